@@ -1,0 +1,83 @@
+#ifndef MD_DIRAC_BACKEND_H
+#define MD_DIRAC_BACKEND_H
+
+#include "lattice/field.h"
+#include "lattice/gauge.h"
+
+/* How links are stored in a backend's own copy. */
+typedef enum md_reconstruct {
+  MD_RECONSTRUCT_18,
+  MD_RECONSTRUCT_12,
+  MD_RECONSTRUCT_8
+} md_reconstruct;
+/* How products are fed to 16x16 tiles; MD_PACKING_NONE for backends without tiles. */
+typedef enum md_packing {
+  MD_PACKING_NONE,
+  MD_PACKING_SINGLE,
+  MD_PACKING_DIAGONAL,
+  MD_PACKING_BLOCK8,
+  MD_PACKING_STACKED
+} md_packing;
+
+/* Which sites one stencil call assigns. Interior and boundary are disjoint and together all; the
+ * backend draws the line where it likes, as long as no interior site reads the halo. */
+typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_range;
+
+/* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
+ * and parity of out and may be out itself. */
+typedef struct md_epilogue {
+  const md_field *x; /* NULL: plain assignment, a and b are not read */
+  double a, b;
+} md_epilogue;
+
+typedef struct md_backend_request {
+  md_precision precision; /* of links and fermions in storage */
+  md_reconstruct reconstruct;
+  md_packing packing;
+  int n_rhs;
+  bool antiperiodic; /* sign -1 on t-links that leave the last time slice */
+} md_backend_request;
+
+/* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in
+ * backends.c. State is made by load and passed to every call; there are no globals. */
+typedef struct md_backend {
+  const char *name;
+  const char *needs;       /* for the table: "any CPU", "CUDA GPU", ... */
+  const char *unavailable; /* NULL, or why this build lacks it and how to get it */
+  md_space space;          /* where its fermion fields live */
+  unsigned precisions;     /* bit 1u << md_precision */
+  unsigned reconstructs;   /* bit 1u << md_reconstruct */
+  unsigned packings;       /* bit 1u << md_packing */
+  int speed;               /* --backend auto takes the highest that is available and fits */
+
+  /* MD_INPUT with the reason for a request that the flags above allow but the backend cannot
+   * serve (a packing and a right-hand-side count that do not go together). May be NULL. */
+  md_status (*check)(md_context *context, const md_backend_request *request);
+  /* Makes the backend's copy of the links, phases eta and the boundary sign folded in; gauge
+   * (host, double, halos exchanged) is not kept. Local; *state is NULL on failure. */
+  md_status (*load)(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+                    void **state);
+  void (*unload)(void *state);
+  /* Assigns the sites of `range` of out (parity p = out->parity) from in (parity 1-p, halo filled
+   * unless range is INTERIOR). out and in never alias; in and the other sites of out stay
+   * untouched. Local; no MPI. On a device: queued on its stream. */
+  md_status (*hop)(md_context *context, void *state, md_field *out, const md_field *in,
+                   md_range range, const md_epilogue *epilogue);
+  /* Bytes of stored link data that one hop reads per output site. */
+  double (*link_bytes)(const md_backend_request *request);
+} md_backend;
+
+/* The table: NULL-terminated. Every name is there in every build. */
+const md_backend *const *md_backends(void);
+/* By name, "auto" for the fastest that is available and serves the request. MD_INPUT for an
+ * unknown name or an impossible request, MD_ENVIRONMENT with how to build it when it is not in
+ * this build. Local. */
+md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
+                          const md_backend **backend);
+
+const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8" */
+const char *md_packing_name(md_packing packing);             /* "none", "single", ... */
+int md_reconstruct_of(const char *name);                     /* -1: unknown */
+int md_packing_of(const char *name);
+
+#endif

@@ -1,0 +1,75 @@
+# Everything that is decided once for the whole build.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON) # POSIX: fsync, mkstemp, isatty
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# Fused multiply-adds may be formed inside an expression only: results stay the same for every
+# place that a source line is compiled into. No fast-math: NaN and Inf must be seen.
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g -fno-math-errno -fno-trapping-math")
+option(MINIDIRAC_WERROR "Treat warnings as errors" OFF)
+option(MINIDIRAC_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+set(MINIDIRAC_CUDA "AUTO" CACHE STRING "CUDA backends: AUTO (when a compiler is found), ON, OFF")
+set_property(CACHE MINIDIRAC_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+find_package(MPI REQUIRED COMPONENTS C)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig REQUIRED)
+set(HDF5_PREFER_PARALLEL ON)
+find_package(HDF5 REQUIRED COMPONENTS C)
+if(NOT HDF5_IS_PARALLEL)
+  message(FATAL_ERROR "miniDirac needs parallel HDF5 and found a serial one (${HDF5_INCLUDE_DIRS}). "
+                      "On Debian or Ubuntu: apt-get install libhdf5-openmpi-dev")
+endif()
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
+find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+
+set(MINIDIRAC_HAVE_CUDA OFF)
+if(NOT MINIDIRAC_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 90)
+    endif()
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
+    enable_language(CUDA)
+    find_package(CUDAToolkit 12 REQUIRED)
+    set(MINIDIRAC_HAVE_CUDA ON)
+  elseif(MINIDIRAC_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "MINIDIRAC_CUDA=ON needs nvcc (CUDA Toolkit >= 12); none was found. "
+                        "Put nvcc on PATH or set CMAKE_CUDA_COMPILER, or configure with MINIDIRAC_CUDA=AUTO.")
+  endif()
+endif()
+message(STATUS "CUDA backends: ${MINIDIRAC_HAVE_CUDA}")
+
+add_library(md_flags INTERFACE)
+target_compile_options(
+  md_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wvla;-Wpointer-arith>
+                     $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror>
+                     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+                     $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror=all-warnings>)
+target_include_directories(md_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src
+                                              ${CMAKE_BINARY_DIR}/generated)
+target_compile_definitions(md_flags INTERFACE _GNU_SOURCE
+                                              $<$<BOOL:${MINIDIRAC_HAVE_CUDA}>:MINIDIRAC_HAVE_CUDA=1>)
+if(MINIDIRAC_SANITIZE)
+  target_compile_options(md_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined;-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
+  target_link_options(md_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+# md_library(NAME SOURCES ... LINK ...): one static library per folder.
+function(md_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC md_flags ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY MD_LIBRARIES ${name})
+endfunction()

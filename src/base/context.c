@@ -1,0 +1,131 @@
+#include "base/context.h"
+#include "base/ranks_mpi.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct md_ranks {
+  MPI_Comm world;
+};
+
+md_status md_context_open(md_context *context, int *argc, char ***argv) {
+  *context = (md_context){.ranks = 1, .threads = omp_get_max_threads()};
+  int level = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+    return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
+  context->communicator = malloc(sizeof *context->communicator);
+  if (!context->communicator)
+    return md_fail_memory(context, sizeof *context->communicator, "communicator");
+  MPI_Comm_dup(MPI_COMM_WORLD, &context->communicator->world);
+  MPI_Comm_rank(context->communicator->world, &context->rank);
+  MPI_Comm_size(context->communicator->world, &context->ranks);
+  return MD_OK;
+}
+
+void md_context_close(md_context *context) {
+  if (context->communicator) {
+    MPI_Comm_free(&context->communicator->world);
+    free(context->communicator);
+    context->communicator = NULL;
+  }
+  MPI_Finalize();
+}
+
+MPI_Comm md_mpi(const md_context *context) {
+  return context->communicator ? context->communicator->world : MPI_COMM_SELF;
+}
+
+/* One line, whatever a file name or a library put into it. */
+static void flatten(char *text) {
+  for (; *text; text++)
+    if (*text == '\n' || *text == '\r') *text = ' ';
+}
+
+md_status md_fail(md_context *context, md_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(context->message, sizeof context->message, format, arguments);
+  va_end(arguments);
+  flatten(context->message);
+  return status;
+}
+
+md_status md_fail_memory(md_context *context, size_t bytes, const char *what) {
+  return md_fail(context, MD_ENVIRONMENT,
+                 "%s needs %.3f GB of memory on rank %d, which could not be had; use more ranks or "
+                 "a smaller lattice",
+                 what, (double)bytes * 1e-9, context->rank);
+}
+
+void md_warn(const md_context *context, const char *format, ...) {
+  if (context->rank != 0) return;
+  va_list arguments;
+  va_start(arguments, format);
+  fputs("minidirac: warning: ", stderr);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  va_end(arguments);
+}
+
+void md_say(const md_context *context, const char *format, ...) {
+  if (context->rank != 0 || context->quiet) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+}
+
+md_status md_agree(md_context *context, md_status status) {
+  if (context->ranks == 1) return status;
+  /* Worst status first, then the lowest rank: one MAXLOC with (status, -rank). */
+  struct {
+    int status, rank;
+  } mine = {(int)status, context->rank}, worst;
+  MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context));
+  if (worst.status != MD_OK)
+    MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst.rank,
+              md_mpi(context));
+  return (md_status)worst.status;
+}
+
+void md_broadcast(const md_context *context, void *data, size_t bytes) {
+  const size_t most = 1u << 30;
+  for (size_t done = 0; context->ranks > 1 && done < bytes;) {
+    const size_t part = bytes - done < most ? bytes - done : most;
+    MPI_Bcast((char *)data + done, (int)part, MPI_BYTE, 0, md_mpi(context));
+    done += part;
+  }
+}
+
+void md_barrier(const md_context *context) {
+  if (context->ranks > 1) MPI_Barrier(md_mpi(context));
+}
+
+/* MPI_MAX leaves the order of NaN open, so it travels as infinity beside a flag. */
+static void extreme(const md_context *context, double *values, int count, MPI_Op operation) {
+  if (context->ranks == 1) return;
+  for (int i = 0; i < count; i++) {
+    double pair[2] = {isnan(values[i]) ? 0.0 : values[i], 0.0};
+    int bad = isnan(values[i]) ? 1 : 0, any = 0;
+    MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, md_mpi(context));
+    MPI_Allreduce(&pair[0], &pair[1], 1, MPI_DOUBLE, operation, md_mpi(context));
+    values[i] = any ? NAN : pair[1];
+  }
+}
+
+void md_maximum(const md_context *context, double *values, int count) {
+  extreme(context, values, count, MPI_MAX);
+}
+
+void md_minimum(const md_context *context, double *values, int count) {
+  extreme(context, values, count, MPI_MIN);
+}
+
+void md_sum_integers(const md_context *context, long long *values, int count) {
+  if (context->ranks > 1)
+    MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_LONG_LONG, MPI_SUM, md_mpi(context));
+}

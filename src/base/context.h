@@ -1,0 +1,54 @@
+#ifndef MD_BASE_CONTEXT_H
+#define MD_BASE_CONTEXT_H
+
+#include "base/status.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The run: its ranks, threads and the message of the first failure. One per process, made by
+ * main and handed down; there are no globals. */
+typedef struct md_context {
+  int rank;                      /* this process, 0 .. ranks-1 */
+  int ranks;                     /* processes of the run */
+  int threads;                   /* OpenMP threads of this process */
+  bool quiet;                    /* no progress, no tables; errors and reports only */
+  struct md_ranks *communicator; /* see base/ranks_mpi.h; NULL: one process without MPI */
+  char message[1024];            /* of the failure last reported by md_fail, one line */
+} md_context;
+
+/* Starts MPI (thread level funneled) and fills the context. Collective. When MPI cannot start,
+ * MPI itself ends the process. */
+md_status md_context_open(md_context *context, int *argc, char ***argv);
+/* Ends MPI. Collective. */
+void md_context_close(md_context *context);
+
+/* Records a failure and returns `status`, so that `return md_fail(...)` is one line. The message
+ * says the rule, then the value, then what to do; no newline. Local. */
+md_status md_fail(md_context *context, md_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for "not enough memory" with what was asked for: MD_ENVIRONMENT. */
+md_status md_fail_memory(md_context *context, size_t bytes, const char *what);
+
+/* Prints one warning line on stderr, rank 0 only; also when quiet. */
+void md_warn(const md_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Prints on stdout, rank 0 only, not when quiet. No newline is added. */
+void md_say(const md_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Collective. Every rank passes its own status; all get back the worst one, and the message of
+ * the lowest rank that failed with it. Call it before a collective step, so that one failing
+ * rank ends all of them with the same message. */
+md_status md_agree(md_context *context, md_status status);
+
+/* Collective: rank 0's bytes to every rank. */
+void md_broadcast(const md_context *context, void *data, size_t bytes);
+/* Collective: waits for all ranks. */
+void md_barrier(const md_context *context);
+/* Collective: the largest / smallest value over ranks, in place. NaN counts as largest. */
+void md_maximum(const md_context *context, double *values, int count);
+void md_minimum(const md_context *context, double *values, int count);
+/* Collective: the integer sums over ranks, in place. */
+void md_sum_integers(const md_context *context, long long *values, int count);
+
+#endif

@@ -1,0 +1,12 @@
+#ifndef MD_BASE_MEMORY_H
+#define MD_BASE_MEMORY_H
+
+#include "base/context.h"
+
+enum { MD_ALIGNMENT = 64 }; /* bytes: a cache line, an AVX-512 register */
+
+/* 64-byte aligned host memory, not touched (OpenMP first touch is the caller's). *memory is NULL
+ * on failure and for zero bytes; released with free(). `what` names it in the message. Local. */
+md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory);
+
+#endif

@@ -1,0 +1,73 @@
+#ifndef MD_BASE_OPTIONS_H
+#define MD_BASE_OPTIONS_H
+
+#include "base/context.h"
+
+/* Command line and INI deck, from one table. `--name VALUE` and `--name=VALUE` are the same; a
+ * deck holds `name = value` lines (also under a section [command]). What the command line says
+ * stands above the deck. Unknown or repeated names are errors in both. */
+typedef enum md_option_type {
+  MD_OPTION_FLAG,      /* bool *: no value on the command line; true|false in a deck */
+  MD_OPTION_INTEGER,   /* long long * within [low, high] */
+  MD_OPTION_REAL,      /* double *, finite, within [low, high] */
+  MD_OPTION_TEXT,      /* const char **, not empty */
+  MD_OPTION_CHOICE,    /* const char **: one of the words of `choices`, "a|b|c" */
+  MD_OPTION_DIMS,      /* int[4]: AxBxCxD, each within [low, high] */
+  MD_OPTION_POSITIONAL /* const char **, not empty: a required word without a flag, in order */
+} md_option_type;
+
+typedef struct md_option {
+  const char *name; /* without the dashes; of a positional: its name in the deck and in --help */
+  md_option_type type;
+  void *target;         /* holds the default before the call */
+  const char *argument; /* for --help: FILE, N, ... */
+  const char *help;     /* one line; the default in brackets */
+  double low, high;     /* both 0: any value */
+  const char *choices;
+  bool seen; /* set by md_options_read: given on the command line or in the deck */
+} md_option;
+
+/* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table. */
+typedef struct md_common_options {
+  const char *config, *json;
+  bool quiet, help;
+  int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the smallest halo surface */
+  long long threads; /* 0: OMP_NUM_THREADS or one per core */
+} md_common_options;
+
+/* clang-format off */
+#define MD_COMMON_OPTIONS(common)                                                                    \
+  {.name = "config", .type = MD_OPTION_TEXT, .target = &(common).config, .argument = "FILE",         \
+   .help = "INI deck with the same names as the flags"},                                             \
+  {.name = "json", .type = MD_OPTION_TEXT, .target = &(common).json, .argument = "FILE",             \
+   .help = "machine-readable report; - for stdout (implies --quiet)"},                               \
+  {.name = "grid", .type = MD_OPTION_DIMS, .target = (common).grid, .argument = "AxBxCxD",           \
+   .help = "ranks along x,y,z,t [smallest halo surface]", .low = 1, .high = 1 << 20},                \
+  {.name = "threads", .type = MD_OPTION_INTEGER, .target = &(common).threads, .argument = "N",       \
+   .help = "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096},                 \
+  {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \
+   .help = "no progress and no tables"},                                                             \
+  {.name = "help", .type = MD_OPTION_FLAG, .target = &(common).help, .help = "this text"}
+/* clang-format on */
+
+typedef struct md_command_text {
+  const char *command; /* "solve" */
+  const char *summary; /* one sentence */
+  const char *details; /* further lines of --help, or NULL */
+} md_command_text;
+
+/* Reads argv[1..argc-1] (argv[0] is the command) and the deck of --config, checks, stores, and
+ * applies quiet and threads to the context. Strings point into argv or into memory that lives as
+ * long as the process. With --help it prints the help on rank 0 and sets common->help.
+ * Collective (the deck is read by rank 0); all ranks return the same. MD_INPUT on bad usage. */
+md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
+                          int count, md_common_options *common, int argc, char **argv);
+
+/* True when the option of that name was given. */
+bool md_option_seen(const md_option *options, int count, const char *name);
+
+/* Splits "a,b,c" into words: at most `most` pointers into `copy` (the caller's buffer, which
+ * receives the text). Returns the count, or -1 when a word is empty or there are too many. */
+int md_words(const char *text, char *copy, size_t copy_bytes, const char **words, int most);
+
+#endif

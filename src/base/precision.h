@@ -1,0 +1,69 @@
+#ifndef MD_BASE_PRECISION_H
+#define MD_BASE_PRECISION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Storage types. Arithmetic is double for MD_DOUBLE and float for the other three. */
+typedef enum md_precision { MD_DOUBLE, MD_SINGLE, MD_HALF, MD_BF16, MD_PRECISIONS } md_precision;
+
+/* Bytes of one stored real: 8, 4, 2, 2. */
+size_t md_precision_bytes(md_precision precision);
+/* "double", "single", "half", "bf16". */
+const char *md_precision_name(md_precision precision);
+/* The precision of that name, or -1. */
+int md_precision_of(const char *name);
+/* Unit roundoff of the storage type: 2^-53, 2^-24, 2^-11, 2^-8. */
+double md_precision_roundoff(md_precision precision);
+
+/* IEEE binary16 <-> float, round to nearest even, overflow to infinity, NaN kept. Integer and
+ * float arithmetic only, no branches, so that the compiler can vectorise loops of them. */
+static inline float md_float_of_half(uint16_t h) {
+  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+  const uint32_t shifted = (uint32_t)(h & 0x7fffu) << 13;
+  union {
+    uint32_t u;
+    float f;
+  } value = {shifted}, magic = {0x77800000u /* 2^112 */}, special;
+  value.f *= magic.f; /* exponent bias 15 -> 127; subnormals become normal, exactly */
+  special.u = shifted | 0x7f800000u;
+  value.u = ((h & 0x7c00u) == 0x7c00u ? special.u : value.u) | sign;
+  return value.f;
+}
+
+static inline uint16_t md_half_of_float(float f) {
+  union {
+    float f;
+    uint32_t u;
+  } v = {f}, sub = {f};
+  const uint32_t sign = (v.u >> 16) & 0x8000u;
+  v.u &= 0x7fffffffu;
+  sub.u = v.u;
+  sub.f += 0.5f; /* result below 2^-14: the sum's last bit is worth 2^-24, rounding to even */
+  const uint32_t small = sub.u - 0x3f000000u;
+  const uint32_t normal = (v.u - 0x38000000u + 0xfffu + ((v.u >> 13) & 1u)) >> 13;
+  const uint32_t large = v.u > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  const uint32_t bits = v.u >= 0x47800000u ? large : v.u < 0x38800000u ? small : normal;
+  return (uint16_t)(sign | bits);
+}
+
+/* bfloat16: the upper half of a float, round to nearest even, NaN kept. */
+static inline float md_float_of_bf16(uint16_t b) {
+  union {
+    uint32_t u;
+    float f;
+  } value = {(uint32_t)b << 16};
+  return value.f;
+}
+
+static inline uint16_t md_bf16_of_float(float f) {
+  union {
+    float f;
+    uint32_t u;
+  } v = {f};
+  const uint32_t rounded = (v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16;
+  const uint32_t quiet_nan = (v.u >> 16) | 0x40u;
+  return (uint16_t)((v.u & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
+}
+
+#endif

@@ -1,0 +1,23 @@
+#ifndef MD_BASE_RANDOM_H
+#define MD_BASE_RANDOM_H
+
+#include <stdint.h>
+
+/* Counter-based random numbers: Philox4x64-10 of Random123 (Salmon et al., SC'11,
+ * doi:10.1145/2063384.2063405). The stream depends on (seed, purpose, key) alone, so a field
+ * that draws with key = global site index is the same for every rank grid and thread count. */
+typedef struct md_random {
+  uint64_t seed, purpose, key, block;
+  uint64_t word[4];
+  int left; /* unused words of the block */
+} md_random;
+
+/* purpose: a number that keeps independent uses of one seed apart (the caller's enum, a sweep). */
+md_random md_random_at(uint64_t seed, uint64_t purpose, uint64_t key);
+uint64_t md_random_bits(md_random *random);
+/* Uniform in the open interval (0, 1): (k + 1/2) 2^-52. */
+double md_random_uniform(md_random *random);
+/* Two independent normal deviates of unit variance (Box and Muller). */
+void md_random_normal(md_random *random, double pair[2]);
+
+#endif

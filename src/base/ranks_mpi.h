@@ -1,0 +1,12 @@
+#ifndef MD_BASE_RANKS_MPI_H
+#define MD_BASE_RANKS_MPI_H
+
+#include "base/context.h"
+#include <mpi.h>
+
+/* The communicator of the run, for the few files that speak MPI (rank agreement, rank grid, halo
+ * transport, reductions, io, gemm over ranks, subcommands). Not to be freed. MPI_COMM_SELF where
+ * the context has no MPI. */
+MPI_Comm md_mpi(const md_context *context);
+
+#endif

@@ -1,0 +1,102 @@
+#include "base/report.h"
+#include "base/file.h"
+#include "base/timer.h"
+#include "md_version.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+md_status md_report_open(md_context *context, const char *command, md_report *report) {
+  *report = (md_report){cJSON_CreateObject(), md_time_s()};
+  if (!report->root) return md_fail_memory(context, sizeof(cJSON), "report");
+  const int one[4] = {1, 1, 1, 1};
+  cJSON_AddStringToObject(report->root, "command", command);
+  cJSON_AddStringToObject(report->root, "version", MD_VERSION);
+  cJSON_AddStringToObject(report->root, "commit", MD_COMMIT);
+  cJSON_AddNumberToObject(report->root, "ranks", context->ranks);
+  cJSON_AddNumberToObject(report->root, "threads", context->threads);
+  md_report_integers(report->root, "grid", one, 4);
+  return MD_OK;
+}
+
+void md_report_grid(md_report *report, const int grid[4]) {
+  cJSON_ReplaceItemInObject(report->root, "grid", cJSON_CreateIntArray(grid, 4));
+}
+
+cJSON *md_report_reals(cJSON *object, const char *key, const double *values, int count) {
+  cJSON *array = cJSON_AddArrayToObject(object, key);
+  for (int i = 0; i < count; i++)
+    cJSON_AddItemToArray(array,
+                         isfinite(values[i]) ? cJSON_CreateNumber(values[i]) : cJSON_CreateNull());
+  return array;
+}
+
+cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int count) {
+  cJSON *array = cJSON_CreateIntArray(values, count);
+  cJSON_AddItemToObject(object, key, array);
+  return array;
+}
+
+static md_status put(md_context *context, const char *path, const char *text) {
+  if (context->rank != 0) return MD_OK;
+  if (strcmp(path, "-") != 0) return md_write_file(context, path, text, strlen(text));
+  if (fputs(text, stdout) < 0 || fflush(stdout) != 0)
+    return md_fail(context, MD_ENVIRONMENT, "standard output cannot be written: %m");
+  return MD_OK;
+}
+
+md_status md_report_close(md_context *context, md_report *report, const char *path) {
+  cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - report->start_s);
+  char *text = path ? cJSON_Print(report->root) : NULL;
+  cJSON_Delete(report->root);
+  report->root = NULL;
+  if (!path) return MD_OK;
+  md_status status = MD_OK;
+  if (text) {
+    const size_t length = strlen(text);
+    char *line = realloc(text, length + 2);
+    if (line) {
+      memcpy(line + length, "\n", 2);
+      text = line;
+    }
+    status = put(context, path, text);
+  } else
+    status = md_fail_memory(context, 1, "report");
+  free(text);
+  return md_agree(context, status);
+}
+
+static void csv_cell(FILE *out, const cJSON *item) {
+  if (cJSON_IsArray(item)) {
+    for (const cJSON *one = item->child; one; one = one->next)
+      fprintf(out, "%s%.17g", one == item->child ? "" : "x", one->valuedouble);
+  } else if (cJSON_IsString(item))
+    fputs(item->valuestring, out);
+  else if (cJSON_IsBool(item))
+    fputs(cJSON_IsTrue(item) ? "true" : "false", out);
+  else if (cJSON_IsNumber(item))
+    fprintf(out, "%.10g", item->valuedouble);
+}
+
+md_status md_report_csv(md_context *context, const cJSON *rows, const char *path) {
+  if (!path) return MD_OK;
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  md_status status = out ? MD_OK : md_fail_memory(context, 1, "CSV text");
+  for (const cJSON *row = rows->child; out && row; row = row->next) {
+    if (row == rows->child)
+      for (const cJSON *cell = row->child; cell; cell = cell->next)
+        fprintf(out, "%s%c", cell->string, cell->next ? ',' : '\n');
+    for (const cJSON *cell = row->child; cell; cell = cell->next) {
+      csv_cell(out, cell);
+      fputc(cell->next ? ',' : '\n', out);
+    }
+  }
+  if (out) fclose(out);
+  if (status == MD_OK) status = put(context, path, text);
+  free(text);
+  return md_agree(context, status);
+}

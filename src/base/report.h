@@ -1,0 +1,31 @@
+#ifndef MD_BASE_REPORT_H
+#define MD_BASE_REPORT_H
+
+#include "base/context.h"
+#include <cjson/cJSON.h>
+
+/* The machine-readable report of a run. Every rank may build it; only rank 0 writes. */
+typedef struct md_report {
+  cJSON *root; /* add keys with cJSON_Add...ToObject(report.root, ...) */
+  double start_s;
+} md_report;
+
+/* Opens the report with the keys that every report has: command, version, commit, ranks,
+ * threads, grid (x,y,z,t; md_report_grid overwrites it), seconds. Local. */
+md_status md_report_open(md_context *context, const char *command, md_report *report);
+void md_report_grid(md_report *report, const int grid[4]);
+/* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then
+ * frees the report. Collective; MD_ENVIRONMENT when the file cannot be written. */
+md_status md_report_close(md_context *context, md_report *report, const char *path);
+
+/* Writes the flat objects of the array `rows` as CSV: a header line with the keys of the first
+ * row, then a line per row; arrays inside a row are joined with 'x'. path NULL: nowhere.
+ * Collective. */
+md_status md_report_csv(md_context *context, const cJSON *rows, const char *path);
+
+/* Array of `count` doubles / integers under `key`; returns the array. Values that JSON has no
+ * word for (NaN, Inf) become null. */
+cJSON *md_report_reals(cJSON *object, const char *key, const double *values, int count);
+cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int count);
+
+#endif

@@ -1,0 +1,17 @@
+#ifndef MD_BASE_STATUS_H
+#define MD_BASE_STATUS_H
+
+/* What a fallible function returns; the values are the exit codes of the program.
+ * MD_UNREACHED: it ran, but the asked result was not reached (no convergence, failed validation).
+ * MD_INPUT: bad usage or bad input. MD_ENVIRONMENT: device, MPI, memory or disk. */
+typedef enum md_status { MD_OK = 0, MD_UNREACHED = 1, MD_INPUT = 2, MD_ENVIRONMENT = 3 } md_status;
+
+/* Hands a failure up to the caller; for local steps only. Before a collective, the ranks must
+ * agree first: see md_agree in context.h. */
+#define MD_TRY(expression)                                                                         \
+  do {                                                                                             \
+    const md_status md_try_status = (expression);                                                  \
+    if (md_try_status != MD_OK) return md_try_status;                                              \
+  } while (0)
+
+#endif
