@@ -31,6 +31,8 @@ typedef struct md_field {
 } md_field;
 
 #define MD_SCALE_OF_ZERO 0x1p-126f
+/* The scale of a site whose largest component is `largest` >= 0. */
+float md_field_scale_of(float largest);
 
 typedef struct md_field_shape {
   md_precision precision;
