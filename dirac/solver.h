@@ -3,13 +3,30 @@
 
 #include "dirac/operator.h"
 
+/* The state of conjugate gradients on the even sites between two iterations: enough to go on with
+ * the same bits. Fields have the operator's shape and parity even. */
+typedef struct md_cg_state {
+  md_field x, r, p;
+  double *r_norm2;     /* |r|^2 of each right-hand side, recursive */
+  double *b_norm;      /* |b| of each right-hand side, both parities */
+  int *rhs_iterations; /* iterations that each right-hand side has had */
+  int iteration;
+  double *history; /* after iteration i: largest norm(s - A x_e) / (m norm(b)) over right-hand
+                      sides, recursive; [0] is the start. That is norm(b - M x) / norm(b) of the
+                      solution whose odd sites are reconstructed. */
+  int n_rhs, most; /* entries of the arrays; history has most + 1 */
+} md_cg_state;
+
 typedef struct md_solver_request {
   double mass;
   double tolerance; /* on norm(b - M x) / norm(b) of every right-hand side */
   int max_iterations;
-  /* Called after each iteration with the largest recursive residual over right-hand sides; NULL:
-   * not called. */
-  void (*progress)(void *user, int iteration, double relative_residual);
+  /* Called after each iteration on every rank; a failure, agreed over ranks, ends the solve. May
+   * show progress or save the state. NULL: not called. */
+  md_status (*observe)(void *user, const md_cg_state *state);
+  /* Called once before the first iteration with the state of a fresh start; may put a saved one in
+   * its place. NULL: not called. */
+  md_status (*resume)(void *user, md_cg_state *state);
   void *user;
 } md_solver_request;
 
@@ -17,22 +34,25 @@ typedef struct md_solver_result {
   int iterations;           /* of the right-hand side that took longest */
   bool converged;           /* every right-hand side: its true residual meets the tolerance */
   double relative_residual; /* largest true one, norm(b - M x) / norm(b) in double */
-  double *residuals;        /* true one of each right-hand side, n_rhs entries */
-  int *rhs_iterations;      /* of each right-hand side */
-  double *history;          /* largest relative recursive residual of the even system after each
-                               iteration, history[0] = 1 before the first; iterations + 1 entries */
-  double seconds;           /* in the solver */
-  double gflops; /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
+  double *residuals;        /* true one of each right-hand side */
+  int *rhs_iterations;
+  double *history; /* as in md_cg_state, iterations + 1 entries */
+  int n_rhs;
+  double seconds; /* in the solver, set-up of the source and residual included */
+  double gflops;  /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
 } md_solver_result;
 
-/* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites:
- *   (m^2 - Deo Doe) x_e = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
+/* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites
+ * (Hestenes and Stiefel, J. Res. NBS 49, 409, 1952):
+ *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
+ * Right-hand sides advance in step; one that has converged is left alone.
  * b and x: host, MD_DOUBLE, n_rhs as the operator's, [even, odd]; x is assigned (start: zero).
  * The iteration runs in the operator's precision; the residual that decides is recomputed in
- * double with `exact`, a MD_DOUBLE operator of the same links (may be `dirac` itself).
+ * double with `exact`, a MD_DOUBLE operator of the same links (may be `dirac` itself). In double,
+ * an iteration that drifted from it goes on from the true residual.
  * MD_OK also when not converged (see result); MD_UNREACHED with a message when a sum is NaN or
- * infinite or the operator is not positive. Free the result with md_solver_result_free.
- * Collective. */
+ * infinite or the operator is not positive. Free the result with md_solver_result_free, also
+ * after a failure. Collective. */
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result);

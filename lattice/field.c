@@ -29,6 +29,9 @@ static void touch(md_field *f) {
 
 md_status md_field_create(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int parity, md_field *field) {
+  if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
+    return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
+                   shape->n_rhs);
   *field = (md_field){.precision = shape->precision,
                       .space = shape->space,
                       .parity = parity,
@@ -64,19 +67,31 @@ void md_field_destroy(md_field *field) {
 
 static double load(const md_field *f, int64_t at) {
   switch (f->precision) {
-  case MD_DOUBLE: return ((const double *)f->data)[at];
-  case MD_SINGLE: return ((const float *)f->data)[at];
-  case MD_HALF: return md_float_of_half(((const uint16_t *)f->data)[at]);
-  default: return md_float_of_bf16(((const uint16_t *)f->data)[at]);
+  case MD_DOUBLE:
+    return ((const double *)f->data)[at];
+  case MD_SINGLE:
+    return ((const float *)f->data)[at];
+  case MD_HALF:
+    return md_float_of_half(((const uint16_t *)f->data)[at]);
+  default:
+    return md_float_of_bf16(((const uint16_t *)f->data)[at]);
   }
 }
 
 static void store(const md_field *f, int64_t at, double value) {
   switch (f->precision) {
-  case MD_DOUBLE: ((double *)f->data)[at] = value; break;
-  case MD_SINGLE: ((float *)f->data)[at] = (float)value; break;
-  case MD_HALF: ((uint16_t *)f->data)[at] = md_half_of_float((float)value); break;
-  default: ((uint16_t *)f->data)[at] = md_bf16_of_float((float)value); break;
+  case MD_DOUBLE:
+    ((double *)f->data)[at] = value;
+    break;
+  case MD_SINGLE:
+    ((float *)f->data)[at] = (float)value;
+    break;
+  case MD_HALF:
+    ((uint16_t *)f->data)[at] = md_half_of_float((float)value);
+    break;
+  default:
+    ((uint16_t *)f->data)[at] = md_bf16_of_float((float)value);
+    break;
   }
 }
 

@@ -30,6 +30,7 @@ typedef struct md_field {
   const md_geometry *geometry;
 } md_field;
 
+enum { MD_MAX_RHS = 128 }; /* of one field; more are solved in several fields */
 #define MD_SCALE_OF_ZERO 0x1p-126f
 /* The scale of a site whose largest component is `largest` >= 0. */
 float md_field_scale_of(float largest);

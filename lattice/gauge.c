@@ -15,8 +15,7 @@ md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_g
       }
       const md_field *f = &gauge->links[p][mu];
       for (int row = 0; row < 3; row++)
-        for (int64_t i = 0; i < f->stride; i++)
-          ((double *)f->data)[row * 8 * f->stride + i] = 1.0;
+        for (int64_t i = 0; i < f->stride; i++) ((double *)f->data)[row * 8 * f->stride + i] = 1.0;
     }
   return MD_OK;
 }

@@ -54,13 +54,14 @@ static void fill_tables(md_geometry *g) {
         md_coordinates(g, p, i, x);
         const int here = x[d];
         /* The slab next to the neighbour in this direction is what that rank needs from us. */
-        if (face && here == (step > 0 ? g->local[d] - 1 : 0)) face[face_position(g, d, x)] = (int32_t)i;
+        if (face && here == (step > 0 ? g->local[d] - 1 : 0))
+          face[face_position(g, d, x)] = (int32_t)i;
         x[d] = here + step;
         const bool leaves = x[d] < 0 || x[d] == g->local[d];
         x[d] = (x[d] + g->local[d]) % g->local[d];
-        neighbour[i] = (int32_t)(leaves && g->split[d]
-                                     ? g->halo_offset[direction] + face_position(g, d, x)
-                                     : md_site(g, x));
+        neighbour[i] =
+            (int32_t)(leaves && g->split[d] ? g->halo_offset[direction] + face_position(g, d, x)
+                                            : md_site(g, x));
       }
     }
 }
@@ -86,8 +87,8 @@ md_status md_geometry_create(md_context *context, const md_layout_request *reque
                              md_geometry **geometry) {
   *geometry = NULL;
   md_geometry *g = calloc(1, sizeof *g);
-  md_status status = g ? check_extents(context, request->global)
-                       : md_fail_memory(context, sizeof *g, "geometry");
+  md_status status =
+      g ? check_extents(context, request->global) : md_fail_memory(context, sizeof *g, "geometry");
   if (status == MD_OK) {
     memcpy(g->global, request->global, sizeof g->global);
     status = md_rank_grid_choose(context, request, g->grid);

@@ -34,7 +34,9 @@ static size_t message_bytes(const md_field_shape *shape, int64_t sites) {
   return (size_t)sites * (planes * plane_bytes(shape) + (scaled ? sizeof(float) : 0));
 }
 
-static int opposite(int direction) { return (direction + MD_DIMS) % MD_DIRECTIONS; }
+static int opposite(int direction) {
+  return (direction + MD_DIMS) % MD_DIRECTIONS;
+}
 
 static md_status allocate(md_context *context, md_halo *halo) {
   for (int c = 0; c < halo->channels; c++) {
@@ -74,8 +76,8 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     for (int direction = 0; direction < MD_DIRECTIONS; direction++) {
       const int64_t sites = geometry->face_sites[direction % MD_DIMS];
       if (geometry->split[direction % MD_DIMS])
-        h->channel[h->channels++] = (channel){
-            .direction = direction, .sites = sites, .bytes = message_bytes(shape, sites)};
+        h->channel[h->channels++] =
+            (channel){.direction = direction, .sites = sites, .bytes = message_bytes(shape, sites)};
     }
     status = allocate(context, h);
   }

@@ -12,7 +12,7 @@
 void md_linear_zero(md_field *x);
 /* out = in (same precision). */
 void md_linear_copy(md_field *out, const md_field *in);
-/* y = a x + y */
+/* y = a x + y; x may be y itself. */
 void md_linear_axpy(const double *a, const md_field *x, md_field *y);
 /* y = x + b y */
 void md_linear_xpby(const md_field *x, const double *b, md_field *y);
@@ -20,9 +20,6 @@ void md_linear_xpby(const md_field *x, const double *b, md_field *y);
 void md_linear_norm2(const md_context *context, const md_field *x, double *norms);
 /* dots[r] = Re <x_r, y_r> */
 void md_linear_dot(const md_context *context, const md_field *x, const md_field *y, double *dots);
-/* dots[2r], dots[2r+1] = Re, Im of <x_r, y_r> */
-void md_linear_dot_complex(const md_context *context, const md_field *x, const md_field *y,
-                           double *dots);
 /* y = a x + y and norms[r] = |y_r|^2 in one pass. */
 void md_linear_axpy_norm2(const md_context *context, const double *a, const md_field *x,
                           md_field *y, double *norms);

@@ -43,9 +43,9 @@ static void keep_best(void *user, const int grid[MD_DIMS]) {
     memcpy(s->best, grid, MD_DIMS * sizeof *grid);
   }
   if (s->list_used + 32 < s->list_bytes)
-    s->list_used += (size_t)snprintf(s->list + s->list_used, s->list_bytes - s->list_used,
-                                     "%s%dx%dx%dx%d", s->list_used ? ", " : "", grid[0], grid[1],
-                                     grid[2], grid[3]);
+    s->list_used +=
+        (size_t)snprintf(s->list + s->list_used, s->list_bytes - s->list_used, "%s%dx%dx%dx%d",
+                         s->list_used ? ", " : "", grid[0], grid[1], grid[2], grid[3]);
 }
 
 static md_status refuse(md_context *context, const int global[MD_DIMS], const int asked[MD_DIMS],

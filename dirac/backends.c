@@ -1,0 +1,78 @@
+#include "dirac/backend.h"
+
+#include <string.h>
+
+extern const md_backend md_backend_cpu_ref;
+
+const md_backend *const *md_backends(void) {
+  static const md_backend *const table[] = {&md_backend_cpu_ref, NULL};
+  return table;
+}
+
+static const char *const reconstruct_names[] = {"18", "12", "8"};
+static const char *const packing_names[] = {"none", "single", "diagonal", "block8", "stacked"};
+
+static int index_of(const char *const *names, int count, const char *name) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(names[i], name) == 0) return i;
+  return -1;
+}
+
+const char *md_reconstruct_name(md_reconstruct reconstruct) {
+  return reconstruct_names[reconstruct];
+}
+const char *md_packing_name(md_packing packing) {
+  return packing_names[packing];
+}
+int md_reconstruct_of(const char *name) {
+  return index_of(reconstruct_names, 3, name);
+}
+int md_packing_of(const char *name) {
+  return index_of(packing_names, 5, name);
+}
+
+/* MD_OK when the backend's flags and its own check allow the request. */
+static md_status serves(md_context *context, const md_backend *b, const md_backend_request *r) {
+  if (!(b->precisions & 1u << r->precision))
+    return md_fail(context, MD_INPUT,
+                   "backend %s does not serve precision %s; see the README's table", b->name,
+                   md_precision_name(r->precision));
+  if (!(b->reconstructs & 1u << r->reconstruct))
+    return md_fail(context, MD_INPUT, "backend %s does not serve links of %s reals", b->name,
+                   md_reconstruct_name(r->reconstruct));
+  if (!(b->packings & 1u << r->packing))
+    return md_fail(context, MD_INPUT, "backend %s does not serve packing %s", b->name,
+                   md_packing_name(r->packing));
+  return b->check ? b->check(context, r) : MD_OK;
+}
+
+static md_status find_fastest(md_context *context, const md_backend_request *request,
+                              const md_backend **backend) {
+  for (const md_backend *const *b = md_backends(); *b; b++)
+    if (!(*b)->unavailable && (!*backend || (*b)->speed > (*backend)->speed) &&
+        serves(context, *b, request) == MD_OK)
+      *backend = *b;
+  if (*backend) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "no backend of this build serves precision %s, %s reals, packing %s, %d rhs",
+                 md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
+                 md_packing_name(request->packing), request->n_rhs);
+}
+
+md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
+                          const md_backend **backend) {
+  *backend = NULL;
+  if (strcmp(name, "auto") == 0) return find_fastest(context, request, backend);
+  char known[256] = "auto";
+  for (const md_backend *const *b = md_backends(); *b; b++) {
+    strncat(known, ", ", sizeof known - strlen(known) - 1);
+    strncat(known, (*b)->name, sizeof known - strlen(known) - 1);
+    if (strcmp((*b)->name, name) != 0) continue;
+    if ((*b)->unavailable)
+      return md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s", name,
+                     (*b)->unavailable);
+    *backend = *b;
+    return serves(context, *b, request);
+  }
+  return md_fail(context, MD_INPUT, "backend must be one of %s, got '%s'", known, name);
+}

@@ -1,0 +1,18 @@
+#ifndef MD_DIRAC_CG_H
+#define MD_DIRAC_CG_H
+
+#include "dirac/solver.h"
+
+/* Fields and arrays for `most` iterations, all zero; x, r and p have the operator's shape. Local.
+ */
+md_status md_cg_state_create(md_context *context, const md_dirac *dirac, int most,
+                             md_cg_state *state);
+void md_cg_state_destroy(md_cg_state *state);
+
+/* Iterates A x = r0 on even sites, from state->r = state->p = r0 and r_norm2 set, until every
+ * right-hand side has |r| <= tolerance * mass * b_norm or state->iteration reaches the most. The
+ * solution is added to state->x. Collective. */
+md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
+                        md_cg_state *state);
+
+#endif

@@ -1,0 +1,72 @@
+#include "dirac/operator.h"
+#include "base/timer.h"
+
+md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
+                          const md_backend_request *request, md_dirac *dirac) {
+  *dirac = (md_dirac){.request = *request, .geometry = gauge->geometry, .overlap = true};
+  MD_TRY(md_agree(context, md_backend_find(context, backend, request, &dirac->backend)));
+  dirac->shape = (md_field_shape){request->precision, dirac->backend->space, MD_FERMION_REALS,
+                                  request->n_rhs, true};
+  const double start_s = md_time_s();
+  md_status status = dirac->backend->load(context, gauge, request, &dirac->state);
+  status = md_agree(context, status);
+  dirac->load_s = md_time_s() - start_s;
+  if (status == MD_OK)
+    status = md_halo_create(context, gauge->geometry, &dirac->shape, &dirac->halo);
+  if (status != MD_OK) md_dirac_destroy(dirac);
+  return status;
+}
+
+void md_dirac_destroy(md_dirac *dirac) {
+  if (dirac->backend && dirac->state) dirac->backend->unload(dirac->state);
+  md_halo_destroy(dirac->halo);
+  dirac->state = NULL;
+  dirac->halo = NULL;
+}
+
+md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field) {
+  return md_field_create(context, dirac->geometry, &dirac->shape, parity, field);
+}
+
+md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
+                       const md_epilogue *epilogue) {
+  const md_backend *b = dirac->backend;
+  dirac->hops++;
+  if (dirac->geometry->halo_sites == 0)
+    return b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue);
+  /* Both parts are tried even when the first fails, so that the neighbours' transfers end. */
+  md_halo_begin(dirac->halo, in);
+  md_status first = MD_OK;
+  if (dirac->overlap) first = b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue);
+  md_halo_end(dirac->halo, in);
+  MD_TRY(first);
+  return b->hop(context, dirac->state, out, in, dirac->overlap ? MD_RANGE_BOUNDARY : MD_RANGE_ALL,
+                epilogue);
+}
+
+/* out = m in +- D in */
+static md_status apply_m(md_context *context, md_dirac *dirac, double mass, double sign,
+                         md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
+  for (int p = 0; p < MD_PARITIES; p++) {
+    const md_epilogue epilogue = {&in[p], mass, sign};
+    MD_TRY(md_dirac_hop(context, dirac, &out[p], &in[1 - p], &epilogue));
+  }
+  return MD_OK;
+}
+
+md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, md_field out[MD_PARITIES],
+                     md_field in[MD_PARITIES]) {
+  return apply_m(context, dirac, mass, 1.0, out, in);
+}
+
+md_status md_dirac_m_dagger(md_context *context, md_dirac *dirac, double mass,
+                            md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
+  return apply_m(context, dirac, mass, -1.0, out, in);
+}
+
+md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_field *out,
+                          md_field *in, md_field *work) {
+  const md_epilogue epilogue = {in, mass * mass, -1.0};
+  MD_TRY(md_dirac_hop(context, dirac, work, in, NULL));
+  return md_dirac_hop(context, dirac, out, work, &epilogue);
+}

@@ -1,0 +1,46 @@
+#include "lattice/linear.h"
+#include "lattice/linear_table.h"
+
+static const md_linear_table *table_of(const md_field *f) {
+  static const md_linear_table *const host[MD_PRECISIONS] = {
+      [MD_DOUBLE] = &md_linear_host_double,
+      [MD_SINGLE] = &md_linear_host_single,
+      [MD_HALF] = &md_linear_host_half,
+      [MD_BF16] = &md_linear_host_bf16,
+  };
+  return host[f->precision];
+}
+
+void md_linear_zero(md_field *x) {
+  table_of(x)->zero(x);
+}
+
+void md_linear_copy(md_field *out, const md_field *in) {
+  table_of(in)->copy(out, in);
+}
+
+void md_linear_axpy(const double *a, const md_field *x, md_field *y) {
+  table_of(x)->axpy(a, x, y);
+}
+
+void md_linear_xpby(const md_field *x, const double *b, md_field *y) {
+  table_of(x)->xpby(x, b, y);
+}
+
+void md_linear_norm2(const md_context *context, const md_field *x, double *norms) {
+  table_of(x)->norm2(context, x, norms);
+}
+
+void md_linear_dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
+  table_of(x)->dot(context, x, y, dots);
+}
+
+void md_linear_axpy_norm2(const md_context *context, const double *a, const md_field *x,
+                          md_field *y, double *norms) {
+  table_of(x)->axpy_norm2(context, a, x, y, norms);
+}
+
+void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
+                         md_field *x) {
+  table_of(x)->cg_update(a, b, r, p, x);
+}

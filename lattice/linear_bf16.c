@@ -1,0 +1,6 @@
+#define STORED uint16_t
+#define ARITH float
+#define LOAD(x) md_float_of_bf16(x)
+#define STORE(x) md_bf16_of_float(x)
+#define TABLE md_linear_host_bf16
+#include "lattice/linear_host.inc.h"

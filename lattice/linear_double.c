@@ -1,0 +1,6 @@
+#define STORED double
+#define ARITH double
+#define LOAD(x) (x)
+#define STORE(x) (x)
+#define TABLE md_linear_host_double
+#include "lattice/linear_host.inc.h"

@@ -1,0 +1,6 @@
+#define STORED uint16_t
+#define ARITH float
+#define LOAD(x) md_float_of_half(x)
+#define STORE(x) md_half_of_float(x)
+#define TABLE md_linear_host_half
+#include "lattice/linear_host.inc.h"

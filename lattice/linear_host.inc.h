@@ -1,0 +1,251 @@
+/* Vector operations on the host for one storage type, included by a five-line .c with
+ *   STORED   the stored type          ARITH   the arithmetic type
+ *   LOAD(s)  STORED -> ARITH          STORE(a) ARITH -> STORED
+ *   TABLE    the table's name
+ *
+ * Work goes in strips: `planes` rows of `lanes` consecutive reals, `distance` apart. With one
+ * right-hand side a strip is up to MOST_LANES neighbouring sites of a row (6 planes); with many it
+ * is one site (3 colours of n_rhs complex numbers). Lanes map to right-hand sides by their index,
+ * so both layouts run through the same loops. */
+
+#include "base/precision.h"
+#include "lattice/linear_table.h"
+#include "lattice/sum.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_LANES = 2 * MD_MAX_RHS, MOST_PLANES = 6, MOST_REALS = 3 * MOST_LANES };
+_Static_assert(MOST_PLANES *(MOST_LANES / 2) <= MOST_REALS, "one right-hand side: half the lanes");
+
+typedef struct strip {
+  int64_t site; /* first site */
+  int64_t start, distance;
+  int planes, lanes;
+} strip;
+
+/* The strip of `sites` sites from `site`; sites > 1 only with one right-hand side. */
+static strip strip_at(const md_field *f, int64_t site, int sites) {
+  if (f->n_rhs == 1) return (strip){site, site, f->stride, f->components, sites};
+  const int lanes = 2 * f->n_rhs;
+  return (strip){site, site * (f->components / 2) * lanes, lanes, f->components / 2, lanes};
+}
+
+static void strip_load(const md_field *f, const strip *s, ARITH *values) {
+  const STORED *data = (const STORED *)f->data + s->start;
+  for (int c = 0; c < s->planes; c++)
+    for (int l = 0; l < s->lanes; l++) values[c * s->lanes + l] = LOAD(data[c * s->distance + l]);
+  if (!f->scale) return;
+  for (int l = 0; l < s->lanes; l++) {
+    const ARITH scale = f->scale[f->n_rhs == 1 ? s->site + l : s->site];
+    for (int c = 0; c < s->planes; c++) values[c * s->lanes + l] *= scale;
+  }
+}
+
+/* Sets new scales where the field has them; changes `values`. */
+static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
+  ARITH largest[MOST_LANES];
+  for (int l = 0; l < s->lanes; l++) largest[l] = 0;
+  for (int c = 0; c < s->planes; c++)
+    for (int l = 0; l < s->lanes; l++)
+      largest[l] = (ARITH)fmax((double)largest[l], fabs((double)values[c * s->lanes + l]));
+  if (f->n_rhs > 1) { /* one scale for the site */
+    for (int l = 1; l < s->lanes; l++)
+      largest[0] = largest[l] > largest[0] ? largest[l] : largest[0];
+    for (int l = 1; l < s->lanes; l++) largest[l] = largest[0];
+  }
+  for (int l = 0; l < s->lanes; l++) {
+    const float scale = md_field_scale_of((float)largest[l]);
+    f->scale[f->n_rhs == 1 ? s->site + l : s->site] = scale;
+    for (int c = 0; c < s->planes; c++) values[c * s->lanes + l] /= scale;
+  }
+}
+
+static void strip_store(const md_field *f, const strip *s, ARITH *values) {
+  if (f->scale) strip_rescale(f, s, values);
+  STORED *data = (STORED *)f->data + s->start;
+  for (int c = 0; c < s->planes; c++)
+    for (int l = 0; l < s->lanes; l++) data[c * s->distance + l] = STORE(values[c * s->lanes + l]);
+}
+
+/* A coefficient for every lane; NULL: one. */
+static void spread(const md_field *f, const double *coefficient, ARITH lane[MOST_LANES]) {
+  for (int l = 0; l < MOST_LANES; l++) {
+    const int rhs = f->n_rhs > 1 && l / 2 < f->n_rhs ? l / 2 : 0;
+    lane[l] = coefficient ? (ARITH)coefficient[rhs] : 1;
+  }
+}
+
+static int sites_per_strip(const md_field *f) {
+  return f->n_rhs == 1 ? MOST_LANES / 2 : 1;
+}
+
+/* y = a x + b y; a or b NULL: one. */
+static void combine(const double *a, const md_field *x, const double *b, md_field *y) {
+  ARITH left[MOST_LANES], right[MOST_LANES];
+  spread(y, a, left);
+  spread(y, b, right);
+  const int most = sites_per_strip(y);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < y->sites; i += most) {
+    const strip s = strip_at(y, i, (int)(y->sites - i < most ? y->sites - i : most));
+    const strip from = strip_at(x, i, s.lanes);
+    ARITH xs[MOST_REALS], ys[MOST_REALS];
+    strip_load(x, &from, xs);
+    strip_load(y, &s, ys);
+    for (int c = 0; c < s.planes; c++)
+      for (int l = 0; l < s.lanes; l++)
+        ys[c * s.lanes + l] = left[l] * xs[c * s.lanes + l] + right[l] * ys[c * s.lanes + l];
+    strip_store(y, &s, ys);
+  }
+}
+
+static void axpy(const double *a, const md_field *x, md_field *y) {
+  combine(a, x, NULL, y);
+}
+static void xpby(const md_field *x, const double *b, md_field *y) {
+  combine(NULL, x, b, y);
+}
+
+static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
+                      md_field *x) {
+  ARITH as[MOST_LANES], bs[MOST_LANES];
+  spread(x, a, as);
+  spread(x, b, bs);
+  const int most = sites_per_strip(x);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < x->sites; i += most) {
+    const int sites = (int)(x->sites - i < most ? x->sites - i : most);
+    const strip sx = strip_at(x, i, sites), sp = strip_at(p, i, sites), sr = strip_at(r, i, sites);
+    ARITH xs[MOST_REALS], ps[MOST_REALS], rs[MOST_REALS];
+    strip_load(x, &sx, xs);
+    strip_load(p, &sp, ps);
+    strip_load(r, &sr, rs);
+    for (int c = 0; c < sx.planes; c++)
+      for (int l = 0; l < sx.lanes; l++) {
+        const int k = c * sx.lanes + l;
+        xs[k] += as[l] * ps[k];
+        ps[k] = rs[k] + bs[l] * ps[k];
+      }
+    strip_store(x, &sx, xs);
+    strip_store(p, &sp, ps);
+  }
+}
+
+/* What one strip adds to the lanes' sums; may also write. */
+typedef void (*strip_sum)(const ARITH *a, const md_field *x, md_field *y, const strip *sx,
+                          const strip *sy, double *lane);
+
+static void sum_product(const ARITH *a, const md_field *x, md_field *y, const strip *sx,
+                        const strip *sy, double *lane) {
+  ARITH xs[MOST_REALS], other[MOST_REALS], *ys = xs;
+  (void)a;
+  strip_load(x, sx, xs);
+  if (y != x) strip_load(y, sy, ys = other);
+  for (int c = 0; c < sx->planes; c++)
+    for (int l = 0; l < sx->lanes; l++)
+      lane[l] += (double)xs[c * sx->lanes + l] * (double)ys[c * sx->lanes + l];
+}
+
+/* The norm is that of what was stored, after rounding. */
+static void sum_axpy(const ARITH *a, const md_field *x, md_field *y, const strip *sx,
+                     const strip *sy, double *lane) {
+  ARITH xs[MOST_REALS], ys[MOST_REALS];
+  strip_load(x, sx, xs);
+  strip_load(y, sy, ys);
+  for (int c = 0; c < sx->planes; c++)
+    for (int l = 0; l < sx->lanes; l++) ys[c * sx->lanes + l] += a[l] * xs[c * sx->lanes + l];
+  strip_store(y, sy, ys);
+  if (sizeof(STORED) != sizeof(ARITH)) strip_load(y, sy, ys);
+  for (int c = 0; c < sx->planes; c++)
+    for (int l = 0; l < sx->lanes; l++)
+      lane[l] += (double)ys[c * sx->lanes + l] * (double)ys[c * sx->lanes + l];
+}
+
+/* One row of 2x2x2x2 cells from column `first`: `count` columns when n_rhs is 1, else one. The
+ * eight sites of a cell are added in the order t, z, y. */
+static void cell_sums(const ARITH *a, const md_field *x, md_field *y, const int cell[3], int first,
+                      int count, strip_sum add, md_sum *sums) {
+  const md_geometry *g = x->geometry;
+  double lane[MOST_LANES] = {0};
+  const int lanes = x->n_rhs == 1 ? count : 2 * x->n_rhs;
+  for (int corner = 0; corner < 8; corner++) {
+    const int64_t row =
+        ((int64_t)(2 * cell[2] + (corner >> 2)) * g->local[2] + 2 * cell[1] + (corner >> 1 & 1)) *
+            g->local[1] +
+        2 * cell[0] + (corner & 1);
+    const int64_t site = row * (g->local[0] / 2) + first;
+    const strip sx = strip_at(x, site, count), sy = strip_at(y, site, count);
+    add(a, x, y, &sx, &sy, lane);
+  }
+  if (x->n_rhs == 1)
+    for (int l = 0; l < lanes; l++) md_sum_add(&sums[0], lane[l]);
+  else
+    for (int r = 0; r < x->n_rhs; r++) md_sum_add(&sums[r], lane[2 * r] + lane[2 * r + 1]);
+}
+
+static void reduce(const md_context *context, const double *a, const md_field *x, md_field *y,
+                   strip_sum add, double *values) {
+  const md_geometry *g = x->geometry;
+  const int half = g->local[0] / 2, most = sites_per_strip(x);
+  const int n[3] = {g->local[1] / 2, g->local[2] / 2, g->local[3] / 2};
+  md_sum all[MD_MAX_RHS];
+  ARITH as[MOST_LANES];
+  memset(all, 0, (size_t)x->n_rhs * sizeof *all);
+  spread(x, a, as);
+#pragma omp parallel
+  {
+    md_sum mine[MD_MAX_RHS];
+    memset(mine, 0, (size_t)x->n_rhs * sizeof *mine);
+#pragma omp for schedule(static)
+    for (int k = 0; k < n[0] * n[1] * n[2]; k++) {
+      const int cell[3] = {k % n[0], k / n[0] % n[1], k / n[0] / n[1]};
+      for (int first = 0; first < half; first += most)
+        cell_sums(as, x, y, cell, first, half - first < most ? half - first : most, add, mine);
+    }
+#pragma omp critical
+    for (int r = 0; r < x->n_rhs; r++) md_sum_merge(&all[r], &mine[r]);
+  }
+  md_sum_finish(context, all, x->n_rhs, values);
+}
+
+static void norm2(const md_context *context, const md_field *x, double *norms) {
+  reduce(context, NULL, x, (md_field *)x, sum_product, norms);
+}
+
+static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
+  reduce(context, NULL, x, (md_field *)y, sum_product, dots);
+}
+
+static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
+                       double *norms) {
+  reduce(context, a, x, y, sum_axpy, norms);
+}
+
+/* The bits of the local sites. */
+static void copy(md_field *out, const md_field *in) {
+  const size_t entry = (size_t)md_field_entry(in) * sizeof(STORED);
+  const int planes = md_field_planes(in);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i += 64) {
+    const size_t sites = (size_t)(in->sites - i < 64 ? in->sites - i : 64);
+    for (int c = 0; c < planes; c++)
+      memcpy((char *)out->data + (size_t)(c * out->stride + i) * entry,
+             (const char *)in->data + (size_t)(c * in->stride + i) * entry, sites * entry);
+    if (in->scale) memcpy(out->scale + i, in->scale + i, sites * sizeof(float));
+  }
+}
+
+static void zero(md_field *x) {
+  const size_t entry = (size_t)md_field_entry(x) * sizeof(STORED);
+  const int planes = md_field_planes(x);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < x->sites; i += 64) {
+    const size_t sites = (size_t)(x->sites - i < 64 ? x->sites - i : 64);
+    for (int c = 0; c < planes; c++)
+      memset((char *)x->data + (size_t)(c * x->stride + i) * entry, 0, sites * entry);
+    for (size_t k = 0; x->scale && k < sites; k++) x->scale[i + (int64_t)k] = MD_SCALE_OF_ZERO;
+  }
+}
+
+const md_linear_table TABLE = {zero, copy, axpy, xpby, norm2, dot, axpy_norm2, cg_update};

@@ -1,0 +1,22 @@
+#ifndef MD_LATTICE_LINEAR_TABLE_H
+#define MD_LATTICE_LINEAR_TABLE_H
+
+#include "lattice/linear.h"
+
+/* The operations of linear.h for one storage type in one space; same contracts. */
+typedef struct md_linear_table {
+  void (*zero)(md_field *x);
+  void (*copy)(md_field *out, const md_field *in);
+  void (*axpy)(const double *a, const md_field *x, md_field *y);
+  void (*xpby)(const md_field *x, const double *b, md_field *y);
+  void (*norm2)(const md_context *context, const md_field *x, double *norms);
+  void (*dot)(const md_context *context, const md_field *x, const md_field *y, double *dots);
+  void (*axpy_norm2)(const md_context *context, const double *a, const md_field *x, md_field *y,
+                     double *norms);
+  void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
+} md_linear_table;
+
+extern const md_linear_table md_linear_host_double, md_linear_host_single, md_linear_host_half,
+    md_linear_host_bf16;
+
+#endif

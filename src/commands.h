@@ -1,0 +1,10 @@
+#ifndef MD_COMMANDS_H
+#define MD_COMMANDS_H
+
+#include "base/context.h"
+
+/* The subcommands. argv[0] is the command's name. Collective: all ranks return the same status,
+ * and where it is not MD_OK context->message says why. */
+md_status md_command_solve(md_context *context, int argc, char **argv);
+
+#endif

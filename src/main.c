@@ -1,0 +1,56 @@
+#include "commands.h"
+#include "md_version.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name, *summary;
+  md_status (*run)(md_context *context, int argc, char **argv);
+} commands[] = {
+    {"solve", "load a lattice and solve the Dirac equation on it", md_command_solve},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_usage(FILE *out) {
+  fprintf(out,
+          "miniDirac %s (%s): a lattice QCD mini-app\n\nusage: minidirac COMMAND [options]\n\n",
+          MD_VERSION, MD_COMMIT);
+  for (int c = 0; c < COMMANDS; c++)
+    fprintf(out, "  %-10s %s\n", commands[c].name, commands[c].summary);
+  fputs("\nminidirac COMMAND --help lists the options of one.\n"
+        "Exit codes: 0 success, 1 the asked result was not reached, 2 bad usage or input,\n"
+        "3 environment (device, MPI, memory, disk).\n",
+        out);
+}
+
+static md_status run(md_context *context, int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "--help";
+  if (strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
+    if (context->rank == 0 && strcmp(name, "--version") == 0)
+      printf("minidirac %s (%s)\n", MD_VERSION, MD_COMMIT);
+    if (context->rank == 0 && strcmp(name, "--help") == 0) print_usage(argc > 1 ? stdout : stderr);
+    return argc > 1 ? MD_OK
+                    : md_fail(context, MD_INPUT, "a command is needed; see minidirac --help");
+  }
+  for (int c = 0; c < COMMANDS; c++)
+    if (strcmp(commands[c].name, name) == 0) return commands[c].run(context, argc - 1, argv + 1);
+  return md_fail(context, MD_INPUT, "the command '%s' is not known; see minidirac --help", name);
+}
+
+int main(int argc, char **argv) {
+  md_context context;
+  /* A file that outgrows its limit is an error of the write call, not the end of the process. */
+  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  md_status status = md_context_open(&context, &argc, &argv);
+  if (status == MD_OK) status = run(&context, argc, argv);
+  if (status == MD_OK && context.rank == 0 && fflush(stdout) != 0)
+    status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %m");
+  status = md_agree(&context, status);
+  if (status != MD_OK && context.rank == 0)
+    fprintf(stderr, "minidirac: error: %s\n", context.message);
+  md_context_close(&context);
+  return (int)status;
+}

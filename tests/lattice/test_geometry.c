@@ -1,0 +1,153 @@
+/* Neighbour tables and halo transport: every neighbour of every site, seen through the tables,
+ * is the site that coordinates say, whether it is local or came through the halo. */
+#include "lattice/halo.h"
+#include "support.h"
+
+#include <string.h>
+
+static const int lattices[][4] = {{8, 4, 4, 4}, {2, 2, 2, 2}, {6, 4, 2, 8}, {4, 6, 10, 2}};
+
+/* The field's reals name site and component: global index * 1000 + component (+ 100 rhs). */
+static void label(md_field *f) {
+  for (int64_t i = 0; i < f->sites; i++) {
+    double reals[MD_FERMION_REALS * 3];
+    int x[MD_DIMS];
+    md_global_coordinates(f->geometry, f->parity, i, x);
+    for (int k = 0; k < f->components * f->n_rhs; k++)
+      reals[k] = (double)(md_global_index(f->geometry, x) * 32 + k);
+    md_field_set(f, i, reals);
+  }
+}
+
+static void check_neighbours(const md_field *f) {
+  const md_geometry *g = f->geometry;
+  const int p = 1 - f->parity;
+  for (int64_t i = 0; i < g->sites; i++)
+    for (int d = 0; d < MD_DIRECTIONS; d++) {
+      int x[MD_DIMS];
+      md_global_coordinates(g, p, i, x);
+      const int mu = d % MD_DIMS, step = d < MD_DIMS ? 1 : -1;
+      x[mu] = (x[mu] + step + g->global[mu]) % g->global[mu];
+      const int64_t j = g->neighbour[p][d][i];
+      assert_true(g->split[mu] || j < g->sites);
+      for (int r = 0; r < f->n_rhs; r++) {
+        double got[MD_FERMION_REALS];
+        md_field_get(f, j, r, got);
+        for (int c = 0; c < f->components; c++)
+          assert_true(got[c] == (double)(md_global_index(g, x) * 32 + r * f->components + c));
+      }
+    }
+}
+
+static void run(md_context *context, const int dims[4], bool self_halo, md_field_shape shape) {
+  md_geometry *g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], self_halo);
+  md_halo *halo = NULL;
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, &halo));
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field f;
+    MD_REQUIRE(context, md_field_create(context, g, &shape, p, &f));
+    label(&f);
+    for (int twice = 0; twice < 2; twice++) { /* persistent requests are used again */
+      md_halo_begin(halo, &f);
+      md_halo_end(halo, &f);
+    }
+    check_neighbours(&f);
+    md_field_destroy(&f);
+  }
+  md_halo_destroy(halo);
+  md_geometry_destroy(g);
+}
+
+static void neighbours_are_where_coordinates_say(void **state) {
+  md_context *context = *state;
+  const md_field_shape shapes[] = {{MD_DOUBLE, MD_HOST, 6, 1, true},
+                                   {MD_SINGLE, MD_HOST, 6, 1, true},
+                                   {MD_DOUBLE, MD_HOST, 6, 3, true}};
+  for (size_t l = 0; l < sizeof lattices / sizeof *lattices; l++) {
+    const int *n = lattices[l];
+    if (!md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
+    for (int self = 0; self < 2; self++)
+      for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) run(context, n, self, shapes[s]);
+  }
+}
+
+/* Half: the scale travels with the site. 2^-20 and 3 share no scale, both come back exactly. */
+static void scales_travel(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 4, 4, 4, 8, true);
+  const md_field_shape shape = {MD_HALF, MD_HOST, 6, 1, true};
+  md_halo *halo = NULL;
+  md_field f;
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, &halo));
+  MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f));
+  for (int64_t i = 0; i < f.sites; i++) {
+    const double big = i % 2 ? 3e-20 : 0x1p60;
+    const double reals[6] = {big, -big / 2, big / 4, 0, big, big / 8};
+    md_field_set(&f, i, reals);
+  }
+  md_halo_begin(halo, &f);
+  md_halo_end(halo, &f);
+  for (int64_t i = f.sites; i < f.sites + f.halo; i++) {
+    double v[6];
+    md_field_get(&f, i, 0, v);
+    const double big = v[0] > 1.0 ? 0x1p60 : 3e-20;
+    assert_true(v[0] >= big * (1 - 0x1p-11) && v[0] <= big * (1 + 0x1p-11));
+    assert_true(v[1] == -v[0] / 2 && v[2] == v[0] / 4 && v[3] == 0 && v[5] == v[0] / 8);
+  }
+  md_field_destroy(&f);
+  md_halo_destroy(halo);
+  md_geometry_destroy(g);
+}
+
+/* Both numbers of the rule stand in the message. */
+static void bad_lattices_are_refused(void **state) {
+  md_context *context = *state;
+  const struct {
+    md_layout_request request;
+    const char *says;
+  } cases[] = {
+      {{{5, 4, 4, 4}, {0}, false}, "must be even, from 2 to 32766, got 5 in direction x"},
+      {{{4, 4, 0, 4}, {0}, false}, "got 0 in direction z"},
+      {{{4, 4, 4, 40000}, {0}, false}, "got 40000 in direction t"},
+      {{{4, 4, 4, 4}, {7, 1, 1, 1}, false}, "valid rank grids:"},
+      {{{4, 4, 4, 4}, {-1, -1, 1, 1}, false}, "valid rank grids:"},
+      {{{32766, 32766, 32766, 32766}, {0}, false}, "2^40 sites"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    md_geometry *g = NULL;
+    assert_int_equal(md_geometry_create(context, &cases[c].request, &g), MD_INPUT);
+    assert_null(g);
+    if (!strstr(context->message, cases[c].says))
+      fail_msg("'%s' does not say '%s'", context->message, cases[c].says);
+  }
+}
+
+static void odd_local_extent_names_the_direction(void **state) {
+  md_context *context = *state;
+  if (context->ranks != 2) return;
+  const md_layout_request request = {{6, 4, 4, 4}, {2, 1, 1, 1}, false};
+  md_geometry *g = NULL;
+  assert_int_equal(md_geometry_create(context, &request, &g), MD_INPUT);
+  assert_non_null(strstr(context->message, "local extent must be even, got 3 in direction x"));
+  assert_non_null(strstr(context->message, "1x1x1x2"));
+}
+
+static void grid_has_the_smallest_surface(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 8, 8, 8, 16, false);
+  const int expected[5][4] = {{0}, {1, 1, 1, 1}, {1, 1, 1, 2}, {0}, {1, 1, 1, 4}};
+  if (context->ranks == 4) /* t by 4 sends 2 x 512 sites, z by 2 and t by 2 sends 2 x (512 + 512) */
+    assert_memory_equal(g->grid, expected[4], sizeof g->grid);
+  else if (context->ranks <= 2)
+    assert_memory_equal(g->grid, expected[context->ranks], sizeof g->grid);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(neighbours_are_where_coordinates_say),
+    cmocka_unit_test(scales_travel),
+    cmocka_unit_test(bad_lattices_are_refused),
+    cmocka_unit_test(odd_local_extent_names_the_direction),
+    cmocka_unit_test(grid_has_the_smallest_surface),
+};
+MD_RUN_TESTS(tests)

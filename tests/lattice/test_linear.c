@@ -1,0 +1,142 @@
+/* Vector operations against plain loops over md_field_get, for every precision and layout, and
+ * sums that are the same to the last bit on every rank grid and thread count. */
+#include "lattice/linear.h"
+#include "support.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+typedef struct setting {
+  md_precision precision;
+  int n_rhs;
+} setting;
+static const setting settings[] = {{MD_DOUBLE, 1}, {MD_SINGLE, 1}, {MD_HALF, 1},
+                                   {MD_BF16, 1},   {MD_DOUBLE, 3}, {MD_SINGLE, 8},
+                                   {MD_HALF, 5},   {MD_BF16, 2},   {MD_DOUBLE, 128}};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+typedef struct fixture {
+  md_geometry *g;
+  md_field x, y, z, old_x, old_y, old_z;
+  double a[MD_MAX_RHS], b[MD_MAX_RHS];
+} fixture;
+
+static void make(md_context *context, setting s, fixture *f) {
+  f->g = md_test_geometry(context, 12, 4, 8, 4, false);
+  md_field *fields[] = {&f->x, &f->y, &f->z, &f->old_x, &f->old_y, &f->old_z};
+  for (int i = 0; i < 6; i++)
+    md_test_random_field(context, f->g, s.precision, s.n_rhs, MD_ODD, 11 + (uint64_t)i % 3,
+                         fields[i]);
+  for (int r = 0; r < MD_MAX_RHS; r++) {
+    f->a[r] = 0.5 + 0.01 * r;
+    f->b[r] = -0.75 + 0.02 * r;
+  }
+}
+
+static void drop(fixture *f) {
+  md_field *fields[] = {&f->x, &f->y, &f->z, &f->old_x, &f->old_y, &f->old_z};
+  for (int i = 0; i < 6; i++) md_field_destroy(fields[i]);
+  md_geometry_destroy(f->g);
+}
+
+/* got = p * u + q * v on every site, to a few roundings of the storage type times the site. */
+static void check(const md_field *got, const double *p, const md_field *u, const double *q,
+                  const md_field *v) {
+  const double tolerance = 4.0 * md_precision_roundoff(got->precision);
+  for (int64_t i = 0; i < got->sites; i++)
+    for (int r = 0; r < got->n_rhs; r++) {
+      double w[6], a[6], b[6], size = 0.0;
+      md_field_get(got, i, r, w);
+      md_field_get(u, i, r, a);
+      md_field_get(v, i, r, b);
+      for (int c = 0; c < 6; c++) size = fmax(size, fabs(p[r] * a[c]) + fabs(q[r] * b[c]));
+      for (int c = 0; c < 6; c++) {
+        const double error = fabs(w[c] - (p[r] * a[c] + q[r] * b[c]));
+        if (!(error <= tolerance * size))
+          fail_msg("site %lld: %g of %g", (long long)i, error, size);
+      }
+    }
+}
+
+static void updates(void **state) {
+  double one[MD_MAX_RHS], norm[MD_MAX_RHS], again[MD_MAX_RHS];
+  for (int r = 0; r < MD_MAX_RHS; r++) one[r] = 1.0;
+  for (int s = 0; s < SETTINGS; s++) {
+    fixture f;
+    make(*state, settings[s], &f);
+    md_linear_axpy(f.a, &f.x, &f.y);
+    check(&f.y, f.a, &f.old_x, one, &f.old_y);
+    md_linear_copy(&f.y, &f.old_y);
+    md_linear_xpby(&f.x, f.b, &f.y);
+    check(&f.y, one, &f.old_x, f.b, &f.old_y);
+    md_linear_copy(&f.y, &f.old_y);
+    md_linear_axpy_norm2(*state, f.a, &f.x, &f.y, norm);
+    check(&f.y, f.a, &f.old_x, one, &f.old_y);
+    md_linear_norm2(*state, &f.y, again);
+    for (int r = 0; r < settings[s].n_rhs; r++) assert_true(norm[r] == again[r]);
+    md_linear_copy(&f.y, &f.old_y);
+    md_linear_cg_update(f.a, f.b, &f.z, &f.x, &f.y); /* y += a x; x = z + b x */
+    check(&f.y, f.a, &f.old_x, one, &f.old_y);
+    check(&f.x, one, &f.old_z, f.b, &f.old_x);
+    md_linear_zero(&f.x);
+    md_linear_norm2(*state, &f.x, norm);
+    assert_true(norm[0] == 0.0);
+    drop(&f);
+  }
+}
+
+static void norms_and_dots(void **state) {
+  for (int s = 0; s < SETTINGS; s++) {
+    fixture f;
+    double dots[MD_MAX_RHS], norms[MD_MAX_RHS];
+    make(*state, settings[s], &f);
+    md_linear_dot(*state, &f.x, &f.y, dots);
+    md_linear_norm2(*state, &f.x, norms);
+    for (int r = 0; r < settings[s].n_rhs; r++) {
+      double sums[2] = {0.0, 0.0}, largest[2];
+      for (int64_t i = 0; i < f.x.sites; i++) {
+        double u[6], v[6];
+        md_field_get(&f.x, i, r, u);
+        md_field_get(&f.y, i, r, v);
+        for (int c = 0; c < 6; c++) sums[0] += u[c] * v[c], sums[1] += u[c] * u[c];
+      }
+      if (((md_context *)*state)->ranks > 1) continue;
+      largest[0] = fabs(sums[0] - dots[r]);
+      largest[1] = fabs(sums[1] - norms[r]);
+      md_require_at_most(largest[0], 1e-13 * norms[r], "dot");
+      md_require_at_most(largest[1], 1e-13 * norms[r], "norm");
+    }
+    drop(&f);
+  }
+}
+
+/* Every rank repeats the whole sum alone, with one thread: the same bits. */
+static void sums_do_not_depend_on_the_cut(void **state) {
+  md_context *context = *state;
+  md_context alone = {.ranks = 1, .threads = 1};
+  for (int s = 0; s < SETTINGS; s++) {
+    double expected[MD_MAX_RHS];
+    fixture f;
+    omp_set_num_threads(1);
+    make(&alone, settings[s], &f);
+    md_linear_dot(&alone, &f.x, &f.y, expected);
+    drop(&f);
+    for (int threads = 1; threads <= 3; threads++) {
+      double dots[MD_MAX_RHS];
+      omp_set_num_threads(threads);
+      make(context, settings[s], &f);
+      md_linear_dot(context, &f.x, &f.y, dots);
+      for (int r = 0; r < settings[s].n_rhs; r++) assert_true(dots[r] == expected[r]);
+      drop(&f);
+    }
+  }
+  omp_set_num_threads(context->threads);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(updates),
+    cmocka_unit_test(norms_and_dots),
+    cmocka_unit_test(sums_do_not_depend_on_the_cut),
+};
+MD_RUN_TESTS(tests)

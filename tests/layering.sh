@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Includes run one way: src/base <- lattice <- dirac; src/base <- gemm; lattice <- io; src and
+# tests may use all. Library headers stay in the few files that are theirs.
+set -u
+cd "$1" || exit 1
+bad=0
+# forbid PATTERN FOLDER...: no file there may include what the pattern matches.
+forbid() {
+  local pattern=$1
+  shift
+  local rows
+  rows=$(grep -rnE "^ *# *include *[<\"]($pattern)" --include='*.[ch]' --include='*.cu' --include='*.cuh' "$@")
+  if [ -n "$rows" ]; then
+    echo "layering: $* must not include $pattern:"
+    echo "$rows"
+    bad=1
+  fi
+}
+# allow PATTERN REGEX: only files whose path matches REGEX may include what the pattern matches.
+allow() {
+  local rows
+  rows=$(grep -rlE "^ *# *include *[<\"]($1)" --include='*.[ch]' --include='*.cu' --include='*.cuh' src lattice dirac gemm io | grep -vE "$2")
+  if [ -n "$rows" ]; then
+    echo "layering: $1 is included by files that may not: $rows"
+    bad=1
+  fi
+}
+forbid '(lattice|dirac|gemm|io)/' src/base
+forbid '(dirac|gemm|io)/' lattice
+forbid '(gemm|io)/' dirac
+forbid '(lattice|dirac|io)/' gemm
+forbid '(dirac|gemm)/' io
+forbid 'commands\.h|tests/' src/base lattice dirac gemm io
+allow 'mpi\.h|base/ranks_mpi\.h' '^(src/base/(context\.c|ranks_mpi\.h)|src/[a-z_]+\.c|lattice/(rank_grid|halo|sum)[a-z_]*\.[ch]|io/[a-z0-9_]+\.[ch]|gemm/(block_cyclic|summa|scalapack|distributed|process_grid)[a-z_]*\.[ch])$'
+allow 'hdf5\.h' '^io/'
+allow 'cuda[a-z_]*\.h|mma\.h' '\.(cu|cuh)$|^src/base/device'
+allow '[a-z]*intrin\.h' '^dirac/cpu_simd/'
+[ $bad = 0 ] && echo "layering: in order"
+exit $bad

@@ -1,0 +1,80 @@
+#include "support.h"
+#include "lattice/gauge_start.h"
+#include "lattice/source.h"
+#include "lattice/sum.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+md_context *md_test_begin(int *argc, char ***argv) {
+  md_context *context = calloc(1, sizeof *context);
+  if (!context || md_context_open(context, argc, argv) != MD_OK) abort();
+  return context;
+}
+
+int md_test_end(md_context *context, int failed) {
+  long long all = failed;
+  md_sum_integers(context, &all, 1);
+  md_context_close(context);
+  free(context);
+  return all > 0 ? 1 : 0;
+}
+
+void md_require(md_context *context, md_status status, const char *what) {
+  if (status != MD_OK) fail_msg("%s: %s (status %d)", what, context->message, (int)status);
+}
+
+void md_require_at_most(double value, double limit, const char *what) {
+  if (!(value <= limit)) fail_msg("%s: %.6g is more than %.6g", what, value, limit);
+}
+
+md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo) {
+  const md_layout_request request = {{x, y, z, t}, {0}, self_halo};
+  md_geometry *geometry = NULL;
+  MD_REQUIRE(context, md_geometry_create(context, &request, &geometry));
+  return geometry;
+}
+
+bool md_test_fits(md_context *context, int x, int y, int z, int t) {
+  const md_layout_request request = {{x, y, z, t}, {0}, false};
+  md_geometry *geometry = NULL;
+  const bool fits = md_geometry_create(context, &request, &geometry) == MD_OK;
+  md_geometry_destroy(geometry);
+  return fits;
+}
+
+void md_test_random_gauge(md_context *context, const md_geometry *geometry, uint64_t seed,
+                          md_gauge *gauge) {
+  MD_REQUIRE(context, md_gauge_create(context, geometry, gauge));
+  MD_REQUIRE(context, md_gauge_start_hot(context, gauge, seed));
+}
+
+void md_test_random_field(md_context *context, const md_geometry *geometry, md_precision precision,
+                          int n_rhs, int parity, uint64_t seed, md_field *field) {
+  const md_field_shape exact = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  md_field both[MD_PARITIES];
+  for (int p = 0; p < MD_PARITIES; p++)
+    MD_REQUIRE(context, md_field_create(context, geometry, &exact, p, &both[p]));
+  md_source_gaussian(both, seed);
+  MD_REQUIRE(context, md_field_create(context, geometry, &shape, parity, field));
+  MD_REQUIRE(context, md_field_convert(context, field, &both[parity]));
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&both[p]);
+}
+
+double md_test_distance(const md_context *context, const md_field *a, const md_field *b) {
+  md_sum sums[2] = {0};
+  for (int64_t i = 0; i < a->sites; i++)
+    for (int r = 0; r < a->n_rhs; r++) {
+      double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+      md_field_get(a, i, r, u);
+      md_field_get(b, i, r, v);
+      for (int c = 0; c < MD_FERMION_REALS; c++) {
+        md_sum_add(&sums[0], (u[c] - v[c]) * (u[c] - v[c]));
+        md_sum_add(&sums[1], v[c] * v[c]);
+      }
+    }
+  double values[2];
+  md_sum_finish(context, sums, 2, values);
+  return sqrt(values[0] / values[1]);
+}

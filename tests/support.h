@@ -1,0 +1,47 @@
+#ifndef MD_TEST_SUPPORT_H
+#define MD_TEST_SUPPORT_H
+
+#include "base/context.h"
+#include "dirac/operator.h"
+
+/* cmocka needs these four before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Starts MPI, gives the context to the tests as their initial state (setup of the group), runs
+ * them, ends MPI; returns the exit code: the number of failed tests of this rank. */
+#define MD_RUN_TESTS(tests)                                                                        \
+  int main(int argc, char **argv) {                                                                \
+    md_context *context = md_test_begin(&argc, &argv);                                             \
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests)[0]; i++)                                  \
+      (tests)[i].initial_state = context;                                                          \
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);                                  \
+    return md_test_end(context, failed);                                                           \
+  }
+md_context *md_test_begin(int *argc, char ***argv);
+int md_test_end(md_context *context, int failed);
+
+/* Fails the test with the context's message when the status is not MD_OK. */
+void md_require(md_context *context, md_status status, const char *what);
+#define MD_REQUIRE(context, call) md_require(context, call, #call)
+/* `value` <= `limit`, and neither is NaN; prints both otherwise. */
+void md_require_at_most(double value, double limit, const char *what);
+
+/* Geometry on the ranks of the run (grid chosen), with or without self-halo. */
+md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo);
+/* True when this number of ranks can hold the lattice. */
+bool md_test_fits(md_context *context, int x, int y, int z, int t);
+/* Uniformly random SU(3) links by seed, the same on every rank grid; halos exchanged. */
+void md_test_random_gauge(md_context *context, const md_geometry *geometry, uint64_t seed,
+                          md_gauge *gauge);
+/* Host field of the shape with normal deviates of the sites (seed, parity, site, rhs). */
+void md_test_random_field(md_context *context, const md_geometry *geometry, md_precision precision,
+                          int n_rhs, int parity, uint64_t seed, md_field *field);
+/* Relative L2 distance |a - b| / |b| of two host fields of any precision; collective. */
+double md_test_distance(const md_context *context, const md_field *a, const md_field *b);
+
+#endif
