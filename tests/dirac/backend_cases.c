@@ -1,0 +1,73 @@
+#include "backend_cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* True when the backend can be used on this machine: a trial load on a tiny lattice. */
+static bool usable(md_context *context, const md_backend *b, const md_backend_request *request) {
+  md_geometry *g = md_test_geometry(context, 4 * context->ranks, 4, 4, 4, false);
+  md_gauge gauge;
+  md_dirac dirac;
+  md_test_random_gauge(context, g, 1, &gauge);
+  const md_status status = md_dirac_create(context, &gauge, b->name, request, &dirac);
+  if (status == MD_OK) md_dirac_destroy(&dirac);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+  if (status == MD_INPUT) return false; /* refused with a reason: its own test */
+  if (status == MD_ENVIRONMENT && b->space == MD_DEVICE) return false;
+  MD_REQUIRE(context, status);
+  return true;
+}
+
+static void each_request(md_context *context, const md_backend *b, int n_rhs,
+                         void (*run)(md_context *context, const backend_case *c)) {
+  for (int precision = 0; precision < MD_PRECISIONS; precision++)
+    for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_8; reconstruct++)
+      for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++) {
+        const backend_case c = {b,
+                                {(md_precision)precision, (md_reconstruct)reconstruct,
+                                 (md_packing)packing, n_rhs, true}};
+        const md_backend *found;
+        if (md_backend_find(context, b->name, &c.request, &found) == MD_OK &&
+            usable(context, b, &c.request))
+          run(context, &c);
+      }
+}
+
+void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
+                       void (*run)(md_context *context, const backend_case *c)) {
+  const char *only = getenv("MINIDIRAC_TEST_BACKEND");
+  for (const md_backend *const *b = md_backends(); *b; b++) {
+    if ((*b)->unavailable || (only && strcmp(only, (*b)->name) != 0)) continue;
+    for (int i = 0; i < n_rhs_count; i++) each_request(context, *b, n_rhs[i], run);
+  }
+}
+
+const char *case_name(const backend_case *c, char *text, size_t bytes) {
+  snprintf(text, bytes, "%s %s %s %s rhs %d", c->backend->name,
+           md_precision_name(c->request.precision), md_reconstruct_name(c->request.reconstruct),
+           md_packing_name(c->request.packing), c->request.n_rhs);
+  return text;
+}
+
+/* Links, source and result are rounded once each; sums of 24 products in the arithmetic type. */
+double case_tolerance(const backend_case *c) {
+  return 6.0 * md_precision_roundoff(c->request.precision);
+}
+
+void case_dirac(md_context *context, const backend_case *c, const md_gauge *gauge,
+                md_dirac *dirac) {
+  MD_REQUIRE(context, md_dirac_create(context, gauge, c->backend->name, &c->request, dirac));
+}
+
+void case_field(md_context *context, const md_dirac *dirac, const md_field *from, md_field *field) {
+  MD_REQUIRE(context, md_dirac_field(context, dirac, from->parity, field));
+  MD_REQUIRE(context, md_field_convert(context, field, from));
+}
+
+void host_copy(md_context *context, const md_field *from, md_field *copy) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, from->components, from->n_rhs, true};
+  MD_REQUIRE(context, md_field_create(context, from->geometry, &shape, from->parity, copy));
+  MD_REQUIRE(context, md_field_convert(context, copy, from));
+}

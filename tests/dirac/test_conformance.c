@@ -1,0 +1,149 @@
+/* Every backend, precision, reconstruct, packing and right-hand-side count against cpu_ref, on
+ * awkward extents, with and without self-halo; input and the other range's sites untouched; the
+ * same bits with overlap on and off. */
+#include "backend_cases.h"
+
+#include <math.h>
+#include <string.h>
+
+static const int lattices[][4] = {{8, 4, 4, 4}, {6, 4, 2, 8}, {2, 2, 4, 4}, {16, 2, 4, 4}};
+
+static void expected_hop(md_context *context, const md_gauge *gauge, const md_field *in, int n_rhs,
+                         const double *ab, const md_field *x, md_field *out) {
+  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
+  md_dirac oracle;
+  md_field source;
+  MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &request, &oracle));
+  case_field(context, &oracle, in, &source);
+  MD_REQUIRE(context, md_dirac_field(context, &oracle, 1 - in->parity, out));
+  const md_epilogue epilogue = {x, ab ? ab[0] : 0, ab ? ab[1] : 0};
+  MD_REQUIRE(context, md_dirac_hop(context, &oracle, out, &source, x ? &epilogue : NULL));
+  md_field_destroy(&source);
+  md_dirac_destroy(&oracle);
+}
+
+static bool same_bits(md_context *context, const md_field *a, const md_field *b) {
+  md_field u, v;
+  bool same = true;
+  host_copy(context, a, &u);
+  host_copy(context, b, &v);
+  for (int64_t i = 0; i < u.sites && same; i++)
+    for (int r = 0; r < u.n_rhs && same; r++) {
+      double p[6], q[6];
+      md_field_get(&u, i, r, p);
+      md_field_get(&v, i, r, q);
+      same = memcmp(p, q, sizeof p) == 0;
+    }
+  md_field_destroy(&u);
+  md_field_destroy(&v);
+  return same;
+}
+
+typedef struct bench {
+  md_geometry *g;
+  md_gauge gauge;
+  md_dirac dirac;
+  md_field in, x, out, before; /* of the backend */
+  md_field host_in, host_x;    /* what the backend's fields hold, in double */
+} bench;
+
+static void set_up(md_context *context, const backend_case *c, const int n[4], bool self_halo,
+                   int parity, bench *b) {
+  md_field random;
+  b->g = md_test_geometry(context, n[0], n[1], n[2], n[3], self_halo);
+  md_test_random_gauge(context, b->g, 3, &b->gauge);
+  case_dirac(context, c, &b->gauge, &b->dirac);
+  md_test_random_field(context, b->g, MD_DOUBLE, c->request.n_rhs, 1 - parity, 17, &random);
+  case_field(context, &b->dirac, &random, &b->in);
+  case_field(context, &b->dirac, &random, &b->before);
+  md_field_destroy(&random);
+  md_test_random_field(context, b->g, MD_DOUBLE, c->request.n_rhs, parity, 19, &random);
+  case_field(context, &b->dirac, &random, &b->x);
+  case_field(context, &b->dirac, &random, &b->out);
+  md_field_destroy(&random);
+  host_copy(context, &b->in, &b->host_in);
+  host_copy(context, &b->x, &b->host_x);
+}
+
+static void tear_down(bench *b) {
+  md_field *fields[] = {&b->in, &b->x, &b->out, &b->before, &b->host_in, &b->host_x};
+  for (int i = 0; i < 6; i++) md_field_destroy(fields[i]);
+  md_dirac_destroy(&b->dirac);
+  md_gauge_destroy(&b->gauge);
+  md_geometry_destroy(b->g);
+}
+
+static void check(md_context *context, const backend_case *c, bench *b, const md_epilogue *e) {
+  char name[128];
+  md_field expected, got;
+  const double ab[2] = {e ? e->a : 0, e ? e->b : 0};
+  MD_REQUIRE(context, md_dirac_hop(context, &b->dirac, &b->out, &b->in, e));
+  expected_hop(context, &b->gauge, &b->host_in, c->request.n_rhs, e ? ab : NULL,
+               e ? &b->host_x : NULL, &expected);
+  host_copy(context, &b->out, &got);
+  const double error = md_test_distance(context, &got, &expected);
+  if (!(error <= case_tolerance(c)))
+    fail_msg("%s, %dx%dx%dx%d, parity %d: error %.3g, allowed %.3g",
+             case_name(c, name, sizeof name), b->g->global[0], b->g->global[1], b->g->global[2],
+             b->g->global[3], b->out.parity, error, case_tolerance(c));
+  if (!same_bits(context, &b->in, &b->before))
+    fail_msg("%s changed its input", case_name(c, name, sizeof name));
+  md_field_destroy(&expected);
+  md_field_destroy(&got);
+}
+
+/* Interior and boundary each write their own sites only, and together what ALL writes. */
+static void check_ranges(md_context *context, const backend_case *c, bench *b) {
+  md_field overlapped;
+  char name[128];
+  case_field(context, &b->dirac, &b->host_x, &overlapped);
+  b->dirac.overlap = false;
+  MD_REQUIRE(context, md_dirac_hop(context, &b->dirac, &b->out, &b->in, NULL));
+  b->dirac.overlap = true;
+  MD_REQUIRE(context, md_dirac_hop(context, &b->dirac, &overlapped, &b->in, NULL));
+  if (!same_bits(context, &b->out, &overlapped))
+    fail_msg("%s: overlap changes bits", case_name(c, name, sizeof name));
+  md_field_destroy(&overlapped);
+}
+
+static void run(md_context *context, const backend_case *c) {
+  for (size_t l = 0; l < sizeof lattices / sizeof *lattices; l++)
+    for (int self_halo = 0; self_halo < 2; self_halo++)
+      for (int parity = 0; parity < MD_PARITIES; parity++) {
+        const int *n = lattices[l];
+        bench b;
+        if (!md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
+        set_up(context, c, n, self_halo, parity, &b);
+        const md_epilogue epilogue = {&b.x, 0.3, -1.7}, in_place = {&b.out, 0.3, -1.7};
+        check(context, c, &b, NULL);
+        check(context, c, &b, &epilogue);
+        MD_REQUIRE(context, md_field_convert(context, &b.out, &b.host_x));
+        check(context, c, &b, &in_place);
+        check_ranges(context, c, &b);
+        tear_down(&b);
+      }
+}
+
+static void every_backend_agrees_with_cpu_ref(void **state) {
+  const int n_rhs[] = {1, 3, 16};
+  each_backend_case(*state, n_rhs, 3, run);
+}
+
+static void bad_requests_are_refused(void **state) {
+  md_context *context = *state;
+  const md_backend *found;
+  const md_backend_request plain = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  md_backend_request half = plain;
+  half.precision = MD_HALF;
+  assert_int_equal(md_backend_find(context, "nothing", &plain, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "backend must be one of auto, cpu_ref"));
+  assert_int_equal(md_backend_find(context, "cpu_ref", &half, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "does not serve precision half"));
+  assert_int_equal(md_backend_find(context, "auto", &plain, &found), MD_OK);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_backend_agrees_with_cpu_ref),
+    cmocka_unit_test(bad_requests_are_refused),
+};
+MD_RUN_TESTS(tests)
