@@ -77,11 +77,11 @@ static bool read_shape(hid_t dataset, long long dims[MD_DIMS], int *real_bytes) 
 static md_status read_attributes(md_context *context, const md_source *source, hid_t dataset,
                                  md_lattice_header *header, md_notes *notes) {
   int64_t dims[MD_DIMS], version = 0, pair[2];
-  const bool sums =
-      md_h5_get_attribute(dataset, &(md_attribute){"scidac_checksum", MD_ATTRIBUTE_INTEGER, 2, pair});
+  const bool sums = md_h5_get_attribute(
+      dataset, &(md_attribute){"scidac_checksum", MD_ATTRIBUTE_INTEGER, 2, pair});
   if (sums && (uint64_t)pair[0] <= UINT32_MAX && (uint64_t)pair[1] <= UINT32_MAX)
-    header->checksum = (md_checksum){
-        .kind = MD_CHECKSUM_SCIDAC, .a = (uint32_t)pair[0], .b = (uint32_t)pair[1]};
+    header->checksum =
+        (md_checksum){.kind = MD_CHECKSUM_SCIDAC, .a = (uint32_t)pair[0], .b = (uint32_t)pair[1]};
   else
     md_notes_departure(notes, "attribute scidac_checksum is missing or no pair of 32-bit numbers");
   header->binding = true;
@@ -105,7 +105,7 @@ static md_status read_attributes(md_context *context, const md_source *source, h
     if (dims[d] != header->dims[d])
       return md_fail(context, MD_INPUT,
                      "%s: extents differ in direction %c: attribute dims says %lld, the dataset %d",
-                     source->path, "xyzt"[d], (long long)dims[d], header->dims[d]);
+                     source->path, "xyzt"[d], (long long)dims[d], header -> dims[d]);
   return MD_OK;
 }
 
@@ -135,9 +135,8 @@ static md_status describe_dataset(md_context *context, const md_source *source, 
   if (status == MD_OK) status = md_source_check_dims(context, source, dims, header);
   if (status == MD_OK) {
     header->precision = real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
-    header->site = (md_site_format){.rows = 3,
-                                    .real_bytes = real_bytes,
-                                    .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
+    header->site = (md_site_format){
+        .rows = 3, .real_bytes = real_bytes, .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
     status = read_attributes(context, source, dataset, header, notes);
   }
   if (status == MD_OK) note_filters(dataset, notes);
@@ -185,8 +184,7 @@ static md_status read_part(md_context *context, const char *path, hid_t file,
   md_slab_plan plan;
   void *raw = NULL;
   MD_TRY(md_h5_open_sites(context, path, file, links_name, header->dims, &shape, &dataset));
-  md_status status =
-      slab_buffer(context, geometry, &header->site, chunk_z(dataset), &plan, &raw);
+  md_status status = slab_buffer(context, geometry, &header->site, chunk_z(dataset), &plan, &raw);
   for (int i = 0; i < plan.count && status == MD_OK; i++) {
     const md_slab slab = md_slab_at(geometry, &plan, i);
     status = md_h5_read_slab(context, path, dataset, geometry, &shape, 0, &slab, raw,

@@ -55,7 +55,8 @@ md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, 
   return *dataset < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating a dataset") : MD_OK;
 }
 
-/* Compound of two reals r and i, of the wanted size: what md_h5_complex makes, in any byte order. */
+/* Compound of two reals r and i, of the wanted size: what md_h5_complex makes, in any byte order.
+ */
 static bool is_complex(hid_t type, int real_bytes) {
   if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2) return false;
   const char *const names[2] = {"r", "i"};

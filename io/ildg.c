@@ -87,14 +87,13 @@ static bool hexadecimal_of(const char *text, const char *tag, uint32_t *value, m
   return true;
 }
 
-static void read_text(const char *type, const char *text, content *found,
-                      md_lattice_header *header, md_notes *notes) {
+static void read_text(const char *type, const char *text, content *found, md_lattice_header *header,
+                      md_notes *notes) {
   if (strcmp(type, "ildg-format") == 0) {
     read_ildg_format(text, found, notes);
   } else if (strcmp(type, "scidac-private-file-xml") == 0) {
     found->scidac.given = integers_of(text, "dims", found->scidac.dims, MD_DIMS);
-    if (!found->scidac.given)
-      md_notes_departure(notes, "scidac-private-file-xml has no four dims");
+    if (!found->scidac.given) md_notes_departure(notes, "scidac-private-file-xml has no four dims");
   } else if (strcmp(type, "scidac-private-record-xml") == 0 && found->data.bytes == 0) {
     read_scidac_record(text, found, notes);
   } else if (strcmp(type, "ildg-data-lfn") == 0) {
@@ -116,12 +115,9 @@ static void read_text(const char *type, const char *text, content *found,
 /* Takes what a record says; texts of unknown type are not even read. */
 static md_status read_record(md_context *context, const md_source *source, const md_record *record,
                              content *found, md_lattice_header *header, md_notes *notes) {
-  static const char *const texts[] = {"ildg-format",
-                                      "ildg-data-lfn",
-                                      "scidac-private-file-xml",
-                                      "scidac-private-record-xml",
-                                      "scidac-record-xml",
-                                      "scidac-checksum"};
+  static const char *const texts[] = {
+      "ildg-format",       "ildg-data-lfn",  "scidac-private-file-xml", "scidac-private-record-xml",
+      "scidac-record-xml", "scidac-checksum"};
   bool text = false;
   if (!strcmp(record->type, "ildg-binary-data") || !strcmp(record->type, "scidac-binary-data")) {
     if (found->data.bytes > 0)
@@ -164,7 +160,7 @@ static md_status settle(md_context *context, const md_source *source, const cont
       return md_fail(context, MD_INPUT,
                      "%s: extents differ in direction %c: ildg-format says %lld, "
                      "scidac-private-file-xml %lld",
-                     source->path, "xyzt"[d], ildg->dims[d], scidac->dims[d]);
+                     source->path, "xyzt"[d], ildg -> dims[d], scidac -> dims[d]);
   MD_TRY(md_source_check_dims(context, source, ildg->given ? ildg->dims : scidac->dims, header));
   const int bits = ildg->bits ? ildg->bits : scidac->bits;
   if ((bits != 32 && bits != 64) || (ildg->bits && scidac->bits && ildg->bits != scidac->bits))

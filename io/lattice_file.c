@@ -1,6 +1,6 @@
-#include "io/lattice_format.h"
 #include "base/file.h"
 #include "base/timer.h"
+#include "io/lattice_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,12 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 static const double value_tolerance = 1e-5;
 static const double unitarity_tolerance = 1e-4;
 
-const char *md_lattice_format_name(const md_lattice_header *header) {
-  return formats[header->format]->name;
+const md_lattice_format *md_lattice_format_of(const md_lattice_header *header) {
+  return formats[header->format];
+}
+
+const char *md_lattice_format_name(const md_lattice_format *format) {
+  return format->name;
 }
 
 const char *md_checksum_state_name(md_checksum_state state) {
@@ -146,9 +150,9 @@ static md_status read_links(md_context *context, const char *path, const int gri
   info->read_s = md_time_s() - start_s;
   const md_checksum *there = &info->header.checksum, *here = &info->computed;
   const bool same = there->kind == here->kind && there->a == here->a && there->b == here->b;
-  info->checksum = here->damaged || !same                 ? MD_CHECKSUM_MISMATCH
+  info->checksum = here->damaged || !same            ? MD_CHECKSUM_MISMATCH
                    : there->kind == MD_CHECKSUM_NONE ? MD_CHECKSUM_ABSENT
-                                                          : MD_CHECKSUM_OK;
+                                                     : MD_CHECKSUM_OK;
   MD_TRY(md_gauge_exchange(context, gauge));
   MD_TRY(md_gauge_observe(context, gauge, &info->observables));
   info->observed = true;
@@ -221,7 +225,8 @@ md_status md_lattice_save(md_context *context, const char *path, const md_lattic
                           md_precision precision, const md_gauge *gauge) {
   md_gauge_observables observables;
   char temporary[PATH_MAX];
-  md_lattice_header header = {.precision = precision, .has_plaquette = true, .has_link_trace = true};
+  md_lattice_header header = {
+      .precision = precision, .has_plaquette = true, .has_link_trace = true};
   if (!md_lattice_format_holds(format, precision))
     return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
                    format->single_only ? "single precision" : "single or double precision",

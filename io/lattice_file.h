@@ -59,8 +59,9 @@ typedef struct md_lattice_info {
   md_notes notes;
 } md_lattice_info;
 
-/* Name of the format of a header: "hdf5", "ildg", "milc", "nersc". */
-const char *md_lattice_format_name(const md_lattice_header *header);
+/* The format of a header, and its name: "hdf5", "ildg", "milc", "nersc". */
+const md_lattice_format *md_lattice_format_of(const md_lattice_header *header);
+const char *md_lattice_format_name(const md_lattice_format *format);
 /* Frees the notes and clears. */
 void md_lattice_info_destroy(md_lattice_info *info);
 

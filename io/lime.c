@@ -15,8 +15,8 @@ static uint64_t big_endian(const unsigned char *at, int bytes) {
   return value;
 }
 
-static void note_head(const unsigned char *head, const md_record *previous,
-                      const md_record *record, md_notes *notes) {
+static void note_head(const unsigned char *head, const md_record *previous, const md_record *record,
+                      md_notes *notes) {
   const unsigned version = (unsigned)big_endian(head + 4, 2);
   const unsigned flags = (unsigned)big_endian(head + 6, 2);
   if (version != LIME_VERSION)

@@ -33,21 +33,21 @@ static md_status describe(md_context *context, const md_source *source, md_latti
   const int32_t order = (int32_t)word_at(head, 84, big);
   if (order != 0)
     return md_fail(context, MD_INPUT,
-                   "%s: MILC site order must be 0 (lexicographic), the header says %d", source->path,
-                   order);
+                   "%s: MILC site order must be 0 (lexicographic), the header says %d",
+                   source->path, order);
   header->precision = MD_SINGLE;
   header->site = (md_site_format){.rows = 3, .real_bytes = 4, .big_endian = big};
   header->offset = MILC_HEAD;
-  header->checksum =
-      (md_checksum){MD_CHECKSUM_MILC, word_at(head, 88, big), word_at(head, 92, big)};
+  header->checksum = (md_checksum){
+      .kind = MD_CHECKSUM_MILC, .a = word_at(head, 88, big), .b = word_at(head, 92, big)};
   MD_TRY(md_source_check_links(context, source, header, &rest));
   if (rest > 0) md_notes_departure(notes, "%lld bytes follow the links", (long long)rest);
   if (!memchr(head + 20, 0, MILC_STAMP))
     md_notes_departure(notes, "the time stamp is not closed by a zero byte");
   md_notes_record(notes, &(md_record){.type = "header", .bytes = MILC_HEAD});
-  md_notes_record(notes, &(md_record){.type = "links",
-                                      .offset = MILC_HEAD,
-                                      .bytes = md_lattice_link_bytes(header)});
+  md_notes_record(
+      notes,
+      &(md_record){.type = "links", .offset = MILC_HEAD, .bytes = md_lattice_link_bytes(header)});
   return MD_OK;
 }
 

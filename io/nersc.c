@@ -43,9 +43,9 @@ static const struct {
   const char *name;
   int real_bytes;
   bool big_endian;
-} floating_points[] = {{"IEEE32BIG", 4, true},  {"IEEE64BIG", 8, true},
+} floating_points[] = {{"IEEE32BIG", 4, true},     {"IEEE64BIG", 8, true},
                        {"IEEE32LITTLE", 4, false}, {"IEEE64LITTLE", 8, false},
-                       {"IEEE32", 4, false},    {"IEEE64", 8, false}};
+                       {"IEEE32", 4, false},       {"IEEE64", 8, false}};
 enum { FLOATING_POINTS = sizeof floating_points / sizeof *floating_points };
 
 static md_status read_types(md_context *context, const md_source *source, const char *head,
@@ -122,8 +122,8 @@ static md_status parse_head(md_context *context, const md_source *source, const 
     const bool found = value_of(head, key, text);
     dims[d] = found ? strtoll(text, &end, 10) : 0;
     if (!found || end == text || *end)
-      return md_fail(context, MD_INPUT, "%s: %s must be a whole number, got '%s'", source->path, key,
-                     found ? text : "");
+      return md_fail(context, MD_INPUT, "%s: %s must be a whole number, got '%s'", source->path,
+                     key, found ? text : "");
   }
   MD_TRY(md_source_check_dims(context, source, dims, header));
   MD_TRY(read_types(context, source, head, header, notes));

@@ -117,8 +117,7 @@ md_status md_reserve(md_context *context, const char *path, int64_t bytes) {
     const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     const int code = file < 0 ? -1 : fallocate(file, 0, 0, bytes);
     if (file < 0)
-      status =
-          md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %s", path, strerror(errno));
+      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %s", path, strerror(errno));
     else if (code != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
       status = md_fail(context, MD_ENVIRONMENT, "%s cannot be written: no room for %lld bytes: %s",
                        path, (long long)bytes, strerror(errno));
@@ -141,8 +140,8 @@ static md_status write_at(md_context *context, const char *path, int file, const
 }
 
 /* Rank 0: head and tail around the links, with the final checksum. */
-static md_status write_frame(md_context *context, const char *path,
-                             const md_lattice_header *header, md_payload_compose compose) {
+static md_status write_frame(md_context *context, const char *path, const md_lattice_header *header,
+                             md_payload_compose compose) {
   md_payload_frame frame = {0};
   md_status status = compose(context, header, &frame);
   const int file = status == MD_OK ? open(path, O_WRONLY) : -1;

@@ -67,8 +67,7 @@ static md_status slab_buffer(md_context *context, const sites *s, md_slab_plan *
   return MD_OK;
 }
 
-static md_status write_sites(md_context *context, const char *path, hid_t dataset,
-                             const sites *s) {
+static md_status write_sites(md_context *context, const char *path, hid_t dataset, const sites *s) {
   const md_h5_shape shape = shape_of(s);
   md_slab_plan plan;
   double *raw = NULL;
@@ -77,8 +76,8 @@ static md_status write_sites(md_context *context, const char *path, hid_t datase
     for (int i = 0; i < plan.count && status == MD_OK; i++) {
       const md_slab slab = md_slab_at(s->field[0]->geometry, &plan, i);
       copy_slab(s, &slab, r, raw, false);
-      status = md_h5_write_slab(context, path, dataset, s->field[0]->geometry, &shape, r, &slab,
-                                raw);
+      status =
+          md_h5_write_slab(context, path, dataset, s->field[0]->geometry, &shape, r, &slab, raw);
     }
   free(raw);
   return status;
@@ -123,8 +122,8 @@ static md_status get_attributes(md_context *context, const char *path, hid_t obj
                                 int count) {
   int64_t dims[MD_DIMS], version = 0;
   const int *g = geometry->global;
-  if (!md_h5_get_attribute(object, &(md_attribute){"format_version", MD_ATTRIBUTE_INTEGER, 1,
-                                                   &version}) ||
+  if (!md_h5_get_attribute(object,
+                           &(md_attribute){"format_version", MD_ATTRIBUTE_INTEGER, 1, &version}) ||
       version != FORMAT_VERSION)
     return md_fail(context, MD_INPUT, "%s: format_version must be %d, got %lld", path,
                    FORMAT_VERSION, (long long)version);
@@ -134,8 +133,8 @@ static md_status get_attributes(md_context *context, const char *path, hid_t obj
     if (dims[d] != g[d])
       return md_fail(context, MD_INPUT,
                      "%s is of a %lldx%lldx%lldx%lld lattice, needed is one of %dx%dx%dx%d", path,
-                     (long long)dims[0], (long long)dims[1], (long long)dims[2],
-                     (long long)dims[3], g[0], g[1], g[2], g[3]);
+                     (long long)dims[0], (long long)dims[1], (long long)dims[2], (long long)dims[3],
+                     g[0], g[1], g[2], g[3]);
   for (int i = 0; i < count; i++)
     if (!md_h5_get_attribute(object, &attributes[i]))
       return md_fail(context, MD_INPUT, "%s: attribute %s is missing or has another type or length",

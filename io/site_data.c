@@ -213,8 +213,8 @@ static void pack_row(const row *r, const md_site_format *format, const md_gauge 
   if (format->big_endian != big_endian) swap_row(r, format->real_bytes);
 }
 
-void md_sites_unpack(const md_geometry *geometry, const md_slab *slab,
-                     const md_site_format *format, void *raw, md_gauge *gauge, md_checksum *sum) {
+void md_sites_unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
+                     void *raw, md_gauge *gauge, md_checksum *sum) {
   const int64_t rows = md_slab_sites(geometry, slab) / geometry->local[0];
 #pragma omp parallel
   {

@@ -62,8 +62,8 @@ static inline int64_t md_slab_sites(const md_geometry *geometry, const md_slab *
 
 /* Adds the slab's part to *sum and stores its links; raw is used as work space. gauge NULL: only
  * the checksum. Local, threaded. */
-void md_sites_unpack(const md_geometry *geometry, const md_slab *slab,
-                     const md_site_format *format, void *raw, md_gauge *gauge, md_checksum *sum);
+void md_sites_unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
+                     void *raw, md_gauge *gauge, md_checksum *sum);
 /* Assigns raw from the links and adds the slab's part to *sum. Local, threaded. */
 void md_sites_pack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
                    const md_gauge *gauge, void *raw, md_checksum *sum);
