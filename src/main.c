@@ -9,6 +9,8 @@ static const struct {
   const char *name, *summary;
   md_status (*run)(md_context *context, int argc, char **argv);
 } commands[] = {
+    {"info", "what is in a lattice file, and whether it is whole", md_command_info},
+    {"convert", "copy a lattice into a file of another format", md_command_convert},
     {"solve", "load a lattice and solve the Dirac equation on it", md_command_solve},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

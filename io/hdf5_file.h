@@ -1,0 +1,67 @@
+#ifndef MD_IO_HDF5_FILE_H
+#define MD_IO_HDF5_FILE_H
+
+#include "io/attribute.h"
+#include "io/site_data.h"
+#include <hdf5.h>
+
+/* Inside of io: HDF5 files of site data.
+ *
+ * Writing is collective (one rank: the plain driver). Reading is not: every rank opens the file
+ * for itself and reads the chunks that it needs, so that damage met by one rank never leaves the
+ * others waiting; the caller agrees afterwards. */
+
+/* Records the innermost message of HDF5's error stack: "PATH: STEP failed: ...". */
+md_status md_h5_fail(md_context *context, md_status status, const char *path, const char *step);
+
+/* Opens for reading. Local. MD_INPUT when it is no HDF5 file. */
+md_status md_h5_open(md_context *context, const char *path, hid_t *file);
+/* Creates or replaces `path` after reserving room for about `bytes` of data. Collective. */
+md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file);
+/* Flushes and closes a file that was created. Collective; *file becomes invalid. */
+md_status md_h5_close_written(md_context *context, const char *path, hid_t *file);
+/* Creates a group. All ranks call the same; local in its errors. */
+md_status md_h5_group(md_context *context, const char *path, hid_t file, const char *name);
+
+/* Compound {r, i} of IEEE reals with 4 or 8 bytes: as this machine has them, or little-endian as
+ * on file. Released with H5Tclose. */
+hid_t md_h5_complex(int real_bytes, bool on_file);
+
+/* All ranks call the same. */
+md_status md_h5_put_attribute(md_context *context, const char *path, hid_t object,
+                              const md_attribute *attribute);
+/* Local. False when it is absent or of another type or length. */
+bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
+
+/* A dataset of complex numbers [lead][t][z][y][x][inner...]; without lead where that is 0. */
+typedef struct md_h5_shape {
+  int lead;
+  bool one_parity; /* x counts the sites of one parity in a row: x/2 */
+  int inner[3];    /* fast extents, unused ones 0 */
+  int real_bytes;
+} md_h5_shape;
+enum { MD_H5_RANK_MOST = 8 };
+
+/* Extents of the dataset; returns their number. */
+int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
+                  hsize_t extents[MD_H5_RANK_MOST]);
+/* Bytes of a site (of one lead index). */
+size_t md_h5_site_bytes(const md_h5_shape *shape);
+/* Creates it in chunks of at most 4 MB that no rank border cuts, with Fletcher32. All ranks call
+ * the same. */
+md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, const char *name,
+                             const md_geometry *geometry, const md_h5_shape *shape, hid_t *dataset);
+/* Opens it and checks element type, extents and that all of it is stored. Local; MD_INPUT. */
+md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
+                           const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset);
+/* One slab of one lead index between file and raw. Writing: collective and agreed. Reading:
+ * local; where a chunk's Fletcher32 fails, *damaged is raised and the data are read all the
+ * same. */
+md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
+                           const md_geometry *geometry, const md_h5_shape *shape, int lead,
+                           const md_slab *slab, const void *raw);
+md_status md_h5_read_slab(md_context *context, const char *path, hid_t dataset,
+                          const md_geometry *geometry, const md_h5_shape *shape, int lead,
+                          const md_slab *slab, void *raw, long long *damaged);
+
+#endif

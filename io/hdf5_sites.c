@@ -1,0 +1,171 @@
+#include "io/hdf5_file.h"
+
+enum { CHUNK_BYTES = 4 << 20 };
+
+int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
+                  hsize_t extents[MD_H5_RANK_MOST]) {
+  int rank = 0;
+  if (shape->lead) extents[rank++] = (hsize_t)shape->lead;
+  for (int d = MD_T; d >= MD_X; d--)
+    extents[rank++] = (hsize_t)(d == MD_X && shape->one_parity ? dims[d] / 2 : dims[d]);
+  for (int i = 0; i < 3 && shape->inner[i]; i++) extents[rank++] = (hsize_t)shape->inner[i];
+  return rank;
+}
+
+size_t md_h5_site_bytes(const md_h5_shape *shape) {
+  size_t bytes = 2 * (size_t)shape->real_bytes;
+  for (int i = 0; i < 3 && shape->inner[i]; i++) bytes *= (size_t)shape->inner[i];
+  return bytes;
+}
+
+/* Largest divisor of `extent` that is at most `most`, at least 1. */
+static int divisor(int extent, size_t most) {
+  int found = extent;
+  while (found > 1 && ((size_t)found > most || extent % found)) found--;
+  return found;
+}
+
+static void choose_chunk(const md_geometry *geometry, const md_h5_shape *shape,
+                         hsize_t chunk[MD_H5_RANK_MOST]) {
+  int part[MD_DIMS] = {geometry->local[0], 1, 1, 1};
+  const size_t row = md_h5_site_bytes(shape) * (size_t)part[0] / (shape->one_parity ? 2 : 1);
+  part[1] = divisor(geometry->local[1], CHUNK_BYTES / row);
+  if (part[1] == geometry->local[1])
+    part[2] = divisor(geometry->local[2], CHUNK_BYTES / (row * (size_t)part[1]));
+  md_h5_extents(shape, part, chunk);
+  if (shape->lead) chunk[0] = 1;
+}
+
+md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, const char *name,
+                             const md_geometry *geometry, const md_h5_shape *shape,
+                             hid_t *dataset) {
+  hsize_t extents[MD_H5_RANK_MOST], chunk[MD_H5_RANK_MOST];
+  const int rank = md_h5_extents(shape, geometry->global, extents);
+  choose_chunk(geometry, shape, chunk);
+  const hid_t create = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(create, rank, chunk);
+  H5Pset_fletcher32(create);
+  H5Pset_fill_time(create, H5D_FILL_TIME_NEVER);
+  const hid_t space = H5Screate_simple(rank, extents, NULL);
+  const hid_t type = md_h5_complex(shape->real_bytes, true);
+  *dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
+  H5Tclose(type);
+  H5Sclose(space);
+  H5Pclose(create);
+  return *dataset < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating a dataset") : MD_OK;
+}
+
+/* Compound of two reals r and i, of the wanted size: what md_h5_complex makes, in any byte order.
+ */
+static bool is_complex(hid_t type, int real_bytes) {
+  if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_nmembers(type) != 2) return false;
+  const char *const names[2] = {"r", "i"};
+  for (int i = 0; i < 2; i++) {
+    const int at = H5Tget_member_index(type, names[i]);
+    if (at != i || H5Tget_member_class(type, (unsigned)at) != H5T_FLOAT) return false;
+    const hid_t member = H5Tget_member_type(type, (unsigned)at);
+    const size_t bytes = H5Tget_size(member);
+    H5Tclose(member);
+    if (bytes != (size_t)real_bytes) return false;
+  }
+  return true;
+}
+
+/* Whole chunks that were never written would read as zeros; without a compressing filter the
+ * storage also bounds the size from below, whatever extents the header claims. */
+static bool is_stored(hid_t dataset, const hsize_t *extents, int rank, int real_bytes) {
+  const hid_t create = H5Dget_create_plist(dataset);
+  double bytes = 2.0 * real_bytes;
+  for (int i = 0; i < rank; i++) bytes *= (double)extents[i];
+  for (int i = 0; i < H5Pget_nfilters(create); i++) {
+    unsigned flags = 0;
+    size_t none = 0;
+    const H5Z_filter_t filter =
+        H5Pget_filter2(create, (unsigned)i, &flags, &none, NULL, 0, NULL, NULL);
+    if (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE) bytes /= 1000;
+  }
+  H5Pclose(create);
+  return (double)H5Dget_storage_size(dataset) >= bytes;
+}
+
+md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
+                           const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset) {
+  hsize_t wanted[MD_H5_RANK_MOST], extents[MD_H5_RANK_MOST] = {0};
+  const int rank = md_h5_extents(shape, dims, wanted);
+  *dataset = H5Dopen2(file, name, H5P_DEFAULT);
+  if (*dataset < 0) return md_h5_fail(context, MD_INPUT, path, "opening its dataset");
+  const hid_t space = H5Dget_space(*dataset), type = H5Dget_type(*dataset);
+  bool fits = H5Sget_simple_extent_ndims(space) == rank && is_complex(type, shape->real_bytes);
+  if (fits) H5Sget_simple_extent_dims(space, extents, NULL);
+  for (int i = 0; i < rank; i++) fits = fits && extents[i] == wanted[i];
+  const bool stored = fits && is_stored(*dataset, extents, rank, shape->real_bytes);
+  H5Tclose(type);
+  H5Sclose(space);
+  if (stored) return MD_OK;
+  H5Dclose(*dataset);
+  *dataset = H5I_INVALID_HID;
+  return md_fail(context, MD_INPUT, "%s: dataset %s %s", path, name,
+                 fits ? "is not stored completely"
+                      : "has not the shape and type that this lattice and use ask for");
+}
+
+/* Selects the slab in the file; the same number of elements in memory. */
+static void select_slab(hid_t dataset, const md_geometry *geometry, const md_h5_shape *shape,
+                        int lead, const md_slab *slab, hid_t *there, hid_t *here) {
+  const int extent[MD_DIMS] = {geometry->local[0], geometry->local[1], slab->nz, slab->nt};
+  const int origin[MD_DIMS] = {geometry->origin[0], geometry->origin[1],
+                               geometry->origin[2] + slab->z, geometry->origin[3] + slab->t};
+  hsize_t count[MD_H5_RANK_MOST], start[MD_H5_RANK_MOST], elements = 1;
+  const int rank = md_h5_extents(shape, extent, count);
+  md_h5_extents(shape, origin, start);
+  for (int i = MD_DIMS + (shape->lead > 0); i < rank; i++) start[i] = 0;
+  if (shape->lead) {
+    start[0] = (hsize_t)lead;
+    count[0] = 1;
+  }
+  for (int i = 0; i < rank; i++) elements *= count[i];
+  *there = H5Dget_space(dataset);
+  *here = H5Screate_simple(1, &elements, NULL);
+  H5Sselect_hyperslab(*there, H5S_SELECT_SET, start, NULL, count, NULL);
+}
+
+md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
+                           const md_geometry *geometry, const md_h5_shape *shape, int lead,
+                           const md_slab *slab, const void *raw) {
+  hid_t there, here;
+  select_slab(dataset, geometry, shape, lead, slab, &there, &here);
+  const hid_t type = md_h5_complex(shape->real_bytes, false);
+  const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+  if (context->ranks > 1) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+  const bool written = H5Dwrite(dataset, type, here, there, transfer, raw) >= 0;
+  const md_status status =
+      written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, "writing a dataset");
+  H5Pclose(transfer);
+  H5Tclose(type);
+  H5Sclose(here);
+  H5Sclose(there);
+  return md_agree(context, status);
+}
+
+md_status md_h5_read_slab(md_context *context, const char *path, hid_t dataset,
+                          const md_geometry *geometry, const md_h5_shape *shape, int lead,
+                          const md_slab *slab, void *raw, long long *damaged) {
+  hid_t there, here;
+  md_status status = MD_OK;
+  select_slab(dataset, geometry, shape, lead, slab, &there, &here);
+  const hid_t type = md_h5_complex(shape->real_bytes, false);
+  if (H5Dread(dataset, type, here, there, H5P_DEFAULT, raw) < 0) {
+    status = md_h5_fail(context, MD_INPUT, path, "reading a dataset");
+    const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_edc_check(transfer, H5Z_DISABLE_EDC);
+    if (H5Dread(dataset, type, here, there, transfer, raw) >= 0) {
+      ++*damaged;
+      status = MD_OK;
+    }
+    H5Pclose(transfer);
+  }
+  H5Tclose(type);
+  H5Sclose(here);
+  H5Sclose(there);
+  return status;
+}

@@ -1,0 +1,275 @@
+#include "io/lime.h"
+#include "io/payload.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ILDG (binary format 1.1) and SciDAC (QIO) lattices in LIME. Either family of records may be
+ * there; where both are, they must agree. Big-endian, rows of three. */
+enum { TEXT_MOST = 1 << 20, RECORDS_MOST = 65536 };
+
+typedef struct shape { /* what one of the two families says */
+  bool given;
+  long long dims[MD_DIMS];
+  int bits; /* 32, 64; 0: not said */
+} shape;
+
+typedef struct content {
+  shape ildg, scidac;
+  md_record data; /* the first binary record of links; bytes 0: none yet */
+  bool has_lfn, has_format;
+} content;
+
+/* Text between <tag ...> and the next '<', without leading blanks; NULL when there is none. */
+static const char *tag_of(const char *text, const char *tag) {
+  const size_t length = strlen(tag);
+  for (const char *at = strchr(text, '<'); at; at = strchr(at + 1, '<')) {
+    if (strncmp(at + 1, tag, length) || !strchr("> \t\r\n", at[1 + length])) continue;
+    at = strchr(at, '>');
+    return at ? at + 1 + strspn(at + 1, " \t\r\n") : NULL;
+  }
+  return NULL;
+}
+
+static bool integers_of(const char *text, const char *tag, long long *values, int count) {
+  const char *at = tag_of(text, tag);
+  char *end = NULL;
+  for (int i = 0; at && i < count; i++, at = end) {
+    values[i] = strtoll(at, &end, 10);
+    if (end == at) return false;
+  }
+  return at != NULL;
+}
+
+static void read_ildg_format(const char *text, content *found, md_notes *notes) {
+  static const char *const names[MD_DIMS] = {"lx", "ly", "lz", "lt"};
+  const char *field = tag_of(text, "field");
+  long long bits = 0;
+  found->has_format = true;
+  found->ildg.given = true;
+  for (int d = 0; d < MD_DIMS; d++)
+    if (!integers_of(text, names[d], &found->ildg.dims[d], 1)) found->ildg.given = false;
+  if (!found->ildg.given) md_notes_departure(notes, "ildg-format lacks one of lx, ly, lz, lt");
+  if (integers_of(text, "precision", &bits, 1)) found->ildg.bits = (int)bits;
+  if (bits != 32 && bits != 64)
+    md_notes_departure(notes, "ildg-format: precision must be 32 or 64, got %lld", bits);
+  if (!field || strncmp(field, "su3gauge", 8))
+    md_notes_departure(notes, "ildg-format: field must be su3gauge");
+  if (!strstr(text, "http://www.lqcd.org/ildg"))
+    md_notes_departure(notes, "ildg-format lacks the namespace http://www.lqcd.org/ildg");
+}
+
+static void read_scidac_record(const char *text, content *found, md_notes *notes) {
+  const char *precision = tag_of(text, "precision"), *type = tag_of(text, "datatype");
+  long long typesize = 0, count = 0;
+  if (precision && *precision == 'F') found->scidac.bits = 32;
+  if (precision && *precision == 'D') found->scidac.bits = 64;
+  if (!type || strncmp(type, "QDP_", 4) || !strstr(type, "ColorMatrix"))
+    md_notes_departure(notes, "scidac-private-record-xml: datatype is not a QDP ColorMatrix");
+  if (!integers_of(text, "datacount", &count, 1) || count != MD_DIMS)
+    md_notes_departure(notes, "scidac-private-record-xml: datacount must be 4, got %lld", count);
+  if (!integers_of(text, "typesize", &typesize, 1) ||
+      typesize * 8 != (long long)MD_LINK_REALS * found->scidac.bits)
+    md_notes_departure(notes, "scidac-private-record-xml: typesize %lld does not fit %d bits",
+                       typesize, found->scidac.bits);
+}
+
+static bool hexadecimal_of(const char *text, const char *tag, uint32_t *value, md_notes *notes) {
+  const char *at = tag_of(text, tag);
+  char *end = NULL;
+  const unsigned long long sum = at ? strtoull(at, &end, 16) : 0;
+  if (!at || end == at || sum > UINT32_MAX) {
+    md_notes_departure(notes, "scidac-checksum: %s is not a 32-bit hexadecimal number", tag);
+    return false;
+  }
+  *value = (uint32_t)sum;
+  return true;
+}
+
+static void read_text(const char *type, const char *text, content *found, md_lattice_header *header,
+                      md_notes *notes) {
+  if (strcmp(type, "ildg-format") == 0) {
+    read_ildg_format(text, found, notes);
+  } else if (strcmp(type, "scidac-private-file-xml") == 0) {
+    found->scidac.given = integers_of(text, "dims", found->scidac.dims, MD_DIMS);
+    if (!found->scidac.given) md_notes_departure(notes, "scidac-private-file-xml has no four dims");
+  } else if (strcmp(type, "scidac-private-record-xml") == 0 && found->data.bytes == 0) {
+    read_scidac_record(text, found, notes);
+  } else if (strcmp(type, "ildg-data-lfn") == 0) {
+    found->has_lfn = true;
+    if (strncmp(text, "lfn://", 6) && strncmp(text, "mc://", 5))
+      md_notes_departure(notes, "ildg-data-lfn does not start with lfn:// or mc://");
+  } else if (strcmp(type, "scidac-checksum") == 0 && found->data.bytes > 0 &&
+             header->checksum.kind == MD_CHECKSUM_NONE) {
+    md_checksum sum = {.kind = MD_CHECKSUM_SCIDAC};
+    if (hexadecimal_of(text, "suma", &sum.a, notes) && hexadecimal_of(text, "sumb", &sum.b, notes))
+      header->checksum = sum;
+  } else if (strcmp(type, "scidac-record-xml") == 0 && found->data.bytes == 0) {
+    const char *plaquette = tag_of(text, "plaq"), *trace = tag_of(text, "linktr");
+    if (plaquette) header->has_plaquette = sscanf(plaquette, "%lf", &header->plaquette) == 1;
+    if (trace) header->has_link_trace = sscanf(trace, "%lf", &header->link_trace) == 1;
+  }
+}
+
+/* Takes what a record says; texts of unknown type are not even read. */
+static md_status read_record(md_context *context, const md_source *source, const md_record *record,
+                             content *found, md_lattice_header *header, md_notes *notes) {
+  static const char *const texts[] = {
+      "ildg-format",       "ildg-data-lfn",  "scidac-private-file-xml", "scidac-private-record-xml",
+      "scidac-record-xml", "scidac-checksum"};
+  bool text = false;
+  if (!strcmp(record->type, "ildg-binary-data") || !strcmp(record->type, "scidac-binary-data")) {
+    if (found->data.bytes > 0)
+      md_notes_departure(notes, "a second binary record, %s, is not read", record->type);
+    else
+      found->data = *record;
+  }
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    text = text || strcmp(record->type, texts[i]) == 0;
+  if (!text || record->bytes > TEXT_MOST) return MD_OK;
+  char *copy = calloc(1, (size_t)record->bytes + 1);
+  if (!copy) return md_fail_memory(context, (size_t)record->bytes, "LIME record");
+  const md_status status =
+      md_source_read(context, source, record->offset, copy, (size_t)record->bytes);
+  if (status == MD_OK) read_text(record->type, copy, found, header, notes);
+  free(copy);
+  return status;
+}
+
+static void note_rules(const content *found, const md_record *last, md_notes *notes) {
+  const bool ildg = strcmp(found->data.type, "ildg-binary-data") == 0;
+  if (!last->message_end)
+    md_notes_departure(notes, "the last record, %s, has no flag ME", last->type);
+  if (ildg && !found->has_format) md_notes_departure(notes, "ildg-format is missing");
+  if (ildg && !found->has_lfn) md_notes_departure(notes, "ildg-data-lfn is missing");
+}
+
+static md_status settle(md_context *context, const md_source *source, const content *found,
+                        md_lattice_header *header) {
+  const shape *ildg = &found->ildg, *scidac = &found->scidac;
+  if (found->data.bytes == 0)
+    return md_fail(context, MD_INPUT, "%s: no record ildg-binary-data or scidac-binary-data",
+                   source->path);
+  if (!ildg->given && !scidac->given)
+    return md_fail(context, MD_INPUT,
+                   "%s: neither ildg-format nor scidac-private-file-xml gives the extents",
+                   source->path);
+  for (int d = 0; d < MD_DIMS && ildg->given && scidac->given; d++)
+    if (ildg->dims[d] != scidac->dims[d])
+      return md_fail(context, MD_INPUT,
+                     "%s: extents differ in direction %c: ildg-format says %lld, "
+                     "scidac-private-file-xml %lld",
+                     source->path, "xyzt"[d], ildg -> dims[d], scidac -> dims[d]);
+  MD_TRY(md_source_check_dims(context, source, ildg->given ? ildg->dims : scidac->dims, header));
+  const int bits = ildg->bits ? ildg->bits : scidac->bits;
+  if ((bits != 32 && bits != 64) || (ildg->bits && scidac->bits && ildg->bits != scidac->bits))
+    return md_fail(context, MD_INPUT,
+                   "%s: precision must be 32 or 64 bits, ildg-format says %d, "
+                   "scidac-private-record-xml %d (0: nothing)",
+                   source->path, ildg->bits, scidac->bits);
+  header->precision = bits == 64 ? MD_DOUBLE : MD_SINGLE;
+  header->site = (md_site_format){.rows = 3, .real_bytes = bits / 8, .big_endian = true};
+  header->offset = found->data.offset;
+  if (found->data.bytes != md_lattice_link_bytes(header))
+    return md_fail(context, MD_INPUT,
+                   "%s: record %s has %lld bytes, a %dx%dx%dx%d lattice in %d bits needs %lld",
+                   source->path, found->data.type, (long long)found->data.bytes, header->dims[0],
+                   header->dims[1], header->dims[2], header->dims[3], bits,
+                   (long long)md_lattice_link_bytes(header));
+  return MD_OK;
+}
+
+static md_status describe(md_context *context, const md_source *source, md_lattice_header *header,
+                          md_notes *notes) {
+  content found = {0};
+  md_record record, last = {0};
+  int64_t at = 0, rest = 0;
+  int count = 0;
+  while (source->bytes - at >= MD_LIME_HEAD) {
+    if (++count > RECORDS_MOST)
+      return md_fail(context, MD_INPUT, "%s: a lattice file has at most %d LIME records",
+                     source->path, RECORDS_MOST);
+    MD_TRY(md_lime_next(context, source, count > 1 ? &last : NULL, &at, &record, notes));
+    md_notes_record(notes, &record);
+    MD_TRY(read_record(context, source, &record, &found, header, notes));
+    last = record;
+  }
+  if (at < source->bytes)
+    md_notes_departure(notes, "%lld bytes follow the last record", (long long)(source->bytes - at));
+  MD_TRY(settle(context, source, &found, header));
+  note_rules(&found, &last, notes);
+  return md_source_check_links(context, source, header, &rest);
+}
+
+static void put_texts(FILE *out, const md_lattice_header *header) {
+  const int *d = header->dims, bits = header->site.real_bytes * 8;
+  const char letter = bits == 64 ? 'D' : 'F';
+  const char *xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
+  const time_t now = time(NULL);
+  struct tm calendar;
+  char date[40], text[1024];
+  strftime(date, sizeof date, "%a %b %d %H:%M:%S %Y UTC", gmtime_r(&now, &calendar));
+  snprintf(text, sizeof text,
+           "%s<scidacFile><version>1.1</version><spacetime>4</spacetime><dims>%d %d %d %d </dims>"
+           "<volfmt>0</volfmt></scidacFile>",
+           xml, d[0], d[1], d[2], d[3]);
+  md_lime_put_text(out, "scidac-private-file-xml", text, true, false);
+  snprintf(text, sizeof text, "%s<title>miniDirac gauge configuration</title>", xml);
+  md_lime_put_text(out, "scidac-file-xml", text, false, true);
+  snprintf(text, sizeof text,
+           "%s<scidacRecord><version>1.1</version><date>%s</date><recordtype>0</recordtype>"
+           "<datatype>QDP_%c3_ColorMatrix</datatype><precision>%c</precision><colors>3</colors>"
+           "<typesize>%d</typesize><datacount>4</datacount></scidacRecord>",
+           xml, date, letter, letter, MD_LINK_REALS * bits / 8);
+  md_lime_put_text(out, "scidac-private-record-xml", text, true, false);
+  snprintf(text, sizeof text,
+           "%s<usqcdInfo><version>1.0</version><plaq>%.15g</plaq><linktr>%.15g</linktr>"
+           "<info>written by miniDirac</info></usqcdInfo>",
+           xml, header->plaquette, header->link_trace);
+  md_lime_put_text(out, "scidac-record-xml", text, false, false);
+  snprintf(text, sizeof text,
+           "%s<ildgFormat xmlns=\"http://www.lqcd.org/ildg\" "
+           "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
+           "xsi:schemaLocation=\"http://www.lqcd.org/ildg/filefmt.xsd\"><version>1.0</version>"
+           "<field>su3gauge</field><precision>%d</precision><lx>%d</lx><ly>%d</ly><lz>%d</lz>"
+           "<lt>%d</lt></ildgFormat>",
+           xml, bits, d[0], d[1], d[2], d[3]);
+  md_lime_put_text(out, "ildg-format", text, false, false);
+  md_lime_put_text(out, "ildg-data-lfn", "lfn://unregistered/miniDirac", false, false);
+}
+
+static md_status compose(md_context *context, const md_lattice_header *header,
+                         md_payload_frame *frame) {
+  char text[256];
+  FILE *head = open_memstream(&frame->head, &frame->head_bytes);
+  FILE *tail = open_memstream(&frame->tail, &frame->tail_bytes);
+  if (head && tail) {
+    put_texts(head, header);
+    md_lime_put_head(head, "ildg-binary-data", (uint64_t)md_lattice_link_bytes(header), false,
+                     false);
+    snprintf(text, sizeof text,
+             "<?xml version=\"1.0\" encoding=\"UTF-8\"?><scidacChecksum><version>1.0</version>"
+             "<suma>%08x</suma><sumb>%08x</sumb></scidacChecksum>",
+             header->checksum.a, header->checksum.b);
+    md_lime_put_text(tail, "scidac-checksum", text, false, true);
+  }
+  const bool closed_head = head && fclose(head) == 0;
+  const bool closed_tail = tail && fclose(tail) == 0;
+  return closed_head && closed_tail ? MD_OK : md_fail_memory(context, 4096, "lattice header");
+}
+
+static md_status write_file(md_context *context, const char *path, md_lattice_header *header,
+                            const md_gauge *gauge) {
+  header->site = (md_site_format){
+      .rows = 3, .real_bytes = header->precision == MD_DOUBLE ? 8 : 4, .big_endian = true};
+  header->checksum.kind = MD_CHECKSUM_SCIDAC;
+  return md_payload_write(context, path, header, gauge, compose);
+}
+
+const md_lattice_format md_format_ildg = {.name = "ildg",
+                                          .suffixes = ".lime .ildg",
+                                          .recognises = md_lime_recognises,
+                                          .describe = describe,
+                                          .read = md_payload_read,
+                                          .write = write_file};

@@ -1,0 +1,252 @@
+#include "base/file.h"
+#include "base/timer.h"
+#include "io/lattice_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const md_lattice_format *const formats[] = {&md_format_hdf5, &md_format_ildg,
+                                                   &md_format_milc, &md_format_nersc};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+/* Header values are often printed from single precision. */
+static const double value_tolerance = 1e-5;
+static const double unitarity_tolerance = 1e-4;
+
+const md_lattice_format *md_lattice_format_of(const md_lattice_header *header) {
+  return formats[header->format];
+}
+
+const char *md_lattice_format_name(const md_lattice_format *format) {
+  return format->name;
+}
+
+const char *md_checksum_state_name(md_checksum_state state) {
+  static const char *const names[] = {"absent", "ok", "mismatch", "unread"};
+  return names[state];
+}
+
+void md_lattice_info_destroy(md_lattice_info *info) {
+  free(info->notes.records);
+  free(info->notes.departures);
+  *info = (md_lattice_info){0};
+}
+
+static md_status recognise(md_context *context, const md_source *source, md_lattice_info *info) {
+  unsigned char head[16];
+  const size_t bytes = source->bytes < (int64_t)sizeof head ? (size_t)source->bytes : sizeof head;
+  md_lattice_header *header = &info->header;
+  MD_TRY(md_source_read(context, source, 0, head, bytes));
+  for (int i = 0; i < FORMATS; i++)
+    if (formats[i]->recognises(head, bytes)) {
+      MD_TRY(formats[i]->describe(context, source, header, &info->notes));
+      header->format = i;
+      return MD_OK;
+    }
+  return md_fail(context, MD_INPUT,
+                 "%s is no lattice file: it starts neither as HDF5, LIME (ILDG, SciDAC), MILC v5 "
+                 "nor NERSC, %lld bytes",
+                 source->path, (long long)source->bytes);
+}
+
+/* Rank 0 alone. */
+static md_status describe(md_context *context, const char *path, md_lattice_info *info) {
+  struct stat there;
+  if (stat(path, &there) != 0)
+    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+  if (!S_ISREG(there.st_mode))
+    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
+                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
+  const md_source source = {
+      .path = path, .file = open(path, O_RDONLY), .bytes = (int64_t)there.st_size};
+  if (source.file < 0)
+    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+  info->file_bytes = source.bytes;
+  const md_status status = recognise(context, &source, info);
+  close(source.file);
+  return status;
+}
+
+static md_status open_lattice(md_context *context, const char *path, md_lattice_info *info) {
+  *info = (md_lattice_info){.checksum = MD_CHECKSUM_UNREAD};
+  const md_status status =
+      md_agree(context, context->rank == 0 ? describe(context, path, info) : MD_OK);
+  md_broadcast(context, &info->header, sizeof info->header);
+  md_broadcast(context, &info->file_bytes, sizeof info->file_bytes);
+  info->described = status == MD_OK;
+  return status;
+}
+
+/* A finding that --ignore-checksum turns into a warning. */
+static md_status found(md_context *context, bool ignored, md_status status) {
+  if (!ignored || status == MD_OK) return status;
+  md_warn(context, "%s (ignored)", context->message);
+  return MD_OK;
+}
+
+static md_status judge_checksum(md_context *context, const char *path, bool ignored,
+                                const md_lattice_info *info) {
+  char expected[32], computed[32];
+  if (info->checksum == MD_CHECKSUM_ABSENT)
+    md_warn(context, "%s has no checksum: its links cannot be verified", path);
+  if (info->checksum != MD_CHECKSUM_MISMATCH) return MD_OK;
+  md_checksum_print(&info->header.checksum, expected, sizeof expected);
+  md_checksum_print(&info->computed, computed, sizeof computed);
+  return found(context, ignored,
+               md_fail(context, MD_INPUT,
+                       "%s: checksum mismatch: the file says %s, its %lld bytes of links give %s%s",
+                       path, expected, (long long)md_lattice_link_bytes(&info->header), computed,
+                       info->computed.damaged ? "; Fletcher32 of a chunk fails too" : ""));
+}
+
+static md_status judge_value(md_context *context, const char *path, const md_lattice_info *info,
+                             const char *name, bool given, double there, double here) {
+  if (!given || fabs(there - here) <= value_tolerance) return MD_OK;
+  if (info->header.binding)
+    return md_fail(context, MD_INPUT, "%s: the header says %s %.15g, its links give %.15g", path,
+                   name, there, here);
+  md_warn(context, "%s: the metadata say %s %.15g, the links give %.15g", path, name, there, here);
+  return MD_OK;
+}
+
+static md_status judge(md_context *context, const char *path, bool ignored,
+                       const md_lattice_info *info) {
+  const md_lattice_header *header = &info->header;
+  const md_gauge_observables *here = &info->observables;
+  MD_TRY(judge_checksum(context, path, ignored, info));
+  if (here->bad_links > 0)
+    return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
+                   path, here->bad_links);
+  MD_TRY(found(context, ignored,
+               judge_value(context, path, info, "plaquette", header->has_plaquette,
+                           header->plaquette, here->plaquette)));
+  MD_TRY(found(context, ignored,
+               judge_value(context, path, info, "link trace", header->has_link_trace,
+                           header->link_trace, here->link_trace)));
+  if (!(here->unitarity_deviation <= unitarity_tolerance))
+    md_warn(context, "%s: links are not in SU(3), largest deviation %.3g", path,
+            here->unitarity_deviation);
+  return MD_OK;
+}
+
+static md_status read_links(md_context *context, const char *path, const int grid[MD_DIMS],
+                            md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
+  md_layout_request request = {0};
+  memcpy(request.global, info->header.dims, sizeof request.global);
+  memcpy(request.grid, grid, sizeof request.grid);
+  MD_TRY(md_geometry_create(context, &request, geometry));
+  MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
+  const double start_s = md_time_s();
+  MD_TRY(formats[info->header.format]->read(context, path, &info->header, *geometry, gauge,
+                                            &info->computed));
+  info->read_s = md_time_s() - start_s;
+  const md_checksum *there = &info->header.checksum, *here = &info->computed;
+  const bool same = there->kind == here->kind && there->a == here->a && there->b == here->b;
+  info->checksum = here->damaged || !same            ? MD_CHECKSUM_MISMATCH
+                   : there->kind == MD_CHECKSUM_NONE ? MD_CHECKSUM_ABSENT
+                                                     : MD_CHECKSUM_OK;
+  MD_TRY(md_gauge_exchange(context, gauge));
+  MD_TRY(md_gauge_observe(context, gauge, &info->observables));
+  info->observed = true;
+  return MD_OK;
+}
+
+md_status md_lattice_load(md_context *context, const char *path, const int grid[MD_DIMS],
+                          bool ignore_checksum, md_geometry **geometry, md_gauge *gauge,
+                          md_lattice_info *info) {
+  *geometry = NULL;
+  *gauge = (md_gauge){0};
+  MD_TRY(open_lattice(context, path, info));
+  md_status status = read_links(context, path, grid, geometry, gauge, info);
+  if (status == MD_OK) status = judge(context, path, ignore_checksum, info);
+  if (status == MD_OK) return MD_OK;
+  md_gauge_destroy(gauge);
+  md_geometry_destroy(*geometry);
+  *geometry = NULL;
+  return status;
+}
+
+static bool has_suffix(const char *path, const char *suffixes) {
+  const char *dot = strrchr(path, '.');
+  if (!dot || strchr(dot, '/')) return false;
+  const size_t length = strlen(dot);
+  for (const char *at = strstr(suffixes, dot); at; at = strstr(at + 1, dot))
+    if (at[length] == 0 || at[length] == ' ') return true;
+  return false;
+}
+
+md_status md_lattice_format_find(md_context *context, const char *path, const char *name,
+                                 const md_lattice_format **format) {
+  for (int i = 0; i < FORMATS; i++)
+    if (name ? strcmp(formats[i]->name, name) == 0 : has_suffix(path, formats[i]->suffixes)) {
+      *format = formats[i];
+      return MD_OK;
+    }
+  return md_fail(context, MD_INPUT,
+                 "the format must be named, %s '%s' tells none; use --format "
+                 "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg or .nersc",
+                 name ? "" : "the suffix of", name ? name : path);
+}
+
+bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision) {
+  return precision == MD_SINGLE || (precision == MD_DOUBLE && !format->single_only);
+}
+
+/* Nothing but a regular file is replaced. Rank 0. */
+static md_status check_target(md_context *context, const char *path) {
+  struct stat there;
+  if (context->rank == 0 && stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
+                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
+  return MD_OK;
+}
+
+/* The file as it lies on disk has the links that were in memory. */
+static md_status read_back(md_context *context, const char *path, const md_lattice_format *format,
+                           const md_lattice_header *header, const md_gauge *gauge) {
+  md_checksum there;
+  MD_TRY(format->read(context, path, header, gauge->geometry, NULL, &there));
+  if (there.damaged || there.a != header->checksum.a || there.b != header->checksum.b)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s: what was written does not read back the same; is the disk full or broken?",
+                   path);
+  return MD_OK;
+}
+
+md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
+                          md_precision precision, const md_gauge *gauge) {
+  md_gauge_observables observables;
+  char temporary[PATH_MAX];
+  md_lattice_header header = {
+      .precision = precision, .has_plaquette = true, .has_link_trace = true};
+  if (!md_lattice_format_holds(format, precision))
+    return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
+                   format->single_only ? "single precision" : "single or double precision",
+                   md_precision_name(precision));
+  MD_TRY(md_temporary_name(context, path, temporary, sizeof temporary));
+  MD_TRY(md_agree(context, check_target(context, path)));
+  MD_TRY(md_gauge_observe(context, gauge, &observables));
+  if (observables.bad_links > 0)
+    return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
+                   path, observables.bad_links);
+  memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
+  header.plaquette = observables.plaquette;
+  header.link_trace = observables.link_trace;
+  md_status status = format->write(context, temporary, &header, gauge);
+  if (status == MD_OK) status = read_back(context, temporary, format, &header, gauge);
+  if (context->rank == 0) {
+    if (status == MD_OK)
+      status = md_commit_file(context, temporary, path);
+    else
+      unlink(temporary);
+  }
+  return md_agree(context, status);
+}

@@ -1,0 +1,93 @@
+#ifndef MD_IO_LATTICE_FILE_H
+#define MD_IO_LATTICE_FILE_H
+
+#include "io/site_data.h"
+#include "lattice/gauge.h"
+
+/* Lattice files of every format: sniffed by their first bytes, read and written by all ranks,
+ * each its own part, in slabs of bounded size. */
+
+typedef struct md_lattice_format md_lattice_format; /* io/lattice_format.h */
+
+typedef enum md_checksum_state {
+  MD_CHECKSUM_ABSENT,
+  MD_CHECKSUM_OK,
+  MD_CHECKSUM_MISMATCH,
+  MD_CHECKSUM_UNREAD /* the links could not be read to the end */
+} md_checksum_state;
+/* "absent", "ok", "mismatch", "unread" */
+const char *md_checksum_state_name(md_checksum_state state);
+
+/* What a file says of itself. Plain data: rank 0 reads it, every rank receives it. */
+typedef struct md_lattice_header {
+  int format; /* index of the table of formats */
+  int dims[MD_DIMS];
+  md_precision precision; /* MD_DOUBLE or MD_SINGLE */
+  md_site_format site;
+  int64_t offset;       /* byte of the file where the links start; 0 for HDF5 */
+  md_checksum checksum; /* kind MD_CHECKSUM_NONE: the file has none */
+  bool has_plaquette, has_link_trace;
+  bool binding; /* the format defines both values, so that links that differ are an error */
+  double plaquette, link_trace;
+} md_lattice_header;
+
+typedef struct md_record {
+  char type[129];
+  char detail[96]; /* shape and type of an HDF5 object; empty for LIME */
+  int64_t offset, bytes;
+  bool message_begin, message_end; /* LIME flags */
+} md_record;
+
+/* What rank 0 noted on the way: the records or objects of the file, and each departure from the
+ * rules of its format that did not keep the links from being read. */
+typedef struct md_notes {
+  md_record *records;
+  int record_count;
+  char (*departures)[200];
+  int departure_count;
+} md_notes;
+
+typedef struct md_lattice_info {
+  md_lattice_header header;
+  md_checksum computed;
+  md_checksum_state checksum;
+  bool described; /* the header is valid */
+  bool observed;  /* the observables are valid */
+  md_gauge_observables observables;
+  int64_t file_bytes;
+  double read_s; /* links from disk to field, checksum included */
+  md_notes notes;
+} md_lattice_info;
+
+/* The format of a header, and its name: "hdf5", "ildg", "milc", "nersc". */
+const md_lattice_format *md_lattice_format_of(const md_lattice_header *header);
+const char *md_lattice_format_name(const md_lattice_format *format);
+/* Frees the notes and clears. */
+void md_lattice_info_destroy(md_lattice_info *info);
+
+/* Reads a lattice: recognises the format, checks all sizes against the file before anything is
+ * allocated, creates geometry (rank grid as in md_layout_request) and gauge, reads, verifies the
+ * checksum, exchanges halos, measures, and compares plaquette and link trace with the header.
+ * MD_INPUT: not a lattice file, truncated, checksum or header values that do not fit the links
+ * (only warnings with ignore_checksum), links that are not finite. On failure there is no
+ * geometry and no gauge; *info keeps what was found. It is to be destroyed in any case.
+ * Collective. */
+md_status md_lattice_load(md_context *context, const char *path, const int grid[MD_DIMS],
+                          bool ignore_checksum, md_geometry **geometry, md_gauge *gauge,
+                          md_lattice_info *info);
+
+/* The format to write: by name when `name` is not NULL, else by the suffix of `path` (.h5 .hdf5:
+ * hdf5; .lime .ildg: ildg). MD_INPUT with the list of formats. Local, same on all ranks. */
+md_status md_lattice_format_find(md_context *context, const char *path, const char *name,
+                                 const md_lattice_format **format);
+/* True when files of this format can hold that precision. */
+bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision);
+
+/* Writes the links under PATH.partial, reads them back and compares checksums, flushes, renames
+ * to `path`: what was there stays whole until then. Plaquette and link trace of the links go
+ * into the metadata; halos must be exchanged. MD_INPUT: precision that the format cannot hold,
+ * links that are not finite; MD_ENVIRONMENT: disk. Collective. */
+md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
+                          md_precision precision, const md_gauge *gauge);
+
+#endif

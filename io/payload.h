@@ -1,0 +1,33 @@
+#ifndef MD_IO_PAYLOAD_H
+#define MD_IO_PAYLOAD_H
+
+#include "io/lattice_format.h"
+
+/* Links that lie in a file as one run of sites, between a head and a tail (LIME, MILC, NERSC):
+ * MPI-IO with every rank's part as a subarray. */
+
+/* As md_lattice_format.read. */
+md_status md_payload_read(md_context *context, const char *path, const md_lattice_header *header,
+                          const md_geometry *geometry, md_gauge *gauge, md_checksum *checksum);
+
+/* What stands before and behind the links; the length of the head must not depend on the
+ * checksum. Allocated by compose, released with free(). */
+typedef struct md_payload_frame {
+  char *head, *tail;
+  size_t head_bytes, tail_bytes;
+} md_payload_frame;
+typedef md_status (*md_payload_compose)(md_context *context, const md_lattice_header *header,
+                                        md_payload_frame *frame);
+
+/* Writes head, links and tail; header->site and checksum.kind are given, offset and checksum are
+ * assigned. Space for the whole file is reserved first, so that a full disk is met before
+ * anything collective. Collective. */
+md_status md_payload_write(md_context *context, const char *path, md_lattice_header *header,
+                           const md_gauge *gauge, md_payload_compose compose);
+
+/* Creates or empties `path` and reserves `bytes` for it: MD_ENVIRONMENT when the disk or a limit
+ * does not allow them. Where the file system knows no reservation only the first is done. Rank 0
+ * acts, all agree. Collective. */
+md_status md_reserve(md_context *context, const char *path, int64_t bytes);
+
+#endif

@@ -1,0 +1,38 @@
+#ifndef MD_IO_PROPAGATOR_H
+#define MD_IO_PROPAGATOR_H
+
+#include "io/attribute.h"
+#include "lattice/field.h"
+
+/* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST, of either layout; every rank moves
+ * its own part, and a file can be read on another rank grid than it was written on. Files are
+ * written under PATH.partial and renamed when complete; every chunk has a Fletcher32, damage is
+ * MD_INPUT. All functions are collective. MD_ENVIRONMENT: disk. */
+
+/* Writes /propagator/solution [rhs][t][z][y][x][3] of complex {r, i} (h5py: complex128) from the
+ * even and odd part, and the attributes beside `dims` (x,y,z,t) and `format_version` to that
+ * dataset. */
+md_status md_propagator_write(md_context *context, const char *path,
+                              const md_field solution[MD_PARITIES], const md_attribute *attributes,
+                              int count);
+/* Reads it into existing fields: MD_INPUT when lattice extents or the number of right-hand sides
+ * are others, or an attribute that is asked for is missing. */
+md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
+                             const md_attribute *attributes, int count);
+
+/* The state of a solver: fields of one parity each, under names of their own. */
+typedef struct md_named_field {
+  const char *name;
+  md_field *field;
+} md_named_field;
+
+/* Writes each field to /checkpoint/NAME [rhs][t][z][y][x/2][3] and the attributes to /checkpoint:
+ * all of them or, on failure, the file that was there before. */
+md_status md_checkpoint_write(md_context *context, const char *path, const md_named_field *fields,
+                              int field_count, const md_attribute *attributes, int count);
+/* Reads fields and attributes back, bit for bit. MD_INPUT when a field, its parity, the lattice or
+ * the number of right-hand sides differ from what is asked for, or an attribute is missing. */
+md_status md_checkpoint_read(md_context *context, const char *path, const md_named_field *fields,
+                             int field_count, const md_attribute *attributes, int count);
+
+#endif

@@ -1,0 +1,90 @@
+#include "io/lattice_format.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+md_status md_source_read(md_context *context, const md_source *source, int64_t offset, void *data,
+                         size_t bytes) {
+  if (offset < 0 || offset > source->bytes || (uint64_t)(source->bytes - offset) < bytes)
+    return md_fail(context, MD_INPUT,
+                   "%s is truncated: %zu bytes are needed at byte %lld, the file ends at %lld",
+                   source->path, bytes, (long long)offset, (long long)source->bytes);
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t part =
+        pread(source->file, (char *)data + done, bytes - done, offset + (int64_t)done);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0)
+      return md_fail(context, MD_ENVIRONMENT, "%s cannot be read at byte %lld: %s", source->path,
+                     (long long)offset, part < 0 ? strerror(errno) : "the file became shorter");
+    done += (size_t)part;
+  }
+  return MD_OK;
+}
+
+md_status md_source_check_dims(md_context *context, const md_source *source,
+                               const long long dims[MD_DIMS], md_lattice_header *header) {
+  double volume = 1;
+  for (int d = 0; d < MD_DIMS; d++) {
+    if (dims[d] < 2 || dims[d] > 32767 || dims[d] % 2)
+      return md_fail(context, MD_INPUT,
+                     "%s: extents must be even and within 2..32767, the header says %lld x %lld x "
+                     "%lld x %lld",
+                     source->path, dims[0], dims[1], dims[2], dims[3]);
+    header->dims[d] = (int)dims[d];
+    volume *= (double)dims[d];
+  }
+  if (volume > 0x1p40)
+    return md_fail(context, MD_INPUT,
+                   "%s: a lattice has at most 2^40 sites, the header says %lld x %lld x %lld x "
+                   "%lld",
+                   source->path, dims[0], dims[1], dims[2], dims[3]);
+  return MD_OK;
+}
+
+int64_t md_lattice_link_bytes(const md_lattice_header *header) {
+  int64_t bytes = (int64_t)md_site_bytes(&header->site);
+  for (int d = 0; d < MD_DIMS; d++) bytes *= header->dims[d];
+  return bytes; /* below 2^40 * 576 */
+}
+
+md_status md_source_check_links(md_context *context, const md_source *source,
+                                const md_lattice_header *header, int64_t *rest) {
+  const int *d = header->dims;
+  const int64_t bytes = md_lattice_link_bytes(header);
+  *rest = source->bytes - header->offset - bytes;
+  if (*rest < 0)
+    return md_fail(context, MD_INPUT,
+                   "%s is truncated: a %dx%dx%dx%d lattice has %lld bytes of links from byte %lld, "
+                   "the file ends at %lld",
+                   source->path, d[0], d[1], d[2], d[3], (long long)bytes,
+                   (long long)header->offset, (long long)source->bytes);
+  return MD_OK;
+}
+
+/* Grows an array to hold one more entry whenever the count is a power of two; NULL on failure,
+ * and the entry is then dropped: notes never keep a file from being read. */
+static void *grown(void *array, int count, size_t entry) {
+  if (count & (count - 1)) return array;
+  return realloc(array, (count ? 2 * (size_t)count : 1) * entry);
+}
+
+void md_notes_record(md_notes *notes, const md_record *record) {
+  md_record *records = grown(notes->records, notes->record_count, sizeof *records);
+  if (!records) return;
+  notes->records = records;
+  records[notes->record_count++] = *record;
+}
+
+void md_notes_departure(md_notes *notes, const char *format, ...) {
+  char(*texts)[200] = grown(notes->departures, notes->departure_count, sizeof *texts);
+  if (!texts) return;
+  notes->departures = texts;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(texts[notes->departure_count++], sizeof *texts, format, arguments);
+  va_end(arguments);
+}

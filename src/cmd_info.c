@@ -1,0 +1,134 @@
+#include "base/options.h"
+#include "base/report.h"
+#include "commands.h"
+#include "io/lattice_file.h"
+
+#include <math.h>
+
+static void add_real(cJSON *object, const char *key, double value) {
+  cJSON_AddItemToObject(object, key,
+                        isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
+static void report_notes(md_report *report, const md_notes *notes) {
+  cJSON *records = cJSON_AddArrayToObject(report->root, "records");
+  for (int i = 0; i < notes->record_count; i++) {
+    const md_record *r = &notes->records[i];
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(records, row);
+    cJSON_AddStringToObject(row, "type", r->type);
+    if (*r->detail) cJSON_AddStringToObject(row, "detail", r->detail);
+    cJSON_AddNumberToObject(row, "offset", (double)r->offset);
+    cJSON_AddNumberToObject(row, "bytes", (double)r->bytes);
+    cJSON_AddBoolToObject(row, "message_begin", r->message_begin);
+    cJSON_AddBoolToObject(row, "message_end", r->message_end);
+  }
+  cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");
+  for (int i = 0; i < notes->departure_count; i++)
+    cJSON_AddItemToArray(departures, cJSON_CreateString(notes->departures[i]));
+}
+
+static void report_info(md_report *report, const char *path, const md_lattice_info *info) {
+  const md_gauge_observables *o = &info->observables;
+  cJSON *root = report->root;
+  char text[32];
+  cJSON_AddStringToObject(root, "lattice", path);
+  cJSON_AddNumberToObject(root, "file_bytes", (double)info->file_bytes);
+  report_notes(report, &info->notes);
+  if (!info->described) return;
+  const md_lattice_header *header = &info->header;
+  cJSON_AddStringToObject(root, "format", md_lattice_format_name(md_lattice_format_of(header)));
+  md_report_integers(root, "dims", header->dims, MD_DIMS);
+  cJSON_AddStringToObject(root, "precision", md_precision_name(header->precision));
+  cJSON_AddStringToObject(root, "byte_order", header->site.big_endian ? "big" : "little");
+  cJSON_AddStringToObject(root, "checksum", md_checksum_state_name(info->checksum));
+  md_checksum_print(&header->checksum, text, sizeof text);
+  cJSON_AddStringToObject(root, "checksum_expected", text);
+  md_checksum_print(&info->computed, text, sizeof text);
+  cJSON_AddStringToObject(root, "checksum_computed", text);
+  if (header->has_plaquette) add_real(root, "header_plaquette", header->plaquette);
+  if (header->has_link_trace) add_real(root, "header_link_trace", header->link_trace);
+  if (!info->observed) return;
+  add_real(root, "plaquette", o->plaquette);
+  add_real(root, "plaquette_ss", o->plaquette_ss);
+  add_real(root, "plaquette_st", o->plaquette_st);
+  add_real(root, "link_trace", o->link_trace);
+  add_real(root, "unitarity_deviation", o->unitarity_deviation);
+  cJSON_AddNumberToObject(root, "bad_links", (double)o->bad_links);
+  add_real(root, "read_seconds", info->read_s);
+}
+
+static void print_records(const md_context *context, const md_notes *notes) {
+  if (notes->record_count > 0) md_say(context, "records\n");
+  for (int i = 0; i < notes->record_count; i++) {
+    const md_record *r = &notes->records[i];
+    md_say(context, "  %-2s %-2s %-28s %12lld bytes at %lld %s\n", r->message_begin ? "MB" : "",
+           r->message_end ? "ME" : "", r->type, (long long)r->bytes, (long long)r->offset,
+           r->detail);
+  }
+  md_say(context, "departures from the format's rules: %s\n",
+         notes->departure_count > 0 ? "" : "none");
+  for (int i = 0; i < notes->departure_count; i++) md_say(context, "  %s\n", notes->departures[i]);
+}
+
+static void print_info(const md_context *context, const char *path, const md_lattice_info *info) {
+  const md_lattice_header *header = &info->header;
+  const md_gauge_observables *o = &info->observables;
+  char expected[32], computed[32];
+  md_say(context, "lattice              %s\n", path);
+  if (info->described) {
+    const int *d = header->dims;
+    md_checksum_print(&header->checksum, expected, sizeof expected);
+    md_checksum_print(&info->computed, computed, sizeof computed);
+    md_say(context, "format               %s\n",
+           md_lattice_format_name(md_lattice_format_of(header)));
+    md_say(context, "dims x y z t         %d %d %d %d\n", d[0], d[1], d[2], d[3]);
+    md_say(context, "precision            %s, %s-endian\n", md_precision_name(header->precision),
+           header->site.big_endian ? "big" : "little");
+    md_say(context, "checksum             %s (file %s, computed %s)\n",
+           md_checksum_state_name(info->checksum), expected, computed);
+  }
+  if (info->observed) {
+    md_say(context, "plaquette            %.15f\n", o->plaquette);
+    md_say(context, "plaquette_ss         %.15f\n", o->plaquette_ss);
+    md_say(context, "plaquette_st         %.15f\n", o->plaquette_st);
+    md_say(context, "link_trace           %.15f\n", o->link_trace);
+    md_say(context, "unitarity_deviation  %.3e\n", o->unitarity_deviation);
+    md_say(context, "read                 %.3f s, %.2f GB/s\n", info->read_s,
+           (double)info->file_bytes * 1e-9 / info->read_s);
+  }
+  print_records(context, &info->notes);
+}
+
+md_status md_command_info(md_context *context, int argc, char **argv) {
+  md_common_options common = {0};
+  const char *path = NULL;
+  md_option options[] = {{.name = "lattice",
+                          .type = MD_OPTION_POSITIONAL,
+                          .target = &path,
+                          .argument = "LATTICE",
+                          .help = "lattice file of any format"},
+                         MD_COMMON_OPTIONS(common)};
+  enum { COUNT = sizeof options / sizeof *options };
+  const md_command_text text = {"info", "list what is in a lattice file and check it",
+                                "Formats: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC."};
+  md_geometry *geometry = NULL;
+  md_gauge gauge;
+  md_lattice_info info = {0};
+  md_report report;
+  MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
+  if (common.help) return MD_OK;
+  MD_TRY(md_report_open(context, "info", &report));
+  const md_status status =
+      md_lattice_load(context, path, common.grid, false, &geometry, &gauge, &info);
+  if (geometry) md_report_grid(&report, geometry->grid);
+  report_info(&report, path, &info);
+  print_info(context, path, &info);
+  if (geometry) {
+    md_gauge_destroy(&gauge);
+    md_geometry_destroy(geometry);
+  }
+  md_lattice_info_destroy(&info);
+  const md_status reported = md_report_close(context, &report, common.json);
+  return status == MD_OK ? reported : status;
+}
