@@ -27,8 +27,8 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
   md_geometry *geometry = NULL;
   md_gauge gauge;
   MD_TRY(md_lattice_format_find(context, o->out, o->format, &format));
-  md_status status = md_lattice_load(context, o->in, o->common.grid, o->ignore_checksum, &geometry,
-                                     &gauge, &info);
+  md_status status =
+      md_lattice_load(context, o->in, o->common.grid, o->ignore_checksum, &geometry, &gauge, &info);
   if (status == MD_OK) {
     const md_precision precision = precision_to_write(context, o, format, &info.header);
     status = md_lattice_save(context, o->out, format, precision, &gauge);
@@ -53,16 +53,31 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
 md_status md_command_convert(md_context *context, int argc, char **argv) {
   convert_options o = {0};
   md_option options[] = {
-      {.name = "in", .type = MD_OPTION_POSITIONAL, .target = &o.in, .argument = "IN",
+      {.name = "in",
+       .type = MD_OPTION_POSITIONAL,
+       .target = &o.in,
+       .argument = "IN",
        .help = "lattice file of any format"},
-      {.name = "out", .type = MD_OPTION_POSITIONAL, .target = &o.out, .argument = "OUT",
+      {.name = "out",
+       .type = MD_OPTION_POSITIONAL,
+       .target = &o.out,
+       .argument = "OUT",
        .help = "lattice file to write"},
-      {.name = "format", .type = MD_OPTION_CHOICE, .target = &o.format, .argument = "F",
+      {.name = "format",
+       .type = MD_OPTION_CHOICE,
+       .target = &o.format,
+       .argument = "F",
        .help = "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .nersc]",
        .choices = "hdf5|ildg|milc|nersc"},
-      {.name = "precision", .type = MD_OPTION_CHOICE, .target = &o.precision, .argument = "P",
-       .help = "double or single [that of IN]", .choices = "double|single"},
-      {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &o.ignore_checksum,
+      {.name = "precision",
+       .type = MD_OPTION_CHOICE,
+       .target = &o.precision,
+       .argument = "P",
+       .help = "double or single [that of IN]",
+       .choices = "double|single"},
+      {.name = "ignore-checksum",
+       .type = MD_OPTION_FLAG,
+       .target = &o.ignore_checksum,
        .help = "go on with a warning where checksum, plaquette or link trace do not fit"},
       MD_COMMON_OPTIONS(o.common)};
   enum { COUNT = sizeof options / sizeof *options };
