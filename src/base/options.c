@@ -26,6 +26,14 @@ static md_option *find(md_option *options, int count, const char *name, size_t l
   return NULL;
 }
 
+/* The option of argv word `-o`; NULL when the word is no such thing. */
+static md_option *find_short(md_option *options, int count, const char *word) {
+  for (int i = 0; i < count && strlen(word) == 2; i++)
+    if (options[i].short_name && word[0] == '-' && word[1] == options[i].short_name)
+      return &options[i];
+  return NULL;
+}
+
 static bool is_choice(const char *choices, const char *value) {
   const size_t length = strlen(value);
   for (const char *word = choices; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
@@ -102,9 +110,10 @@ static md_status unknown(const reader *r, const char *where, const char *name) {
 }
 
 static md_status read_flag(reader *r, int argc, char **argv, int *at) {
-  const char *name = argv[*at] + 2;
+  md_option *option = find_short(r->options, r->count, argv[*at]);
+  const char *name = option ? option->name : argv[*at] + 2;
   const size_t length = strcspn(name, "=");
-  md_option *option = find(r->options, r->count, name, length);
+  if (!option) option = find(r->options, r->count, name, length);
   if (!option || option->type == MD_OPTION_POSITIONAL) return unknown(r, "the option ", argv[*at]);
   if (option->seen)
     return md_fail(r->context, MD_INPUT, "--%s is given twice; give it once", option->name);
@@ -123,7 +132,7 @@ static md_status read_flag(reader *r, int argc, char **argv, int *at) {
 static md_status read_line(reader *r, int argc, char **argv) {
   int position = 0;
   for (int at = 1; at < argc; at++) {
-    if (strncmp(argv[at], "--", 2) == 0) {
+    if (strncmp(argv[at], "--", 2) == 0 || find_short(r->options, r->count, argv[at])) {
       MD_TRY(read_flag(r, argc, argv, &at));
       continue;
     }
@@ -199,8 +208,10 @@ static void print_help(const md_command_text *text, const md_option *options, in
     const md_option *o = &options[i];
     const char *argument = o->argument ? o->argument : o->choices ? o->choices : "";
     char left[128];
-    snprintf(left, sizeof left, "%s%s %s", o->type == MD_OPTION_POSITIONAL ? "" : "--",
-             o->type == MD_OPTION_POSITIONAL ? "" : o->name, argument);
+    const bool flag = o->type != MD_OPTION_POSITIONAL;
+    const char brief[] = {'-', o->short_name, ',', ' ', '\0'};
+    snprintf(left, sizeof left, "%s%s%s %s", o->short_name ? brief : "", flag ? "--" : "",
+             flag ? o->name : "", argument);
     if (strlen(left) <= 30)
       printf("  %-30s %s\n", left, o->help);
     else

@@ -24,7 +24,8 @@ typedef struct md_option {
   const char *help;     /* one line; the default in brackets */
   double low, high;     /* both 0: any value */
   const char *choices;
-  bool seen; /* set by md_options_read: given on the command line or in the deck */
+  char short_name; /* 'o': `-o VALUE` is the same as `--output VALUE`; 0: none */
+  bool seen;       /* set by md_options_read: given on the command line or in the deck */
 } md_option;
 
 /* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table. */
