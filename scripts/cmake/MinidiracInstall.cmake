@@ -13,11 +13,11 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/md_version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minidirac)
 
 # What a program that links the archive needs besides.
-set(MD_LINK_FLAGS "-lm -lz -lhdf5_openmpi -fopenmp")
 set(MD_CUDA_LINK "")
 if(MINIDIRAC_HAVE_CUDA)
   set(MD_CUDA_LINK " -L${CUDAToolkit_LIBRARY_DIR} -lcublas -lcudart -lcuda -lstdc++")
 endif()
+file(RELATIVE_PATH MD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # the tree can be moved
 configure_file(scripts/cmake/minidirac.pc.in ${CMAKE_BINARY_DIR}/minidirac.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/minidirac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Set-up and first run on Debian 12 or Ubuntu 24.04, as root or with sudo:
+#
+#   scripts/setup.sh [CMAKE OPTIONS]
+#
+# installs the Debian packages, configures and builds into build/, and solves the Dirac equation
+# on a lattice of inputs/. CUDA is used when nvcc is on PATH.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(gcc g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev
+  librandom123-dev libcjson-dev libinih-dev zlib1g-dev libcmocka-dev libopenblas-dev)
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+fi
+
+cmake -S . -B build -G Ninja "$@"
+cmake --build build
+build/src/minidirac solve --config inputs/solve_8x8x8x8.ini

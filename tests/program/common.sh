@@ -1,0 +1,61 @@
+# Sourced by the program tests: $1 is minidirac, $2 the source directory.
+set -u
+minidirac=$1
+source_dir=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+complain() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# on RANKS ARGUMENTS...: runs the program on that many ranks.
+on() {
+  local ranks=$1
+  shift
+  if [ "$ranks" = 1 ]; then
+    timeout 120 "$minidirac" "$@"
+  else
+    timeout 120 mpirun -n "$ranks" "$minidirac" "$@"
+  fi
+}
+
+# refuses CODE PATTERN RANKS ARGUMENTS...: exit code, exactly one error line that matches.
+refuses() {
+  local code=$1 pattern=$2 ranks=$3
+  shift 3
+  on "$ranks" "$@" >"$work/out" 2>"$work/err"
+  local got=$?
+  [ $got = "$code" ] || complain "'$*' on $ranks ranks: exit $got, expected $code: $(grep -h minidirac "$work/err" | head -3)"
+  local lines
+  lines=$(grep -c '^minidirac: error: ' "$work/err")
+  [ "$lines" = 1 ] || complain "'$*' on $ranks ranks: $lines error lines instead of one"
+  grep -qE -- "$pattern" "$work/err" || complain "'$*' on $ranks ranks: no '$pattern' in: $(grep '^minidirac' "$work/err")"
+}
+
+# key NAME FILE: the value of a key of a JSON report, as printed.
+key() { sed -n "s/^\t*\"$1\":\t*\(.*[^,]\),*\$/\1/p" "$2" | head -1; }
+
+# close A B TOLERANCE: two lists of numbers [a, b, ...] agree to a relative tolerance.
+close() {
+  awk -v a="$1" -v b="$2" -v tol="$3" 'BEGIN {
+    gsub(/[\[\]]/, "", a); gsub(/[\[\]]/, "", b)
+    n = split(a, x, ","); m = split(b, y, ",")
+    if (n != m || n == 0) exit 1
+    for (i = 1; i <= n; i++) {
+      d = x[i] - y[i]; if (d < 0) d = -d
+      s = y[i] < 0 ? -y[i] : y[i]
+      if (!(d <= tol * s)) exit 1
+    }
+  }'
+}
+
+finish() {
+  if [ $failures -gt 0 ]; then
+    echo "$failures failures"
+    exit 1
+  fi
+  exit 0
+}

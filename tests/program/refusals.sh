@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Bad usage and bad input of the program: one line that says rule and value, exit 2 or 3, on one
+# and on several ranks, nothing overwritten.
+. "$(dirname "$0")/common.sh"
+lattice=$work/lattice.h5
+on 1 generate --dims 4x4x4x4 --start hot --seed 1 --output "$lattice" --quiet || complain "generate: exit $?"
+s="solve --lattice $lattice --mass 0.1"
+
+refuses 2 "option '--nonsense'" 1 $s --nonsense 1
+refuses 2 "argument 'stray'" 1 $s stray
+refuses 2 '--tol needs a value' 1 $s --tol
+refuses 2 '--mass must be a finite number, got .heavy.' 1 solve --lattice "$lattice" --mass heavy
+refuses 2 '--mass must be a finite number, got .nan.' 1 solve --lattice "$lattice" --mass nan
+refuses 2 '--mass must lie in' 1 solve --lattice "$lattice" --mass 0
+refuses 2 '--mass must lie in .* got -0.5' 1 solve --lattice "$lattice" --mass -0.5
+refuses 2 'needs --mass' 1 solve --lattice "$lattice"
+refuses 2 'needs --lattice' 1 solve --mass 0.1
+refuses 2 '--tol must lie in' 1 $s --tol 0
+refuses 2 '--tol must lie in' 1 $s --tol 2
+refuses 2 '--max-iter must be an integer' 1 $s --max-iter many
+refuses 2 '--max-iter must lie in' 1 $s --max-iter 0
+refuses 2 '--rhs' 1 $s --rhs 0
+refuses 2 'have 3 right-hand sides' 1 $s --rhs 4
+refuses 2 '--precision must be one of' 1 $s --precision quarter
+refuses 2 'does not serve precision half' 1 $s --backend cpu_ref --precision half
+refuses 2 'backend must be one of auto, cpu_ref' 1 $s --backend gpu
+refuses 2 '--source must be' 1 $s --source point:1,2
+refuses 2 'must lie on the lattice, 0 to 3 in direction z, got 9' 1 $s --source point:0,0,9,0
+refuses 2 '--resume needs --checkpoint' 1 $s --resume
+printf 'colour = red\n' >"$work/unknown.ini"
+refuses 2 "deck key 'colour'" 1 solve --config "$work/unknown.ini"
+printf '[generate]\nmass = 0.1\n' >"$work/section.ini"
+refuses 2 'section .generate.' 1 solve --config "$work/section.ini"
+printf 'no equals sign\n' >"$work/broken.ini"
+refuses 2 'line 1' 1 solve --config "$work/broken.ini"
+
+for ranks in 1 2; do
+  refuses 2 "'nonsense' is not known" $ranks nonsense
+  refuses 2 '--tol is given twice' $ranks $s --tol 1e-3 --tol 1e-4
+  refuses 2 'must lie on the lattice' $ranks $s --source wall:-1
+  refuses 2 '--grid must be four integers' $ranks $s --grid 2x2
+  refuses 2 'valid rank grids:' $ranks $s --grid 4x1x1x1
+  refuses 2 'lattice-that-is-not-there' $ranks solve --lattice "$work/lattice-that-is-not-there" --mass 0.1
+  refuses 2 '' $ranks solve --lattice "$work" --mass 0.1
+  refuses 2 'deck .*missing.ini' $ranks solve --config "$work/missing.ini"
+  printf 'mass = 0.1\nmass = 0.2\n' >"$work/twice.ini"
+  refuses 2 "'mass' is given twice" $ranks solve --config "$work/twice.ini"
+  refuses 3 'cannot be' $ranks $s --quiet --json /nowhere/report.json
+done
+refuses 2 'valid rank grids: none' 3 $s
+refuses 3 'No space left' 1 $s --quiet --json /dev/full
+
+# A report that cannot be written leaves the old one.
+echo old >"$work/report.json"
+(ulimit -f 0; on 1 $s --quiet --json "$work/report.json" >/dev/null 2>&1)
+[ "$(cat "$work/report.json")" = old ] || complain "an unwritable report lost the old file"
+finish
