@@ -195,8 +195,15 @@ static md_status describe(md_context *context, const md_source *source, md_latti
     MD_TRY(read_record(context, source, &record, &found, header, notes));
     last = record;
   }
-  if (at < source->bytes)
-    md_notes_departure(notes, "%lld bytes follow the last record", (long long)(source->bytes - at));
+  unsigned char start[4] = {0};
+  rest = source->bytes - at;
+  MD_TRY(md_source_read(context, source, at, start, rest < 4 ? (size_t)rest : 4));
+  if (md_lime_recognises(start, sizeof start))
+    return md_fail(context, MD_INPUT,
+                   "%s is truncated: a LIME record starts at byte %lld, the "
+                   "file ends at %lld",
+                   source->path, (long long)at, (long long)source->bytes);
+  if (rest > 0) md_notes_departure(notes, "%lld bytes follow the last record", (long long)rest);
   MD_TRY(settle(context, source, &found, header));
   note_rules(&found, &last, notes);
   return md_source_check_links(context, source, header, &rest);

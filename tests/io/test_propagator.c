@@ -1,0 +1,122 @@
+#include "io/propagator.h"
+#include "io_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { X = 4, Y = 4, Z = 2, T = 4 };
+
+static void make_pair(md_context *context, const md_geometry *geometry, int n_rhs, uint64_t seed,
+                      md_field pair[MD_PARITIES]) {
+  for (int p = 0; p < MD_PARITIES; p++)
+    md_test_random_field(context, geometry, MD_DOUBLE, n_rhs, p, seed, &pair[p]);
+}
+
+static void discard_pair(md_field pair[MD_PARITIES]) {
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&pair[p]);
+}
+
+/* Fields and attributes come back bit for bit, for both layouts of fields. */
+static void propagator(void **state) {
+  md_context *context = *state;
+  md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
+  char path[256];
+  io_test_name(context, ".h5", path, sizeof path);
+  for (int n_rhs = 1; n_rhs <= 3; n_rhs += 2) {
+    md_field written[MD_PARITIES], read[MD_PARITIES];
+    double mass = 0.1, residuals[3] = {1e-11, 2e-11, 3e-11}, mass_read = 0, residuals_read[3] = {0};
+    char source[] = "point:0,0,0,0", source_read[32] = "";
+    const md_attribute given[] = {{"mass", MD_ATTRIBUTE_REAL, 1, &mass},
+                                  {"residuals", MD_ATTRIBUTE_REAL, n_rhs, residuals},
+                                  {"source", MD_ATTRIBUTE_TEXT, 0, source}};
+    const md_attribute wanted[] = {{"mass", MD_ATTRIBUTE_REAL, 1, &mass_read},
+                                   {"residuals", MD_ATTRIBUTE_REAL, n_rhs, residuals_read},
+                                   {"source", MD_ATTRIBUTE_TEXT, sizeof source_read, source_read}};
+    make_pair(context, geometry, n_rhs, 5, written);
+    make_pair(context, geometry, n_rhs, 6, read);
+    MD_REQUIRE(context, md_propagator_write(context, path, written, given, 3));
+    MD_REQUIRE(context, md_propagator_read(context, path, read, wanted, 3));
+    for (int p = 0; p < MD_PARITIES; p++)
+      md_require_at_most(md_test_distance(context, &read[p], &written[p]), 0, "propagator");
+    assert_memory_equal(&mass, &mass_read, sizeof mass);
+    assert_memory_equal(residuals, residuals_read, n_rhs * sizeof(double));
+    assert_string_equal(source, source_read);
+    discard_pair(read);
+    discard_pair(written);
+  }
+  io_test_remove(context, path);
+  md_geometry_destroy(geometry);
+}
+
+static void checkpoint(void **state) {
+  md_context *context = *state;
+  md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
+  md_field fields[4];
+  char path[256];
+  int64_t iteration = 77, iteration_read = 0;
+  double distance = 0;
+  for (int i = 0; i < 4; i++) /* 0, 1 are written; 2, 3 are read into */
+    md_test_random_field(context, geometry, MD_DOUBLE, 2, MD_EVEN, (uint64_t)i, &fields[i]);
+  const md_named_field out[2] = {{"x", &fields[0]}, {"p", &fields[1]}};
+  const md_named_field in[2] = {{"p", &fields[3]}, {"x", &fields[2]}};
+  const md_attribute given = {"iteration", MD_ATTRIBUTE_INTEGER, 1, &iteration};
+  const md_attribute wanted = {"iteration", MD_ATTRIBUTE_INTEGER, 1, &iteration_read};
+  io_test_name(context, ".checkpoint", path, sizeof path);
+  MD_REQUIRE(context, md_checkpoint_write(context, path, out, 2, &given, 1));
+  MD_REQUIRE(context, md_checkpoint_read(context, path, in, 2, &wanted, 1));
+  assert_int_equal(iteration, iteration_read);
+  for (int i = 0; i < 2; i++) {
+    distance = md_test_distance(context, &fields[i + 2], &fields[i]);
+    md_require_at_most(distance, 0, "checkpoint");
+  }
+  const md_attribute missing = {"residual", MD_ATTRIBUTE_REAL, 1, &distance};
+  assert_int_equal(md_checkpoint_read(context, path, in, 2, &missing, 1), MD_INPUT);
+  assert_non_null(strstr(context->message, "attribute residual is missing"));
+  const md_named_field other = {"r", &fields[2]};
+  assert_int_equal(md_checkpoint_read(context, path, &other, 1, &wanted, 1), MD_INPUT);
+  fields[2].parity = MD_ODD;
+  assert_int_equal(md_checkpoint_read(context, path, in, 2, &wanted, 1), MD_INPUT);
+  assert_non_null(strstr(context->message, "must be of parity 1, got 0"));
+  for (int i = 0; i < 4; i++) md_field_destroy(&fields[i]);
+  io_test_remove(context, path);
+  md_geometry_destroy(geometry);
+}
+
+/* A file of another lattice or number of right-hand sides is refused, and so is a damaged one. */
+static void refusals(void **state) {
+  md_context *context = *state;
+  md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
+  md_geometry *longer = md_test_geometry(context, X, Y, Z, 2 * T, false);
+  md_field written[MD_PARITIES], other[MD_PARITIES];
+  char path[256];
+  size_t bytes = 0;
+  io_test_name(context, ".h5", path, sizeof path);
+  make_pair(context, geometry, 2, 5, written);
+  MD_REQUIRE(context, md_propagator_write(context, path, written, NULL, 0));
+  make_pair(context, longer, 2, 5, other);
+  assert_int_equal(md_propagator_read(context, path, other, NULL, 0), MD_INPUT);
+  assert_non_null(strstr(context->message, "4x4x2x4 lattice, needed is one of 4x4x2x8"));
+  discard_pair(other);
+  make_pair(context, geometry, 3, 5, other);
+  assert_int_equal(md_propagator_read(context, path, other, NULL, 0), MD_INPUT);
+  discard_pair(other);
+  unsigned char *file = io_test_get(path, &bytes);
+  md_barrier(context);
+  file[bytes / 2] ^= 4;
+  io_test_put(context, path, file, bytes);
+  assert_int_equal(md_propagator_read(context, path, written, NULL, 0), MD_INPUT);
+  assert_non_null(strstr(context->message, "Fletcher32"));
+  assert_int_equal(md_propagator_read(context, "/nonexistent/file", written, NULL, 0), MD_INPUT);
+  assert_int_equal(md_propagator_write(context, "/nonexistent/file", written, NULL, 0),
+                   MD_ENVIRONMENT);
+  free(file);
+  discard_pair(written);
+  io_test_remove(context, path);
+  md_geometry_destroy(longer);
+  md_geometry_destroy(geometry);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(propagator), cmocka_unit_test(checkpoint),
+                                    cmocka_unit_test(refusals)};
+MD_RUN_TESTS(tests)
