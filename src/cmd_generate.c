@@ -22,6 +22,7 @@ typedef struct request {
   double beta;
   long long sweeps, overrelax, discard, seed;
   const md_lattice_format *format;
+  md_precision precision;
 } request;
 
 typedef struct chain {
@@ -47,6 +48,19 @@ static bool starts_from_file(const request *r) {
   return is_word(r->start, "heatbath") && !is_word(r->from, "cold") && !is_word(r->from, "hot");
 }
 
+/* Without --precision: double, as far as the format can hold it. */
+static md_status choose_precision(md_context *context, request *r) {
+  const bool given = r->precision_name != NULL;
+  r->precision = given ? (md_precision)md_precision_of(r->precision_name) : MD_DOUBLE;
+  if (md_lattice_format_holds(r->format, r->precision)) return MD_OK;
+  if (given)
+    return md_fail(context, MD_INPUT, "this lattice format holds no %s links; use --precision %s",
+                   r->precision_name, r->precision == MD_DOUBLE ? "single" : "double");
+  r->precision = MD_SINGLE;
+  md_warn(context, "%s is written in single precision, all that its format can hold", r->output);
+  return MD_OK;
+}
+
 static md_status check(md_context *context, request *r, const md_option *options, int count) {
   static const char *const of_chain[] = {"from", "beta", "sweeps", "overrelax", "discard"};
   if (!r->output) return md_fail(context, MD_INPUT, "generate needs --output FILE");
@@ -61,11 +75,7 @@ static md_status check(md_context *context, request *r, const md_option *options
     return md_fail(context, MD_INPUT, "--discard must be below --sweeps %lld, got %lld", r->sweeps,
                    r->discard);
   MD_TRY(md_lattice_format_find(context, r->output, r->format_name, &r->format));
-  const md_precision precision = (md_precision)md_precision_of(r->precision_name);
-  if (!md_lattice_format_holds(r->format, precision))
-    return md_fail(context, MD_INPUT, "this lattice format holds no %s links; use --precision %s",
-                   r->precision_name, precision == MD_DOUBLE ? "single" : "double");
-  return MD_OK;
+  return choose_precision(context, r);
 }
 
 /* A chain of hours should not end with a file that cannot be written. */
@@ -156,54 +166,51 @@ static md_status run_chain(md_context *context, const request *r, md_gauge *gaug
   return status;
 }
 
-static md_status report(md_context *context, const request *r, const md_geometry *geometry,
+static void fill_report(md_report *report, const request *r, const md_geometry *geometry,
                         const md_gauge_observables *now, const chain *c) {
-  md_report out;
-  MD_TRY(md_agree(context, md_report_open(context, "generate", &out)));
-  md_report_grid(&out, geometry->grid);
-  md_report_integers(out.root, "dims", geometry->global, MD_DIMS);
-  cJSON_AddStringToObject(out.root, "start", r->start);
-  cJSON_AddNumberToObject(out.root, "seed", (double)r->seed);
-  cJSON_AddStringToObject(out.root, "output", r->output);
-  cJSON_AddStringToObject(out.root, "precision", r->precision_name);
-  cJSON_AddNumberToObject(out.root, "plaquette", now->plaquette);
-  cJSON_AddNumberToObject(out.root, "plaquette_ss", now->plaquette_ss);
-  cJSON_AddNumberToObject(out.root, "plaquette_st", now->plaquette_st);
-  cJSON_AddNumberToObject(out.root, "link_trace", now->link_trace);
-  cJSON_AddNumberToObject(out.root, "unitarity_deviation", now->unitarity_deviation);
+  md_report_grid(report, geometry->grid);
+  md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
+  cJSON_AddStringToObject(report->root, "start", r->start);
+  cJSON_AddNumberToObject(report->root, "seed", (double)r->seed);
+  cJSON_AddStringToObject(report->root, "output", r->output);
+  cJSON_AddStringToObject(report->root, "format", md_lattice_format_name(r->format));
+  cJSON_AddStringToObject(report->root, "precision", md_precision_name(r->precision));
+  cJSON_AddNumberToObject(report->root, "plaquette", now->plaquette);
+  cJSON_AddNumberToObject(report->root, "plaquette_ss", now->plaquette_ss);
+  cJSON_AddNumberToObject(report->root, "plaquette_st", now->plaquette_st);
+  cJSON_AddNumberToObject(report->root, "link_trace", now->link_trace);
+  cJSON_AddNumberToObject(report->root, "unitarity_deviation", now->unitarity_deviation);
   if (c->plaquettes) {
-    cJSON_AddStringToObject(out.root, "from", r->from);
-    cJSON_AddNumberToObject(out.root, "beta", r->beta);
-    cJSON_AddNumberToObject(out.root, "sweeps", (double)r->sweeps);
-    cJSON_AddNumberToObject(out.root, "overrelax", (double)r->overrelax);
-    cJSON_AddNumberToObject(out.root, "discard", (double)r->discard);
-    cJSON_AddNumberToObject(out.root, "plaquette_mean", c->mean);
-    cJSON_AddNumberToObject(out.root, "plaquette_error", c->error); /* infinite: null */
-    md_report_reals(out.root, "plaquette_history", c->plaquettes, (int)r->sweeps);
-    cJSON_AddNumberToObject(out.root, "sweep_s", c->sweep_s);
+    cJSON_AddStringToObject(report->root, "from", r->from);
+    cJSON_AddNumberToObject(report->root, "beta", r->beta);
+    cJSON_AddNumberToObject(report->root, "sweeps", (double)r->sweeps);
+    cJSON_AddNumberToObject(report->root, "overrelax", (double)r->overrelax);
+    cJSON_AddNumberToObject(report->root, "discard", (double)r->discard);
+    cJSON_AddNumberToObject(report->root, "plaquette_mean", c->mean);
+    cJSON_AddNumberToObject(report->root, "plaquette_error", c->error); /* infinite: null */
+    md_report_reals(report->root, "plaquette_history", c->plaquettes, (int)r->sweeps);
+    cJSON_AddNumberToObject(report->root, "sweep_s", c->sweep_s);
   }
-  return md_report_close(context, &out, r->common.json);
 }
 
 static md_status generate(md_context *context, const request *r, md_geometry **geometry,
-                          md_gauge *gauge, chain *c) {
+                          md_gauge *gauge, chain *c, md_report *report) {
   MD_TRY(md_agree(context, check_output(context, r->output)));
   MD_TRY(make_start(context, r, geometry, gauge));
   if (is_word(r->start, "heatbath")) MD_TRY(run_chain(context, r, gauge, c));
   md_gauge_observables now;
   MD_TRY(md_gauge_observe(context, gauge, &now));
-  MD_TRY(md_lattice_save(context, r->output, r->format,
-                         (md_precision)md_precision_of(r->precision_name), gauge));
+  MD_TRY(md_lattice_save(context, r->output, r->format, r->precision, gauge));
   md_say(context, "%s: %dx%dx%dx%d %s, plaquette %.15f\n", r->output, (*geometry)->global[0],
-         (*geometry)->global[1], (*geometry)->global[2], (*geometry)->global[3], r->precision_name,
-         now.plaquette);
-  return report(context, r, *geometry, &now, c);
+         (*geometry)->global[1], (*geometry)->global[2], (*geometry)->global[3],
+         md_precision_name(r->precision), now.plaquette);
+  fill_report(report, r, *geometry, &now, c);
+  return MD_OK;
 }
 
 md_status md_command_generate(md_context *context, int argc, char **argv) {
   request r = {.start = "heatbath",
                .from = "cold",
-               .precision_name = "double",
                .beta = 6.0,
                .sweeps = 100,
                .overrelax = 4,
@@ -232,7 +239,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
       {.name = "format", .type = MD_OPTION_CHOICE, .target = &r.format_name,
        .help = "of the file [by its suffix]", .choices = "hdf5|ildg|milc|nersc"},
       {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision_name,
-       .help = "of the links on file [double]", .choices = "double|single"},
+       .help = "of the links on file [double where it can be]", .choices = "double|single"},
       MD_COMMON_OPTIONS(r.common)};
   /* clang-format on */
   const int count = sizeof options / sizeof *options;
@@ -242,9 +249,12 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
   md_geometry *geometry = NULL;
   md_gauge gauge = {0};
   chain c = {0};
-  const md_status status = generate(context, &r, &geometry, &gauge, &c);
+  md_report report;
+  MD_TRY(md_agree(context, md_report_open(context, "generate", &report)));
+  const md_status status = generate(context, &r, &geometry, &gauge, &c, &report);
   free(c.plaquettes);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
-  return status;
+  const md_status reported = md_report_close(context, &report, status ? NULL : r.common.json);
+  return status ? status : reported;
 }
