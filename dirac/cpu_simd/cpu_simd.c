@@ -1,0 +1,134 @@
+#include "dirac/cpu_simd/cpu_simd.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+#define KERNELS(isa)                                                                               \
+  extern const md_simd_kernels md_simd_kernels_double_##isa, md_simd_kernels_single_##isa,         \
+      md_simd_kernels_half_##isa, md_simd_kernels_bf16_##isa
+#define ROW(isa)                                                                                   \
+  {                                                                                                \
+    &md_simd_kernels_double_##isa, &md_simd_kernels_single_##isa, &md_simd_kernels_half_##isa,     \
+        &md_simd_kernels_bf16_##isa                                                                \
+  }
+
+KERNELS(baseline);
+#if defined(__x86_64__)
+KERNELS(avx2);
+KERNELS(avx512);
+#endif
+
+static const md_simd_kernels *const kernels[MD_SIMD_ISAS][MD_PRECISIONS] = {
+    [MD_SIMD_BASELINE] = ROW(baseline),
+#if defined(__x86_64__)
+    [MD_SIMD_AVX2] = ROW(avx2),
+    [MD_SIMD_AVX512] = ROW(avx512),
+#endif
+};
+
+bool md_simd_isa_runs(md_simd_isa isa) {
+  if (isa == MD_SIMD_BASELINE) return true;
+#if defined(__x86_64__)
+  /* Every CPU with AVX2 and FMA converts fp16 (F16C). */
+  if (isa == MD_SIMD_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
+}
+
+const char *md_simd_isa_name(md_simd_isa isa) {
+  static const char *const names[MD_SIMD_ISAS] = {"baseline", "avx2", "avx512"};
+  return names[isa];
+}
+
+static void unload(void *state) {
+  md_simd_state *s = state;
+  if (!s) return;
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_simd_plan_destroy(&s->plan[p]);
+    free(s->links[p]);
+  }
+  free(s);
+}
+
+md_status md_simd_load(md_context *context, const md_gauge *gauge,
+                       const md_backend_request *request, md_simd_isa isa, void **state) {
+  md_simd_state *s = calloc(1, sizeof *s);
+  *state = NULL;
+  if (!s) return md_fail_memory(context, sizeof *s, "cpu_simd");
+  s->kernels = kernels[isa][request->precision];
+  s->request = *request;
+  const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
+  md_status status = MD_OK;
+  for (int p = 0; status == MD_OK && p < MD_PARITIES; p++) {
+    status =
+        md_simd_plan_create(context, gauge->geometry, p, lanes, request->antiperiodic, &s->plan[p]);
+    if (status == MD_OK)
+      status = md_simd_links_create(context, gauge, request, &s->plan[p], p, &s->links[p]);
+  }
+  if (status == MD_OK)
+    *state = s;
+  else
+    unload(s);
+  return status;
+}
+
+static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+                      void **state) {
+  md_simd_isa isa = MD_SIMD_ISAS - 1;
+  while (!md_simd_isa_runs(isa)) isa--;
+  return md_simd_load(context, gauge, request, isa, state);
+}
+
+static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
+                     md_range range, const md_epilogue *epilogue) {
+  const md_simd_state *s = state;
+  const md_simd_plan *plan = &s->plan[out->parity];
+  const md_field *x = epilogue ? epilogue->x : NULL;
+  const md_simd_call call = {.plan = plan,
+                             .links = s->links[out->parity],
+                             .sites = out->sites,
+                             .n_rhs = out->n_rhs,
+                             .out = out->data,
+                             .in = in->data,
+                             .x = x ? x->data : NULL,
+                             .out_stride = out->stride,
+                             .in_stride = in->stride,
+                             .x_stride = x ? x->stride : 0,
+                             .out_scale = out->scale,
+                             .in_scale = in->scale,
+                             .x_scale = x ? x->scale : NULL,
+                             .a = x ? epilogue->a : 0.0,
+                             .b = x ? 0.5 * epilogue->b : 0.5,
+                             .order = plan->range[range]};
+  const int which = s->request.reconstruct == MD_RECONSTRUCT_12;
+  md_simd_kernel *kernel = out->n_rhs == 1 ? s->kernels->one[which] : s->kernels->many[which];
+  const int64_t count = plan->in_range[range];
+#pragma omp parallel num_threads(context->threads)
+  {
+    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    kernel(&call, count * thread / threads, count * (thread + 1) / threads);
+  }
+  return MD_OK;
+}
+
+static double link_bytes(const md_backend_request *request) {
+  const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
+  return (double)MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
+}
+
+const md_backend md_backend_cpu_simd = {
+    .name = "cpu_simd",
+    .needs = "any CPU; picks AVX-512, AVX2 or the baseline at run time",
+    .space = MD_HOST,
+    .precisions = 1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16,
+    .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12,
+    .packings = 1u << MD_PACKING_NONE,
+    .speed = 10,
+    .load = load,
+    .unload = unload,
+    .hop = hop,
+    .link_bytes = link_bytes};

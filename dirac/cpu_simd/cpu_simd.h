@@ -1,0 +1,96 @@
+#ifndef MD_DIRAC_CPU_SIMD_H
+#define MD_DIRAC_CPU_SIMD_H
+
+#include "dirac/backend.h"
+
+/* cpu_simd inside: what its files share, and what tests need to force an instruction set.
+ *
+ * One right-hand side: sites of a parity are taken in blocks of W consecutive ones, W the lanes of
+ * a vector register. Many right-hand sides: a block is one site, vectors run along the right-hand
+ * sides. The links are copied once, in the order in which the blocks are visited:
+ *   one   [block][8 directions][18 or 12 reals][W lanes]
+ *   many  [site][18 or 12 reals][8 directions]
+ * with phase, boundary sign, minus sign of the backward terms and adjoint folded in, so that a
+ * hop is a sum over eight products u * v(neighbour) and reads the links as one stream. Of
+ * reconstruct-12 the sign of the third row is in md_simd_plan.sign. */
+
+typedef enum md_simd_isa {
+  MD_SIMD_BASELINE, /* what every CPU of the target has: SSE2 on x86-64 */
+  MD_SIMD_AVX2,     /* with FMA and F16C */
+  MD_SIMD_AVX512,   /* F, BW, CD, DQ, VL */
+  MD_SIMD_ISAS
+} md_simd_isa;
+
+enum {
+  MD_SIMD_CONTIGUOUS = 0,  /* pattern number of W neighbours in a row */
+  MD_SIMD_GATHER = 0xffff, /* neighbours that two vectors do not hold */
+  MD_SIMD_MOST_LANES = 16
+};
+
+/* Where the blocks of one output parity find their neighbours. Entry e = block * 8 + direction. */
+typedef struct md_simd_plan {
+  int lanes;
+  int64_t blocks;
+  int32_t *site;     /* [block] first site */
+  int32_t *first;    /* [e] where the first vector of neighbours starts; gather: row of `gather` */
+  int32_t *second;   /* [e] where the second one starts (lanes > 1) */
+  uint16_t *pattern; /* [e] how the two make the neighbours: row of `pick` (lanes > 1) */
+  uint16_t *sign;    /* [e] bit per lane: the link is folded with a minus sign */
+  int32_t *pick;     /* [pattern][lane] 0..W-1 of the first vector, W..2W-1 of the second */
+  int32_t *gather;   /* [row][lane] indices */
+  int patterns;
+  int64_t gathers, patterns_room, gathers_room;
+  int32_t *range[3];   /* by md_range: the blocks in order; ALL: NULL, that is 0, 1, 2, ... */
+  int64_t in_range[3]; /* how many */
+} md_simd_plan;
+
+/* One stencil call as kernels see it. */
+typedef struct md_simd_call {
+  const md_simd_plan *plan;
+  const void *links;
+  int64_t sites; /* of the output parity */
+  int n_rhs;
+  void *out;
+  const void *in, *x; /* x NULL: no epilogue */
+  int64_t out_stride, in_stride, x_stride;
+  float *out_scale; /* half only, else NULL */
+  const float *in_scale, *x_scale;
+  double a, b;          /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
+  const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */
+} md_simd_call;
+
+/* Assigns the blocks order[begin .. end-1]. */
+typedef void md_simd_kernel(const md_simd_call *call, int64_t begin, int64_t end);
+
+/* What one instruction set and precision offers; [0] reconstruct-18, [1] reconstruct-12. */
+typedef struct md_simd_kernels {
+  int lanes;
+  md_simd_kernel *one[2], *many[2];
+} md_simd_kernels;
+
+typedef struct md_simd_state {
+  const md_simd_kernels *kernels;
+  md_backend_request request;
+  md_simd_plan plan[MD_PARITIES]; /* by output parity */
+  void *links[MD_PARITIES];
+} md_simd_state;
+
+/* Builds the plan of output parity `parity` for blocks of `lanes` sites. Local. */
+md_status md_simd_plan_create(md_context *context, const md_geometry *geometry, int parity,
+                              int lanes, bool antiperiodic, md_simd_plan *plan);
+void md_simd_plan_destroy(md_simd_plan *plan);
+/* Allocates and fills the link copy of output parity `parity`. Local. */
+md_status md_simd_links_create(md_context *context, const md_gauge *gauge,
+                               const md_backend_request *request, const md_simd_plan *plan,
+                               int parity, void **links);
+
+/* True when this build and this CPU have it. */
+bool md_simd_isa_runs(md_simd_isa isa);
+const char *md_simd_isa_name(md_simd_isa isa); /* "baseline", "avx2", "avx512" */
+/* The backend's load with the instruction set given; isa must run. */
+md_status md_simd_load(md_context *context, const md_gauge *gauge,
+                       const md_backend_request *request, md_simd_isa isa, void **state);
+
+extern const md_backend md_backend_cpu_simd;
+
+#endif

@@ -1,0 +1,24 @@
+/* The stencil of cpu_simd for one storage type; included by a five-line .c with
+ *   SUFFIX   double, single, half or bf16      STORED  the stored type
+ *   ARITH    double or float                   SCALED  1 when fermion sites carry a scale
+ * and compiled once for each instruction set (MD_SIMD_ISA names it). Every site goes through the
+ * same instructions, whatever the range, thread or rank that it falls to. */
+
+#include "dirac/cpu_simd/cpu_simd.h"
+#include "dirac/cpu_simd/lanes.h"
+
+#define PASTE2(a, b) a##_##b
+#define PASTE(a, b) PASTE2(a, b)
+#define VECTOR PASTE(md_lanes, ARITH)
+#define LOAD PASTE(md_load, SUFFIX)
+#define STORE PASTE(md_store, SUFFIX)
+#define PERMUTE PASTE(md_permute, ARITH)
+#define PICK PASTE(md_pick, ARITH)
+#define NEGATE PASTE(md_negate, ARITH)
+enum { LANES = PASTE(MD_LANES_OF, ARITH) };
+
+#include "dirac/cpu_simd/hop_many.inc.h"
+#include "dirac/cpu_simd/hop_one.inc.h"
+
+const md_simd_kernels PASTE(PASTE(md_simd_kernels, SUFFIX),
+                            MD_SIMD_ISA) = {LANES, {one_18, one_12}, {many_18, many_12}};

@@ -1,0 +1,5 @@
+#define SUFFIX double
+#define STORED double
+#define ARITH double
+#define SCALED 0
+#include "dirac/cpu_simd/hop.inc.h"

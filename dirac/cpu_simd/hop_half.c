@@ -1,0 +1,5 @@
+#define SUFFIX half
+#define STORED uint16_t
+#define ARITH float
+#define SCALED 1
+#include "dirac/cpu_simd/hop.inc.h"

@@ -1,0 +1,161 @@
+/* One right-hand side: LANES consecutive sites at once. Part of hop.inc.h. */
+
+/* v[c] = lane by lane plane c at the neighbours of entry e. */
+static inline void neighbours(const md_simd_plan *plan, int64_t e, const STORED *in, int64_t stride,
+                              VECTOR v[MD_FERMION_REALS]) {
+  const int pattern = plan->pattern[e];
+  if (pattern == MD_SIMD_CONTIGUOUS) {
+    for (int c = 0; c < MD_FERMION_REALS; c++) v[c] = LOAD(in + plan->first[e] + c * stride);
+  } else if (pattern != MD_SIMD_GATHER) {
+    const STORED *first = in + plan->first[e], *second = in + plan->second[e];
+    for (int c = 0; c < MD_FERMION_REALS; c++)
+      v[c] = PERMUTE(LOAD(first + c * stride), LOAD(second + c * stride),
+                     PICK(plan->pick + pattern * LANES));
+  } else {
+    const int32_t *index = plan->gather + (int64_t)plan->first[e] * LANES;
+    for (int c = 0; c < MD_FERMION_REALS; c++) {
+      STORED lane[LANES];
+      for (int l = 0; l < LANES; l++) lane[l] = in[c * stride + index[l]];
+      v[c] = LOAD(lane);
+    }
+  }
+}
+
+#if SCALED
+/* The scales of the same neighbours. */
+static inline VECTOR neighbour_scales(const md_simd_plan *plan, int64_t e, const float *scale) {
+  const int pattern = plan->pattern[e];
+  if (pattern == MD_SIMD_CONTIGUOUS) return md_load_single(scale + plan->first[e]);
+  if (pattern != MD_SIMD_GATHER)
+    return PERMUTE(md_load_single(scale + plan->first[e]), md_load_single(scale + plan->second[e]),
+                   PICK(plan->pick + pattern * LANES));
+  const int32_t *index = plan->gather + (int64_t)plan->first[e] * LANES;
+  float lane[LANES];
+  for (int l = 0; l < LANES; l++) lane[l] = scale[index[l]];
+  return md_load_single(lane);
+}
+
+/* Divides the values by a new scale, stores the scale of the first `count` lanes. */
+static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) {
+  md_lanes_int32 largest = {0}; /* bit patterns of |v| are ordered as the values are */
+  for (int c = 0; c < MD_FERMION_REALS; c++) {
+    const md_lanes_int32 bits = (md_lanes_int32)v[c] & INT32_MAX;
+    largest = md_lanes_larger(bits, largest);
+  }
+  const md_lanes_int32 smallest = (md_lanes_int32){0} + 1;
+  const md_lanes_int32 exponent = md_lanes_larger((largest >> 23) - 14, smallest);
+  const VECTOR chosen = (VECTOR)(exponent << 23), inverse = (VECTOR)((254 - exponent) << 23);
+  for (int c = 0; c < MD_FERMION_REALS; c++) v[c] *= inverse;
+  if (count == LANES)
+    md_store_single(scale, chosen);
+  else
+    for (int l = 0; l < count; l++) scale[l] = chosen[l];
+}
+#endif
+
+/* Row k of a link times v, added to the real and imaginary sums of that colour. */
+#define ADD_ROW(k, u, re, im)                                                                      \
+  re += (u)[0] * v[0];                                                                             \
+  im += (u)[0] * v[1];                                                                             \
+  re -= (u)[1] * v[1];                                                                             \
+  im += (u)[1] * v[0];                                                                             \
+  re += (u)[2] * v[2];                                                                             \
+  im += (u)[2] * v[3];                                                                             \
+  re -= (u)[3] * v[3];                                                                             \
+  im += (u)[3] * v[2];                                                                             \
+  re += (u)[4] * v[4];                                                                             \
+  im += (u)[4] * v[5];                                                                             \
+  re -= (u)[5] * v[5];                                                                             \
+  im += (u)[5] * v[4]
+
+static inline void load_row(const STORED *links, VECTOR u[6]) {
+  for (int c = 0; c < 6; c++) u[c] = LOAD(links + c * LANES);
+}
+
+/* w = conj(u x v), the third row of a matrix of SU(3) from the first two. */
+static inline void third_row(const VECTOR u[6], const VECTOR v[6], unsigned sign, VECTOR w[6]) {
+  for (int c = 0; c < 3; c++) {
+    const int a = (c + 1) % 3 * 2, b = (c + 2) % 3 * 2;
+    const VECTOR re = u[a] * v[b] - u[a + 1] * v[b + 1] - u[b] * v[a] + u[b + 1] * v[a + 1];
+    const VECTOR im = u[b] * v[a + 1] + u[b + 1] * v[a] - u[a] * v[b + 1] - u[a + 1] * v[b];
+    w[2 * c] = NEGATE(re, sign);
+    w[2 * c + 1] = NEGATE(im, sign);
+  }
+}
+
+/* sum = over directions, link times neighbour. */
+static inline void sum_block(const md_simd_call *call, int64_t block, int reals, VECTOR sum[6]) {
+  const md_simd_plan *plan = call->plan;
+  const STORED *links = (const STORED *)call->links + block * MD_DIRECTIONS * reals * LANES;
+  VECTOR re0 = {0}, im0 = {0}, re1 = {0}, im1 = {0}, re2 = {0}, im2 = {0};
+  for (int d = 0; d < MD_DIRECTIONS; d++, links += reals * LANES) {
+    const int64_t e = block * MD_DIRECTIONS + d;
+    VECTOR v[6], a[6], b[6], c[6];
+    neighbours(plan, e, call->in, call->in_stride, v);
+#if SCALED
+    const VECTOR scale = neighbour_scales(plan, e, call->in_scale);
+    for (int k = 0; k < 6; k++) v[k] *= scale;
+#endif
+    load_row(links, a);
+    load_row(links + 6 * LANES, b);
+    if (reals == MD_LINK_REALS)
+      load_row(links + 12 * LANES, c);
+    else
+      third_row(a, b, plan->sign[e], c);
+    ADD_ROW(0, a, re0, im0);
+    ADD_ROW(1, b, re1, im1);
+    ADD_ROW(2, c, re2, im2);
+  }
+  sum[0] = re0, sum[1] = im0, sum[2] = re1, sum[3] = im1, sum[4] = re2, sum[5] = im2;
+}
+
+/* The first `count` lanes of a plane; the others are zero. */
+static inline VECTOR load_part(const STORED *p, int count) {
+  STORED lane[LANES] = {0};
+  if (count == LANES) return LOAD(p);
+  for (int l = 0; l < count; l++) lane[l] = p[l];
+  return LOAD(lane);
+}
+static inline void store_part(STORED *p, VECTOR v, int count) {
+  if (count == LANES) {
+    STORE(p, v);
+    return;
+  }
+  STORED lane[LANES];
+  STORE(lane, v);
+  for (int l = 0; l < count; l++) p[l] = lane[l];
+}
+
+static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+  const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
+  for (int64_t k = begin; k < end; k++) {
+    const int64_t block = call->order ? call->order[k] : k, site = call->plan->site[block];
+    const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
+    VECTOR sum[6];
+    sum_block(call, block, reals, sum);
+    for (int c = 0; c < 6; c++) sum[c] = b * sum[c];
+    if (call->x) {
+      const STORED *x = (const STORED *)call->x + site;
+#if SCALED
+      VECTOR scale = {0};
+      for (int l = 0; l < count; l++) scale[l] = call->x_scale[site + l];
+      scale = a * scale;
+#else
+      const ARITH scale = a;
+#endif
+      for (int c = 0; c < 6; c++) sum[c] += scale * load_part(x + c * call->x_stride, count);
+    }
+#if SCALED
+    rescale(sum, call->out_scale + site, count);
+#endif
+    for (int c = 0; c < 6; c++)
+      store_part((STORED *)call->out + site + c * call->out_stride, sum[c], count);
+  }
+}
+
+static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {
+  one(call, begin, end, MD_LINK_REALS);
+}
+static void one_12(const md_simd_call *call, int64_t begin, int64_t end) {
+  one(call, begin, end, MD_LINK_12_REALS);
+}

@@ -1,0 +1,5 @@
+#define SUFFIX single
+#define STORED float
+#define ARITH float
+#define SCALED 0
+#include "dirac/cpu_simd/hop.inc.h"

@@ -1,0 +1,159 @@
+#ifndef MD_DIRAC_CPU_SIMD_LANES_H
+#define MD_DIRAC_CPU_SIMD_LANES_H
+
+/* Vectors as wide as the registers of the instruction set that this file is compiled for, by the
+ * vector types of gcc and clang: the operators + - * work lane by lane and the compiler chooses the
+ * instructions. Only what the language has no word for is spelled as an intrinsic: fp16 conversion
+ * and the two-vector permutation. */
+
+#include "base/precision.h"
+#include <string.h>
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define MD_VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define MD_VECTOR_BYTES 32
+#else
+#define MD_VECTOR_BYTES 16
+#endif
+
+typedef double md_lanes_double __attribute__((vector_size(MD_VECTOR_BYTES)));
+typedef float md_lanes_float __attribute__((vector_size(MD_VECTOR_BYTES)));
+typedef int64_t md_lanes_int64 __attribute__((vector_size(MD_VECTOR_BYTES)));
+typedef int32_t md_lanes_int32 __attribute__((vector_size(MD_VECTOR_BYTES)));
+typedef uint32_t md_lanes_uint32 __attribute__((vector_size(MD_VECTOR_BYTES)));
+typedef int32_t md_half_lanes_int32 __attribute__((vector_size(MD_VECTOR_BYTES / 2)));
+typedef uint16_t md_lanes_uint16 __attribute__((vector_size(MD_VECTOR_BYTES / 2)));
+
+enum {
+  MD_LANES_OF_double = MD_VECTOR_BYTES / 8,
+  MD_LANES_OF_float = MD_VECTOR_BYTES / 4,
+};
+
+/* Loads and stores of W values from any address; the result is in the arithmetic type. */
+static inline md_lanes_double md_load_double(const double *p) {
+  md_lanes_double v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static inline void md_store_double(double *p, md_lanes_double v) {
+  memcpy(p, &v, sizeof v);
+}
+static inline md_lanes_float md_load_single(const float *p) {
+  md_lanes_float v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static inline void md_store_single(float *p, md_lanes_float v) {
+  memcpy(p, &v, sizeof v);
+}
+
+static inline md_lanes_float md_load_half(const uint16_t *p) {
+#if defined(__AVX512F__)
+  return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+#elif defined(__F16C__)
+  return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+#else
+  md_lanes_float v;
+  for (int l = 0; l < MD_LANES_OF_float; l++) v[l] = md_float_of_half(p[l]);
+  return v;
+#endif
+}
+static inline void md_store_half(uint16_t *p, md_lanes_float v) {
+#if defined(__AVX512F__)
+  _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
+  _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+#else
+  for (int l = 0; l < MD_LANES_OF_float; l++) p[l] = md_half_of_float(v[l]);
+#endif
+}
+
+static inline md_lanes_float md_load_bf16(const uint16_t *p) {
+  md_lanes_uint16 stored;
+  memcpy(&stored, p, sizeof stored);
+  return (md_lanes_float)(__builtin_convertvector(stored, md_lanes_uint32) << 16);
+}
+static inline void md_store_bf16(uint16_t *p, md_lanes_float v) {
+  const md_lanes_uint32 bits = (md_lanes_uint32)v;
+  const md_lanes_uint32 rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const md_lanes_uint32 nan = (md_lanes_uint32)((bits & 0x7fffffffu) > 0x7f800000u);
+  const md_lanes_uint32 chosen = (nan & ((bits >> 16) | 0x40u)) | (~nan & rounded);
+  const md_lanes_uint16 stored = __builtin_convertvector(chosen, md_lanes_uint16);
+  memcpy(p, &stored, sizeof stored);
+}
+
+/* Lane l of the result is lane pick[l] of (a, b), a's lanes first. */
+static inline md_lanes_int64 md_pick_double(const int32_t *pick) {
+  md_half_lanes_int32 v;
+  memcpy(&v, pick, sizeof v);
+  return __builtin_convertvector(v, md_lanes_int64);
+}
+static inline md_lanes_int32 md_pick_float(const int32_t *pick) {
+  md_lanes_int32 v;
+  memcpy(&v, pick, sizeof v);
+  return v;
+}
+#if defined(__AVX512F__)
+static inline md_lanes_double md_permute_double(md_lanes_double a, md_lanes_double b,
+                                                md_lanes_int64 pick) {
+  return _mm512_permutex2var_pd(a, (__m512i)pick, b);
+}
+static inline md_lanes_float md_permute_float(md_lanes_float a, md_lanes_float b,
+                                              md_lanes_int32 pick) {
+  return _mm512_permutex2var_ps(a, (__m512i)pick, b);
+}
+#elif defined(__clang__)
+static inline md_lanes_double md_permute_double(md_lanes_double a, md_lanes_double b,
+                                                md_lanes_int64 pick) {
+  const md_lanes_double both[2] = {a, b};
+  for (int l = 0; l < MD_LANES_OF_double; l++) a[l] = ((const double *)both)[pick[l]];
+  return a;
+}
+static inline md_lanes_float md_permute_float(md_lanes_float a, md_lanes_float b,
+                                              md_lanes_int32 pick) {
+  const md_lanes_float both[2] = {a, b};
+  for (int l = 0; l < MD_LANES_OF_float; l++) a[l] = ((const float *)both)[pick[l]];
+  return a;
+}
+#else
+static inline md_lanes_double md_permute_double(md_lanes_double a, md_lanes_double b,
+                                                md_lanes_int64 pick) {
+  return __builtin_shuffle(a, b, pick);
+}
+static inline md_lanes_float md_permute_float(md_lanes_float a, md_lanes_float b,
+                                              md_lanes_int32 pick) {
+  return __builtin_shuffle(a, b, pick);
+}
+#endif
+
+/* v with the sign changed in the lanes whose bit is set. */
+static inline md_lanes_double md_negate_double(md_lanes_double v, unsigned bits) {
+  md_lanes_int64 lane_bit;
+  for (int l = 0; l < MD_LANES_OF_double; l++) lane_bit[l] = 1 << l;
+  const md_lanes_int64 chosen = ((lane_bit & (int64_t)bits) != 0);
+  return (md_lanes_double)((md_lanes_int64)v ^ (chosen & INT64_MIN));
+}
+static inline md_lanes_float md_negate_float(md_lanes_float v, unsigned bits) {
+  md_lanes_int32 lane_bit;
+  for (int l = 0; l < MD_LANES_OF_float; l++) lane_bit[l] = 1 << l;
+  const md_lanes_int32 chosen = ((lane_bit & (int32_t)bits) != 0);
+  return (md_lanes_float)((md_lanes_int32)v ^ (chosen & INT32_MIN));
+}
+
+static inline md_lanes_int32 md_lanes_larger(md_lanes_int32 a, md_lanes_int32 b) {
+  const md_lanes_int32 chosen = a > b;
+  return (a & chosen) | (b & ~chosen);
+}
+
+/* The power of two that md_field stores with a half site whose largest |value| has these bits. */
+static inline uint32_t md_scale_bits(uint32_t largest) {
+  const uint32_t exponent = largest >> 23;
+  return (exponent > 15u ? exponent - 14u : 1u) << 23;
+}
+
+#endif
