@@ -2,7 +2,7 @@
 #define MD_GEMM_DEVICE_H
 
 /* Device and pinned memory, transfers and event times for the dense benchmarks. One implementation
- * in gemm/cuda/device.cu; a build without CUDA has gemm/device_absent.c, whose open says how to
+ * in gemm/cuda/device.cu; a build without CUDA has gemm/absent.c, whose open says how to
  * build it. All calls are local. */
 #include "gemm/gemm.h"
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ extern "C" {
 
 extern const md_gemm_kernel md_gemm_naive, md_gemm_cpu_tiled, md_gemm_openblas;
 
-/* gemm/cuda/, and gemm/kernels_absent.c in a build without CUDA. k0 .. k9 climb the ladder of
+/* gemm/cuda/, and gemm/absent.c in a build without CUDA. k0 .. k9 climb the ladder of
  * CUDA-core kernels; only those in the table need exist. */
 extern const md_gemm_kernel md_gemm_k0, md_gemm_k1, md_gemm_k2, md_gemm_k3, md_gemm_k4, md_gemm_k5,
     md_gemm_k6, md_gemm_k7;
