@@ -38,23 +38,41 @@ void md_gemm_local_close(md_gemm_local *local) {
   md_gemm_device_free(&local->c);
 }
 
-md_status md_gemm_local_run(md_context *context, md_gemm_local *local,
-                            const md_gemm_problem *problem, const void *a, const void *b, void *c,
-                            md_gemm_times *times) {
-  const double start_s = md_time_s();
+md_status md_gemm_local_load(md_context *context, md_gemm_local *local, const void *c,
+                             int64_t ldc) {
+  if (!on_device(local)) return MD_OK;
+  return md_gemm_device_put(context, local->place.device, &local->c, c, ldc);
+}
+
+md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c, int64_t ldc) {
+  if (!on_device(local)) return MD_OK;
+  return md_gemm_device_get(context, local->place.device, c, ldc, &local->c);
+}
+
+md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
+                                 const md_gemm_problem *problem, const void *a, const void *b,
+                                 void *c, double *kernel_s) {
   if (!on_device(local)) {
+    const double start_s = md_time_s();
     MD_TRY(md_gemm_plan_run(context, &local->plan, a, b, c));
-    times->kernel_s = times->total_s = md_time_s() - start_s;
+    *kernel_s = md_time_s() - start_s;
     return MD_OK;
   }
   md_gemm_device *device = local->place.device;
   MD_TRY(md_gemm_device_put(context, device, &local->a, a, problem->lda));
   MD_TRY(md_gemm_device_put(context, device, &local->b, b, problem->ldb));
-  if (problem->beta != 0.0) MD_TRY(md_gemm_device_put(context, device, &local->c, c, problem->ldc));
   MD_TRY(md_gemm_device_start(context, device));
   MD_TRY(md_gemm_plan_run(context, &local->plan, local->a.data, local->b.data, local->c.data));
-  MD_TRY(md_gemm_device_stop(context, device, &times->kernel_s));
-  MD_TRY(md_gemm_device_get(context, device, c, problem->ldc, &local->c));
+  return md_gemm_device_stop(context, device, kernel_s);
+}
+
+md_status md_gemm_local_run(md_context *context, md_gemm_local *local,
+                            const md_gemm_problem *problem, const void *a, const void *b, void *c,
+                            md_gemm_times *times) {
+  const double start_s = md_time_s();
+  if (problem->beta != 0.0) MD_TRY(md_gemm_local_load(context, local, c, problem->ldc));
+  MD_TRY(md_gemm_local_multiply(context, local, problem, a, b, c, &times->kernel_s));
+  MD_TRY(md_gemm_local_store(context, local, c, problem->ldc));
   times->total_s = md_time_s() - start_s;
   return MD_OK;
 }

@@ -33,4 +33,13 @@ md_status md_gemm_local_run(md_context *context, md_gemm_local *local,
                             const md_gemm_problem *problem, const void *a, const void *b, void *c,
                             md_gemm_times *times);
 
+/* The same in steps, for several products that add to one c: load once, multiply with a and b of
+ * the host (c: where c is for a host kernel), store once. Load and store copy to and from the
+ * device; for a host kernel they do nothing. */
+md_status md_gemm_local_load(md_context *context, md_gemm_local *local, const void *c, int64_t ldc);
+md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
+                                 const md_gemm_problem *problem, const void *a, const void *b,
+                                 void *c, double *kernel_s);
+md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c, int64_t ldc);
+
 #endif
