@@ -1,8 +1,8 @@
 #ifndef MD_GEMM_DISTRIBUTED_H
 #define MD_GEMM_DISTRIBUTED_H
 
-#include "gemm/distribution.h"
 #include "gemm/local.h"
+#include "gemm/process_grid.h"
 
 /* Products over a grid of ranks. Speaks MPI; the kernels behind it do not. */
 typedef struct md_gemm_request {

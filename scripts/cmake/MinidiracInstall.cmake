@@ -14,6 +14,12 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/md_version.h
 
 # What a program that links the archive needs besides.
 set(MD_LINK_FLAGS "-lm -lz -lhdf5_openmpi -fopenmp")
+if(OPENBLAS_FOUND)
+  string(APPEND MD_LINK_FLAGS " ${OPENBLAS_LINK_LIBRARIES}")
+endif()
+if(SCALAPACK_LIBRARY)
+  string(APPEND MD_LINK_FLAGS " ${SCALAPACK_LIBRARY}")
+endif()
 set(MD_CUDA_LINK "")
 if(MINIDIRAC_HAVE_CUDA)
   set(MD_CUDA_LINK " -L${CUDAToolkit_LIBRARY_DIR} -lcublas -lcudart -lcuda -lstdc++")

@@ -1,4 +1,4 @@
-#include "gemm/distribution.h"
+#include "gemm/process_grid.h"
 #include "base/ranks_mpi.h"
 
 #include <stdlib.h>

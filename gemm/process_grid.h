@@ -1,5 +1,5 @@
-#ifndef MD_GEMM_DISTRIBUTION_H
-#define MD_GEMM_DISTRIBUTION_H
+#ifndef MD_GEMM_PROCESS_GRID_H
+#define MD_GEMM_PROCESS_GRID_H
 
 #include "gemm/matrix.h"
 
