@@ -15,7 +15,7 @@ enum { VECTOR_BYTES = 64 };
 /* The compiler lowers 64-byte vectors to what the machine has; chosen once when the program loads.
  */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
 #else
 #define CLONES
 #endif
