@@ -66,23 +66,27 @@ static void served(const md_gemm_kernel *kernel, char *text, size_t bytes) {
           snprintf(text + used, bytes - (size_t)used, "%s%s", used ? ", " : "", PRECISIONS[p].name);
 }
 
+md_status md_gemm_kernel_check(md_context *context, const md_gemm_kernel *kernel,
+                               md_gemm_precision precision) {
+  const char *reason = kernel->unavailable;
+  if (!reason && kernel->missing) reason = kernel->missing();
+  if (reason)
+    return md_fail(context, MD_ENVIRONMENT, "GEMM kernel %s is not available: %s", kernel->name,
+                   reason);
+  if (kernel->precisions & 1u << precision) return MD_OK;
+  char text[128];
+  served(kernel, text, sizeof text);
+  return md_fail(context, MD_INPUT, "GEMM kernel %s takes inputs in %s, not %s", kernel->name, text,
+                 md_gemm_precision_name(precision));
+}
+
 md_status md_gemm_plan_open(md_context *context, const md_gemm_kernel *kernel,
                             const md_gemm_problem *problem, const md_gemm_launch *launch,
                             md_gemm_plan *plan) {
   *plan = (md_gemm_plan){.kernel = kernel, .problem = *problem, .launch = *launch};
   if (plan->launch.threads < 1) plan->launch.threads = 1;
   MD_TRY(md_gemm_check(context, problem));
-  if (!(kernel->precisions & 1u << problem->precision)) {
-    char text[128];
-    served(kernel, text, sizeof text);
-    return md_fail(context, MD_INPUT, "GEMM kernel %s takes inputs in %s, not %s", kernel->name,
-                   text, md_gemm_precision_name(problem->precision));
-  }
-  const char *reason = kernel->unavailable;
-  if (!reason && kernel->missing) reason = kernel->missing();
-  if (reason)
-    return md_fail(context, MD_ENVIRONMENT, "GEMM kernel %s is not available: %s", kernel->name,
-                   reason);
+  MD_TRY(md_gemm_kernel_check(context, kernel, problem->precision));
   return kernel->open ? kernel->open(context, &plan->problem, &plan->launch, &plan->state) : MD_OK;
 }
 

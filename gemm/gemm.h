@@ -69,7 +69,8 @@ typedef struct md_gemm_kernel {
 /* The table, NULL-terminated: the host kernels, then the device ladder. Every name is there in
  * every build. */
 const md_gemm_kernel *const *md_gemm_kernels(void);
-/* By name or NAME:VARIANT (*variant gets its index). MD_INPUT with the known names. Local. */
+/* By name or NAME:VARIANT (*variant gets its index; 0 for a kernel that this build lacks). MD_INPUT
+ * with the known names. Local. */
 md_status md_gemm_find(md_context *context, const char *name, const md_gemm_kernel **kernel,
                        int *variant);
 
@@ -93,6 +94,10 @@ void md_gemm_plan_close(md_gemm_plan *plan);
 md_status md_gemm(md_context *context, const md_gemm_kernel *kernel, const md_gemm_problem *problem,
                   const md_gemm_launch *launch, const void *a, const void *b, void *c);
 
+/* That the kernel takes inputs of the precision (MD_INPUT) and is there (MD_ENVIRONMENT with how to
+ * get it). Local. */
+md_status md_gemm_kernel_check(md_context *context, const md_gemm_kernel *kernel,
+                               md_gemm_precision precision);
 /* Sizes >= 1, leading dimensions, and that no matrix has more bytes than size_t holds: MD_INPUT
  * with the rule. Local. */
 md_status md_gemm_check(md_context *context, const md_gemm_problem *problem);

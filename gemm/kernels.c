@@ -47,7 +47,7 @@ md_status md_gemm_find(md_context *context, const char *name, const md_gemm_kern
     *kernel = KERNELS[i];
     if (strlen(KERNELS[i]->name) != length || strncmp(KERNELS[i]->name, name, length) != 0)
       continue;
-    if (!wanted) return MD_OK;
+    if (!wanted || KERNELS[i]->unavailable) return MD_OK;
     for (int v = 0; KERNELS[i]->variants && KERNELS[i]->variants[v]; v++)
       if (strcmp(KERNELS[i]->variants[v], wanted) == 0) {
         *variant = v;
