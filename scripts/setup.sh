@@ -23,4 +23,4 @@ fi
 
 cmake -S . -B build -G Ninja "$@"
 cmake --build build
-build/src/minidirac solve --config inputs/solve_8x8x8x8.ini
+build/src/minidirac solve --config inputs/solve_beta6.0.ini

@@ -12,6 +12,7 @@ static const struct {
     {"info", "what is in a lattice file, and whether it is whole", md_command_info},
     {"convert", "copy a lattice into a file of another format", md_command_convert},
     {"generate", "make a gauge field: cold, hot or by heatbath", md_command_generate},
+    {"bench", "measure kernels, each checked first", md_command_bench},
     {"solve", "load a lattice and solve the Dirac equation on it", md_command_solve},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -13,6 +13,13 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/md_version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minidirac)
 
 # What a program that links the archive needs besides.
+set(MD_OPTIONAL_LINK "")
+if(OPENBLAS_FOUND)
+  string(APPEND MD_OPTIONAL_LINK " ${OPENBLAS_LINK_LIBRARIES}")
+endif()
+if(SCALAPACK_LIBRARY)
+  string(APPEND MD_OPTIONAL_LINK " ${SCALAPACK_LIBRARY}")
+endif()
 set(MD_CUDA_LINK "")
 if(MINIDIRAC_HAVE_CUDA)
   set(MD_CUDA_LINK " -L${CUDAToolkit_LIBRARY_DIR} -lcublas -lcudart -lcuda -lstdc++")

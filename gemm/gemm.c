@@ -1,0 +1,110 @@
+#include "gemm/gemm.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  size_t input_bytes, output_bytes;
+} PRECISIONS[MD_GEMM_PRECISIONS] = {
+    [MD_GEMM_DOUBLE] = {"double", 8, 8}, [MD_GEMM_SINGLE] = {"single", 4, 4},
+    [MD_GEMM_TF32] = {"tf32", 4, 4},     [MD_GEMM_HALF] = {"half", 2, 4},
+    [MD_GEMM_BF16] = {"bf16", 2, 4},
+};
+
+size_t md_gemm_input_bytes(md_gemm_precision precision) {
+  return PRECISIONS[precision].input_bytes;
+}
+size_t md_gemm_output_bytes(md_gemm_precision precision) {
+  return PRECISIONS[precision].output_bytes;
+}
+const char *md_gemm_precision_name(md_gemm_precision precision) {
+  return PRECISIONS[precision].name;
+}
+
+int md_gemm_precision_of(const char *name) {
+  for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
+    if (strcmp(name, PRECISIONS[p].name) == 0) return p;
+  return -1;
+}
+
+static md_status check_matrix(md_context *context, const char *name, int64_t rows, int64_t columns,
+                              int64_t ld, size_t element_bytes) {
+  int64_t bytes;
+  if (ld < columns)
+    return md_fail(context, MD_INPUT,
+                   "leading dimension of %s must be at least its %lld columns, got %lld", name,
+                   (long long)columns, (long long)ld);
+  if (__builtin_mul_overflow(rows, ld, &bytes) ||
+      __builtin_mul_overflow(bytes, (int64_t)element_bytes, &bytes))
+    return md_fail(
+        context, MD_INPUT,
+        "matrix %s of %lld x %lld elements has more bytes than fit 63 bits; take smaller "
+        "sizes",
+        name, (long long)rows, (long long)ld);
+  return MD_OK;
+}
+
+md_status md_gemm_check(md_context *context, const md_gemm_problem *p) {
+  if (p->m < 1 || p->n < 1 || p->k < 1)
+    return md_fail(context, MD_INPUT, "sizes m, n, k must be at least 1, got %lldx%lldx%lld",
+                   (long long)p->m, (long long)p->n, (long long)p->k);
+  const size_t input = md_gemm_input_bytes(p->precision);
+  MD_TRY(check_matrix(context, "A", p->m, p->k, p->lda, input));
+  MD_TRY(check_matrix(context, "B", p->k, p->n, p->ldb, input));
+  return check_matrix(context, "C", p->m, p->n, p->ldc, md_gemm_output_bytes(p->precision));
+}
+
+/* "double, single" for the message. */
+static void served(const md_gemm_kernel *kernel, char *text, size_t bytes) {
+  int used = 0;
+  text[0] = '\0';
+  for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
+    if (kernel->precisions & 1u << p)
+      used +=
+          snprintf(text + used, bytes - (size_t)used, "%s%s", used ? ", " : "", PRECISIONS[p].name);
+}
+
+md_status md_gemm_kernel_check(md_context *context, const md_gemm_kernel *kernel,
+                               md_gemm_precision precision) {
+  const char *reason = kernel->unavailable;
+  if (!reason && kernel->missing) reason = kernel->missing();
+  if (reason)
+    return md_fail(context, MD_ENVIRONMENT, "GEMM kernel %s is not available: %s", kernel->name,
+                   reason);
+  if (kernel->precisions & 1u << precision) return MD_OK;
+  char text[128];
+  served(kernel, text, sizeof text);
+  return md_fail(context, MD_INPUT, "GEMM kernel %s takes inputs in %s, not %s", kernel->name, text,
+                 md_gemm_precision_name(precision));
+}
+
+md_status md_gemm_plan_open(md_context *context, const md_gemm_kernel *kernel,
+                            const md_gemm_problem *problem, const md_gemm_launch *launch,
+                            md_gemm_plan *plan) {
+  *plan = (md_gemm_plan){.kernel = kernel, .problem = *problem, .launch = *launch};
+  if (plan->launch.threads < 1) plan->launch.threads = 1;
+  MD_TRY(md_gemm_check(context, problem));
+  MD_TRY(md_gemm_kernel_check(context, kernel, problem->precision));
+  return kernel->open ? kernel->open(context, &plan->problem, &plan->launch, &plan->state) : MD_OK;
+}
+
+md_status md_gemm_plan_run(md_context *context, const md_gemm_plan *plan, const void *a,
+                           const void *b, void *c) {
+  return plan->kernel->run(context, &plan->problem, &plan->launch, plan->state, a, b, c);
+}
+
+void md_gemm_plan_close(md_gemm_plan *plan) {
+  if (plan->kernel && plan->kernel->close && plan->state) plan->kernel->close(plan->state);
+  *plan = (md_gemm_plan){0};
+}
+
+md_status md_gemm(md_context *context, const md_gemm_kernel *kernel, const md_gemm_problem *problem,
+                  const md_gemm_launch *launch, const void *a, const void *b, void *c) {
+  md_gemm_plan plan;
+  md_status status = md_gemm_plan_open(context, kernel, problem, launch, &plan);
+  if (status == MD_OK) status = md_gemm_plan_run(context, &plan, a, b, c);
+  md_gemm_plan_close(&plan);
+  return status;
+}

@@ -1,0 +1,93 @@
+#include "gemm/verify.h"
+#include "base/memory.h"
+#include "gemm/element.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+static double gamma_of(const md_gemm_problem *p) {
+  const double roundoff = p->precision == MD_GEMM_DOUBLE   ? 0x1p-53
+                          : p->precision == MD_GEMM_SINGLE ? 0x1p-24
+                                                           : 0x1p-23;
+  const double nu = (double)(p->k + 2) * roundoff;
+  return nu < 1.0 ? nu / (1.0 - nu) : INFINITY;
+}
+
+/* value[j] and modulus[j] <- row i of alpha A B + beta C and of its moduli. */
+static void reference_row(const md_gemm_problem *p, const void *a, const void *b, const void *c0,
+                          int64_t i, double *value, double *modulus) {
+  for (int64_t j = 0; j < p->n; j++) value[j] = modulus[j] = 0.0;
+  for (int64_t l = 0; l < p->k; l++) {
+    const double factor = md_gemm_load(p->precision, a, i * p->lda + l);
+    for (int64_t j = 0; j < p->n; j++) {
+      const double term = factor * md_gemm_load(p->precision, b, l * p->ldb + j);
+      value[j] += term;
+      modulus[j] += fabs(term);
+    }
+  }
+  for (int64_t j = 0; j < p->n; j++) {
+    value[j] *= p->alpha;
+    modulus[j] *= fabs(p->alpha);
+    if (p->beta == 0.0) continue;
+    const double old = p->beta * md_gemm_load(md_gemm_output(p->precision), c0, i * p->ldc + j);
+    value[j] += old;
+    modulus[j] += fabs(old);
+  }
+}
+
+static void add_row(const md_gemm_problem *p, const void *c, int64_t i, const double *value,
+                    const double *modulus, md_gemm_row_sums *sums) {
+  const double gamma = gamma_of(p);
+  for (int64_t j = 0; j < p->n; j++) {
+    const double computed = md_gemm_load(md_gemm_output(p->precision), c, i * p->ldc + j);
+    const double deviation = fabs(computed - value[j]), bound = gamma * modulus[j];
+    sums->difference += deviation;
+    sums->norm += fabs(value[j]);
+    sums->bound += bound;
+    const double excess = deviation == 0.0 ? 0.0 : deviation / bound;
+    if (!(excess <= sums->excess)) sums->excess = excess;
+    if (isnan(excess)) return; /* the sums are NaN already */
+  }
+}
+
+md_status md_gemm_verify_rows(md_context *context, const md_gemm_problem *block, const void *a,
+                              const void *b, const void *c0, const void *c, const int64_t *rows,
+                              int64_t samples, md_gemm_row_sums *sums) {
+  const size_t row = 2 * (size_t)block->n, threads = (size_t)omp_get_max_threads();
+  void *memory;
+  MD_TRY(md_allocate(context, row * threads * sizeof(double), "reference rows", &memory));
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t s = 0; s < samples; s++) {
+    double *value = (double *)memory + row * (size_t)omp_get_thread_num();
+    reference_row(block, a, b, c0, rows[s], value, value + block->n);
+    add_row(block, c, rows[s], value, value + block->n, &sums[s]);
+  }
+  free(memory);
+  return MD_OK;
+}
+
+static void raise(double *largest, double value) {
+  if (isnan(value) || value > *largest) *largest = value;
+}
+
+md_gemm_error md_gemm_error_of(const md_gemm_row_sums *sums, int64_t samples) {
+  double difference = 0.0, norm = 0.0, bound = 0.0, excess = 0.0;
+  for (int64_t s = 0; s < samples && !isnan(difference) && !isnan(excess); s++) {
+    raise(&difference, sums[s].difference);
+    raise(&norm, sums[s].norm);
+    raise(&bound, sums[s].bound);
+    raise(&excess, sums[s].excess);
+  }
+  const double scale = norm > 0.0 ? 1.0 / norm : 1.0; /* a zero result: absolute */
+  return (md_gemm_error){difference * scale, bound * scale, excess};
+}
+
+int64_t md_gemm_sample_rows(int64_t m, int64_t samples, int64_t *rows) {
+  if (samples >= m) {
+    for (int64_t i = 0; i < m; i++) rows[i] = i;
+    return m;
+  }
+  for (int64_t s = 0; s < samples; s++) rows[s] = samples > 1 ? s * (m - 1) / (samples - 1) : 0;
+  return samples;
+}

@@ -1,0 +1,196 @@
+/* Transpose, shifted sum, matrix times vector: every kernel that this build and machine have. */
+#include "gemm/device.h"
+#include "gemm/gemv.h"
+#include "gemm/matrix.h"
+#include "gemm/shift.h"
+#include "gemm/transpose.h"
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A matrix of 4-byte elements where a kernel of `space` wants it; get brings it back. */
+typedef struct both {
+  float *host;
+  md_gemm_device_matrix device;
+} both;
+
+static both make(md_context *context, md_gemm_device *device, md_gemm_space space, int64_t rows,
+                 int64_t columns) {
+  both x = {.host = calloc((size_t)(rows * columns), sizeof(float))};
+  assert_non_null(x.host);
+  md_gemm_fill_whole(3, MD_GEMM_A, MD_GEMM_SINGLE, rows, columns, x.host, columns);
+  if (space == MD_GEMM_DEVICE) {
+    MD_REQUIRE(context, md_gemm_device_allocate(context, device, rows, columns, sizeof(float),
+                                                false, &x.device));
+    MD_REQUIRE(context, md_gemm_device_put(context, device, &x.device, x.host, columns));
+  }
+  return x;
+}
+static void *data(const both *x) {
+  return x->device.data ? x->device.data : x->host;
+}
+static void get(md_context *context, md_gemm_device *device, both *x) {
+  if (x->device.data)
+    MD_REQUIRE(context,
+               md_gemm_device_get(context, device, x->host, x->device.columns, &x->device));
+}
+static void destroy(both *x) {
+  free(x->host);
+  md_gemm_device_free(&x->device);
+}
+
+typedef struct bench {
+  md_context *context;
+  md_gemm_device device;
+  bool has_device;
+} bench;
+
+static bench begin(md_context *context) {
+  bench b = {.context = context};
+  b.has_device = md_gemm_device_open(context, &b.device) == MD_OK;
+  return b;
+}
+static bool runs(const bench *b, md_gemm_space space, const char *unavailable) {
+  return !unavailable && (space == MD_GEMM_HOST || b->has_device);
+}
+static void end(bench *b) {
+  if (b->has_device) md_gemm_device_close(&b->device);
+}
+
+static const int BLOCKS[][2] = {{32, 1}, {32, 8}, {32, 32}, {16, 16}, {16, 5}, {7, 3}, {1, 1}};
+enum { BLOCK_COUNT = sizeof BLOCKS / sizeof *BLOCKS };
+
+static void transposes(void **state) {
+  static const int64_t SIZES[][2] = {{1, 1}, {1, 50}, {33, 1}, {64, 96}, {67, 101}};
+  bench b = begin(*state);
+  for (int k = 0; md_transpose_kernels()[k]; k++) {
+    const md_transpose_kernel *kernel = md_transpose_kernels()[k];
+    if (!runs(&b, kernel->space, kernel->unavailable)) continue;
+    for (int s = 0; s < 5 * BLOCK_COUNT; s++) {
+      const int64_t rows = SIZES[s % 5][0], columns = SIZES[s % 5][1];
+      const int *block = BLOCKS[s / 5];
+      both in = make(b.context, &b.device, kernel->space, rows, columns);
+      both out = make(b.context, &b.device, kernel->space, columns, rows);
+      const md_transpose_problem p = {rows, columns, block[0], block[1]};
+      MD_REQUIRE(b.context, kernel->run(b.context, &p, data(&in), data(&out), b.device.stream));
+      get(b.context, &b.device, &out);
+      for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+          if (out.host[j * rows + i] != in.host[i * columns + j])
+            fail_msg("%s %lldx%lld block %dx%d at %lld, %lld", kernel->name, (long long)rows,
+                     (long long)columns, block[0], block[1], (long long)i, (long long)j);
+      destroy(&in);
+      destroy(&out);
+    }
+  }
+  end(&b);
+}
+
+static void shifts(void **state) {
+  bench b = begin(*state);
+  for (int k = 0; md_shift_kernels()[k]; k++) {
+    const md_shift_kernel *kernel = md_shift_kernels()[k];
+    if (!runs(&b, kernel->space, kernel->unavailable)) continue;
+    for (int s = 0; s < BLOCK_COUNT; s++) {
+      const md_shift_problem p = {61, 19, 70, 63, BLOCKS[s][0], BLOCKS[s][1]};
+      both in = make(b.context, &b.device, kernel->space, p.height, p.in_ld);
+      both out = make(b.context, &b.device, kernel->space, p.height, p.out_ld);
+      float guard = out.host[p.width];
+      MD_REQUIRE(b.context, kernel->run(b.context, &p, data(&in), data(&out), b.device.stream));
+      get(b.context, &b.device, &out);
+      assert_true(out.host[p.width] == guard);
+      for (int64_t y = 0; y < p.height; y++)
+        for (int64_t x = 0; x < p.width; x++)
+          assert_true(out.host[y * p.out_ld + x] ==
+                      in.host[y * p.in_ld + x] + in.host[y * p.in_ld + x + 4]);
+      destroy(&in);
+      destroy(&out);
+    }
+  }
+  end(&b);
+}
+
+static void sectors_of_a_warp(void **state) {
+  (void)state;
+  static const int EXPECTED[][5] = {{32, 1, 4, 5, 4},  {32, 8, 4, 5, 4}, {1024, 1, 4, 5, 4},
+                                    {16, 16, 4, 6, 4}, {8, 32, 4, 8, 4}, {4, 8, 8, 8, 8},
+                                    {16, 1, 2, 3, 2},  {24, 2, 4, 6, 4}};
+  for (size_t i = 0; i < sizeof EXPECTED / sizeof *EXPECTED; i++) {
+    const int *e = EXPECTED[i];
+    const md_shift_sectors sectors = md_shift_warp_sectors(e[0], e[1]);
+    assert_int_equal(sectors.load, e[2]);
+    assert_int_equal(sectors.load_shifted, e[3]);
+    assert_int_equal(sectors.store, e[4]);
+  }
+}
+
+static void multiply(bench *b, const md_gemv_kernel *kernel, md_gemv_type type, int64_t rows,
+                     int64_t columns) {
+  const md_gemv_problem p = {rows, columns, type};
+  both a = make(b->context, &b->device, MD_GEMM_HOST, rows, columns);
+  both x = make(b->context, &b->device, MD_GEMM_HOST, 1, columns);
+  for (int64_t i = 0; i < rows * columns && type == MD_GEMV_INTEGER; i++)
+    ((int32_t *)(void *)a.host)[i] = (int32_t)(i * 7 % 23) - 11;
+  for (int64_t i = 0; i < columns && type == MD_GEMV_INTEGER; i++)
+    ((int32_t *)(void *)x.host)[i] = (int32_t)(i * 5 % 17) - 8;
+  both y = make(b->context, &b->device, kernel->space, 1, rows);
+  if (kernel->space == MD_GEMM_DEVICE) {
+    both *operand[2] = {&a, &x};
+    for (int o = 0; o < 2; o++) {
+      MD_REQUIRE(b->context, md_gemm_device_allocate(b->context, &b->device, o ? 1 : rows, columns,
+                                                     sizeof(float), false, &operand[o]->device));
+      MD_REQUIRE(b->context, md_gemm_device_put(b->context, &b->device, &operand[o]->device,
+                                                operand[o]->host, columns));
+    }
+  }
+  void *kernel_state = NULL;
+  if (kernel->open)
+    MD_REQUIRE(b->context, kernel->open(b->context, &p, b->device.stream, &kernel_state));
+  MD_REQUIRE(b->context, kernel->run(b->context, &p, b->device.stream, kernel_state, data(&a),
+                                     data(&x), data(&y)));
+  get(b->context, &b->device, &y);
+  if (kernel->close && kernel_state) kernel->close(kernel_state);
+  for (int64_t i = 0; i < rows; i++) {
+    double sum = 0.0, modulus = 0.0;
+    for (int64_t j = 0; j < columns; j++) {
+      const double term = type == MD_GEMV_INTEGER
+                              ? (double)((int32_t *)(void *)a.host)[i * columns + j] *
+                                    ((int32_t *)(void *)x.host)[j]
+                              : (double)a.host[i * columns + j] * x.host[j];
+      sum += term;
+      modulus += fabs(term);
+    }
+    const double result =
+        type == MD_GEMV_INTEGER ? ((int32_t *)(void *)y.host)[i] : (double)y.host[i];
+    const double bound = type == MD_GEMV_INTEGER ? 0.0 : (double)(columns + 2) * 0x1p-24 * modulus;
+    md_require_at_most(fabs(result - sum), bound, kernel->name);
+  }
+  destroy(&a);
+  destroy(&x);
+  destroy(&y);
+}
+
+static void products_with_vectors(void **state) {
+  static const int64_t SIZES[][2] = {{1, 1}, {5, 1}, {1, 77}, {100, 31}, {64, 256}, {33, 1025}};
+  bench b = begin(*state);
+  for (int k = 0; md_gemv_kernels()[k]; k++) {
+    const md_gemv_kernel *kernel = md_gemv_kernels()[k];
+    if (!runs(&b, kernel->space, kernel->unavailable)) continue;
+    for (int s = 0; s < 6; s++)
+      for (int type = MD_GEMV_INTEGER; type <= MD_GEMV_SINGLE; type++)
+        if (kernel->types & 1u << type)
+          multiply(&b, kernel, (md_gemv_type)type, SIZES[s][0], SIZES[s][1]);
+  }
+  end(&b);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(transposes),
+    cmocka_unit_test(shifts),
+    cmocka_unit_test(sectors_of_a_warp),
+    cmocka_unit_test(products_with_vectors),
+};
+
+MD_RUN_TESTS(tests)

@@ -1,0 +1,102 @@
+/* The judge itself: the rounding bound accepts what rounding does and sees one wrong element; the
+ * test matrices are functions of global indices; sampled rows. */
+#include "gemm/matrix.h"
+#include "gemm/verify.h"
+#include "support.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { M = 9, N = 11, K = 40 };
+static const md_gemm_problem PROBLEM = {M, N, K, MD_GEMM_SINGLE, K, N, N, 1.5, -0.5};
+
+static float a[M * K], b[K * N], c0[M * N], c[M * N];
+
+static void fill(void) {
+  md_gemm_fill_whole(1, MD_GEMM_A, MD_GEMM_SINGLE, M, K, a, K);
+  md_gemm_fill_whole(1, MD_GEMM_B, MD_GEMM_SINGLE, K, N, b, N);
+  md_gemm_fill_whole(1, MD_GEMM_C, MD_GEMM_SINGLE, M, N, c0, N);
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++) {
+      long double sum = 0.0L;
+      for (int l = 0; l < K; l++) sum += (long double)a[i * K + l] * b[l * N + j];
+      c[i * N + j] = (float)(1.5L * sum - 0.5L * c0[i * N + j]);
+    }
+}
+
+static md_gemm_error judge(md_context *context) {
+  md_gemm_row_sums sums[M] = {0};
+  int64_t rows[M];
+  assert_int_equal(md_gemm_sample_rows(M, M, rows), M);
+  MD_REQUIRE(context, md_gemm_verify_rows(context, &PROBLEM, a, b, c0, c, rows, M, sums));
+  return md_gemm_error_of(sums, M);
+}
+
+static void rounding_passes(void **state) {
+  fill();
+  const md_gemm_error error = judge(*state);
+  md_require_at_most(error.relative_error, 0x1p-24, "relative error of rounded results");
+  md_require_at_most(error.excess, 1.0, "excess of rounded results");
+  md_require_at_most(0x1p-24, error.relative_bound, "bound");
+}
+
+static void one_wrong_element_is_seen(void **state) {
+  for (int at = 0; at < M * N; at++) {
+    fill();
+    c[at] += 1e-3f;
+    assert_true(judge(*state).excess > 1.0);
+  }
+}
+
+static void not_a_number_is_seen(void **state) {
+  fill();
+  c[3 * N + 4] = NAN;
+  const md_gemm_error error = judge(*state);
+  assert_true(isnan(error.excess));
+  assert_false(error.relative_error <= 1.0);
+}
+
+static void parts_of_a_matrix_agree_with_the_whole(void **state) {
+  (void)state;
+  enum { ROWS = 13, COLUMNS = 17 };
+  static double whole[ROWS * COLUMNS], part[ROWS * COLUMNS];
+  md_gemm_fill_whole(5, MD_GEMM_A, MD_GEMM_DOUBLE, ROWS, COLUMNS, whole, COLUMNS);
+  const md_gemm_subset rows = {2, 3, 1, 0}, columns = {3, 2, 1, 1};
+  md_gemm_fill(5, MD_GEMM_A, MD_GEMM_DOUBLE, 4, 5, &rows, &columns, part, 6);
+  const int row[4] = {2, 3, 8, 9}, column[5] = {4, 5, 9, 10, 11};
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 5; j++) assert_true(part[i * 6 + j] == whole[row[i] * COLUMNS + column[j]]);
+  double sum = 0.0;
+  for (int i = 0; i < ROWS * COLUMNS; i++) sum += whole[i];
+  md_require_at_most(fabs(sum) / (ROWS * COLUMNS), 0.15, "mean of the matrix");
+}
+
+static void matrices_of_a_seed_differ(void **state) {
+  (void)state;
+  double x[4], y[4], z[4];
+  md_gemm_fill_whole(5, MD_GEMM_A, MD_GEMM_DOUBLE, 2, 2, x, 2);
+  md_gemm_fill_whole(5, MD_GEMM_B, MD_GEMM_DOUBLE, 2, 2, y, 2);
+  md_gemm_fill_whole(6, MD_GEMM_A, MD_GEMM_DOUBLE, 2, 2, z, 2);
+  assert_memory_not_equal(x, y, sizeof x);
+  assert_memory_not_equal(x, z, sizeof x);
+}
+
+static void sampled_rows_hold_the_ends(void **state) {
+  (void)state;
+  int64_t rows[16];
+  assert_int_equal(md_gemm_sample_rows(1000, 16, rows), 16);
+  assert_int_equal(rows[0], 0);
+  assert_int_equal(rows[15], 999);
+  for (int s = 1; s < 16; s++) assert_true(rows[s] > rows[s - 1]);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(rounding_passes),
+    cmocka_unit_test(one_wrong_element_is_seen),
+    cmocka_unit_test(not_a_number_is_seen),
+    cmocka_unit_test(parts_of_a_matrix_agree_with_the_whole),
+    cmocka_unit_test(matrices_of_a_seed_differ),
+    cmocka_unit_test(sampled_rows_hold_the_ends),
+};
+
+MD_RUN_TESTS(tests)
