@@ -1,6 +1,7 @@
 #include "lattice/heatbath.h"
 #include "lattice/halo.h"
 #include "lattice/su3.h"
+#include "lattice/su3_lanes.h"
 
 #include <stdlib.h>
 
@@ -114,24 +115,18 @@ static void update_link(double u[MD_LINK_REALS], const double staples[MD_LINK_RE
   md_su3_reunitarise(u);
 }
 
-static void get(const md_field *f, int64_t site, double u[MD_LINK_REALS]) {
-  const double *data = f->data;
-  for (int c = 0; c < MD_LINK_REALS; c++) u[c] = data[c * f->stride + site];
-}
-
 static void make_lower_staples(md_heatbath *h, int parity, int mu, int nu, md_field *lower) {
-  const md_geometry *g = h->gauge->geometry;
-  const int32_t *across = g->neighbour[parity][mu];
-  double *data = lower->data;
+  const md_gauge *gauge = h->gauge;
+  const int32_t *across = gauge->geometry->neighbour[parity][mu];
 #pragma omp parallel for schedule(static)
-  for (int64_t y = 0; y < g->sites; y++) {
-    double a[MD_LINK_REALS], b[MD_LINK_REALS], c[MD_LINK_REALS];
-    md_gauge_get(h->gauge, parity, nu, y, a);
-    md_gauge_get(h->gauge, parity, mu, y, b);
-    md_su3_adjoint_multiply(c, a, b);
-    md_gauge_get(h->gauge, 1 - parity, nu, across[y], a);
-    md_su3_multiply(b, c, a);
-    for (int k = 0; k < MD_LINK_REALS; k++) data[k * lower->stride + y] = b[k];
+  for (int64_t y = 0; y < gauge->geometry->sites; y += MD_LANES) {
+    md_su3_lanes a, b, c;
+    md_lanes_load(&a, &gauge->links[parity][nu], y);
+    md_lanes_load(&b, &gauge->links[parity][mu], y);
+    md_lanes_adjoint_multiply(&c, &a, &b);
+    md_lanes_gather(&a, &gauge->links[1 - parity][nu], across + y);
+    md_lanes_multiply(&b, &c, &a);
+    md_lanes_store(&b, lower, y);
   }
 }
 
@@ -151,42 +146,48 @@ static void make_all_lower_staples(md_heatbath *h, int parity, int mu) {
   md_halo_end(h->halo, travelling);
 }
 
-static void add_staples(const md_heatbath *h, int parity, int mu, int64_t site,
-                        double sum[MD_LINK_REALS]) {
-  const md_geometry *g = h->gauge->geometry;
-  int32_t *const *neighbour = g->neighbour[parity];
+/* Sums of the six staples of the links of direction mu at MD_LANES sites from `site` on. */
+static void sum_staples(const md_heatbath *h, int parity, int mu, int64_t site, md_su3_lanes *sum) {
+  const md_gauge *gauge = h->gauge;
+  int32_t *const *neighbour = gauge->geometry->neighbour[parity];
   const md_field *lower = h->lower;
-  for (int k = 0; k < MD_LINK_REALS; k++) sum[k] = 0.0;
+  *sum = (md_su3_lanes){0};
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
-    double a[MD_LINK_REALS], b[MD_LINK_REALS], c[MD_LINK_REALS];
-    md_gauge_get(h->gauge, parity, nu, site, a);
-    md_gauge_get(h->gauge, 1 - parity, mu, neighbour[nu][site], b);
-    md_su3_multiply(c, a, b);
-    md_gauge_get(h->gauge, 1 - parity, nu, neighbour[mu][site], a);
-    md_su3_multiply_adjoint(b, c, a);
-    get(lower++, neighbour[4 + nu][site], a);
-    for (int k = 0; k < MD_LINK_REALS; k++) sum[k] += b[k] + a[k];
+    md_su3_lanes a, b, c;
+    md_lanes_load(&a, &gauge->links[parity][nu], site);
+    md_lanes_gather(&b, &gauge->links[1 - parity][mu], neighbour[nu] + site);
+    md_lanes_multiply(&c, &a, &b);
+    md_lanes_gather(&a, &gauge->links[1 - parity][nu], neighbour[mu] + site);
+    md_lanes_multiply_adjoint(&b, &c, &a);
+    md_lanes_gather(&a, lower++, neighbour[4 + nu] + site);
+    for (int k = 0; k < MD_LINK_REALS; k++)
+      for (int l = 0; l < MD_LANES; l++) sum->c[k][l] += b.c[k][l] + a.c[k][l];
   }
 }
 
 static void update_links(md_heatbath *h, int parity, int mu, const update *how) {
   const md_geometry *g = h->gauge->geometry;
+  md_field *links = &h->gauge->links[parity][mu];
   make_all_lower_staples(h, 1 - parity, mu);
 #pragma omp parallel for schedule(static)
-  for (int64_t site = 0; site < g->sites; site++) {
-    double u[MD_LINK_REALS], staples[MD_LINK_REALS];
-    int x[MD_DIMS];
-    md_global_coordinates(g, parity, site, x);
-    md_random random =
-        md_random_at(how->seed, how->purpose | (uint64_t)mu, (uint64_t)md_global_index(g, x));
-    add_staples(h, parity, mu, site, staples);
-    md_gauge_get(h->gauge, parity, mu, site, u);
-    update_link(u, staples, how, &random);
-    md_gauge_set(h->gauge, parity, mu, site, u);
+  for (int64_t site = 0; site < g->sites; site += MD_LANES) {
+    md_su3_lanes sum;
+    sum_staples(h, parity, mu, site, &sum);
+    for (int l = 0; l < MD_LANES; l++) {
+      int x[MD_DIMS];
+      double u[MD_LINK_REALS], staples[MD_LINK_REALS];
+      md_global_coordinates(g, parity, site + l, x);
+      md_random random =
+          md_random_at(how->seed, how->purpose | (uint64_t)mu, (uint64_t)md_global_index(g, x));
+      for (int k = 0; k < MD_LINK_REALS; k++) staples[k] = sum.c[k][l];
+      md_gauge_get(h->gauge, parity, mu, site + l, u);
+      update_link(u, staples, how, &random);
+      md_gauge_set(h->gauge, parity, mu, site + l, u);
+    }
   }
-  md_halo_begin(h->halo, &h->gauge->links[parity][mu]);
-  md_halo_end(h->halo, &h->gauge->links[parity][mu]);
+  md_halo_begin(h->halo, links);
+  md_halo_end(h->halo, links);
 }
 
 static void update_all(md_heatbath *h, const update *how) {

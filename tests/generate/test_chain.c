@@ -94,6 +94,17 @@ static void overrelaxation_keeps_the_action(void **state) {
   drop(&l);
 }
 
+static void gauge_transformation_keeps_the_plaquette(void **state) {
+  md_context *context = *state;
+  lattice l;
+  make(context, (int[4]){4, 4, 8, 4}, false, &l);
+  run(context, &l, 5.7);
+  const double start = plaquette(context, &l);
+  MD_REQUIRE(context, md_gauge_transform(context, &l.gauge, 77, NULL));
+  md_require_at_most(fabs(plaquette(context, &l) - start), 64 * 0x1p-53, "change of the plaquette");
+  drop(&l);
+}
+
 /* The plaquette of the chain at beta, from `sweeps` after `thermalise`, within five standard
  * errors and an allowance for what is left out of `expected`. */
 static void check_plaquette(md_context *context, const int dims[4], double beta, int thermalise,
@@ -142,6 +153,7 @@ static void between(void **state) {
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(same_links_for_every_cut),
     cmocka_unit_test(overrelaxation_keeps_the_action),
+    cmocka_unit_test(gauge_transformation_keeps_the_plaquette),
     cmocka_unit_test(strong_coupling),
     cmocka_unit_test(weak_coupling),
     cmocka_unit_test(between),
