@@ -30,7 +30,7 @@ static void drop(lattice *l) {
 static double plaquette(md_context *context, const lattice *l) {
   md_gauge_observables now;
   MD_REQUIRE(context, md_gauge_observe(context, &l->gauge, &now));
-  assert_true(now.unitarity_deviation <= 16 * 0x1p-53);
+  assert_true(now.unitarity_deviation <= 32 * 0x1p-53);
   return now.plaquette;
 }
 
