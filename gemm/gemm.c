@@ -1,6 +1,5 @@
 #include "gemm/gemm.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 

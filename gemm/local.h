@@ -42,4 +42,8 @@ md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
                                  void *c, double *kernel_s);
 md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c, int64_t ldc);
 
+/* The product once more on what lies on the device, without transfers; device kernels only. C
+ * there takes the result in. */
+md_status md_gemm_local_again(md_context *context, md_gemm_local *local, double *kernel_s);
+
 #endif

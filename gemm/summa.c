@@ -21,7 +21,7 @@ typedef struct summa {
   md_gemm_local local;
 } summa;
 
-static md_status open(md_context *context, const md_gemm_request *request, summa *s) {
+static md_status begin(md_context *context, const md_gemm_request *request, summa *s) {
   *s = (summa){.request = request, .along_row = MPI_COMM_NULL, .along_column = MPI_COMM_NULL};
   const md_gemm_layout a = md_gemm_part_layout(request, MD_GEMM_A);
   const md_gemm_layout c = md_gemm_part_layout(request, MD_GEMM_C);
@@ -38,7 +38,7 @@ static md_status open(md_context *context, const md_gemm_request *request, summa
                             &s->local);
 }
 
-static void close(summa *s) {
+static void end(summa *s) {
   md_gemm_local_close(&s->local);
   if (s->along_row != MPI_COMM_NULL) MPI_Comm_free(&s->along_row);
   if (s->along_column != MPI_COMM_NULL) MPI_Comm_free(&s->along_column);
@@ -112,7 +112,7 @@ static md_status run(md_context *context, const md_gemm_request *request, const 
   *times = (md_gemm_rank_times){0};
   MD_TRY(md_gemm_request_check(context, &md_gemm_summa, request));
   summa s;
-  md_status status = md_agree(context, open(context, request, &s));
+  md_status status = md_agree(context, begin(context, request, &s));
   if (status == MD_OK) {
     MPI_Comm_split(md_mpi(context), request->grid.row, request->grid.column, &s.along_row);
     MPI_Comm_split(md_mpi(context), request->grid.column, request->grid.row, &s.along_column);
@@ -122,7 +122,7 @@ static md_status run(md_context *context, const md_gemm_request *request, const 
     times->product_s = md_time_s() - start_s;
     status = md_agree(context, status);
   }
-  close(&s);
+  end(&s);
   if (status == MD_OK) md_maximum(context, (double *)times, 4);
   return status;
 }

@@ -45,9 +45,7 @@ static void add_row(const md_gemm_problem *p, const void *c, int64_t i, const do
     sums->difference += deviation;
     sums->norm += fabs(value[j]);
     sums->bound += bound;
-    const double excess = deviation == 0.0 ? 0.0 : deviation / bound;
-    if (!(excess <= sums->excess)) sums->excess = excess;
-    if (isnan(excess)) return; /* the sums are NaN already */
+    md_gemm_raise(&sums->excess, deviation == 0.0 ? 0.0 : deviation / bound);
   }
 }
 
@@ -67,20 +65,16 @@ md_status md_gemm_verify_rows(md_context *context, const md_gemm_problem *block,
   return MD_OK;
 }
 
-static void raise(double *largest, double value) {
-  if (isnan(value) || value > *largest) *largest = value;
-}
-
 md_gemm_error md_gemm_error_of(const md_gemm_row_sums *sums, int64_t samples) {
-  double difference = 0.0, norm = 0.0, bound = 0.0, excess = 0.0;
-  for (int64_t s = 0; s < samples && !isnan(difference) && !isnan(excess); s++) {
-    raise(&difference, sums[s].difference);
-    raise(&norm, sums[s].norm);
-    raise(&bound, sums[s].bound);
-    raise(&excess, sums[s].excess);
+  md_gemm_row_sums largest = {0};
+  for (int64_t s = 0; s < samples; s++) {
+    md_gemm_raise(&largest.difference, sums[s].difference);
+    md_gemm_raise(&largest.norm, sums[s].norm);
+    md_gemm_raise(&largest.bound, sums[s].bound);
+    md_gemm_raise(&largest.excess, sums[s].excess);
   }
-  const double scale = norm > 0.0 ? 1.0 / norm : 1.0; /* a zero result: absolute */
-  return (md_gemm_error){difference * scale, bound * scale, excess};
+  const double scale = largest.norm > 0.0 ? 1.0 / largest.norm : 1.0; /* zero result: absolute */
+  return (md_gemm_error){largest.difference * scale, largest.bound * scale, largest.excess};
 }
 
 int64_t md_gemm_sample_rows(int64_t m, int64_t samples, int64_t *rows) {

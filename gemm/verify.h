@@ -2,6 +2,7 @@
 #define MD_GEMM_VERIFY_H
 
 #include "gemm/gemm.h"
+#include <math.h>
 
 /* How far a product is from the definition summed in double, and how far rounding lets it be.
  *
@@ -15,6 +16,11 @@ typedef struct md_gemm_row_sums {
   double bound;      /* of the bound above */
   double excess;     /* largest deviation of one element in units of its own bound */
 } md_gemm_row_sums;
+
+/* *largest <- the larger of the two; NaN counts as largest and stays. */
+static inline void md_gemm_raise(double *largest, double value) {
+  if (!isnan(*largest) && !(value <= *largest)) *largest = value;
+}
 
 /* Adds to sums[s], s < samples, the row rows[s] of the block: c0 is C before the product (not
  * read for beta == 0), c after it. Local, OpenMP over rows; host memory. */

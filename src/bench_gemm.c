@@ -83,7 +83,7 @@ static md_status run_entry(bench *b, const md_gemm_entry *e, md_gemm_matrices *x
              : md_gemm_case_kernel(context, &b->order.settings, x, e->kernel, e->variant,
                                    b->order.settings.threads, b->order.settings.repeat, result));
   const bool checked = context->rank == 0 && strcmp(result->checked, "off") != 0;
-  if (checked && !(result->error.excess <= b->worst_excess)) {
+  if (checked && !isnan(b->worst_excess) && !(result->error.excess <= b->worst_excess)) {
     b->worst_excess = result->error.excess;
     memcpy(b->worst, result->name, sizeof b->worst);
   }

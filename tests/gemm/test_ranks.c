@@ -16,13 +16,15 @@ typedef struct whole {
   void *a, *b, *c0, *c, *sequential;
 } whole;
 
-static void *filled(int64_t rows, int64_t ld, int64_t columns, md_gemm_operand operand,
+/* operand 0: NaN everywhere. */
+static void *filled(int64_t rows, int64_t ld, int64_t columns, int operand,
                     md_gemm_precision precision) {
   const size_t bytes = (size_t)(rows * ld) * md_gemm_input_bytes(precision);
   void *memory = malloc(bytes);
   assert_non_null(memory);
   memset(memory, 0xff, bytes);
-  md_gemm_fill_whole(SEED, operand, precision, rows, columns, memory, ld);
+  if (operand)
+    md_gemm_fill_whole(SEED, (md_gemm_operand)operand, precision, rows, columns, memory, ld);
   return memory;
 }
 
@@ -39,12 +41,13 @@ static const md_gemm_kernel *kernel_of(md_context *context, const char *name) {
 
 static whole make(md_context *context, md_gemm_problem p, const char *kernel) {
   const md_gemm_precision out = md_gemm_output(p.precision);
+  const int c = p.beta == 0.0 ? 0 : MD_GEMM_C; /* beta = 0 must not read C */
   whole w = {.problem = p};
   w.a = filled(p.m, p.lda, p.k, MD_GEMM_A, p.precision);
   w.b = filled(p.k, p.ldb, p.n, MD_GEMM_B, p.precision);
-  w.c0 = filled(p.m, p.ldc, p.n, MD_GEMM_C, out);
-  w.c = filled(p.m, p.ldc, p.n, MD_GEMM_C, out);
-  w.sequential = filled(p.m, p.ldc, p.n, MD_GEMM_C, out);
+  w.c0 = filled(p.m, p.ldc, p.n, c, out);
+  w.c = filled(p.m, p.ldc, p.n, c, out);
+  w.sequential = filled(p.m, p.ldc, p.n, c, out);
   const md_gemm_launch launch = {0, 1, NULL};
   MD_REQUIRE(context,
              md_gemm(context, kernel_of(context, kernel), &p, &launch, w.a, w.b, w.sequential));

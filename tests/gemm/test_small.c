@@ -59,7 +59,8 @@ static void end(bench *b) {
   if (b->has_device) md_gemm_device_close(&b->device);
 }
 
-static const int BLOCKS[][2] = {{32, 1}, {32, 8}, {32, 32}, {16, 16}, {16, 5}, {7, 3}, {1, 1}};
+static const int BLOCKS[][2] = {{32, 1}, {32, 8}, {32, 32}, {16, 16},
+                                {16, 5}, {7, 3},  {3, 30},  {1, 1}};
 enum { BLOCK_COUNT = sizeof BLOCKS / sizeof *BLOCKS };
 
 static void transposes(void **state) {

@@ -56,6 +56,21 @@ static void not_a_number_is_seen(void **state) {
   assert_false(error.relative_error <= 1.0);
 }
 
+/* Columns that are checked later must not hide it. */
+static void not_a_number_stays(void **state) {
+  md_gemm_row_sums sums[M] = {0};
+  int64_t rows[M];
+  md_gemm_problem half = PROBLEM;
+  half.n = 5;
+  fill();
+  c[2] = NAN;
+  md_gemm_sample_rows(M, M, rows);
+  MD_REQUIRE(*state, md_gemm_verify_rows(*state, &half, a, b, c0, c, rows, M, sums));
+  MD_REQUIRE(*state, md_gemm_verify_rows(*state, &half, a, b + 5, c0 + 5, c + 5, rows, M, sums));
+  assert_true(isnan(md_gemm_error_of(sums, M).excess));
+  assert_true(isnan(md_gemm_error_of(sums, M).relative_error));
+}
+
 static void parts_of_a_matrix_agree_with_the_whole(void **state) {
   (void)state;
   enum { ROWS = 13, COLUMNS = 17 };
@@ -94,6 +109,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(rounding_passes),
     cmocka_unit_test(one_wrong_element_is_seen),
     cmocka_unit_test(not_a_number_is_seen),
+    cmocka_unit_test(not_a_number_stays),
     cmocka_unit_test(parts_of_a_matrix_agree_with_the_whole),
     cmocka_unit_test(matrices_of_a_seed_differ),
     cmocka_unit_test(sampled_rows_hold_the_ends),
