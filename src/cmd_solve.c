@@ -1,4 +1,5 @@
 #include "base/progress.h"
+#include "base/timer.h"
 #include "commands.h"
 #include "io/propagator.h"
 #include "lattice/observables.h"
@@ -122,7 +123,7 @@ static void tear_down(md_solve_run *run) {
 }
 
 md_status md_command_solve(md_context *context, int argc, char **argv) {
-  md_solve_run run = {0};
+  md_solve_run run = {.start_s = md_time_s()};
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
   md_status status = set_up(context, &run);

@@ -29,6 +29,7 @@ typedef struct md_solve_options {
 /* Everything of one run; what main's caller sees of it is the report. */
 typedef struct md_solve_run {
   md_solve_options options;
+  double start_s; /* of the run, for the report */
   md_geometry *geometry;
   md_gauge gauge;
   md_lattice_info info;

@@ -66,6 +66,7 @@ md_status md_solve_report(md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
+  report.start_s = run->start_s;
   cJSON *root = report.root;
   md_report_grid(&report, run->geometry->grid);
   cJSON_AddStringToObject(root, "lattice", o->lattice);
