@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static herr_t keep_first(unsigned depth, const H5E_error2_t *error, void *text) {
   (void)depth;
@@ -31,8 +33,8 @@ md_status md_h5_open(md_context *context, const char *path, hid_t *file) {
 
 md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file) {
   *file = H5I_INVALID_HID;
-  /* HDF5 empties the file again; this only meets a full disk before anything collective. */
-  MD_TRY(md_reserve(context, path, bytes + bytes / 128 + (1 << 20)));
+  const int64_t room = bytes + bytes / 128 + (1 << 20);
+  MD_TRY(md_reserve(context, path, room)); /* HDF5 empties the file again */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */
@@ -42,7 +44,8 @@ md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid
   H5Pclose(access);
   const md_status status =
       *file < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating the file") : MD_OK;
-  return md_agree(context, status);
+  MD_TRY(md_agree(context, status));
+  return md_reserve_behind(context, path, room);
 }
 
 md_status md_h5_close_written(md_context *context, const char *path, hid_t *file) {
@@ -53,6 +56,10 @@ md_status md_h5_close_written(md_context *context, const char *path, hid_t *file
   if (H5Fclose(*file) < 0 && status == MD_OK)
     status = md_h5_fail(context, MD_ENVIRONMENT, path, "closing the file");
   *file = H5I_INVALID_HID;
+  struct stat there; /* gives back what was reserved behind the end */
+  if (status == MD_OK && context->rank == 0 && stat(path, &there) == 0 &&
+      truncate(path, there.st_size) != 0)
+    status = md_fail(context, MD_ENVIRONMENT, "%s cannot be closed: %m", path);
   return md_agree(context, status);
 }
 

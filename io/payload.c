@@ -111,18 +111,38 @@ md_status md_payload_read(md_context *context, const char *path, const md_lattic
   return status == MD_OK ? closed : status;
 }
 
+static md_status no_room(md_context *context, const char *path, int64_t bytes, int reason) {
+  return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: no room for %lld bytes: %s", path,
+                 (long long)bytes, strerror(reason));
+}
+
 md_status md_reserve(md_context *context, const char *path, int64_t bytes) {
   md_status status = MD_OK;
   if (context->rank == 0) {
     const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    const int code = file < 0 ? -1 : fallocate(file, 0, 0, bytes);
-    if (file < 0)
-      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %s", path, strerror(errno));
-    else if (code != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
-      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be written: no room for %lld bytes: %s",
-                       path, (long long)bytes, strerror(errno));
+    int reason = errno;
+    if (file < 0) {
+      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %s", path, strerror(reason));
+    } else {
+      do reason = posix_fallocate(file, 0, bytes);
+      while (reason == EINTR);
+      close(file);
+    }
+    if (file >= 0 && reason != 0) {
+      status = no_room(context, path, bytes, reason);
+      unlink(path);
+    }
+  }
+  return md_agree(context, status);
+}
+
+md_status md_reserve_behind(md_context *context, const char *path, int64_t bytes) {
+  md_status status = MD_OK;
+  if (context->rank == 0) {
+    const int file = open(path, O_WRONLY);
+    if (file >= 0 && fallocate(file, FALLOC_FL_KEEP_SIZE, 0, bytes) != 0 && errno == ENOSPC)
+      status = no_room(context, path, bytes, errno);
     if (file >= 0) close(file);
-    if (file >= 0 && status != MD_OK) unlink(path);
   }
   return md_agree(context, status);
 }
