@@ -83,6 +83,11 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
   return md_simd_load(context, gauge, request, isa, state);
 }
 
+static double link_bytes(const md_backend_request *request) {
+  const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
+  return (double)MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
+}
+
 static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
                      md_range range, const md_epilogue *epilogue) {
   const md_simd_state *s = state;
@@ -103,6 +108,8 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                              .x_scale = x ? x->scale : NULL,
                              .a = x ? epilogue->a : 0.0,
                              .b = x ? 0.5 * epilogue->b : 0.5,
+                             .stream = link_bytes(&s->request) * (double)out->sites >
+                                       MD_SIMD_STREAM_BYTES,
                              .order = plan->range[range]};
   const int which = s->request.reconstruct == MD_RECONSTRUCT_12;
   md_simd_kernel *kernel = out->n_rhs == 1 ? s->kernels->one[which] : s->kernels->many[which];
@@ -113,11 +120,6 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
     kernel(&call, count * thread / threads, count * (thread + 1) / threads);
   }
   return MD_OK;
-}
-
-static double link_bytes(const md_backend_request *request) {
-  const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
-  return (double)MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
 }
 
 const md_backend md_backend_cpu_simd = {

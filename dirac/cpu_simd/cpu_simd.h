@@ -24,7 +24,8 @@ typedef enum md_simd_isa {
 enum {
   MD_SIMD_CONTIGUOUS = 0,  /* pattern number of W neighbours in a row */
   MD_SIMD_GATHER = 0xffff, /* neighbours that two vectors do not hold */
-  MD_SIMD_MOST_LANES = 16
+  MD_SIMD_MOST_LANES = 16,
+  MD_SIMD_AHEAD = 16 /* blocks that the neighbour plan is fetched before its use */
 };
 
 /* Where the blocks of one output parity find their neighbours. Entry e = block * 8 + direction. */
@@ -56,6 +57,7 @@ typedef struct md_simd_call {
   float *out_scale; /* half only, else NULL */
   const float *in_scale, *x_scale;
   double a, b;          /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
+  bool stream;          /* the working set is larger than the caches: results go past them */
   const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */
 } md_simd_call;
 
@@ -67,6 +69,9 @@ typedef struct md_simd_kernels {
   int lanes;
   md_simd_kernel *one[2], *many[2];
 } md_simd_kernels;
+
+/* Link copies of one parity above this many bytes are taken not to stay in cache between hops. */
+#define MD_SIMD_STREAM_BYTES 16e6
 
 typedef struct md_simd_state {
   const md_simd_kernels *kernels;

@@ -12,6 +12,7 @@
 #define VECTOR PASTE(md_lanes, ARITH)
 #define LOAD PASTE(md_load, SUFFIX)
 #define STORE PASTE(md_store, SUFFIX)
+#define STREAM PASTE(md_stream, SUFFIX)
 #define PERMUTE PASTE(md_permute, ARITH)
 #define PICK PASTE(md_pick, ARITH)
 #define NEGATE PASTE(md_negate, ARITH)

@@ -158,6 +158,7 @@ static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *su
   memcpy(&call->out_scale[site], &scale, sizeof scale);
   memcpy(&factor, &inverse, sizeof inverse);
 #endif
+  const bool stream = call->stream && (size_t)row * sizeof(STORED) % 64 == 0; /* whole lines */
   STORED *out = (STORED *)call->out + site * 3 * row;
   for (int i = 0; i < 3; i++)
     for (int l = 0; l < row; l += LANES) {
@@ -166,7 +167,10 @@ static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *su
       memcpy(&s, sum + i * MOST_REALS + l, sizeof s);
       s *= factor;
       if (count == LANES) {
-        STORE(out + i * row + l, s);
+        if (stream)
+          STREAM(out + i * row + l, s);
+        else
+          STORE(out + i * row + l, s);
         continue;
       }
       STORED lane[LANES];
@@ -184,6 +188,7 @@ static inline void many(const md_simd_call *call, int64_t begin, int64_t end, in
     sum_site(call, block, u, sum);
     finish_site(call, call->plan->site[block], sum);
   }
+  if (call->stream) md_stream_end();
 }
 
 static void many_18(const md_simd_call *call, int64_t begin, int64_t end) {

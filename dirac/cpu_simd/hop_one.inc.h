@@ -116,9 +116,12 @@ static inline VECTOR load_part(const STORED *p, int count) {
   for (int l = 0; l < count; l++) lane[l] = p[l];
   return LOAD(lane);
 }
-static inline void store_part(STORED *p, VECTOR v, int count) {
+static inline void store_part(STORED *p, VECTOR v, int count, bool stream) {
   if (count == LANES) {
-    STORE(p, v);
+    if (stream)
+      STREAM(p, v);
+    else
+      STORE(p, v);
     return;
   }
   STORED lane[LANES];
@@ -126,10 +129,21 @@ static inline void store_part(STORED *p, VECTOR v, int count) {
   for (int l = 0; l < count; l++) p[l] = lane[l];
 }
 
+/* The plan is read a little at a time, too seldom for the hardware to see that it is a stream. */
+static inline void fetch_plan(const md_simd_plan *plan, int64_t block) {
+  __builtin_prefetch(plan->site + block);
+  __builtin_prefetch(plan->first + block * MD_DIRECTIONS);
+  __builtin_prefetch(plan->second + block * MD_DIRECTIONS);
+  __builtin_prefetch(plan->pattern + block * MD_DIRECTIONS);
+}
+
 static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
+  const bool stream = call->stream && LANES * sizeof(STORED) == 64; /* whole lines only */
+  const md_simd_plan *plan = call->plan;
   for (int64_t k = begin; k < end; k++) {
-    const int64_t block = call->order ? call->order[k] : k, site = call->plan->site[block];
+    const int64_t block = call->order ? call->order[k] : k, site = plan->site[block];
+    fetch_plan(plan, block + MD_SIMD_AHEAD);
     const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
     VECTOR sum[6];
     sum_block(call, block, reals, sum);
@@ -149,8 +163,9 @@ static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int
     rescale(sum, call->out_scale + site, count);
 #endif
     for (int c = 0; c < 6; c++)
-      store_part((STORED *)call->out + site + c * call->out_stride, sum[c], count);
+      store_part((STORED *)call->out + site + c * call->out_stride, sum[c], count, stream);
   }
+  if (stream) md_stream_end();
 }
 
 static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {

@@ -87,6 +87,39 @@ static inline void md_store_bf16(uint16_t *p, md_lanes_float v) {
   memcpy(p, &stored, sizeof stored);
 }
 
+/* Stores of whole cache lines, or of their halves in turn, that go past the caches: the line is not
+ * read first. p is aligned to the bytes that are stored. Plain stores where there is no such
+ * instruction; md_stream_end() before another thread reads. */
+#if defined(__AVX512F__)
+static inline void md_stream_double(double *p, md_lanes_double v) {
+  _mm512_stream_pd(p, v);
+}
+static inline void md_stream_single(float *p, md_lanes_float v) {
+  _mm512_stream_ps(p, v);
+}
+static inline void md_stream_half(uint16_t *p, md_lanes_float v) {
+  const __m256i stored = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT);
+  _mm256_stream_si256((__m256i *)(void *)p, stored);
+}
+static inline void md_stream_end(void) {
+  _mm_sfence();
+}
+#else
+static inline void md_stream_double(double *p, md_lanes_double v) {
+  md_store_double(p, v);
+}
+static inline void md_stream_single(float *p, md_lanes_float v) {
+  md_store_single(p, v);
+}
+static inline void md_stream_half(uint16_t *p, md_lanes_float v) {
+  md_store_half(p, v);
+}
+static inline void md_stream_end(void) {}
+#endif
+static inline void md_stream_bf16(uint16_t *p, md_lanes_float v) {
+  md_store_bf16(p, v);
+}
+
 /* Lane l of the result is lane pick[l] of (a, b), a's lanes first. */
 static inline md_lanes_int64 md_pick_double(const int32_t *pick) {
   md_half_lanes_int32 v;

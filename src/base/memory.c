@@ -1,12 +1,27 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Large arrays are streamed through: on huge pages the hardware prefetcher need not stop at every
+ * 4 KiB (one core of a Zen 4 reads a stream half as fast again). Advice: no failure if refused. */
+static void *allocate_huge(size_t bytes) {
+  const size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+  void *memory = aligned_alloc(HUGE_PAGE, rounded);
+#ifdef MADV_HUGEPAGE
+  if (memory) madvise(memory, rounded, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
 
 md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory) {
   *memory = NULL;
   if (bytes == 0) return MD_OK;
   if (bytes > (size_t)1 << 47) return md_fail_memory(context, bytes, what);
   const size_t rounded = (bytes + MD_ALIGNMENT - 1) / MD_ALIGNMENT * MD_ALIGNMENT;
-  *memory = aligned_alloc(MD_ALIGNMENT, rounded);
+  *memory =
+      rounded < 2 * HUGE_PAGE ? aligned_alloc(MD_ALIGNMENT, rounded) : allocate_huge(rounded);
   return *memory ? MD_OK : md_fail_memory(context, bytes, what);
 }
