@@ -2,5 +2,6 @@
 #define ARITH float
 #define LOAD(x) md_float_of_bf16(x)
 #define STORE(x) md_bf16_of_float(x)
+#define DIRECT 0
 #define TABLE md_linear_host_bf16
 #include "lattice/linear_host.inc.h"

@@ -2,5 +2,6 @@
 #define ARITH float
 #define LOAD(x) md_float_of_half(x)
 #define STORE(x) md_half_of_float(x)
+#define DIRECT 0
 #define TABLE md_linear_host_half
 #include "lattice/linear_host.inc.h"

@@ -1,6 +1,7 @@
 /* Vector operations on the host for one storage type, included by a five-line .c with
  *   STORED   the stored type          ARITH   the arithmetic type
  *   LOAD(s)  STORED -> ARITH          STORE(a) ARITH -> STORED
+ *   DIRECT   1 when both types are one and nothing is scaled: strips are used where they lie
  *   TABLE    the table's name
  *
  * Work goes in strips: `planes` rows of `lanes` consecutive reals, `distance` apart. With one
@@ -31,15 +32,23 @@ static strip strip_at(const md_field *f, int64_t site, int sites) {
   return (strip){site, site * (f->components / 2) * lanes, lanes, f->components / 2, lanes};
 }
 
-static void strip_load(const md_field *f, const strip *s, ARITH *values) {
+/* Where the values of a strip are: lane l of plane c at at[c * distance + l]. */
+typedef struct view {
+  ARITH *at;
+  int64_t distance;
+} view;
+
+/* The field's own memory, or `buffer` with the converted values. */
+static inline view strip_load(const md_field *f, const strip *s, ARITH *buffer) {
+  if (DIRECT) return (view){(ARITH *)f->data + s->start, s->distance};
   const STORED *data = (const STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
-    for (int l = 0; l < s->lanes; l++) values[c * s->lanes + l] = LOAD(data[c * s->distance + l]);
-  if (!f->scale) return;
-  for (int l = 0; l < s->lanes; l++) {
+    for (int l = 0; l < s->lanes; l++) buffer[c * s->lanes + l] = LOAD(data[c * s->distance + l]);
+  for (int l = 0; f->scale && l < s->lanes; l++) {
     const ARITH scale = f->scale[f->n_rhs == 1 ? s->site + l : s->site];
-    for (int c = 0; c < s->planes; c++) values[c * s->lanes + l] *= scale;
+    for (int c = 0; c < s->planes; c++) buffer[c * s->lanes + l] *= scale;
   }
+  return (view){buffer, s->lanes};
 }
 
 /* Sets new scales where the field has them; changes `values`. */
@@ -61,11 +70,13 @@ static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
   }
 }
 
-static void strip_store(const md_field *f, const strip *s, ARITH *values) {
-  if (f->scale) strip_rescale(f, s, values);
+/* Ends a change of the values of `v`; nothing is left to do where they lie in the field. */
+static inline void strip_store(const md_field *f, const strip *s, view v) {
+  if (DIRECT) return;
+  if (f->scale) strip_rescale(f, s, v.at);
   STORED *data = (STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
-    for (int l = 0; l < s->lanes; l++) data[c * s->distance + l] = STORE(values[c * s->lanes + l]);
+    for (int l = 0; l < s->lanes; l++) data[c * s->distance + l] = STORE(v.at[c * s->lanes + l]);
 }
 
 /* A coefficient for every lane; NULL: one. */
@@ -90,12 +101,13 @@ static void combine(const double *a, const md_field *x, const double *b, md_fiel
   for (int64_t i = 0; i < y->sites; i += most) {
     const strip s = strip_at(y, i, (int)(y->sites - i < most ? y->sites - i : most));
     const strip from = strip_at(x, i, s.lanes);
-    ARITH xs[MOST_REALS], ys[MOST_REALS];
-    strip_load(x, &from, xs);
-    strip_load(y, &s, ys);
-    for (int c = 0; c < s.planes; c++)
-      for (int l = 0; l < s.lanes; l++)
-        ys[c * s.lanes + l] = left[l] * xs[c * s.lanes + l] + right[l] * ys[c * s.lanes + l];
+    ARITH buffer[2][MOST_REALS];
+    const view xs = strip_load(x, &from, buffer[0]), ys = strip_load(y, &s, buffer[1]);
+    for (int c = 0; c < s.planes; c++) {
+      const ARITH *from_x = xs.at + c * xs.distance;
+      ARITH *to_y = ys.at + c * ys.distance;
+      for (int l = 0; l < s.lanes; l++) to_y[l] = left[l] * from_x[l] + right[l] * to_y[l];
+    }
     strip_store(y, &s, ys);
   }
 }
@@ -117,16 +129,17 @@ static void cg_update(const double *a, const double *b, const md_field *r, md_fi
   for (int64_t i = 0; i < x->sites; i += most) {
     const int sites = (int)(x->sites - i < most ? x->sites - i : most);
     const strip sx = strip_at(x, i, sites), sp = strip_at(p, i, sites), sr = strip_at(r, i, sites);
-    ARITH xs[MOST_REALS], ps[MOST_REALS], rs[MOST_REALS];
-    strip_load(x, &sx, xs);
-    strip_load(p, &sp, ps);
-    strip_load(r, &sr, rs);
-    for (int c = 0; c < sx.planes; c++)
+    ARITH buffer[3][MOST_REALS];
+    const view xs = strip_load(x, &sx, buffer[0]), ps = strip_load(p, &sp, buffer[1]),
+               rs = strip_load(r, &sr, buffer[2]);
+    for (int c = 0; c < sx.planes; c++) {
+      ARITH *to_x = xs.at + c * xs.distance, *to_p = ps.at + c * ps.distance;
+      const ARITH *from_r = rs.at + c * rs.distance;
       for (int l = 0; l < sx.lanes; l++) {
-        const int k = c * sx.lanes + l;
-        xs[k] += as[l] * ps[k];
-        ps[k] = rs[k] + bs[l] * ps[k];
+        to_x[l] += as[l] * to_p[l];
+        to_p[l] = from_r[l] + bs[l] * to_p[l];
       }
+    }
     strip_store(x, &sx, xs);
     strip_store(p, &sp, ps);
   }
@@ -138,28 +151,31 @@ typedef void (*strip_sum)(const ARITH *a, const md_field *x, md_field *y, const 
 
 static void sum_product(const ARITH *a, const md_field *x, md_field *y, const strip *sx,
                         const strip *sy, double *lane) {
-  ARITH xs[MOST_REALS], other[MOST_REALS], *ys = xs;
+  ARITH buffer[2][MOST_REALS];
   (void)a;
-  strip_load(x, sx, xs);
-  if (y != x) strip_load(y, sy, ys = other);
-  for (int c = 0; c < sx->planes; c++)
-    for (int l = 0; l < sx->lanes; l++)
-      lane[l] += (double)xs[c * sx->lanes + l] * (double)ys[c * sx->lanes + l];
+  const view xs = strip_load(x, sx, buffer[0]), ys = y == x ? xs : strip_load(y, sy, buffer[1]);
+  for (int c = 0; c < sx->planes; c++) {
+    const ARITH *u = xs.at + c * xs.distance, *v = ys.at + c * ys.distance;
+    for (int l = 0; l < sx->lanes; l++) lane[l] += (double)u[l] * (double)v[l];
+  }
 }
 
 /* The norm is that of what was stored, after rounding. */
 static void sum_axpy(const ARITH *a, const md_field *x, md_field *y, const strip *sx,
                      const strip *sy, double *lane) {
-  ARITH xs[MOST_REALS], ys[MOST_REALS];
-  strip_load(x, sx, xs);
-  strip_load(y, sy, ys);
-  for (int c = 0; c < sx->planes; c++)
-    for (int l = 0; l < sx->lanes; l++) ys[c * sx->lanes + l] += a[l] * xs[c * sx->lanes + l];
+  ARITH buffer[2][MOST_REALS];
+  const view xs = strip_load(x, sx, buffer[0]), ys = strip_load(y, sy, buffer[1]);
+  for (int c = 0; c < sx->planes; c++) {
+    const ARITH *u = xs.at + c * xs.distance;
+    ARITH *v = ys.at + c * ys.distance;
+    for (int l = 0; l < sx->lanes; l++) v[l] += a[l] * u[l];
+  }
   strip_store(y, sy, ys);
-  if (sizeof(STORED) != sizeof(ARITH)) strip_load(y, sy, ys);
-  for (int c = 0; c < sx->planes; c++)
-    for (int l = 0; l < sx->lanes; l++)
-      lane[l] += (double)ys[c * sx->lanes + l] * (double)ys[c * sx->lanes + l];
+  const view stored = strip_load(y, sy, buffer[1]);
+  for (int c = 0; c < sx->planes; c++) {
+    const ARITH *v = stored.at + c * stored.distance;
+    for (int l = 0; l < sx->lanes; l++) lane[l] += (double)v[l] * (double)v[l];
+  }
 }
 
 /* One row of 2x2x2x2 cells from column `first`: `count` columns when n_rhs is 1, else one. The
