@@ -115,7 +115,9 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
 #pragma unroll
   for (int d = 0; d < 8; d++) {
     const bool up = row.bits & 1u;
-    const int far = h == (up ? (int)a.per_row.divisor - 1 : 0) ? row.edge : up ? site + 1 : site - 1;
+    const int far = h == (up ? (int)a.per_row.divisor - 1 : 0) ? row.edge
+                    : up                                       ? site + 1
+                                                               : site - 1;
     const int from = d == 0 ? site : d == 1 ? far : row.base[(d / 2 + 2) % 3 + d % 2 * 3] + h;
     T v[B][6], stored[R], u[18];
     load_block<S, B>(a.in, from, a.n_rhs, threadIdx.x, v);
@@ -178,8 +180,10 @@ template <class S, int R, int B> static void launch_many(const many_arguments<S>
   const size_t shared = (size_t)sites * 8 * R * sizeof(S);
   const size_t sums = (size_t)sites * blocks_per_site * sizeof(float);
   if (a.count > 0)
-    hop_many<S, R, B><<<(a.count + sites - 1) / sites, dim3(blocks_per_site, sites),
-                        shared > sums ? shared : sums, cudaStreamPerThread>>>(a);
+    hop_many<S, R, B> < < <(a.count + sites - 1) / sites, dim3(blocks_per_site, sites), shared> sums
+        ? shared
+        : sums,
+        cudaStreamPerThread >>> (a);
 }
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {

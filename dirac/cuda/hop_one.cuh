@@ -33,9 +33,9 @@ static __device__ inline int divide(int n, md_divisor d) {
 
 /* Largest piece of 16, 8 or 4 bytes that divides the links of a slot in a direction pair. */
 template <class S, int R, int V>
-constexpr int link_piece = 2 * R * V * sizeof(S) % 16 == 0  ? 16
-                           : 2 * R * V * sizeof(S) % 8 == 0 ? 8
-                                                            : 4;
+constexpr int link_piece = 2 * R *V * sizeof(S) % 16 == 0  ? 16
+                           : 2 * R *V * sizeof(S) % 8 == 0 ? 8
+                                                           : 4;
 
 /* v[site][c] = f values of V neighbouring sites */
 template <class S, int V>
@@ -115,8 +115,8 @@ static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
 /* acc += U v for one direction of the pair and all V sites */
 template <class S, int R, int V>
 static __device__ inline void add_direction(const S raw[2 * R * V], int side, unsigned bits,
-                                            int direction, const float scale[V],
-                                            real_of<S> v[V][6], real_of<S> acc[V][6]) {
+                                            int direction, const float scale[V], real_of<S> v[V][6],
+                                            real_of<S> acc[V][6]) {
   using T = real_of<S>;
 #pragma unroll
   for (int i = 0; i < V; i++) {
@@ -153,11 +153,13 @@ static __device__ inline void load_far(const plane_view<S> &in, const md_row &ro
   }
 }
 
-template <class S, int R, int V> __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
+template <class S, int R, int V>
+__global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   using T = real_of<S>;
   constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
-  using chunk = typename std::conditional<
-      piece == 16, uint4, typename std::conditional<piece == 8, uint2, uint32_t>::type>::type;
+  using chunk =
+      typename std::conditional<piece == 16, uint4,
+                                typename std::conditional<piece == 8, uint2, uint32_t>::type>::type;
   const int index = blockIdx.x * blockDim.x + threadIdx.x;
   if (index >= a.count) return;
   const int slot = a.slots ? a.slots[index] : index;
@@ -165,7 +167,8 @@ template <class S, int R, int V> __global__ void __launch_bounds__(128) hop_one(
   const int h = (slot - row_number * (int)a.per_row.divisor) * V;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
-  const chunk *links = (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) + (slot & 31);
+  const chunk *links =
+      (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) + (slot & 31);
   T acc[V][6] = {};
 #pragma unroll
   for (int mu = 0; mu < 4; mu++) {

@@ -1,7 +1,7 @@
 #ifndef MD_DIRAC_CUDA_LINK_CUH
 #define MD_DIRAC_CUDA_LINK_CUH
 
-#include "dirac/cuda/storage.cuh"
+#include "lattice/cuda/storage.cuh"
 
 /* Products of a stored link with a colour vector: R = 18, 12 or 8 reals a link, re and im in turn.
  *
@@ -10,12 +10,12 @@
  * R = 8: stereographic coordinates, without a root, an angle function or a singular point. With
  *   row 1 = (c e^{i theta}, y, z), c >= 0, theta = 2 phi, U = (1 + S) H diag(e^{i theta}, 1, 1):
  *     p = y/(1+c), q = z/(1+c)             |p|^2 + |q|^2 <= 1; k = 2/(1+|p|^2+|q|^2) = 1+c
- *     H v = (s - v0, v1 - p* s, v2 - q* s), s = k (v0 + p v1 + q v2): a reflection, first row flipped
- *     S = e^{-i phi} (a b; -b* a*) on the last two components, |a|^2 + |b|^2 = 1, Re a >= 0
- *     t = tan(phi/2), g = (Im a, Re b, Im b)/(1 + Re a), |g| <= 1
- *   stored as p, q, t, g. phi and phi + pi give the same theta and opposite S: that is how Re a >= 0
- *   is had. Every coordinate enters with a bounded derivative relative to its rounding, so a unit
- *   link and a link with U_00 = 0 are as accurate as any other. */
+ *     H v = (s - v0, v1 - p* s, v2 - q* s), s = k (v0 + p v1 + q v2): a reflection, first row
+ * flipped S = e^{-i phi} (a b; -b* a*) on the last two components, |a|^2 + |b|^2 = 1, Re a >= 0 t =
+ * tan(phi/2), g = (Im a, Re b, Im b)/(1 + Re a), |g| <= 1 stored as p, q, t, g. phi and phi + pi
+ * give the same theta and opposite S: that is how Re a >= 0 is had. Every coordinate enters with a
+ * bounded derivative relative to its rounding, so a unit link and a link with U_00 = 0 are as
+ * accurate as any other. */
 
 static __device__ inline float reciprocal(float x) {
   float r;
@@ -29,9 +29,7 @@ static __device__ inline double reciprocal(double x) {
   return fma(fma(-x, r, 1.0), r, r);
 }
 
-template <class T> struct complex_of {
-  T re, im;
-};
+template <class T> struct complex_of { T re, im; };
 /* c += a b and c += a* b */
 template <class T>
 static __device__ inline void add_product(complex_of<T> &c, complex_of<T> a, complex_of<T> b) {
@@ -146,7 +144,8 @@ template <int R, class T> static __device__ inline void full_link(const T u[R], 
 
 /* stored[R] of the link u in SU(3), rounded to S. The later coordinates of R = 8 are found for the
  * earlier ones as rounded, so that rounding errors do not pile up. */
-template <class S, int R> static __device__ inline void encode_link(const double u[18], S stored[R]) {
+template <class S, int R>
+static __device__ inline void encode_link(const double u[18], S stored[R]) {
   if constexpr (R != 8) {
     for (int k = 0; k < R; k++) stored[k] = store_real<S>((real_of<S>)u[k]);
   } else {
@@ -190,8 +189,7 @@ template <class S, int R> static __device__ inline void encode_link(const double
         if (a[0] < 0.0) phi += phi > 0.0 ? -CUDART_PI : CUDART_PI;
         continue;
       }
-      for (int k = 1; k < 4; k++)
-        stored[4 + k] = store_real<S>((real_of<S>)(a[k] / (norm + a[0])));
+      for (int k = 1; k < 4; k++) stored[4 + k] = store_real<S>((real_of<S>)(a[k] / (norm + a[0])));
     }
   }
 }

@@ -66,16 +66,9 @@ template <class S>
 static int pack_any(const md_stencil *s, int reals, int mu, const double *forward,
                     const double *backward, const int32_t *neighbour_backward, int64_t stride,
                     void *links) {
-  const pack_arguments a = {forward,
-                            backward,
-                            neighbour_backward,
-                            stride,
-                            s->rows,
-                            s->order,
-                            s->slots * s->sites_per_slot,
-                            s->slots_per_row,
-                            mu,
-                            s->tile};
+  const pack_arguments a = {forward, backward, neighbour_backward,           stride,
+                            s->rows, s->order, s->slots * s->sites_per_slot, s->slots_per_row,
+                            mu,      s->tile};
   if (reals == 18) pack_reals<S, 18>(a, s->sites_per_slot, links);
   if (reals == 12) pack_reals<S, 12>(a, s->sites_per_slot, links);
   if (reals == 8) pack_reals<S, 8>(a, s->sites_per_slot, links);

@@ -33,8 +33,8 @@ typedef struct md_stencil {
   md_divisor slots_per_row;
   const void *links;
   const md_row *rows;
-  const int32_t *order;     /* site of a slot, NULL: slot V; n_rhs > 1 */
-  const int32_t *range[2];  /* slots of interior, boundary; NULL: all */
+  const int32_t *order;    /* site of a slot, NULL: slot V; n_rhs > 1 */
+  const int32_t *range[2]; /* slots of interior, boundary; NULL: all */
   int32_t range_count[2];
   bool keep_links; /* in L2: all of them fit */
 } md_stencil;

@@ -8,7 +8,9 @@ extern "C" {
 }
 
 /* What .cu files share: the stream of all work, and CUDA's errors as statuses. */
-static inline cudaStream_t md_stream(void) { return cudaStreamPerThread; }
+static inline cudaStream_t md_stream(void) {
+  return cudaStreamPerThread;
+}
 
 static inline md_status md_cuda_status(md_context *context, cudaError_t error, const char *what) {
   if (error == cudaSuccess) return MD_OK;

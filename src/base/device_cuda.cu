@@ -38,6 +38,11 @@ md_status md_device_open(md_context *context) {
                    device, properties.name, properties.major, properties.minor, properties.major,
                    properties.minor);
   }
+  /* Freed stream-ordered memory stays in the pool: sums allocate and free in every iteration. */
+  cudaMemPool_t pool;
+  uint64_t keep = UINT64_MAX;
+  if (cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess)
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   context->device = device;
   return MD_OK;
 }
@@ -73,7 +78,9 @@ md_status md_device_allocate(md_context *context, size_t bytes, const char *what
   return md_cuda_status(context, cudaMemsetAsync(*memory, 0, bytes, md_stream()), what);
 }
 
-void md_device_free(void *memory) { cudaFree(memory); }
+void md_device_free(void *memory) {
+  cudaFree(memory);
+}
 
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory) {
@@ -86,7 +93,9 @@ md_status md_device_allocate_pinned(md_context *context, size_t bytes, const cha
   return md_fail_memory(context, bytes, what);
 }
 
-void md_device_free_pinned(void *memory) { cudaFreeHost(memory); }
+void md_device_free_pinned(void *memory) {
+  cudaFreeHost(memory);
+}
 
 static md_status copy(md_context *context, void *to, const void *from, size_t bytes,
                       cudaMemcpyKind kind, const char *what) {
@@ -131,7 +140,9 @@ void md_device_timer_destroy(md_device_timer *timer) {
   delete timer;
 }
 
-void md_device_timer_start(md_device_timer *timer) { cudaEventRecord(timer->start, md_stream()); }
+void md_device_timer_start(md_device_timer *timer) {
+  cudaEventRecord(timer->start, md_stream());
+}
 
 double md_device_timer_stop_s(md_device_timer *timer) {
   float ms = 0.0f;

@@ -1,40 +1,48 @@
-#ifndef MD_DIRAC_CUDA_STORAGE_CUH
-#define MD_DIRAC_CUDA_STORAGE_CUH
+#ifndef MD_LATTICE_CUDA_STORAGE_CUH
+#define MD_LATTICE_CUDA_STORAGE_CUH
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
 
 /* Storage type S -> type of arithmetic: double computes in double, the rest in float. */
-template <class S> struct arithmetic {
-  using real = float;
-};
-template <> struct arithmetic<double> {
-  using real = double;
-};
+template <class S> struct arithmetic { using real = float; };
+template <> struct arithmetic<double> { using real = double; };
 template <class S> using real_of = typename arithmetic<S>::real;
 
 /* Fermions in half carry a power-of-two scale per site (lattice/field.h). */
 template <class S> constexpr bool is_scaled = false;
 template <> constexpr bool is_scaled<__half> = true;
 
-static __device__ inline double load_real(double x) { return x; }
-static __device__ inline float load_real(float x) { return x; }
-static __device__ inline float load_real(__half x) { return __half2float(x); }
-static __device__ inline float load_real(__nv_bfloat16 x) { return __bfloat162float(x); }
+static __device__ inline double load_real(double x) {
+  return x;
+}
+static __device__ inline float load_real(float x) {
+  return x;
+}
+static __device__ inline float load_real(__half x) {
+  return __half2float(x);
+}
+static __device__ inline float load_real(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
 
 template <class S> static __device__ inline S store_real(real_of<S> x);
-template <> __device__ inline double store_real<double>(double x) { return x; }
-template <> __device__ inline float store_real<float>(float x) { return x; }
-template <> __device__ inline __half store_real<__half>(float x) { return __float2half_rn(x); }
+template <> __device__ inline double store_real<double>(double x) {
+  return x;
+}
+template <> __device__ inline float store_real<float>(float x) {
+  return x;
+}
+template <> __device__ inline __half store_real<__half>(float x) {
+  return __float2half_rn(x);
+}
 template <> __device__ inline __nv_bfloat16 store_real<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
 /* N neighbouring values, loaded and stored by one instruction of up to 16 bytes. */
-template <class T, int N> struct alignas(sizeof(T) * N) vector_of {
-  T v[N];
-};
+template <class T, int N> struct alignas(sizeof(T) * N) vector_of { T v[N]; };
 
 /* Scale of a site whose largest component is `largest`: the power of two that brings it into
  * [2^14, 2^15), as md_field_scale_of on the host; and its inverse. */
