@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "dirac/cuda/stencil.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct cuda_state {
@@ -26,13 +25,13 @@ static int reals_of(md_reconstruct reconstruct) {
   return reconstruct == MD_RECONSTRUCT_18 ? 18 : reconstruct == MD_RECONSTRUCT_12 ? 12 : 8;
 }
 
-/* q = (n * magic) >> (32 + shift) with magic = ceil(2^(31 + bits) / d), 2^(bits-1) < d <= 2^bits:
- * exact below 2^31 (T. Granlund, P. Montgomery, PLDI 1994). */
+/* q = (2 n * magic) >> (32 + shift), magic = ceil(2^(31 + shift) / d), 2^(shift-1) < d <= 2^shift:
+ * exact for n < 2^31 (T. Granlund, P. Montgomery, PLDI 1994). */
 static md_divisor divisor_of(int d) {
-  uint32_t bits = 1;
-  while (1u << bits < (uint32_t)d) bits++;
-  const uint64_t power = (uint64_t)1 << (31 + bits);
-  return (md_divisor){(uint32_t)d, (uint32_t)((power + (uint64_t)d - 1) / (uint64_t)d), bits - 1};
+  uint32_t shift = 0;
+  while (1u << shift < (uint32_t)d) shift++;
+  const uint64_t power = (uint64_t)1 << (31 + shift);
+  return (md_divisor){(uint32_t)d, (uint32_t)((power + (uint64_t)d - 1) / (uint64_t)d), shift};
 }
 
 /* Minus signs of the links of a row in stored order: phases, the antiperiodic boundary, and the
@@ -74,8 +73,7 @@ static void make_rows(const md_geometry *g, int parity, bool antiperiodic, md_ro
 static int sites_per_slot(const md_geometry *g, const md_backend_request *request,
                           md_row *const rows[MD_PARITIES]) {
   const int64_t half = g->local[0] / 2, count = g->sites / half;
-  int v = request->precision == MD_DOUBLE ? 1 : request->precision == MD_SINGLE ? 2 : 4;
-  if (getenv("MD_V")) v = atoi(getenv("MD_V"));
+  int v = request->precision == MD_DOUBLE ? 1 : 2;
   if (request->n_rhs > 1) return 1;
   int64_t all = half;
   for (int p = 0; p < MD_PARITIES; p++)
@@ -119,9 +117,7 @@ static md_status make_ranges(md_context *context, const md_geometry *g, md_stenc
  * threads computes share their neighbours in L1. */
 static void make_order(const md_geometry *g, int32_t *order) {
   const int extent[4] = {g->local[0] / 2, g->local[1], g->local[2], g->local[3]};
-  int block[4] = {4, 4, 2, 2}, blocks[4];
-  if (getenv("MD_BLOCK"))
-    sscanf(getenv("MD_BLOCK"), "%d,%d,%d,%d", &block[0], &block[1], &block[2], &block[3]);
+  int block[4] = {4, 4, 4, 4}, blocks[4];
   for (int d = 0; d < 4; d++) {
     while (extent[d] % block[d] != 0) block[d]--;
     blocks[d] = extent[d] / block[d];
@@ -263,6 +259,8 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                             .x = plain ? NULL : epilogue->x,
                             .a = plain ? 0.0 : epilogue->a,
                             .half_b = plain ? 0.5 : 0.5 * epilogue->b,
+                            .step = epilogue ? epilogue->step : NULL,
+                            .norm2 = epilogue ? epilogue->norm2 : NULL,
                             .range = range};
   const int error = s->request.n_rhs == 1 ? s->kernels->hop_one(&call, s->reals)
                                           : s->kernels->hop_many(&call, s->reals);
@@ -283,6 +281,7 @@ const md_backend md_backend_cuda = {
     .precisions = 1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16,
     .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8,
     .packings = 1u << MD_PACKING_NONE,
+    .fuses = true,
     .speed = 100,
     .load = load,
     .unload = unload,

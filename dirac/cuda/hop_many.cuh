@@ -13,11 +13,14 @@ template <class S> struct many_arguments {
   const int32_t *order, *slots; /* slots NULL: all */
   int count, n_rhs;
   md_divisor per_row;
-  const S *in, *x;
+  const S *in, *x; /* x NULL: plain assignment */
   S *out;
   const float *in_scale, *x_scale;
   float *out_scale;
   real_of<S> a, half_b;
+  const double *step; /* as in md_epilogue */
+  double *norm2;      /* norm2[rhs * most + block]; NULL: none */
+  int most;
 };
 
 /* v[rhs][c] of one site: B neighbouring complex numbers for each colour */
@@ -97,6 +100,64 @@ static __device__ inline float site_largest(float largest, float *shared) {
   return largest;
 }
 
+/* to[rhs] += a step[rhs] * the right-hand sides of f at a site */
+template <class S, int B>
+static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const real_of<S> step[B],
+                                        const S *f, const float *scale, int site, int n_rhs) {
+  using T = real_of<S>;
+  T x[B][6];
+  load_block<S, B>(f, site, n_rhs, threadIdx.x, x);
+  const T factor = is_scaled<S> ? a * (T)scale[site] : a;
+#pragma unroll
+  for (int b = 0; b < B; b++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) to[b][c] += factor * step[b] * x[b][c];
+}
+
+/* Stores the sites of the thread block with new scales and leaves its norms; `shared` holds a
+ * double for each site and right-hand side. */
+template <class S, int B>
+static __device__ inline void finish_block(const many_arguments<S> &a, int site, bool active,
+                                           char *shared, real_of<S> acc[B][6]) {
+  using T = real_of<S>;
+  T scale = 1.0f, inverse = 1.0f;
+  if constexpr (is_scaled<S>) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int b = 0; b < B; b++)
+#pragma unroll
+      for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[b][c]));
+    scale = scale_of(site_largest(largest, (float *)shared));
+    inverse = inverse_of_scale(scale);
+    if (active && threadIdx.x == 0) a.out_scale[site] = scale;
+  }
+#pragma unroll
+  for (int b = 0; b < B; b++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) acc[b][c] *= inverse;
+  if (active) store_block<S, B>(a.out, site, a.n_rhs, threadIdx.x, acc);
+  if (!a.norm2) return;
+  __syncthreads();
+  double *sums = (double *)shared + threadIdx.x * B;
+#pragma unroll
+  for (int b = 0; b < B; b++) {
+    double norm2 = 0.0;
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+      const double stored = (double)load_real(store_real<S>(acc[b][c])) * (double)scale;
+      norm2 += stored * stored;
+    }
+    sums[threadIdx.y * a.n_rhs + b] = active ? norm2 : 0.0;
+  }
+  __syncthreads();
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int r = thread; r < a.n_rhs; r += blockDim.x * blockDim.y) {
+    double sum = 0.0;
+    for (int i = 0; i < (int)blockDim.y; i++) sum += ((double *)shared)[i * a.n_rhs + r];
+    a.norm2[(int64_t)r * a.most + blockIdx.x] = sum;
+  }
+}
+
 template <class S, int R, int B>
 __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
   using T = real_of<S>;
@@ -104,6 +165,7 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
   extern __shared__ __align__(16) char memory[];
   S *shared = (S *)memory;
   const int first = blockIdx.x * blockDim.y, left = a.count - first;
+  md_release_successor();
   fetch_links<S, R>(a, first, left < (int)blockDim.y ? left : (int)blockDim.y, shared);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
@@ -112,6 +174,7 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
   const md_row row = a.rows[row_number];
   const S *links = shared + (active ? (int)threadIdx.y : left - 1) * 8 * R;
   T acc[B][6] = {};
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
   for (int d = 0; d < 8; d++) {
     const bool up = row.bits & 1u;
@@ -142,48 +205,34 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
 #pragma unroll
     for (int b = 0; b < B; b++) add_link_product<18>(u, v[b], acc[b]);
   }
-  if (a.x) {
-    T x[B][6];
-    load_block<S, B>(a.x, site, a.n_rhs, threadIdx.x, x);
-    const T factor = is_scaled<S> ? a.a * (T)a.x_scale[site] : a.a;
+  T step[B];
 #pragma unroll
-    for (int b = 0; b < B; b++)
+  for (int b = 0; b < B; b++) {
+    step[b] = a.step ? (T)a.step[threadIdx.x * B + b] : T(1);
 #pragma unroll
-      for (int c = 0; c < 6; c++) acc[b][c] = a.half_b * acc[b][c] + factor * x[b][c];
-  } else {
-#pragma unroll
-    for (int b = 0; b < B; b++)
-#pragma unroll
-      for (int c = 0; c < 6; c++) acc[b][c] *= a.half_b;
+    for (int c = 0; c < 6; c++) acc[b][c] *= step[b] * a.half_b;
   }
-  if constexpr (is_scaled<S>) {
-    float largest = 0.0f;
+  if (a.x) add_block<S, B>(acc, a.a, step, a.x, a.x_scale, site, a.n_rhs);
+  if (a.step) {
 #pragma unroll
-    for (int b = 0; b < B; b++)
-#pragma unroll
-      for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[b][c]));
-    const float scale = scale_of(site_largest(largest, (float *)memory));
-    const float inverse = inverse_of_scale(scale);
-#pragma unroll
-    for (int b = 0; b < B; b++)
-#pragma unroll
-      for (int c = 0; c < 6; c++) acc[b][c] *= inverse;
-    if (active && threadIdx.x == 0) a.out_scale[site] = scale;
+    for (int b = 0; b < B; b++) step[b] = T(1);
+    add_block<S, B>(acc, T(1), step, a.out, a.out_scale, site, a.n_rhs);
   }
-  if (active) store_block<S, B>(a.out, site, a.n_rhs, threadIdx.x, acc);
+  finish_block<S, B>(a, site, active, memory, acc);
 }
 
-template <class S, int R, int B> static void launch_many(const many_arguments<S> &a) {
-  const int blocks_per_site = a.n_rhs / B;
-  int sites = 128 / blocks_per_site;
-  if (sites < 1) sites = 1;
-  const size_t shared = (size_t)sites * 8 * R * sizeof(S);
-  const size_t sums = (size_t)sites * blocks_per_site * sizeof(float);
-  if (a.count > 0)
-    hop_many<S, R, B> < < <(a.count + sites - 1) / sites, dim3(blocks_per_site, sites), shared> sums
-        ? shared
-        : sums,
-        cudaStreamPerThread >>> (a);
+template <class S, int R, int B>
+static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
+  const int blocks_per_site = a.n_rhs / B, threads = 128;
+  const int sites = blocks_per_site < threads ? threads / blocks_per_site : 1;
+  const int blocks = (a.count + sites - 1) / sites;
+  const size_t link_bytes = (size_t)sites * 8 * R * sizeof(S);
+  const size_t sum_bytes = (size_t)sites * a.n_rhs * sizeof(double);
+  const size_t shared = link_bytes > sum_bytes ? link_bytes : sum_bytes;
+  a.norm2 = partial_sums(call->norm2, call->range, blocks);
+  a.most = call->norm2 ? call->norm2->most : 0;
+  if (blocks > 0)
+    md_launch_early(hop_many<S, R, B>, dim3(blocks), dim3(blocks_per_site, sites), shared, a);
 }
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
@@ -191,27 +240,30 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   const bool all = call->range == MD_RANGE_ALL;
   const int part = call->range == MD_RANGE_BOUNDARY;
   const md_field *x = call->x;
-  const many_arguments<S> a = {(const S *)s->links,
-                               s->rows,
-                               s->order,
-                               all ? NULL : s->range[part],
-                               all ? (int)s->slots : s->range_count[part],
-                               call->out->n_rhs,
-                               s->slots_per_row,
-                               (const S *)call->in->data,
-                               x ? (const S *)x->data : NULL,
-                               (S *)call->out->data,
-                               call->in->scale,
-                               x ? x->scale : NULL,
-                               call->out->scale,
-                               (real_of<S>)call->a,
-                               (real_of<S>)call->half_b};
-  if (sizeof(S) < 8 && a.n_rhs % 4 == 0)
-    launch_many<S, R, sizeof(S) < 8 ? 4 : 2>(a);
+  many_arguments<S> a = {};
+  a.links = (const S *)s->links;
+  a.rows = s->rows;
+  a.order = s->order;
+  a.slots = all ? NULL : s->range[part];
+  a.count = all ? (int)s->slots : s->range_count[part];
+  a.n_rhs = call->out->n_rhs;
+  a.per_row = s->slots_per_row;
+  a.in = (const S *)call->in->data;
+  a.in_scale = call->in->scale;
+  a.x = x ? (const S *)x->data : NULL;
+  a.x_scale = x ? x->scale : NULL;
+  a.out = (S *)call->out->data;
+  a.out_scale = call->out->scale;
+  a.a = (real_of<S>)call->a;
+  a.half_b = (real_of<S>)call->half_b;
+  a.step = call->step;
+  constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
+  if (a.n_rhs % most == 0)
+    launch_many<S, R, most>(a, call);
   else if (a.n_rhs % 2 == 0)
-    launch_many<S, R, 2>(a);
+    launch_many<S, R, 2>(a, call);
   else
-    launch_many<S, R, 1>(a);
+    launch_many<S, R, 1>(a, call);
   return (int)cudaGetLastError();
 }
 

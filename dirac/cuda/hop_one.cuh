@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_CUDA_HOP_ONE_CUH
 #define MD_DIRAC_CUDA_HOP_ONE_CUH
 
+#include "base/device.cuh"
 #include "dirac/cuda/link.cuh"
 #include "dirac/cuda/stencil.h"
 
@@ -25,10 +26,12 @@ template <class S> struct hop_arguments {
   bool keep_links;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
   real_of<S> a, half_b;
+  const double *step; /* as in md_epilogue */
+  double *norm2;      /* one per block; NULL: none */
 };
 
 static __device__ inline int divide(int n, md_divisor d) {
-  return (int)(__umulhi((unsigned)n, d.magic) >> d.shift);
+  return (int)(__umulhi(2u * (unsigned)n, d.magic) >> d.shift);
 }
 
 /* Largest piece of 16, 8 or 4 bytes that divides the links of a slot in a direction pair. */
@@ -70,46 +73,81 @@ static __device__ inline void load_scales(const plane_view<S> &f, int site, floa
   }
 }
 
-/* out = a x + b/2 acc at the V sites */
+/* to += factor * the V sites of f */
 template <class S, int V>
-static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
-                                           real_of<S> acc[V][6]) {
-  using T = real_of<S>;
-  T x[V][6];
+static __device__ inline void add_sites(real_of<S> to[V][6], real_of<S> factor,
+                                        const plane_view<S> &f, int site) {
+  real_of<S> x[V][6];
   float scale[V];
-  if (h.x.data) {
-    load_sites<S, V>(h.x, site, x);
-    load_scales<S, V>(h.x, site, scale);
-  }
+  load_sites<S, V>(f, site, x);
+  load_scales<S, V>(f, site, scale);
+#pragma unroll
+  for (int i = 0; i < V; i++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) to[i][c] += (is_scaled<S> ? factor * scale[i] : factor) * x[i][c];
+}
+
+/* Stores acc at the V sites of out with new scales; acc then holds what reads back. */
+template <class S, int V>
+static __device__ inline void store_sites(const plane_view<S> &out, int site,
+                                          real_of<S> acc[V][6]) {
+  vector_of<S, V> stored[6];
+  vector_of<float, V> scales;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-#pragma unroll
-    for (int c = 0; c < 6; c++) {
-      acc[i][c] *= h.half_b;
-      if (h.x.data) acc[i][c] += (is_scaled<S> ? h.a * (T)scale[i] : h.a) * x[i][c];
-    }
-  }
-  if constexpr (is_scaled<S>) {
-    vector_of<float, V> scales;
-#pragma unroll
-    for (int i = 0; i < V; i++) {
+    real_of<S> inverse = 1.0f;
+    if constexpr (is_scaled<S>) {
       float largest = 0.0f;
 #pragma unroll
       for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[i][c]));
       scales.v[i] = scale_of(largest);
-      const float inverse = inverse_of_scale(scales.v[i]);
-#pragma unroll
-      for (int c = 0; c < 6; c++) acc[i][c] *= inverse;
+      inverse = inverse_of_scale(scales.v[i]);
     }
-    *reinterpret_cast<vector_of<float, V> *>(h.out.scale + site) = scales;
-  }
 #pragma unroll
-  for (int c = 0; c < 6; c++) {
-    vector_of<S, V> piece;
-#pragma unroll
-    for (int i = 0; i < V; i++) piece.v[i] = store_real<S>(acc[i][c]);
-    *reinterpret_cast<vector_of<S, V> *>(h.out.data + c * h.out.stride + site) = piece;
+    for (int c = 0; c < 6; c++) {
+      stored[c].v[i] = store_real<S>(acc[i][c] * inverse);
+      acc[i][c] = load_real(stored[c].v[i]) * (is_scaled<S> ? scales.v[i] : 1.0f);
+    }
   }
+  if constexpr (is_scaled<S>) *reinterpret_cast<vector_of<float, V> *>(out.scale + site) = scales;
+#pragma unroll
+  for (int c = 0; c < 6; c++)
+    *reinterpret_cast<vector_of<S, V> *>(out.data + c * out.stride + site) = stored[c];
+}
+
+/* out = a x + b/2 acc, or out += step (a x + b/2 acc), at the V sites; the norm^2 of what is
+ * stored. */
+template <class S, int V>
+static __device__ inline double finish_sites(const hop_arguments<S> &h, int site,
+                                             real_of<S> acc[V][6]) {
+  using T = real_of<S>;
+  const T step = h.step ? (T)*h.step : T(1);
+#pragma unroll
+  for (int i = 0; i < V; i++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) acc[i][c] *= step * h.half_b;
+  if (h.x.data) add_sites<S, V>(acc, step * h.a, h.x, site);
+  if (h.step) add_sites<S, V>(acc, T(1), h.out, site);
+  store_sites<S, V>(h.out, site, acc);
+  double norm2 = 0.0;
+#pragma unroll
+  for (int i = 0; i < V; i++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) norm2 += (double)acc[i][c] * (double)acc[i][c];
+  return norm2;
+}
+
+/* The sum over the threads of a block of up to 1024, in a fixed order, in thread 0. */
+static __device__ inline double add_threads(double value) {
+  __shared__ double warps[32];
+  const int thread = threadIdx.x;
+  for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
+  if (thread % 32 == 0) warps[thread / 32] = value;
+  __syncthreads();
+  value = thread < (int)blockDim.x / 32 ? warps[thread] : 0.0;
+  if (thread < 32)
+    for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
+  return value;
 }
 
 /* acc += U v for one direction of the pair and all V sites */
@@ -160,8 +198,10 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   using chunk =
       typename std::conditional<piece == 16, uint4,
                                 typename std::conditional<piece == 8, uint2, uint32_t>::type>::type;
-  const int index = blockIdx.x * blockDim.x + threadIdx.x;
-  if (index >= a.count) return;
+  md_release_successor();
+  const int place = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool active = place < a.count; /* the others repeat the last slot and store nothing */
+  const int index = active ? place : a.count - 1;
   const int slot = a.slots ? a.slots[index] : index;
   const int site = slot * V, row_number = divide(slot, a.per_row);
   const int h = (slot - row_number * (int)a.per_row.divisor) * V;
@@ -170,6 +210,7 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   const chunk *links =
       (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) + (slot & 31);
   T acc[V][6] = {};
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
   for (int mu = 0; mu < 4; mu++) {
     alignas(16) S raw[2 * R * V];
@@ -190,33 +231,50 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
     add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v_scale, v, acc);
     add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w_scale, w, acc);
   }
-  finish_sites<S, V>(a, site, acc);
+  double norm2 = 0.0;
+  if (active) norm2 = finish_sites<S, V>(a, site, acc);
+  if (a.norm2) {
+    norm2 = add_threads(norm2);
+    if (threadIdx.x == 0) a.norm2[blockIdx.x] = norm2;
+  }
 }
 
-template <class S, int R, int V> static void launch_one(const hop_arguments<S> &a) {
-  if (a.count > 0) hop_one<S, R, V><<<(a.count + 127) / 128, 128, 0, cudaStreamPerThread>>>(a);
+/* The place of a launch's blocks in the partial sums. */
+static inline double *partial_sums(md_partial_sums *sums, md_range range, int blocks) {
+  if (!sums) return NULL;
+  if (range != MD_RANGE_BOUNDARY) sums->count = 0;
+  double *first = sums->value + sums->count;
+  sums->count += blocks;
+  return first;
+}
+
+template <class S, int R, int V>
+static void launch_one(hop_arguments<S> &a, const md_hop_call *call) {
+  const int threads = 128, blocks = (a.count + threads - 1) / threads;
+  a.norm2 = partial_sums(call->norm2, call->range, blocks);
+  if (blocks > 0) md_launch_early(hop_one<S, R, V>, dim3(blocks), dim3(threads), 0, a);
 }
 
 template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   const md_stencil *s = call->stencil;
   const bool all = call->range == MD_RANGE_ALL;
   const int part = call->range == MD_RANGE_BOUNDARY;
-  const hop_arguments<S> a = {s->links,
-                              s->rows,
-                              all ? NULL : s->range[part],
-                              all ? (int)s->slots : s->range_count[part],
-                              s->slots_per_row,
-                              s->keep_links,
-                              planes_of<S>(call->out),
-                              planes_of<S>(call->in),
-                              planes_of<S>(call->x),
-                              (real_of<S>)call->a,
-                              (real_of<S>)call->half_b};
-  if (s->sites_per_slot == 1) launch_one<S, R, 1>(a);
+  hop_arguments<S> a = {};
+  a.links = s->links;
+  a.rows = s->rows;
+  a.slots = all ? NULL : s->range[part];
+  a.count = all ? (int)s->slots : s->range_count[part];
+  a.per_row = s->slots_per_row;
+  a.keep_links = s->keep_links;
+  a.out = planes_of<S>(call->out);
+  a.in = planes_of<S>(call->in);
+  a.x = planes_of<S>(call->x);
+  a.a = (real_of<S>)call->a;
+  a.half_b = (real_of<S>)call->half_b;
+  a.step = call->step;
+  if (s->sites_per_slot == 1) launch_one<S, R, 1>(a, call);
   if constexpr (sizeof(S) <= 4)
-    if (s->sites_per_slot == 2) launch_one<S, R, 2>(a);
-  if constexpr (sizeof(S) == 2)
-    if (s->sites_per_slot == 4) launch_one<S, R, 4>(a);
+    if (s->sites_per_slot == 2) launch_one<S, R, 2>(a, call);
   return (int)cudaGetLastError();
 }
 

@@ -149,7 +149,7 @@ static __device__ inline void encode_link(const double u[18], S stored[R]) {
   if constexpr (R != 8) {
     for (int k = 0; k < R; k++) stored[k] = store_real<S>((real_of<S>)u[k]);
   } else {
-    const double most = sizeof(S) == 2 && is_scaled<S> ? 6e4 : 1e15;
+    const double most = sizeof(S) == 2 && is_scaled<S> ? 6e4 : 1e18;
     const double c = hypot(u[0], u[1]), theta = atan2(u[1], u[0]);
     double r[8] = {}, phi = 0.5 * theta;
     for (int k = 0; k < 4; k++) stored[k] = store_real<S>((real_of<S>)(u[2 + k] / (1.0 + c)));

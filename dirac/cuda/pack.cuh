@@ -58,8 +58,6 @@ template <class S, int R> static void pack_reals(const pack_arguments &a, int V,
   if (V == 1) launch_pack<S, R, 1>(a, links);
   if constexpr (sizeof(S) <= 4)
     if (V == 2) launch_pack<S, R, 2>(a, links);
-  if constexpr (sizeof(S) == 2)
-    if (V == 4) launch_pack<S, R, 4>(a, links);
 }
 
 template <class S>

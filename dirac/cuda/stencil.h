@@ -39,13 +39,14 @@ typedef struct md_stencil {
   bool keep_links; /* in L2: all of them fit */
 } md_stencil;
 
-/* One call: out = a x + b D in with b' = b/2 as the kernels take it; x NULL: a is not read. */
+/* One call: md_backend.hop with the stencil of out's parity; half_b = b/2, the factor 1/2 of D. */
 typedef struct md_hop_call {
   const md_stencil *stencil;
   md_field *out;
-  const md_field *in;
-  const md_field *x;
+  const md_field *in, *x; /* x NULL: a is not read */
   double a, half_b;
+  const double *step;
+  md_partial_sums *norm2;
   md_range range;
 } md_hop_call;
 

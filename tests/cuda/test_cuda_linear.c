@@ -32,9 +32,11 @@ static void same(md_context *context, const pair *f, const char *what) {
   md_field_destroy(&back);
 }
 
-static void same_sums(const double *host, const double *device, int n, double size) {
+static void same_sums(const double *host, const double *device, int n, double size,
+                      double tolerance) {
   for (int r = 0; r < n; r++)
-    md_require_at_most(fabs(host[r] - device[r]), 1e-12 * size, "sum on the device");
+    md_require_at_most(fabs(host[r] - device[r]), tolerance * (size + fabs(host[r])),
+                       "sum on the device");
 }
 
 static void check(md_context *context, const md_geometry *g, md_precision precision, int n_rhs) {
@@ -50,12 +52,12 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
 
   md_linear_norm2(context, &x.host, on_host);
   md_linear_norm2(context, &x.device, on_device);
-  same_sums(on_host, on_device, n_rhs, size);
+  same_sums(on_host, on_device, n_rhs, size, 1e-12);
   md_linear_norm2(context, &x.device, again);
   assert_memory_equal(again, on_device, (size_t)n_rhs * sizeof *again);
   md_linear_dot(context, &x.host, &y.host, on_host);
   md_linear_dot(context, &x.device, &y.device, on_device);
-  same_sums(on_host, on_device, n_rhs, size);
+  same_sums(on_host, on_device, n_rhs, size, 1e-12);
 
   md_linear_axpy(a, &x.host, &y.host);
   md_linear_axpy(a, &x.device, &y.device);
@@ -72,8 +74,8 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_axpy_norm2(context, a, &z.host, &y.host, on_host);
   md_linear_axpy_norm2(context, a, &z.device, &y.device, on_device);
   same(context, &y, "axpy_norm2");
-  const double rounding = precision == MD_DOUBLE ? 1e-12 : md_precision_roundoff(precision);
-  same_sums(on_host, on_device, n_rhs, rounding * 1e12 * size);
+  same_sums(on_host, on_device, n_rhs, size,
+            precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision));
   md_linear_copy(&x.device, &y.device);
   md_linear_copy(&x.host, &y.host);
   same(context, &x, "copy");
