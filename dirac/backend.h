@@ -23,11 +23,22 @@ typedef enum md_packing {
  * backend draws the line where it likes, as long as no interior site reads the halo. */
 typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_range;
 
+/* Sums that a stencil leaves behind: one per right-hand side and block of sites, in the backend's
+ * space, in an order that repeats; value[rhs * most + k], k < count. */
+typedef struct md_partial_sums {
+  double *value;
+  int most, count;
+} md_partial_sums;
+
 /* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
- * and parity of out and may be out itself. */
+ * and parity of out and may be out itself. The last two only for backends that fuse. */
 typedef struct md_epilogue {
   const md_field *x; /* NULL: plain assignment, a and b are not read */
   double a, b;
+  const double *step;     /* one per right-hand side in the backend's space: out += step (a x +
+                             b D in) instead; x is then neither NULL nor out. NULL: assignment */
+  md_partial_sums *norm2; /* receives |out|^2 of this range; a call for MD_RANGE_BOUNDARY appends
+                             to those of the interior. NULL: not summed */
 } md_epilogue;
 
 typedef struct md_backend_request {
@@ -48,6 +59,7 @@ typedef struct md_backend {
   unsigned precisions;     /* bit 1u << md_precision */
   unsigned reconstructs;   /* bit 1u << md_reconstruct */
   unsigned packings;       /* bit 1u << md_packing */
+  bool fuses;              /* hop serves epilogue->step and epilogue->norm2 */
   int speed;               /* --backend auto takes the highest that is available and fits */
 
   /* MD_INPUT with the reason for a request that the flags above allow but the backend cannot

@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-extern const md_backend md_backend_cpu_ref, md_backend_cpu_simd;
+extern const md_backend md_backend_cpu_ref, md_backend_cpu_simd, md_backend_cuda;
 
 const md_backend *const *md_backends(void) {
-  static const md_backend *const table[] = {&md_backend_cpu_ref, &md_backend_cpu_simd, NULL};
+  static const md_backend *const table[] = {&md_backend_cpu_ref, &md_backend_cpu_simd,
+                                            &md_backend_cuda, NULL};
   return table;
 }
 

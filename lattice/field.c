@@ -1,5 +1,8 @@
 #include "lattice/field.h"
+#include "base/device.h"
 #include "base/memory.h"
+#include "lattice/cuda/device_field.h"
+#include "lattice/linear.h"
 
 #include <math.h>
 #include <omp.h>
@@ -45,23 +48,26 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
   field->stride = shape->n_rhs == 1 ? plane_stride(all, bytes) : all;
   const size_t size = (size_t)md_field_planes(field) * (size_t)field->stride *
                       (size_t)md_field_entry(field) * bytes;
-  if (shape->space == MD_DEVICE)
-    return md_fail(context, MD_ENVIRONMENT,
-                   "device fields need a build with CUDA; configure with -DMINIDIRAC_CUDA=ON");
-  md_status status = md_allocate(context, size, "lattice field", &field->data);
-  if (status == MD_OK && shape->scaled && shape->precision == MD_HALF)
-    status = md_allocate(context, (size_t)field->stride * sizeof(float), "half-precision scales",
-                         (void **)&field->scale);
+  const size_t scale_bytes =
+      shape->scaled && shape->precision == MD_HALF ? (size_t)field->stride * sizeof(float) : 0;
+  md_status (*const allocate)(md_context *, size_t, const char *, void **) =
+      shape->space == MD_DEVICE ? md_device_allocate : md_allocate;
+  md_status status = allocate(context, size, "lattice field", &field->data);
   if (status == MD_OK)
-    touch(field);
-  else
+    status = allocate(context, scale_bytes, "half-precision scales", (void **)&field->scale);
+  if (status != MD_OK)
     md_field_destroy(field);
+  else if (shape->space == MD_HOST)
+    touch(field);
+  else if (field->scale)
+    md_linear_zero(field);
   return status;
 }
 
 void md_field_destroy(md_field *field) {
-  free(field->data);
-  free(field->scale);
+  void (*const release)(void *) = field->space == MD_DEVICE ? md_device_free : free;
+  release(field->data);
+  release(field->scale);
   *field = (md_field){0};
 }
 
@@ -121,12 +127,7 @@ void md_field_set(md_field *f, int64_t site, const double *in) {
       store(f, md_field_at(f, site, c, r), inverse * in[r * f->components + c]);
 }
 
-md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
-  if (out->sites != in->sites || out->components != in->components || out->n_rhs != in->n_rhs ||
-      out->parity != in->parity)
-    return md_fail(context, MD_INPUT,
-                   "fields must have one shape to be converted, got %d reals x %d rhs and %d x %d",
-                   in->components, in->n_rhs, out->components, out->n_rhs);
+static md_status convert_on_host(md_context *context, md_field *out, const md_field *in) {
   double *buffers = NULL;
   const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
   MD_TRY(md_allocate(context, (size_t)context->threads * reals * sizeof(double),
@@ -142,6 +143,42 @@ md_status md_field_convert(md_context *context, md_field *out, const md_field *i
   }
   free(buffers);
   return MD_OK;
+}
+
+#ifdef MINIDIRAC_HAVE_CUDA
+/* The device converts: a field of the host goes there, or a result comes from there, as it is. */
+static md_status convert_with_device(md_context *context, md_field *out, const md_field *in) {
+  const md_field *host = in->space == MD_HOST ? in : out;
+  const md_field_shape shape = {host->precision, MD_DEVICE, host->components, host->n_rhs,
+                                host->scale != NULL};
+  if (in->space == out->space) return md_device_convert(context, out, in);
+  if (in->precision == out->precision) return md_device_transfer(context, out, in);
+  md_field staged;
+  MD_TRY(md_field_create(context, host->geometry, &shape, host->parity, &staged));
+  md_status status;
+  if (host == in) {
+    status = md_device_transfer(context, &staged, in);
+    if (status == MD_OK) status = md_device_convert(context, out, &staged);
+  } else {
+    status = md_device_convert(context, &staged, in);
+    if (status == MD_OK) status = md_device_transfer(context, out, &staged);
+  }
+  md_field_destroy(&staged);
+  return status;
+}
+#endif
+
+md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
+  if (out->sites != in->sites || out->components != in->components || out->n_rhs != in->n_rhs ||
+      out->parity != in->parity)
+    return md_fail(context, MD_INPUT,
+                   "fields must have one shape to be converted, got %d reals x %d rhs and %d x %d",
+                   in->components, in->n_rhs, out->components, out->n_rhs);
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (in->space == MD_DEVICE || out->space == MD_DEVICE)
+    return convert_with_device(context, out, in);
+#endif
+  return convert_on_host(context, out, in);
 }
 
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {

@@ -69,8 +69,8 @@ void md_field_get(const md_field *f, int64_t site, int rhs, double *out);
 /* Stores all right-hand sides of a site: in[r*components + c]; sets the scale. Host only. */
 void md_field_set(md_field *f, int64_t site, const double *in);
 
-/* Assigns out = in over the local sites, converting precision, between any two host layouts of
- * the same components, n_rhs and geometry. Local. Device fields: see the device file. */
+/* Assigns out = in over the local sites, converting precision, between fields of the same
+ * components, n_rhs and geometry in any two spaces. out's halo is left without meaning. Local. */
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in);
 /* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);

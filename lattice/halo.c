@@ -1,6 +1,8 @@
 #include "lattice/halo.h"
+#include "base/device.h"
 #include "base/memory.h"
 #include "base/ranks_mpi.h"
+#include "lattice/cuda/device_field.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ struct md_halo {
   int channels;
   channel channel[MD_DIRECTIONS];
   MPI_Request request[2 * MD_DIRECTIONS]; /* receives, then sends */
+  md_device_halo *device;                 /* fields on the device; NULL: on the host */
 };
 
 /* A message holds the planes one after another, then the scales. */
@@ -39,14 +42,21 @@ static int opposite(int direction) {
 }
 
 static md_status allocate(md_context *context, md_halo *halo) {
+  const bool device = halo->shape.space == MD_DEVICE;
+  md_status (*const get)(md_context *, size_t, const char *, void **) =
+      device ? md_device_allocate_pinned : md_allocate;
+  if (halo->channels == 0) return MD_OK;
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (device) MD_TRY(md_device_halo_create(context, halo->geometry, &halo->device));
+#endif
   for (int c = 0; c < halo->channels; c++) {
     channel *ch = &halo->channel[c];
     if (ch->bytes > INT32_MAX)
       return md_fail(context, MD_INPUT,
                      "a halo message must stay below 2 GiB, got %zu bytes; use more ranks",
                      ch->bytes);
-    MD_TRY(md_allocate(context, ch->bytes, "halo buffer", (void **)&ch->send));
-    MD_TRY(md_allocate(context, ch->bytes, "halo buffer", (void **)&ch->receive));
+    MD_TRY(get(context, ch->bytes, "halo buffer", (void **)&ch->send));
+    MD_TRY(get(context, ch->bytes, "halo buffer", (void **)&ch->receive));
   }
   return MD_OK;
 }
@@ -95,10 +105,14 @@ void md_halo_destroy(md_halo *halo) {
   if (!halo) return;
   for (int i = 0; i < 2 * MD_DIRECTIONS; i++)
     if (halo->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&halo->request[i]);
+  void (*const release)(void *) = halo->shape.space == MD_DEVICE ? md_device_free_pinned : free;
   for (int c = 0; c < halo->channels; c++) {
-    free(halo->channel[c].send);
-    free(halo->channel[c].receive);
+    release(halo->channel[c].send);
+    release(halo->channel[c].receive);
   }
+#ifdef MINIDIRAC_HAVE_CUDA
+  md_device_halo_destroy(halo->device);
+#endif
   free(halo);
 }
 
@@ -146,8 +160,34 @@ static void unpack(const md_halo *halo, md_field *field, const channel *ch) {
            count * sizeof(float));
 }
 
+#ifdef MINIDIRAC_HAVE_CUDA
+/* The surfaces leave the device while the caller queues the interior; they are sent when the
+ * caller comes back. The receive buffers are free once the last unpacking is done. */
+static void begin_on_device(md_halo *halo, const md_field *field) {
+  md_device_halo_wait(halo->device);
+  MPI_Startall(halo->channels, halo->request);
+  for (int c = 0; c < halo->channels; c++)
+    md_device_halo_pack(halo->device, field, halo->channel[c].direction, halo->channel[c].send);
+}
+
+static void end_on_device(md_halo *halo, md_field *field) {
+  md_device_halo_wait(halo->device);
+  MPI_Startall(halo->channels, halo->request + halo->channels);
+  MPI_Waitall(2 * halo->channels, halo->request, MPI_STATUSES_IGNORE);
+  for (int c = 0; c < halo->channels; c++)
+    md_device_halo_unpack(halo->device, field, halo->channel[c].direction,
+                          halo->channel[c].receive);
+}
+#endif
+
 void md_halo_begin(md_halo *halo, const md_field *field) {
   if (halo->channels == 0) return;
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (halo->device) {
+    begin_on_device(halo, field);
+    return;
+  }
+#endif
   MPI_Startall(halo->channels, halo->request);
 #pragma omp parallel for schedule(static)
   for (int c = 0; c < halo->channels; c++) pack(halo, field, &halo->channel[c]);
@@ -156,6 +196,12 @@ void md_halo_begin(md_halo *halo, const md_field *field) {
 
 void md_halo_end(md_halo *halo, md_field *field) {
   if (halo->channels == 0) return;
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (halo->device) {
+    end_on_device(halo, field);
+    return;
+  }
+#endif
   MPI_Waitall(2 * halo->channels, halo->request, MPI_STATUSES_IGNORE);
 #pragma omp parallel for schedule(static)
   for (int c = 0; c < halo->channels; c++) unpack(halo, field, &halo->channel[c]);

@@ -1,14 +1,21 @@
 #include "lattice/linear.h"
 #include "lattice/linear_table.h"
 
+/* By space and precision; without CUDA no field lies on a device. */
 static const md_linear_table *table_of(const md_field *f) {
-  static const md_linear_table *const host[MD_PRECISIONS] = {
-      [MD_DOUBLE] = &md_linear_host_double,
-      [MD_SINGLE] = &md_linear_host_single,
-      [MD_HALF] = &md_linear_host_half,
-      [MD_BF16] = &md_linear_host_bf16,
+  static const md_linear_table *const tables[][MD_PRECISIONS] = {
+      [MD_HOST] = {[MD_DOUBLE] = &md_linear_host_double,
+                   [MD_SINGLE] = &md_linear_host_single,
+                   [MD_HALF] = &md_linear_host_half,
+                   [MD_BF16] = &md_linear_host_bf16},
+#ifdef MINIDIRAC_HAVE_CUDA
+      [MD_DEVICE] = {[MD_DOUBLE] = &md_linear_device_double,
+                     [MD_SINGLE] = &md_linear_device_single,
+                     [MD_HALF] = &md_linear_device_half,
+                     [MD_BF16] = &md_linear_device_bf16},
+#endif
   };
-  return host[f->precision];
+  return tables[f->space][f->precision];
 }
 
 void md_linear_zero(md_field *x) {

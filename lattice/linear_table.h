@@ -18,5 +18,9 @@ typedef struct md_linear_table {
 
 extern const md_linear_table md_linear_host_double, md_linear_host_single, md_linear_host_half,
     md_linear_host_bf16;
+#ifdef MINIDIRAC_HAVE_CUDA
+extern const md_linear_table md_linear_device_double, md_linear_device_single,
+    md_linear_device_half, md_linear_device_bf16;
+#endif
 
 #endif

@@ -1,0 +1,289 @@
+/* The cuda backend: stencils on CUDA cores. This file lays out the links and chooses the kernel;
+ * the kernels are in hop_one.cuh and hop_many.cuh, compiled once for each storage type. */
+#include "base/device.h"
+#include "base/memory.h"
+#include "dirac/cuda/stencil.h"
+
+#include <stdlib.h>
+
+typedef struct cuda_state {
+  md_backend_request request;
+  const md_geometry *geometry;
+  const md_stencil_kernels *kernels;
+  int reals;
+  md_stencil stencil[MD_PARITIES];
+} cuda_state;
+
+static const md_stencil_kernels *const kernels_of[MD_PRECISIONS] = {
+    [MD_DOUBLE] = &md_stencil_double,
+    [MD_SINGLE] = &md_stencil_single,
+    [MD_HALF] = &md_stencil_half,
+    [MD_BF16] = &md_stencil_bf16,
+};
+
+static int reals_of(md_reconstruct reconstruct) {
+  return reconstruct == MD_RECONSTRUCT_18 ? 18 : reconstruct == MD_RECONSTRUCT_12 ? 12 : 8;
+}
+
+/* q = (2 n * magic) >> (32 + shift), magic = ceil(2^(31 + shift) / d), 2^(shift-1) < d <= 2^shift:
+ * exact for n < 2^31 (T. Granlund, P. Montgomery, PLDI 1994). */
+static md_divisor divisor_of(int d) {
+  uint32_t shift = 0;
+  while (1u << shift < (uint32_t)d) shift++;
+  const uint64_t power = (uint64_t)1 << (31 + shift);
+  return (md_divisor){(uint32_t)d, (uint32_t)((power + (uint64_t)d - 1) / (uint64_t)d), shift};
+}
+
+/* Minus signs of the links of a row in stored order: phases, the antiperiodic boundary, and the
+ * minus of the backward terms. */
+static uint32_t row_signs(const md_geometry *g, int parity, int64_t first, bool antiperiodic) {
+  int x[MD_DIMS];
+  md_global_coordinates(g, parity, first, x);
+  const bool up = x[0] & 1;
+  const int last = g->global[MD_T] - 1;
+  uint32_t bits = up;
+  for (int mu = 0; mu < MD_DIMS; mu++) {
+    for (int side = 0; side < 2; side++) {
+      const bool backward = mu == MD_X ? (side == 0) == up : side == 1;
+      const bool crosses = mu == MD_T && antiperiodic && x[MD_T] == (backward ? 0 : last);
+      const bool minus = ((md_eta(mu, x) < 0) != backward) != crosses;
+      bits |= (uint32_t)minus << (1 + 2 * mu + side);
+    }
+  }
+  return bits;
+}
+
+static void make_rows(const md_geometry *g, int parity, bool antiperiodic, md_row *rows) {
+  const int64_t half = g->local[0] / 2, count = g->sites / half;
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < count; r++) {
+    const int64_t first = r * half;
+    for (int mu = 1; mu < MD_DIMS; mu++) {
+      rows[r].base[mu - 1] = g->neighbour[parity][mu][first];
+      rows[r].base[mu + 2] = g->neighbour[parity][MD_DIMS + mu][first];
+    }
+    rows[r].bits = row_signs(g, parity, first, antiperiodic);
+    rows[r].edge = rows[r].bits & 1u ? g->neighbour[parity][MD_X][first + half - 1]
+                                     : g->neighbour[parity][MD_DIMS + MD_X][first];
+  }
+}
+
+/* Neighbouring sites of a thread: the most that the storage type has a kernel for and for which
+ * all rows begin at multiples. */
+static int sites_per_slot(const md_geometry *g, const md_backend_request *request,
+                          md_row *const rows[MD_PARITIES]) {
+  const int64_t half = g->local[0] / 2, count = g->sites / half;
+  int v = request->precision == MD_DOUBLE ? 1 : 2;
+  if (request->n_rhs > 1) return 1;
+  int64_t all = half;
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int64_t r = 0; r < count; r++)
+      for (int d = 0; d < 6; d++) all |= rows[p][r].base[d];
+  while (all % v != 0) v /= 2;
+  return v;
+}
+
+static bool reads_halo(const md_geometry *g, int parity, int64_t site) {
+  for (int d = 0; d < MD_DIRECTIONS; d++)
+    if (g->neighbour[parity][d][site] >= g->sites) return true;
+  return false;
+}
+
+/* Slots whose sites read no halo, then the others. */
+static md_status make_ranges(md_context *context, const md_geometry *g, md_stencil *s,
+                             const int32_t *order) {
+  int32_t *slots = NULL;
+  MD_TRY(md_allocate(context, (size_t)s->slots * sizeof *slots, "site lists", (void **)&slots));
+  md_status status = MD_OK;
+  for (int part = 0; part < 2 && status == MD_OK; part++) {
+    int32_t count = 0;
+    for (int64_t i = 0; i < s->slots; i++) {
+      bool boundary = false;
+      for (int v = 0; v < s->sites_per_slot; v++)
+        boundary |= reads_halo(g, s->parity, order ? order[i] : i * s->sites_per_slot + v);
+      if (boundary == (part == 1)) slots[count++] = (int32_t)i;
+    }
+    const size_t bytes = (size_t)count * sizeof *slots;
+    s->range_count[part] = count;
+    status = md_device_allocate(context, bytes, "site lists", (void **)&s->range[part]);
+    if (status == MD_OK && count > 0)
+      status = md_device_upload(context, (void *)s->range[part], slots, bytes);
+  }
+  free(slots);
+  return status;
+}
+
+/* Sites in the order of blocks of b sites along h = x/2, y, z, t: the sites that a block of
+ * threads computes share their neighbours in L1. */
+static void make_order(const md_geometry *g, int32_t *order) {
+  const int extent[4] = {g->local[0] / 2, g->local[1], g->local[2], g->local[3]};
+  int block[4] = {4, 4, 4, 4}, blocks[4];
+  for (int d = 0; d < 4; d++) {
+    while (extent[d] % block[d] != 0) block[d]--;
+    blocks[d] = extent[d] / block[d];
+  }
+  const int size = block[0] * block[1] * block[2] * block[3];
+  for (int64_t i = 0; i < g->sites; i++) {
+    int inside = (int)(i % size), x[4];
+    int64_t outside = i / size;
+    for (int d = 0; d < 4; d++) {
+      x[d] = (int)(outside % blocks[d]) * block[d] + inside % block[d];
+      outside /= blocks[d];
+      inside /= block[d];
+    }
+    order[i] =
+        (int32_t)((((int64_t)x[3] * extent[2] + x[2]) * extent[1] + x[1]) * extent[0] + x[0]);
+  }
+}
+
+static size_t link_bytes_of(const md_stencil *s, const cuda_state *state) {
+  const size_t slots = ((size_t)s->slots + (size_t)s->tile - 1) / (size_t)s->tile * (size_t)s->tile;
+  return slots * (size_t)(8 * state->reals * s->sites_per_slot) *
+         md_precision_bytes(state->request.precision);
+}
+
+static void unload(void *state) {
+  cuda_state *s = state;
+  if (!s) return;
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_device_free((void *)s->stencil[p].links);
+    md_device_free((void *)s->stencil[p].rows);
+    md_device_free((void *)s->stencil[p].order);
+    for (int part = 0; part < 2; part++) md_device_free((void *)s->stencil[p].range[part]);
+  }
+  free(s);
+}
+
+/* Rows, order and ranges of both parities on the device. */
+static md_status load_tables(md_context *context, cuda_state *s, md_row *const rows[MD_PARITIES],
+                             int32_t *order) {
+  const md_geometry *g = s->geometry;
+  const size_t row_bytes = (size_t)(2 * g->sites / g->local[0]) * sizeof(md_row);
+  for (int p = 0; p < MD_PARITIES; p++) make_rows(g, p, s->request.antiperiodic, rows[p]);
+  const int v = sites_per_slot(g, &s->request, rows);
+  if (order) make_order(g, order);
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_stencil *st = &s->stencil[p];
+    *st = (md_stencil){.parity = p, .sites_per_slot = v, .tile = order ? 1 : 32};
+    st->slots = g->sites / v;
+    st->slots_per_row = divisor_of(g->local[0] / 2 / v);
+    MD_TRY(md_device_allocate(context, row_bytes, "rows of the stencil", (void **)&st->rows));
+    MD_TRY(md_device_upload(context, (void *)st->rows, rows[p], row_bytes));
+    const size_t order_bytes = order ? (size_t)g->sites * sizeof *order : 0;
+    MD_TRY(md_device_allocate(context, order_bytes, "order of sites", (void **)&st->order));
+    if (order) MD_TRY(md_device_upload(context, (void *)st->order, order, order_bytes));
+    if (g->halo_sites > 0) MD_TRY(make_ranges(context, g, st, order));
+  }
+  return MD_OK;
+}
+
+/* The links of one direction, brought to the device as they are and repacked there. */
+static md_status load_direction(md_context *context, cuda_state *s, const md_gauge *gauge, int mu,
+                                double *const bare[MD_PARITIES], int32_t *neighbour) {
+  const md_geometry *g = s->geometry;
+  const int64_t stride = gauge->links[0][mu].stride;
+  for (int p = 0; p < MD_PARITIES; p++)
+    MD_TRY(md_device_upload(context, bare[p], gauge->links[p][mu].data,
+                            MD_LINK_REALS * (size_t)stride * sizeof(double)));
+  for (int p = 0; p < MD_PARITIES; p++) {
+    MD_TRY(md_device_upload(context, neighbour, g->neighbour[p][MD_DIMS + mu],
+                            (size_t)g->sites * sizeof *neighbour));
+    if (s->kernels->pack(&s->stencil[p], s->reals, mu, bare[p], bare[1 - p], neighbour, stride,
+                         (void *)s->stencil[p].links) != 0)
+      return md_fail(context, MD_ENVIRONMENT, "packing of links failed on the GPU of rank %d",
+                     context->rank);
+  }
+  return md_device_synchronise(context);
+}
+
+static md_status load_links(md_context *context, cuda_state *s, const md_gauge *gauge) {
+  const size_t bare_bytes = MD_LINK_REALS * (size_t)gauge->links[0][0].stride * sizeof(double);
+  const size_t index_bytes = (size_t)s->geometry->sites * sizeof(int32_t);
+  const size_t links_bytes = link_bytes_of(&s->stencil[0], s);
+  double *bare[MD_PARITIES] = {NULL, NULL};
+  int32_t *neighbour = NULL;
+  md_status status = md_device_require(context, 2 * (bare_bytes + links_bytes) + index_bytes,
+                                       "loading the links into the cuda backend");
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
+    status = md_device_allocate(context, links_bytes, "links", (void **)&s->stencil[p].links);
+    s->stencil[p].keep_links = links_bytes < (size_t)40 << 20;
+    if (status == MD_OK)
+      status = md_device_allocate(context, bare_bytes, "bare links", (void **)&bare[p]);
+  }
+  if (status == MD_OK)
+    status = md_device_allocate(context, index_bytes, "neighbours", (void **)&neighbour);
+  for (int mu = 0; mu < MD_DIMS && status == MD_OK; mu++)
+    status = load_direction(context, s, gauge, mu, bare, neighbour);
+  for (int p = 0; p < MD_PARITIES; p++) md_device_free(bare[p]);
+  md_device_free(neighbour);
+  return status;
+}
+
+static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+                      void **state) {
+  *state = NULL;
+  MD_TRY(md_device_open(context));
+  const md_geometry *g = gauge->geometry;
+  cuda_state *s = calloc(1, sizeof *s);
+  if (!s) return md_fail_memory(context, sizeof *s, "cuda backend");
+  *s = (cuda_state){.request = *request,
+                    .geometry = g,
+                    .kernels = kernels_of[request->precision],
+                    .reals = reals_of(request->reconstruct)};
+  md_row *rows[MD_PARITIES] = {NULL, NULL};
+  int32_t *order = NULL;
+  md_status status = MD_OK;
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_allocate(context, (size_t)(2 * g->sites / g->local[0]) * sizeof(md_row),
+                         "rows of the stencil", (void **)&rows[p]);
+  if (status == MD_OK && request->n_rhs > 1)
+    status = md_allocate(context, (size_t)g->sites * sizeof *order, "order", (void **)&order);
+  if (status == MD_OK) status = load_tables(context, s, rows, order);
+  if (status == MD_OK) status = load_links(context, s, gauge);
+  for (int p = 0; p < MD_PARITIES; p++) free(rows[p]);
+  free(order);
+  if (status == MD_OK)
+    *state = s;
+  else
+    unload(s);
+  return status;
+}
+
+static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
+                     md_range range, const md_epilogue *epilogue) {
+  const cuda_state *s = state;
+  const bool plain = !epilogue || !epilogue->x;
+  const md_hop_call call = {.stencil = &s->stencil[out->parity],
+                            .out = out,
+                            .in = in,
+                            .x = plain ? NULL : epilogue->x,
+                            .a = plain ? 0.0 : epilogue->a,
+                            .half_b = plain ? 0.5 : 0.5 * epilogue->b,
+                            .step = epilogue ? epilogue->step : NULL,
+                            .norm2 = epilogue ? epilogue->norm2 : NULL,
+                            .range = range};
+  const int error = s->request.n_rhs == 1 ? s->kernels->hop_one(&call, s->reals)
+                                          : s->kernels->hop_many(&call, s->reals);
+  if (error == 0) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT,
+                 "a stencil of the cuda backend failed on the GPU of rank %d (CUDA error %d)",
+                 context->rank, error);
+}
+
+static double link_bytes(const md_backend_request *request) {
+  return 8.0 * reals_of(request->reconstruct) * (double)md_precision_bytes(request->precision);
+}
+
+const md_backend md_backend_cuda = {
+    .name = "cuda",
+    .needs = "CUDA GPU",
+    .space = MD_DEVICE,
+    .precisions = 1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16,
+    .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8,
+    .packings = 1u << MD_PACKING_NONE,
+    .fuses = true,
+    .speed = 100,
+    .load = load,
+    .unload = unload,
+    .hop = hop,
+    .link_bytes = link_bytes};

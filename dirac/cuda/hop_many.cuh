@@ -1,0 +1,276 @@
+#ifndef MD_DIRAC_CUDA_HOP_MANY_CUH
+#define MD_DIRAC_CUDA_HOP_MANY_CUH
+
+#include "dirac/cuda/hop_one.cuh"
+
+/* Many right-hand sides: a block computes `block_sites` sites; thread (j, i) the right-hand sides
+ * j B .. j B + B-1 of its i-th site. The block's links are neighbours in memory and come to shared
+ * memory by one bulk copy; each link is used by n_rhs/B threads, B products each. */
+
+template <class S> struct many_arguments {
+  const S *links;
+  const md_row *rows;
+  const int32_t *order, *slots; /* slots NULL: all */
+  int count, n_rhs;
+  md_divisor per_row;
+  const S *in, *x; /* x NULL: plain assignment */
+  S *out;
+  const float *in_scale, *x_scale;
+  float *out_scale;
+  real_of<S> a, half_b;
+  const double *step; /* as in md_epilogue */
+  double *norm2;      /* norm2[rhs * most + block]; NULL: none */
+  int most;
+};
+
+/* v[rhs][c] of one site: B neighbouring complex numbers for each colour */
+template <class S, int B>
+static __device__ inline void load_block(const S *data, int64_t site, int n_rhs, int block,
+                                         real_of<S> v[B][6]) {
+  constexpr int whole = 2 * B * (int)sizeof(S), part = whole > 16 ? 16 : whole;
+  constexpr int reals = part / (int)sizeof(S);
+  const S *p = data + (site * 3 * n_rhs + block * B) * 2;
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+#pragma unroll
+    for (int k = 0; k < 2 * B; k += reals) {
+      const vector_of<S, reals> piece =
+          *reinterpret_cast<const vector_of<S, reals> *>(p + c * 2 * n_rhs + k);
+#pragma unroll
+      for (int e = 0; e < reals; e++) v[(k + e) / 2][2 * c + (k + e) % 2] = load_real(piece.v[e]);
+    }
+  }
+}
+
+template <class S, int B>
+static __device__ inline void store_block(S *data, int64_t site, int n_rhs, int block,
+                                          const real_of<S> v[B][6]) {
+  constexpr int whole = 2 * B * (int)sizeof(S), part = whole > 16 ? 16 : whole;
+  constexpr int reals = part / (int)sizeof(S);
+  S *p = data + (site * 3 * n_rhs + block * B) * 2;
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+#pragma unroll
+    for (int k = 0; k < 2 * B; k += reals) {
+      vector_of<S, reals> piece;
+#pragma unroll
+      for (int e = 0; e < reals; e++)
+        piece.v[e] = store_real<S>(v[(k + e) / 2][2 * c + (k + e) % 2]);
+      *reinterpret_cast<vector_of<S, reals> *>(p + c * 2 * n_rhs + k) = piece;
+    }
+  }
+}
+
+/* Copies the links of the block's slots to shared memory and waits for them. */
+template <class S, int R>
+static __device__ inline void fetch_links(const many_arguments<S> &a, int first, int sites,
+                                          S *shared) {
+  constexpr unsigned site_bytes = 8 * R * sizeof(S);
+  __shared__ alignas(8) uint64_t barrier;
+  const unsigned flag = (unsigned)__cvta_generic_to_shared(&barrier);
+  const unsigned target = (unsigned)__cvta_generic_to_shared(shared);
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  if (thread == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(flag));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(flag),
+                 "r"(sites * site_bytes));
+    for (int i = 0; i < sites; i += a.slots ? 1 : sites) {
+      const int64_t slot = a.slots ? a.slots[first + i] : first;
+      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                   "[%0], [%1], %2, [%3];" ::"r"(target + i * site_bytes),
+                   "l"(a.links + slot * 8 * R), "r"((a.slots ? 1 : sites) * site_bytes), "r"(flag)
+                   : "memory");
+    }
+  }
+  __syncthreads();
+  asm volatile("{\n.reg .pred done;\nwait:\n"
+               "mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
+               "@!done bra wait;\n}" ::"r"(flag)
+               : "memory");
+}
+
+/* Largest component of a site over its right-hand sides, which sit in neighbouring threads. */
+static __device__ inline float site_largest(float largest, float *shared) {
+  __syncthreads(); /* the links are read */
+  float *mine = shared + threadIdx.y * blockDim.x;
+  mine[threadIdx.x] = largest;
+  __syncthreads();
+  for (int j = 0; j < (int)blockDim.x; j++) largest = fmaxf(largest, mine[j]);
+  return largest;
+}
+
+/* to[rhs] += a step[rhs] * the right-hand sides of f at a site */
+template <class S, int B>
+static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const real_of<S> step[B],
+                                        const S *f, const float *scale, int site, int n_rhs) {
+  using T = real_of<S>;
+  T x[B][6];
+  load_block<S, B>(f, site, n_rhs, threadIdx.x, x);
+  const T factor = is_scaled<S> ? a * (T)scale[site] : a;
+#pragma unroll
+  for (int b = 0; b < B; b++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) to[b][c] += factor * step[b] * x[b][c];
+}
+
+/* Stores the sites of the thread block with new scales and leaves its norms; `shared` holds a
+ * double for each site and right-hand side. */
+template <class S, int B>
+static __device__ inline void finish_block(const many_arguments<S> &a, int site, bool active,
+                                           char *shared, real_of<S> acc[B][6]) {
+  using T = real_of<S>;
+  T scale = 1.0f, inverse = 1.0f;
+  if constexpr (is_scaled<S>) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int b = 0; b < B; b++)
+#pragma unroll
+      for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[b][c]));
+    scale = scale_of(site_largest(largest, (float *)shared));
+    inverse = inverse_of_scale(scale);
+    if (active && threadIdx.x == 0) a.out_scale[site] = scale;
+  }
+#pragma unroll
+  for (int b = 0; b < B; b++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) acc[b][c] *= inverse;
+  if (active) store_block<S, B>(a.out, site, a.n_rhs, threadIdx.x, acc);
+  if (!a.norm2) return;
+  __syncthreads();
+  double *sums = (double *)shared + threadIdx.x * B;
+#pragma unroll
+  for (int b = 0; b < B; b++) {
+    double norm2 = 0.0;
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+      const double stored = (double)load_real(store_real<S>(acc[b][c])) * (double)scale;
+      norm2 += stored * stored;
+    }
+    sums[threadIdx.y * a.n_rhs + b] = active ? norm2 : 0.0;
+  }
+  __syncthreads();
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int r = thread; r < a.n_rhs; r += blockDim.x * blockDim.y) {
+    double sum = 0.0;
+    for (int i = 0; i < (int)blockDim.y; i++) sum += ((double *)shared)[i * a.n_rhs + r];
+    a.norm2[(int64_t)r * a.most + blockIdx.x] = sum;
+  }
+}
+
+template <class S, int R, int B>
+__global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
+  using T = real_of<S>;
+  constexpr int piece = link_piece<S, R, 1> / (int)sizeof(S);
+  extern __shared__ __align__(16) char memory[];
+  S *shared = (S *)memory;
+  const int first = blockIdx.x * blockDim.y, left = a.count - first;
+  md_release_successor();
+  fetch_links<S, R>(a, first, left < (int)blockDim.y ? left : (int)blockDim.y, shared);
+  const bool active = (int)threadIdx.y < left;
+  const int index = active ? first + (int)threadIdx.y : a.count - 1;
+  const int slot = a.slots ? a.slots[index] : index, site = a.order[slot];
+  const int row_number = divide(site, a.per_row), h = site - row_number * (int)a.per_row.divisor;
+  const md_row row = a.rows[row_number];
+  const S *links = shared + (active ? (int)threadIdx.y : left - 1) * 8 * R;
+  T acc[B][6] = {};
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
+#pragma unroll
+  for (int d = 0; d < 8; d++) {
+    const bool up = row.bits & 1u;
+    const int far = h == (up ? (int)a.per_row.divisor - 1 : 0) ? row.edge
+                    : up                                       ? site + 1
+                                                               : site - 1;
+    const int from = d == 0 ? site : d == 1 ? far : row.base[(d / 2 + 2) % 3 + d % 2 * 3] + h;
+    T v[B][6], stored[R], u[18];
+    load_block<S, B>(a.in, from, a.n_rhs, threadIdx.x, v);
+#pragma unroll
+    for (int r = 0; r < R; r++) stored[r] = 0;
+#pragma unroll
+    for (int r = 0; r < 2 * R; r += piece) { /* the pieces that hold this direction's reals */
+      if (r + piece <= d % 2 * R || r >= (d % 2 + 1) * R) continue;
+      const vector_of<S, piece> chunk =
+          *reinterpret_cast<const vector_of<S, piece> *>(links + d / 2 * 2 * R + r);
+#pragma unroll
+      for (int e = 0; e < piece; e++)
+        if (r + e >= d % 2 * R && r + e < (d % 2 + 1) * R)
+          stored[(r + e) % R] = load_real(chunk.v[e]);
+    }
+    full_link<R>(stored, u);
+    T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
+    if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
+    if (is_scaled<S> || R != 18)
+#pragma unroll
+      for (int r = 0; r < 18; r++) u[r] *= factor;
+#pragma unroll
+    for (int b = 0; b < B; b++) add_link_product<18>(u, v[b], acc[b]);
+  }
+  T step[B];
+#pragma unroll
+  for (int b = 0; b < B; b++) {
+    step[b] = a.step ? (T)a.step[threadIdx.x * B + b] : T(1);
+#pragma unroll
+    for (int c = 0; c < 6; c++) acc[b][c] *= step[b] * a.half_b;
+  }
+  if (a.x) add_block<S, B>(acc, a.a, step, a.x, a.x_scale, site, a.n_rhs);
+  if (a.step) {
+#pragma unroll
+    for (int b = 0; b < B; b++) step[b] = T(1);
+    add_block<S, B>(acc, T(1), step, a.out, a.out_scale, site, a.n_rhs);
+  }
+  finish_block<S, B>(a, site, active, memory, acc);
+}
+
+template <class S, int R, int B>
+static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
+  const int blocks_per_site = a.n_rhs / B, threads = 128;
+  const int sites = blocks_per_site < threads ? threads / blocks_per_site : 1;
+  const int blocks = (a.count + sites - 1) / sites;
+  const size_t link_bytes = (size_t)sites * 8 * R * sizeof(S);
+  const size_t sum_bytes = (size_t)sites * a.n_rhs * sizeof(double);
+  const size_t shared = link_bytes > sum_bytes ? link_bytes : sum_bytes;
+  a.norm2 = partial_sums(call->norm2, call->range, blocks);
+  a.most = call->norm2 ? call->norm2->most : 0;
+  if (blocks > 0)
+    md_launch_early(hop_many<S, R, B>, dim3(blocks), dim3(blocks_per_site, sites), shared, a);
+}
+
+template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
+  const md_stencil *s = call->stencil;
+  const bool all = call->range == MD_RANGE_ALL;
+  const int part = call->range == MD_RANGE_BOUNDARY;
+  const md_field *x = call->x;
+  many_arguments<S> a = {};
+  a.links = (const S *)s->links;
+  a.rows = s->rows;
+  a.order = s->order;
+  a.slots = all ? NULL : s->range[part];
+  a.count = all ? (int)s->slots : s->range_count[part];
+  a.n_rhs = call->out->n_rhs;
+  a.per_row = s->slots_per_row;
+  a.in = (const S *)call->in->data;
+  a.in_scale = call->in->scale;
+  a.x = x ? (const S *)x->data : NULL;
+  a.x_scale = x ? x->scale : NULL;
+  a.out = (S *)call->out->data;
+  a.out_scale = call->out->scale;
+  a.a = (real_of<S>)call->a;
+  a.half_b = (real_of<S>)call->half_b;
+  a.step = call->step;
+  constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
+  if (a.n_rhs % most == 0)
+    launch_many<S, R, most>(a, call);
+  else if (a.n_rhs % 2 == 0)
+    launch_many<S, R, 2>(a, call);
+  else
+    launch_many<S, R, 1>(a, call);
+  return (int)cudaGetLastError();
+}
+
+template <class S> static int hop_many_any(const md_hop_call *call, int reals) {
+  return reals == 18   ? hop_many_reals<S, 18>(call)
+         : reals == 12 ? hop_many_reals<S, 12>(call)
+                       : hop_many_reals<S, 8>(call);
+}
+
+#endif

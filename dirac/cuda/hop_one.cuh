@@ -1,0 +1,287 @@
+#ifndef MD_DIRAC_CUDA_HOP_ONE_CUH
+#define MD_DIRAC_CUDA_HOP_ONE_CUH
+
+#include "base/device.cuh"
+#include "dirac/cuda/link.cuh"
+#include "dirac/cuda/stencil.h"
+
+/* One right-hand side: a thread computes the V sites of a slot from 16-byte pieces of links and
+ * V-wide pieces of the source planes. */
+
+template <class S> struct plane_view {
+  S *data;
+  float *scale;
+  int64_t stride;
+};
+template <class S> static plane_view<S> planes_of(const md_field *f) {
+  return f ? plane_view<S>{(S *)f->data, f->scale, f->stride} : plane_view<S>{};
+}
+
+template <class S> struct hop_arguments {
+  const void *links;
+  const md_row *rows;
+  const int32_t *slots; /* NULL: all */
+  int count;
+  md_divisor per_row;
+  bool keep_links;
+  plane_view<S> out, in, x; /* x.data NULL: plain assignment */
+  real_of<S> a, half_b;
+  const double *step; /* as in md_epilogue */
+  double *norm2;      /* one per block; NULL: none */
+};
+
+static __device__ inline int divide(int n, md_divisor d) {
+  return (int)(__umulhi(2u * (unsigned)n, d.magic) >> d.shift);
+}
+
+/* Largest piece of 16, 8 or 4 bytes that divides the links of a slot in a direction pair. */
+template <class S, int R, int V>
+constexpr int link_piece = 2 * R *V * sizeof(S) % 16 == 0  ? 16
+                           : 2 * R *V * sizeof(S) % 8 == 0 ? 8
+                                                           : 4;
+
+/* v[site][c] = f values of V neighbouring sites */
+template <class S, int V>
+static __device__ inline void load_sites(const plane_view<S> &f, int site, real_of<S> v[V][6]) {
+#pragma unroll
+  for (int c = 0; c < 6; c++) {
+    const vector_of<S, V> piece =
+        *reinterpret_cast<const vector_of<S, V> *>(f.data + c * f.stride + site);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i][c] = load_real(piece.v[i]);
+  }
+}
+
+/* v *= what the products still lack: the scale, and the sign unless the links hold it. */
+template <class S, int R>
+static __device__ inline void apply_factor(real_of<S> v[6], float scale, unsigned minus) {
+  if constexpr (is_scaled<S> || R != 18) {
+    real_of<S> factor = is_scaled<S> ? scale : 1.0f;
+    if (R != 18 && minus) factor = -factor;
+#pragma unroll
+    for (int c = 0; c < 6; c++) v[c] *= factor;
+  }
+}
+
+template <class S, int V>
+static __device__ inline void load_scales(const plane_view<S> &f, int site, float scale[V]) {
+  if constexpr (is_scaled<S>) {
+    const vector_of<float, V> piece =
+        *reinterpret_cast<const vector_of<float, V> *>(f.scale + site);
+#pragma unroll
+    for (int i = 0; i < V; i++) scale[i] = piece.v[i];
+  }
+}
+
+/* to += factor * the V sites of f */
+template <class S, int V>
+static __device__ inline void add_sites(real_of<S> to[V][6], real_of<S> factor,
+                                        const plane_view<S> &f, int site) {
+  real_of<S> x[V][6];
+  float scale[V];
+  load_sites<S, V>(f, site, x);
+  load_scales<S, V>(f, site, scale);
+#pragma unroll
+  for (int i = 0; i < V; i++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) to[i][c] += (is_scaled<S> ? factor * scale[i] : factor) * x[i][c];
+}
+
+/* Stores acc at the V sites of out with new scales; acc then holds what reads back. */
+template <class S, int V>
+static __device__ inline void store_sites(const plane_view<S> &out, int site,
+                                          real_of<S> acc[V][6]) {
+  vector_of<S, V> stored[6];
+  vector_of<float, V> scales;
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    real_of<S> inverse = 1.0f;
+    if constexpr (is_scaled<S>) {
+      float largest = 0.0f;
+#pragma unroll
+      for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[i][c]));
+      scales.v[i] = scale_of(largest);
+      inverse = inverse_of_scale(scales.v[i]);
+    }
+#pragma unroll
+    for (int c = 0; c < 6; c++) {
+      stored[c].v[i] = store_real<S>(acc[i][c] * inverse);
+      acc[i][c] = load_real(stored[c].v[i]) * (is_scaled<S> ? scales.v[i] : 1.0f);
+    }
+  }
+  if constexpr (is_scaled<S>) *reinterpret_cast<vector_of<float, V> *>(out.scale + site) = scales;
+#pragma unroll
+  for (int c = 0; c < 6; c++)
+    *reinterpret_cast<vector_of<S, V> *>(out.data + c * out.stride + site) = stored[c];
+}
+
+/* out = a x + b/2 acc, or out += step (a x + b/2 acc), at the V sites; the norm^2 of what is
+ * stored. */
+template <class S, int V>
+static __device__ inline double finish_sites(const hop_arguments<S> &h, int site,
+                                             real_of<S> acc[V][6]) {
+  using T = real_of<S>;
+  const T step = h.step ? (T)*h.step : T(1);
+#pragma unroll
+  for (int i = 0; i < V; i++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) acc[i][c] *= step * h.half_b;
+  if (h.x.data) add_sites<S, V>(acc, step * h.a, h.x, site);
+  if (h.step) add_sites<S, V>(acc, T(1), h.out, site);
+  store_sites<S, V>(h.out, site, acc);
+  double norm2 = 0.0;
+#pragma unroll
+  for (int i = 0; i < V; i++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) norm2 += (double)acc[i][c] * (double)acc[i][c];
+  return norm2;
+}
+
+/* The sum over the threads of a block of up to 1024, in a fixed order, in thread 0. */
+static __device__ inline double add_threads(double value) {
+  __shared__ double warps[32];
+  const int thread = threadIdx.x;
+  for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
+  if (thread % 32 == 0) warps[thread / 32] = value;
+  __syncthreads();
+  value = thread < (int)blockDim.x / 32 ? warps[thread] : 0.0;
+  if (thread < 32)
+    for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
+  return value;
+}
+
+/* acc += U v for one direction of the pair and all V sites */
+template <class S, int R, int V>
+static __device__ inline void add_direction(const S raw[2 * R * V], int side, unsigned bits,
+                                            int direction, const float scale[V], real_of<S> v[V][6],
+                                            real_of<S> acc[V][6]) {
+  using T = real_of<S>;
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    T u[R];
+#pragma unroll
+    for (int r = 0; r < R; r++) u[r] = load_real(raw[(side * R + r) * V + i]);
+    apply_factor<S, R>(v[i], scale[i], bits >> (1 + direction) & 1u);
+    add_link_product<R>(u, v[i], acc[i]);
+  }
+}
+
+/* The far x-neighbours: the near vector moved by one, filled up with one more site. */
+template <class S, int V>
+static __device__ inline void load_far(const plane_view<S> &in, const md_row &row, int site, int h,
+                                       int row_sites, const real_of<S> near[V][6],
+                                       const float near_scale[V], real_of<S> far[V][6],
+                                       float far_scale[V]) {
+  using T = real_of<S>;
+  const bool up = row.bits & 1u;
+  const int step = up ? site + V : site - 1;
+  const int extra = h == (up ? row_sites - V : 0) ? row.edge : step;
+  T last[1][6];
+  float last_scale[1] = {};
+  load_sites<S, 1>(in, extra, last);
+  load_scales<S, 1>(in, extra, last_scale);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+#pragma unroll
+    for (int c = 0; c < 6; c++)
+      far[i][c] = up ? (i + 1 < V ? near[(i + 1) % V][c] : last[0][c])
+                     : (i > 0 ? near[(i + V - 1) % V][c] : last[0][c]);
+    far_scale[i] = up ? (i + 1 < V ? near_scale[(i + 1) % V] : last_scale[0])
+                      : (i > 0 ? near_scale[(i + V - 1) % V] : last_scale[0]);
+  }
+}
+
+template <class S, int R, int V>
+__global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
+  using T = real_of<S>;
+  constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
+  using chunk =
+      typename std::conditional<piece == 16, uint4,
+                                typename std::conditional<piece == 8, uint2, uint32_t>::type>::type;
+  md_release_successor();
+  const int place = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool active = place < a.count; /* the others repeat the last slot and store nothing */
+  const int index = active ? place : a.count - 1;
+  const int slot = a.slots ? a.slots[index] : index;
+  const int site = slot * V, row_number = divide(slot, a.per_row);
+  const int h = (slot - row_number * (int)a.per_row.divisor) * V;
+  const md_row row = a.rows[row_number];
+  const uint64_t policy = link_policy(a.keep_links);
+  const chunk *links =
+      (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) + (slot & 31);
+  T acc[V][6] = {};
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
+#pragma unroll
+  for (int mu = 0; mu < 4; mu++) {
+    alignas(16) S raw[2 * R * V];
+#pragma unroll
+    for (int c = 0; c < chunks; c++)
+      reinterpret_cast<chunk *>(raw)[c] = load_once(links + (mu * chunks + c) * 32, policy);
+    T v[V][6], w[V][6];
+    float v_scale[V] = {}, w_scale[V] = {};
+    const int here = mu == 0 ? site : row.base[(mu + 2) % 3] + h;
+    load_sites<S, V>(a.in, here, v);
+    load_scales<S, V>(a.in, here, v_scale);
+    if (mu == 0) {
+      load_far<S, V>(a.in, row, site, h, (int)a.per_row.divisor * V, v, v_scale, w, w_scale);
+    } else {
+      load_sites<S, V>(a.in, row.base[mu + 2] + h, w);
+      load_scales<S, V>(a.in, row.base[mu + 2] + h, w_scale);
+    }
+    add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v_scale, v, acc);
+    add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w_scale, w, acc);
+  }
+  double norm2 = 0.0;
+  if (active) norm2 = finish_sites<S, V>(a, site, acc);
+  if (a.norm2) {
+    norm2 = add_threads(norm2);
+    if (threadIdx.x == 0) a.norm2[blockIdx.x] = norm2;
+  }
+}
+
+/* The place of a launch's blocks in the partial sums. */
+static inline double *partial_sums(md_partial_sums *sums, md_range range, int blocks) {
+  if (!sums) return NULL;
+  if (range != MD_RANGE_BOUNDARY) sums->count = 0;
+  double *first = sums->value + sums->count;
+  sums->count += blocks;
+  return first;
+}
+
+template <class S, int R, int V>
+static void launch_one(hop_arguments<S> &a, const md_hop_call *call) {
+  const int threads = 128, blocks = (a.count + threads - 1) / threads;
+  a.norm2 = partial_sums(call->norm2, call->range, blocks);
+  if (blocks > 0) md_launch_early(hop_one<S, R, V>, dim3(blocks), dim3(threads), 0, a);
+}
+
+template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
+  const md_stencil *s = call->stencil;
+  const bool all = call->range == MD_RANGE_ALL;
+  const int part = call->range == MD_RANGE_BOUNDARY;
+  hop_arguments<S> a = {};
+  a.links = s->links;
+  a.rows = s->rows;
+  a.slots = all ? NULL : s->range[part];
+  a.count = all ? (int)s->slots : s->range_count[part];
+  a.per_row = s->slots_per_row;
+  a.keep_links = s->keep_links;
+  a.out = planes_of<S>(call->out);
+  a.in = planes_of<S>(call->in);
+  a.x = planes_of<S>(call->x);
+  a.a = (real_of<S>)call->a;
+  a.half_b = (real_of<S>)call->half_b;
+  a.step = call->step;
+  if (s->sites_per_slot == 1) launch_one<S, R, 1>(a, call);
+  if constexpr (sizeof(S) <= 4)
+    if (s->sites_per_slot == 2) launch_one<S, R, 2>(a, call);
+  return (int)cudaGetLastError();
+}
+
+template <class S> static int hop_one_any(const md_hop_call *call, int reals) {
+  return reals == 18   ? hop_one_reals<S, 18>(call)
+         : reals == 12 ? hop_one_reals<S, 12>(call)
+                       : hop_one_reals<S, 8>(call);
+}
+
+#endif

@@ -1,0 +1,197 @@
+#ifndef MD_DIRAC_CUDA_LINK_CUH
+#define MD_DIRAC_CUDA_LINK_CUH
+
+#include "lattice/cuda/storage.cuh"
+
+/* Products of a stored link with a colour vector: R = 18, 12 or 8 reals a link, re and im in turn.
+ *
+ * R = 12: rows 1 and 2; row 3 = conj(row 1 x row 2).
+ *
+ * R = 8: stereographic coordinates, without a root, an angle function or a singular point. With
+ *   row 1 = (c e^{i theta}, y, z), c >= 0, theta = 2 phi, U = (1 + S) H diag(e^{i theta}, 1, 1):
+ *     p = y/(1+c), q = z/(1+c)             |p|^2 + |q|^2 <= 1; k = 2/(1+|p|^2+|q|^2) = 1+c
+ *     H v = (s - v0, v1 - p* s, v2 - q* s), s = k (v0 + p v1 + q v2): a reflection, first row
+ * flipped S = e^{-i phi} (a b; -b* a*) on the last two components, |a|^2 + |b|^2 = 1, Re a >= 0 t =
+ * tan(phi/2), g = (Im a, Re b, Im b)/(1 + Re a), |g| <= 1 stored as p, q, t, g. phi and phi + pi
+ * give the same theta and opposite S: that is how Re a >= 0 is had. Every coordinate enters with a
+ * bounded derivative relative to its rounding, so a unit link and a link with U_00 = 0 are as
+ * accurate as any other. */
+
+static __device__ inline float reciprocal(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+static __device__ inline double reciprocal(double x) {
+  double r;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+  r = fma(fma(-x, r, 1.0), r, r);
+  return fma(fma(-x, r, 1.0), r, r);
+}
+
+template <class T> struct complex_of { T re, im; };
+/* c += a b and c += a* b */
+template <class T>
+static __device__ inline void add_product(complex_of<T> &c, complex_of<T> a, complex_of<T> b) {
+  c.re += a.re * b.re;
+  c.re -= a.im * b.im;
+  c.im += a.re * b.im;
+  c.im += a.im * b.re;
+}
+template <class T>
+static __device__ inline void add_conjugate_product(complex_of<T> &c, complex_of<T> a,
+                                                    complex_of<T> b) {
+  c.re += a.re * b.re;
+  c.re += a.im * b.im;
+  c.im += a.re * b.im;
+  c.im -= a.im * b.re;
+}
+
+/* Coordinates of R = 8 as they enter the product. */
+template <class T> struct eight {
+  complex_of<T> p, q, first, a, b; /* first = e^{i theta}; a, b with e^{-i phi} multiplied in */
+  complex_of<T> turn;              /* e^{-2 i phi}: second row of S is turn (-b*, a*) of those */
+  T k;
+};
+
+template <class T> static __device__ inline eight<T> decode_eight(const T u[8]) {
+  eight<T> e;
+  e.p = {u[0], u[1]};
+  e.q = {u[2], u[3]};
+  e.k = T(2) * reciprocal(T(1) + u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + u[3] * u[3]);
+  const T kt = T(2) * reciprocal(T(1) + u[4] * u[4]);
+  const complex_of<T> phase = {kt - T(1), u[4] * kt}; /* e^{i phi} */
+  e.first = {phase.re * phase.re - phase.im * phase.im, T(2) * phase.re * phase.im};
+  e.turn = {e.first.re, -e.first.im};
+  const T kg = T(2) * reciprocal(T(1) + u[5] * u[5] + u[6] * u[6] + u[7] * u[7]);
+  const complex_of<T> a = {kg - T(1), u[5] * kg}, b = {u[6] * kg, u[7] * kg};
+  e.a = e.b = {T(0), T(0)};
+  add_conjugate_product(e.a, phase, a);
+  add_conjugate_product(e.b, phase, b);
+  return e;
+}
+
+/* acc += U v */
+template <int R, class T>
+static __device__ inline void add_link_product(const T u[R], const T v[6], T acc[6]) {
+  if constexpr (R == 8) {
+    const eight<T> e = decode_eight(u);
+    const complex_of<T> v1 = {v[2], v[3]}, v2 = {v[4], v[5]};
+    complex_of<T> v0 = {T(0), T(0)};
+    add_product(v0, e.first, {v[0], v[1]});
+    complex_of<T> s = v0;
+    add_product(s, e.p, v1);
+    add_product(s, e.q, v2);
+    s = {e.k * s.re, e.k * s.im};
+    acc[0] += s.re - v0.re;
+    acc[1] += s.im - v0.im;
+    const complex_of<T> minus = {-s.re, -s.im};
+    complex_of<T> y1 = v1, y2 = v2;
+    add_conjugate_product(y1, e.p, minus);
+    add_conjugate_product(y2, e.q, minus);
+    complex_of<T> w1 = {acc[2], acc[3]}, w2 = {T(0), T(0)}, w3 = {acc[4], acc[5]};
+    add_product(w1, e.a, y1);
+    add_product(w1, e.b, y2);
+    add_conjugate_product(w2, e.a, y2);
+    add_conjugate_product(w2, e.b, {-y1.re, -y1.im});
+    add_product(w3, e.turn, w2);
+    acc[2] = w1.re, acc[3] = w1.im, acc[4] = w3.re, acc[5] = w3.im;
+  } else {
+    T third[6];
+    if constexpr (R == 12) {
+#pragma unroll
+      for (int j = 0; j < 3; j++) {
+        const int k = (j + 1) % 3, l = (j + 2) % 3;
+        const T *x = u + 2 * k, *y = u + 6 + 2 * l, *z = u + 2 * l, *w = u + 6 + 2 * k;
+        third[2 * j] = x[0] * y[0] - x[1] * y[1] - z[0] * w[0] + z[1] * w[1];
+        third[2 * j + 1] = z[0] * w[1] + z[1] * w[0] - x[0] * y[1] - x[1] * y[0];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+#pragma unroll
+      for (int j = 0; j < 3; j++) {
+        const T re = i == 2 && R == 12 ? third[2 * j] : u[(6 * i + 2 * j) % R];
+        const T im = i == 2 && R == 12 ? third[2 * j + 1] : u[(6 * i + 2 * j + 1) % R];
+        acc[2 * i] += re * v[2 * j];
+        acc[2 * i] -= im * v[2 * j + 1];
+        acc[2 * i + 1] += re * v[2 * j + 1];
+        acc[2 * i + 1] += im * v[2 * j];
+      }
+    }
+  }
+}
+
+/* full = the matrix itself, for products with many vectors. */
+template <int R, class T> static __device__ inline void full_link(const T u[R], T full[18]) {
+  if constexpr (R == 18) {
+#pragma unroll
+    for (int k = 0; k < 18; k++) full[k] = u[k];
+  } else {
+#pragma unroll
+    for (int j = 0; j < 3; j++) { /* column j = U e_j */
+      T unit[6] = {}, column[6] = {};
+      unit[2 * j] = T(1);
+      add_link_product<R>(u, unit, column);
+#pragma unroll
+      for (int i = 0; i < 3; i++) {
+        full[6 * i + 2 * j] = column[2 * i];
+        full[6 * i + 2 * j + 1] = column[2 * i + 1];
+      }
+    }
+  }
+}
+
+/* stored[R] of the link u in SU(3), rounded to S. The later coordinates of R = 8 are found for the
+ * earlier ones as rounded, so that rounding errors do not pile up. */
+template <class S, int R>
+static __device__ inline void encode_link(const double u[18], S stored[R]) {
+  if constexpr (R != 8) {
+    for (int k = 0; k < R; k++) stored[k] = store_real<S>((real_of<S>)u[k]);
+  } else {
+    const double most = sizeof(S) == 2 && is_scaled<S> ? 6e4 : 1e18;
+    const double c = hypot(u[0], u[1]), theta = atan2(u[1], u[0]);
+    double r[8] = {}, phi = 0.5 * theta;
+    for (int k = 0; k < 4; k++) stored[k] = store_real<S>((real_of<S>)(u[2 + k] / (1.0 + c)));
+    for (int k = 0; k < 4; k++) r[k] = (double)load_real(stored[k]);
+    for (int round = 0; round < 2; round++) {
+      /* S = rows 2, 3 of U (H diag)^dag, whose rows 2, 3 are U with S = 1. */
+      r[4] = fmin(fmax(tan(0.5 * phi), -most), most);
+      stored[4] = store_real<S>((real_of<S>)r[4]);
+      r[4] = (double)load_real(stored[4]);
+      eight<double> e = decode_eight(r);
+      const double kt = 2.0 / (1.0 + r[4] * r[4]);
+      const complex_of<double> phase = {kt - 1.0, r[4] * kt};
+      e.a = e.turn = {1.0, 0.0};
+      e.b = {0.0, 0.0};
+      complex_of<double> s[2][2] = {};
+      for (int j = 0; j < 3; j++) { /* column j of H diag */
+        complex_of<double> v0 = j == 0 ? e.first : complex_of<double>{0.0, 0.0}, t = v0;
+        if (j == 1) t = e.p;
+        if (j == 2) t = e.q;
+        t = {e.k * t.re, e.k * t.im};
+        complex_of<double> y[2] = {{j == 1 ? 1.0 : 0.0, 0.0}, {j == 2 ? 1.0 : 0.0, 0.0}};
+        add_conjugate_product(y[0], e.p, {-t.re, -t.im});
+        add_conjugate_product(y[1], e.q, {-t.re, -t.im});
+        for (int i = 0; i < 2; i++)
+          for (int l = 0; l < 2; l++)
+            add_conjugate_product(s[i][l], y[l],
+                                  {u[6 * (i + 1) + 2 * j], u[6 * (i + 1) + 2 * j + 1]});
+      }
+      /* Q = e^{i phi} S, its part in SU(2), normalised */
+      complex_of<double> q[2][2] = {};
+      for (int i = 0; i < 2; i++)
+        for (int l = 0; l < 2; l++) add_product(q[i][l], phase, s[i][l]);
+      double a[4] = {q[0][0].re + q[1][1].re, q[0][0].im - q[1][1].im, q[0][1].re - q[1][0].re,
+                     q[0][1].im + q[1][0].im};
+      const double norm = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + a[3] * a[3]);
+      if (round == 0) {
+        if (a[0] < 0.0) phi += phi > 0.0 ? -CUDART_PI : CUDART_PI;
+        continue;
+      }
+      for (int k = 1; k < 4; k++) stored[4 + k] = store_real<S>((real_of<S>)(a[k] / (norm + a[0])));
+    }
+  }
+}
+
+#endif

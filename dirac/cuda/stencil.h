@@ -1,0 +1,66 @@
+#ifndef MD_DIRAC_CUDA_STENCIL_H
+#define MD_DIRAC_CUDA_STENCIL_H
+
+#include "dirac/backend.h"
+
+/* What the kernels of the cuda backend need to know of a lattice and its links.
+ *
+ * A row is the sites of one parity with common y, z, t: L_x/2 of them, neighbours along x/2 = h.
+ * The neighbour in y, z or t of the site h is the site h of another row (the same x), so one row
+ * record serves all its sites, and V neighbouring sites read V neighbouring values. Along x, one
+ * neighbour is the site h of the same row in the other parity (the `near` one), the other (`far`)
+ * is h-1 or h+1, at the row's end `edge`. Links are stored in this order: near, far, then forward
+ * and backward of y, z, t. */
+typedef struct md_row {
+  int32_t base[6]; /* first site of the neighbour row: y, z, t forward; y, z, t backward */
+  int32_t edge;    /* far neighbour of the row's last (far = h+1) or first (far = h-1) site */
+  uint32_t bits;   /* bit 0: far = h+1; bits 1..8: sign of the links in stored order, 1 = minus */
+} md_row;
+
+/* n / divisor by one multiplication, for 0 <= n < 2^31. */
+typedef struct md_divisor {
+  uint32_t divisor, magic, shift;
+} md_divisor;
+
+/* The links of one parity in a backend's order. A slot is V neighbouring sites; the links of a
+ * slot in a direction pair are 2 R V reals [direction][real][site], cut into chunks of 4 to 16
+ * bytes; chunk c of pair mu of slot i lies at (((i / tile) 4 + mu) chunks + c) tile + i % tile. */
+typedef struct md_stencil {
+  int parity;
+  int sites_per_slot; /* V */
+  int tile;           /* 32: one warp reads whole lines; 1: all chunks of a site together */
+  int64_t slots;
+  md_divisor slots_per_row;
+  const void *links;
+  const md_row *rows;
+  const int32_t *order;    /* site of a slot, NULL: slot V; n_rhs > 1 */
+  const int32_t *range[2]; /* slots of interior, boundary; NULL: all */
+  int32_t range_count[2];
+  bool keep_links; /* in L2: all of them fit */
+} md_stencil;
+
+/* One call: md_backend.hop with the stencil of out's parity; half_b = b/2, the factor 1/2 of D. */
+typedef struct md_hop_call {
+  const md_stencil *stencil;
+  md_field *out;
+  const md_field *in, *x; /* x NULL: a is not read */
+  double a, half_b;
+  const double *step;
+  md_partial_sums *norm2;
+  md_range range;
+} md_hop_call;
+
+/* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int. */
+typedef struct md_stencil_kernels {
+  size_t (*chunk_bytes)(int reals, int sites_per_slot);
+  int (*pack)(const md_stencil *stencil, int reals, int mu, const double *forward,
+              const double *backward, const int32_t *neighbour_backward, int64_t stride,
+              void *links);
+  int (*hop_one)(const md_hop_call *call, int reals);
+  int (*hop_many)(const md_hop_call *call, int reals);
+} md_stencil_kernels;
+
+extern const md_stencil_kernels md_stencil_double, md_stencil_single, md_stencil_half,
+    md_stencil_bf16;
+
+#endif

@@ -1,0 +1,95 @@
+#include "base/device.cuh"
+
+extern "C" {
+#include "lattice/cuda/device_field.h"
+}
+#include "lattice/cuda/storage.cuh"
+
+/* Reals of any precision through one kernel: conversions are rare beside stencils. */
+struct field_view {
+  void *data;
+  float *scale;
+  int64_t sites, stride;
+  int precision, components, n_rhs;
+};
+
+static field_view view_of(const md_field *f) {
+  return {f->data, f->scale, f->sites, f->stride, f->precision, f->components, f->n_rhs};
+}
+
+static __device__ int64_t index_of(const field_view &f, int64_t site, int c, int r) {
+  return f.n_rhs == 1 ? c * f.stride + site
+                      : ((site * (f.components / 2) + c / 2) * f.n_rhs + r) * 2 + c % 2;
+}
+
+static __device__ double load(const field_view &f, int64_t at) {
+  switch (f.precision) {
+  case MD_DOUBLE:
+    return ((const double *)f.data)[at];
+  case MD_SINGLE:
+    return ((const float *)f.data)[at];
+  case MD_HALF:
+    return __half2float(((const __half *)f.data)[at]);
+  default:
+    return __bfloat162float(((const __nv_bfloat16 *)f.data)[at]);
+  }
+}
+
+static __device__ void store(const field_view &f, int64_t at, double value) {
+  switch (f.precision) {
+  case MD_DOUBLE:
+    ((double *)f.data)[at] = value;
+    break;
+  case MD_SINGLE:
+    ((float *)f.data)[at] = (float)value;
+    break;
+  case MD_HALF:
+    ((__half *)f.data)[at] = __float2half_rn((float)value);
+    break;
+  default:
+    ((__nv_bfloat16 *)f.data)[at] = __float2bfloat16_rn((float)value);
+    break;
+  }
+}
+
+/* One thread per site: the scale of a site belongs to all its right-hand sides. */
+__global__ void convert(field_view out, field_view in) {
+  const int64_t site = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (site >= in.sites) return;
+  const double scale = in.scale ? in.scale[site] : 1.0;
+  double inverse = 1.0;
+  if (out.scale) {
+    float largest = 0.0f;
+    for (int r = 0; r < in.n_rhs; r++)
+      for (int c = 0; c < in.components; c++)
+        largest = fmaxf(largest, fabsf((float)(scale * load(in, index_of(in, site, c, r)))));
+    out.scale[site] = scale_of(largest);
+    inverse = inverse_of_scale(out.scale[site]);
+  }
+  for (int r = 0; r < in.n_rhs; r++)
+    for (int c = 0; c < in.components; c++)
+      store(out, index_of(out, site, c, r), inverse * (scale * load(in, index_of(in, site, c, r))));
+}
+
+extern "C" md_status md_device_convert(md_context *context, md_field *out, const md_field *in) {
+  convert<<<(unsigned)((in->sites + 127) / 128), 128, 0, md_stream()>>>(view_of(out), view_of(in));
+  return md_cuda_launched(context, "conversion of a field");
+}
+
+static size_t bytes_of(const md_field *f) {
+  return (size_t)md_field_planes(f) * (size_t)f->stride * (size_t)md_field_entry(f) *
+         md_precision_bytes(f->precision);
+}
+
+extern "C" md_status md_device_transfer(md_context *context, md_field *out, const md_field *in) {
+  const char *what = "copy of a field to or from the device";
+  MD_TRY(md_cuda_status(
+      context, cudaMemcpyAsync(out->data, in->data, bytes_of(in), cudaMemcpyDefault, md_stream()),
+      what));
+  if (in->scale)
+    MD_TRY(md_cuda_status(context,
+                          cudaMemcpyAsync(out->scale, in->scale, (size_t)in->stride * sizeof(float),
+                                          cudaMemcpyDefault, md_stream()),
+                          what));
+  return md_device_synchronise(context);
+}

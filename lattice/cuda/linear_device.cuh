@@ -1,0 +1,274 @@
+#ifndef MD_LATTICE_CUDA_LINEAR_DEVICE_CUH
+#define MD_LATTICE_CUDA_LINEAR_DEVICE_CUH
+
+#include "base/device.cuh"
+#include "lattice/cuda/storage.cuh"
+
+extern "C" {
+#include "lattice/linear_table.h"
+#include "lattice/sum.h"
+}
+#include <math.h>
+
+/* Vector operations on the device for one storage type S. Thread (r, i) of a block has right-hand
+ * side r of the block's i-th site. Sums: each block adds its threads in a fixed order, one block
+ * adds the blocks in a fixed order, so that a run repeats its bits. */
+
+template <class S> struct linear_view {
+  S *data;
+  float *scale;
+  int64_t stride;
+};
+template <class S> static linear_view<S> linear_view_of(const md_field *f) {
+  return {(S *)f->data, f->scale, f->stride};
+}
+
+struct coefficients {
+  double of[MD_MAX_RHS];
+};
+static coefficients coefficients_of(const double *a, int n_rhs) {
+  coefficients c;
+  for (int r = 0; r < n_rhs; r++) c.of[r] = a ? a[r] : 1.0;
+  return c;
+}
+
+/* The six reals of a right-hand side at a site. */
+template <class S, bool ONE>
+static __device__ inline void load_six(const linear_view<S> &f, int64_t site, int n_rhs, int r,
+                                       real_of<S> v[6]) {
+  const real_of<S> scale = is_scaled<S> ? f.scale[site] : 1.0f;
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    if constexpr (ONE) {
+      v[2 * c] = load_real(f.data[2 * c * f.stride + site]);
+      v[2 * c + 1] = load_real(f.data[(2 * c + 1) * f.stride + site]);
+    } else {
+      const vector_of<S, 2> z =
+          *reinterpret_cast<const vector_of<S, 2> *>(f.data + ((site * 3 + c) * n_rhs + r) * 2);
+      v[2 * c] = load_real(z.v[0]);
+      v[2 * c + 1] = load_real(z.v[1]);
+    }
+  }
+  if (is_scaled<S>)
+#pragma unroll
+    for (int c = 0; c < 6; c++) v[c] *= scale;
+}
+
+/* Stores them, v as they then read back; the threads of the block go through it together. */
+template <class S, bool ONE>
+static __device__ inline void store_six(linear_view<S> &f, int64_t site, bool active, int n_rhs,
+                                        int r, real_of<S> v[6]) {
+  real_of<S> inverse = 1.0f, scale = 1.0f;
+  if constexpr (is_scaled<S>) {
+    __shared__ float largest_of[1024];
+    float largest = 0.0f;
+#pragma unroll
+    for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(v[c]));
+    if constexpr (!ONE) {
+      float *mine = largest_of + threadIdx.y * blockDim.x;
+      __syncthreads();
+      mine[threadIdx.x] = largest;
+      __syncthreads();
+      for (int j = 0; j < (int)blockDim.x; j++) largest = fmaxf(largest, mine[j]);
+    }
+    scale = scale_of(largest);
+    inverse = inverse_of_scale(scale);
+    if (active && r == 0) f.scale[site] = scale;
+  }
+  S stored[6];
+#pragma unroll
+  for (int c = 0; c < 6; c++) {
+    stored[c] = store_real<S>(v[c] * inverse);
+    v[c] = load_real(stored[c]) * scale;
+  }
+  if (!active) return;
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+    if constexpr (ONE) {
+      f.data[2 * c * f.stride + site] = stored[2 * c];
+      f.data[(2 * c + 1) * f.stride + site] = stored[2 * c + 1];
+    } else {
+      *reinterpret_cast<vector_of<S, 2> *>(f.data + ((site * 3 + c) * n_rhs + r) *
+                                                        2) = {{stored[2 * c], stored[2 * c + 1]}};
+    }
+  }
+}
+
+/* Adds the threads of a block for each right-hand side: partial[r * blocks + block]. */
+static __device__ inline void add_block(double value, double *partial) {
+  extern __shared__ double sums[];
+  double *mine = sums + threadIdx.x;
+  const int width = (int)blockDim.x;
+  mine[threadIdx.y * width] = value;
+  for (int left = (int)blockDim.y; left > 1; left = (left + 1) / 2) {
+    __syncthreads();
+    const int other = (int)threadIdx.y + (left + 1) / 2;
+    if (other < left) mine[threadIdx.y * width] += mine[other * width];
+  }
+  if (threadIdx.y == 0) partial[threadIdx.x * gridDim.x + blockIdx.x] = mine[0];
+}
+
+/* values[r] = the sum of r's partial sums; one block each. */
+static __global__ void add_partials(const double *partial, int count, double *values) {
+  __shared__ double sums[256];
+  double sum = 0.0;
+  for (int i = threadIdx.x; i < count; i += 256) sum += partial[blockIdx.x * count + i];
+  sums[threadIdx.x] = sum;
+  for (int left = 128; left > 0; left /= 2) {
+    __syncthreads();
+    if ((int)threadIdx.x < left) sums[threadIdx.x] += sums[threadIdx.x + left];
+  }
+  if (threadIdx.x == 0) values[blockIdx.x] = sums[0];
+}
+
+enum linear_operation { COMBINE, COMBINE_NORM2, DOT };
+
+/* COMBINE: y = a x + b y; COMBINE_NORM2: and |y|^2; DOT: Re <x, y>. */
+template <class S, bool ONE, linear_operation OP>
+static __global__ void combine(coefficients a, coefficients b, linear_view<S> x, linear_view<S> y,
+                               int64_t sites, int n_rhs, double *partial) {
+  using T = real_of<S>;
+  const int r = threadIdx.x;
+  double sum = 0.0;
+  for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < sites;
+       first += (int64_t)gridDim.x * blockDim.y) {
+    const bool active = first + threadIdx.y < sites;
+    const int64_t site = active ? first + threadIdx.y : sites - 1;
+    T u[6], v[6];
+    load_six<S, ONE>(x, site, n_rhs, r, u);
+    load_six<S, ONE>(y, site, n_rhs, r, v);
+    if constexpr (OP != DOT) {
+      const T left = (T)a.of[r], right = (T)b.of[r];
+#pragma unroll
+      for (int c = 0; c < 6; c++) v[c] = left * u[c] + right * v[c];
+      store_six<S, ONE>(y, site, active, n_rhs, r, v);
+    }
+    if (OP != COMBINE && active)
+#pragma unroll
+      for (int c = 0; c < 6; c++) sum += (double)(OP == DOT ? u[c] : v[c]) * (double)v[c];
+  }
+  if constexpr (OP != COMBINE) add_block(sum, partial);
+}
+
+/* x += a p; p = r + b p */
+template <class S, bool ONE>
+static __global__ void cg_step(coefficients a, coefficients b, linear_view<S> residual,
+                               linear_view<S> p, linear_view<S> x, int64_t sites, int n_rhs) {
+  using T = real_of<S>;
+  const int r = threadIdx.x;
+  const int64_t first = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+  const bool active = first < sites;
+  const int64_t site = active ? first : sites - 1;
+  T u[6], v[6], w[6];
+  load_six<S, ONE>(residual, site, n_rhs, r, u);
+  load_six<S, ONE>(p, site, n_rhs, r, v);
+  load_six<S, ONE>(x, site, n_rhs, r, w);
+  const T alpha = (T)a.of[r], beta = (T)b.of[r];
+#pragma unroll
+  for (int c = 0; c < 6; c++) {
+    w[c] += alpha * v[c];
+    v[c] = u[c] + beta * v[c];
+  }
+  store_six<S, ONE>(x, site, active, n_rhs, r, w);
+  store_six<S, ONE>(p, site, active, n_rhs, r, v);
+}
+
+static dim3 block_of(const md_field *f) {
+  const int sites = 256 / f->n_rhs;
+  return dim3((unsigned)f->n_rhs, (unsigned)(sites > 0 ? sites : 1));
+}
+static unsigned all_blocks(const md_field *f, dim3 block) {
+  return (unsigned)((f->sites + block.y - 1) / block.y);
+}
+
+template <class S, linear_operation OP>
+static void run_combine(const double *a, const md_field *x, const double *b, md_field *y,
+                        unsigned blocks, double *partial) {
+  const dim3 block = block_of(x);
+  const size_t shared = OP == COMBINE ? 0 : block.x * block.y * sizeof(double);
+  const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
+  const linear_view<S> u = linear_view_of<S>(x), v = linear_view_of<S>(y);
+  if (x->n_rhs == 1)
+    combine<S, true, OP>
+        <<<blocks, block, shared, md_stream()>>>(as, bs, u, v, x->sites, 1, partial);
+  else
+    combine<S, false, OP>
+        <<<blocks, block, shared, md_stream()>>>(as, bs, u, v, x->sites, x->n_rhs, partial);
+}
+
+/* Runs an operation with a sum and adds over ranks; NaN when the device failed. */
+template <class S, linear_operation OP>
+static void reduce(const md_context *context, const double *a, const md_field *x, const double *b,
+                   md_field *y, double *values) {
+  const unsigned most = 1056, all = all_blocks(x, block_of(x)), blocks = all < most ? all : most;
+  const size_t n = (size_t)x->n_rhs;
+  double *partial = NULL;
+  cudaError_t error =
+      cudaMallocAsync((void **)&partial, (blocks + 1) * n * sizeof(double), md_stream());
+  if (error == cudaSuccess) {
+    run_combine<S, OP>(a, x, b, y, blocks, partial);
+    add_partials<<<(unsigned)n, 256, 0, md_stream()>>>(partial, (int)blocks, partial + blocks * n);
+    cudaMemcpyAsync(values, partial + blocks * n, n * sizeof(double), cudaMemcpyDeviceToHost,
+                    md_stream());
+    cudaFreeAsync(partial, md_stream());
+    error = cudaStreamSynchronize(md_stream());
+  }
+  if (error == cudaSuccess) error = cudaPeekAtLastError();
+  md_sum sums[MD_MAX_RHS] = {};
+  for (size_t r = 0; r < n; r++) md_sum_add(&sums[r], error == cudaSuccess ? values[r] : NAN);
+  md_sum_finish(context, sums, (int)n, values);
+}
+
+template <class S> struct linear_device {
+  static void zero(md_field *x) {
+    const double none[MD_MAX_RHS] = {};
+    cudaMemsetAsync(x->data, 0,
+                    (size_t)md_field_planes(x) * x->stride * md_field_entry(x) * sizeof(S),
+                    md_stream());
+    if (x->scale) axpy(none, x, x);
+  }
+  static void copy(md_field *out, const md_field *in) {
+    const size_t entry = (size_t)md_field_entry(in) * sizeof(S);
+    cudaMemcpy2DAsync(out->data, out->stride * entry, in->data, in->stride * entry,
+                      in->sites * entry, md_field_planes(in), cudaMemcpyDeviceToDevice,
+                      md_stream());
+    if (in->scale)
+      cudaMemcpyAsync(out->scale, in->scale, in->sites * sizeof(float), cudaMemcpyDeviceToDevice,
+                      md_stream());
+  }
+  static void axpy(const double *a, const md_field *x, md_field *y) {
+    run_combine<S, COMBINE>(a, x, NULL, y, all_blocks(x, block_of(x)), NULL);
+  }
+  static void xpby(const md_field *x, const double *b, md_field *y) {
+    run_combine<S, COMBINE>(NULL, x, b, y, all_blocks(x, block_of(x)), NULL);
+  }
+  static void norm2(const md_context *context, const md_field *x, double *norms) {
+    reduce<S, DOT>(context, NULL, x, NULL, (md_field *)x, norms);
+  }
+  static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
+    reduce<S, DOT>(context, NULL, x, NULL, (md_field *)y, dots);
+  }
+  static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
+                         double *norms) {
+    reduce<S, COMBINE_NORM2>(context, a, x, NULL, y, norms);
+  }
+  static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
+                        md_field *x) {
+    const dim3 block = block_of(x);
+    const unsigned blocks = all_blocks(x, block);
+    const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
+    const linear_view<S> vr = linear_view_of<S>(r), vp = linear_view_of<S>(p),
+                         vx = linear_view_of<S>(x);
+    if (x->n_rhs == 1)
+      cg_step<S, true><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, 1);
+    else
+      cg_step<S, false><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, x->n_rhs);
+  }
+};
+
+template <class S> constexpr md_linear_table linear_table_of() {
+  using L = linear_device<S>;
+  return {L::zero, L::copy, L::axpy, L::xpby, L::norm2, L::dot, L::axpy_norm2, L::cg_update};
+}
+
+#endif

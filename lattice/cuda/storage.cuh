@@ -1,0 +1,79 @@
+#ifndef MD_LATTICE_CUDA_STORAGE_CUH
+#define MD_LATTICE_CUDA_STORAGE_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+/* Storage type S -> type of arithmetic: double computes in double, the rest in float. */
+template <class S> struct arithmetic { using real = float; };
+template <> struct arithmetic<double> { using real = double; };
+template <class S> using real_of = typename arithmetic<S>::real;
+
+/* Fermions in half carry a power-of-two scale per site (lattice/field.h). */
+template <class S> constexpr bool is_scaled = false;
+template <> constexpr bool is_scaled<__half> = true;
+
+static __device__ inline double load_real(double x) {
+  return x;
+}
+static __device__ inline float load_real(float x) {
+  return x;
+}
+static __device__ inline float load_real(__half x) {
+  return __half2float(x);
+}
+static __device__ inline float load_real(__nv_bfloat16 x) {
+  return __bfloat162float(x);
+}
+
+template <class S> static __device__ inline S store_real(real_of<S> x);
+template <> __device__ inline double store_real<double>(double x) {
+  return x;
+}
+template <> __device__ inline float store_real<float>(float x) {
+  return x;
+}
+template <> __device__ inline __half store_real<__half>(float x) {
+  return __float2half_rn(x);
+}
+template <> __device__ inline __nv_bfloat16 store_real<__nv_bfloat16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+/* N neighbouring values, loaded and stored by one instruction of up to 16 bytes. */
+template <class T, int N> struct alignas(sizeof(T) * N) vector_of { T v[N]; };
+
+/* Scale of a site whose largest component is `largest`: the power of two that brings it into
+ * [2^14, 2^15), as md_field_scale_of on the host; and its inverse. */
+static __device__ inline float scale_of(float largest) {
+  const int exponent = (int)(__float_as_uint(largest) >> 23) - 14;
+  return __uint_as_float((unsigned)(exponent < 1 || exponent > 240 ? 1 : exponent) << 23);
+}
+static __device__ inline float inverse_of_scale(float scale) {
+  return __uint_as_float((254u << 23) - __float_as_uint(scale));
+}
+
+/* Link data passes through once: no place in L1, and first out of L2 unless `keep`. */
+static __device__ inline uint64_t link_policy(bool keep) {
+  uint64_t first, normal;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  return keep ? normal : first;
+}
+static __device__ inline uint4 load_once(const uint4 *p, uint64_t policy) {
+  uint4 r;
+  asm("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+      : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+      : "l"(p), "l"(policy));
+  return r;
+}
+static __device__ inline uint2 load_once(const uint2 *p, uint64_t policy) {
+  uint2 r;
+  asm("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+      : "=r"(r.x), "=r"(r.y)
+      : "l"(p), "l"(policy));
+  return r;
+}
+
+#endif

@@ -1,0 +1,52 @@
+#ifndef MD_BASE_DEVICE_CUH
+#define MD_BASE_DEVICE_CUH
+
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "base/device.h"
+}
+
+/* What .cu files share: the stream of all work, and CUDA's errors as statuses. */
+static inline cudaStream_t md_stream(void) {
+  return cudaStreamPerThread;
+}
+
+static inline md_status md_cuda_status(md_context *context, cudaError_t error, const char *what) {
+  if (error == cudaSuccess) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT, "%s failed on the GPU of rank %d: %s", what,
+                 context->rank, cudaGetErrorString(error));
+}
+/* After a kernel launch: a bad configuration, or an earlier kernel that ended badly. */
+static inline md_status md_cuda_launched(md_context *context, const char *what) {
+  return md_cuda_status(context, cudaGetLastError(), what);
+}
+
+#ifdef __CUDACC__
+/* Launches a kernel that may start while its predecessor on the stream drains. Each block must
+ * call md_wait_for_predecessor() before it touches what queued work writes or reads. */
+template <class... P, class... A>
+static inline void md_launch_early(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+                                   A... arguments) {
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared;
+  config.stream = md_stream();
+  config.attrs = &early;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+/* The successor may take the places that this grid's blocks leave. */
+static __device__ inline void md_release_successor() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+static __device__ inline void md_wait_for_predecessor() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+#ifndef MD_BASE_DEVICE_H
+#define MD_BASE_DEVICE_H
+
+#include "base/context.h"
+#include <stdint.h>
+
+/* The accelerator of this rank. device_cuda.cu is the one place that chooses it and hands out its
+ * memory; device_none.c answers in builds without CUDA. All work of the library is queued on one
+ * stream a thread (cudaStreamPerThread), so that calls take no stream. Everything is local. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Takes GPU (rank within its host) mod (GPUs of the host) for this process, once: later calls
+ * return at once. MD_ENVIRONMENT without a driver or a GPU that runs this build's code. */
+md_status md_device_open(md_context *context);
+/* Name of the GPU and its memory in bytes, after md_device_open. */
+md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
+                             size_t *memory_bytes);
+
+/* MD_ENVIRONMENT with the bytes needed and free when `bytes` do not fit: for a caller that makes
+ * several allocations and is to fail before the first. Opens the device. */
+md_status md_device_require(md_context *context, size_t bytes, const char *what);
+/* Device memory, zeroed, 256-byte aligned; NULL for zero bytes and on failure. Opens the device. */
+md_status md_device_allocate(md_context *context, size_t bytes, const char *what, void **memory);
+/* Waits for work that may use it. NULL is fine. */
+void md_device_free(void *memory);
+/* Page-locked host memory that the device may also write itself, not cleared. */
+md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
+                                    void **memory);
+void md_device_free_pinned(void *memory);
+
+/* Queue a copy after the work so far and wait for it. */
+md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes);
+md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes);
+/* Device to device; queued, not waited for. */
+md_status md_device_copy(md_context *context, void *to, const void *from, size_t bytes);
+/* Waits for all queued work; MD_ENVIRONMENT with what went wrong in any of it. */
+md_status md_device_synchronise(md_context *context);
+
+/* Time on the device between two points of the stream. */
+typedef struct md_device_timer md_device_timer;
+md_status md_device_timer_create(md_context *context, md_device_timer **timer);
+void md_device_timer_destroy(md_device_timer *timer);
+void md_device_timer_start(md_device_timer *timer);
+/* Waits for the work since the start; NaN when it failed. */
+double md_device_timer_stop_s(md_device_timer *timer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

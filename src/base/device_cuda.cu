@@ -1,0 +1,154 @@
+#include "base/device.cuh"
+
+#include <math.h>
+#include <stdio.h>
+
+struct md_device_timer {
+  cudaEvent_t start, stop;
+};
+
+/* Runs nowhere: its presence in the loaded module tells whether the GPU can run this build. */
+__global__ static void probe(void) {}
+
+md_status md_device_open(md_context *context) {
+  if (context->device >= 0) return MD_OK;
+  int count = 0, driver = 0;
+  const cudaError_t found = cudaGetDeviceCount(&count);
+  cudaDriverGetVersion(&driver);
+  if (driver == 0)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "a GPU backend needs the NVIDIA driver, and none is loaded on the host of rank "
+                   "%d; install it or choose a CPU backend",
+                   context->rank);
+  if (found != cudaSuccess || count == 0)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "a GPU backend needs a CUDA device, rank %d sees none (%s); check "
+                   "CUDA_VISIBLE_DEVICES or choose a CPU backend",
+                   context->rank, cudaGetErrorString(found));
+  const int device = context->local_rank % count;
+  cudaDeviceProp properties;
+  cudaFuncAttributes attributes;
+  MD_TRY(md_cuda_status(context, cudaSetDevice(device), "choosing the device"));
+  MD_TRY(md_cuda_status(context, cudaGetDeviceProperties(&properties, device), "device query"));
+  if (cudaFuncGetAttributes(&attributes, probe) != cudaSuccess) {
+    cudaGetLastError();
+    return md_fail(context, MD_ENVIRONMENT,
+                   "this build has no code for GPU %d (%s, compute capability %d.%d); build with "
+                   "-DCMAKE_CUDA_ARCHITECTURES=%d%d",
+                   device, properties.name, properties.major, properties.minor, properties.major,
+                   properties.minor);
+  }
+  /* Freed stream-ordered memory stays in the pool: sums allocate and free in every iteration. */
+  cudaMemPool_t pool;
+  uint64_t keep = UINT64_MAX;
+  if (cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess)
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  context->device = device;
+  return MD_OK;
+}
+
+md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
+                             size_t *memory_bytes) {
+  cudaDeviceProp properties;
+  MD_TRY(md_device_open(context));
+  MD_TRY(md_cuda_status(context, cudaGetDeviceProperties(&properties, context->device),
+                        "device query"));
+  snprintf(name, name_bytes, "%s", properties.name);
+  *memory_bytes = properties.totalGlobalMem;
+  return MD_OK;
+}
+
+md_status md_device_require(md_context *context, size_t bytes, const char *what) {
+  MD_TRY(md_device_open(context));
+  size_t available = 0, total = 0;
+  MD_TRY(md_cuda_status(context, cudaMemGetInfo(&available, &total), "memory query"));
+  if (bytes <= available) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT,
+                 "%s needs %.3f GB of device memory on rank %d, %.3f of %.3f GB are free; use "
+                 "more GPUs, a smaller lattice or a shorter precision",
+                 what, (double)bytes * 1e-9, context->rank, (double)available * 1e-9,
+                 (double)total * 1e-9);
+}
+
+md_status md_device_allocate(md_context *context, size_t bytes, const char *what, void **memory) {
+  *memory = NULL;
+  if (bytes == 0) return MD_OK;
+  MD_TRY(md_device_require(context, bytes, what));
+  MD_TRY(md_cuda_status(context, cudaMalloc(memory, bytes), what));
+  return md_cuda_status(context, cudaMemsetAsync(*memory, 0, bytes, md_stream()), what);
+}
+
+void md_device_free(void *memory) {
+  cudaFree(memory);
+}
+
+md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
+                                    void **memory) {
+  *memory = NULL;
+  if (bytes == 0) return MD_OK;
+  MD_TRY(md_device_open(context));
+  if (cudaMallocHost(memory, bytes) == cudaSuccess) return MD_OK;
+  cudaGetLastError();
+  *memory = NULL;
+  return md_fail_memory(context, bytes, what);
+}
+
+void md_device_free_pinned(void *memory) {
+  cudaFreeHost(memory);
+}
+
+static md_status copy(md_context *context, void *to, const void *from, size_t bytes,
+                      cudaMemcpyKind kind, const char *what) {
+  return md_cuda_status(context, cudaMemcpyAsync(to, from, bytes, kind, md_stream()), what);
+}
+
+md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes) {
+  MD_TRY(copy(context, device, host, bytes, cudaMemcpyHostToDevice, "copy to the device"));
+  return md_device_synchronise(context);
+}
+
+md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes) {
+  MD_TRY(copy(context, host, device, bytes, cudaMemcpyDeviceToHost, "copy from the device"));
+  return md_device_synchronise(context);
+}
+
+md_status md_device_copy(md_context *context, void *to, const void *from, size_t bytes) {
+  return copy(context, to, from, bytes, cudaMemcpyDeviceToDevice, "copy on the device");
+}
+
+md_status md_device_synchronise(md_context *context) {
+  return md_cuda_status(context, cudaStreamSynchronize(md_stream()), "queued work");
+}
+
+md_status md_device_timer_create(md_context *context, md_device_timer **timer) {
+  *timer = NULL;
+  MD_TRY(md_device_open(context));
+  md_device_timer *t = new md_device_timer();
+  md_status status = md_cuda_status(context, cudaEventCreate(&t->start), "event");
+  if (status == MD_OK) status = md_cuda_status(context, cudaEventCreate(&t->stop), "event");
+  if (status == MD_OK)
+    *timer = t;
+  else
+    delete t;
+  return status;
+}
+
+void md_device_timer_destroy(md_device_timer *timer) {
+  if (!timer) return;
+  cudaEventDestroy(timer->start);
+  cudaEventDestroy(timer->stop);
+  delete timer;
+}
+
+void md_device_timer_start(md_device_timer *timer) {
+  cudaEventRecord(timer->start, md_stream());
+}
+
+double md_device_timer_stop_s(md_device_timer *timer) {
+  float ms = 0.0f;
+  cudaEventRecord(timer->stop, md_stream());
+  if (cudaEventSynchronize(timer->stop) != cudaSuccess ||
+      cudaEventElapsedTime(&ms, timer->start, timer->stop) != cudaSuccess)
+    return NAN;
+  return 1e-3 * ms;
+}

@@ -1,0 +1,67 @@
+#include "base/device.h"
+
+#include <math.h>
+
+/* Builds without CUDA: every request is answered with how to get it. */
+static md_status none(md_context *context) {
+  return md_fail(context, MD_ENVIRONMENT,
+                 "this build has no GPU support; configure with -DMINIDIRAC_CUDA=ON (needs nvcc)");
+}
+
+md_status md_device_open(md_context *context) {
+  return none(context);
+}
+md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
+                             size_t *memory_bytes) {
+  if (name_bytes > 0) name[0] = '\0';
+  *memory_bytes = 0;
+  return none(context);
+}
+md_status md_device_require(md_context *context, size_t bytes, const char *what) {
+  (void)bytes, (void)what;
+  return none(context);
+}
+md_status md_device_allocate(md_context *context, size_t bytes, const char *what, void **memory) {
+  (void)bytes, (void)what;
+  *memory = NULL;
+  return none(context);
+}
+void md_device_free(void *memory) {
+  (void)memory;
+}
+md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
+                                    void **memory) {
+  return md_device_allocate(context, bytes, what, memory);
+}
+void md_device_free_pinned(void *memory) {
+  (void)memory;
+}
+md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes) {
+  (void)device, (void)host, (void)bytes;
+  return none(context);
+}
+md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes) {
+  (void)device, (void)host, (void)bytes;
+  return none(context);
+}
+md_status md_device_copy(md_context *context, void *to, const void *from, size_t bytes) {
+  (void)to, (void)from, (void)bytes;
+  return none(context);
+}
+md_status md_device_synchronise(md_context *context) {
+  return none(context);
+}
+md_status md_device_timer_create(md_context *context, md_device_timer **timer) {
+  *timer = NULL;
+  return none(context);
+}
+void md_device_timer_destroy(md_device_timer *timer) {
+  (void)timer;
+}
+void md_device_timer_start(md_device_timer *timer) {
+  (void)timer;
+}
+double md_device_timer_stop_s(md_device_timer *timer) {
+  (void)timer;
+  return (double)NAN;
+}

@@ -1,0 +1,172 @@
+/* Deo and Doe of the cuda backend against cpu_ref: every storage type, link format and number of
+ * right-hand sides, on rows of odd and even length, with and without halo, with an epilogue, and
+ * on links where coordinates of a reconstruction could be singular. */
+#include "gpu_tests.h"
+#include "lattice/su3.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct setting {
+  md_precision precision;
+  md_reconstruct reconstruct;
+  int n_rhs;
+} setting;
+
+/* Rounding of links, sources and results of the storage type, and of arithmetic in float. */
+static double tolerance_of(const setting *s) {
+  const double links = s->reconstruct == MD_RECONSTRUCT_8 ? 8.0 : 3.0;
+  return links * md_precision_roundoff(s->precision);
+}
+
+static void apply(md_context *context, md_dirac *dirac, const md_field *in, const md_field *x,
+                  double a, double b, md_field *out) {
+  md_field from, to, other;
+  MD_REQUIRE(context, md_dirac_field(context, dirac, in->parity, &from));
+  MD_REQUIRE(context, md_dirac_field(context, dirac, out->parity, &to));
+  MD_REQUIRE(context, md_dirac_field(context, dirac, out->parity, &other));
+  MD_REQUIRE(context, md_field_convert(context, &from, in));
+  MD_REQUIRE(context, md_field_convert(context, &other, x));
+  const md_epilogue epilogue = {&other, a, b};
+  MD_REQUIRE(context, md_dirac_hop(context, dirac, &to, &from, b == 0.0 ? NULL : &epilogue));
+  MD_REQUIRE(context, md_field_convert(context, out, &to));
+  md_field_destroy(&from);
+  md_field_destroy(&to);
+  md_field_destroy(&other);
+}
+
+static void compare(md_context *context, const md_gauge *gauge, const setting *s, bool overlap) {
+  const md_geometry *g = gauge->geometry;
+  const md_backend_request exact = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, s->n_rhs, true};
+  const md_backend_request request = {s->precision, s->reconstruct, MD_PACKING_NONE, s->n_rhs,
+                                      true};
+  md_dirac oracle, dirac;
+  MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &exact, &oracle));
+  MD_REQUIRE(context, md_dirac_create(context, gauge, "cuda", &request, &dirac));
+  dirac.overlap = overlap;
+  for (int parity = 0; parity < MD_PARITIES; parity++) {
+    for (int plain = 0; plain < 2; plain++) {
+      md_field in, x, want, got;
+      md_test_random_field(context, g, MD_DOUBLE, s->n_rhs, 1 - parity, 5, &in);
+      md_test_random_field(context, g, MD_DOUBLE, s->n_rhs, parity, 6, &x);
+      md_test_random_field(context, g, MD_DOUBLE, s->n_rhs, parity, 7, &want);
+      md_test_random_field(context, g, MD_DOUBLE, s->n_rhs, parity, 8, &got);
+      apply(context, &oracle, &in, &x, 0.7, plain ? 0.0 : -1.5, &want);
+      apply(context, &dirac, &in, &x, 0.7, plain ? 0.0 : -1.5, &got);
+      char what[200];
+      snprintf(what, sizeof what, "%s %s reals %d rhs parity %d plain %d on %dx%dx%dx%d halo %lld",
+               md_precision_name(s->precision), md_reconstruct_name(s->reconstruct), s->n_rhs,
+               parity, plain, g->local[0], g->local[1], g->local[2], g->local[3],
+               (long long)g->halo_sites);
+      md_require_at_most(md_test_distance(context, &got, &want), tolerance_of(s), what);
+      md_field_destroy(&in);
+      md_field_destroy(&x);
+      md_field_destroy(&want);
+      md_field_destroy(&got);
+    }
+  }
+  md_dirac_destroy(&oracle);
+  md_dirac_destroy(&dirac);
+}
+
+static void all_formats(md_context *context, const md_gauge *gauge, int n_rhs) {
+  for (int p = 0; p < MD_PRECISIONS; p++)
+    for (int r = MD_RECONSTRUCT_18; r <= MD_RECONSTRUCT_8; r++)
+      compare(context, gauge, &(setting){(md_precision)p, (md_reconstruct)r, n_rhs}, true);
+}
+
+static const int extents[][4] = {{4, 4, 4, 4}, {6, 4, 2, 8}, {16, 6, 4, 4}, {8, 2, 4, 6}};
+
+static void agrees_with_oracle(void **state) {
+  md_context *context = *state;
+  for (size_t i = 0; i < sizeof extents / sizeof *extents; i++) {
+    for (int halo = 0; halo < 2; halo++) {
+      if (!md_test_fits(context, extents[i][0], extents[i][1], extents[i][2], extents[i][3]))
+        continue;
+      md_gauge gauge;
+      md_geometry *g = md_test_geometry(context, extents[i][0], extents[i][1], extents[i][2],
+                                        extents[i][3], halo == 1);
+      md_test_random_gauge(context, g, 3, &gauge);
+      all_formats(context, &gauge, 1);
+      all_formats(context, &gauge, i == 0 ? 3 : i == 1 ? 8 : i == 2 ? 16 : 6);
+      compare(context, &gauge, &(setting){MD_HALF, MD_RECONSTRUCT_12, 1}, false);
+      md_gauge_destroy(&gauge);
+      md_geometry_destroy(g);
+    }
+  }
+}
+
+/* Unit links; U_00 = 0; diag(-1, -1, 1) and diag(1, -1, -1). */
+static void no_singular_links(void **state) {
+  md_context *context = *state;
+  static const double special[4][9] = {{1, 0, 0, 0, 1, 0, 0, 0, 1},
+                                       {0, 1, 0, 0, 0, 1, 1, 0, 0},
+                                       {-1, 0, 0, 0, -1, 0, 0, 0, 1},
+                                       {1, 0, 0, 0, -1, 0, 0, 0, -1}};
+  md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
+  for (int k = 0; k < 4; k++) {
+    md_gauge gauge;
+    double u[MD_LINK_REALS] = {0};
+    for (int e = 0; e < 9; e++) u[2 * e] = special[k][e];
+    MD_REQUIRE(context, md_gauge_create(context, g, &gauge));
+    for (int p = 0; p < MD_PARITIES; p++)
+      for (int mu = 0; mu < MD_DIMS; mu++)
+        for (int64_t i = 0; i < g->sites; i++) md_gauge_set(&gauge, p, mu, i, u);
+    MD_REQUIRE(context, md_gauge_exchange(context, &gauge));
+    all_formats(context, &gauge, 1);
+    md_gauge_destroy(&gauge);
+  }
+  md_geometry_destroy(g);
+}
+
+/* Half keeps its accuracy at any size of the field, and site by site where it decays. */
+static void half_has_no_range(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 8, 4, 4, 16, false);
+  const md_backend_request exact = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  const md_backend_request half = {MD_HALF, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  md_gauge gauge;
+  md_dirac oracle, dirac;
+  md_test_random_gauge(context, g, 3, &gauge);
+  MD_REQUIRE(context, md_dirac_create(context, &gauge, "cpu_ref", &exact, &oracle));
+  MD_REQUIRE(context, md_dirac_create(context, &gauge, "cuda", &half, &dirac));
+  for (int k = 0; k < 3; k++) {
+    md_field in, want, got;
+    md_test_random_field(context, g, MD_DOUBLE, 1, MD_ODD, 5, &in);
+    md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, 6, &want);
+    md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, 6, &got);
+    for (int64_t i = 0; i < g->sites; i++) {
+      int x[4];
+      double v[6];
+      md_global_coordinates(g, MD_ODD, i, x);
+      md_field_get(&in, i, 0, v);
+      for (int c = 0; c < 6; c++) v[c] *= k == 0 ? 1e-20 : k == 1 ? 1e20 : pow(10.0, -0.5 * x[3]);
+      md_field_set(&in, i, v);
+    }
+    apply(context, &oracle, &in, &want, 0.0, 0.0, &want);
+    apply(context, &dirac, &in, &got, 0.0, 0.0, &got);
+    for (int64_t i = 0; i < g->sites; i++) {
+      double a[6], b[6], difference = 0.0, size = 0.0;
+      md_field_get(&want, i, 0, a);
+      md_field_get(&got, i, 0, b);
+      for (int c = 0; c < 6; c++) {
+        difference += (a[c] - b[c]) * (a[c] - b[c]);
+        size += a[c] * a[c];
+      }
+      md_require_at_most(sqrt(difference), 20.0 * md_precision_roundoff(MD_HALF) * sqrt(size),
+                         "one site in half");
+    }
+    md_field_destroy(&in);
+    md_field_destroy(&want);
+    md_field_destroy(&got);
+  }
+  md_dirac_destroy(&oracle);
+  md_dirac_destroy(&dirac);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_oracle),
+                                    cmocka_unit_test(no_singular_links),
+                                    cmocka_unit_test(half_has_no_range)};
+MD_RUN_GPU_TESTS(tests)

@@ -1,0 +1,135 @@
+/* Vector operations on the device against the same on the host, and sums that repeat. */
+#include "gpu_tests.h"
+#include "lattice/linear.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct pair {
+  md_field host, device;
+} pair;
+
+static void make(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
+                 uint64_t seed, pair *f) {
+  const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n_rhs, true};
+  md_test_random_field(context, g, precision, n_rhs, MD_EVEN, seed, &f->host);
+  MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
+  MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
+}
+
+static void drop(pair *f) {
+  md_field_destroy(&f->host);
+  md_field_destroy(&f->device);
+}
+
+static void same(md_context *context, const pair *f, const char *what) {
+  md_field back;
+  md_test_random_field(context, f->host.geometry, f->host.precision, f->host.n_rhs, MD_EVEN, 99,
+                       &back);
+  MD_REQUIRE(context, md_field_convert(context, &back, &f->device));
+  md_require_at_most(md_test_distance(context, &back, &f->host),
+                     2.0 * md_precision_roundoff(f->host.precision), what);
+  md_field_destroy(&back);
+}
+
+static void same_sums(const double *host, const double *device, int n, double size,
+                      double tolerance) {
+  for (int r = 0; r < n; r++)
+    md_require_at_most(fabs(host[r] - device[r]), tolerance * (size + fabs(host[r])),
+                       "sum on the device");
+}
+
+static void check(md_context *context, const md_geometry *g, md_precision precision, int n_rhs) {
+  double a[MD_MAX_RHS], b[MD_MAX_RHS], on_host[MD_MAX_RHS], on_device[MD_MAX_RHS];
+  double again[MD_MAX_RHS];
+  for (int r = 0; r < n_rhs; r++) a[r] = 0.5 + 0.01 * r, b[r] = -0.75 + 0.02 * r;
+  pair x, y, z;
+  make(context, g, precision, n_rhs, 1, &x);
+  make(context, g, precision, n_rhs, 2, &y);
+  make(context, g, precision, n_rhs, 3, &z);
+  const double size = 12.0 * (double)g->volume;
+  same(context, &x, "upload and download");
+
+  md_linear_norm2(context, &x.host, on_host);
+  md_linear_norm2(context, &x.device, on_device);
+  same_sums(on_host, on_device, n_rhs, size, 1e-12);
+  md_linear_norm2(context, &x.device, again);
+  assert_memory_equal(again, on_device, (size_t)n_rhs * sizeof *again);
+  md_linear_dot(context, &x.host, &y.host, on_host);
+  md_linear_dot(context, &x.device, &y.device, on_device);
+  same_sums(on_host, on_device, n_rhs, size, 1e-12);
+
+  md_linear_axpy(a, &x.host, &y.host);
+  md_linear_axpy(a, &x.device, &y.device);
+  same(context, &y, "axpy");
+  md_linear_xpby(&x.host, b, &y.host);
+  md_linear_xpby(&x.device, b, &y.device);
+  same(context, &y, "xpby");
+  md_linear_cg_update(a, b, &x.host, &y.host, &z.host);
+  md_linear_cg_update(a, b, &x.device, &y.device, &z.device);
+  same(context, &y, "p of cg_update");
+  same(context, &z, "x of cg_update");
+  MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
+  MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
+  md_linear_axpy_norm2(context, a, &z.host, &y.host, on_host);
+  md_linear_axpy_norm2(context, a, &z.device, &y.device, on_device);
+  same(context, &y, "axpy_norm2");
+  same_sums(on_host, on_device, n_rhs, size,
+            precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision));
+  md_linear_copy(&x.device, &y.device);
+  md_linear_copy(&x.host, &y.host);
+  same(context, &x, "copy");
+  md_linear_zero(&x.device);
+  md_linear_norm2(context, &x.device, on_device);
+  for (int r = 0; r < n_rhs; r++) assert_true(on_device[r] == 0.0);
+  drop(&x);
+  drop(&y);
+  drop(&z);
+}
+
+static void as_on_the_host(void **state) {
+  md_context *context = *state;
+  static const int rhs[] = {1, 3, 16, 128};
+  md_geometry *g = md_test_geometry(context, 12, 4, 8, 4, false);
+  for (int p = 0; p < MD_PRECISIONS; p++)
+    for (int k = 0; k < 4; k++) check(context, g, (md_precision)p, rhs[k]);
+  md_geometry_destroy(g);
+}
+
+/* Conversions between precisions give the host's bits. */
+static void converts_as_the_host(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
+  for (int from = 0; from < MD_PRECISIONS; from++) {
+    for (int to = 0; to < MD_PRECISIONS; to++) {
+      pair in, out;
+      make(context, g, (md_precision)from, 2, 1, &in);
+      make(context, g, (md_precision)to, 2, 2, &out);
+      MD_REQUIRE(context, md_field_convert(context, &out.host, &in.host));
+      MD_REQUIRE(context, md_field_convert(context, &out.device, &in.device));
+      md_field back;
+      md_test_random_field(context, g, (md_precision)to, 2, MD_EVEN, 99, &back);
+      MD_REQUIRE(context, md_field_convert(context, &back, &out.device));
+      md_require_at_most(md_test_distance(context, &back, &out.host), 0.0, "device conversion");
+      MD_REQUIRE(context, md_field_convert(context, &back, &in.device));
+      md_require_at_most(md_test_distance(context, &back, &out.host), 0.0, "to the host");
+      md_field_destroy(&back);
+      drop(&in);
+      drop(&out);
+    }
+  }
+  md_geometry_destroy(g);
+}
+
+static void too_large_is_refused(void **state) {
+  md_context *context = *state;
+  void *memory;
+  assert_int_equal(md_device_allocate(context, (size_t)1 << 45, "a test", &memory), MD_ENVIRONMENT);
+  assert_non_null(strstr(context->message, "needs 35184.372 GB of device memory"));
+  assert_null(memory);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(as_on_the_host),
+                                    cmocka_unit_test(converts_as_the_host),
+                                    cmocka_unit_test(too_large_is_refused)};
+MD_RUN_GPU_TESTS(tests)
