@@ -100,11 +100,14 @@ md_status md_payload_read(md_context *context, const char *path, const md_lattic
   *checksum = (md_checksum){.kind = header->checksum.kind};
   MD_TRY(slab_buffer(context, geometry, &header->site, &plan, &raw));
   md_status status = view_open(context, path, MPI_MODE_RDONLY, header, geometry, &v);
+  const int hints = open(path, O_RDONLY);
   for (int i = 0; i < plan.count && status == MD_OK; i++) {
     const md_slab slab = md_slab_at(geometry, &plan, i);
+    md_slab_announce(geometry, &plan, i + 1, hints, header->offset, md_site_bytes(&header->site));
     status = transfer(context, path, &v, false, raw, md_slab_sites(geometry, &slab));
     if (status == MD_OK) md_sites_unpack(geometry, &slab, &header->site, raw, gauge, checksum);
   }
+  if (hints >= 0) close(hints);
   const md_status closed = view_close(context, path, &v);
   free(raw);
   if (status == MD_OK) md_checksum_combine(context, checksum);

@@ -60,6 +60,12 @@ static inline int64_t md_slab_sites(const md_geometry *geometry, const md_slab *
   return (int64_t)slab->nt * slab->nz * geometry->local[1] * geometry->local[0];
 }
 
+/* Tells the system that the sites of a slab will be read soon from a file that holds the lattice's
+ * sites from `offset` on, so that the disk works while the slab before is unpacked. A hint; slab
+ * numbers beyond the plan do nothing. Local. */
+void md_slab_announce(const md_geometry *geometry, const md_slab_plan *plan, int i, int file,
+                      int64_t offset, size_t site_bytes);
+
 /* Adds the slab's part to *sum and stores its links; raw is used as work space. gauge NULL: only
  * the checksum. Local, threaded. */
 void md_sites_unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
