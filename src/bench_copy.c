@@ -7,11 +7,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_SIZES = 32, TEXT_BYTES = 512 };
 #define WINDOW_S 0.02 /* of one repetition */
 
 typedef struct measurement {
+  md_space space;
   md_stream stream;
   double bytes; /* of one pass on one rank */
   int repetitions;
@@ -25,7 +27,7 @@ static md_status measure(md_context *context, double bytes, measurement *m) {
   int passes;
   md_status status =
       md_allocate(context, (size_t)m->repetitions * sizeof *samples, "times", (void **)&samples);
-  if (status == MD_OK) status = md_stream_create(context, MD_HOST, m->stream, bytes, &arrays);
+  if (status == MD_OK) status = md_stream_create(context, m->space, m->stream, bytes, &arrays);
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_stream_passes_for(context, &arrays, m->stream, WINDOW_S, &passes);
@@ -47,6 +49,7 @@ static double add_row(md_context *context, const measurement *m, cJSON *rows) {
   cJSON *row = cJSON_CreateObject();
   cJSON_AddItemToArray(rows, row);
   cJSON_AddStringToObject(row, "kernel", md_stream_name(m->stream));
+  cJSON_AddStringToObject(row, "space", m->space == MD_DEVICE ? "device" : "host");
   cJSON_AddNumberToObject(row, "bytes", m->bytes);
   cJSON_AddNumberToObject(row, "ranks", context->ranks);
   cJSON_AddNumberToObject(row, "threads", context->threads);
@@ -73,7 +76,7 @@ static int read_sizes(const char *text, double sizes[MOST_SIZES]) {
   return count;
 }
 
-static md_status run(md_context *context, const double *sizes, int count, int repetitions,
+static md_status run(md_context *context, const double *sizes, int count, const measurement *like,
                      md_report *report, cJSON *rows) {
   double largest = 0.0, copy = NAN;
   md_say(context,
@@ -82,7 +85,9 @@ static md_status run(md_context *context, const double *sizes, int count, int re
          context->ranks, context->threads, "kernel", "MB", "seconds", "GB/s");
   for (int i = 0; i < count; i++)
     for (int s = MD_STREAM_COPY; s <= MD_STREAM_TRIAD; s++) {
-      measurement m = {.stream = (md_stream)s, .repetitions = repetitions};
+      if (like->space == MD_DEVICE && s != MD_STREAM_COPY) continue;
+      measurement m = *like;
+      m.stream = (md_stream)s;
       MD_TRY(measure(context, 1e6 * sizes[i], &m));
       const double gbytes = add_row(context, &m, rows);
       if (s != MD_STREAM_COPY || sizes[i] < largest) continue;
@@ -94,7 +99,7 @@ static md_status run(md_context *context, const double *sizes, int count, int re
 }
 
 md_status md_bench_copy(md_context *context, int argc, char **argv) {
-  const char *sizes_text = "0.1,1,10,40,100,300", *csv = NULL;
+  const char *sizes_text = "0.1,1,10,40,100,300", *space = "host", *csv = NULL;
   long long repetitions = 15;
   double sizes[MOST_SIZES];
   md_common_options common = {0};
@@ -103,6 +108,11 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
                           .target = &sizes_text,
                           .argument = "A,B",
                           .help = "megabytes of the arrays of a rank [0.1,1,10,40,100,300]"},
+                         {.name = "space",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &space,
+                          .choices = "host|device",
+                          .help = "whose memory [host]"},
                          {.name = "repetitions",
                           .type = MD_OPTION_INTEGER,
                           .target = &repetitions,
@@ -117,7 +127,7 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
                           .help = "the rows as CSV"},
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
-  const md_command_text text = {"bench copy", "memory bandwidth of the host by working set",
+  const md_command_text text = {"bench copy", "memory bandwidth by working set",
                                 "copy_gbytes_per_s of the report is that of the largest size."};
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
@@ -129,7 +139,9 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
                    MOST_SIZES, sizes_text);
   MD_TRY(md_report_open(context, "bench copy", &report));
   cJSON *rows = cJSON_CreateArray();
-  md_status status = run(context, sizes, count, (int)repetitions, &report, rows);
+  const measurement like = {.space = strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
+                            .repetitions = (int)repetitions};
+  md_status status = run(context, sizes, count, &like, &report, rows);
   cJSON_AddItemToObject(report.root, "rows", rows);
   if (status == MD_OK) status = md_report_csv(context, rows, csv);
   const md_status written = md_report_close(context, &report, status == MD_OK ? common.json : NULL);

@@ -20,6 +20,7 @@ typedef struct settings {
   const char *backends, *packings, *precisions, *reconstructs, *rhs, *mode, *csv;
   long long repetitions;
   choices packing, precision, reconstruct, n_rhs;
+  bool wanted[MOST_WORDS]; /* backends, in the table's order */
 } settings;
 
 /* Words of `text` by their numbers; "all" is every number below `most`. */
@@ -53,8 +54,29 @@ static int rhs_of(const char *word) {
   return *end == '\0' && n >= 1 && n <= MD_MAX_RHS ? (int)n : -1;
 }
 
+/* Marks the wanted backends of the table; an unknown name is an error. */
+static md_status read_backends(md_context *context, const char *text, bool wanted[MOST_WORDS]) {
+  char copy[TEXT_BYTES];
+  const char *words[MOST_WORDS];
+  const bool all = strcmp(text, "all") == 0;
+  const int count = all ? 0 : md_words(text, copy, sizeof copy, words, MOST_WORDS);
+  if (count < 0)
+    return md_fail(context, MD_INPUT, "--backends must be a list a,b,c, got '%s'", text);
+  for (int k = 0; k < MOST_WORDS && md_backends()[k]; k++) wanted[k] = all;
+  for (int i = 0; i < count; i++) {
+    int k = 0;
+    while (md_backends()[k] && strcmp(md_backends()[k]->name, words[i]) != 0) k++;
+    if (!md_backends()[k] || k == MOST_WORDS)
+      return md_fail(context, MD_INPUT,
+                     "--backends does not know '%s'; the README's table lists the names", words[i]);
+    wanted[k] = true;
+  }
+  return MD_OK;
+}
+
 static md_status read_settings(md_context *context, settings *s) {
   enum { PACKINGS = MD_PACKING_STACKED + 1, RECONSTRUCTS = MD_RECONSTRUCT_8 + 1 };
+  MD_TRY(read_backends(context, s->backends, s->wanted));
   MD_TRY(read_choices(context, "packings", s->packings, md_packing_of, PACKINGS, &s->packing));
   MD_TRY(read_choices(context, "precisions", s->precisions, md_precision_of, MD_PRECISIONS,
                       &s->precision));
@@ -88,30 +110,9 @@ static md_status bench_backend(md_dirac_bench *bench, const settings *s, const m
   return MD_OK;
 }
 
-/* All backends of the table, or those named; an unknown name is an error. */
 static md_status bench_backends(md_dirac_bench *bench, const settings *s) {
-  char copy[TEXT_BYTES];
-  const char *words[MOST_WORDS];
-  const bool all = strcmp(s->backends, "all") == 0;
-  const int count = all ? 0 : md_words(s->backends, copy, sizeof copy, words, MOST_WORDS);
-  if (count < 0)
-    return md_fail(bench->context, MD_INPUT, "--backends must be a list a,b,c, got '%s'",
-                   s->backends);
-  for (int i = 0; i < count; i++) {
-    bool known = false;
-    for (const md_backend *const *b = md_backends(); *b; b++)
-      known = known || strcmp((*b)->name, words[i]) == 0;
-    if (!known)
-      return md_fail(bench->context, MD_INPUT,
-                     "--backends does not know '%s'; the README's table "
-                     "lists the names",
-                     words[i]);
-  }
-  for (const md_backend *const *b = md_backends(); *b; b++) {
-    bool wanted = all;
-    for (int i = 0; i < count; i++) wanted = wanted || strcmp((*b)->name, words[i]) == 0;
-    if (wanted) MD_TRY(bench_backend(bench, s, *b));
-  }
+  for (int k = 0; k < MOST_WORDS && md_backends()[k]; k++)
+    if (s->wanted[k]) MD_TRY(bench_backend(bench, s, md_backends()[k]));
   return MD_OK;
 }
 

@@ -18,7 +18,7 @@ enum { LATTICES = sizeof lattices / sizeof *lattices };
 
 /* Calls `run` for every instruction set of this CPU, precision, reconstruct and rhs count. */
 static void each_variant(void **state, void (*run)(md_context *context, const variant *v)) {
-  static const int n_rhs[] = {1, 2, 3, 8, 13, 16};
+  static const int n_rhs[] = {1, 3, 13, 16};
   for (int isa = MD_SIMD_BASELINE; isa < MD_SIMD_ISAS; isa++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
       for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++)
@@ -100,7 +100,7 @@ static void agree_on(md_context *context, const variant *v, const int dims[MD_DI
     md_test_random_field(context, g, r->precision, r->n_rhs, p, 4, &out);
     make_field(context, g, MD_DOUBLE, r->n_rhs, p, &expected);
     fill_halo(context, &in);
-    const md_epilogue none = {0}, epilogue = {&out, 0.25, -1.5};
+    const md_epilogue none = {0}, epilogue = {.x = &out, .a = 0.25, .b = -1.5};
     expect(context, &gauge, &in, &epilogue, &expected);
     hop(context, state, &out, &in, MD_RANGE_ALL, &epilogue); /* x is out itself */
     md_require_at_most(md_test_distance(context, &out, &expected), tolerance(v), text);
