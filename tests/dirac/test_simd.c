@@ -1,0 +1,311 @@
+/* cpu_simd by instruction set: against cpu_ref on awkward lattices, the same bits for every range,
+ * thread count and rank grid, and half precision far from norm one. */
+#include "dirac/cpu_simd/cpu_simd.h"
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct variant {
+  md_backend_request request;
+  md_simd_isa isa;
+} variant;
+
+static const int lattices[][MD_DIMS] = {
+    {2, 2, 2, 2}, {6, 4, 2, 4}, {10, 2, 4, 6}, {4, 4, 4, 4}, {26, 2, 2, 2}};
+enum { LATTICES = sizeof lattices / sizeof *lattices };
+
+/* Calls `run` for every instruction set of this CPU, precision, reconstruct and rhs count. */
+static void each_variant(void **state, void (*run)(md_context *context, const variant *v)) {
+  static const int n_rhs[] = {1, 3, 13, 16};
+  for (int isa = MD_SIMD_BASELINE; isa < MD_SIMD_ISAS; isa++)
+    for (int precision = 0; precision < MD_PRECISIONS; precision++)
+      for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++)
+        for (size_t i = 0; i < sizeof n_rhs / sizeof *n_rhs; i++) {
+          const variant v = {{(md_precision)precision, (md_reconstruct)reconstruct, MD_PACKING_NONE,
+                              n_rhs[i], true},
+                             (md_simd_isa)isa};
+          if (md_simd_isa_runs((md_simd_isa)isa)) run(*state, &v);
+        }
+}
+
+static void name(const variant *v, char text[128]) {
+  snprintf(text, 128, "%s %s %s rhs %d", md_simd_isa_name(v->isa),
+           md_precision_name(v->request.precision), md_reconstruct_name(v->request.reconstruct),
+           v->request.n_rhs);
+}
+
+/* Links, source and result are rounded once each; sums of 24 products in the arithmetic type. */
+static double tolerance(const variant *v) {
+  return 6.0 * md_precision_roundoff(v->request.precision);
+}
+
+static void fill_halo(md_context *context, md_field *field) {
+  const md_field_shape shape = {field->precision, MD_HOST, MD_FERMION_REALS, field->n_rhs, true};
+  md_halo *halo;
+  MD_REQUIRE(context, md_halo_create(context, field->geometry, &shape, &halo));
+  md_halo_begin(halo, field);
+  md_halo_end(halo, field);
+  md_halo_destroy(halo);
+}
+
+static void make_field(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
+                       int parity, md_field *field) {
+  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  MD_REQUIRE(context, md_field_create(context, g, &shape, parity, field));
+}
+
+static void hop(md_context *context, void *state, md_field *out, const md_field *in, md_range range,
+                const md_epilogue *epilogue) {
+  MD_REQUIRE(context, md_backend_cpu_simd.hop(context, state, out, in, range, epilogue));
+}
+
+/* out = a x + b D in (x NULL: D in) by cpu_ref from the rounded fields, in double. */
+static void expect(md_context *context, const md_gauge *gauge, const md_field *in,
+                   const md_epilogue *epilogue, md_field *out) {
+  const md_backend_request request = {
+      .precision = MD_DOUBLE, .n_rhs = in->n_rhs, .antiperiodic = true};
+  const md_geometry *g = gauge->geometry;
+  md_epilogue exact = *epilogue;
+  md_field source, x;
+  md_dirac oracle;
+  make_field(context, g, MD_DOUBLE, in->n_rhs, in->parity, &source);
+  make_field(context, g, MD_DOUBLE, in->n_rhs, out->parity, &x);
+  MD_REQUIRE(context, md_field_convert(context, &source, in));
+  if (exact.x) {
+    MD_REQUIRE(context, md_field_convert(context, &x, exact.x));
+    exact.x = &x;
+  }
+  MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &request, &oracle));
+  MD_REQUIRE(context, md_dirac_hop(context, &oracle, out, &source, &exact));
+  md_dirac_destroy(&oracle);
+  md_field_destroy(&source);
+  md_field_destroy(&x);
+}
+
+static void agree_on(md_context *context, const variant *v, const int dims[MD_DIMS], bool halo) {
+  const md_backend_request *r = &v->request;
+  char text[128];
+  name(v, text);
+  if (!md_test_fits(context, dims[0], dims[1], dims[2], dims[3])) return;
+  md_geometry *g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], halo);
+  md_gauge gauge;
+  md_test_random_gauge(context, g, 5, &gauge);
+  void *state;
+  MD_REQUIRE(context, md_simd_load(context, &gauge, r, v->isa, &state));
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field in, out, expected;
+    md_test_random_field(context, g, r->precision, r->n_rhs, 1 - p, 3, &in);
+    md_test_random_field(context, g, r->precision, r->n_rhs, p, 4, &out);
+    make_field(context, g, MD_DOUBLE, r->n_rhs, p, &expected);
+    fill_halo(context, &in);
+    const md_epilogue none = {0}, epilogue = {.x = &out, .a = 0.25, .b = -1.5};
+    expect(context, &gauge, &in, &epilogue, &expected);
+    hop(context, state, &out, &in, MD_RANGE_ALL, &epilogue); /* x is out itself */
+    md_require_at_most(md_test_distance(context, &out, &expected), tolerance(v), text);
+    expect(context, &gauge, &in, &none, &expected);
+    hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
+    md_require_at_most(md_test_distance(context, &out, &expected), tolerance(v), text);
+    md_field_destroy(&in);
+    md_field_destroy(&out);
+    md_field_destroy(&expected);
+  }
+  md_backend_cpu_simd.unload(state);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static void agree_with_oracle(md_context *context, const variant *v) {
+  for (int i = 0; i < LATTICES; i++)
+    for (int halo = 0; halo < 2; halo++) agree_on(context, v, lattices[i], halo);
+}
+
+static void test_oracle(void **state) {
+  each_variant(state, agree_with_oracle);
+}
+
+/* Site by site the same bits; `sites` of a and b correspond. */
+static bool same_site(const md_field *a, int64_t i, const md_field *b, int64_t j) {
+  for (int r = 0; r < a->n_rhs; r++) {
+    double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+    md_field_get(a, i, r, u);
+    md_field_get(b, j, r, v);
+    if (memcmp(u, v, sizeof u) != 0) return false;
+  }
+  return true;
+}
+
+static void set_all(md_field *f, double value) {
+  double all[MD_FERMION_REALS * MD_MAX_RHS];
+  for (int c = 0; c < MD_FERMION_REALS * f->n_rhs; c++) all[c] = value;
+  for (int64_t i = 0; i < f->sites; i++) md_field_set(f, i, all);
+}
+
+static void spoil_halo(md_field *f) {
+  double all[MD_FERMION_REALS * MD_MAX_RHS];
+  for (int c = 0; c < MD_FERMION_REALS * f->n_rhs; c++) all[c] = NAN;
+  for (int64_t i = f->sites; i < f->sites + f->halo; i++) md_field_set(f, i, all);
+}
+
+/* Interior (without a halo to read) and boundary assign each site once, to the bits of ALL, for
+ * any number of threads; also with an epilogue. */
+static void ranges_of(md_context *context, const variant *v) {
+  const md_backend_request *r = &v->request;
+  md_geometry *g = md_test_geometry(context, 12, 4, 4, 6, true);
+  md_gauge gauge;
+  md_field in, all, part, touched;
+  void *state;
+  md_test_random_gauge(context, g, 5, &gauge);
+  MD_REQUIRE(context, md_simd_load(context, &gauge, r, v->isa, &state));
+  md_test_random_field(context, g, r->precision, r->n_rhs, MD_ODD, 3, &in);
+  make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &all);
+  make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &part);
+  make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &touched);
+  set_all(&touched, 512.0);
+  const int threads = context->threads;
+  for (int count = 1; count <= 3; count++) {
+    context->threads = count;
+    fill_halo(context, &in);
+    if (count == 1) hop(context, state, &all, &in, MD_RANGE_ALL, NULL);
+    set_all(&part, 512.0);
+    spoil_halo(&in);
+    hop(context, state, &part, &in, MD_RANGE_INTERIOR, NULL);
+    int64_t interior = 0;
+    for (int64_t i = 0; i < part.sites; i++) {
+      const bool kept = same_site(&part, i, &touched, i);
+      assert_true(kept || same_site(&part, i, &all, i));
+      interior += !kept;
+    }
+    fill_halo(context, &in);
+    hop(context, state, &part, &in, MD_RANGE_BOUNDARY, NULL);
+    for (int64_t i = 0; i < part.sites; i++) assert_true(same_site(&part, i, &all, i));
+    set_all(&part, 512.0);
+    hop(context, state, &part, &in, MD_RANGE_BOUNDARY, NULL);
+    for (int64_t i = 0; i < part.sites; i++) interior += !same_site(&part, i, &touched, i);
+    assert_int_equal(interior, part.sites);
+  }
+  context->threads = threads;
+  md_backend_cpu_simd.unload(state);
+  md_field_destroy(&in);
+  md_field_destroy(&all);
+  md_field_destroy(&part);
+  md_field_destroy(&touched);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static void test_ranges(void **state) {
+  each_variant(state, ranges_of);
+}
+
+/* D of a random field on the ranks of `context`. */
+static void apply(md_context *context, const variant *v, md_geometry *g, md_field *out) {
+  const md_backend_request *r = &v->request;
+  md_gauge gauge;
+  md_field in;
+  void *state;
+  md_test_random_gauge(context, g, 5, &gauge);
+  MD_REQUIRE(context, md_simd_load(context, &gauge, r, v->isa, &state));
+  md_test_random_field(context, g, r->precision, r->n_rhs, MD_EVEN, 3, &in);
+  make_field(context, g, r->precision, r->n_rhs, MD_ODD, out);
+  fill_halo(context, &in);
+  hop(context, state, out, &in, MD_RANGE_ALL, NULL);
+  md_backend_cpu_simd.unload(state);
+  md_field_destroy(&in);
+  md_gauge_destroy(&gauge);
+}
+
+/* Each rank also computes the whole lattice alone and finds its part in it, bit for bit. */
+static void grids_of(md_context *context, const variant *v) {
+  md_context alone = {.ranks = 1, .threads = context->threads};
+  md_geometry *g = md_test_geometry(context, 12, 4, 4, 4, false);
+  md_geometry *whole = md_test_geometry(&alone, 12, 4, 4, 4, false);
+  md_field part, all;
+  apply(context, v, g, &part);
+  apply(&alone, v, whole, &all);
+  for (int64_t i = 0; i < part.sites; i++) {
+    int x[MD_DIMS];
+    md_global_coordinates(g, MD_ODD, i, x);
+    assert_true(same_site(&part, i, &all, md_site(whole, x)));
+  }
+  md_field_destroy(&part);
+  md_field_destroy(&all);
+  md_geometry_destroy(g);
+  md_geometry_destroy(whole);
+}
+
+static void test_grids(void **state) {
+  each_variant(state, grids_of);
+}
+
+/* Half keeps its relative accuracy where the field is tiny, huge, or falls by `decay` along t:
+ * error and norm are compared on each time slice. */
+static void scaled(md_context *context, const variant *v, double norm, double decay) {
+  enum { T = 16 };
+  const int n = v->request.n_rhs;
+  md_geometry *g = md_test_geometry(context, 4, 4, 4, T, false);
+  md_gauge gauge;
+  md_field in, out, expected, source;
+  void *state;
+  char text[128];
+  name(v, text);
+  md_test_random_gauge(context, g, 5, &gauge);
+  MD_REQUIRE(context, md_simd_load(context, &gauge, &v->request, v->isa, &state));
+  md_test_random_field(context, g, MD_DOUBLE, n, MD_EVEN, 3, &source);
+  for (int64_t i = 0; i < source.sites; i++) {
+    int x[MD_DIMS];
+    double all[MD_FERMION_REALS * MD_MAX_RHS];
+    md_global_coordinates(g, MD_EVEN, i, x);
+    for (int r = 0; r < n; r++) md_field_get(&source, i, r, all + r * MD_FERMION_REALS);
+    const double factor =
+        norm * pow(decay, x[MD_T] < T / 2 ? x[MD_T] * 2.0 / T : (T - x[MD_T]) * 2.0 / T);
+    for (int c = 0; c < MD_FERMION_REALS * n; c++) all[c] *= factor;
+    md_field_set(&source, i, all);
+  }
+  make_field(context, g, v->request.precision, n, MD_EVEN, &in);
+  make_field(context, g, v->request.precision, n, MD_ODD, &out);
+  make_field(context, g, MD_DOUBLE, n, MD_ODD, &expected);
+  MD_REQUIRE(context, md_field_convert(context, &in, &source));
+  fill_halo(context, &in);
+  hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
+  const md_epilogue none = {0};
+  expect(context, &gauge, &in, &none, &expected);
+  double error[T] = {0}, square[T] = {0};
+  for (int64_t i = 0; i < out.sites; i++)
+    for (int r = 0; r < n; r++) {
+      int x[MD_DIMS];
+      double a[MD_FERMION_REALS], b[MD_FERMION_REALS];
+      md_global_coordinates(g, MD_ODD, i, x);
+      md_field_get(&out, i, r, a);
+      md_field_get(&expected, i, r, b);
+      for (int c = 0; c < MD_FERMION_REALS; c++) {
+        error[x[MD_T]] += pow((a[c] - b[c]) / norm, 2.0);
+        square[x[MD_T]] += pow(b[c] / norm, 2.0);
+      }
+    }
+  for (int t = g->origin[MD_T]; t < g->origin[MD_T] + g->local[MD_T]; t++)
+    md_require_at_most(sqrt(error[t] / square[t]), tolerance(v), text);
+  md_backend_cpu_simd.unload(state);
+  md_field_destroy(&in);
+  md_field_destroy(&out);
+  md_field_destroy(&expected);
+  md_field_destroy(&source);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static void scales_of(md_context *context, const variant *v) {
+  if (v->request.precision == MD_DOUBLE) return;
+  scaled(context, v, 1e-20, 1.0);
+  scaled(context, v, 1e+20, 1.0);
+  scaled(context, v, 1.0, 1e-8);
+}
+
+static void test_scales(void **state) {
+  each_variant(state, scales_of);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(test_oracle), cmocka_unit_test(test_ranges),
+                                    cmocka_unit_test(test_grids), cmocka_unit_test(test_scales)};
+MD_RUN_TESTS(tests)
