@@ -48,7 +48,7 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
 static md_status apply_m(md_context *context, md_dirac *dirac, double mass, double sign,
                          md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
   for (int p = 0; p < MD_PARITIES; p++) {
-    const md_epilogue epilogue = {&in[p], mass, sign};
+    const md_epilogue epilogue = {.x = &in[p], .a = mass, .b = sign};
     MD_TRY(md_dirac_hop(context, dirac, &out[p], &in[1 - p], &epilogue));
   }
   return MD_OK;
@@ -66,7 +66,7 @@ md_status md_dirac_m_dagger(md_context *context, md_dirac *dirac, double mass,
 
 md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_field *out,
                           md_field *in, md_field *work) {
-  const md_epilogue epilogue = {in, mass * mass, -1.0};
+  const md_epilogue epilogue = {.x = in, .a = mass * mass, .b = -1.0};
   MD_TRY(md_dirac_hop(context, dirac, work, in, NULL));
   return md_dirac_hop(context, dirac, out, work, &epilogue);
 }

@@ -44,13 +44,13 @@ static void full_norms(const md_context *context, const md_field f[MD_PARITIES],
 
 /* work[even] = s = m b_e - Deo b_o */
 static md_status prepare_source(md_context *context, exact_system *s) {
-  const md_epilogue epilogue = {&s->b[MD_EVEN], s->mass, -1.0};
+  const md_epilogue epilogue = {.x = &s->b[MD_EVEN], .a = s->mass, .b = -1.0};
   return md_dirac_hop(context, s->dirac, &s->work[MD_EVEN], &s->b[MD_ODD], &epilogue);
 }
 
 /* x_o = (b_o - Doe x_e) / m */
 static md_status reconstruct_odd(md_context *context, exact_system *s) {
-  const md_epilogue epilogue = {&s->b[MD_ODD], 1.0 / s->mass, -1.0 / s->mass};
+  const md_epilogue epilogue = {.x = &s->b[MD_ODD], .a = 1.0 / s->mass, .b = -1.0 / s->mass};
   return md_dirac_hop(context, s->dirac, &s->x[MD_ODD], &s->x[MD_EVEN], &epilogue);
 }
 

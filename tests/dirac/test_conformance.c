@@ -16,7 +16,7 @@ static void expected_hop(md_context *context, const md_gauge *gauge, const md_fi
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &request, &oracle));
   case_field(context, &oracle, in, &source);
   MD_REQUIRE(context, md_dirac_field(context, &oracle, 1 - in->parity, out));
-  const md_epilogue epilogue = {x, ab ? ab[0] : 0, ab ? ab[1] : 0};
+  const md_epilogue epilogue = {.x = x, .a = ab ? ab[0] : 0, .b = ab ? ab[1] : 0};
   MD_REQUIRE(context, md_dirac_hop(context, &oracle, out, &source, x ? &epilogue : NULL));
   md_field_destroy(&source);
   md_dirac_destroy(&oracle);
@@ -114,7 +114,8 @@ static void run(md_context *context, const backend_case *c) {
         bench b;
         if (!md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
         set_up(context, c, n, self_halo, parity, &b);
-        const md_epilogue epilogue = {&b.x, 0.3, -1.7}, in_place = {&b.out, 0.3, -1.7};
+        const md_epilogue epilogue = {.x = &b.x, .a = 0.3, .b = -1.7};
+        const md_epilogue in_place = {.x = &b.out, .a = 0.3, .b = -1.7};
         check(context, c, &b, NULL);
         check(context, c, &b, &epilogue);
         MD_REQUIRE(context, md_field_convert(context, &b.out, &b.host_x));
