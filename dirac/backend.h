@@ -31,7 +31,8 @@ typedef struct md_partial_sums {
 } md_partial_sums;
 
 /* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
- * and parity of out and may be out itself. The last two only for backends that fuse. */
+ * and parity of out and may be out itself. The last three only for
+ * backends that fuse. */
 typedef struct md_epilogue {
   const md_field *x; /* NULL: plain assignment, a and b are not read */
   double a, b;
@@ -39,6 +40,7 @@ typedef struct md_epilogue {
                              b D in) instead; x is then neither NULL nor out. NULL: assignment */
   md_partial_sums *norm2; /* receives |out|^2 of this range; a call for MD_RANGE_BOUNDARY appends
                              to those of the interior. NULL: not summed */
+  bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;
 
 typedef struct md_backend_request {

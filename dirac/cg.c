@@ -30,16 +30,16 @@ void md_cg_state_destroy(md_cg_state *state) {
   *state = (md_cg_state){0};
 }
 
-static double limit_of(const md_solver_request *request, const md_cg_state *state, int rhs) {
+double md_cg_limit(const md_solver_request *request, const md_cg_state *state, int rhs) {
   return request->tolerance * request->mass * state->b_norm[rhs];
 }
 
 static bool done(const md_solver_request *request, const md_cg_state *state, int rhs) {
-  return sqrt(state->r_norm2[rhs]) <= limit_of(request, state, rhs);
+  return sqrt(state->r_norm2[rhs]) <= md_cg_limit(request, state, rhs);
 }
 
 /* Writes the history entry of this iteration; true when no right-hand side is left. */
-static bool record(const md_solver_request *request, md_cg_state *state) {
+bool md_cg_record(const md_solver_request *request, md_cg_state *state) {
   double largest = 0.0;
   bool all = true;
   for (int r = 0; r < state->n_rhs; r++) {
@@ -101,15 +101,18 @@ static md_status iterate_once(md_context *context, md_dirac *dirac,
 
 md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
                         md_cg_state *state) {
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (dirac->backend->fuses) return md_cg_iterate_fused(context, dirac, request, state);
+#endif
   md_field a_p = {0}, work = {0};
   md_status status = md_dirac_field(context, dirac, MD_EVEN, &a_p);
   if (status == MD_OK) status = md_dirac_field(context, dirac, MD_ODD, &work);
   status = md_agree(context, status);
-  bool all = status == MD_OK && record(request, state);
+  bool all = status == MD_OK && md_cg_record(request, state);
   while (status == MD_OK && !all && state->iteration < state->most) {
     status = iterate_once(context, dirac, request, state, &a_p, &work);
     if (status != MD_OK) break;
-    all = record(request, state);
+    all = md_cg_record(request, state);
     if (request->observe) status = request->observe(request->user, state);
   }
   md_field_destroy(&a_p);

@@ -15,4 +15,12 @@ void md_cg_state_destroy(md_cg_state *state);
 md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
                         md_cg_state *state);
 
+/* For the two ways to iterate. The |r| at which a right-hand side is done; and the history entry
+ * of the state's iteration, true when all are done. Local. */
+double md_cg_limit(const md_solver_request *request, const md_cg_state *state, int rhs);
+bool md_cg_record(const md_solver_request *request, md_cg_state *state);
+/* md_cg_iterate for a backend that fuses; only in builds with CUDA. Collective. */
+md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,
+                              const md_solver_request *request, md_cg_state *state);
+
 #endif

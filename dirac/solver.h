@@ -24,6 +24,8 @@ typedef struct md_solver_request {
   /* Called after each iteration on every rank; a failure, agreed over ranks, ends the solve. May
    * show progress or save the state. NULL: not called. */
   md_status (*observe)(void *user, const md_cg_state *state);
+  int save_every; /* observe reads the state's fields in multiples of this iteration only; 0: in
+                     none. Elsewhere they may be ahead of the state's numbers */
   /* Called once before the first iteration with the state of a fresh start; may put a saved one in
    * its place. NULL: not called. */
   md_status (*resume)(void *user, md_cg_state *state);

@@ -72,6 +72,7 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                      .tolerance = o->tolerance,
                                      .max_iterations = (int)o->max_iterations,
                                      .observe = observe,
+                                     .save_every = (int)o->checkpoint_every,
                                      .resume = o->resume ? resume : NULL,
                                      .user = &watch};
   md_dirac *exact = o->request.precision == MD_DOUBLE ? &run->dirac : &run->exact;

@@ -261,6 +261,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                             .half_b = plain ? 0.5 : 0.5 * epilogue->b,
                             .step = epilogue ? epilogue->step : NULL,
                             .norm2 = epilogue ? epilogue->norm2 : NULL,
+                            .backwards = epilogue && epilogue->backwards,
                             .range = range};
   const int error = s->request.n_rhs == 1 ? s->kernels->hop_one(&call, s->reals)
                                           : s->kernels->hop_many(&call, s->reals);

@@ -12,6 +12,7 @@ template <class S> struct many_arguments {
   const md_row *rows;
   const int32_t *order, *slots; /* slots NULL: all */
   int count, n_rhs;
+  bool backwards;
   md_divisor per_row;
   const S *in, *x; /* x NULL: plain assignment */
   S *out;
@@ -117,8 +118,8 @@ static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const
 /* Stores the sites of the thread block with new scales and leaves its norms; `shared` holds a
  * double for each site and right-hand side. */
 template <class S, int B>
-static __device__ inline void finish_block(const many_arguments<S> &a, int site, bool active,
-                                           char *shared, real_of<S> acc[B][6]) {
+static __device__ inline void finish_block(const many_arguments<S> &a, int block, int site,
+                                           bool active, char *shared, real_of<S> acc[B][6]) {
   using T = real_of<S>;
   T scale = 1.0f, inverse = 1.0f;
   if constexpr (is_scaled<S>) {
@@ -154,7 +155,7 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int site,
   for (int r = thread; r < a.n_rhs; r += blockDim.x * blockDim.y) {
     double sum = 0.0;
     for (int i = 0; i < (int)blockDim.y; i++) sum += ((double *)shared)[i * a.n_rhs + r];
-    a.norm2[(int64_t)r * a.most + blockIdx.x] = sum;
+    a.norm2[(int64_t)r * a.most + block] = sum;
   }
 }
 
@@ -164,7 +165,8 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
   constexpr int piece = link_piece<S, R, 1> / (int)sizeof(S);
   extern __shared__ __align__(16) char memory[];
   S *shared = (S *)memory;
-  const int first = blockIdx.x * blockDim.y, left = a.count - first;
+  const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+  const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
   fetch_links<S, R>(a, first, left < (int)blockDim.y ? left : (int)blockDim.y, shared);
   const bool active = (int)threadIdx.y < left;
@@ -218,15 +220,17 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
     for (int b = 0; b < B; b++) step[b] = T(1);
     add_block<S, B>(acc, T(1), step, a.out, a.out_scale, site, a.n_rhs);
   }
-  finish_block<S, B>(a, site, active, memory, acc);
+  finish_block<S, B>(a, block, site, active, memory, acc);
 }
 
 template <class S, int R, int B>
 static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
-  const int blocks_per_site = a.n_rhs / B, threads = 128;
-  const int sites = blocks_per_site < threads ? threads / blocks_per_site : 1;
+  const int blocks_per_site = a.n_rhs / B, threads = 128, site_bytes = 8 * R * (int)sizeof(S);
+  const int room = 40960 / site_bytes; /* shared memory without asking for more than 48 KB */
+  int sites = blocks_per_site < threads ? threads / blocks_per_site : 1;
+  if (sites > room) sites = room;
   const int blocks = (a.count + sites - 1) / sites;
-  const size_t link_bytes = (size_t)sites * 8 * R * sizeof(S);
+  const size_t link_bytes = (size_t)sites * site_bytes;
   const size_t sum_bytes = (size_t)sites * a.n_rhs * sizeof(double);
   const size_t shared = link_bytes > sum_bytes ? link_bytes : sum_bytes;
   a.norm2 = partial_sums(call->norm2, call->range, blocks);
@@ -247,6 +251,7 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.slots = all ? NULL : s->range[part];
   a.count = all ? (int)s->slots : s->range_count[part];
   a.n_rhs = call->out->n_rhs;
+  a.backwards = call->backwards;
   a.per_row = s->slots_per_row;
   a.in = (const S *)call->in->data;
   a.in_scale = call->in->scale;

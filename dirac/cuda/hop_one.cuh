@@ -4,6 +4,7 @@
 #include "base/device.cuh"
 #include "dirac/cuda/link.cuh"
 #include "dirac/cuda/stencil.h"
+#include "lattice/cuda/reduce.cuh"
 
 /* One right-hand side: a thread computes the V sites of a slot from 16-byte pieces of links and
  * V-wide pieces of the source planes. */
@@ -23,7 +24,7 @@ template <class S> struct hop_arguments {
   const int32_t *slots; /* NULL: all */
   int count;
   md_divisor per_row;
-  bool keep_links;
+  bool keep_links, backwards;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
   real_of<S> a, half_b;
   const double *step; /* as in md_epilogue */
@@ -137,19 +138,6 @@ static __device__ inline double finish_sites(const hop_arguments<S> &h, int site
   return norm2;
 }
 
-/* The sum over the threads of a block of up to 1024, in a fixed order, in thread 0. */
-static __device__ inline double add_threads(double value) {
-  __shared__ double warps[32];
-  const int thread = threadIdx.x;
-  for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
-  if (thread % 32 == 0) warps[thread / 32] = value;
-  __syncthreads();
-  value = thread < (int)blockDim.x / 32 ? warps[thread] : 0.0;
-  if (thread < 32)
-    for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
-  return value;
-}
-
 /* acc += U v for one direction of the pair and all V sites */
 template <class S, int R, int V>
 static __device__ inline void add_direction(const S raw[2 * R * V], int side, unsigned bits,
@@ -199,7 +187,8 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
       typename std::conditional<piece == 16, uint4,
                                 typename std::conditional<piece == 8, uint2, uint32_t>::type>::type;
   md_release_successor();
-  const int place = blockIdx.x * blockDim.x + threadIdx.x;
+  const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+  const int place = block * blockDim.x + threadIdx.x;
   const bool active = place < a.count; /* the others repeat the last slot and store nothing */
   const int index = active ? place : a.count - 1;
   const int slot = a.slots ? a.slots[index] : index;
@@ -235,7 +224,7 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   if (active) norm2 = finish_sites<S, V>(a, site, acc);
   if (a.norm2) {
     norm2 = add_threads(norm2);
-    if (threadIdx.x == 0) a.norm2[blockIdx.x] = norm2;
+    if (threadIdx.x == 0) a.norm2[block] = norm2;
   }
 }
 
@@ -266,6 +255,7 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   a.count = all ? (int)s->slots : s->range_count[part];
   a.per_row = s->slots_per_row;
   a.keep_links = s->keep_links;
+  a.backwards = call->backwards;
   a.out = planes_of<S>(call->out);
   a.in = planes_of<S>(call->in);
   a.x = planes_of<S>(call->x);

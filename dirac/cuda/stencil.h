@@ -47,6 +47,7 @@ typedef struct md_hop_call {
   double a, half_b;
   const double *step;
   md_partial_sums *norm2;
+  bool backwards;
   md_range range;
 } md_hop_call;
 

@@ -2,6 +2,7 @@
 #define MD_LATTICE_CUDA_LINEAR_DEVICE_CUH
 
 #include "base/device.cuh"
+#include "lattice/cuda/reduce.cuh"
 #include "lattice/cuda/storage.cuh"
 
 extern "C" {
@@ -94,31 +95,32 @@ static __device__ inline void store_six(linear_view<S> &f, int64_t site, bool ac
   }
 }
 
-/* Adds the threads of a block for each right-hand side: partial[r * blocks + block]. */
-static __device__ inline void add_block(double value, double *partial) {
-  extern __shared__ double sums[];
-  double *mine = sums + threadIdx.x;
-  const int width = (int)blockDim.x;
-  mine[threadIdx.y * width] = value;
-  for (int left = (int)blockDim.y; left > 1; left = (left + 1) / 2) {
-    __syncthreads();
-    const int other = (int)threadIdx.y + (left + 1) / 2;
-    if (other < left) mine[threadIdx.y * width] += mine[other * width];
+/* Adds the threads of a block for each right-hand side: partial[r * most + block]. */
+template <bool ONE>
+static __device__ inline void add_block(double value, double *partial, int most, int block) {
+  if constexpr (ONE) {
+    value = add_threads(value);
+    if (threadIdx.y == 0) partial[block] = value;
+  } else {
+    extern __shared__ double sums[];
+    double *mine = sums + threadIdx.x;
+    const int width = (int)blockDim.x;
+    mine[threadIdx.y * width] = value;
+    for (int left = (int)blockDim.y; left > 1; left = (left + 1) / 2) {
+      __syncthreads();
+      const int other = (int)threadIdx.y + (left + 1) / 2;
+      if (other < left) mine[threadIdx.y * width] += mine[other * width];
+    }
+    if (threadIdx.y == 0) partial[(int64_t)threadIdx.x * most + block] = mine[0];
   }
-  if (threadIdx.y == 0) partial[threadIdx.x * gridDim.x + blockIdx.x] = mine[0];
 }
 
 /* values[r] = the sum of r's partial sums; one block each. */
 static __global__ void add_partials(const double *partial, int count, double *values) {
-  __shared__ double sums[256];
   double sum = 0.0;
-  for (int i = threadIdx.x; i < count; i += 256) sum += partial[blockIdx.x * count + i];
-  sums[threadIdx.x] = sum;
-  for (int left = 128; left > 0; left /= 2) {
-    __syncthreads();
-    if ((int)threadIdx.x < left) sums[threadIdx.x] += sums[threadIdx.x + left];
-  }
-  if (threadIdx.x == 0) values[blockIdx.x] = sums[0];
+  for (int i = threadIdx.x; i < count; i += blockDim.x) sum += partial[blockIdx.x * count + i];
+  sum = add_threads(sum);
+  if (threadIdx.x == 0) values[blockIdx.x] = sum;
 }
 
 enum linear_operation { COMBINE, COMBINE_NORM2, DOT };
@@ -147,7 +149,7 @@ static __global__ void combine(coefficients a, coefficients b, linear_view<S> x,
 #pragma unroll
       for (int c = 0; c < 6; c++) sum += (double)(OP == DOT ? u[c] : v[c]) * (double)v[c];
   }
-  if constexpr (OP != COMBINE) add_block(sum, partial);
+  if constexpr (OP != COMBINE) add_block<ONE>(sum, partial, gridDim.x, blockIdx.x);
 }
 
 /* x += a p; p = r + b p */

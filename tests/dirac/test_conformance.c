@@ -114,8 +114,8 @@ static void run(md_context *context, const backend_case *c) {
         bench b;
         if (!md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
         set_up(context, c, n, self_halo, parity, &b);
-        const md_epilogue epilogue = {.x = &b.x, .a = 0.3, .b = -1.7},
-                          in_place = {.x = &b.out, .a = 0.3, .b = -1.7};
+        const md_epilogue epilogue = {.x = &b.x, .a = 0.3, .b = -1.7};
+        const md_epilogue in_place = {.x = &b.out, .a = 0.3, .b = -1.7};
         check(context, c, &b, NULL);
         check(context, c, &b, &epilogue);
         MD_REQUIRE(context, md_field_convert(context, &b.out, &b.host_x));

@@ -1,0 +1,20 @@
+#ifndef MD_LATTICE_CUDA_REDUCE_CUH
+#define MD_LATTICE_CUDA_REDUCE_CUH
+
+/* The sum over the threads of a block of whole warps, in a fixed order; in thread 0. All threads
+ * of the block call it together. */
+static __device__ inline double add_threads(double value) {
+  __shared__ double warps[32];
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  const int count = blockDim.x * blockDim.y / 32;
+  for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
+  __syncthreads(); /* a sum before this one has been read */
+  if (thread % 32 == 0) warps[thread / 32] = value;
+  __syncthreads();
+  if (thread >= 32) return 0.0;
+  value = thread < count ? warps[thread] : 0.0;
+  for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
+  return value;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* Conjugate gradients on the device: the solution of the host, the same answer with and without
+ * fused stencils and on every rank grid, and the same bits after an interruption. */
+#include "dirac/solver.h"
+#include "gpu_tests.h"
+#include "lattice/linear.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct problem {
+  md_geometry *geometry;
+  md_gauge gauge;
+  md_field b[MD_PARITIES], x[MD_PARITIES];
+} problem;
+
+static void make(md_context *context, int n_rhs, bool halo, problem *p) {
+  p->geometry = md_test_geometry(context, 8, 4, 4, 8, halo);
+  md_test_random_gauge(context, p->geometry, 7, &p->gauge);
+  for (int q = 0; q < MD_PARITIES; q++) {
+    md_test_random_field(context, p->geometry, MD_DOUBLE, n_rhs, q, 21, &p->b[q]);
+    md_test_random_field(context, p->geometry, MD_DOUBLE, n_rhs, q, 22, &p->x[q]);
+  }
+}
+
+static void drop(problem *p) {
+  for (int q = 0; q < MD_PARITIES; q++) {
+    md_field_destroy(&p->b[q]);
+    md_field_destroy(&p->x[q]);
+  }
+  md_gauge_destroy(&p->gauge);
+  md_geometry_destroy(p->geometry);
+}
+
+static md_solver_result solve(md_context *context, problem *p, const char *backend,
+                              md_backend_request request, bool fused,
+                              const md_solver_request *solver) {
+  md_dirac dirac, exact;
+  md_solver_result result;
+  md_backend copy;
+  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, &dirac));
+  request.precision = MD_DOUBLE;
+  request.reconstruct = MD_RECONSTRUCT_18;
+  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, &exact));
+  copy = *dirac.backend;
+  copy.fuses = copy.fuses && fused;
+  dirac.backend = &copy;
+  MD_REQUIRE(context, md_solve_cg(context, &dirac, &exact, solver, p->x, p->b, &result));
+  md_dirac_destroy(&dirac);
+  md_dirac_destroy(&exact);
+  return result;
+}
+
+static void solves(md_context *context, md_precision precision, int n_rhs, bool halo) {
+  const md_backend_request request = {precision, MD_RECONSTRUCT_12, MD_PACKING_NONE, n_rhs, true};
+  const md_backend_request host = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
+  const double tolerance = precision == MD_DOUBLE ? 1e-11 : precision == MD_SINGLE ? 1e-5 : 3e-2;
+  const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
+  problem device, oracle;
+  make(context, n_rhs, halo, &device);
+  make(context, n_rhs, halo, &oracle);
+  md_solver_result want = solve(context, &oracle, "cpu_ref", host, false, &solver);
+  for (int fused = 0; fused < 2; fused++) {
+    md_solver_result got = solve(context, &device, "cuda", request, fused == 1, &solver);
+    md_require_at_most(got.relative_residual, 10.0 * tolerance, "true residual");
+    md_require_at_most(fabs((double)(got.iterations - want.iterations)), 2 + 0.1 * want.iterations,
+                       "iterations");
+    for (int q = 0; q < MD_PARITIES; q++)
+      md_require_at_most(md_test_distance(context, &device.x[q], &oracle.x[q]), 40.0 * tolerance,
+                         "solution");
+    md_solver_result_free(&got);
+  }
+  md_solver_result_free(&want);
+  drop(&device);
+  drop(&oracle);
+}
+
+static void solves_as_the_host(void **state) {
+  md_context *context = *state;
+  for (int p = 0; p < MD_PRECISIONS; p++)
+    for (int n_rhs = 1; n_rhs <= 6; n_rhs += 5)
+      for (int halo = 0; halo < 2; halo++) solves(context, (md_precision)p, n_rhs, halo == 1);
+}
+
+typedef struct saved {
+  md_context *context;
+  md_field x, r, p;
+  double r_norm2[MD_MAX_RHS], b_norm[MD_MAX_RHS];
+  int iteration, seen;
+} saved;
+
+static void copy_of(md_context *context, md_field *to, const md_field *from) {
+  if (!to->data)
+    MD_REQUIRE(context, md_field_create(context, from->geometry,
+                                        &(md_field_shape){from->precision, MD_DEVICE,
+                                                          from->components, from->n_rhs, true},
+                                        from->parity, to));
+  md_linear_copy(to, from);
+}
+
+static md_status save(void *user, const md_cg_state *state) {
+  saved *s = user;
+  s->seen++;
+  if (state->iteration != 20) return MD_OK;
+  copy_of(s->context, &s->x, &state->x);
+  copy_of(s->context, &s->r, &state->r);
+  copy_of(s->context, &s->p, &state->p);
+  memcpy(s->r_norm2, state->r_norm2, (size_t)state->n_rhs * sizeof(double));
+  s->iteration = state->iteration;
+  return MD_OK;
+}
+
+static md_status restore(void *user, md_cg_state *state) {
+  saved *s = user;
+  md_linear_copy(&state->x, &s->x);
+  md_linear_copy(&state->r, &s->r);
+  md_linear_copy(&state->p, &s->p);
+  memcpy(state->r_norm2, s->r_norm2, (size_t)state->n_rhs * sizeof(double));
+  state->iteration = s->iteration;
+  return MD_OK;
+}
+
+/* The observer sees every iteration once; a solve that goes on from the fields it saved in
+ * iteration 20 ends with the same history. */
+static void goes_on_with_the_same_bits(void **state) {
+  md_context *context = *state;
+  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 2, true};
+  saved s = {.context = context};
+  problem p;
+  make(context, 2, false, &p);
+  md_solver_request solver = {.mass = 0.3,
+                              .tolerance = 1e-9,
+                              .max_iterations = 400,
+                              .observe = save,
+                              .save_every = 20,
+                              .user = &s};
+  md_solver_result whole = solve(context, &p, "cuda", request, true, &solver);
+  assert_int_equal(s.seen, whole.iterations);
+  assert_int_equal(s.iteration, 20);
+  solver.observe = NULL;
+  solver.resume = restore;
+  md_solver_result rest = solve(context, &p, "cuda", request, true, &solver);
+  assert_int_equal(rest.iterations, whole.iterations);
+  assert_memory_equal(rest.history + 20, whole.history + 20,
+                      (size_t)(whole.iterations - 19) * sizeof(double));
+  md_solver_result_free(&whole);
+  md_solver_result_free(&rest);
+  md_field_destroy(&s.x);
+  md_field_destroy(&s.r);
+  md_field_destroy(&s.p);
+  drop(&p);
+}
+
+static void not_a_number_ends_it(void **state) {
+  md_context *context = *state;
+  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  const md_solver_request solver = {.mass = 0.3, .tolerance = 1e-9, .max_iterations = 400};
+  md_dirac dirac;
+  md_solver_result result;
+  problem p;
+  make(context, 1, false, &p);
+  double u[MD_LINK_REALS] = {NAN};
+  md_gauge_set(&p.gauge, MD_EVEN, MD_X, 3, u);
+  MD_REQUIRE(context, md_gauge_exchange(context, &p.gauge));
+  MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "cuda", &request, &dirac));
+  assert_int_equal(md_solve_cg(context, &dirac, &dirac, &solver, p.x, p.b, &result), MD_UNREACHED);
+  assert_non_null(strstr(context->message, "finite"));
+  md_solver_result_free(&result);
+  md_dirac_destroy(&dirac);
+  drop(&p);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(solves_as_the_host),
+                                    cmocka_unit_test(goes_on_with_the_same_bits),
+                                    cmocka_unit_test(not_a_number_ends_it)};
+MD_RUN_GPU_TESTS(tests)
