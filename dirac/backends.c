@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-extern const md_backend md_backend_cpu_ref;
+extern const md_backend md_backend_cpu_ref, md_backend_cpu_simd;
 
 const md_backend *const *md_backends(void) {
-  static const md_backend *const table[] = {&md_backend_cpu_ref, NULL};
+  static const md_backend *const table[] = {&md_backend_cpu_ref, &md_backend_cpu_simd, NULL};
   return table;
 }
 

@@ -31,7 +31,18 @@ static strip strip_at(const md_field *f, int64_t site, int sites) {
   return (strip){site, site * (f->components / 2) * lanes, lanes, f->components / 2, lanes};
 }
 
+/* An operand in the arithmetic type beside 16-bit ones. */
+static bool is_wide(const md_field *f) {
+  return sizeof(STORED) == sizeof(uint16_t) && f->precision == MD_SINGLE;
+}
+
 static void strip_load(const md_field *f, const strip *s, ARITH *values) {
+  if (is_wide(f)) {
+    for (int c = 0; c < s->planes; c++)
+      memcpy(values + c * s->lanes, (const ARITH *)f->data + s->start + c * s->distance,
+             (size_t)s->lanes * sizeof *values);
+    return;
+  }
   const STORED *data = (const STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
     for (int l = 0; l < s->lanes; l++) values[c * s->lanes + l] = LOAD(data[c * s->distance + l]);
@@ -62,6 +73,12 @@ static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
 }
 
 static void strip_store(const md_field *f, const strip *s, ARITH *values) {
+  if (is_wide(f)) {
+    for (int c = 0; c < s->planes; c++)
+      memcpy((ARITH *)f->data + s->start + c * s->distance, values + c * s->lanes,
+             (size_t)s->lanes * sizeof *values);
+    return;
+  }
   if (f->scale) strip_rescale(f, s, values);
   STORED *data = (STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
@@ -89,7 +106,7 @@ static void combine(const double *a, const md_field *x, const double *b, md_fiel
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < y->sites; i += most) {
     const strip s = strip_at(y, i, (int)(y->sites - i < most ? y->sites - i : most));
-    const strip from = strip_at(x, i, s.lanes);
+    const strip from = strip_at(x, i, (int)(x->sites - i < most ? x->sites - i : most));
     ARITH xs[MOST_REALS], ys[MOST_REALS];
     strip_load(x, &from, xs);
     strip_load(y, &s, ys);
@@ -248,4 +265,4 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero, copy, axpy, xpby, norm2, dot, axpy_norm2, cg_update};
+const md_linear_table TABLE = {zero, copy, axpy, xpby, combine, norm2, dot, axpy_norm2, cg_update};
