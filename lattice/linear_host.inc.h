@@ -38,9 +38,15 @@ typedef struct view {
   int64_t distance;
 } view;
 
+/* True when the values are used where they lie: nothing to convert. That holds for every operand
+ * of a DIRECT type, and for one in the arithmetic type beside 16-bit ones. */
+static bool in_place(const md_field *f) {
+  return DIRECT || (sizeof(STORED) == sizeof(uint16_t) && f->precision == MD_SINGLE);
+}
+
 /* The field's own memory, or `buffer` with the converted values. */
 static inline view strip_load(const md_field *f, const strip *s, ARITH *buffer) {
-  if (DIRECT) return (view){(ARITH *)f->data + s->start, s->distance};
+  if (in_place(f)) return (view){(ARITH *)f->data + s->start, s->distance};
   const STORED *data = (const STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
     for (int l = 0; l < s->lanes; l++) buffer[c * s->lanes + l] = LOAD(data[c * s->distance + l]);
@@ -72,7 +78,7 @@ static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
 
 /* Ends a change of the values of `v`; nothing is left to do where they lie in the field. */
 static inline void strip_store(const md_field *f, const strip *s, view v) {
-  if (DIRECT) return;
+  if (in_place(f)) return;
   if (f->scale) strip_rescale(f, s, v.at);
   STORED *data = (STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
@@ -264,4 +270,4 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero, copy, axpy, xpby, norm2, dot, axpy_norm2, cg_update};
+const md_linear_table TABLE = {zero, copy, axpy, xpby, combine, norm2, dot, axpy_norm2, cg_update};
