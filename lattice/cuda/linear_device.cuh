@@ -11,9 +11,10 @@ extern "C" {
 }
 #include <math.h>
 
-/* Vector operations on the device for one storage type S. Thread (r, i) of a block has right-hand
- * side r of the block's i-th site. Sums: each block adds its threads in a fixed order, one block
- * adds the blocks in a fixed order, so that a run repeats its bits. */
+/* Vector operations on the device for one storage type S; beside 16-bit operands others may be
+ * float. Thread (r, i) of a block has right-hand side r of the block's i-th site. Sums: each block
+ * adds its threads in a fixed order, one block adds the blocks in a fixed order, so that a run
+ * repeats its bits. */
 
 template <class S> struct linear_view {
   S *data;
@@ -126,10 +127,10 @@ static __global__ void add_partials(const double *partial, int count, double *va
 enum linear_operation { COMBINE, COMBINE_NORM2, DOT };
 
 /* COMBINE: y = a x + b y; COMBINE_NORM2: and |y|^2; DOT: Re <x, y>. */
-template <class S, bool ONE, linear_operation OP>
-static __global__ void combine(coefficients a, coefficients b, linear_view<S> x, linear_view<S> y,
+template <class X, class Y, bool ONE, linear_operation OP>
+static __global__ void combine(coefficients a, coefficients b, linear_view<X> x, linear_view<Y> y,
                                int64_t sites, int n_rhs, double *partial) {
-  using T = real_of<S>;
+  using T = real_of<X>;
   const int r = threadIdx.x;
   double sum = 0.0;
   for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < sites;
@@ -137,13 +138,13 @@ static __global__ void combine(coefficients a, coefficients b, linear_view<S> x,
     const bool active = first + threadIdx.y < sites;
     const int64_t site = active ? first + threadIdx.y : sites - 1;
     T u[6], v[6];
-    load_six<S, ONE>(x, site, n_rhs, r, u);
-    load_six<S, ONE>(y, site, n_rhs, r, v);
+    load_six<X, ONE>(x, site, n_rhs, r, u);
+    load_six<Y, ONE>(y, site, n_rhs, r, v);
     if constexpr (OP != DOT) {
       const T left = (T)a.of[r], right = (T)b.of[r];
 #pragma unroll
       for (int c = 0; c < 6; c++) v[c] = left * u[c] + right * v[c];
-      store_six<S, ONE>(y, site, active, n_rhs, r, v);
+      store_six<Y, ONE>(y, site, active, n_rhs, r, v);
     }
     if (OP != COMBINE && active)
 #pragma unroll
@@ -153,25 +154,25 @@ static __global__ void combine(coefficients a, coefficients b, linear_view<S> x,
 }
 
 /* x += a p; p = r + b p */
-template <class S, bool ONE>
-static __global__ void cg_step(coefficients a, coefficients b, linear_view<S> residual,
-                               linear_view<S> p, linear_view<S> x, int64_t sites, int n_rhs) {
+template <class S, class W, bool ONE>
+static __global__ void cg_step(coefficients a, coefficients b, linear_view<W> residual,
+                               linear_view<S> p, linear_view<W> x, int64_t sites, int n_rhs) {
   using T = real_of<S>;
   const int r = threadIdx.x;
   const int64_t first = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
   const bool active = first < sites;
   const int64_t site = active ? first : sites - 1;
   T u[6], v[6], w[6];
-  load_six<S, ONE>(residual, site, n_rhs, r, u);
+  load_six<W, ONE>(residual, site, n_rhs, r, u);
   load_six<S, ONE>(p, site, n_rhs, r, v);
-  load_six<S, ONE>(x, site, n_rhs, r, w);
+  load_six<W, ONE>(x, site, n_rhs, r, w);
   const T alpha = (T)a.of[r], beta = (T)b.of[r];
 #pragma unroll
   for (int c = 0; c < 6; c++) {
     w[c] += alpha * v[c];
     v[c] = u[c] + beta * v[c];
   }
-  store_six<S, ONE>(x, site, active, n_rhs, r, w);
+  store_six<W, ONE>(x, site, active, n_rhs, r, w);
   store_six<S, ONE>(p, site, active, n_rhs, r, v);
 }
 
@@ -183,19 +184,45 @@ static unsigned all_blocks(const md_field *f, dim3 block) {
   return (unsigned)((f->sites + block.y - 1) / block.y);
 }
 
-template <class S, linear_operation OP>
-static void run_combine(const double *a, const md_field *x, const double *b, md_field *y,
-                        unsigned blocks, double *partial) {
+template <class X, class Y, linear_operation OP>
+static void launch_combine(const double *a, const md_field *x, const double *b, md_field *y,
+                           unsigned blocks, double *partial) {
   const dim3 block = block_of(x);
   const size_t shared = OP == COMBINE ? 0 : block.x * block.y * sizeof(double);
   const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
-  const linear_view<S> u = linear_view_of<S>(x), v = linear_view_of<S>(y);
+  const linear_view<X> u = linear_view_of<X>(x);
+  const linear_view<Y> v = linear_view_of<Y>(y);
   if (x->n_rhs == 1)
-    combine<S, true, OP>
+    combine<X, Y, true, OP>
         <<<blocks, block, shared, md_stream()>>>(as, bs, u, v, x->sites, 1, partial);
   else
-    combine<S, false, OP>
+    combine<X, Y, false, OP>
         <<<blocks, block, shared, md_stream()>>>(as, bs, u, v, x->sites, x->n_rhs, partial);
+}
+
+/* By the operands' types: S, or float beside a 16-bit S. */
+template <class S, linear_operation OP>
+static void run_combine(const double *a, const md_field *x, const double *b, md_field *y,
+                        unsigned blocks, double *partial) {
+  if constexpr (sizeof(S) == 2) {
+    if (x->precision == MD_SINGLE) return launch_combine<float, S, OP>(a, x, b, y, blocks, partial);
+    if (y->precision == MD_SINGLE) return launch_combine<S, float, OP>(a, x, b, y, blocks, partial);
+  }
+  launch_combine<S, S, OP>(a, x, b, y, blocks, partial);
+}
+
+template <class S, class W>
+static void launch_cg_step(const double *a, const double *b, const md_field *r, md_field *p,
+                           md_field *x) {
+  const dim3 block = block_of(x);
+  const unsigned blocks = all_blocks(x, block);
+  const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
+  const linear_view<W> vr = linear_view_of<W>(r), vx = linear_view_of<W>(x);
+  const linear_view<S> vp = linear_view_of<S>(p);
+  if (x->n_rhs == 1)
+    cg_step<S, W, true><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, 1);
+  else
+    cg_step<S, W, false><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, x->n_rhs);
 }
 
 /* Runs an operation with a sum and adds over ranks; NaN when the device failed. */
@@ -244,6 +271,9 @@ template <class S> struct linear_device {
   static void xpby(const md_field *x, const double *b, md_field *y) {
     run_combine<S, COMBINE>(NULL, x, b, y, all_blocks(x, block_of(x)), NULL);
   }
+  static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
+    run_combine<S, COMBINE>(a, x, b, y, all_blocks(x, block_of(x)), NULL);
+  }
   static void norm2(const md_context *context, const md_field *x, double *norms) {
     reduce<S, DOT>(context, NULL, x, NULL, (md_field *)x, norms);
   }
@@ -256,21 +286,16 @@ template <class S> struct linear_device {
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {
-    const dim3 block = block_of(x);
-    const unsigned blocks = all_blocks(x, block);
-    const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
-    const linear_view<S> vr = linear_view_of<S>(r), vp = linear_view_of<S>(p),
-                         vx = linear_view_of<S>(x);
-    if (x->n_rhs == 1)
-      cg_step<S, true><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, 1);
-    else
-      cg_step<S, false><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, x->n_rhs);
+    if constexpr (sizeof(S) == 2)
+      if (x->precision == MD_SINGLE) return launch_cg_step<S, float>(a, b, r, p, x);
+    launch_cg_step<S, S>(a, b, r, p, x);
   }
 };
 
 template <class S> constexpr md_linear_table linear_table_of() {
   using L = linear_device<S>;
-  return {L::zero, L::copy, L::axpy, L::xpby, L::norm2, L::dot, L::axpy_norm2, L::cg_update};
+  return {L::zero,  L::copy, L::axpy,       L::xpby,     L::axpby,
+          L::norm2, L::dot,  L::axpy_norm2, L::cg_update};
 }
 
 #endif
