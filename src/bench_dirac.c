@@ -85,9 +85,9 @@ static md_status read_settings(md_context *context, settings *s) {
   return read_choices(context, "rhs", s->rhs, rhs_of, 0, &s->n_rhs);
 }
 
-/* False for a number that "all" leaves out: the backend's flags do not have it. */
-static bool meant(const choices *c, int i, unsigned flags) {
-  return !c->all || (flags & 1u << c->value[i]);
+/* False for a number that "all" leaves out: the flags of a backend of this build lack it. */
+static bool meant(const choices *c, int i, const md_backend *b, unsigned flags) {
+  return !c->all || b->unavailable || (flags & 1u << c->value[i]);
 }
 
 /* Every combination of one backend. */
@@ -95,8 +95,8 @@ static md_status bench_backend(md_dirac_bench *bench, const settings *s, const m
   for (int i = 0; i < s->packing.count; i++)
     for (int j = 0; j < s->precision.count; j++)
       for (int k = 0; k < s->reconstruct.count; k++) {
-        if (!meant(&s->packing, i, b->packings) || !meant(&s->precision, j, b->precisions) ||
-            !meant(&s->reconstruct, k, b->reconstructs))
+        if (!meant(&s->packing, i, b, b->packings) || !meant(&s->precision, j, b, b->precisions) ||
+            !meant(&s->reconstruct, k, b, b->reconstructs))
           continue;
         md_backend_request request = {.precision = (md_precision)s->precision.value[j],
                                       .reconstruct = (md_reconstruct)s->reconstruct.value[k],

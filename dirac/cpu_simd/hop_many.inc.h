@@ -53,47 +53,69 @@ static inline VECTOR load_some(const STORED *p, int count) {
   return LOAD(lane);
 }
 
+/* Up to MOST_VECTORS neighbouring vectors of one colour, by name, so that sums of them stay in
+ * registers (an array would live in memory). */
+typedef struct strip {
+  VECTOR a, b, c, d;
+} strip;
+
+static inline strip load_strip(const STORED *p, int vectors, int count) {
+  strip s = {{0}, {0}, {0}, {0}};
+  s.a = vectors == 1 ? load_some(p, count) : LOAD(p);
+  if (vectors > 1) s.b = vectors == 2 ? load_some(p + LANES, count) : LOAD(p + LANES);
+  if (vectors > 2) s.c = vectors == 3 ? load_some(p + 2 * LANES, count) : LOAD(p + 2 * LANES);
+  if (vectors > 3) s.d = load_some(p + 3 * LANES, count);
+  return s;
+}
+
+/* sum + u v */
+static inline strip add_product(strip sum, ARITH u, strip v, int vectors) {
+  sum.a += u * v.a;
+  if (vectors > 1) sum.b += u * v.b;
+  if (vectors > 2) sum.c += u * v.c;
+  if (vectors > 3) sum.d += u * v.d;
+  return sum;
+}
+
+/* (a, b) + i (c, d) = (a - d, b + c) */
+static inline void store_sum(ARITH *out, VECTOR re, VECTOR im) {
+  int32_t swap[LANES];
+  for (int l = 0; l < LANES; l++) swap[l] = l ^ 1;
+  const VECTOR both = re + NEGATE(PERMUTE(im, im, PICK(swap)), 0x5555u);
+  memcpy(out, &both, sizeof both);
+}
+static inline void store_strip(ARITH *out, strip re, strip im, int vectors) {
+  store_sum(out, re.a, im.a);
+  if (vectors > 1) store_sum(out + LANES, re.b, im.b);
+  if (vectors > 2) store_sum(out + 2 * LANES, re.c, im.c);
+  if (vectors > 3) store_sum(out + 3 * LANES, re.d, im.d);
+}
+
 /* sum[colour][..] = over directions, link times neighbour, for `vectors` vectors from real `from`
  * of each colour, of which the last holds `count` values. */
 static inline void sum_part(const md_simd_call *call, int64_t block, const site_links u, int from,
                             const int vectors, int count, ARITH *sum) {
   const int row = 2 * call->n_rhs;
-  VECTOR re[3][MOST_VECTORS], im[3][MOST_VECTORS];
-#pragma GCC unroll 3
-  for (int i = 0; i < 3; i++)
-#pragma GCC unroll 4
-    for (int j = 0; j < vectors; j++) re[i][j] = im[i][j] = (VECTOR){0};
+  const int32_t *neighbour = call->plan->first + block * MD_DIRECTIONS;
+  strip re0 = {{0}, {0}, {0}, {0}}, re1 = re0, re2 = re0, im0 = re0, im1 = re0, im2 = re0;
   for (int d = 0; d < MD_DIRECTIONS; d++) {
-    const int64_t neighbour = call->plan->first[block * MD_DIRECTIONS + d];
-    const STORED *in = (const STORED *)call->in + neighbour * 3 * row + from;
+    const STORED *in = (const STORED *)call->in + (int64_t)neighbour[d] * 3 * row + from;
+    /* Lanes past a row may hold what follows it, but not past the last row of the field. */
+    const int read = neighbour[d] + 1 < call->in_stride ? LANES : count;
 #pragma GCC unroll 3
     for (int c = 0; c < 3; c++) {
-      VECTOR v[MOST_VECTORS];
-#pragma GCC unroll 4
-      for (int j = 0; j < vectors; j++)
-        v[j] = j + 1 < vectors ? LOAD(in + c * row + j * LANES)
-                               : load_some(in + c * row + j * LANES, count);
-#pragma GCC unroll 3
-      for (int i = 0; i < 3; i++) {
-        const ARITH ur = u[(i * 3 + c) * 2][d], ui = u[(i * 3 + c) * 2 + 1][d];
-#pragma GCC unroll 4
-        for (int j = 0; j < vectors; j++) {
-          re[i][j] += ur * v[j];
-          im[i][j] += ui * v[j];
-        }
-      }
+      const strip v = load_strip(in + c * row, vectors, read);
+      re0 = add_product(re0, u[2 * c][d], v, vectors);
+      im0 = add_product(im0, u[2 * c + 1][d], v, vectors);
+      re1 = add_product(re1, u[6 + 2 * c][d], v, vectors);
+      im1 = add_product(im1, u[7 + 2 * c][d], v, vectors);
+      re2 = add_product(re2, u[12 + 2 * c][d], v, vectors);
+      im2 = add_product(im2, u[13 + 2 * c][d], v, vectors);
     }
   }
-  int32_t swap[LANES];
-  for (int l = 0; l < LANES; l++) swap[l] = l ^ 1;
-#pragma GCC unroll 3
-  for (int i = 0; i < 3; i++)
-#pragma GCC unroll 4
-    for (int j = 0; j < vectors; j++) { /* (a, b) + i (c, d) = (a - d, b + c) */
-      const VECTOR turned = NEGATE(PERMUTE(im[i][j], im[i][j], PICK(swap)), 0x5555u);
-      const VECTOR both = re[i][j] + turned;
-      memcpy(sum + i * MOST_REALS + from + j * LANES, &both, sizeof both);
-    }
+  store_strip(sum + from, re0, im0, vectors);
+  store_strip(sum + MOST_REALS + from, re1, im1, vectors);
+  store_strip(sum + 2 * MOST_REALS + from, re2, im2, vectors);
 }
 
 static inline void sum_site(const md_simd_call *call, int64_t block, const site_links u,
@@ -123,59 +145,66 @@ static inline void sum_site(const md_simd_call *call, int64_t block, const site_
   }
 }
 
-/* Epilogue, new scale, and rounding to the stored type. */
-static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *sum) {
-  const int row = 2 * call->n_rhs;
-  const ARITH b = (ARITH)call->b;
-  for (int i = 0; i < 3; i++)
-    for (int l = 0; l < row; l++) sum[i * MOST_REALS + l] *= b;
-  if (call->x) {
-    ARITH a = (ARITH)call->a;
 #if SCALED
-    a *= call->x_scale[site];
-#endif
-    const STORED *x = (const STORED *)call->x + site * 3 * row;
-    for (int i = 0; i < 3; i++)
-      for (int l = 0; l < row; l += LANES) {
-        const int count = row - l < LANES ? row - l : LANES;
-        VECTOR s;
-        memcpy(&s, sum + i * MOST_REALS + l, sizeof s);
-        s += a * load_some(x + i * row + l, count);
-        memcpy(sum + i * MOST_REALS + l, &s, sizeof s);
-      }
-  }
-  ARITH factor = 1;
-#if SCALED
-  uint32_t largest = 0;
+/* Sets the scale of the site; returns its inverse. */
+static inline ARITH rescale_site(const ARITH *sum, int row, float *scale) {
+  uint32_t largest = 0, bits;
   for (int i = 0; i < 3; i++)
-    for (int l = 0; l < row; l++) {
-      uint32_t bits;
+    for (int l = 0; l < row; l++) { /* bit patterns of |v| are ordered as the values are */
       memcpy(&bits, &sum[i * MOST_REALS + l], sizeof bits);
       bits &= INT32_MAX;
       largest = bits > largest ? bits : largest;
     }
-  const uint32_t scale = md_scale_bits(largest), inverse = (254u << 23) - scale;
-  memcpy(&call->out_scale[site], &scale, sizeof scale);
+  const uint32_t chosen = md_scale_bits(largest), inverse = (254u << 23) - chosen;
+  ARITH factor;
+  memcpy(scale, &chosen, sizeof chosen);
   memcpy(&factor, &inverse, sizeof inverse);
+  return factor;
+}
+#endif
+
+/* sum = b sum + a x */
+static inline void add_epilogue(const md_simd_call *call, int64_t site, ARITH *sum) {
+  const int row = 2 * call->n_rhs;
+  const ARITH b = (ARITH)call->b;
+  ARITH a = (ARITH)call->a;
+#if SCALED
+  if (call->x) a *= call->x_scale[site];
+#endif
+  const STORED *x = (const STORED *)call->x + site * 3 * row;
+  for (int i = 0; i < 3; i++)
+    for (int l = 0; l < row; l += LANES) {
+      VECTOR s;
+      memcpy(&s, sum + i * MOST_REALS + l, sizeof s);
+      s = b * s;
+      if (call->x) s += a * load_some(x + i * row + l, row - l < LANES ? row - l : LANES);
+      memcpy(sum + i * MOST_REALS + l, &s, sizeof s);
+    }
+}
+
+/* Epilogue, new scale, and rounding to the stored type. */
+static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *sum) {
+  const int row = 2 * call->n_rhs;
+  ARITH factor = 1;
+  add_epilogue(call, site, sum);
+#if SCALED
+  factor = rescale_site(sum, row, &call->out_scale[site]);
 #endif
   const bool stream = call->stream && (size_t)row * sizeof(STORED) % 64 == 0; /* whole lines */
   STORED *out = (STORED *)call->out + site * 3 * row;
   for (int i = 0; i < 3; i++)
     for (int l = 0; l < row; l += LANES) {
-      const int count = row - l < LANES ? row - l : LANES;
       VECTOR s;
       memcpy(&s, sum + i * MOST_REALS + l, sizeof s);
       s *= factor;
-      if (count == LANES) {
-        if (stream)
-          STREAM(out + i * row + l, s);
-        else
-          STORE(out + i * row + l, s);
-        continue;
-      }
-      STORED lane[LANES];
-      STORE(lane, s);
-      for (int k = 0; k < count; k++) out[i * row + l + k] = lane[k];
+      if (row - l < LANES) {
+        STORED lane[LANES];
+        STORE(lane, s);
+        for (int k = 0; k < row - l; k++) out[i * row + l + k] = lane[k];
+      } else if (stream)
+        STREAM(out + i * row + l, s);
+      else
+        STORE(out + i * row + l, s);
     }
 }
 
