@@ -1,0 +1,225 @@
+/* Hopper: warpgroup matrix multiply fed by the tensor copy engine, 16-bit inputs, fp32 sums.
+ *
+ * A block computes 128 x 256 of C: one warpgroup keeps the copy engine busy, two multiply, 64 rows
+ * each. Tiles of A (128 x 64, contiguous along K) and B (64 x 256, contiguous along N: row-major B
+ * needs no transposition) go round a ring of four stages in shared memory, 128-byte swizzled; a
+ * barrier per stage says full, another one empty. Two blocks with neighbouring tile rows form a
+ * cluster: each fetches half of the B tile that both need and multicasts it. The grid is as large
+ * as the chip, blocks take tile after tile, so that copies for the next tile run while C is
+ * stored. Built for sm_90a only. */
+#include "gemm/cuda/hopper.cuh"
+#include "gemm/cuda/workspace.cuh"
+
+using namespace md;
+
+namespace {
+
+constexpr int ROWS = 128, COLUMNS = 256, DEPTH = 64, STAGES = 4, CLUSTER = 2, BAND = 8;
+constexpr int CHUNK = 64; /* elements of a 128-byte row of shared memory */
+constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2;
+constexpr int STAGE_BYTES = A_BYTES + B_BYTES, CHUNK_BYTES = DEPTH * CHUNK * 2;
+constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + 1024; /* 1024: to align the ring by hand */
+constexpr int THREADS = 384;
+
+struct Ring {
+  uint32_t data, full, empty; /* shared addresses: stages, two rows of barriers */
+  int stage = 0, phase = 0;
+  __device__ void next() {
+    if (++stage == STAGES) stage = 0, phase ^= 1;
+  }
+  __device__ uint32_t a() const { return data + stage * STAGE_BYTES; }
+  __device__ uint32_t b() const { return a() + A_BYTES; }
+  __device__ uint32_t full_now() const { return full + stage * 8; }
+  __device__ uint32_t empty_now() const { return empty + stage * 8; }
+};
+
+template <class T> struct Job {
+  Operands<T, float> g;
+  int steps, tiles; /* tiles of a cluster: 256 x 256 */
+  bool pairs;       /* rows of C start on 8 bytes */
+};
+
+template <class T>
+__device__ void produce(const Job<T> &job, const CUtensorMap *a, const CUtensorMap *b, Ring ring,
+                        int rank) {
+  for (int t = blockIdx.x / CLUSTER; t < job.tiles; t += gridDim.x / CLUSTER) {
+    const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, BAND);
+    const int row = (tile.row * CLUSTER + rank) * ROWS;
+    const int column = tile.column * COLUMNS + rank * COLUMNS / CLUSTER;
+    for (int step = 0; step < job.steps; step++, ring.next()) {
+      barrier_wait(ring.empty_now(), ring.phase ^ 1);
+      barrier_expect(ring.full_now(), STAGE_BYTES);
+      tensor_copy(ring.a(), a, step * DEPTH, row, ring.full_now());
+      for (int j = 0; j < COLUMNS / CLUSTER; j += CHUNK)
+        tensor_multicast(ring.b() + (rank * COLUMNS / CLUSTER + j) / CHUNK * CHUNK_BYTES, b,
+                         column + j, step * DEPTH, ring.full_now(), (1 << CLUSTER) - 1);
+    }
+  }
+}
+
+/* Accumulator layout of m64n256: warp w has rows 16 w .. 16 w + 15, lane l row l / 4 (and + 8) and
+ * the column pairs 8 j + 2 (l % 4). */
+template <class T>
+__device__ void store_tile(const Job<T> &job, const float (&d)[128], int row, int column) {
+  const Operands<T, float> &g = job.g;
+  const int lane = threadIdx.x % 32, i0 = row + threadIdx.x % 128 / 32 * 16 + lane / 4;
+  const int j0 = column + lane % 4 * 2;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int i = i0 + h * 8;
+    if (i >= g.m) break;
+    float *c = g.c + i * g.ldc + j0;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; j += 8) {
+      const float x = g.alpha * d[j / 2 + h * 2], y = g.alpha * d[j / 2 + h * 2 + 1];
+      if (job.pairs && j0 + j + 2 <= g.n) {
+        float2 *pair = (float2 *)(c + j);
+        if (g.beta != 0.0f)
+          *pair = {x + g.beta * pair->x, y + g.beta * pair->y};
+        else
+          *pair = {x, y};
+      } else {
+        if (j0 + j < g.n) c[j] = g.beta != 0.0f ? x + g.beta * c[j] : x;
+        if (j0 + j + 1 < g.n) c[j + 1] = g.beta != 0.0f ? y + g.beta * c[j + 1] : y;
+      }
+    }
+  }
+}
+
+/* One warpgroup: `half` picks rows 0..63 or 64..127 of the tile. */
+template <class T> __device__ void consume(const Job<T> &job, Ring ring, int rank, int half) {
+  float d[128];
+  const bool speaker = threadIdx.x % 128 < CLUSTER; /* thread r frees the stage in block r */
+  for (int t = blockIdx.x / CLUSTER; t < job.tiles; t += gridDim.x / CLUSTER) {
+    uint32_t used = 0; /* the empty barrier of the stage before */
+    for (int step = 0; step < job.steps; step++, ring.next()) {
+      barrier_wait(ring.full_now(), ring.phase);
+      wgmma_fence();
+#pragma unroll
+      for (int l = 0; l < DEPTH; l += 16)
+        wgmma<T>(d, swizzled(ring.a() + half * (A_BYTES / 2) + l * 2, 0),
+                 swizzled(ring.b() + l * CHUNK * 2, CHUNK_BYTES), step + l);
+      wgmma_commit();
+      wgmma_wait<1>(); /* the step before has read its stage */
+      if (step > 0 && speaker) barrier_arrive_at(used, threadIdx.x % 128);
+      used = ring.empty_now();
+    }
+    wgmma_wait<0>();
+    if (speaker) barrier_arrive_at(used, threadIdx.x % 128);
+    const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, BAND);
+    store_tile(job, d, (tile.row * CLUSTER + rank) * ROWS + half * 64, tile.column * COLUMNS);
+  }
+}
+
+template <class T>
+__global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
+    multiply(const __grid_constant__ Job<T> job, const __grid_constant__ CUtensorMap a,
+             const __grid_constant__ CUtensorMap b) {
+  extern __shared__ char shared[];
+  __shared__ __align__(8) uint64_t barriers[2 * STAGES];
+  Ring ring;
+  ring.data = ((uint32_t)__cvta_generic_to_shared(shared) + 1023) / 1024 * 1024;
+  ring.full = (uint32_t)__cvta_generic_to_shared(barriers), ring.empty = ring.full + STAGES * 8;
+  const int rank = cluster_rank(), group = threadIdx.x / 128;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < STAGES; s++) {
+      barrier_init(ring.full + s * 8, 1);
+      barrier_init(ring.empty + s * 8, 2 * CLUSTER); /* the consumers of every block */
+    }
+    fence_barrier_init();
+  }
+  cluster_sync();
+  if (group == 0) {
+    release_registers<40>();
+    if (threadIdx.x == 0) produce(job, &a, &b, ring, rank);
+  } else {
+    claim_registers<232>();
+    consume(job, ring, rank, group - 1);
+  }
+  __syncwarp();   /* thread 0 comes late */
+  cluster_sync(); /* nobody leaves while another block may still signal its barriers */
+}
+
+/* The driver's encoder, found at run time: the program needs no libcuda to start. */
+decltype(&cuTensorMapEncodeTiled) encoder() {
+  void *function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                       cudaEnableDefault, &found) != cudaSuccess ||
+      found != cudaDriverEntryPointSuccess)
+    return nullptr;
+  return (decltype(&cuTensorMapEncodeTiled))function;
+}
+
+template <class T>
+md_status tensor_map(md_context *context, CUtensorMap *map, const T *x, int rows, int columns,
+                     int64_t ld, int box_rows) {
+  const auto encode = encoder();
+  if (!encode)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "wgmma needs a driver with cuTensorMapEncodeTiled (CUDA 12), found none");
+  const cuuint64_t size[2] = {(cuuint64_t)columns, (cuuint64_t)rows}, pitch[1] = {ld * sizeof(T)};
+  const cuuint32_t box[2] = {CHUNK, (cuuint32_t)box_rows}, step[2] = {1, 1};
+  const CUresult result =
+      encode(map,
+             std::is_same<T, __half>::value ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                            : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+             2, (void *)x, size, pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result == CUDA_SUCCESS) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT, "cuTensorMapEncodeTiled refused a %d x %d matrix: %d",
+                 rows, columns, (int)result);
+}
+
+template <class T>
+md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
+                   Workspace *workspace, const void *a, const void *b, void *c) {
+  unsigned blocks;
+  MD_TRY(grid_for(context, p, CLUSTER * ROWS, COLUMNS, &blocks));
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  Job<T> job = {operands<T, float>(p, a, b, c), (int)((p->k + DEPTH - 1) / DEPTH), (int)blocks,
+                aligned(c, p->ldc, 4, 8)};
+  MD_TRY(pad_operands(context, workspace, stream, 8, false, &job.g));
+  CUtensorMap map_a, map_b;
+  MD_TRY(tensor_map(context, &map_a, job.g.a, job.g.m, job.g.k, job.g.lda, ROWS));
+  MD_TRY(tensor_map(context, &map_b, job.g.b, job.g.k, job.g.n, job.g.ldb, DEPTH));
+  int device = 0, processors = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  MD_TRY(status_of(
+      context,
+      cudaFuncSetAttribute(multiply<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES),
+      "reserve shared memory for wgmma"));
+  const int clusters = min(processors / CLUSTER, job.tiles);
+  multiply<T><<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(job, map_a, map_b);
+  return launched(context, "wgmma");
+}
+
+md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
+              void *state, const void *a, const void *b, void *c) {
+  if (p->precision == MD_GEMM_HALF)
+    return run_type<__half>(context, p, launch, (Workspace *)state, a, b, c);
+  return run_type<__nv_bfloat16>(context, p, launch, (Workspace *)state, a, b, c);
+}
+
+const char *missing() {
+  int device = 0, major = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  return major == 9 ? nullptr : "wgmma needs a Hopper GPU (compute capability 9.0)";
+}
+
+} // namespace
+
+const md_gemm_kernel md_gemm_wgmma = {"wgmma",
+                                      "warpgroup multiply, tensor copies, ring of stages, clusters",
+                                      MD_GEMM_DEVICE,
+                                      1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16,
+                                      "fp32",
+                                      nullptr,
+                                      nullptr,
+                                      missing,
+                                      open_workspace,
+                                      close_workspace,
+                                      run};
