@@ -36,19 +36,22 @@ __device__ inline int valid_bytes(int rows, int columns, int i, int j, int width
 }
 
 /* Queues the ROWS x COLUMNS tile at (row, column) of x into shared memory with row stride LD
- * elements, zeros outside the matrix. WIDTH elements go in one copy: they must be aligned. */
+ * elements, zeros outside the matrix. WIDTH elements go in one copy: they must be aligned. A tile
+ * that lies inside, as nearly all do, is copied without looking at bounds. */
 template <class T, int ROWS, int COLUMNS, int LD, int THREADS, int WIDTH>
 __device__ inline void copy_tile_async(uint32_t to, const T *x, int64_t ld, int rows, int columns,
                                        int row, int column) {
-  constexpr int per_row = COLUMNS / WIDTH, step = THREADS / per_row;
+  constexpr int per_row = COLUMNS / WIDTH, step = THREADS / per_row, bytes = WIDTH * (int)sizeof(T);
   static_assert(THREADS % per_row == 0 && ROWS % step == 0, "threads must cover whole tile rows");
   const int i0 = threadIdx.x / per_row, j = threadIdx.x % per_row * WIDTH;
   const T *from = x + (row + i0) * ld + column + j;
+  to += (i0 * LD + j) * (int)sizeof(T);
+  const bool inside = row + ROWS <= rows && column + COLUMNS <= columns;
 #pragma unroll
   for (int i = 0; i < ROWS; i += step, from += step * ld)
-    copy_async<WIDTH *(int)sizeof(T)>(
-        to + ((i0 + i) * LD + j) * (int)sizeof(T), from,
-        valid_bytes<T>(rows, columns, row + i0 + i, column + j, WIDTH));
+    copy_async<bytes>(to + i * LD * (int)sizeof(T), from,
+                      inside ? bytes
+                             : valid_bytes<T>(rows, columns, row + i0 + i, column + j, WIDTH));
 }
 
 } // namespace md

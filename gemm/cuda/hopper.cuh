@@ -23,23 +23,25 @@ __device__ inline void barrier_expect(uint32_t barrier, int bytes) {
                : "memory");
 }
 
-/* Arrives at the same barrier of block `rank` of the cluster. */
+/* Arrives at the same barrier of block `rank` of the cluster. Without a qualifier for the cluster:
+ * what is ordered here are reads by the Tensor Cores and writes by the copy engine, and a release
+ * at cluster scope would wait for this thread's stores of C at every step. */
 __device__ inline void barrier_arrive_at(uint32_t barrier, int rank) {
   asm volatile("{\n"
                ".reg .b32 remote;\n"
                "mapa.shared::cluster.u32 remote, %0, %1;\n"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
                "}" ::"r"(barrier),
                "r"(rank)
                : "memory");
 }
 
-/* Returns when the phase of that parity is complete; acquires at cluster scope. */
+/* Returns when the phase of that parity is complete. */
 __device__ inline void barrier_wait(uint32_t barrier, int parity) {
   asm volatile("{\n"
                ".reg .pred done;\n"
                "again:\n"
-               "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                "@done bra.uni out;\n"
                "bra.uni again;\n"
                "out:\n"
@@ -81,6 +83,29 @@ __device__ inline void tensor_multicast(uint32_t to, const CUtensorMap *map, int
                ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
                "l"(map), "r"(inner), "r"(outer), "r"(barrier), "h"(mask)
                : "memory");
+}
+
+/* Shared memory at `from` to the box at (inner, outer) of the tensor, clipped at its edges. */
+__device__ inline void tensor_store(const CUtensorMap *map, int inner, int outer, uint32_t from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+               "cp.async.bulk.commit_group;" ::"l"(map),
+               "r"(inner), "r"(outer), "r"(from)
+               : "memory");
+}
+
+/* Returns when all but `pending` of this thread's stores have read their shared memory. */
+template <int pending> __device__ inline void tensor_store_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+
+/* Makes this thread's writes to shared memory visible to the copy engine. */
+__device__ inline void fence_to_copy_engine() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Barrier number `name` (1 .. 15) for the 128 threads of a warpgroup. */
+__device__ inline void warpgroup_sync(int name) {
+  asm volatile("bar.sync %0, 128;" ::"r"(name) : "memory");
 }
 
 template <int registers> __device__ inline void release_registers() {

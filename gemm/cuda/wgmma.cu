@@ -2,7 +2,7 @@
  *
  * A block computes 128 x 256 of C: one warpgroup keeps the copy engine busy, two multiply, 64 rows
  * each. Tiles of A (128 x 64, contiguous along K) and B (64 x 256, contiguous along N: row-major B
- * needs no transposition) go round a ring of four stages in shared memory, 128-byte swizzled; a
+ * needs no transposition) go round a ring of stages in shared memory, 128-byte swizzled; a
  * barrier per stage says full, another one empty. Two blocks with neighbouring tile rows form a
  * cluster: each fetches half of the B tile that both need and multicasts it. The grid is as large
  * as the chip, blocks take tile after tile, so that copies for the next tile run while C is
@@ -14,18 +14,26 @@ using namespace md;
 
 namespace {
 
-constexpr int ROWS = 128, COLUMNS = 256, DEPTH = 64, STAGES = 4, CLUSTER = 2, BAND = 8;
+constexpr int ROWS = 128, COLUMNS = 256, DEPTH = 64, CLUSTER = 2, BAND = 8;
 constexpr int CHUNK = 64; /* elements of a 128-byte row of shared memory */
 constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES, CHUNK_BYTES = DEPTH * CHUNK * 2;
-constexpr int SHARED_BYTES = STAGES * STAGE_BYTES + 1024; /* 1024: to align the ring by hand */
+constexpr int BOX = 32, BOX_BYTES = 64 * BOX * 4; /* what the copy engine takes of C at once */
 constexpr int THREADS = 384;
 
-struct Ring {
+/* How shared memory is divided. A long sum wants stages, a short one buffers for C. */
+template <int STAGES_, int BOXES_> struct Division {
+  static constexpr int STAGES = STAGES_, BOXES = BOXES_; /* boxes of each of two warpgroups */
+  static constexpr int BYTES = STAGES * STAGE_BYTES + 2 * BOXES * BOX_BYTES + 1024; /* to align */
+};
+using Long = Division<4, 2>;
+using Short = Division<3, 4>;
+
+template <class D> struct Ring {
   uint32_t data, full, empty; /* shared addresses: stages, two rows of barriers */
   int stage = 0, phase = 0;
   __device__ void next() {
-    if (++stage == STAGES) stage = 0, phase ^= 1;
+    if (++stage == D::STAGES) stage = 0, phase ^= 1;
   }
   __device__ uint32_t a() const { return data + stage * STAGE_BYTES; }
   __device__ uint32_t b() const { return a() + A_BYTES; }
@@ -36,11 +44,11 @@ struct Ring {
 template <class T> struct Job {
   Operands<T, float> g;
   int steps, tiles; /* tiles of a cluster: 256 x 256 */
-  bool pairs;       /* rows of C start on 8 bytes */
+  bool boxes;       /* C can be written by the copy engine: rows start and end on 16 bytes */
 };
 
-template <class T>
-__device__ void produce(const Job<T> &job, const CUtensorMap *a, const CUtensorMap *b, Ring ring,
+template <class T, class D>
+__device__ void produce(const Job<T> &job, const CUtensorMap *a, const CUtensorMap *b, Ring<D> ring,
                         int rank) {
   for (int t = blockIdx.x / CLUSTER; t < job.tiles; t += gridDim.x / CLUSTER) {
     const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, BAND);
@@ -60,34 +68,63 @@ __device__ void produce(const Job<T> &job, const CUtensorMap *a, const CUtensorM
 /* Accumulator layout of m64n256: warp w has rows 16 w .. 16 w + 15, lane l row l / 4 (and + 8) and
  * the column pairs 8 j + 2 (l % 4). */
 template <class T>
-__device__ void store_tile(const Job<T> &job, const float (&d)[128], int row, int column) {
+__device__ inline float2 scaled(const Operands<T, float> &g, float x, float y, int i, int j) {
+  float2 r = {g.alpha * x, g.alpha * y};
+  if (g.beta != 0.0f && i < g.m) {
+    const float *c = g.c + i * g.ldc + j;
+    if (j < g.n) r.x += g.beta * c[0];
+    if (j + 1 < g.n) r.y += g.beta * c[1];
+  }
+  return r;
+}
+
+/* By the copy engine, 64 x 32 at a time, through BOXES buffers in shared memory (128-byte swizzle):
+ * whole lines go to memory while the registers are already free for the next tile. */
+template <int BOXES, class T>
+__device__ void store_boxes(const Job<T> &job, const CUtensorMap *c, const float (&d)[128],
+                            uint32_t buffers, int half, int row, int column) {
+  const int thread = threadIdx.x % 128, lane = thread % 32;
+  const int i0 = thread / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int box = 0; box < COLUMNS / BOX; box++) {
+    const uint32_t buffer = buffers + (half * BOXES + box % BOXES) * BOX_BYTES;
+    if (thread == 0) tensor_store_wait<BOXES - 1>();
+    warpgroup_sync(1 + half);
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int j = 0; j < BOX; j += 8) {
+        const int e = (box * BOX + j) / 2 + h * 2, i = i0 + h * 8, q = j + lane % 4 * 2;
+        const float2 r = scaled(job.g, d[e], d[e + 1], row + i, column + box * BOX + q);
+        const uint32_t to = buffer + i * 128 + ((q / 4) ^ (i % 8)) * 16 + q % 4 * 4;
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(r.x), "f"(r.y) : "memory");
+      }
+    fence_to_copy_engine();
+    warpgroup_sync(1 + half);
+    if (thread == 0) tensor_store(c, column + box * BOX, row, buffer);
+  }
+}
+
+/* Element by element, where rows of C do not start on 16 bytes. */
+template <class T>
+__device__ void store_elements(const Job<T> &job, const float (&d)[128], int row, int column) {
   const Operands<T, float> &g = job.g;
   const int lane = threadIdx.x % 32, i0 = row + threadIdx.x % 128 / 32 * 16 + lane / 4;
   const int j0 = column + lane % 4 * 2;
 #pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const int i = i0 + h * 8;
-    if (i >= g.m) break;
-    float *c = g.c + i * g.ldc + j0;
+  for (int h = 0; h < 2; h++)
 #pragma unroll
     for (int j = 0; j < COLUMNS; j += 8) {
-      const float x = g.alpha * d[j / 2 + h * 2], y = g.alpha * d[j / 2 + h * 2 + 1];
-      if (job.pairs && j0 + j + 2 <= g.n) {
-        float2 *pair = (float2 *)(c + j);
-        if (g.beta != 0.0f)
-          *pair = {x + g.beta * pair->x, y + g.beta * pair->y};
-        else
-          *pair = {x, y};
-      } else {
-        if (j0 + j < g.n) c[j] = g.beta != 0.0f ? x + g.beta * c[j] : x;
-        if (j0 + j + 1 < g.n) c[j + 1] = g.beta != 0.0f ? y + g.beta * c[j + 1] : y;
-      }
+      const int i = i0 + h * 8;
+      const float2 r = scaled(g, d[j / 2 + h * 2], d[j / 2 + h * 2 + 1], i, j0 + j);
+      if (i < g.m && j0 + j < g.n) g.c[i * g.ldc + j0 + j] = r.x;
+      if (i < g.m && j0 + j + 1 < g.n) g.c[i * g.ldc + j0 + j + 1] = r.y;
     }
-  }
 }
 
 /* One warpgroup: `half` picks rows 0..63 or 64..127 of the tile. */
-template <class T> __device__ void consume(const Job<T> &job, Ring ring, int rank, int half) {
+template <class T, class D>
+__device__ void consume(const Job<T> &job, const CUtensorMap *c, Ring<D> ring, int rank, int half) {
   float d[128];
   const bool speaker = threadIdx.x % 128 < CLUSTER; /* thread r frees the stage in block r */
   for (int t = blockIdx.x / CLUSTER; t < job.tiles; t += gridDim.x / CLUSTER) {
@@ -107,22 +144,27 @@ template <class T> __device__ void consume(const Job<T> &job, Ring ring, int ran
     wgmma_wait<0>();
     if (speaker) barrier_arrive_at(used, threadIdx.x % 128);
     const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, BAND);
-    store_tile(job, d, (tile.row * CLUSTER + rank) * ROWS + half * 64, tile.column * COLUMNS);
+    const int row = (tile.row * CLUSTER + rank) * ROWS + half * 64;
+    if (job.boxes)
+      store_boxes<D::BOXES>(job, c, d, ring.data + D::STAGES * STAGE_BYTES, half, row,
+                            tile.column * COLUMNS);
+    else
+      store_elements(job, d, row, tile.column * COLUMNS);
   }
 }
 
-template <class T>
+template <class T, class D>
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     multiply(const __grid_constant__ Job<T> job, const __grid_constant__ CUtensorMap a,
-             const __grid_constant__ CUtensorMap b) {
+             const __grid_constant__ CUtensorMap b, const __grid_constant__ CUtensorMap c) {
   extern __shared__ char shared[];
-  __shared__ __align__(8) uint64_t barriers[2 * STAGES];
-  Ring ring;
+  __shared__ __align__(8) uint64_t barriers[2 * D::STAGES];
+  Ring<D> ring;
   ring.data = ((uint32_t)__cvta_generic_to_shared(shared) + 1023) / 1024 * 1024;
-  ring.full = (uint32_t)__cvta_generic_to_shared(barriers), ring.empty = ring.full + STAGES * 8;
+  ring.full = (uint32_t)__cvta_generic_to_shared(barriers), ring.empty = ring.full + D::STAGES * 8;
   const int rank = cluster_rank(), group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
-    for (int s = 0; s < STAGES; s++) {
+    for (int s = 0; s < D::STAGES; s++) {
       barrier_init(ring.full + s * 8, 1);
       barrier_init(ring.empty + s * 8, 2 * CLUSTER); /* the consumers of every block */
     }
@@ -134,7 +176,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) produce(job, &a, &b, ring, rank);
   } else {
     claim_registers<232>();
-    consume(job, ring, rank, group - 1);
+    consume(job, &c, ring, rank, group - 1);
   }
   __syncwarp();   /* thread 0 comes late */
   cluster_sync(); /* nobody leaves while another block may still signal its barriers */
@@ -151,6 +193,13 @@ decltype(&cuTensorMapEncodeTiled) encoder() {
   return (decltype(&cuTensorMapEncodeTiled))function;
 }
 
+template <class T> constexpr CUtensorMapDataType map_type() {
+  return std::is_same<T, float>::value    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+         : std::is_same<T, __half>::value ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                          : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+}
+
+/* For boxes of box_rows rows of 128 bytes, swizzled. */
 template <class T>
 md_status tensor_map(md_context *context, CUtensorMap *map, const T *x, int rows, int columns,
                      int64_t ld, int box_rows) {
@@ -159,14 +208,11 @@ md_status tensor_map(md_context *context, CUtensorMap *map, const T *x, int rows
     return md_fail(context, MD_ENVIRONMENT,
                    "wgmma needs a driver with cuTensorMapEncodeTiled (CUDA 12), found none");
   const cuuint64_t size[2] = {(cuuint64_t)columns, (cuuint64_t)rows}, pitch[1] = {ld * sizeof(T)};
-  const cuuint32_t box[2] = {CHUNK, (cuuint32_t)box_rows}, step[2] = {1, 1};
+  const cuuint32_t box[2] = {128 / sizeof(T), (cuuint32_t)box_rows}, step[2] = {1, 1};
   const CUresult result =
-      encode(map,
-             std::is_same<T, __half>::value ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                            : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-             2, (void *)x, size, pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      encode(map, map_type<T>(), 2, (void *)x, size, pitch, box, step,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT, "cuTensorMapEncodeTiled refused a %d x %d matrix: %d",
                  rows, columns, (int)result);
@@ -179,20 +225,23 @@ md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_
   MD_TRY(grid_for(context, p, CLUSTER * ROWS, COLUMNS, &blocks));
   cudaStream_t stream = (cudaStream_t)launch->stream;
   Job<T> job = {operands<T, float>(p, a, b, c), (int)((p->k + DEPTH - 1) / DEPTH), (int)blocks,
-                aligned(c, p->ldc, 4, 8)};
+                aligned(c, p->ldc, 4, 16) && p->n % 4 == 0};
   MD_TRY(pad_operands(context, workspace, stream, 8, false, &job.g));
-  CUtensorMap map_a, map_b;
+  CUtensorMap map_a, map_b, map_c = {};
   MD_TRY(tensor_map(context, &map_a, job.g.a, job.g.m, job.g.k, job.g.lda, ROWS));
   MD_TRY(tensor_map(context, &map_b, job.g.b, job.g.k, job.g.n, job.g.ldb, DEPTH));
+  if (job.boxes) MD_TRY(tensor_map(context, &map_c, job.g.c, job.g.m, job.g.n, job.g.ldc, 64));
   int device = 0, processors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  MD_TRY(status_of(
-      context,
-      cudaFuncSetAttribute(multiply<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES),
-      "reserve shared memory for wgmma"));
+  const bool brief = job.steps < Long::STAGES;
+  const auto kernel = brief ? multiply<T, Short> : multiply<T, Long>;
+  const int bytes = brief ? Short::BYTES : Long::BYTES;
+  MD_TRY(status_of(context,
+                   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                   "reserve shared memory for wgmma"));
   const int clusters = min(processors / CLUSTER, job.tiles);
-  multiply<T><<<clusters * CLUSTER, THREADS, SHARED_BYTES, stream>>>(job, map_a, map_b);
+  kernel<<<clusters * CLUSTER, THREADS, bytes, stream>>>(job, map_a, map_b, map_c);
   return launched(context, "wgmma");
 }
 

@@ -15,7 +15,7 @@ constexpr int ROWS = 128, COLUMNS = 256, WARP = 64, THREADS = 256, BAND = 8, SID
 template <class T> struct Shape {
   using Storage = typename Fragments<T>::Storage;
   static constexpr int WIDTH = 16 / (int)sizeof(Storage); /* elements of a 16-byte copy */
-  static constexpr int DEPTH = 8 * WIDTH / 2, STAGES = 4;
+  static constexpr int DEPTH = 8 * WIDTH, STAGES = 3;
   static constexpr int LDA = DEPTH + WIDTH, LDB = COLUMNS + WIDTH;
   static constexpr int STAGE = ROWS * LDA + DEPTH * LDB;
   static constexpr int BYTES = STAGES * STAGE * (int)sizeof(Storage);
@@ -29,6 +29,19 @@ __device__ inline void load_stage(uint32_t to, const Operands<typename Shape<T>:
   copy_tile_async<E, ROWS, S::DEPTH, S::LDA, THREADS, S::WIDTH>(to, g.a, g.lda, g.m, g.k, row, l0);
   copy_tile_async<E, S::DEPTH, COLUMNS, S::LDB, THREADS, S::WIDTH>(
       to + ROWS * S::LDA * (int)sizeof(E), g.b, g.ldb, g.k, g.n, l0, column);
+}
+
+/* as, bs: this warp's rows and columns of the stage. */
+template <class T>
+__device__ inline void
+load_fragments(typename Fragments<T>::A (&a)[SIDE], typename Fragments<T>::B (&b)[SIDE],
+               const typename Shape<T>::Storage *as, const typename Shape<T>::Storage *bs, int l) {
+#pragma unroll
+  for (int i = 0; i < SIDE; i++)
+    Fragments<T>::load(a[i], as + i * 16 * Shape<T>::LDA + l, Shape<T>::LDA);
+#pragma unroll
+  for (int j = 0; j < SIDE; j++)
+    Fragments<T>::load(b[j], bs + l * Shape<T>::LDB + j * 16, Shape<T>::LDB);
 }
 
 /* Through shared memory, a 16 x 16 tile per warp at a time: fragments hide their layout. */
@@ -70,25 +83,26 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int i = 0; i < SIDE; i++)
 #pragma unroll
     for (int j = 0; j < SIDE; j++) wmma::fill_fragment(sum[i][j], 0.0f);
+  typename F::A a[2][SIDE];
+  typename F::B b[2][SIDE];
   for (int step = 0; step < steps; step++) {
     wait_group<S::STAGES - 2>();
     __syncthreads(); /* this stage is there, and all have done with the one before */
+    const E *as = (const E *)shared + step % S::STAGES * S::STAGE + y * S::LDA;
+    const E *bs = (const E *)shared + step % S::STAGES * S::STAGE + ROWS * S::LDA + x;
+    load_fragments<T>(a[0], b[0], as, bs, 0);
     load_stage<T>(base + (step + S::STAGES - 1) % S::STAGES * S::STAGE * (int)sizeof(E), g, row,
                   column, (step + S::STAGES - 1) * S::DEPTH);
     commit_group();
-    const E *as = (const E *)shared + step % S::STAGES * S::STAGE, *bs = as + ROWS * S::LDA;
 #pragma unroll
-    for (int l = 0; l < S::DEPTH; l += F::DEPTH) {
-      typename F::A a[SIDE];
-      typename F::B b[SIDE];
-#pragma unroll
-      for (int i = 0; i < SIDE; i++) F::load(a[i], as + (y + i * 16) * S::LDA + l, S::LDA);
-#pragma unroll
-      for (int j = 0; j < SIDE; j++) F::load(b[j], bs + l * S::LDB + x + j * 16, S::LDB);
+    for (int l = 0; l < S::DEPTH / F::DEPTH; l++) {
+      if (l + 1 < S::DEPTH / F::DEPTH)
+        load_fragments<T>(a[(l + 1) % 2], b[(l + 1) % 2], as, bs, (l + 1) * F::DEPTH);
 #pragma unroll
       for (int i = 0; i < SIDE; i++)
 #pragma unroll
-        for (int j = 0; j < SIDE; j++) wmma::mma_sync(sum[i][j], a[i], b[j], sum[i][j]);
+        for (int j = 0; j < SIDE; j++)
+          wmma::mma_sync(sum[i][j], a[l % 2][i], b[l % 2][j], sum[i][j]);
     }
   }
   wait_group<0>();
