@@ -36,8 +36,7 @@ __device__ inline int valid_bytes(int rows, int columns, int i, int j, int width
 }
 
 /* Queues the ROWS x COLUMNS tile at (row, column) of x into shared memory with row stride LD
- * elements, zeros outside the matrix. WIDTH elements go in one copy: they must be aligned. A tile
- * that lies inside, as nearly all do, is copied without looking at bounds. */
+ * elements, zeros outside the matrix. WIDTH elements go in one copy: they must be aligned. */
 template <class T, int ROWS, int COLUMNS, int LD, int THREADS, int WIDTH>
 __device__ inline void copy_tile_async(uint32_t to, const T *x, int64_t ld, int rows, int columns,
                                        int row, int column) {
@@ -45,14 +44,46 @@ __device__ inline void copy_tile_async(uint32_t to, const T *x, int64_t ld, int 
   static_assert(THREADS % per_row == 0 && ROWS % step == 0, "threads must cover whole tile rows");
   const int i0 = threadIdx.x / per_row, j = threadIdx.x % per_row * WIDTH;
   const T *from = x + (row + i0) * ld + column + j;
-  to += (i0 * LD + j) * (int)sizeof(T);
-  const bool inside = row + ROWS <= rows && column + COLUMNS <= columns;
 #pragma unroll
   for (int i = 0; i < ROWS; i += step, from += step * ld)
-    copy_async<bytes>(to + i * LD * (int)sizeof(T), from,
-                      inside ? bytes
-                             : valid_bytes<T>(rows, columns, row + i0 + i, column + j, WIDTH));
+    copy_async<bytes>(to + ((i0 + i) * LD + j) * (int)sizeof(T), from,
+                      valid_bytes<T>(rows, columns, row + i0 + i, column + j, WIDTH));
 }
+
+/* The same copy step after step, and in parts: the tile moves along the matrix by fixed pointers
+ * and a part's copies are few, so that they can stand between products. */
+template <class T, int ROWS, int COLUMNS, int LD, int THREADS, int WIDTH> class TileCopy {
+  static constexpr int per_row = COLUMNS / WIDTH, step = THREADS / per_row;
+  static constexpr int bytes = WIDTH * (int)sizeof(T);
+  static_assert(THREADS % per_row == 0 && ROWS % step == 0, "threads must cover whole tile rows");
+  static constexpr int COPIES = ROWS / step;
+  const T *from;
+  int64_t stride; /* elements between the rows of two copies */
+  int i, j, rows, columns;
+  uint32_t offset;
+
+public:
+  __device__ TileCopy(const T *x, int64_t ld, int m, int n, int row, int column)
+      : stride(step * ld), i(row + threadIdx.x / per_row),
+        j(column + threadIdx.x % per_row * WIDTH), rows(m), columns(n) {
+    from = x + i * ld + j;
+    offset = (threadIdx.x / per_row * LD + threadIdx.x % per_row * WIDTH) * (int)sizeof(T);
+  }
+  /* The part-th of `parts` parts; constants after unrolling. */
+  __device__ void issue(uint32_t to, int part, int parts) const {
+#pragma unroll
+    for (int c = 0; c < COPIES; c++)
+      if (c * parts / COPIES == part)
+        copy_async<bytes>(to + offset + c * step * LD * (int)sizeof(T), from + c * stride,
+                          valid_bytes<T>(rows, columns, i + c * step, j, WIDTH));
+  }
+  __device__ void move_columns(int by) {
+    from += by, j += by;
+  }
+  __device__ void move_rows(int by, int64_t ld) {
+    from += by * ld, i += by;
+  }
+};
 
 } // namespace md
 

@@ -23,6 +23,10 @@ __device__ inline void barrier_expect(uint32_t barrier, int bytes) {
                : "memory");
 }
 
+__device__ inline void barrier_arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 /* Arrives at the same barrier of block `rank` of the cluster. Without a qualifier for the cluster:
  * what is ordered here are reads by the Tensor Cores and writes by the copy engine, and a release
  * at cluster scope would wait for this thread's stores of C at every step. */

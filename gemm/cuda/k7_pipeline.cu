@@ -27,13 +27,12 @@ static __device__ inline void load_stage(uint32_t to, const Operands<float> &g, 
                                          int l0) {
   const int l = threadIdx.x % 8, i0 = threadIdx.x / 8;
   const float *from = g.a + (row + i0) * g.lda + l0 + l;
-  const bool inside = row + S::ROWS <= g.m && l0 + S::DEPTH <= g.k;
 #pragma unroll
   for (int i = 0; i < S::ROWS; i += THREADS / 8, from += THREADS / 8 * g.lda)
 #pragma unroll
     for (int d = 0; d < S::DEPTH; d += 8)
       copy_async<4>(to + ((l + d) * S::LDA + i0 + i) * 4, from + d,
-                    inside || (row + i0 + i < g.m && l0 + l + d < g.k) ? 4 : 0);
+                    row + i0 + i < g.m && l0 + l + d < g.k ? 4 : 0);
   copy_tile_async<float, S::DEPTH, S::COLUMNS, S::COLUMNS, THREADS, vector ? 4 : 1>(
       to + S::DEPTH * S::LDA * 4, g.b, g.ldb, g.k, g.n, l0, column);
 }

@@ -8,13 +8,14 @@
  * as the chip, blocks take tile after tile, so that copies for the next tile run while C is
  * stored. Built for sm_90a only. */
 #include "gemm/cuda/hopper.cuh"
+#include "gemm/cuda/tensor_map.cuh"
 #include "gemm/cuda/workspace.cuh"
 
 using namespace md;
 
 namespace {
 
-constexpr int ROWS = 128, COLUMNS = 256, DEPTH = 64, CLUSTER = 2, BAND = 8;
+constexpr int ROWS = 128, COLUMNS = 256, DEPTH = 64, CLUSTER = 2;
 constexpr int CHUNK = 64; /* elements of a 128-byte row of shared memory */
 constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES, CHUNK_BYTES = DEPTH * CHUNK * 2;
@@ -44,6 +45,7 @@ template <class D> struct Ring {
 template <class T> struct Job {
   Operands<T, float> g;
   int steps, tiles; /* tiles of a cluster: 256 x 256 */
+  int band;         /* of tiles: see tile_of */
   bool boxes;       /* C can be written by the copy engine: rows start and end on 16 bytes */
 };
 
@@ -51,7 +53,7 @@ template <class T, class D>
 __device__ void produce(const Job<T> &job, const CUtensorMap *a, const CUtensorMap *b, Ring<D> ring,
                         int rank) {
   for (int t = blockIdx.x / CLUSTER; t < job.tiles; t += gridDim.x / CLUSTER) {
-    const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, BAND);
+    const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, job.band);
     const int row = (tile.row * CLUSTER + rank) * ROWS;
     const int column = tile.column * COLUMNS + rank * COLUMNS / CLUSTER;
     for (int step = 0; step < job.steps; step++, ring.next()) {
@@ -143,7 +145,7 @@ __device__ void consume(const Job<T> &job, const CUtensorMap *c, Ring<D> ring, i
     }
     wgmma_wait<0>();
     if (speaker) barrier_arrive_at(used, threadIdx.x % 128);
-    const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, BAND);
+    const Tile tile = tile_of(t, job.g.m, job.g.n, CLUSTER * ROWS, COLUMNS, job.band);
     const int row = (tile.row * CLUSTER + rank) * ROWS + half * 64;
     if (job.boxes)
       store_boxes<D::BOXES>(job, c, d, ring.data + D::STAGES * STAGE_BYTES, half, row,
@@ -182,50 +184,15 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
   cluster_sync(); /* nobody leaves while another block may still signal its barriers */
 }
 
-/* The driver's encoder, found at run time: the program needs no libcuda to start. */
-decltype(&cuTensorMapEncodeTiled) encoder() {
-  void *function = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                       cudaEnableDefault, &found) != cudaSuccess ||
-      found != cudaDriverEntryPointSuccess)
-    return nullptr;
-  return (decltype(&cuTensorMapEncodeTiled))function;
-}
-
-template <class T> constexpr CUtensorMapDataType map_type() {
-  return std::is_same<T, float>::value    ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-         : std::is_same<T, __half>::value ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                          : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-}
-
-/* For boxes of box_rows rows of 128 bytes, swizzled. */
-template <class T>
-md_status tensor_map(md_context *context, CUtensorMap *map, const T *x, int rows, int columns,
-                     int64_t ld, int box_rows) {
-  const auto encode = encoder();
-  if (!encode)
-    return md_fail(context, MD_ENVIRONMENT,
-                   "wgmma needs a driver with cuTensorMapEncodeTiled (CUDA 12), found none");
-  const cuuint64_t size[2] = {(cuuint64_t)columns, (cuuint64_t)rows}, pitch[1] = {ld * sizeof(T)};
-  const cuuint32_t box[2] = {128 / sizeof(T), (cuuint32_t)box_rows}, step[2] = {1, 1};
-  const CUresult result =
-      encode(map, map_type<T>(), 2, (void *)x, size, pitch, box, step,
-             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (result == CUDA_SUCCESS) return MD_OK;
-  return md_fail(context, MD_ENVIRONMENT, "cuTensorMapEncodeTiled refused a %d x %d matrix: %d",
-                 rows, columns, (int)result);
-}
-
 template <class T>
 md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
                    Workspace *workspace, const void *a, const void *b, void *c) {
   unsigned blocks;
   MD_TRY(grid_for(context, p, CLUSTER * ROWS, COLUMNS, &blocks));
   cudaStream_t stream = (cudaStream_t)launch->stream;
+  const bool brief = p->k <= Short::STAGES * DEPTH;
   Job<T> job = {operands<T, float>(p, a, b, c), (int)((p->k + DEPTH - 1) / DEPTH), (int)blocks,
-                aligned(c, p->ldc, 4, 16) && p->n % 4 == 0};
+                brief ? 2 : 8, aligned(c, p->ldc, 4, 16) && p->n % 4 == 0};
   MD_TRY(pad_operands(context, workspace, stream, 8, false, &job.g));
   CUtensorMap map_a, map_b, map_c = {};
   MD_TRY(tensor_map(context, &map_a, job.g.a, job.g.m, job.g.k, job.g.lda, ROWS));
@@ -234,7 +201,6 @@ md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_
   int device = 0, processors = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  const bool brief = job.steps < Long::STAGES;
   const auto kernel = brief ? multiply<T, Short> : multiply<T, Long>;
   const int bytes = brief ? Short::BYTES : Long::BYTES;
   MD_TRY(status_of(context,
@@ -252,13 +218,6 @@ md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launc
   return run_type<__nv_bfloat16>(context, p, launch, (Workspace *)state, a, b, c);
 }
 
-const char *missing() {
-  int device = 0, major = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  return major == 9 ? nullptr : "wgmma needs a Hopper GPU (compute capability 9.0)";
-}
-
 } // namespace
 
 const md_gemm_kernel md_gemm_wgmma = {"wgmma",
@@ -268,7 +227,7 @@ const md_gemm_kernel md_gemm_wgmma = {"wgmma",
                                       "fp32",
                                       nullptr,
                                       nullptr,
-                                      missing,
+                                      needs_hopper,
                                       open_workspace,
                                       close_workspace,
                                       run};

@@ -1,7 +1,9 @@
 /* WMMA with shared memory: a block computes 128 x 256 of C, each of eight warps 64 x 64 as 4 x 4
  * fragments, so that a fragment of A or B that was read once enters four products. Tiles come by
- * cp.async, several stages ahead; rows in shared memory are padded by 16 bytes, which spreads the
- * rows of a fragment over all banks. */
+ * cp.async, three stages ahead; rows in shared memory are padded by 16 bytes, which spreads the
+ * rows of a fragment over all banks. All eight warps meet at one barrier per stage: whatever they
+ * would do there together would leave the Tensor Cores idle, so that copies stand between products
+ * and the first fragments of the next stage are read before the last products of this one. */
 #include "gemm/cuda/async.cuh"
 #include "gemm/cuda/wmma.cuh"
 
@@ -11,42 +13,56 @@ using namespace nvcuda;
 namespace {
 
 constexpr int ROWS = 128, COLUMNS = 256, WARP = 64, THREADS = 256, BAND = 8, SIDE = WARP / 16;
+constexpr int STAGES = 4;
 
 template <class T> struct Shape {
-  using Storage = typename Fragments<T>::Storage;
-  static constexpr int WIDTH = 16 / (int)sizeof(Storage); /* elements of a 16-byte copy */
-  static constexpr int DEPTH = 8 * WIDTH, STAGES = 3;
+  using E = typename Fragments<T>::Storage;
+  static constexpr int WIDTH = 16 / (int)sizeof(E); /* elements of a 16-byte copy */
+  static constexpr int DEPTH = 8 * WIDTH, SLICES = DEPTH / Fragments<T>::DEPTH;
   static constexpr int LDA = DEPTH + WIDTH, LDB = COLUMNS + WIDTH;
-  static constexpr int STAGE = ROWS * LDA + DEPTH * LDB;
-  static constexpr int BYTES = STAGES * STAGE * (int)sizeof(Storage);
+  static constexpr int STAGE = ROWS * LDA + DEPTH * LDB; /* A, B behind it */
+  static constexpr int BYTES = STAGES * STAGE * (int)sizeof(E);
 };
 
-template <class T>
-__device__ inline void load_stage(uint32_t to, const Operands<typename Shape<T>::Storage, float> &g,
-                                  int row, int column, int l0) {
+/* What a thread copies of each stage. */
+template <class T> struct Stream {
   using S = Shape<T>;
-  using E = typename S::Storage;
-  copy_tile_async<E, ROWS, S::DEPTH, S::LDA, THREADS, S::WIDTH>(to, g.a, g.lda, g.m, g.k, row, l0);
-  copy_tile_async<E, S::DEPTH, COLUMNS, S::LDB, THREADS, S::WIDTH>(
-      to + ROWS * S::LDA * (int)sizeof(E), g.b, g.ldb, g.k, g.n, l0, column);
-}
+  using E = typename S::E;
+  TileCopy<E, ROWS, S::DEPTH, S::LDA, THREADS, S::WIDTH> a;
+  TileCopy<E, S::DEPTH, COLUMNS, S::LDB, THREADS, S::WIDTH> b;
+  int64_t ldb;
+  __device__ Stream(const Operands<E, float> &g, int row, int column)
+      : a(g.a, g.lda, g.m, g.k, row, 0), b(g.b, g.ldb, g.k, g.n, 0, column), ldb(g.ldb) {}
+  /* A part of the next stage; the last one closes the group and moves on. */
+  __device__ void load(uint32_t to, int part, int parts) {
+    a.issue(to, part, parts);
+    b.issue(to + ROWS * S::LDA * (int)sizeof(E), part, parts);
+    if (part + 1 < parts) return;
+    commit_group();
+    a.move_columns(S::DEPTH);
+    b.move_rows(S::DEPTH, ldb);
+  }
+};
 
-/* as, bs: this warp's rows and columns of the stage. */
-template <class T>
-__device__ inline void
-load_fragments(typename Fragments<T>::A (&a)[SIDE], typename Fragments<T>::B (&b)[SIDE],
-               const typename Shape<T>::Storage *as, const typename Shape<T>::Storage *bs, int l) {
+template <class T> struct Slice { /* 16-bit: 16 of the depth, TF32: 8 */
+  typename Fragments<T>::A a[SIDE];
+  typename Fragments<T>::B b[SIDE];
+  /* as, bs: this warp's rows and columns of the stage. */
+  __device__ void load(const typename Shape<T>::E *as, const typename Shape<T>::E *bs, int l) {
 #pragma unroll
-  for (int i = 0; i < SIDE; i++)
-    Fragments<T>::load(a[i], as + i * 16 * Shape<T>::LDA + l, Shape<T>::LDA);
+    for (int i = 0; i < SIDE; i++)
+      Fragments<T>::load_from_shared(a[i], as + i * 16 * Shape<T>::LDA + l * Fragments<T>::DEPTH,
+                                     Shape<T>::LDA);
 #pragma unroll
-  for (int j = 0; j < SIDE; j++)
-    Fragments<T>::load(b[j], bs + l * Shape<T>::LDB + j * 16, Shape<T>::LDB);
-}
+    for (int j = 0; j < SIDE; j++)
+      Fragments<T>::load_from_shared(b[j], bs + l * Fragments<T>::DEPTH * Shape<T>::LDB + j * 16,
+                                     Shape<T>::LDB);
+  }
+};
 
 /* Through shared memory, a 16 x 16 tile per warp at a time: fragments hide their layout. */
 template <class T>
-__device__ inline void store_tile(const Operands<typename Shape<T>::Storage, float> &g,
+__device__ inline void store_tile(const Operands<typename Shape<T>::E, float> &g,
                                   typename Fragments<T>::Sum &sum, float *out, bool vector, int i,
                                   int j) {
   constexpr int LD = 20;
@@ -64,46 +80,47 @@ __device__ inline void store_tile(const Operands<typename Shape<T>::Storage, flo
 
 template <class T>
 __global__ void __launch_bounds__(THREADS, 1)
-    tiled(Operands<typename Shape<T>::Storage, float> g, bool vector) {
+    tiled(Operands<typename Shape<T>::E, float> g, bool vector) {
   using S = Shape<T>;
-  using F = Fragments<T>;
-  using E = typename S::Storage;
+  using E = typename S::E;
   extern __shared__ __align__(128) char shared[];
   const uint32_t base = shared_address(shared);
   const Tile tile = tile_of(blockIdx.x, g.m, g.n, ROWS, COLUMNS, BAND);
   const int row = tile.row * ROWS, column = tile.column * COLUMNS, warp = threadIdx.x / 32;
   const int y = warp / 4 * WARP, x = warp % 4 * WARP;
   const int steps = (g.k + S::DEPTH - 1) / S::DEPTH;
-  for (int s = 0; s < S::STAGES - 1; s++) {
-    load_stage<T>(base + s * S::STAGE * (int)sizeof(E), g, row, column, s * S::DEPTH);
-    commit_group();
-  }
-  typename F::Sum sum[SIDE][SIDE];
+  Stream<T> stream(g, row, column);
+  for (int s = 0; s < STAGES - 1; s++) stream.load(base + s * S::STAGE * (int)sizeof(E), 0, 1);
+  typename Fragments<T>::Sum sum[SIDE][SIDE];
 #pragma unroll
   for (int i = 0; i < SIDE; i++)
 #pragma unroll
     for (int j = 0; j < SIDE; j++) wmma::fill_fragment(sum[i][j], 0.0f);
-  typename F::A a[2][SIDE];
-  typename F::B b[2][SIDE];
+
+  Slice<T> slice[2];
+  const E *as = (const E *)shared + y * S::LDA, *bs = (const E *)shared + ROWS * S::LDA + x;
+  int read = 0, write = STAGES - 1;
+  wait_group<STAGES - 2>();
+  __syncthreads();
+  slice[0].load(as, bs, 0);
   for (int step = 0; step < steps; step++) {
-    wait_group<S::STAGES - 2>();
-    __syncthreads(); /* this stage is there, and all have done with the one before */
-    const E *as = (const E *)shared + step % S::STAGES * S::STAGE + y * S::LDA;
-    const E *bs = (const E *)shared + step % S::STAGES * S::STAGE + ROWS * S::LDA + x;
-    load_fragments<T>(a[0], b[0], as, bs, 0);
-    load_stage<T>(base + (step + S::STAGES - 1) % S::STAGES * S::STAGE * (int)sizeof(E), g, row,
-                  column, (step + S::STAGES - 1) * S::DEPTH);
-    commit_group();
 #pragma unroll
-    for (int l = 0; l < S::DEPTH / F::DEPTH; l++) {
-      if (l + 1 < S::DEPTH / F::DEPTH)
-        load_fragments<T>(a[(l + 1) % 2], b[(l + 1) % 2], as, bs, (l + 1) * F::DEPTH);
+    for (int l = 0; l < S::SLICES; l++) {
+      if (l == S::SLICES - 1) { /* the next stage must be there, this one is used up */
+        wait_group<STAGES - 2>();
+        __syncthreads();
+        read = read + 1 < STAGES ? read + 1 : 0;
+      }
+      slice[(l + 1) % 2].load(as + read * S::STAGE, bs + read * S::STAGE, (l + 1) % S::SLICES);
 #pragma unroll
       for (int i = 0; i < SIDE; i++)
 #pragma unroll
         for (int j = 0; j < SIDE; j++)
-          wmma::mma_sync(sum[i][j], a[l % 2][i], b[l % 2][j], sum[i][j]);
+          wmma::mma_sync(sum[i][j], slice[l % 2].a[i], slice[l % 2].b[j], sum[i][j]);
+      if (l < S::SLICES - 1)
+        stream.load(base + write * S::STAGE * (int)sizeof(E), l, S::SLICES - 1);
     }
+    write = write + 1 < STAGES ? write + 1 : 0;
   }
   wait_group<0>();
   __syncthreads();
@@ -122,7 +139,7 @@ md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_
   unsigned blocks;
   MD_TRY(grid_for(context, p, ROWS, COLUMNS, &blocks));
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  auto g = operands<typename S::Storage, float>(p, a, b, c);
+  auto g = operands<typename S::E, float>(p, a, b, c);
   MD_TRY(pad_operands(context, (Workspace *)state, stream, S::WIDTH, false, &g));
   MD_TRY(status_of(
       context,
