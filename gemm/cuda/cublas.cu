@@ -1,0 +1,98 @@
+/* The library beside ours, with the same types: fp64; fp32 without TF32; TF32; fp16 or bf16 inputs
+ * with fp32 sums, scalars and C. cuBLAS is column-major: it is given C^T <- B^T A^T. */
+#include "gemm/cuda/launch.cuh"
+#include "gemm/gemv.h"
+#include <cublas_v2.h>
+
+using namespace md;
+
+static md_status fail_cublas(md_context *context, cublasStatus_t status, const char *what) {
+  return md_fail(context, MD_ENVIRONMENT, "cuBLAS failed to %s: %s", what,
+                 cublasGetStatusString(status));
+}
+
+static md_status open_handle(md_context *context, void *stream, void **state) {
+  *state = nullptr;
+  cublasHandle_t handle;
+  cublasStatus_t status = cublasCreate(&handle);
+  if (status != CUBLAS_STATUS_SUCCESS) return fail_cublas(context, status, "start");
+  status = cublasSetStream(handle, (cudaStream_t)stream);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    cublasDestroy(handle);
+    return fail_cublas(context, status, "take a stream");
+  }
+  *state = handle;
+  return MD_OK;
+}
+
+static md_status open(md_context *context, const md_gemm_problem *, const md_gemm_launch *launch,
+                      void **state) {
+  return open_handle(context, launch->stream, state);
+}
+
+static void close(void *state) {
+  if (state) cublasDestroy((cublasHandle_t)state);
+}
+
+struct Types {
+  cudaDataType_t input, output;
+  cublasComputeType_t compute;
+};
+
+static Types types_of(md_gemm_precision precision) {
+  switch (precision) {
+  case MD_GEMM_DOUBLE:
+    return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+  case MD_GEMM_TF32:
+    return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
+  case MD_GEMM_HALF:
+    return {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+  case MD_GEMM_BF16:
+    return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+  default:
+    return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC};
+  }
+}
+
+static md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *,
+                     void *state, const void *a, const void *b, void *c) {
+  const Types t = types_of(p->precision);
+  const float alpha = (float)p->alpha, beta = (float)p->beta;
+  const bool wide = p->precision == MD_GEMM_DOUBLE;
+  const cublasStatus_t status = cublasGemmEx_64(
+      (cublasHandle_t)state, CUBLAS_OP_N, CUBLAS_OP_N, p->n, p->m, p->k,
+      wide ? (const void *)&p->alpha : &alpha, b, t.input, p->ldb, a, t.input, p->lda,
+      wide ? (const void *)&p->beta : &beta, c, t.output, p->ldc, t.compute, CUBLAS_GEMM_DEFAULT);
+  return status == CUBLAS_STATUS_SUCCESS ? MD_OK : fail_cublas(context, status, "multiply");
+}
+
+const md_gemm_kernel md_gemm_cublas = {"cublas",
+                                       "the vendor's library, same types and math mode",
+                                       MD_GEMM_DEVICE,
+                                       (1u << MD_GEMM_PRECISIONS) - 1,
+                                       "fp64 for double, else fp32",
+                                       nullptr,
+                                       nullptr,
+                                       nullptr,
+                                       open,
+                                       close,
+                                       run};
+
+static md_status open_gemv(md_context *context, const md_gemv_problem *, void *stream,
+                           void **state) {
+  return open_handle(context, stream, state);
+}
+
+static md_status run_gemv(md_context *context, const md_gemv_problem *p, void *, void *state,
+                          const void *a, const void *x, void *y) {
+  const float alpha = 1.0f, beta = 0.0f;
+  const cublasStatus_t status =
+      cublasSgemv_64((cublasHandle_t)state, CUBLAS_OP_T, p->columns, p->rows, &alpha,
+                     (const float *)a, p->columns, (const float *)x, 1, &beta, (float *)y, 1);
+  return status == CUBLAS_STATUS_SUCCESS ? MD_OK : fail_cublas(context, status, "multiply");
+}
+
+const md_gemv_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",
+                                       MD_GEMM_DEVICE, 1u << MD_GEMV_SINGLE,
+                                       nullptr,        open_gemv,
+                                       close,          run_gemv};

@@ -1,0 +1,177 @@
+#ifndef MD_GEMM_CUDA_HOPPER_CUH
+#define MD_GEMM_CUDA_HOPPER_CUH
+
+/* The sm_90a instructions that the wgmma kernel is made of: barriers in shared memory (mbarrier),
+ * bulk tensor copies (TMA), warpgroup matrix multiply (wgmma), register hand-over. PTX ISA 8.0,
+ * chapters "mbarrier", "cp.async.bulk.tensor" and "wgmma". Addresses are in shared memory, 32 bits.
+ */
+#include <cstdint>
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <type_traits>
+
+namespace md {
+
+__device__ inline void barrier_init(uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
+
+/* Arrives and adds `bytes` to what the phase waits for. */
+__device__ inline void barrier_expect(uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+
+__device__ inline void barrier_arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* Arrives at the same barrier of block `rank` of the cluster. Without a qualifier for the cluster:
+ * what is ordered here are reads by the Tensor Cores and writes by the copy engine, and a release
+ * at cluster scope would wait for this thread's stores of C at every step. */
+__device__ inline void barrier_arrive_at(uint32_t barrier, int rank) {
+  asm volatile("{\n"
+               ".reg .b32 remote;\n"
+               "mapa.shared::cluster.u32 remote, %0, %1;\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+               "}" ::"r"(barrier),
+               "r"(rank)
+               : "memory");
+}
+
+/* Returns when the phase of that parity is complete. */
+__device__ inline void barrier_wait(uint32_t barrier, int parity) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+               "@done bra.uni out;\n"
+               "bra.uni again;\n"
+               "out:\n"
+               "}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
+
+__device__ inline int cluster_rank() {
+  int rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+__device__ inline void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n"
+               "barrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+
+/* Makes barrier_init visible to the copy engine and to the other blocks of the cluster. */
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/* Box at (inner, outer) of the tensor to `to`; its bytes are counted at `barrier`. */
+__device__ inline void tensor_copy(uint32_t to, const CUtensorMap *map, int inner, int outer,
+                                   uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+               " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+               "l"(map), "r"(inner), "r"(outer), "r"(barrier)
+               : "memory");
+}
+
+/* The same to the same place of every block in `mask`, counted at each one's own barrier. */
+__device__ inline void tensor_multicast(uint32_t to, const CUtensorMap *map, int inner, int outer,
+                                        uint32_t barrier, uint16_t mask) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+               ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+               "l"(map), "r"(inner), "r"(outer), "r"(barrier), "h"(mask)
+               : "memory");
+}
+
+/* Shared memory at `from` to the box at (inner, outer) of the tensor, clipped at its edges. */
+__device__ inline void tensor_store(const CUtensorMap *map, int inner, int outer, uint32_t from) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+               "cp.async.bulk.commit_group;" ::"l"(map),
+               "r"(inner), "r"(outer), "r"(from)
+               : "memory");
+}
+
+/* Returns when all but `pending` of this thread's stores have read their shared memory. */
+template <int pending> __device__ inline void tensor_store_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+
+/* Makes this thread's writes to shared memory visible to the copy engine. */
+__device__ inline void fence_to_copy_engine() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Barrier number `name` (1 .. 15) for the 128 threads of a warpgroup. */
+__device__ inline void warpgroup_sync(int name) {
+  asm volatile("bar.sync %0, 128;" ::"r"(name) : "memory");
+}
+
+template <int registers> __device__ inline void release_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+template <int registers> __device__ inline void claim_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+__device__ inline void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ inline void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int pending> __device__ inline void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+/* Matrix descriptor of a tile with the 128-byte swizzle, its rows of 128 bytes packed: groups of
+ * eight rows are 1024 bytes apart; `chunk` bytes lie between neighbouring 128-byte columns of a
+ * tile that is contiguous along M or N (0 for one that is contiguous along K). */
+__device__ inline uint64_t swizzled(uint32_t address, uint32_t chunk) {
+  return (uint64_t)((address & 0x3ffff) >> 4) | (uint64_t)(chunk >> 4) << 16 |
+         (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+}
+
+/* clang-format off */
+#define MD_D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
+                 "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define MD_D32(i) MD_D8(i), MD_D8(i + 8), MD_D8(i + 16), MD_D8(i + 24)
+/* d (64 x 256, 128 registers a thread) += or = A (64 x 16, contiguous along K) B (16 x 256,
+ * contiguous along N), both in shared memory. */
+#define MD_WGMMA(type)                                                                            \
+  asm volatile("{\n"                                                                              \
+    ".reg .pred add;\n"                                                                           \
+    "setp.ne.b32 add, %130, 0;\n"                                                                 \
+    "wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " "                              \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                     \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "            \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "            \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "            \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "            \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "            \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "\
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "  \
+    "%127}, %128, %129, add, 1, 1, 0, 1;\n"                                                       \
+    "}"                                                                                           \
+    : MD_D32(0), MD_D32(32), MD_D32(64), MD_D32(96) : "l"(a), "l"(b), "r"(add))
+/* clang-format on */
+
+template <class T> __device__ inline void wgmma(float (&d)[128], uint64_t a, uint64_t b, int add) {
+  if constexpr (std::is_same<T, __half>::value)
+    MD_WGMMA("f16");
+  else
+    MD_WGMMA("bf16");
+}
+
+#undef MD_WGMMA
+#undef MD_D32
+#undef MD_D8
+
+} // namespace md
+
+#endif

@@ -1,0 +1,115 @@
+#ifndef MD_GEMM_CUDA_LAUNCH_CUH
+#define MD_GEMM_CUDA_LAUNCH_CUH
+
+/* What every device GEMM shares: operands with their types, the map from block number to tile,
+ * guarded loads, the store of alpha x + beta c, and the way a CUDA error becomes a status. */
+#include "gemm/kernels.h"
+#include <climits>
+#include <cuda_runtime.h>
+
+namespace md {
+
+/* T: type of A and B, R: of C and of the scalars. */
+template <class T, class R = T> struct Operands {
+  int m, n, k;
+  int64_t lda, ldb, ldc;
+  R alpha, beta;
+  const T *a, *b;
+  R *c;
+};
+
+template <class T, class R = T>
+Operands<T, R> operands(const md_gemm_problem *p, const void *a, const void *b, void *c) {
+  return {(int)p->m,   (int)p->n,  (int)p->k,    p->lda,       p->ldb, p->ldc,
+          (R)p->alpha, (R)p->beta, (const T *)a, (const T *)b, (R *)c};
+}
+
+inline md_status status_of(md_context *context, cudaError_t error, const char *what) {
+  if (error == cudaSuccess) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT, "CUDA failed to %s: %s", what, cudaGetErrorString(error));
+}
+
+/* For the end of a run: what the launches before it reported. */
+inline md_status launched(md_context *context, const char *kernel) {
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT, "CUDA failed to launch gemm kernel %s: %s", kernel,
+                 cudaGetErrorString(error));
+}
+
+/* Tile counts are products of two ints: the grid is one-dimensional, 2^31 - 1 blocks at most. */
+inline md_status grid_for(md_context *context, const md_gemm_problem *p, int rows, int columns,
+                          unsigned *blocks) {
+  *blocks = 0;
+  const int64_t count = ((p->m + rows - 1) / rows) * ((p->n + columns - 1) / columns);
+  if (p->m > INT_MAX - 1024 || p->n > INT_MAX - 1024 || p->k > INT_MAX - 1024 || count > INT_MAX)
+    return md_fail(
+        context, MD_INPUT,
+        "device kernels take sizes and tile counts below 2^31, got %lldx%lldx%lld; split "
+        "the product",
+        (long long)p->m, (long long)p->n, (long long)p->k);
+  *blocks = (unsigned)count;
+  return MD_OK;
+}
+
+inline bool aligned(const void *pointer, int64_t ld, int element_bytes, int bytes) {
+  return (uintptr_t)pointer % bytes == 0 && ld * element_bytes % bytes == 0;
+}
+
+struct Tile {
+  int row, column; /* in tiles */
+};
+
+/* Blocks run down bands of `band` tile rows, so that those in flight share rows of A and columns
+ * of B in L2. */
+__device__ inline Tile tile_of(int block, int m, int n, int tile_rows, int tile_columns, int band) {
+  const int rows = (m + tile_rows - 1) / tile_rows;
+  const int columns = (n + tile_columns - 1) / tile_columns;
+  const int first = block / (band * columns) * band;
+  const int height = min(band, rows - first);
+  const int rest = block - first * columns;
+  return {first + rest % height, rest / height};
+}
+
+/* Element (i, j) of a rows x columns matrix, 0 outside. */
+template <class T>
+__device__ inline T at(const T *x, int64_t ld, int rows, int columns, int i, int j) {
+  return i < rows && j < columns ? x[i * ld + j] : T(0);
+}
+
+/* C is read only when beta is not 0: it may hold NaN before. */
+template <class R> __device__ inline void store(R *c, R value, R alpha, R beta) {
+  *c = beta == R(0) ? alpha * value : alpha * value + beta * *c;
+}
+
+/* Four neighbours (row i, columns j .. j+3), as one 16-byte access where that is possible. */
+template <bool vector, class T>
+__device__ inline void store4(const Operands<T, float> &g, int i, int j, const float *v) {
+  if (i >= g.m || j >= g.n) return;
+  float *c = g.c + i * g.ldc + j;
+  if (vector && j + 4 <= g.n) {
+    float4 r = {g.alpha * v[0], g.alpha * v[1], g.alpha * v[2], g.alpha * v[3]};
+    if (g.beta != 0.0f) {
+      const float4 old = *(const float4 *)c;
+      r.x += g.beta * old.x, r.y += g.beta * old.y, r.z += g.beta * old.z, r.w += g.beta * old.w;
+    }
+    *(float4 *)c = r;
+    return;
+  }
+  for (int q = 0; q < 4; q++)
+    if (j + q < g.n) store(c + q, v[q], g.alpha, g.beta);
+}
+
+/* The table entry of a kernel that keeps no state. */
+constexpr md_gemm_kernel stateless(const char *name, const char *idea, unsigned precisions,
+                                   const char *accumulation, decltype(md_gemm_kernel::run) run,
+                                   const char *const *variants = nullptr) {
+  return {name,    idea,    MD_GEMM_DEVICE, precisions, accumulation, variants,
+          nullptr, nullptr, nullptr,        nullptr,    run};
+}
+
+enum : unsigned { SINGLE = 1u << MD_GEMM_SINGLE, DOUBLE = 1u << MD_GEMM_DOUBLE };
+
+} // namespace md
+
+#endif
