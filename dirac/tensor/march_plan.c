@@ -1,0 +1,67 @@
+#include "dirac/tensor/stacked.h"
+
+enum { SHARED_MOST = 227 * 1024, WARPS_MOST = 16, WARPS_LEAST = 8, STEPS_LEAST = 6 };
+
+/* Source sites fetched per output site: the own rows, their ends, the rim. */
+static double fetches(const int tile[3]) {
+  return 1.0 + 1.0 / tile[0] + 2.0 / tile[1] + 2.0 / tile[2];
+}
+
+/* The band along y that keeps the columns of one round of blocks closest to a cube: its surface is
+ * fetched from memory again by another round. */
+static int band_of(const md_march_plan *plan) {
+  int best = 1;
+  double best_surface = 1e9;
+  for (int band = 1; band <= plan->columns[1]; band++) {
+    if (plan->columns[1] % band) continue;
+    double layers = (double)plan->blocks / (plan->columns[0] * band);
+    if (layers < 1.0) layers = 1.0;
+    double surface = band == plan->columns[1] ? 0.0 : 2.0 / (band * plan->y);
+    if (layers < plan->columns[2]) surface += 2.0 / (layers * plan->z);
+    if (surface < best_surface) best = band, best_surface = surface;
+  }
+  return best;
+}
+
+bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
+                        int multiprocessors, const int tile[3], md_march_plan *plan) {
+  if (n_rhs != 8 && n_rhs != 16) return false;
+  const int extent[3] = {local[0] / 2, local[1], local[2]};
+  *plan = (md_march_plan){.x = tile[0], .y = tile[1], .z = tile[2], .blocks = multiprocessors};
+  for (int d = 0; d < 3; d++) {
+    if (tile[d] < 1 || extent[d] % tile[d]) return false;
+    plan->columns[d] = extent[d] / tile[d];
+  }
+  const int sites = tile[0] * tile[1] * tile[2];
+  plan->warp_sites = precision == MD_DOUBLE ? 2 : tile[0] % 8 == 0 ? 8 : 4;
+  if (tile[0] % plan->warp_sites) return false;
+  plan->warps = sites / plan->warp_sites;
+  plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
+  plan->row_bytes = ((tile[0] + 1) * plan->site_bytes + 127) / 128 * 128 + 96;
+  const int rows = 4 * tile[1] * tile[2] + 2 * 2 * (tile[1] + tile[2]);
+  const int scale_bytes = precision == MD_HALF ? (tile[0] + 1) * (int)sizeof(float) : 0;
+  plan->shared_bytes = 64 + rows * (plan->row_bytes + scale_bytes);
+  if (plan->warps < WARPS_LEAST || plan->warps > WARPS_MOST || plan->shared_bytes > SHARED_MOST)
+    return false;
+  plan->band = band_of(plan);
+  return true;
+}
+
+bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
+                        int multiprocessors, md_march_plan *plan) {
+  static const int lengths[] = {2, 4, 6, 8, 12, 16};
+  enum { LENGTHS = sizeof lengths / sizeof *lengths };
+  double best = 1e9;
+  for (int n = 0; n < LENGTHS * LENGTHS * LENGTHS; n++) {
+    const int tile[3] = {lengths[n % LENGTHS], lengths[n / LENGTHS % LENGTHS],
+                         lengths[n / LENGTHS / LENGTHS]};
+    md_march_plan candidate;
+    if (fetches(tile) >= best ||
+        !md_march_plan_tile(precision, n_rhs, local, multiprocessors, tile, &candidate))
+      continue;
+    const int columns = candidate.columns[0] * candidate.columns[1] * candidate.columns[2];
+    if ((double)columns * local[3] < (double)STEPS_LEAST * multiprocessors) continue;
+    best = fetches(tile), *plan = candidate;
+  }
+  return best < 1e9;
+}
