@@ -1,6 +1,7 @@
-#include "dirac/tensor/stacked.h"
+#include "dirac/tensor/kernels.h"
 
-enum { SHARED_MOST = 227 * 1024, WARPS_MOST = 16, WARPS_LEAST = 8, STEPS_LEAST = 6 };
+enum { SHARED_MOST = 227 * 1024, WARPS_MOST = 16, WARPS_LEAST = 8, STEPS_LEAST = 6,
+       ROWS_MOST = 32 /* one for each lane of the feeding warp */ };
 
 /* Source sites fetched per output site: the own rows, their ends, the rim. */
 static double fetches(const int tile[3]) {
@@ -23,6 +24,22 @@ static int band_of(const md_march_plan *plan) {
   return best;
 }
 
+/* Shared memory for `depth` steps ahead; see struct stage of the kernel. */
+static bool lay_out(md_precision precision, int depth, md_march_plan *plan) {
+  const int centre_rows = (depth + 3) * plan->y * plan->z;
+  const int rim_rows = (depth + 1) * 2 * (plan->y + plan->z);
+  plan->depth = depth;
+  plan->rim_row_bytes = plan->x * plan->site_bytes + 96;
+  plan->centre_bytes =
+      (centre_rows * (plan->rim_row_bytes + plan->site_bytes) + 127) / 128 * 128;
+  plan->rim_bytes = (rim_rows * plan->rim_row_bytes + 127) / 128 * 128;
+  plan->shared_bytes = 128 + plan->centre_bytes + plan->rim_bytes;
+  if (precision == MD_HALF)
+    plan->shared_bytes +=
+        (centre_rows * (plan->x + 1) + rim_rows * plan->x) * (int)sizeof(float);
+  return plan->shared_bytes <= SHARED_MOST;
+}
+
 bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
                         int multiprocessors, const int tile[3], md_march_plan *plan) {
   if (n_rhs != 8 && n_rhs != 16) return false;
@@ -32,19 +49,15 @@ bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DI
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
   }
-  const int sites = tile[0] * tile[1] * tile[2];
-  plan->warp_sites = precision == MD_DOUBLE ? 2 : tile[0] % 8 == 0 ? 8 : 4;
+  if (tile[1] * tile[2] > ROWS_MOST || 2 * (tile[1] + tile[2]) > ROWS_MOST) return false;
+  const int sites = tile[0] * tile[1] * tile[2], least = precision == MD_DOUBLE ? 1 : 4;
+  for (plan->warp_sites = least; sites > WARPS_MOST * plan->warp_sites;) plan->warp_sites *= 2;
   if (tile[0] % plan->warp_sites) return false;
   plan->warps = sites / plan->warp_sites;
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
-  plan->row_bytes = ((tile[0] + 1) * plan->site_bytes + 127) / 128 * 128 + 96;
-  const int rows = 4 * tile[1] * tile[2] + 2 * 2 * (tile[1] + tile[2]);
-  const int scale_bytes = precision == MD_HALF ? (tile[0] + 1) * (int)sizeof(float) : 0;
-  plan->shared_bytes = 64 + rows * (plan->row_bytes + scale_bytes);
-  if (plan->warps < WARPS_LEAST || plan->warps > WARPS_MOST || plan->shared_bytes > SHARED_MOST)
-    return false;
   plan->band = band_of(plan);
-  return true;
+  return plan->warps >= WARPS_LEAST &&
+         (lay_out(precision, 2, plan) || lay_out(precision, 1, plan));
 }
 
 bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],

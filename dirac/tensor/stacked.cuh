@@ -1,7 +1,8 @@
 #ifndef MD_DIRAC_TENSOR_STACKED_CUH
 #define MD_DIRAC_TENSOR_STACKED_CUH
 
-#include "dirac/tensor/stacked.h"
+#include "base/device.cuh"
+#include "dirac/tensor/kernels.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

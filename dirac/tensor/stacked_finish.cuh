@@ -81,7 +81,7 @@ __device__ inline void store_rows(char *row, typename storage<T>::number low,
 /* Brings c into units of 2^(returned - 127) (of 1 where nothing is scaled), epilogue done. `unit`
  * is the biased exponent of the largest source scale. */
 template <typename T, int TILE, bool FULL, bool EPILOGUE>
-__device__ inline int combine(typename storage<T>::accumulator c[4], const md_stacked_call &call,
+__device__ inline int combine(typename storage<T>::accumulator c[4], const md_tensor_call &call,
                               int64_t site, const char *x_row, int unit, int count,
                               const lane &at) {
   using real = typename storage<T>::accumulator;

@@ -14,7 +14,7 @@ struct group {
 };
 
 template <typename T>
-__device__ inline group group_of(const md_stacked_call &call, int64_t first, const lane &at) {
+__device__ inline group group_of(const md_tensor_call &call, int64_t first, const lane &at) {
   const int64_t entry = min(first + at.g, call.count - 1);
   group s = {call.list ? call.list[entry] : entry, 0, 0, 0, 127};
   s.forward = __ldcs(call.neighbour + at.t * call.sites + s.site);
@@ -27,7 +27,7 @@ __device__ inline group group_of(const md_stacked_call &call, int64_t first, con
 /* One site: all its right-hand sides, tile by tile. The half scale is shared by all of them, so
  * with more than one tile the products are formed twice: for the largest, then to be stored. */
 template <typename T, int TILE, bool FULL, bool EPILOGUE>
-__device__ inline void gather_site(const md_stacked_call &call, int64_t site, const char *forward,
+__device__ inline void gather_site(const md_tensor_call &call, int64_t site, const char *forward,
                                    const char *backward, uint32_t ratios, int unit,
                                    const typename storage<T>::links &links, const lane &at) {
   using number = typename storage<T>::number;
@@ -61,7 +61,7 @@ __device__ inline void gather_site(const md_stacked_call &call, int64_t site, co
 }
 
 template <typename T, int TILE, bool FULL, bool EPILOGUE>
-__global__ void __launch_bounds__(32 * GATHER_WARPS) gather(md_stacked_call call) {
+__global__ void __launch_bounds__(32 * GATHER_WARPS) gather(md_tensor_call call) {
   const lane at;
   const int64_t warp = static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32;
   const int64_t first = warp * GROUP;
@@ -87,31 +87,32 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS) gather(md_stacked_call call
 }
 
 template <typename T, int TILE, bool FULL>
-cudaError_t launch_gather(const md_stacked_call *call, cudaStream_t stream) {
+cudaError_t launch_gather(const md_tensor_call *call) {
   const int64_t sites_per_block = GATHER_WARPS * GROUP;
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
   if (call->x)
-    gather<T, TILE, FULL, true><<<blocks, 32 * GATHER_WARPS, 0, stream>>>(*call);
+    gather<T, TILE, FULL, true><<<blocks, 32 * GATHER_WARPS, 0, md_stream()>>>(*call);
   else
-    gather<T, TILE, FULL, false><<<blocks, 32 * GATHER_WARPS, 0, stream>>>(*call);
+    gather<T, TILE, FULL, false><<<blocks, 32 * GATHER_WARPS, 0, md_stream()>>>(*call);
   return cudaGetLastError();
 }
 
-template <typename T> cudaError_t gather_rhs(const md_stacked_call *call, cudaStream_t stream) {
-  if (call->n_rhs % 16 == 0) return launch_gather<T, 16, true>(call, stream);
-  if (call->n_rhs == 8) return launch_gather<T, 8, true>(call, stream);
-  return launch_gather<T, 16, false>(call, stream);
+template <typename T> cudaError_t gather_rhs(const md_tensor_call *call) {
+  if (call->n_rhs % 16 == 0) return launch_gather<T, 16, true>(call);
+  if (call->n_rhs == 8) return launch_gather<T, 8, true>(call);
+  return launch_gather<T, 16, false>(call);
 }
 
 } // namespace stacked
 
-cudaError_t md_stacked_gather(md_precision precision, const md_stacked_call *call,
-                              cudaStream_t stream) {
-  switch (precision) {
-  case MD_DOUBLE: return stacked::gather_rhs<double>(call, stream);
-  case MD_HALF: return stacked::gather_rhs<__half>(call, stream);
-  default: return stacked::gather_rhs<__nv_bfloat16>(call, stream);
+md_status md_tensor_gather(md_context *context, const md_tensor_call *call) {
+  cudaError_t error;
+  switch (call->precision) {
+  case MD_DOUBLE: error = stacked::gather_rhs<double>(call); break;
+  case MD_HALF: error = stacked::gather_rhs<__half>(call); break;
+  default: error = stacked::gather_rhs<__nv_bfloat16>(call); break;
   }
+  return md_cuda_status(context, error, "stacked kernel");
 }
