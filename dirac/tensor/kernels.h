@@ -38,6 +38,7 @@ md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
 /* stacked, all sites of a lattice that is cut into whole tiles: each block marches along t with
  * three time slices of its tile in shared memory. */
+enum { MARCH_WARPS = 16, MARCH_FEEDERS = 4 }; /* most that compute; that feed */
 typedef struct md_march_plan {
   int x, y, z;    /* tile; x in sites of one parity */
   int columns[3]; /* tiles of a time slice along x, y, z */
@@ -46,7 +47,7 @@ typedef struct md_march_plan {
   int site_bytes, rim_row_bytes;         /* of a source site; pitch of x sites in shared memory */
   int centre_bytes, rim_bytes;           /* of shared memory, all slots */
   int shared_bytes, blocks;              /* all; of the launch */
-  int warps, warp_sites;                 /* warps that compute and their sites a step */
+  int warps, warp_sites;                 /* that compute, and their sites a step */
 } md_march_plan;
 
 /* The tile that fetches the fewest source sites. False when none fits the lattice, the number of

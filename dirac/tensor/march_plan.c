@@ -1,7 +1,6 @@
 #include "dirac/tensor/kernels.h"
 
-enum { SHARED_MOST = 227 * 1024, WARPS_MOST = 16, WARPS_LEAST = 8, STEPS_LEAST = 6,
-       ROWS_MOST = 32 /* one for each lane of the feeding warp */ };
+enum { SHARED_MOST = 227 * 1024, WARPS_LEAST = 8, STEPS_LEAST = 6 };
 
 /* Source sites fetched per output site: the own rows, their ends, the rim. */
 static double fetches(const int tile[3]) {
@@ -36,7 +35,7 @@ static bool lay_out(md_precision precision, int depth, md_march_plan *plan) {
   plan->shared_bytes = 128 + plan->centre_bytes + plan->rim_bytes;
   if (precision == MD_HALF)
     plan->shared_bytes +=
-        (centre_rows * (plan->x + 1) + rim_rows * plan->x) * (int)sizeof(float);
+        ((centre_rows + rim_rows) * (plan->x + 4) + 4) * (int)sizeof(float);
   return plan->shared_bytes <= SHARED_MOST;
 }
 
@@ -49,9 +48,9 @@ bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DI
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
   }
-  if (tile[1] * tile[2] > ROWS_MOST || 2 * (tile[1] + tile[2]) > ROWS_MOST) return false;
+  if (tile[1] * tile[2] + 2 * (tile[1] + tile[2]) > 32 * MARCH_FEEDERS) return false;
   const int sites = tile[0] * tile[1] * tile[2], least = precision == MD_DOUBLE ? 1 : 4;
-  for (plan->warp_sites = least; sites > WARPS_MOST * plan->warp_sites;) plan->warp_sites *= 2;
+  for (plan->warp_sites = least; sites > MARCH_WARPS * plan->warp_sites;) plan->warp_sites *= 2;
   if (tile[0] % plan->warp_sites) return false;
   plan->warps = sites / plan->warp_sites;
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);

@@ -1,89 +1,108 @@
 #include "dirac/tensor/stacked_finish.cuh"
 
-/* Packing `stacked` with neighbours gathered from global memory: a warp takes eight output sites,
- * one after another; lane 4g+t looks up the neighbours t and t+4 of site g. */
+/* Packing `stacked` with neighbours gathered from global memory: a warp takes a group of eight
+ * output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g, batch by batch. */
 namespace stacked {
 
 enum { GATHER_WARPS = 4, GROUP = 8 };
 
-struct group {
-  int64_t site;     /* of this lane's g */
-  int forward, backward;
-  uint32_t ratios;  /* half: packed, see ratios_of */
-  int unit;         /* half: biased exponent of the largest source scale */
-};
-
-template <typename T>
-__device__ inline group group_of(const md_tensor_call &call, int64_t first, const lane &at) {
-  const int64_t entry = min(first + at.g, call.count - 1);
-  group s = {call.list ? call.list[entry] : entry, 0, 0, 0, 127};
-  s.forward = __ldcs(call.neighbour + at.t * call.sites + s.site);
-  s.backward = __ldcs(call.neighbour + (at.t + 4) * call.sites + s.site);
-  if constexpr (storage<T>::scaled)
-    s.ratios = ratios_of(call.source_scale[s.forward], call.source_scale[s.backward], &s.unit);
-  return s;
-}
-
-/* One site: all its right-hand sides, tile by tile. The half scale is shared by all of them, so
- * with more than one tile the products are formed twice: for the largest, then to be stored. */
-template <typename T, int TILE, bool FULL, bool EPILOGUE>
-__device__ inline void gather_site(const md_tensor_call &call, int64_t site, const char *forward,
-                                   const char *backward, uint32_t ratios, int unit,
-                                   const typename storage<T>::links &links, const lane &at) {
+/* One batch of a warp. */
+template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
   using number = typename storage<T>::number;
-  const int number_bytes = sizeof(number), colour_bytes = call.n_rhs * number_bytes;
-  const int64_t site_at = site * 3 * colour_bytes;
-  const factors f = factors_of(ratios, at.g);
-  const bool measure_first = storage<T>::scaled && call.n_rhs > TILE;
-  uint32_t largest = 0;
-  for (int pass = measure_first ? 0 : 1; pass < 2; pass++)
-    for (int first = 0; first < call.n_rhs; first += TILE) {
-      const int count = call.n_rhs - first, skip = first * number_bytes;
-      const int64_t mine = site_at + at.t * colour_bytes + skip; /* t == 3: not used */
-      typename storage<T>::accumulator c[4];
-      product<T, TILE, FULL>(c, links, forward + skip, backward + skip, colour_bytes, count, f, at);
-      const char *x_row = static_cast<const char *>(call.x) + (at.t < 3 ? mine : site_at);
-      const int common =
-          combine<T, TILE, FULL, EPILOGUE>(c, call, site, x_row, unit, count, at);
+  static constexpr int number_bytes = sizeof(number);
+  const md_tensor_call &call;
+  const lane &at;
+  int my_site, site[batch<T>]; /* my_site: that of g % batch */
+  const char *forward[batch<T>], *backward[batch<T>];
+  typename storage<T>::links links[batch<T>];
+  uint32_t my_ratios;
+  int unit, present; /* present: sites of the batch that there are */
+
+  __device__ int site_bytes() const { return call.n_rhs * 3 * number_bytes; }
+
+  /* site, ahead, behind: what the lane looked up; first: of the batch in the group. */
+  __device__ gatherer(const md_tensor_call &c, const lane &l, int looked_up, int ahead, int behind,
+                      int first, int left)
+      : call(c), at(l), my_ratios(0), unit(127), present(min(left, batch<T>)) {
+    const char *source = static_cast<const char *>(call.source);
+    const int mine = 4 * (first + at.g % batch<T>)+at.t;
+    my_site = __shfl_sync(0xffffffffu, looked_up, mine);
+#pragma unroll
+    for (int n = 0; n < batch<T>; n++) {
+      const int from = 4 * (first + n) + at.t;
+      site[n] = __shfl_sync(0xffffffffu, looked_up, from);
+      forward[n] = source + static_cast<int64_t>(__shfl_sync(0xffffffffu, ahead, from)) * site_bytes();
+      backward[n] =
+          source + static_cast<int64_t>(__shfl_sync(0xffffffffu, behind, from)) * site_bytes();
+      links[n] = storage<T>::load_links(static_cast<const char *>(call.links) +
+                                            static_cast<int64_t>(site[n]) * (72 * number_bytes),
+                                        at.slot);
+    }
+    if constexpr (storage<T>::scaled)
+      my_ratios = ratios_of(call.source_scale[__shfl_sync(0xffffffffu, ahead, mine)],
+                            call.source_scale[__shfl_sync(0xffffffffu, behind, mine)], &unit);
+  }
+  /* The right-hand sides from `skip` on, in units of 2^(*common - 127). */
+  __device__ void tile(int skip, sums<T> &c, int *common) const {
+    const int colour_bytes = call.n_rhs * number_bytes, count = call.n_rhs - skip;
+#pragma unroll
+    for (int n = 0; n < batch<T>; n++) {
+      factors f = {};
+      if constexpr (storage<T>::scaled)
+        f = factors_of(__shfl_sync(0xffffffffu, my_ratios, 4 * n + at.t), at.g);
+      product<T, TILE, FULL>(c[n], links[n], forward[n] + skip * number_bytes,
+                             backward[n] + skip * number_bytes, colour_bytes, count, f, at);
+    }
+    *common = combine<T, TILE, FULL, EPILOGUE>(c, call, my_site, unit, place(skip), count, at);
+  }
+  struct placement {
+    const gatherer &g;
+    int offset;
+    __device__ int64_t operator()(int n) const {
+      return static_cast<int64_t>(g.site[n]) * g.site_bytes() + offset;
+    }
+  };
+  __device__ placement place(int skip) const {
+    return {*this, min(at.t, 2) * call.n_rhs * number_bytes + skip * number_bytes};
+  }
+  /* The half scale is shared by all right-hand sides: with more than one tile the products are
+   * formed twice, first for the largest result, then to be stored. */
+  __device__ void run() const {
+    sums<T> c;
+    int common = 127;
+    uint32_t largest = 0;
+    const bool measure = storage<T>::scaled && call.n_rhs > TILE;
+    if constexpr (storage<T>::scaled)
+      for (int skip = 0; measure && skip < call.n_rhs; skip += TILE) {
+        tile(skip, c, &common);
+        largest = max(largest, largest_of<T>(c, at));
+      }
+    for (int skip = 0; skip < call.n_rhs; skip += TILE) {
+      tile(skip, c, &common);
       float factor = 1.0f;
       if constexpr (storage<T>::scaled) {
-        const uint32_t here = largest_of(c, at);
-        largest = measure_first ? max(largest, pass == 0 ? here : 0u) : here;
-        if (pass == 0) continue;
-        const float scale = scale_of(largest, common, &factor);
-        if (first == 0 && at.g == 0 && at.t == 0) call.out_scale[site] = scale;
+        const float scale = scale_of(measure ? largest : largest_of<T>(c, at), common, &factor);
+        if (skip == 0 && at.t == 0 && at.g < present) call.out_scale[my_site] = scale;
       }
-      if (at.t < 3)
-        store_rows<T, TILE, FULL>(static_cast<char *>(call.out) + mine,
-                                  narrow(T{}, c[0] * factor, c[1] * factor),
-                                  narrow(T{}, c[2] * factor, c[3] * factor), count, at);
+      store<T, TILE, FULL>(c, call, factor, place(skip), present, call.n_rhs - skip, at);
     }
-}
+  }
+};
 
 template <typename T, int TILE, bool FULL, bool EPILOGUE>
-__global__ void __launch_bounds__(32 * GATHER_WARPS) gather(md_tensor_call call) {
+__global__ void __launch_bounds__(32 * GATHER_WARPS)
+    gather(const __grid_constant__ md_tensor_call call) {
   const lane at;
-  const int64_t warp = static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32;
-  const int64_t first = warp * GROUP;
-  if (first >= call.count) return;
-  const group mine = group_of<T>(call, first, at);
-  const int64_t source_bytes = static_cast<int64_t>(call.n_rhs) * 3 * sizeof(typename storage<T>::number);
-  const int64_t link_bytes = 72 * sizeof(typename storage<T>::number);
-  const char *source = static_cast<const char *>(call.source);
+  const int64_t group = (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * GROUP;
+  if (group >= call.count) return;
+  const int64_t entry = min(group + at.g, call.count - 1);
+  const int site = call.list ? call.list[entry] : static_cast<int>(entry);
+  const int ahead = __ldcs(call.neighbour + at.t * call.sites + site);
+  const int behind = __ldcs(call.neighbour + (at.t + 4) * call.sites + site);
+  const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(GROUP)));
 #pragma unroll 2
-  for (int n = 0; n < GROUP; n++) {
-    if (first + n >= call.count) return;
-    const int from = 4 * n + at.t;
-    const int64_t site = __shfl_sync(0xffffffffu, mine.site, from);
-    const int forward = __shfl_sync(0xffffffffu, mine.forward, from);
-    const int backward = __shfl_sync(0xffffffffu, mine.backward, from);
-    const uint32_t ratios = __shfl_sync(0xffffffffu, mine.ratios, from);
-    const int unit = __shfl_sync(0xffffffffu, mine.unit, from);
-    const auto links = storage<T>::load_links(
-        static_cast<const char *>(call.links) + site * link_bytes, at.slot);
-    gather_site<T, TILE, FULL, EPILOGUE>(call, site, source + forward * source_bytes,
-                                         source + backward * source_bytes, ratios, unit, links, at);
-  }
+  for (int first = 0; first < left; first += batch<T>)
+    gatherer<T, TILE, FULL, EPILOGUE>(call, at, site, ahead, behind, first, left - first).run();
 }
 
 template <typename T, int TILE, bool FULL>
