@@ -1,6 +1,6 @@
 #include "dirac/tensor/kernels.h"
 
-enum { SHARED_MOST = 227 * 1024, WARPS_LEAST = 8, STEPS_LEAST = 6 };
+enum { SHARED_MOST = 227 * 1024, WARPS_LEAST = 8 };
 
 /* Source sites fetched per output site: the own rows, their ends, the rim. */
 static double fetches(const int tile[3]) {
@@ -63,6 +63,8 @@ bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DI
                         int multiprocessors, md_march_plan *plan) {
   static const int lengths[] = {2, 4, 6, 8, 12, 16};
   enum { LENGTHS = sizeof lengths / sizeof *lengths };
+  /* Fewer steps of a block than this do not pay for the first one: gathering is faster then. */
+  const int least_steps = precision == MD_DOUBLE ? 6 : 12;
   double best = 1e9;
   for (int n = 0; n < LENGTHS * LENGTHS * LENGTHS; n++) {
     const int tile[3] = {lengths[n % LENGTHS], lengths[n / LENGTHS % LENGTHS],
@@ -72,7 +74,7 @@ bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DI
         !md_march_plan_tile(precision, n_rhs, local, multiprocessors, tile, &candidate))
       continue;
     const int columns = candidate.columns[0] * candidate.columns[1] * candidate.columns[2];
-    if ((double)columns * local[3] < (double)STEPS_LEAST * multiprocessors) continue;
+    if ((double)columns * local[3] < (double)least_steps * multiprocessors) continue;
     best = fetches(tile), *plan = candidate;
   }
   return best < 1e9;

@@ -9,6 +9,8 @@
 /* All packings and precisions, rows that fill no tile, extents of 2, odd counts of right-hand
  * sides, with and without epilogue, both parities. */
 void tensor_matches_reference(md_context *context, const char *backend);
+/* A lattice large enough for the kernel that marches along t. */
+void tensor_marches(md_context *context, const char *backend);
 /* Half at norms 1e-20 and 1e+20 and on a field that decays by 1e-8 along t: every site keeps its
  * relative accuracy. */
 void tensor_half_keeps_range(md_context *context, const char *backend);
