@@ -3,10 +3,12 @@
 #include <string.h>
 
 extern const md_backend md_backend_cpu_ref, md_backend_cpu_simd, md_backend_cuda;
+extern const md_backend md_backend_tensor, md_backend_tensor_emu;
 
 const md_backend *const *md_backends(void) {
-  static const md_backend *const table[] = {&md_backend_cpu_ref, &md_backend_cpu_simd,
-                                            &md_backend_cuda, NULL};
+  static const md_backend *const table[] = {&md_backend_cpu_ref,    &md_backend_cpu_simd,
+                                            &md_backend_cuda,       &md_backend_tensor,
+                                            &md_backend_tensor_emu, NULL};
   return table;
 }
 

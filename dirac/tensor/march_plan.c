@@ -1,0 +1,81 @@
+#include "dirac/tensor/kernels.h"
+
+enum { SHARED_MOST = 227 * 1024, WARPS_LEAST = 8 };
+
+/* Source sites fetched per output site: the own rows, their ends, the rim. */
+static double fetches(const int tile[3]) {
+  return 1.0 + 1.0 / tile[0] + 2.0 / tile[1] + 2.0 / tile[2];
+}
+
+/* The band along y that keeps the columns of one round of blocks closest to a cube: its surface is
+ * fetched from memory again by another round. */
+static int band_of(const md_march_plan *plan) {
+  int best = 1;
+  double best_surface = 1e9;
+  for (int band = 1; band <= plan->columns[1]; band++) {
+    if (plan->columns[1] % band) continue;
+    double layers = (double)plan->blocks / (plan->columns[0] * band);
+    if (layers < 1.0) layers = 1.0;
+    double surface = band == plan->columns[1] ? 0.0 : 2.0 / (band * plan->y);
+    if (layers < plan->columns[2]) surface += 2.0 / (layers * plan->z);
+    if (surface < best_surface) best = band, best_surface = surface;
+  }
+  return best;
+}
+
+/* Shared memory for `depth` steps ahead; see struct stage of the kernel. */
+static bool lay_out(md_precision precision, int depth, md_march_plan *plan) {
+  const int centre_rows = (depth + 3) * plan->y * plan->z;
+  const int rim_rows = (depth + 1) * 2 * (plan->y + plan->z);
+  plan->depth = depth;
+  plan->rim_row_bytes = plan->x * plan->site_bytes + 96;
+  plan->centre_bytes =
+      (centre_rows * (plan->rim_row_bytes + plan->site_bytes) + 127) / 128 * 128;
+  plan->rim_bytes = (rim_rows * plan->rim_row_bytes + 127) / 128 * 128;
+  plan->shared_bytes = 128 + plan->centre_bytes + plan->rim_bytes;
+  if (precision == MD_HALF)
+    plan->shared_bytes +=
+        ((centre_rows + rim_rows) * (plan->x + 4) + 4) * (int)sizeof(float);
+  return plan->shared_bytes <= SHARED_MOST;
+}
+
+bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
+                        int multiprocessors, const int tile[3], md_march_plan *plan) {
+  if (n_rhs != 8 && n_rhs != 16) return false;
+  const int extent[3] = {local[0] / 2, local[1], local[2]};
+  *plan = (md_march_plan){.x = tile[0], .y = tile[1], .z = tile[2], .blocks = multiprocessors};
+  for (int d = 0; d < 3; d++) {
+    if (tile[d] < 1 || extent[d] % tile[d]) return false;
+    plan->columns[d] = extent[d] / tile[d];
+  }
+  if (tile[1] * tile[2] + 2 * (tile[1] + tile[2]) > 32 * MARCH_FEEDERS) return false;
+  const int sites = tile[0] * tile[1] * tile[2], least = precision == MD_DOUBLE ? 1 : 4;
+  for (plan->warp_sites = least; sites > MARCH_WARPS * plan->warp_sites;) plan->warp_sites *= 2;
+  if (tile[0] % plan->warp_sites) return false;
+  plan->warps = sites / plan->warp_sites;
+  plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
+  plan->band = band_of(plan);
+  return plan->warps >= WARPS_LEAST &&
+         (lay_out(precision, 2, plan) || lay_out(precision, 1, plan));
+}
+
+bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
+                        int multiprocessors, md_march_plan *plan) {
+  static const int lengths[] = {2, 4, 6, 8, 12, 16};
+  enum { LENGTHS = sizeof lengths / sizeof *lengths };
+  /* Fewer steps of a block than this do not pay for the first one: gathering is faster then. */
+  const int least_steps = precision == MD_DOUBLE ? 6 : 12;
+  double best = 1e9;
+  for (int n = 0; n < LENGTHS * LENGTHS * LENGTHS; n++) {
+    const int tile[3] = {lengths[n % LENGTHS], lengths[n / LENGTHS % LENGTHS],
+                         lengths[n / LENGTHS / LENGTHS]};
+    md_march_plan candidate;
+    if (fetches(tile) >= best ||
+        !md_march_plan_tile(precision, n_rhs, local, multiprocessors, tile, &candidate))
+      continue;
+    const int columns = candidate.columns[0] * candidate.columns[1] * candidate.columns[2];
+    if ((double)columns * local[3] < (double)least_steps * multiprocessors) continue;
+    best = fetches(tile), *plan = candidate;
+  }
+  return best < 1e9;
+}

@@ -1,0 +1,136 @@
+#ifndef MD_DIRAC_TENSOR_PACKING_H
+#define MD_DIRAC_TENSOR_PACKING_H
+
+#include "dirac/backend.h"
+
+/* The four ways in which 3x3 complex matrix times vector products fill Tensor Core tiles, as index
+ * maps. Plain functions without state: the kernels, the emulation on the host, the tests and the
+ * figures of docs/packings.md all read these and nothing else. */
+#ifdef __CUDACC__
+#define MD_TILE_MAP static __host__ __device__ inline
+#else
+#define MD_TILE_MAP static inline
+#endif
+
+enum { MD_TILE = 16 }; /* C <- A B + C with 16x16 tiles */
+
+/* What one entry of a tile holds: sign * part of U[row][column] of matrix `item` (tile A), of
+ * v[row] of vector `item` (tile B), or where an entry of C belongs: part of colour `row` of result
+ * `item`. sign 0: padding in A and B, not a result in C. */
+typedef struct md_tile_entry {
+  int item, row, column;
+  int part; /* 0 real, 1 imaginary */
+  int sign;
+} md_tile_entry;
+
+/* Products U v that one tile takes; MMA instructions that they cost; tiles C that they fill. */
+MD_TILE_MAP int md_tile_items(md_packing packing) {
+  return packing == MD_PACKING_BLOCK8 ? 8 : packing == MD_PACKING_DIAGONAL ? 5 : 1;
+}
+MD_TILE_MAP int md_tile_products(md_packing packing) {
+  return packing == MD_PACKING_BLOCK8 ? 1 : 4;
+}
+MD_TILE_MAP int md_tile_accumulators(md_packing packing) {
+  return packing == MD_PACKING_BLOCK8 ? 1 : 2;
+}
+
+/* `single` and `diagonal` keep real and imaginary parts in separate tiles; product 0..3 is
+ * Re Re, Im Im (into C 0, the real part), Re Im, Im Re (into C 1, the imaginary part). */
+MD_TILE_MAP int md_tile_accumulator(int product) { return product >> 1; }
+MD_TILE_MAP int md_tile_part_a(int product) { return product & 1; }
+MD_TILE_MAP int md_tile_part_b(int product) { return (product & 1) ^ (product >> 1); }
+
+/* Tile A at (i, k). */
+MD_TILE_MAP md_tile_entry md_tile_a(md_packing packing, int product, int i, int k) {
+  md_tile_entry e = {0, 0, 0, 0, 0};
+  if (packing == MD_PACKING_BLOCK8) { /* 4x4 blocks of 4x4: block row b is [Re Im Re Im] */
+    e.item = 2 * (i / 4) + k / 8, e.row = i % 4, e.column = k % 4, e.part = k / 4 % 2;
+    e.sign = e.row < 3 && e.column < 3;
+    return e;
+  }
+  e.item = packing == MD_PACKING_DIAGONAL ? i / 3 : 0;
+  e.row = i - 3 * e.item, e.column = k - 3 * e.item, e.part = md_tile_part_a(product);
+  e.sign = e.item < md_tile_items(packing) && e.row < 3 && e.column >= 0 && e.column < 3;
+  return e;
+}
+
+/* Tile B at (k, j). */
+MD_TILE_MAP md_tile_entry md_tile_b(md_packing packing, int product, int k, int j) {
+  md_tile_entry e = {0, 0, 0, 0, 0};
+  if (packing == MD_PACKING_BLOCK8) { /* block column b: the two vectors of block row b */
+    const int second = k / 8, imaginary_link = k / 4 % 2, imaginary_result = j % 2;
+    e.item = 2 * (j / 4) + second, e.row = k % 4;
+    e.part = imaginary_link ^ imaginary_result;
+    e.sign = imaginary_link && !imaginary_result ? -1 : 1;
+    if (e.row > 2 || j / 2 % 2 != second) e.sign = 0;
+    return e;
+  }
+  e.item = packing == MD_PACKING_DIAGONAL ? k / 3 : 0;
+  e.row = k - 3 * e.item, e.part = md_tile_part_b(product);
+  if (e.item < md_tile_items(packing) && e.row < 3 && j == e.item) e.sign = product == 1 ? -1 : 1;
+  return e;
+}
+
+/* Tile C number `accumulator` at (i, j). */
+MD_TILE_MAP md_tile_entry md_tile_c(md_packing packing, int accumulator, int i, int j) {
+  md_tile_entry e = {0, 0, 0, 0, 0};
+  if (packing == MD_PACKING_BLOCK8) { /* diagonal blocks: columns are re, im, re, im */
+    e.item = 2 * (i / 4) + j / 2 % 2, e.row = i % 4, e.part = j % 2;
+    e.sign = e.row < 3 && i / 4 == j / 4;
+    return e;
+  }
+  e.item = packing == MD_PACKING_DIAGONAL ? i / 3 : 0;
+  e.row = i - 3 * e.item, e.part = accumulator;
+  e.sign = e.item < md_tile_items(packing) && e.row < 3 && j == e.item;
+  return e;
+}
+
+/* `stacked`: C[rhs][6] = A[rhs][48] B[48][6] for one output site. A row of A is one right-hand
+ * side, its 48 columns are the eight source vectors; column 2*colour + part of B is one real of
+ * the result. Three steps of k = 16, one for each source colour. Inside a step the order follows
+ * the register layout of the instruction, so that lane 4g+t holds the directions t and t+4 (both
+ * ways along one axis) of row g and reads them as whole complex numbers:
+ *   m16n8k16 in 16 bits: a lane holds k = 2t, 2t+1, 2t+8, 2t+9
+ *   m16n8k16 in double:  a lane holds k = t, t+4, t+8, t+12 */
+enum { MD_STACKED_K = 48, MD_STACKED_COLUMNS = 8, MD_STACKED_RESULTS = 6 };
+
+typedef struct md_stacked_k {
+  int direction, colour, part;
+} md_stacked_k;
+
+MD_TILE_MAP md_stacked_k md_stacked_row(md_precision precision, int k) {
+  const int slot = k % 16;
+  md_stacked_k s = {slot / 2, k / 16, slot % 2};
+  if (precision == MD_DOUBLE) s.direction = slot % 4 + 4 * (slot / 8), s.part = slot / 4 % 2;
+  return s;
+}
+
+/* B at (k, column): sign * part of U[row][colour of k] of the direction of k. */
+MD_TILE_MAP md_tile_entry md_stacked_b(md_precision precision, int k, int column) {
+  const md_stacked_k s = md_stacked_row(precision, k);
+  const int imaginary_result = column % 2;
+  md_tile_entry e = {s.direction, column / 2, s.colour, s.part ^ imaginary_result, 1};
+  if (s.part && !imaginary_result) e.sign = -1;
+  if (column >= MD_STACKED_RESULTS) e.sign = 0;
+  return e;
+}
+
+/* Right-hand side of tile row 0..15. In 16 bits the rows g and g+8 of one lane are neighbours in
+ * memory, 8 bytes; in double each is 16 bytes by itself and eight lanes read 128 bytes. A tile of
+ * 8 uses the rows 0..7 in order and leaves the others zero. */
+MD_TILE_MAP int md_stacked_rhs(md_precision precision, int tile_rhs, int row) {
+  return tile_rhs == 16 && precision != MD_DOUBLE ? 2 * (row % 8) + row / 8 : row;
+}
+
+/* Links for `stacked` lie in the order in which lanes take them: lane_slot = 4 * (result row) + t
+ * (12 of them) holds the six complex numbers U[row][colour] of the directions t (colours 0..2) and
+ * t+4 (colours 0..2). 16-byte pieces of all lanes follow each other, in 16-bit precisions four
+ * complex numbers and then one piece of 8 bytes with the last two. Index of a complex number
+ * inside a site's 72: */
+MD_TILE_MAP int md_stacked_link_at(md_precision precision, int direction, int row, int colour) {
+  const int lane = 4 * row + direction % 4, n = colour + 3 * (direction / 4);
+  if (precision == MD_DOUBLE) return 12 * n + lane;
+  return n < 4 ? 4 * lane + n : 48 + 2 * lane + n - 4;
+}
+
+#endif

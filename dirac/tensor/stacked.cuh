@@ -1,0 +1,191 @@
+#ifndef MD_DIRAC_TENSOR_STACKED_CUH
+#define MD_DIRAC_TENSOR_STACKED_CUH
+
+#include "base/device.cuh"
+#include "dirac/tensor/kernels.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+/* One warp, one output site, a tile of 16 (or 8) right-hand sides: the fragments of `stacked`, see
+ * packing.h. Lane 4g+t holds the directions t and t+4 of the tile rows g and g+8 and the links
+ * towards column g. */
+namespace stacked {
+
+template <typename T> struct storage;
+
+/* 16-bit types: a complex number is one 32-bit register. */
+template <typename T> struct storage16 {
+  using number = uint32_t;
+  using accumulator = float;
+  static constexpr bool adjacent = true; /* rows g and g+8 are neighbours in memory */
+  struct links {
+    uint4 first;  /* direction t: colours 0..2; t+4: colour 0 */
+    uint2 second; /* t+4: colours 1, 2 */
+  };
+  static __device__ links load_links(const void *site_links, int lane_slot) {
+    const uint4 *p = static_cast<const uint4 *>(site_links);
+    return {__ldcs(p + lane_slot), __ldcs(reinterpret_cast<const uint2 *>(p + 12) + lane_slot)};
+  }
+};
+template <> struct storage<__half> : storage16<__half> {
+  static constexpr bool scaled = true;
+};
+template <> struct storage<__nv_bfloat16> : storage16<__nv_bfloat16> {
+  static constexpr bool scaled = false;
+};
+template <> struct storage<double> {
+  using number = double2;
+  using accumulator = double;
+  static constexpr bool scaled = false;
+  static constexpr bool adjacent = false;
+  struct links {
+    double2 piece[6];
+  };
+  static __device__ links load_links(const void *site_links, int lane_slot) {
+    const double2 *p = static_cast<const double2 *>(site_links);
+    links l;
+#pragma unroll
+    for (int n = 0; n < 6; n++) l.piece[n] = __ldcs(p + 12 * n + lane_slot);
+    return l;
+  }
+};
+
+/* Of a lane: where it stands in the tile. */
+struct lane {
+  int g, t, slot; /* slot: md_stacked_link_at's lane; columns 6 and 7 repeat row 2, unused */
+  __device__ lane() {
+    const int id = threadIdx.x % 32;
+    g = id / 4, t = id % 4;
+    slot = 4 * min(g / 2, 2) + t;
+  }
+};
+
+/* The two rows of one lane for one direction and colour. */
+template <typename T> struct pair {
+  typename storage<T>::number low, high;
+};
+
+/* Rows g and g+8 of a source colour: `row` points to its right-hand sides, `count` of which belong
+ * to this tile. FULL: count is the tile. */
+template <typename T, int TILE, bool FULL>
+__device__ inline pair<T> load_rows(const char *row, int g, int count) {
+  using number = typename storage<T>::number;
+  const number *p = reinterpret_cast<const number *>(row);
+  pair<T> v = {};
+  if constexpr (TILE == 8) {
+    if (FULL || g < count) v.low = p[g];
+  } else if constexpr (!storage<T>::adjacent) {
+    if (FULL || g < count) v.low = p[g];
+    if (FULL || g + 8 < count) v.high = p[g + 8];
+  } else if constexpr (FULL) {
+    const uint2 both = *reinterpret_cast<const uint2 *>(p + 2 * g);
+    v = {both.x, both.y};
+  } else {
+    if (2 * g < count) v.low = p[2 * g];
+    if (2 * g + 1 < count) v.high = p[2 * g + 1];
+  }
+  return v;
+}
+
+/* Scale factors of a lane's two directions, with the sign that turns Im into -Im for real columns:
+ * a pair of 16-bit numbers to multiply a pair of link numbers with. */
+struct factors {
+  uint32_t forward, backward;
+};
+/* packed: fp16 ratio of direction t, of t+4 in the upper half. */
+__device__ inline factors factors_of(uint32_t packed, int g) {
+  const uint32_t sign = g % 2 ? 0u : 0x80000000u;
+  return {__byte_perm(packed, 0, 0x1010) ^ sign, __byte_perm(packed, 0, 0x3232) ^ sign};
+}
+
+/* (re, im) -> column pair of B: (re, -im) towards a real part, (im, re) towards an imaginary. */
+__device__ inline uint32_t column_of(__half, uint32_t u, uint32_t factor, int g) {
+  const uint32_t turned = __byte_perm(u, 0, g % 2 ? 0x1032 : 0x3210);
+  const __half2 product = __hmul2(*reinterpret_cast<const __half2 *>(&turned),
+                                  *reinterpret_cast<const __half2 *>(&factor));
+  return *reinterpret_cast<const uint32_t *>(&product);
+}
+__device__ inline uint32_t column_of(__nv_bfloat16, uint32_t u, uint32_t, int g) {
+  return __byte_perm(u, 0, g % 2 ? 0x1032 : 0x3210) ^ (g % 2 ? 0u : 0x80000000u);
+}
+__device__ inline double2 column_of(double, double2 u, uint32_t, int g) {
+  return g % 2 ? make_double2(u.y, u.x) : make_double2(u.x, -u.y);
+}
+
+/* Complex number n = colour + 3 * (direction / 4) of the lane's six. */
+template <typename L> __device__ inline uint32_t piece_of(const L &l, int n) {
+  return n == 0   ? l.first.x
+         : n == 1 ? l.first.y
+         : n == 2 ? l.first.z
+         : n == 3 ? l.first.w
+         : n == 4 ? l.second.x
+                  : l.second.y;
+}
+__device__ inline double2 piece_of(const storage<double>::links &l, int n) { return l.piece[n]; }
+
+/* c += A B, one step of k = 16: a source colour of all eight directions. */
+__device__ inline void multiply(__half, float c[4], pair<__half> forward, pair<__half> backward,
+                                uint32_t b0, uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+               "{%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high),
+                 "r"(b0), "r"(b1));
+}
+__device__ inline void multiply(__nv_bfloat16, float c[4], pair<__nv_bfloat16> forward,
+                                pair<__nv_bfloat16> backward, uint32_t b0, uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+               "{%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high),
+                 "r"(b0), "r"(b1));
+}
+__device__ inline void multiply(double, double c[4], pair<double> forward, pair<double> backward,
+                                double2 b0, double2 b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
+               "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+               : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+               : "d"(forward.low.x), "d"(forward.high.x), "d"(forward.low.y), "d"(forward.high.y),
+                 "d"(backward.low.x), "d"(backward.high.x), "d"(backward.low.y),
+                 "d"(backward.high.y), "d"(b0.x), "d"(b0.y), "d"(b1.x), "d"(b1.y));
+}
+
+/* The whole product of a site: three steps. forward and backward point to the source sites of the
+ * lane's two directions at the tile's first right-hand side; a colour has colour_bytes. */
+template <typename T, int TILE, bool FULL>
+__device__ inline void product(typename storage<T>::accumulator c[4],
+                               const typename storage<T>::links &links, const char *forward,
+                               const char *backward, int colour_bytes, int count, factors f,
+                               const lane &at) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) c[i] = 0;
+#pragma unroll
+  for (int colour = 0; colour < 3; colour++) {
+    const pair<T> ahead =
+        load_rows<T, TILE, FULL>(forward + colour * colour_bytes, at.g, count);
+    const pair<T> behind =
+        load_rows<T, TILE, FULL>(backward + colour * colour_bytes, at.g, count);
+    multiply(T{}, c, ahead, behind, column_of(T{}, piece_of(links, colour), f.forward, at.g),
+             column_of(T{}, piece_of(links, colour + 3), f.backward, at.g));
+  }
+}
+
+/* Half: lane 4g+t has the scales of the sources of site g in the directions t and t+4. Returns the
+ * ratios to the largest of the eight, packed for factors_of; *exponent gets the biased exponent of
+ * the largest. Scales are powers of two, so ratios are exact; below 2^-24 they are zero. */
+__device__ inline uint32_t ratios_of(float forward, float backward, int *exponent) {
+  const int ef = __float_as_int(forward) >> 23, eb = __float_as_int(backward) >> 23;
+  int most = max(ef, eb);
+  most = max(most, __shfl_xor_sync(0xffffffffu, most, 1));
+  most = max(most, __shfl_xor_sync(0xffffffffu, most, 2));
+  *exponent = most;
+  const float rf = ef - most < -30 ? 0.0f : __int_as_float((127 + ef - most) << 23);
+  const float rb = eb - most < -30 ? 0.0f : __int_as_float((127 + eb - most) << 23);
+  const __half2 packed = __floats2half2_rn(rf, rb);
+  return *reinterpret_cast<const uint32_t *>(&packed);
+}
+
+} // namespace stacked
+
+#endif

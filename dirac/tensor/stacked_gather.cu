@@ -1,0 +1,137 @@
+#include "dirac/tensor/stacked_finish.cuh"
+
+/* Packing `stacked` with neighbours gathered from global memory: a warp takes a group of eight
+ * output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g, batch by batch. */
+namespace stacked {
+
+enum { GATHER_WARPS = 4, GROUP = 8 };
+
+/* One batch of a warp. */
+template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
+  using number = typename storage<T>::number;
+  static constexpr int number_bytes = sizeof(number);
+  const md_tensor_call &call;
+  const lane &at;
+  int my_site, site[batch<T>]; /* my_site: that of g % batch */
+  const char *forward[batch<T>], *backward[batch<T>];
+  typename storage<T>::links links[batch<T>];
+  uint32_t my_ratios;
+  int unit, present; /* present: sites of the batch that there are */
+
+  __device__ int site_bytes() const { return call.n_rhs * 3 * number_bytes; }
+
+  /* site, ahead, behind: what the lane looked up; first: of the batch in the group. */
+  __device__ gatherer(const md_tensor_call &c, const lane &l, int looked_up, int ahead, int behind,
+                      int first, int left)
+      : call(c), at(l), my_ratios(0), unit(127), present(min(left, batch<T>)) {
+    const char *source = static_cast<const char *>(call.source);
+    const int mine = 4 * (first + at.g % batch<T>)+at.t;
+    my_site = __shfl_sync(0xffffffffu, looked_up, mine);
+#pragma unroll
+    for (int n = 0; n < batch<T>; n++) {
+      const int from = 4 * (first + n) + at.t;
+      site[n] = __shfl_sync(0xffffffffu, looked_up, from);
+      forward[n] = source + static_cast<int64_t>(__shfl_sync(0xffffffffu, ahead, from)) * site_bytes();
+      backward[n] =
+          source + static_cast<int64_t>(__shfl_sync(0xffffffffu, behind, from)) * site_bytes();
+      links[n] = storage<T>::load_links(static_cast<const char *>(call.links) +
+                                            static_cast<int64_t>(site[n]) * (72 * number_bytes),
+                                        at.slot);
+    }
+    if constexpr (storage<T>::scaled)
+      my_ratios = ratios_of(call.source_scale[__shfl_sync(0xffffffffu, ahead, mine)],
+                            call.source_scale[__shfl_sync(0xffffffffu, behind, mine)], &unit);
+  }
+  /* The right-hand sides from `skip` on, in units of 2^(*common - 127). */
+  __device__ void tile(int skip, sums<T> &c, int *common) const {
+    const int colour_bytes = call.n_rhs * number_bytes, count = call.n_rhs - skip;
+#pragma unroll
+    for (int n = 0; n < batch<T>; n++) {
+      factors f = {};
+      if constexpr (storage<T>::scaled)
+        f = factors_of(__shfl_sync(0xffffffffu, my_ratios, 4 * n + at.t), at.g);
+      product<T, TILE, FULL>(c[n], links[n], forward[n] + skip * number_bytes,
+                             backward[n] + skip * number_bytes, colour_bytes, count, f, at);
+    }
+    *common = combine<T, TILE, FULL, EPILOGUE>(c, call, my_site, unit, place(skip), count, at);
+  }
+  struct placement {
+    const gatherer &g;
+    int offset;
+    __device__ int64_t operator()(int n) const {
+      return static_cast<int64_t>(g.site[n]) * g.site_bytes() + offset;
+    }
+  };
+  __device__ placement place(int skip) const {
+    return {*this, min(at.t, 2) * call.n_rhs * number_bytes + skip * number_bytes};
+  }
+  /* The half scale is shared by all right-hand sides: with more than one tile the products are
+   * formed twice, first for the largest result, then to be stored. */
+  __device__ void run() const {
+    sums<T> c;
+    int common = 127;
+    uint32_t largest = 0;
+    const bool measure = storage<T>::scaled && call.n_rhs > TILE;
+    if constexpr (storage<T>::scaled)
+      for (int skip = 0; measure && skip < call.n_rhs; skip += TILE) {
+        tile(skip, c, &common);
+        largest = max(largest, largest_of<T>(c, at));
+      }
+    for (int skip = 0; skip < call.n_rhs; skip += TILE) {
+      tile(skip, c, &common);
+      float factor = 1.0f;
+      if constexpr (storage<T>::scaled) {
+        const float scale = scale_of(measure ? largest : largest_of<T>(c, at), common, &factor);
+        if (skip == 0 && at.t == 0 && at.g < present) call.out_scale[my_site] = scale;
+      }
+      store<T, TILE, FULL>(c, call, factor, place(skip), present, call.n_rhs - skip, at);
+    }
+  }
+};
+
+template <typename T, int TILE, bool FULL, bool EPILOGUE>
+__global__ void __launch_bounds__(32 * GATHER_WARPS)
+    gather(const __grid_constant__ md_tensor_call call) {
+  const lane at;
+  const int64_t group = (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * GROUP;
+  if (group >= call.count) return;
+  const int64_t entry = min(group + at.g, call.count - 1);
+  const int site = call.list ? call.list[entry] : static_cast<int>(entry);
+  const int ahead = __ldcs(call.neighbour + at.t * call.sites + site);
+  const int behind = __ldcs(call.neighbour + (at.t + 4) * call.sites + site);
+  const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(GROUP)));
+#pragma unroll 2
+  for (int first = 0; first < left; first += batch<T>)
+    gatherer<T, TILE, FULL, EPILOGUE>(call, at, site, ahead, behind, first, left - first).run();
+}
+
+template <typename T, int TILE, bool FULL>
+cudaError_t launch_gather(const md_tensor_call *call) {
+  const int64_t sites_per_block = GATHER_WARPS * GROUP;
+  const unsigned blocks =
+      static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
+  if (blocks == 0) return cudaSuccess;
+  if (call->x)
+    gather<T, TILE, FULL, true><<<blocks, 32 * GATHER_WARPS, 0, md_stream()>>>(*call);
+  else
+    gather<T, TILE, FULL, false><<<blocks, 32 * GATHER_WARPS, 0, md_stream()>>>(*call);
+  return cudaGetLastError();
+}
+
+template <typename T> cudaError_t gather_rhs(const md_tensor_call *call) {
+  if (call->n_rhs % 16 == 0) return launch_gather<T, 16, true>(call);
+  if (call->n_rhs == 8) return launch_gather<T, 8, true>(call);
+  return launch_gather<T, 16, false>(call);
+}
+
+} // namespace stacked
+
+md_status md_tensor_gather(md_context *context, const md_tensor_call *call) {
+  cudaError_t error;
+  switch (call->precision) {
+  case MD_DOUBLE: error = stacked::gather_rhs<double>(call); break;
+  case MD_HALF: error = stacked::gather_rhs<__half>(call); break;
+  default: error = stacked::gather_rhs<__nv_bfloat16>(call); break;
+  }
+  return md_cuda_status(context, error, "stacked kernel");
+}

@@ -1,0 +1,186 @@
+/* The backend `tensor`: link copies on the device, and which kernel serves which call. */
+#include "dirac/tensor/kernels.h"
+
+#include "base/device.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+enum { UPLOAD_SITES = 1 << 16 }; /* packed on the host at a time */
+
+typedef struct tensor {
+  md_backend_request request;
+  const md_geometry *geometry;
+  void *links[MD_PARITIES];
+  int32_t *neighbour[MD_PARITIES]; /* [direction][site] */
+  int32_t *range[MD_PARITIES][2];  /* interior, boundary; NULL without halo */
+  int64_t range_count[MD_PARITIES][2];
+  bool marches; /* the lattice takes the marching kernel of `stacked` */
+  md_march_plan plan;
+} tensor;
+
+static void unload(void *state) {
+  tensor *s = state;
+  for (int p = 0; s && p < MD_PARITIES; p++) {
+    md_device_free(s->links[p]);
+    md_device_free(s->neighbour[p]);
+    for (int r = 0; r < 2; r++) md_device_free(s->range[p][r]);
+  }
+  free(s);
+}
+
+static void store(md_precision precision, void *to, int64_t at, double value) {
+  switch (precision) {
+  case MD_DOUBLE: ((double *)to)[at] = value; break;
+  case MD_HALF: ((uint16_t *)to)[at] = md_half_of_float((float)value); break;
+  default: ((uint16_t *)to)[at] = md_bf16_of_float((float)value); break;
+  }
+}
+
+/* The 144 reals of a site's eight matrices, in the order that the packing's kernel reads. */
+static void pack_site(const md_backend_request *request,
+                      const double folded[MD_DIRECTIONS][MD_LINK_REALS], void *to,
+                      int64_t first) {
+  for (int n = 0; n < MD_DIRECTIONS * 9; n++) {
+    const int d = n / 9, row = n / 3 % 3, colour = n % 3;
+    const int at = request->packing == MD_PACKING_STACKED
+                       ? md_stacked_link_at(request->precision, d, row, colour)
+                       : n;
+    for (int part = 0; part < 2; part++)
+      store(request->precision, to, first + 2 * at + part, folded[d][2 * (3 * row + colour) + part]);
+  }
+}
+
+static md_status load_links(md_context *context, tensor *s, const md_gauge *gauge, int parity) {
+  const int64_t sites = s->geometry->sites, reals = MD_DIRECTIONS * MD_LINK_REALS;
+  const size_t site_bytes = (size_t)reals * md_precision_bytes(s->request.precision);
+  void *buffer = NULL;
+  md_status status = md_device_allocate(context, (size_t)sites * site_bytes, "links of tensor",
+                                        &s->links[parity]);
+  if (status == MD_OK)
+    status = md_allocate(context, UPLOAD_SITES * site_bytes, "links on their way", &buffer);
+  for (int64_t first = 0; first < sites && status == MD_OK; first += UPLOAD_SITES) {
+    const int64_t count = sites - first < UPLOAD_SITES ? sites - first : UPLOAD_SITES;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+      double folded[MD_DIRECTIONS][MD_LINK_REALS];
+      md_tensor_fold(gauge, s->request.antiperiodic, parity, first + i, folded);
+      pack_site(&s->request, (const double(*)[MD_LINK_REALS])folded, buffer, i * reals);
+    }
+    status = md_device_upload(context, (char *)s->links[parity] + (size_t)first * site_bytes,
+                              buffer, (size_t)count * site_bytes);
+  }
+  free(buffer);
+  return status;
+}
+
+static md_status load_neighbours(md_context *context, tensor *s, int parity) {
+  const size_t bytes = (size_t)s->geometry->sites * sizeof(int32_t);
+  MD_TRY(md_device_allocate(context, MD_DIRECTIONS * bytes, "neighbours of tensor",
+                            (void **)&s->neighbour[parity]));
+  for (int d = 0; d < MD_DIRECTIONS; d++)
+    MD_TRY(md_device_upload(context, s->neighbour[parity] + d * s->geometry->sites,
+                            s->geometry->neighbour[parity][d], bytes));
+  return MD_OK;
+}
+
+/* Lists of the sites that do not and that do read the halo. */
+static md_status load_ranges(md_context *context, tensor *s, int parity) {
+  const md_geometry *g = s->geometry;
+  if (g->halo_sites == 0) return MD_OK;
+  int32_t *list = NULL;
+  MD_TRY(md_allocate(context, (size_t)g->sites * sizeof *list, "site list", (void **)&list));
+  md_status status = MD_OK;
+  for (int boundary = 0; boundary < 2 && status == MD_OK; boundary++) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < g->sites; i++)
+      if (md_tensor_reads_halo(g, parity, i) == (boundary == 1)) list[count++] = (int32_t)i;
+    const size_t bytes = (size_t)count * sizeof *list;
+    s->range_count[parity][boundary] = count;
+    status = md_device_allocate(context, bytes, "site list", (void **)&s->range[parity][boundary]);
+    if (status == MD_OK && count > 0)
+      status = md_device_upload(context, s->range[parity][boundary], list, bytes);
+  }
+  free(list);
+  return status;
+}
+
+static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+                      void **state) {
+  const md_geometry *g = gauge->geometry;
+  *state = NULL;
+  const size_t link_bytes = (size_t)md_tensor_link_bytes(request);
+  MD_TRY(md_device_require(context,
+                           MD_PARITIES * (size_t)g->sites *
+                               (link_bytes + MD_DIRECTIONS * sizeof(int32_t)),
+                           "the links of backend tensor"));
+  tensor *s = calloc(1, sizeof *s);
+  if (!s) return md_fail_memory(context, sizeof *s, "tensor");
+  s->request = *request;
+  s->geometry = g;
+  s->marches = request->packing == MD_PACKING_STACKED &&
+               md_march_plan_make(request->precision, request->n_rhs, g->local,
+                                  md_tensor_multiprocessors(), &s->plan);
+  md_status status = MD_OK;
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
+    status = load_links(context, s, gauge, p);
+    if (status == MD_OK) status = load_neighbours(context, s, p);
+    if (status == MD_OK) status = load_ranges(context, s, p);
+  }
+  if (status != MD_OK) {
+    unload(s);
+    return status;
+  }
+  *state = s;
+  return MD_OK;
+}
+
+static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
+                     md_range range, const md_epilogue *epilogue) {
+  const tensor *s = state;
+  const md_field *x = epilogue ? epilogue->x : NULL;
+  const int p = out->parity;
+  const bool all = range == MD_RANGE_ALL || !s->range[p][1];
+  const int part = range == MD_RANGE_BOUNDARY;
+  if (all && part) return MD_OK; /* no halo: everything was interior */
+  const md_tensor_call call = {
+      .packing = s->request.packing,
+      .precision = s->request.precision,
+      .links = s->links[p],
+      .neighbour = s->neighbour[p],
+      .source = in->data,
+      .source_scale = in->scale,
+      .out = out->data,
+      .out_scale = out->scale,
+      .x = x ? x->data : NULL,
+      .x_scale = x ? x->scale : NULL,
+      .a = x ? epilogue->a : 0.0,
+      .b = x ? epilogue->b : 1.0,
+      .list = all ? NULL : s->range[p][part],
+      .count = all ? out->sites : s->range_count[p][part],
+      .sites = out->sites,
+      .in_stride = in->stride,
+      .out_stride = out->stride,
+      .n_rhs = out->n_rhs,
+      .parity = p,
+      .local = {s->geometry->local[0], s->geometry->local[1], s->geometry->local[2],
+                s->geometry->local[3]}};
+  if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
+  return s->marches && all ? md_tensor_march(context, &call, &s->plan)
+                           : md_tensor_gather(context, &call);
+}
+
+const md_backend md_backend_tensor = {
+    .name = "tensor",
+    .needs = "CUDA GPU with Tensor Cores",
+    .space = MD_DEVICE,
+    .precisions = 1u << MD_DOUBLE | 1u << MD_HALF | 1u << MD_BF16,
+    .reconstructs = 1u << MD_RECONSTRUCT_18,
+    .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
+                1u << MD_PACKING_STACKED,
+    .speed = 40,
+    .check = md_tensor_check,
+    .load = load,
+    .unload = unload,
+    .hop = hop,
+    .link_bytes = md_tensor_link_bytes};

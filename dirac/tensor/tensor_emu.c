@@ -1,0 +1,231 @@
+/* The Tensor Core packings on the host: the index maps of packing.h, inputs rounded to the storage
+ * type, products summed in the order of the tile in float (double for MD_DOUBLE). For tests and
+ * validation of the packings on machines without a GPU; not made for speed. */
+#include "dirac/tensor/tensor.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TILE_SIZE = MD_TILE * MD_TILE, MOST_ITEMS = 8 };
+
+typedef struct tensor_emu {
+  md_backend_request request;
+  double *links[MD_PARITIES]; /* [site][direction][18], rounded to the storage type */
+} tensor_emu;
+
+/* What one output site reads: source vectors in units of the largest of the eight scales. */
+typedef struct site_input {
+  const double *links;
+  int64_t source[MD_DIRECTIONS];
+  double ratio[MD_DIRECTIONS]; /* scale of the source over the largest of the eight, 1 unscaled */
+  double scale;                /* the largest */
+} site_input;
+
+static double rounded(md_precision precision, double value) {
+  switch (precision) {
+  case MD_HALF: return md_float_of_half(md_half_of_float((float)value));
+  case MD_BF16: return md_float_of_bf16(md_bf16_of_float((float)value));
+  case MD_SINGLE: return (float)value;
+  default: return value;
+  }
+}
+
+static void unload(void *state) {
+  tensor_emu *s = state;
+  for (int p = 0; s && p < MD_PARITIES; p++) free(s->links[p]);
+  free(s);
+}
+
+static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+                      void **state) {
+  const md_geometry *g = gauge->geometry;
+  const size_t reals = MD_DIRECTIONS * MD_LINK_REALS;
+  tensor_emu *s = calloc(1, sizeof *s);
+  *state = NULL;
+  if (!s) return md_fail_memory(context, sizeof *s, "tensor_emu");
+  s->request = *request;
+  for (int p = 0; p < MD_PARITIES; p++) {
+    const md_status status = md_allocate(context, (size_t)g->sites * reals * sizeof(double),
+                                         "links of tensor_emu", (void **)&s->links[p]);
+    if (status != MD_OK) {
+      unload(s);
+      return status;
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < g->sites; i++) {
+      double folded[MD_DIRECTIONS][MD_LINK_REALS];
+      double *to = s->links[p] + (size_t)i * reals;
+      md_tensor_fold(gauge, request->antiperiodic, p, i, folded);
+      for (size_t c = 0; c < reals; c++)
+        to[c] = rounded(request->precision, folded[c / MD_LINK_REALS][c % MD_LINK_REALS]);
+    }
+  }
+  *state = s;
+  return MD_OK;
+}
+
+static site_input input_of(const tensor_emu *s, int parity, int64_t site, const md_field *in) {
+  site_input input = {.links = s->links[parity] + site * (MD_DIRECTIONS * MD_LINK_REALS)};
+  for (int d = 0; d < MD_DIRECTIONS; d++) {
+    input.source[d] = in->geometry->neighbour[parity][d][site];
+    input.ratio[d] = in->scale ? in->scale[input.source[d]] : 1.0;
+    input.scale = fmax(input.scale, input.ratio[d]);
+  }
+  for (int d = 0; d < MD_DIRECTIONS; d++) input.ratio[d] /= input.scale;
+  return input;
+}
+
+/* The link number as it enters tile A: the ratio of scales goes into the link. */
+static double link_entry(const tensor_emu *s, const site_input *input, int direction, int row,
+                         int column, int part) {
+  const double u = input->links[direction * MD_LINK_REALS + 2 * (3 * row + column) + part];
+  return rounded(s->request.precision, u * input->ratio[direction]);
+}
+
+/* Stored numbers of the source vector, [colour][part]: what lies in memory, scale taken off. */
+static void source_vector(const md_field *in, int64_t site, int rhs, double v[MD_FERMION_REALS]) {
+  md_field_get(in, site, rhs, v);
+  if (in->scale)
+    for (int c = 0; c < MD_FERMION_REALS; c++) v[c] /= in->scale[site];
+}
+
+static double accumulate(md_precision precision, double sum, double a, double b) {
+  return precision == MD_DOUBLE ? sum + a * b : (double)((float)sum + (float)(a * b));
+}
+
+/* c += A B for the tiles of one product and direction. */
+static void tile_product(const tensor_emu *s, const site_input *input, int items,
+                         const md_field *in, int direction, int product, double c[TILE_SIZE]) {
+  const md_packing packing = s->request.packing;
+  double a[TILE_SIZE], b[TILE_SIZE], v[MOST_ITEMS][MD_FERMION_REALS];
+  for (int m = 0; m < items; m++) source_vector(in, input[m].source[direction], 0, v[m]);
+  for (int at = 0; at < TILE_SIZE; at++) {
+    const md_tile_entry ea = md_tile_a(packing, product, at / MD_TILE, at % MD_TILE);
+    const md_tile_entry eb = md_tile_b(packing, product, at / MD_TILE, at % MD_TILE);
+    a[at] = b[at] = 0.0;
+    if (ea.sign && ea.item < items)
+      a[at] =
+          ea.sign * link_entry(s, &input[ea.item], direction, ea.row, ea.column, ea.part);
+    if (eb.sign && eb.item < items) b[at] = eb.sign * v[eb.item][2 * eb.row + eb.part];
+  }
+  for (int i = 0; i < MD_TILE; i++)
+    for (int j = 0; j < MD_TILE; j++)
+      for (int k = 0; k < MD_TILE; k++)
+        c[i * MD_TILE + j] = accumulate(s->request.precision, c[i * MD_TILE + j],
+                                        a[i * MD_TILE + k], b[k * MD_TILE + j]);
+}
+
+/* single, diagonal, block8: `items` sites at once, result[m] in units of input[m].scale. */
+static void hop_tile(const tensor_emu *s, const site_input *input, int items, const md_field *in,
+                     double result[MOST_ITEMS][MD_FERMION_REALS]) {
+  const md_packing packing = s->request.packing;
+  double c[2][TILE_SIZE] = {{0.0}};
+  for (int d = 0; d < MD_DIRECTIONS; d++)
+    for (int product = 0; product < md_tile_products(packing); product++)
+      tile_product(s, input, items, in, d, product,
+                   c[packing == MD_PACKING_BLOCK8 ? 0 : md_tile_accumulator(product)]);
+  for (int accumulator = 0; accumulator < md_tile_accumulators(packing); accumulator++)
+    for (int at = 0; at < TILE_SIZE; at++) {
+      const md_tile_entry e = md_tile_c(packing, accumulator, at / MD_TILE, at % MD_TILE);
+      if (e.sign && e.item < items) result[e.item][2 * e.row + e.part] = c[accumulator][at];
+    }
+}
+
+/* stacked: one site, right-hand sides first .. first+count-1 (16 at most) as rows of the tile. */
+static void hop_stacked(const tensor_emu *s, const site_input *input, const md_field *in,
+                        int first, int count, double (*result)[MD_FERMION_REALS]) {
+  const md_precision precision = s->request.precision;
+  double a[MD_TILE][MD_STACKED_K] = {{0.0}}, v[MD_FERMION_REALS];
+  for (int row = 0; row < MD_TILE; row++) {
+    const int rhs = md_stacked_rhs(precision, MD_TILE, row);
+    for (int k = 0; k < MD_STACKED_K && rhs < count; k++) {
+      const md_stacked_k at = md_stacked_row(precision, k);
+      source_vector(in, input->source[at.direction], first + rhs, v);
+      a[row][k] = v[2 * at.colour + at.part];
+    }
+  }
+  for (int column = 0; column < MD_STACKED_RESULTS; column++) {
+    double b[MD_STACKED_K];
+    for (int k = 0; k < MD_STACKED_K; k++) {
+      const md_tile_entry e = md_stacked_b(precision, k, column);
+      b[k] = e.sign * link_entry(s, input, e.item, e.row, e.column, e.part);
+    }
+    for (int row = 0; row < MD_TILE; row++) {
+      const int rhs = md_stacked_rhs(precision, MD_TILE, row);
+      double sum = 0.0;
+      for (int k = 0; k < MD_STACKED_K; k++) sum = accumulate(precision, sum, a[row][k], b[k]);
+      if (rhs < count) result[first + rhs][column] = sum;
+    }
+  }
+}
+
+/* Applies scale, the factor 1/2 and the epilogue, and stores all right-hand sides of a site. */
+static void finish(md_field *out, int64_t site, double scale, const md_epilogue *epilogue,
+                   double (*result)[MD_FERMION_REALS]) {
+  for (int r = 0; r < out->n_rhs; r++) {
+    double x[MD_FERMION_REALS];
+    for (int c = 0; c < MD_FERMION_REALS; c++) result[r][c] *= 0.5 * scale;
+    if (!epilogue || !epilogue->x) continue;
+    md_field_get(epilogue->x, site, r, x);
+    for (int c = 0; c < MD_FERMION_REALS; c++)
+      result[r][c] = epilogue->a * x[c] + epilogue->b * result[r][c];
+  }
+  md_field_set(out, site, result[0]);
+}
+
+static bool in_range(const md_geometry *g, int parity, int64_t site, md_range range) {
+  return range == MD_RANGE_ALL ||
+         md_tensor_reads_halo(g, parity, site) == (range == MD_RANGE_BOUNDARY);
+}
+
+/* One tile's worth of consecutive sites; those out of range are left out of the tile. */
+static void hop_group(const tensor_emu *s, md_field *out, const md_field *in, int64_t first,
+                      md_range range, const md_epilogue *epilogue) {
+  const int most = s->request.packing == MD_PACKING_STACKED ? 1 : md_tile_items(s->request.packing);
+  double result[MD_MAX_RHS][MD_FERMION_REALS];
+  site_input input[MOST_ITEMS];
+  int64_t site[MOST_ITEMS];
+  int items = 0;
+  for (int64_t i = first; i < first + most && i < out->sites; i++)
+    if (in_range(out->geometry, out->parity, i, range)) {
+      site[items] = i;
+      input[items++] = input_of(s, out->parity, i, in);
+    }
+  if (items == 0) return;
+  if (s->request.packing != MD_PACKING_STACKED) {
+    hop_tile(s, input, items, in, result);
+    for (int m = 0; m < items; m++) finish(out, site[m], input[m].scale, epilogue, &result[m]);
+    return;
+  }
+  for (int r = 0; r < out->n_rhs; r += MD_TILE)
+    hop_stacked(s, input, in, r, out->n_rhs - r < MD_TILE ? out->n_rhs - r : MD_TILE, result);
+  finish(out, site[0], input[0].scale, epilogue, result);
+}
+
+static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
+                     md_range range, const md_epilogue *epilogue) {
+  (void)context;
+  const tensor_emu *s = state;
+  const int most = s->request.packing == MD_PACKING_STACKED ? 1 : md_tile_items(s->request.packing);
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < out->sites; first += most)
+    hop_group(s, out, in, first, range, epilogue);
+  return MD_OK;
+}
+
+const md_backend md_backend_tensor_emu = {
+    .name = "tensor_emu",
+    .needs = "any CPU (Tensor Core packings, emulated)",
+    .space = MD_HOST,
+    .precisions = 1u << MD_DOUBLE | 1u << MD_HALF | 1u << MD_BF16,
+    .reconstructs = 1u << MD_RECONSTRUCT_18,
+    .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
+                1u << MD_PACKING_STACKED,
+    .speed = 0,
+    .check = md_tensor_check,
+    .load = load,
+    .unload = unload,
+    .hop = hop,
+    .link_bytes = md_tensor_link_bytes};

@@ -1,0 +1,130 @@
+#include "dirac/tensor/tiles.cuh"
+
+/* The hop by packings single, diagonal and block8: a warp takes 1, 5 or 8 sites that follow each
+ * other (along x, and on to the next row), and accumulates the eight directions in the same C. */
+namespace tiles {
+
+/* What one warp knows of its sites. */
+struct sites {
+  int site[MOST_ITEMS];
+  int source[MD_DIRECTIONS][MOST_ITEMS];
+  __half ratio[MD_DIRECTIONS][MOST_ITEMS]; /* source scale over the largest of the eight */
+  float scale[MOST_ITEMS];                 /* the largest */
+  int count;
+};
+
+/* Lane m looks up site m of the group. */
+__device__ inline void look_up(const md_tensor_call &call, int64_t first, int items, sites *s) {
+  const int m = threadIdx.x % 32;
+  if (m == 0) s->count = static_cast<int>(min(static_cast<int64_t>(items), call.count - first));
+  if (m >= items || first + m >= call.count) return;
+  const int64_t site = call.list ? call.list[first + m] : first + m;
+  float scale[MD_DIRECTIONS], largest = 0.0f;
+  s->site[m] = static_cast<int>(site);
+  for (int d = 0; d < MD_DIRECTIONS; d++) {
+    const int from = call.neighbour[d * call.sites + site];
+    s->source[d][m] = from;
+    scale[d] = call.source_scale[from];
+    largest = fmaxf(largest, scale[d]);
+  }
+  for (int d = 0; d < MD_DIRECTIONS; d++) s->ratio[d][m] = __float2half_rn(scale[d] / largest);
+  s->scale[m] = largest;
+}
+
+/* Fills the tiles of one direction. */
+template <md_packing PACKING>
+__device__ inline void fill(const md_tensor_call &call, const maps<PACKING> &map, const sites &s,
+                            int d, warp_tiles<PACKING> *t) {
+  const __half *links = static_cast<const __half *>(call.links);
+  const __half *source = static_cast<const __half *>(call.source);
+  for (int n = threadIdx.x % 32; n < map.a_count; n += 32) {
+    const entry e = map.a[n];
+    if (e.item < s.count)
+      t->a[e.to] = __hmul(s.ratio[d][e.item],
+                          links[(static_cast<int64_t>(s.site[e.item]) * MD_DIRECTIONS + d) *
+                                    MD_LINK_REALS + e.number]);
+  }
+  for (int n = threadIdx.x % 32; n < map.b_count; n += 32) {
+    const entry e = map.b[n];
+    if (e.item >= s.count) continue;
+    const __half v = source[e.number * call.in_stride + s.source[d][e.item]];
+    t->b[e.to] = e.sign < 0 ? __hneg(v) : v;
+  }
+}
+
+/* Factor 1/2, epilogue, new scale, store: one lane for each site. */
+__device__ inline void finish(const md_tensor_call &call, int64_t site, float scale, float v[6]) {
+  float common = 0.5f * scale, factor = 1.0f;
+  if (call.x) {
+    const __half *x = static_cast<const __half *>(call.x);
+    common = fmaxf(common, call.x_scale[site]);
+    factor = static_cast<float>(call.b) * (0.5f * scale / common);
+    const float factor_x = static_cast<float>(call.a) * (call.x_scale[site] / common);
+    for (int c = 0; c < MD_FERMION_REALS; c++)
+      v[c] = factor * v[c] + factor_x * __half2float(x[c * call.out_stride + site]);
+  }
+  float largest = 0.0f;
+  for (int c = 0; c < MD_FERMION_REALS; c++) largest = fmaxf(largest, fabsf(v[c]));
+  int exponent = 0; /* largest in [2^(e-1), 2^e) */
+  frexpf(largest, &exponent);
+  const float wanted = ldexpf(common, exponent - 15);
+  const float new_scale = largest > 0.0f ? fmaxf(wanted, MD_SCALE_OF_ZERO) : MD_SCALE_OF_ZERO;
+  __half *out = static_cast<__half *>(call.out);
+  for (int c = 0; c < MD_FERMION_REALS; c++)
+    out[c * call.out_stride + site] = __float2half_rn(v[c] * (common / new_scale));
+  call.out_scale[site] = new_scale;
+}
+
+template <md_packing PACKING>
+__global__ void __launch_bounds__(32 * WARPS) hop(md_tensor_call call) {
+  __shared__ maps<PACKING> map;
+  __shared__ warp_tiles<PACKING> all_tiles[WARPS];
+  __shared__ sites all_sites[WARPS];
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  warp_tiles<PACKING> &t = all_tiles[warp];
+  sites &s = all_sites[warp];
+  t.clear();
+  map.make();
+  const int64_t groups = (call.count + map.items - 1) / map.items;
+  for (int64_t group = static_cast<int64_t>(blockIdx.x) * WARPS + warp; group < groups;
+       group += static_cast<int64_t>(gridDim.x) * WARPS) {
+    look_up(call, group * map.items, map.items, &s);
+    __syncwarp();
+    accumulators<PACKING> sum;
+    for (int d = 0; d < MD_DIRECTIONS; d++) {
+      fill<PACKING>(call, map, s, d, &t);
+      __syncwarp();
+      sum.add(t);
+      __syncwarp();
+    }
+    sum.store(t);
+    __syncwarp();
+    if (lane < s.count) {
+      float v[MD_FERMION_REALS];
+      for (int c = 0; c < MD_FERMION_REALS; c++) v[c] = t.c[map.result[lane][c]];
+      finish(call, s.site[lane], s.scale[lane], v);
+    }
+    __syncwarp();
+  }
+}
+
+template <md_packing PACKING> cudaError_t launch(const md_tensor_call *call) {
+  const int64_t per_block = WARPS * maps<PACKING>::items;
+  const int64_t blocks = (call->count + per_block - 1) / per_block;
+  if (blocks == 0) return cudaSuccess;
+  const unsigned grid = static_cast<unsigned>(blocks < 132 * 16 ? blocks : 132 * 16);
+  hop<PACKING><<<grid, 32 * WARPS, 0, md_stream()>>>(*call);
+  return cudaGetLastError();
+}
+
+} // namespace tiles
+
+md_status md_tensor_tiles(md_context *context, const md_tensor_call *call) {
+  cudaError_t error;
+  switch (call->packing) {
+  case MD_PACKING_SINGLE: error = tiles::launch<MD_PACKING_SINGLE>(call); break;
+  case MD_PACKING_DIAGONAL: error = tiles::launch<MD_PACKING_DIAGONAL>(call); break;
+  default: error = tiles::launch<MD_PACKING_BLOCK8>(call); break;
+  }
+  return md_cuda_status(context, error, "WMMA kernel");
+}

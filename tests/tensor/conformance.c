@@ -1,0 +1,225 @@
+#include "conformance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct trial {
+  int dims[MD_DIMS];
+  bool self_halo;
+  md_precision precision;
+  md_packing packing;
+  int n_rhs;
+  double norm, decay; /* source site (x, t) is multiplied by norm * decay^(t/T) */
+} trial;
+
+static md_dirac operator_of(md_context *context, const md_gauge *gauge, const char *backend,
+                            md_precision precision, md_packing packing, int n_rhs) {
+  const md_backend_request request = {precision, MD_RECONSTRUCT_18, packing, n_rhs, true};
+  md_dirac dirac;
+  MD_REQUIRE(context, md_dirac_create(context, gauge, backend, &request, &dirac));
+  return dirac;
+}
+
+static void shape_source(const trial *t, const md_field *from, md_field *to) {
+  double site[MD_FERMION_REALS * MD_MAX_RHS];
+  for (int64_t i = 0; i < from->sites; i++) {
+    int x[MD_DIMS];
+    md_global_coordinates(from->geometry, from->parity, i, x);
+    const double factor = t->norm * pow(t->decay, (double)x[MD_T] / t->dims[MD_T]);
+    for (int r = 0; r < from->n_rhs; r++) {
+      md_field_get(from, i, r, site + r * MD_FERMION_REALS);
+      for (int c = 0; c < MD_FERMION_REALS; c++) site[r * MD_FERMION_REALS + c] *= factor;
+    }
+    md_field_set(to, i, site);
+  }
+}
+
+/* Largest over sites of |a - b| / |b|, the norms over all right-hand sides. */
+static double worst_site(const md_context *context, const md_field *a, const md_field *b) {
+  double worst = 0.0;
+  for (int64_t i = 0; i < a->sites; i++) {
+    double difference = 0.0, norm = 0.0;
+    for (int r = 0; r < a->n_rhs; r++) {
+      double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+      md_field_get(a, i, r, u);
+      md_field_get(b, i, r, v);
+      for (int c = 0; c < MD_FERMION_REALS; c++)
+        difference = hypot(difference, u[c] - v[c]), norm = hypot(norm, v[c]);
+    }
+    if (!(difference <= worst * norm)) worst = difference / norm;
+  }
+  md_maximum(context, &worst, 1);
+  return worst;
+}
+
+static md_field host_field(md_context *context, const md_geometry *g, md_precision precision,
+                           int n_rhs, int parity) {
+  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  md_field field;
+  MD_REQUIRE(context, md_field_create(context, g, &shape, parity, &field));
+  return field;
+}
+
+/* out = hop of `in` (host, the operator's precision), in whatever space the backend works. */
+static void hop_from_host(md_context *context, md_dirac *dirac, md_field *out, const md_field *in,
+                          const md_field *x) {
+  md_field own_out, own_in, own_x = {0};
+  MD_REQUIRE(context, md_dirac_field(context, dirac, out->parity, &own_out));
+  MD_REQUIRE(context, md_dirac_field(context, dirac, in->parity, &own_in));
+  MD_REQUIRE(context, md_field_convert(context, &own_in, in));
+  if (x) {
+    MD_REQUIRE(context, md_dirac_field(context, dirac, out->parity, &own_x));
+    MD_REQUIRE(context, md_field_convert(context, &own_x, x));
+  }
+  const md_epilogue epilogue = {.x = x ? &own_x : NULL, .a = 0.3, .b = -1.5};
+  MD_REQUIRE(context, md_dirac_hop(context, dirac, &own_out, &own_in, &epilogue));
+  MD_REQUIRE(context, md_field_convert(context, out, &own_out));
+  md_field_destroy(&own_out);
+  md_field_destroy(&own_in);
+  md_field_destroy(&own_x);
+}
+
+/* Relative errors of one hop: l2 over the field, worst over its sites. */
+static void errors_of(md_context *context, const char *backend, const trial *t, int parity,
+                      bool epilogue, double *l2, double *worst) {
+  const int *d = t->dims, n = t->n_rhs;
+  md_geometry *g = md_test_geometry(context, d[0], d[1], d[2], d[3], t->self_halo);
+  md_gauge gauge;
+  md_field noise, in, out, x, in64, out64, x64, reference;
+  md_test_random_gauge(context, g, 11, &gauge);
+  md_dirac dirac = operator_of(context, &gauge, backend, t->precision, t->packing, n);
+  md_dirac exact = operator_of(context, &gauge, "cpu_ref", MD_DOUBLE, MD_PACKING_NONE, n);
+  md_test_random_field(context, g, MD_DOUBLE, n, 1 - parity, 5, &noise);
+  in = host_field(context, g, t->precision, n, 1 - parity);
+  shape_source(t, &noise, &in);
+  in64 = host_field(context, g, MD_DOUBLE, n, 1 - parity);
+  MD_REQUIRE(context, md_field_convert(context, &in64, &in));
+  md_field_destroy(&noise);
+  md_test_random_field(context, g, MD_DOUBLE, n, parity, 6, &noise);
+  x = host_field(context, g, t->precision, n, parity);
+  shape_source(t, &noise, &x);
+  x64 = host_field(context, g, MD_DOUBLE, n, parity);
+  MD_REQUIRE(context, md_field_convert(context, &x64, &x));
+  out = host_field(context, g, t->precision, n, parity);
+  out64 = host_field(context, g, MD_DOUBLE, n, parity);
+  reference = host_field(context, g, MD_DOUBLE, n, parity);
+  hop_from_host(context, &dirac, &out, &in, epilogue ? &x : NULL);
+  hop_from_host(context, &exact, &reference, &in64, epilogue ? &x64 : NULL);
+  MD_REQUIRE(context, md_field_convert(context, &out64, &out));
+  *l2 = md_test_distance(context, &out64, &reference);
+  *worst = worst_site(context, &out64, &reference);
+  md_field *all[] = {&noise, &in, &out, &x, &in64, &out64, &x64, &reference};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) md_field_destroy(all[i]);
+  md_dirac_destroy(&dirac);
+  md_dirac_destroy(&exact);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+/* Links and results are rounded to the storage type, sums are longer: about one roundoff in L2. */
+static void check(md_context *context, const char *backend, const trial *t) {
+  if (!md_test_fits(context, t->dims[0], t->dims[1], t->dims[2], t->dims[3])) return;
+  const double unit = md_precision_roundoff(t->precision);
+  for (int n = 0; n < 4; n++) {
+    char what[160];
+    double l2, worst;
+    errors_of(context, backend, t, n % 2, n / 2, &l2, &worst);
+    snprintf(what, sizeof what, "%s %s %s %d rhs %dx%dx%dx%d parity %d %s", backend,
+             md_packing_name(t->packing), md_precision_name(t->precision), t->n_rhs, t->dims[0],
+             t->dims[1], t->dims[2], t->dims[3], n % 2, n / 2 ? "epilogue" : "");
+    md_require_at_most(l2, (t->precision == MD_DOUBLE ? 8.0 : 2.0) * unit, what);
+    md_require_at_most(worst, 40.0 * unit, what);
+  }
+}
+
+void tensor_matches_reference(md_context *context, const char *backend) {
+  static const int lattices[][MD_DIMS] = {{4, 4, 4, 4},  {6, 4, 2, 4}, {10, 2, 4, 2},
+                                          {2, 2, 2, 2},  {8, 4, 4, 6}, {2, 6, 4, 2}};
+  static const md_packing tiles[] = {MD_PACKING_SINGLE, MD_PACKING_DIAGONAL, MD_PACKING_BLOCK8};
+  static const md_precision stacked[] = {MD_HALF, MD_BF16, MD_DOUBLE};
+  static const int rhs[] = {16, 8, 2, 3, 12, 21, 32};
+  for (size_t l = 0; l < sizeof lattices / sizeof *lattices; l++) {
+    const int *d = lattices[l];
+    for (int p = 0; p < 3; p++) {
+      trial t = {{d[0], d[1], d[2], d[3]}, l == 0, MD_HALF, tiles[p], 1, 1.0, 1.0};
+      check(context, backend, &t);
+    }
+    for (size_t n = 0; n < sizeof rhs / sizeof *rhs; n++)
+      for (int p = 0; p < 3; p++) {
+        if (n > 1 && l > 1) continue;
+        trial t = {{d[0], d[1], d[2], d[3]}, l == 1, stacked[p], MD_PACKING_STACKED, rhs[n],
+                   1.0, 1.0};
+        check(context, backend, &t);
+      }
+  }
+}
+
+void tensor_marches(md_context *context, const char *backend) {
+  static const md_precision stacked[] = {MD_HALF, MD_BF16, MD_DOUBLE};
+  for (int n = 0; n < 6; n++) {
+    trial t = {{16, 16, 16, 32}, n == 3, stacked[n % 3], MD_PACKING_STACKED, n < 3 ? 16 : 8,
+               1.0, n == 0 ? 1e-8 : 1.0};
+    check(context, backend, &t);
+  }
+}
+
+void tensor_half_keeps_range(md_context *context, const char *backend) {
+  static const double norms[] = {1e-20, 1e20, 1.0}, decays[] = {1.0, 1.0, 1e-8};
+  for (int n = 0; n < 3; n++)
+    for (int packing = MD_PACKING_SINGLE; packing <= MD_PACKING_STACKED; packing++) {
+      const int many = packing == MD_PACKING_STACKED;
+      trial t = {{4, 4, 2, 8}, false, MD_HALF, (md_packing)packing, many ? 16 : 1, norms[n],
+                 decays[n]};
+      check(context, backend, &t);
+      t.n_rhs = many ? 24 : 1;
+      check(context, backend, &t);
+    }
+}
+
+void tensor_ranges_are_disjoint(md_context *context, const char *backend) {
+  for (int packing = MD_PACKING_SINGLE; packing <= MD_PACKING_STACKED; packing++) {
+    const int n = packing == MD_PACKING_STACKED ? 8 : 1;
+    md_geometry *g = md_test_geometry(context, 8, 6, 4, 6, true);
+    md_gauge gauge;
+    md_field in, one = host_field(context, g, MD_HALF, n, MD_EVEN),
+                 two = host_field(context, g, MD_HALF, n, MD_EVEN);
+    md_test_random_gauge(context, g, 3, &gauge);
+    md_test_random_field(context, g, MD_HALF, n, MD_ODD, 4, &in);
+    md_dirac dirac = operator_of(context, &gauge, backend, MD_HALF, (md_packing)packing, n);
+    dirac.overlap = false;
+    hop_from_host(context, &dirac, &one, &in, NULL);
+    dirac.overlap = true;
+    hop_from_host(context, &dirac, &two, &in, NULL);
+    for (int64_t i = 0; i < g->sites; i++)
+      for (int r = 0; r < n; r++) {
+        double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+        md_field_get(&one, i, r, u);
+        md_field_get(&two, i, r, v);
+        assert_memory_equal(u, v, sizeof u);
+      }
+    md_field *all[] = {&in, &one, &two};
+    for (int f = 0; f < 3; f++) md_field_destroy(all[f]);
+    md_dirac_destroy(&dirac);
+    md_gauge_destroy(&gauge);
+    md_geometry_destroy(g);
+  }
+}
+
+static void refused(md_context *context, const char *backend, md_precision precision,
+                    md_packing packing, int n_rhs, const char *reason) {
+  const md_backend_request request = {precision, MD_RECONSTRUCT_18, packing, n_rhs, true};
+  const md_backend *found;
+  assert_int_equal(md_backend_find(context, backend, &request, &found), MD_INPUT);
+  if (!strstr(context->message, reason))
+    fail_msg("expected '%s' in the message, got: %s", reason, context->message);
+}
+
+void tensor_refuses(md_context *context, const char *backend) {
+  refused(context, backend, MD_HALF, MD_PACKING_STACKED, 1, "needs at least 2, got 1");
+  refused(context, backend, MD_HALF, MD_PACKING_BLOCK8, 16, "serves one right-hand side, got 16");
+  refused(context, backend, MD_BF16, MD_PACKING_SINGLE, 1, "tiles of fp16, got precision bf16");
+  refused(context, backend, MD_DOUBLE, MD_PACKING_DIAGONAL, 1, "got precision double");
+  refused(context, backend, MD_SINGLE, MD_PACKING_STACKED, 16, "does not serve precision single");
+  refused(context, backend, MD_HALF, MD_PACKING_NONE, 1, "does not serve packing none");
+}

@@ -1,0 +1,103 @@
+/* The index maps alone: every number of every matrix and vector enters its tile, and the products
+ * of the tiles, formed in double, are the products of the matrices. */
+#include "dirac/tensor/packing.h"
+#include "support.h"
+
+#include <math.h>
+
+static double number(int seed, int item, int row, int column, int part) {
+  return sin(1.0 + 3.1 * seed + 0.7 * item + 1.9 * row + 2.3 * column + 0.4 * part);
+}
+
+/* Part `part` of (U v)[row] of one item. */
+static double expected(int item, int row, int part) {
+  double sum = 0.0;
+  for (int c = 0; c < 3; c++) {
+    const double re = number(0, item, row, c, 0), im = number(0, item, row, c, 1);
+    const double v[2] = {number(1, item, c, 0, 0), number(1, item, c, 0, 1)};
+    sum += part ? re * v[1] + im * v[0] : re * v[0] - im * v[1];
+  }
+  return sum;
+}
+
+static double entry_a(md_tile_entry e) {
+  return e.sign * number(0, e.item, e.row, e.column, e.part);
+}
+static double entry_b(md_tile_entry e) { return e.sign * number(1, e.item, e.row, 0, e.part); }
+
+static void check_tile(md_packing packing) {
+  int results = 0;
+  for (int accumulator = 0; accumulator < md_tile_accumulators(packing); accumulator++)
+    for (int i = 0; i < MD_TILE; i++)
+      for (int j = 0; j < MD_TILE; j++) {
+        const md_tile_entry result = md_tile_c(packing, accumulator, i, j);
+        double sum = 0.0;
+        for (int product = 0; product < md_tile_products(packing); product++) {
+          if (md_tile_accumulators(packing) > 1 && md_tile_accumulator(product) != accumulator)
+            continue;
+          for (int k = 0; k < MD_TILE; k++)
+            sum += entry_a(md_tile_a(packing, product, i, k)) *
+                   entry_b(md_tile_b(packing, product, k, j));
+        }
+        if (!result.sign) continue;
+        results++;
+        md_require_at_most(fabs(sum - expected(result.item, result.row, result.part)), 1e-14,
+                           md_packing_name(packing));
+      }
+  assert_int_equal(results, md_tile_items(packing) * MD_FERMION_REALS);
+}
+
+static void tiles_hold_all_products(void **state) {
+  (void)state;
+  check_tile(MD_PACKING_SINGLE);
+  check_tile(MD_PACKING_DIAGONAL);
+  check_tile(MD_PACKING_BLOCK8);
+}
+
+/* stacked: the eight directions are the items. */
+static void check_stacked(md_precision precision) {
+  bool seen[MD_DIRECTIONS][3][2] = {0};
+  for (int k = 0; k < MD_STACKED_K; k++) {
+    const md_stacked_k s = md_stacked_row(precision, k);
+    assert_false(seen[s.direction][s.colour][s.part]);
+    seen[s.direction][s.colour][s.part] = true;
+  }
+  for (int column = 0; column < MD_STACKED_COLUMNS; column++) {
+    double sum = 0.0, all = 0.0;
+    for (int k = 0; k < MD_STACKED_K; k++) {
+      const md_stacked_k s = md_stacked_row(precision, k);
+      sum += number(1, s.direction, s.colour, 0, s.part) *
+             entry_a(md_stacked_b(precision, k, column));
+    }
+    for (int d = 0; d < MD_DIRECTIONS && column < MD_STACKED_RESULTS; d++)
+      all += expected(d, column / 2, column % 2);
+    md_require_at_most(fabs(sum - all), 1e-13, "stacked");
+  }
+}
+
+/* Rows are a permutation of right-hand sides, link places one of a site's 72 complex numbers. */
+static void check_orders(md_precision precision) {
+  unsigned rows = 0;
+  bool used[72] = {0};
+  for (int row = 0; row < MD_TILE; row++) rows |= 1u << md_stacked_rhs(precision, MD_TILE, row);
+  assert_int_equal(rows, 0xffff);
+  for (int n = 0; n < 72; n++) {
+    const int at = md_stacked_link_at(precision, n / 9, n / 3 % 3, n % 3);
+    assert_in_range(at, 0, 71);
+    assert_false(used[at]);
+    used[at] = true;
+  }
+}
+
+static void stacked_sums_all_directions(void **state) {
+  (void)state;
+  check_stacked(MD_HALF);
+  check_stacked(MD_DOUBLE);
+  check_orders(MD_HALF);
+  check_orders(MD_DOUBLE);
+}
+
+static const struct CMUnitTest const_tests[] = {cmocka_unit_test(tiles_hold_all_products),
+                                                cmocka_unit_test(stacked_sums_all_directions)};
+
+int main(void) { return cmocka_run_group_tests(const_tests, NULL, NULL); }
