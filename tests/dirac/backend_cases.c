@@ -20,8 +20,10 @@ static bool usable(md_context *context, const md_backend *b, const md_backend_re
   return true;
 }
 
-static void each_request(md_context *context, const md_backend *b, int n_rhs,
-                         void (*run)(md_context *context, const backend_case *c)) {
+/* Returns how many cases ran. */
+static int each_request(md_context *context, const md_backend *b, int n_rhs,
+                        void (*run)(md_context *context, const backend_case *c)) {
+  int ran = 0;
   for (int precision = 0; precision < MD_PRECISIONS; precision++)
     for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_8; reconstruct++)
       for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++) {
@@ -30,18 +32,26 @@ static void each_request(md_context *context, const md_backend *b, int n_rhs,
                                  (md_packing)packing, n_rhs, true}};
         const md_backend *found;
         if (md_backend_find(context, b->name, &c.request, &found) == MD_OK &&
-            usable(context, b, &c.request))
+            usable(context, b, &c.request)) {
           run(context, &c);
+          ran++;
+        }
       }
+  return ran;
 }
 
 void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
                        void (*run)(md_context *context, const backend_case *c)) {
   const char *only = getenv("MINIDIRAC_TEST_BACKEND");
+  int ran = 0;
   for (const md_backend *const *b = md_backends(); *b; b++) {
     if ((*b)->unavailable || (only && strcmp(only, (*b)->name) != 0)) continue;
-    for (int i = 0; i < n_rhs_count; i++) each_request(context, *b, n_rhs[i], run);
+    for (int i = 0; i < n_rhs_count; i++) ran += each_request(context, *b, n_rhs[i], run);
   }
+  if (ran > 0) return;
+  if (!only) fail_msg("no backend served any case");
+  md_test_end(context, 0); /* the backend that was asked for has no device here */
+  exit(77);
 }
 
 const char *case_name(const backend_case *c, char *text, size_t bytes) {
