@@ -239,6 +239,19 @@ static void test_grids(void **state) {
   each_variant(state, grids_of);
 }
 
+/* The largest stored number of every half site lies in [2^14, 2^15], the end by rounding. */
+static void check_scales(const md_field *f) {
+  for (int64_t i = 0; f->scale && i < f->sites; i++) {
+    double largest = 0.0;
+    for (int r = 0; r < f->n_rhs; r++) {
+      double v[MD_FERMION_REALS];
+      md_field_get(f, i, r, v);
+      for (int c = 0; c < MD_FERMION_REALS; c++) largest = fmax(largest, fabs(v[c]));
+    }
+    assert_true(largest >= 0x1p14 * f->scale[i] && largest <= 0x1p15 * f->scale[i]);
+  }
+}
+
 /* Half keeps its relative accuracy where the field is tiny, huge, or falls by `decay` along t:
  * error and norm are compared on each time slice. */
 static void scaled(md_context *context, const variant *v, double norm, double decay) {
@@ -269,6 +282,7 @@ static void scaled(md_context *context, const variant *v, double norm, double de
   MD_REQUIRE(context, md_field_convert(context, &in, &source));
   fill_halo(context, &in);
   hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
+  check_scales(&out);
   const md_epilogue none = {0};
   expect(context, &gauge, &in, &none, &expected);
   double error[T] = {0}, square[T] = {0};
