@@ -203,8 +203,8 @@ extern "C" const double *md_cg_device_alpha(const md_cg_device *cg) {
 }
 
 static md_status allocate(md_context *context, md_cg_device *cg, const md_field *x) {
-  /* A block of a stencil or update holds at least 128 right-hand sides of sites, or one site. */
-  const int64_t most = x->sites * (x->n_rhs < 128 ? x->n_rhs : 128) / 64 + 4;
+  /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
+  const int64_t most = x->sites * (x->n_rhs + 4) / 128 + 8;
   if (most > INT32_MAX)
     return md_fail(context, MD_INPUT,
                    "the local lattice must have fewer than 2^31 blocks of sites");

@@ -3,16 +3,17 @@
 
 #include "dirac/cuda/hop_one.cuh"
 
-/* Many right-hand sides: a block computes `block_sites` sites; thread (j, i) the right-hand sides
- * j B .. j B + B-1 of its i-th site. The block's links are neighbours in memory and come to shared
- * memory by one bulk copy; each link is used by n_rhs/B threads, B products each. */
+/* Many right-hand sides: thread (j, i) of a block computes B right-hand sides of the block's i-th
+ * site, so that a link is loaded by n_rhs/B neighbouring threads at once and used B times each.
+ * The order of sites keeps those of a block and of the blocks beside it close in four dimensions;
+ * L1 is left to the source. */
 
 template <class S> struct many_arguments {
   const S *links;
   const md_row *rows;
   const int32_t *order, *slots; /* slots NULL: all */
   int count, n_rhs;
-  bool backwards;
+  bool keep_links, backwards;
   md_divisor per_row;
   const S *in, *x; /* x NULL: plain assignment */
   S *out;
@@ -24,76 +25,73 @@ template <class S> struct many_arguments {
   int most;
 };
 
-/* v[rhs][c] of one site: B neighbouring complex numbers for each colour */
+/* Complex numbers of one load, and the b-th right-hand side of a thread: the loads of the threads
+ * of a site lie side by side. */
 template <class S, int B>
-static __device__ inline void load_block(const S *data, int64_t site, int n_rhs, int block,
+constexpr int load_width = B < 8 / (int)sizeof(S) ? B : 8 / (int)sizeof(S);
+template <class S, int B> static __device__ inline int rhs_of(int b) {
+  constexpr int width = load_width<S, B>;
+  return (b / width * (int)blockDim.x + (int)threadIdx.x) * width + b % width;
+}
+
+/* v[b][c] of one site: the thread's right-hand sides */
+template <class S, int B>
+static __device__ inline void load_block(const S *data, int64_t site, int n_rhs,
                                          real_of<S> v[B][6]) {
-  constexpr int whole = 2 * B * (int)sizeof(S), part = whole > 16 ? 16 : whole;
-  constexpr int reals = part / (int)sizeof(S);
-  const S *p = data + (site * 3 * n_rhs + block * B) * 2;
+  constexpr int width = load_width<S, B>;
 #pragma unroll
   for (int c = 0; c < 3; c++) {
 #pragma unroll
-    for (int k = 0; k < 2 * B; k += reals) {
-      const vector_of<S, reals> piece =
-          *reinterpret_cast<const vector_of<S, reals> *>(p + c * 2 * n_rhs + k);
+    for (int b = 0; b < B; b += width) {
+      const auto piece = *reinterpret_cast<const vector_of<S, 2 * width> *>(
+          data + ((site * 3 + c) * n_rhs + rhs_of<S, B>(b)) * 2);
 #pragma unroll
-      for (int e = 0; e < reals; e++) v[(k + e) / 2][2 * c + (k + e) % 2] = load_real(piece.v[e]);
+      for (int e = 0; e < 2 * width; e++) v[b + e / 2][2 * c + e % 2] = load_real(piece.v[e]);
     }
   }
 }
 
 template <class S, int B>
-static __device__ inline void store_block(S *data, int64_t site, int n_rhs, int block,
+static __device__ inline void store_block(S *data, int64_t site, int n_rhs,
                                           const real_of<S> v[B][6]) {
-  constexpr int whole = 2 * B * (int)sizeof(S), part = whole > 16 ? 16 : whole;
-  constexpr int reals = part / (int)sizeof(S);
-  S *p = data + (site * 3 * n_rhs + block * B) * 2;
+  constexpr int width = load_width<S, B>;
 #pragma unroll
   for (int c = 0; c < 3; c++) {
 #pragma unroll
-    for (int k = 0; k < 2 * B; k += reals) {
-      vector_of<S, reals> piece;
+    for (int b = 0; b < B; b += width) {
+      vector_of<S, 2 * width> piece;
 #pragma unroll
-      for (int e = 0; e < reals; e++)
-        piece.v[e] = store_real<S>(v[(k + e) / 2][2 * c + (k + e) % 2]);
-      *reinterpret_cast<vector_of<S, reals> *>(p + c * 2 * n_rhs + k) = piece;
+      for (int e = 0; e < 2 * width; e++) piece.v[e] = store_real<S>(v[b + e / 2][2 * c + e % 2]);
+      *reinterpret_cast<vector_of<S, 2 * width> *>(
+          data + ((site * 3 + c) * n_rhs + rhs_of<S, B>(b)) * 2) = piece;
     }
   }
 }
 
-/* Copies the links of the block's slots to shared memory and waits for them. */
+/* The stored reals of one direction of a slot; the threads of a site load the same pieces. */
 template <class S, int R>
-static __device__ inline void fetch_links(const many_arguments<S> &a, int first, int sites,
-                                          S *shared) {
-  constexpr unsigned site_bytes = 8 * R * sizeof(S);
-  __shared__ alignas(8) uint64_t barrier;
-  const unsigned flag = (unsigned)__cvta_generic_to_shared(&barrier);
-  const unsigned target = (unsigned)__cvta_generic_to_shared(shared);
-  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
-  if (thread == 0) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(flag));
-    asm volatile("fence.mbarrier_init.release.cluster;");
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(flag),
-                 "r"(sites * site_bytes));
-    for (int i = 0; i < sites; i += a.slots ? 1 : sites) {
-      const int64_t slot = a.slots ? a.slots[first + i] : first;
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                   "[%0], [%1], %2, [%3];" ::"r"(target + i * site_bytes),
-                   "l"(a.links + slot * 8 * R), "r"((a.slots ? 1 : sites) * site_bytes), "r"(flag)
-                   : "memory");
+static __device__ inline void load_link(const many_arguments<S> &a, int slot, int direction,
+                                        uint64_t policy, real_of<S> u[R]) {
+  using chunk = chunk_of<link_piece<S, R, 1>>;
+  constexpr int reals = sizeof(chunk) / sizeof(S), chunks = 2 * R / reals;
+  const int side = direction % 2;
+  const chunk *p = (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) +
+                   direction / 2 * chunks * 32 + (slot & 31);
+#pragma unroll
+  for (int c = 0; c < chunks; c++) {
+    if ((c + 1) * reals <= side * R || c * reals >= (side + 1) * R) continue;
+    alignas(16) S raw[reals];
+    *reinterpret_cast<chunk *>(raw) = load_once(p + c * 32, policy);
+#pragma unroll
+    for (int e = 0; e < reals; e++) {
+      const int r = c * reals + e - side * R;
+      if (r >= 0 && r < R) u[r] = load_real(raw[e]);
     }
   }
-  __syncthreads();
-  asm volatile("{\n.reg .pred done;\nwait:\n"
-               "mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
-               "@!done bra wait;\n}" ::"r"(flag)
-               : "memory");
 }
 
 /* Largest component of a site over its right-hand sides, which sit in neighbouring threads. */
 static __device__ inline float site_largest(float largest, float *shared) {
-  __syncthreads(); /* the links are read */
   float *mine = shared + threadIdx.y * blockDim.x;
   mine[threadIdx.x] = largest;
   __syncthreads();
@@ -107,7 +105,7 @@ static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const
                                         const S *f, const float *scale, int site, int n_rhs) {
   using T = real_of<S>;
   T x[B][6];
-  load_block<S, B>(f, site, n_rhs, threadIdx.x, x);
+  load_block<S, B>(f, site, n_rhs, x);
   const T factor = is_scaled<S> ? a * (T)scale[site] : a;
 #pragma unroll
   for (int b = 0; b < B; b++)
@@ -136,10 +134,10 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
   for (int b = 0; b < B; b++)
 #pragma unroll
     for (int c = 0; c < 6; c++) acc[b][c] *= inverse;
-  if (active) store_block<S, B>(a.out, site, a.n_rhs, threadIdx.x, acc);
+  if (active) store_block<S, B>(a.out, site, a.n_rhs, acc);
   if (!a.norm2) return;
   __syncthreads();
-  double *sums = (double *)shared + threadIdx.x * B;
+  double *sums = (double *)shared;
 #pragma unroll
   for (int b = 0; b < B; b++) {
     double norm2 = 0.0;
@@ -148,13 +146,13 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
       const double stored = (double)load_real(store_real<S>(acc[b][c])) * (double)scale;
       norm2 += stored * stored;
     }
-    sums[threadIdx.y * a.n_rhs + b] = active ? norm2 : 0.0;
+    sums[threadIdx.y * a.n_rhs + rhs_of<S, B>(b)] = active ? norm2 : 0.0;
   }
   __syncthreads();
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
   for (int r = thread; r < a.n_rhs; r += blockDim.x * blockDim.y) {
     double sum = 0.0;
-    for (int i = 0; i < (int)blockDim.y; i++) sum += ((double *)shared)[i * a.n_rhs + r];
+    for (int i = 0; i < (int)blockDim.y; i++) sum += sums[i * a.n_rhs + r];
     a.norm2[(int64_t)r * a.most + block] = sum;
   }
 }
@@ -162,19 +160,16 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
 template <class S, int R, int B>
 __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
   using T = real_of<S>;
-  constexpr int piece = link_piece<S, R, 1> / (int)sizeof(S);
   extern __shared__ __align__(16) char memory[];
-  S *shared = (S *)memory;
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
-  fetch_links<S, R>(a, first, left < (int)blockDim.y ? left : (int)blockDim.y, shared);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
   const int slot = a.slots ? a.slots[index] : index, site = a.order[slot];
   const int row_number = divide(site, a.per_row), h = site - row_number * (int)a.per_row.divisor;
   const md_row row = a.rows[row_number];
-  const S *links = shared + (active ? (int)threadIdx.y : left - 1) * 8 * R;
+  const uint64_t policy = link_policy(a.keep_links);
   T acc[B][6] = {};
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
@@ -185,19 +180,8 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
                                                                : site - 1;
     const int from = d == 0 ? site : d == 1 ? far : row.base[(d / 2 + 2) % 3 + d % 2 * 3] + h;
     T v[B][6], stored[R], u[18];
-    load_block<S, B>(a.in, from, a.n_rhs, threadIdx.x, v);
-#pragma unroll
-    for (int r = 0; r < R; r++) stored[r] = 0;
-#pragma unroll
-    for (int r = 0; r < 2 * R; r += piece) { /* the pieces that hold this direction's reals */
-      if (r + piece <= d % 2 * R || r >= (d % 2 + 1) * R) continue;
-      const vector_of<S, piece> chunk =
-          *reinterpret_cast<const vector_of<S, piece> *>(links + d / 2 * 2 * R + r);
-#pragma unroll
-      for (int e = 0; e < piece; e++)
-        if (r + e >= d % 2 * R && r + e < (d % 2 + 1) * R)
-          stored[(r + e) % R] = load_real(chunk.v[e]);
-    }
+    load_block<S, B>(a.in, from, a.n_rhs, v);
+    load_link<S, R>(a, slot, d, policy, stored);
     full_link<R>(stored, u);
     T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
     if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
@@ -210,7 +194,7 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
   T step[B];
 #pragma unroll
   for (int b = 0; b < B; b++) {
-    step[b] = a.step ? (T)a.step[threadIdx.x * B + b] : T(1);
+    step[b] = a.step ? (T)a.step[rhs_of<S, B>(b)] : T(1);
 #pragma unroll
     for (int c = 0; c < 6; c++) acc[b][c] *= step[b] * a.half_b;
   }
@@ -225,18 +209,12 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
 
 template <class S, int R, int B>
 static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
-  const int blocks_per_site = a.n_rhs / B, threads = 128, site_bytes = 8 * R * (int)sizeof(S);
-  const int room = 40960 / site_bytes; /* shared memory without asking for more than 48 KB */
-  int sites = blocks_per_site < threads ? threads / blocks_per_site : 1;
-  if (sites > room) sites = room;
+  const int lanes = a.n_rhs / B, threads = 128, sites = lanes < threads ? threads / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
-  const size_t link_bytes = (size_t)sites * site_bytes;
-  const size_t sum_bytes = (size_t)sites * a.n_rhs * sizeof(double);
-  const size_t shared = link_bytes > sum_bytes ? link_bytes : sum_bytes;
+  const size_t shared = (size_t)sites * a.n_rhs * sizeof(double); /* for norms and scales */
   a.norm2 = partial_sums(call->norm2, call->range, blocks);
   a.most = call->norm2 ? call->norm2->most : 0;
-  if (blocks > 0)
-    md_launch_early(hop_many<S, R, B>, dim3(blocks), dim3(blocks_per_site, sites), shared, a);
+  if (blocks > 0) md_launch_early(hop_many<S, R, B>, dim3(blocks), dim3(lanes, sites), shared, a);
 }
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
@@ -251,6 +229,7 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.slots = all ? NULL : s->range[part];
   a.count = all ? (int)s->slots : s->range_count[part];
   a.n_rhs = call->out->n_rhs;
+  a.keep_links = s->keep_links;
   a.backwards = call->backwards;
   a.per_row = s->slots_per_row;
   a.in = (const S *)call->in->data;

@@ -41,6 +41,11 @@ constexpr int link_piece = 2 * R *V * sizeof(S) % 16 == 0  ? 16
                            : 2 * R *V * sizeof(S) % 8 == 0 ? 8
                                                            : 4;
 
+template <int BYTES>
+using chunk_of =
+    typename std::conditional<BYTES == 16, uint4,
+                              typename std::conditional<BYTES == 8, uint2, uint32_t>::type>::type;
+
 /* v[site][c] = f values of V neighbouring sites */
 template <class S, int V>
 static __device__ inline void load_sites(const plane_view<S> &f, int site, real_of<S> v[V][6]) {
@@ -183,9 +188,7 @@ template <class S, int R, int V>
 __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   using T = real_of<S>;
   constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
-  using chunk =
-      typename std::conditional<piece == 16, uint4,
-                                typename std::conditional<piece == 8, uint2, uint32_t>::type>::type;
+  using chunk = chunk_of<piece>;
   md_release_successor();
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int place = block * blockDim.x + threadIdx.x;

@@ -24,11 +24,11 @@ typedef struct md_divisor {
 
 /* The links of one parity in a backend's order. A slot is V neighbouring sites; the links of a
  * slot in a direction pair are 2 R V reals [direction][real][site], cut into chunks of 4 to 16
- * bytes; chunk c of pair mu of slot i lies at (((i / tile) 4 + mu) chunks + c) tile + i % tile. */
+ * bytes; chunk c of pair mu of slot i lies at (((i/32) 4 + mu) chunks + c) 32 + i%32, so that a
+ * warp reads whole lines and walks through memory. */
 typedef struct md_stencil {
   int parity;
   int sites_per_slot; /* V */
-  int tile;           /* 32: one warp reads whole lines; 1: all chunks of a site together */
   int64_t slots;
   md_divisor slots_per_row;
   const void *links;
@@ -53,7 +53,6 @@ typedef struct md_hop_call {
 
 /* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int. */
 typedef struct md_stencil_kernels {
-  size_t (*chunk_bytes)(int reals, int sites_per_slot);
   int (*pack)(const md_stencil *stencil, int reals, int mu, const double *forward,
               const double *backward, const int32_t *neighbour_backward, int64_t stride,
               void *links);
