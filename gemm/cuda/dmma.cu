@@ -17,8 +17,9 @@ using namespace md;
 
 namespace {
 
-constexpr int ROWS = 128, COLUMNS = 128, DEPTH = 16, STAGES = 6, THREADS = 512, BAND = 16;
-constexpr int M = 2, N = 4; /* m16 and n8 tiles of a warp */
+constexpr int ROWS = 128, COLUMNS = 128, DEPTH = 16, STAGES = 6, BAND = 16;
+constexpr int THREADS = 512; /* that multiply; one more warpgroup keeps the copy engine busy */
+constexpr int M = 2, N = 4;  /* m16 and n8 tiles of a warp */
 constexpr int A_BYTES = ROWS * DEPTH * 8, BOX_BYTES = DEPTH * 16 * 8; /* B: boxes 16 columns wide */
 constexpr int STAGE_BYTES = A_BYTES + COLUMNS / 16 * BOX_BYTES;
 constexpr int BYTES = STAGES * STAGE_BYTES + 1024; /* 1024: to align the stages by hand */
@@ -71,27 +72,30 @@ __device__ inline void load_fragments(double (&a)[M][4], double (&b)[N][2], cons
       b[j][e] = *(const double *)(stage + place.b[j % 2][e] + j / 2 * BOX_BYTES + l * 1024);
 }
 
-/* The stages that a block loads: all depths of its tiles, one after the other. One thread's. */
-struct Stream {
-  int tile, step, row, column, stage;
-  __device__ void place(const Job &job) {
-    const Tile t = tile_of(tile, job.g.m, job.g.n, ROWS, COLUMNS, BAND);
-    row = t.row * ROWS, column = t.column * COLUMNS;
-  }
-  __device__ void load(const Job &job, const CUtensorMap *a, const CUtensorMap *b, uint32_t data,
-                       uint32_t full) {
-    if (tile >= job.tiles) return;
-    const uint32_t to = data + stage * STAGE_BYTES, barrier = full + stage * 8;
-    barrier_expect(barrier, STAGE_BYTES);
-    tensor_copy(to, a, step * DEPTH, row, barrier);
-    for (int j = 0; j < COLUMNS / 16; j++)
-      tensor_copy(to + A_BYTES + j * BOX_BYTES, b, column + j * 16, step * DEPTH, barrier);
-    stage = stage + 1 < STAGES ? stage + 1 : 0;
-    if (++step < job.steps) return;
-    step = 0, tile += gridDim.x;
-    place(job);
+/* The ring of stages, and the barriers that say full and empty. */
+struct Ring {
+  uint32_t data, full, empty; /* shared addresses */
+  int stage = 0, phase = 0;
+  __device__ void next() {
+    if (++stage == STAGES) stage = 0, phase ^= 1;
   }
 };
+
+/* One thread loads all depths of the block's tiles, one after the other. */
+__device__ void produce(const Job &job, const CUtensorMap *a, const CUtensorMap *b, Ring ring) {
+  for (int t = blockIdx.x; t < job.tiles; t += gridDim.x) {
+    const Tile tile = tile_of(t, job.g.m, job.g.n, ROWS, COLUMNS, BAND);
+    for (int step = 0; step < job.steps; step++, ring.next()) {
+      const uint32_t to = ring.data + ring.stage * STAGE_BYTES, full = ring.full + ring.stage * 8;
+      barrier_wait(ring.empty + ring.stage * 8, ring.phase ^ 1);
+      barrier_expect(full, STAGE_BYTES);
+      tensor_copy(to, a, step * DEPTH, tile.row * ROWS, full);
+      for (int j = 0; j < COLUMNS / 16; j++)
+        tensor_copy(to + A_BYTES + j * BOX_BYTES, b, tile.column * COLUMNS + j * 16, step * DEPTH,
+                    full);
+    }
+  }
+}
 
 __device__ inline void store_pair(const Job &job, int i, int j, double x, double y) {
   const Operands<double> &g = job.g;
@@ -126,56 +130,55 @@ __device__ inline void store_tile(const Job &job, Tile tile, int y, int x, int l
                    sum[i][j][2 * h + 1]);
 }
 
-__global__ void __launch_bounds__(THREADS, 1)
+__device__ void consume(const Job &job, const char *stages, Ring ring) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int y = warp / 4 * 32, x = warp % 4 * 32;
+  const Place place(y, x, lane);
+  for (int t = blockIdx.x; t < job.tiles; t += gridDim.x) {
+    double sum[M][N][4] = {}, a[M][4], b[N][2];
+    for (int step = 0; step < job.steps; step++, ring.next()) {
+      barrier_wait(ring.full + ring.stage * 8, ring.phase);
+      const char *stage = stages + ring.stage * STAGE_BYTES;
+#pragma unroll
+      for (int l = 0; l < 2; l++) {
+        load_fragments(a, b, stage, place, l);
+        if (l == 1) { /* all is read: hand the stage back before the last products */
+          __syncwarp();
+          if (lane == 0) barrier_arrive(ring.empty + ring.stage * 8);
+        }
+#pragma unroll
+        for (int i = 0; i < M; i++)
+#pragma unroll
+          for (int j = 0; j < N; j++) mma(sum[i][j], a[i], b[j]);
+      }
+    }
+    store_tile(job, tile_of(t, job.g.m, job.g.n, ROWS, COLUMNS, BAND), y, x, lane, sum);
+  }
+}
+
+__global__ void __launch_bounds__(THREADS + 128, 1)
     multiply(const __grid_constant__ Job job, const __grid_constant__ CUtensorMap map_a,
              const __grid_constant__ CUtensorMap map_b) {
   extern __shared__ char shared[];
   __shared__ __align__(8) uint64_t barriers[2 * STAGES];
   const uint32_t begin = (uint32_t)__cvta_generic_to_shared(shared);
-  const uint32_t data = (begin + 1023) / 1024 * 1024;
-  const char *stages = shared + (data - begin);
-  const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers), empty = full + STAGES * 8;
+  Ring ring;
+  ring.data = (begin + 1023) / 1024 * 1024;
+  ring.full = (uint32_t)__cvta_generic_to_shared(barriers), ring.empty = ring.full + STAGES * 8;
   if (threadIdx.x == 0) {
-    for (int s = 0; s < STAGES; s++)
-      barrier_init(full + s * 8, 1), barrier_init(empty + s * 8, THREADS / 32);
+    for (int s = 0; s < STAGES; s++) {
+      barrier_init(ring.full + s * 8, 1);
+      barrier_init(ring.empty + s * 8, THREADS / 32);
+    }
     fence_barrier_init();
   }
   __syncthreads();
-  Stream stream = {(int)blockIdx.x, 0, 0, 0, 0};
-  if (threadIdx.x == 0) {
-    stream.place(job);
-    for (int s = 0; s < STAGES - 1; s++) stream.load(job, &map_a, &map_b, data, full);
-  }
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int y = warp / 4 * 32, x = warp % 4 * 32;
-  const Place place(y, x, lane);
-  int stage = 0, phase = 0, before = STAGES - 1; /* the stage of the step before */
-  bool first = true;
-  for (int t = blockIdx.x; t < job.tiles; t += gridDim.x) {
-    double sum[M][N][4] = {}, a[M][4], b[N][2];
-    for (int step = 0; step < job.steps; step++) {
-      barrier_wait(full + stage * 8, phase);
-      const char *now = stages + stage * STAGE_BYTES;
-      load_fragments(a, b, now, place, 0);
-      if (threadIdx.x == 0) { /* refills the stage that the step before has used up */
-        if (!first) barrier_wait(empty + before * 8, stage == 0 ? phase ^ 1 : phase);
-        stream.load(job, &map_a, &map_b, data, full);
-      }
-      __syncwarp();
-#pragma unroll
-      for (int l = 0; l < 2; l++) {
-#pragma unroll
-        for (int i = 0; i < M; i++)
-#pragma unroll
-          for (int j = 0; j < N; j++) mma(sum[i][j], a[i], b[j]);
-        if (l == 0) load_fragments(a, b, now, place, 1);
-      }
-      __syncwarp();
-      if (lane == 0) barrier_arrive(empty + stage * 8);
-      first = false, before = stage;
-      if (++stage == STAGES) stage = 0, phase ^= 1;
-    }
-    store_tile(job, tile_of(t, job.g.m, job.g.n, ROWS, COLUMNS, BAND), y, x, lane, sum);
+  if (threadIdx.x < THREADS) {
+    claim_registers<120>();
+    consume(job, shared + (ring.data - begin), ring);
+  } else {
+    release_registers<24>();
+    if (threadIdx.x == THREADS) produce(job, &map_a, &map_b, ring);
   }
 }
 
@@ -197,7 +200,7 @@ md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launc
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   const int blocks = min(processors, job.tiles);
-  multiply<<<blocks, THREADS, BYTES, stream>>>(job, map_a, map_b);
+  multiply<<<blocks, THREADS + 128, BYTES, stream>>>(job, map_a, map_b);
   return launched(context, "dmma");
 }
 

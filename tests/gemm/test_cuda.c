@@ -54,8 +54,8 @@ static void product_is_right(md_context *context, md_gemm_device *device,
   matrix b = make(context, device, p->k, p->n, p->ldb, offset, p->precision, MD_GEMM_B);
   matrix c = make(context, device, p->m, p->n, p->ldc, offset, out, p->beta != 0.0 ? MD_GEMM_C : 0);
   const md_gemm_launch launch = {variant, 1, device->stream};
-  MD_REQUIRE(context, md_gemm(context, kernel, p, &launch, on_device(&a), on_device(&b),
-                              on_device(&c)));
+  MD_REQUIRE(context,
+             md_gemm(context, kernel, p, &launch, on_device(&a), on_device(&b), on_device(&c)));
   const size_t bytes = (size_t)c.device.columns * c.element_bytes;
   char *result = malloc(bytes);
   assert_non_null(result);
@@ -85,16 +85,20 @@ static void every_layout(md_context *context, md_gemm_device *device, const md_g
   static const struct {
     int64_t m, n, k, padding, offset;
     double alpha, beta;
-  } CASES[] = {{130, 257, 33, 0, 0, 1.0, 0.0},   {641, 639, 1023, 0, 0, 1.0, 0.0},
+  } CASES[] = {{130, 257, 33, 0, 0, 1.0, 0.0},    {641, 639, 1023, 0, 0, 1.0, 0.0},
                {641, 639, 1023, 1, 0, 0.5, 0.25}, {256, 512, 128, 8, 0, -0.7, 1.3},
                {256, 512, 192, 8, 0, 1.0, 0.0},   {300, 1, 77, 3, 1, 1.0, 0.0},
                {1, 300, 77, 3, 1, -0.7, 1.3},     {255, 130, 64, 2, 1, 1.0, 0.5},
                {520, 776, 200, 0, 0, -0.7, 1.3},  {385, 514, 260, 6, 3, 1.0, 0.0}};
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-    const md_gemm_problem p = {CASES[i].m,     CASES[i].n,
-                               CASES[i].k,     precision,
-                               CASES[i].k + CASES[i].padding, CASES[i].n + CASES[i].padding,
-                               CASES[i].n + CASES[i].padding, CASES[i].alpha,
+    const md_gemm_problem p = {CASES[i].m,
+                               CASES[i].n,
+                               CASES[i].k,
+                               precision,
+                               CASES[i].k + CASES[i].padding,
+                               CASES[i].n + CASES[i].padding,
+                               CASES[i].n + CASES[i].padding,
+                               CASES[i].alpha,
                                CASES[i].beta};
     product_is_right(context, device, kernel, variant, &p, CASES[i].offset);
   }
@@ -103,7 +107,7 @@ static void every_layout(md_context *context, md_gemm_device *device, const md_g
 static void device_products_are_right(void **state) {
   md_context *context = *state;
   md_gemm_device device;
-  if (md_gemm_device_open(context, &device) != MD_OK) skip();
+  MD_REQUIRE(context, md_gemm_device_open(context, &device));
   for (int i = 0; md_gemm_kernels()[i]; i++) {
     const md_gemm_kernel *kernel = md_gemm_kernels()[i];
     if (kernel->space != MD_GEMM_DEVICE || kernel->unavailable) continue;
@@ -116,4 +120,18 @@ static void device_products_are_right(void **state) {
     while (kernel->variants && kernel->variants[++variant]);
   }
   md_gemm_device_close(&device);
+}
+
+int main(int argc, char **argv) {
+  md_context *context = md_test_begin(&argc, &argv);
+  md_gemm_device device;
+  if (md_gemm_device_open(context, &device) != MD_OK) {
+    print_message("skipped: %s\n", context->message);
+    md_test_end(context, 0);
+    return 77;
+  }
+  md_gemm_device_close(&device);
+  struct CMUnitTest tests[] = {cmocka_unit_test(device_products_are_right)};
+  tests[0].initial_state = context;
+  return md_test_end(context, cmocka_run_group_tests(tests, NULL, NULL));
 }
