@@ -1,6 +1,7 @@
 #include "dirac/solver.h"
 #include "base/timer.h"
 #include "dirac/cg.h"
+#include "dirac/mixed_cg.h"
 #include "lattice/linear.h"
 
 #include <math.h>
@@ -113,7 +114,8 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
   MD_TRY(start(context, s, state));
   if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));
   for (;;) {
-    MD_TRY(md_cg_iterate(context, dirac, request, state));
+    MD_TRY(request->inner ? md_mixed_cg_iterate(context, dirac, request, state)
+                          : md_cg_iterate(context, dirac, request, state));
     MD_TRY(collect(context, s, state));
     MD_TRY(true_residuals(context, s, state->b_norm, residuals));
     const double now = largest_of(residuals, state->n_rhs);
@@ -130,6 +132,8 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
                       md_solver_result *result) {
   result->n_rhs = state->n_rhs;
   result->iterations = state->iteration;
+  result->updates = state->updates;
+  result->restarts = state->restarts;
   result->history = state->history;
   result->rhs_iterations = state->rhs_iterations;
   state->history = NULL;
@@ -139,15 +143,38 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   result->converged = result->relative_residual <= request->tolerance;
 }
 
+static int64_t all_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner) {
+  return dirac->hops + (exact != dirac ? exact->hops : 0) + (inner ? inner->hops : 0);
+}
+
+/* The inner operator must be narrower than a double one, and of the same fields. */
+static md_status check_inner(md_context *context, const md_dirac *dirac, const md_dirac *inner) {
+  if (!inner) return MD_OK;
+  if (dirac->request.precision != MD_DOUBLE || inner->request.precision == MD_DOUBLE)
+    return md_fail(context, MD_INPUT,
+                   "mixed-precision CG needs a double operator and a narrower inner one, got %s "
+                   "and %s",
+                   md_precision_name(dirac->request.precision),
+                   md_precision_name(inner->request.precision));
+  if (dirac->geometry != inner->geometry || dirac->request.n_rhs != inner->request.n_rhs ||
+      dirac->request.antiperiodic != inner->request.antiperiodic)
+    return md_fail(context, MD_INPUT,
+                   "the inner operator must have the lattice, boundary and right-hand sides of the "
+                   "outer one, got %d and %d right-hand sides",
+                   inner->request.n_rhs, dirac->request.n_rhs);
+  return MD_OK;
+}
+
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result) {
   const double start_s = md_time_s();
-  const int64_t hops = dirac->hops + (exact != dirac ? exact->hops : 0);
+  const int64_t hops = all_hops(dirac, exact, request->inner);
   double residuals[MD_MAX_RHS] = {0};
   exact_system s = {0};
   md_cg_state state = {0};
   *result = (md_solver_result){0};
+  MD_TRY(md_agree(context, check_inner(context, dirac, request->inner)));
   result->residuals = calloc((size_t)dirac->request.n_rhs, sizeof *result->residuals);
   md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
   if (status == MD_OK) status = system_create(context, exact, request->mass, b, &s);
@@ -160,7 +187,7 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   if (status == MD_OK) {
     hand_over(&state, request, residuals, result);
     result->seconds = md_time_s() - start_s;
-    const int64_t done = dirac->hops + (exact != dirac ? exact->hops : 0) - hops;
+    const int64_t done = all_hops(dirac, exact, request->inner) - hops;
     result->gflops = (double)done * MD_HOP_FLOPS * 0.5 * (double)dirac->geometry->volume *
                      state.n_rhs / result->seconds * 1e-9;
   }

@@ -11,10 +11,11 @@ typedef struct md_cg_state {
   double *b_norm;      /* |b| of each right-hand side, both parities */
   int *rhs_iterations; /* iterations that each right-hand side has had */
   int iteration;
-  double *history; /* after iteration i: largest norm(s - A x_e) / (m norm(b)) over right-hand
-                      sides, recursive; [0] is the start. That is norm(b - M x) / norm(b) of the
-                      solution whose odd sites are reconstructed. */
-  int n_rhs, most; /* entries of the arrays; history has most + 1 */
+  double *history;       /* after iteration i: largest norm(s - A x_e) / (m norm(b)) over right-hand
+                            sides, recursive; [0] is the start. That is norm(b - M x) / norm(b) of the
+                            solution whose odd sites are reconstructed. */
+  int n_rhs, most;       /* entries of the arrays; history has most + 1 */
+  int updates, restarts; /* of mixed-precision CG, see dirac/mixed_cg.h */
 } md_cg_state;
 
 typedef struct md_solver_request {
@@ -28,6 +29,9 @@ typedef struct md_solver_request {
    * its place. NULL: not called. */
   md_status (*resume)(void *user, md_cg_state *state);
   void *user;
+  /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
+   * precision of the operator itself. */
+  md_dirac *inner;
 } md_solver_request;
 
 typedef struct md_solver_result {
@@ -38,6 +42,8 @@ typedef struct md_solver_result {
   int *rhs_iterations;
   double *history; /* as in md_cg_state, iterations + 1 entries */
   int n_rhs;
+  int updates;    /* reliable updates of mixed-precision CG, else 0 */
+  int restarts;   /* times that its inner solver met NaN or Inf and began again */
   double seconds; /* in the solver, set-up of the source and residual included */
   double gflops;  /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
 } md_solver_result;
@@ -47,9 +53,10 @@ typedef struct md_solver_result {
  *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
  * Right-hand sides advance in step; one that has converged is left alone.
  * b and x: host, MD_DOUBLE, n_rhs as the operator's, [even, odd]; x is assigned (start: zero).
- * The iteration runs in the operator's precision; the residual that decides is recomputed in
- * double with `exact`, a MD_DOUBLE operator of the same links (may be `dirac` itself). In double,
- * an iteration that drifted from it goes on from the true residual.
+ * The iteration runs in the operator's precision, or in that of request->inner, which needs a
+ * MD_DOUBLE operator and gives double-precision answers (dirac/mixed_cg.h); the residual that
+ * decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
+ * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
  * MD_OK also when not converged (see result); MD_UNREACHED with a message when a sum is NaN or
  * infinite or the operator is not positive. Free the result with md_solver_result_free, also
  * after a failure. Collective. */

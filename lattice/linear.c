@@ -18,6 +18,12 @@ static const md_linear_table *table_of(const md_field *f) {
   return tables[f->space][f->precision];
 }
 
+/* The table of the operand that is stored in the fewest bits. */
+static const md_linear_table *narrower(const md_field *x, const md_field *y) {
+  const size_t bytes_x = md_precision_bytes(x->precision);
+  return table_of(bytes_x < md_precision_bytes(y->precision) ? x : y);
+}
+
 void md_linear_zero(md_field *x) {
   table_of(x)->zero(x);
 }
@@ -27,11 +33,15 @@ void md_linear_copy(md_field *out, const md_field *in) {
 }
 
 void md_linear_axpy(const double *a, const md_field *x, md_field *y) {
-  table_of(x)->axpy(a, x, y);
+  narrower(x, y)->axpy(a, x, y);
 }
 
 void md_linear_xpby(const md_field *x, const double *b, md_field *y) {
-  table_of(x)->xpby(x, b, y);
+  narrower(x, y)->xpby(x, b, y);
+}
+
+void md_linear_axpby(const double *a, const md_field *x, const double *b, md_field *y) {
+  narrower(x, y)->axpby(a, x, b, y);
 }
 
 void md_linear_norm2(const md_context *context, const md_field *x, double *norms) {
@@ -39,15 +49,15 @@ void md_linear_norm2(const md_context *context, const md_field *x, double *norms
 }
 
 void md_linear_dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
-  table_of(x)->dot(context, x, y, dots);
+  narrower(x, y)->dot(context, x, y, dots);
 }
 
 void md_linear_axpy_norm2(const md_context *context, const double *a, const md_field *x,
                           md_field *y, double *norms) {
-  table_of(x)->axpy_norm2(context, a, x, y, norms);
+  narrower(x, y)->axpy_norm2(context, a, x, y, norms);
 }
 
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x) {
-  table_of(x)->cg_update(a, b, r, p, x);
+  table_of(p)->cg_update(a, b, r, p, x);
 }

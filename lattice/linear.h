@@ -3,7 +3,8 @@
 
 #include "lattice/field.h"
 
-/* Vector operations of the solvers on the local sites of fields of equal shape and parity. A
+/* Vector operations of the solvers on the local sites of fields of equal shape and parity; where
+ * one operand is 16-bit, the others may also be MD_SINGLE, the arithmetic type (not of copy). A
  * coefficient array has one entry per right-hand side. Half-precision fields get new scales. Sums
  * are over the whole lattice, in double, one result per right-hand side (md_sum: the same for
  * every rank grid and thread count on the host); those functions are collective, the others are
@@ -16,6 +17,8 @@ void md_linear_copy(md_field *out, const md_field *in);
 void md_linear_axpy(const double *a, const md_field *x, md_field *y);
 /* y = x + b y */
 void md_linear_xpby(const md_field *x, const double *b, md_field *y);
+/* y = a x + b y; x may be y itself, so that b = 0 scales. */
+void md_linear_axpby(const double *a, const md_field *x, const double *b, md_field *y);
 /* norms[r] = |x_r|^2 */
 void md_linear_norm2(const md_context *context, const md_field *x, double *norms);
 /* dots[r] = Re <x_r, y_r> */

@@ -38,9 +38,14 @@ typedef struct view {
   int64_t distance;
 } view;
 
+/* An operand in the arithmetic type beside 16-bit ones. */
+static inline bool is_wide(const md_field *f) {
+  return sizeof(STORED) == sizeof(uint16_t) && f->precision == MD_SINGLE;
+}
+
 /* The field's own memory, or `buffer` with the converted values. */
 static inline view strip_load(const md_field *f, const strip *s, ARITH *buffer) {
-  if (DIRECT) return (view){(ARITH *)f->data + s->start, s->distance};
+  if (DIRECT || is_wide(f)) return (view){(ARITH *)f->data + s->start, s->distance};
   const STORED *data = (const STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
     for (int l = 0; l < s->lanes; l++) buffer[c * s->lanes + l] = LOAD(data[c * s->distance + l]);
@@ -72,7 +77,7 @@ static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
 
 /* Ends a change of the values of `v`; nothing is left to do where they lie in the field. */
 static inline void strip_store(const md_field *f, const strip *s, view v) {
-  if (DIRECT) return;
+  if (DIRECT || is_wide(f)) return;
   if (f->scale) strip_rescale(f, s, v.at);
   STORED *data = (STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
@@ -264,4 +269,4 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero, copy, axpy, xpby, norm2, dot, axpy_norm2, cg_update};
+const md_linear_table TABLE = {zero, copy, axpy, xpby, combine, norm2, dot, axpy_norm2, cg_update};

@@ -9,6 +9,7 @@ typedef struct md_linear_table {
   void (*copy)(md_field *out, const md_field *in);
   void (*axpy)(const double *a, const md_field *x, md_field *y);
   void (*xpby)(const md_field *x, const double *b, md_field *y);
+  void (*axpby)(const double *a, const md_field *x, const double *b, md_field *y);
   void (*norm2)(const md_context *context, const md_field *x, double *norms);
   void (*dot)(const md_context *context, const md_field *x, const md_field *y, double *dots);
   void (*axpy_norm2)(const md_context *context, const double *a, const md_field *x, md_field *y,

@@ -32,16 +32,36 @@ static md_status resume(void *user, md_cg_state *state) {
   return md_solve_checkpoint_load(o->context, o->run, state);
 }
 
-/* The operator that decides: double, of the same backend where it serves that. */
-static md_status create_exact(md_context *context, md_solve_run *run) {
+/* The operator that decides: double, links whole, of the same backend where it serves that. */
+static md_status create_exact(md_context *context, md_solve_run *run, const char *name,
+                              md_dirac *exact) {
   const md_backend *same;
   md_backend_request request = run->options.request;
   request.precision = MD_DOUBLE;
   request.reconstruct = MD_RECONSTRUCT_18;
   request.packing = MD_PACKING_NONE;
-  const char *name = run->dirac.backend->name;
   if (md_backend_find(context, name, &request, &same) != MD_OK) name = "auto";
-  return md_dirac_create(context, &run->gauge, name, &request, &run->exact);
+  return md_dirac_create(context, &run->gauge, name, &request, exact);
+}
+
+/* True when the operator itself decides: nothing of it is rounded or reconstructed. */
+static bool is_exact(const md_backend_request *request) {
+  return request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18;
+}
+
+static md_status create_operators(md_context *context, md_solve_run *run) {
+  const md_solve_options *o = &run->options;
+  if (o->mixed) {
+    MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->inner));
+    return create_exact(context, run, run->inner.backend->name, &run->dirac);
+  }
+  MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->dirac));
+  if (is_exact(&o->request)) return MD_OK;
+  return create_exact(context, run, run->dirac.backend->name, &run->exact);
+}
+
+const md_dirac *md_solve_operator(const md_solve_run *run) {
+  return run->options.mixed ? &run->inner : &run->dirac;
 }
 
 static md_status set_up(md_context *context, md_solve_run *run) {
@@ -51,9 +71,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   MD_TRY(md_lattice_load(context, o->lattice, o->common.grid, o->ignore_checksum, &run->geometry,
                          &run->gauge, &run->info));
   MD_TRY(md_solve_source_check(context, o, run->geometry->global));
-  MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->dirac));
-  const bool exact = o->request.precision == MD_DOUBLE;
-  if (!exact) MD_TRY(create_exact(context, run));
+  MD_TRY(create_operators(context, run));
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
@@ -66,15 +84,16 @@ static md_status set_up(md_context *context, md_solve_run *run) {
 }
 
 static md_status solve(md_context *context, md_solve_run *run) {
-  const md_solve_options *o = &run->options;
+  md_solve_options *o = &run->options;
   observer watch = {context, run, md_progress_start(context, "solve")};
   const md_solver_request request = {.mass = o->mass,
                                      .tolerance = o->tolerance,
                                      .max_iterations = (int)o->max_iterations,
                                      .observe = observe,
                                      .resume = o->resume ? resume : NULL,
-                                     .user = &watch};
-  md_dirac *exact = o->request.precision == MD_DOUBLE ? &run->dirac : &run->exact;
+                                     .user = &watch,
+                                     .inner = o->mixed ? &run->inner : NULL};
+  md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
   const md_status status =
       md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);
   md_progress_stop(&watch.progress);
@@ -117,6 +136,7 @@ static void tear_down(md_solve_run *run) {
   }
   md_dirac_destroy(&run->dirac);
   md_dirac_destroy(&run->exact);
+  md_dirac_destroy(&run->inner);
   md_gauge_destroy(&run->gauge);
   md_geometry_destroy(run->geometry);
   md_lattice_info_destroy(&run->info);
@@ -133,10 +153,11 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
   if (status == MD_OK) status = write_solution(context, &run);
   if (status == MD_OK) status = md_solve_report(context, &run);
   if (status == MD_OK && !run.result.converged)
-    status = md_fail(context, MD_UNREACHED,
-                     "the true residual must be at most %g, got %.3e after %d iterations; raise "
-                     "--max-iter or --tol, or use a wider --precision",
-                     run.options.tolerance, run.result.relative_residual, run.result.iterations);
+    status =
+        md_fail(context, MD_UNREACHED,
+                "the true residual must be at most %g, got %.3e after %d iterations; raise "
+                "--max-iter or --tol, use a wider --precision, or --precision double with --inner",
+                run.options.tolerance, run.result.relative_residual, run.result.iterations);
   tear_down(&run);
   return status;
 }

@@ -17,12 +17,14 @@ typedef struct md_source {
 
 typedef struct md_solve_options {
   md_common_options common;
-  const char *lattice, *backend, *packing, *precision, *reconstruct, *solver, *source, *boundary;
+  const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *solver, *source,
+      *boundary;
   const char *output, *checkpoint;
   double mass, tolerance;
   long long rhs, max_iterations, checkpoint_every;
   bool resume, ignore_checksum;
-  md_backend_request request; /* from the words above */
+  md_backend_request request; /* of the iterations, from the words above */
+  bool mixed;                 /* request is the inner operator's, the outer one is double */
   md_source parsed_source;
 } md_solve_options;
 
@@ -33,12 +35,15 @@ typedef struct md_solve_run {
   md_geometry *geometry;
   md_gauge gauge;
   md_lattice_info info;
-  md_dirac dirac, exact;
+  md_dirac dirac, exact, inner;            /* exact and inner where the solve needs them */
   md_field b[MD_PARITIES], x[MD_PARITIES]; /* host, double */
   md_solver_result result;
   double *pion_correlator; /* point source: global[MD_T] entries, else NULL */
   double *condensate;      /* random source: one estimate a right-hand side, else NULL */
 } md_solve_run;
+
+/* The operator that does the iterations. */
+const md_dirac *md_solve_operator(const md_solve_run *run);
 
 /* Reads and checks the options; sets request and parsed_source. Collective. */
 md_status md_solve_options_read(md_context *context, md_solve_options *options, int argc,

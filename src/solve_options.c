@@ -64,6 +64,11 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    "leave it out or use --source random:SEED",
                    o->rhs);
   if (o->rhs == 0) o->rhs = colours ? 3 : 1;
+  o->mixed = strcmp(o->inner, "none") != 0;
+  if (o->mixed && strcmp(o->precision, "double") != 0)
+    return md_fail(context, MD_INPUT,
+                   "--inner needs --precision double, in which the residual is kept, got %s",
+                   o->precision);
   if (o->resume && !o->checkpoint)
     return md_fail(context, MD_INPUT, "--resume needs --checkpoint FILE to read from");
   if (o->checkpoint_every > 0 && !o->checkpoint)
@@ -78,6 +83,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   *o = (md_solve_options){.backend = "auto",
                           .packing = "none",
                           .precision = "double",
+                          .inner = "none",
                           .reconstruct = "18",
                           .solver = "cg",
                           .source = "point:0,0,0,0",
@@ -111,6 +117,11 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .target = &o->precision,
                           .choices = "double|single|half|bf16",
                           .help = "storage of links and fermions [double]"},
+                         {.name = "inner",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &o->inner,
+                          .choices = "none|single|half|bf16",
+                          .help = "of the iterations under --precision double [none]"},
                          {.name = "reconstruct",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->reconstruct,
@@ -189,9 +200,9 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
     return md_fail(context, MD_INPUT, "solve needs --mass M");
   MD_TRY(read_source(context, o->source, &o->parsed_source));
   MD_TRY(check_combinations(context, o));
-  o->request = (md_backend_request){(md_precision)md_precision_of(o->precision),
-                                    (md_reconstruct)md_reconstruct_of(o->reconstruct),
-                                    (md_packing)md_packing_of(o->packing), (int)o->rhs,
-                                    strcmp(o->boundary, "antiperiodic") == 0};
+  o->request = (md_backend_request){
+      (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
+      (md_reconstruct)md_reconstruct_of(o->reconstruct), (md_packing)md_packing_of(o->packing),
+      (int)o->rhs, strcmp(o->boundary, "antiperiodic") == 0};
   return MD_OK;
 }

@@ -21,12 +21,16 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_say(context,
          "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes a hop and rank\n",
          context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
-         (long long)md_halo_bytes(run->dirac.halo));
-  md_say(context, "operator     %s, packing %s, %s, %s reals a link; mass %g, %s\n",
-         run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
+         (long long)md_halo_bytes(md_solve_operator(run)->halo));
+  md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
+         md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
+         o->mass, o->boundary);
   md_say(context, "source       %s, %d right-hand sides\n", o->source, r->n_rhs);
   md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
          r->gflops);
+  if (o->mixed)
+    md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
+           r->restarts);
   md_say(context, "residual     %.3e (true, double), asked %g: %s\n", r->relative_residual,
          o->tolerance, r->converged ? "converged" : "NOT converged");
   for (int t = 0; run->pion_correlator && t < g->global[MD_T]; t++)
@@ -45,11 +49,13 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "iterations", r->iterations);
   cJSON_AddBoolToObject(root, "converged", r->converged);
   cJSON_AddNumberToObject(root, "relative_residual", r->relative_residual);
+  cJSON_AddNumberToObject(root, "reliable_updates", r->updates);
+  cJSON_AddNumberToObject(root, "inner_restarts", r->restarts);
   md_report_reals(root, "residuals", r->residuals, r->n_rhs);
   md_report_integers(root, "rhs_iterations", r->rhs_iterations, r->n_rhs);
   md_report_reals(root, "residual_history", r->history, r->iterations + 1);
   cJSON_AddNumberToObject(root, "solver_seconds", r->seconds);
-  cJSON_AddNumberToObject(root, "load_seconds", run->dirac.load_s);
+  cJSON_AddNumberToObject(root, "load_seconds", md_solve_operator(run)->load_s);
   cJSON_AddNumberToObject(root, "gflops", r->gflops);
   if (run->pion_correlator)
     md_report_reals(root, "pion_correlator", run->pion_correlator, run->geometry->global[MD_T]);
@@ -74,16 +80,16 @@ md_status md_solve_report(md_context *context, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "plaquette", run->info.observables.plaquette);
   cJSON_AddNumberToObject(root, "mass", o->mass);
   cJSON_AddStringToObject(root, "boundary", o->boundary);
-  cJSON_AddStringToObject(root, "backend", run->dirac.backend->name);
+  cJSON_AddStringToObject(root, "backend", md_solve_operator(run)->backend->name);
   cJSON_AddStringToObject(root, "packing", o->packing);
   cJSON_AddStringToObject(root, "precision", o->precision);
-  cJSON_AddStringToObject(root, "inner", "none");
+  cJSON_AddStringToObject(root, "inner", o->inner);
   cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
   cJSON_AddStringToObject(root, "solver", o->solver);
   cJSON_AddStringToObject(root, "source", o->source);
   cJSON_AddNumberToObject(root, "rhs", run->result.n_rhs);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
-  cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(run->dirac.halo));
+  cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));
   report_result(root, run);
   return md_report_close(context, &report, o->common.json);
 }

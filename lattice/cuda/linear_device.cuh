@@ -18,9 +18,12 @@ template <class S> struct linear_view {
   S *data;
   float *scale;
   int64_t stride;
+  float *wide; /* the data of an operand in MD_SINGLE beside 16-bit ones, else NULL */
 };
 template <class S> static linear_view<S> linear_view_of(const md_field *f) {
-  return {(S *)f->data, f->scale, f->stride};
+  if (sizeof(S) == 2 && f->precision == MD_SINGLE)
+    return {NULL, NULL, f->stride, (float *)f->data};
+  return {(S *)f->data, f->scale, f->stride, NULL};
 }
 
 struct coefficients {
@@ -36,6 +39,8 @@ static coefficients coefficients_of(const double *a, int n_rhs) {
 template <class S, bool ONE>
 static __device__ inline void load_six(const linear_view<S> &f, int64_t site, int n_rhs, int r,
                                        real_of<S> v[6]) {
+  if constexpr (sizeof(S) == 2)
+    if (f.wide) return load_six<float, ONE>({f.wide, NULL, f.stride, NULL}, site, n_rhs, r, v);
   const real_of<S> scale = is_scaled<S> ? f.scale[site] : 1.0f;
 #pragma unroll
   for (int c = 0; c < 3; c++) {
@@ -56,8 +61,11 @@ static __device__ inline void load_six(const linear_view<S> &f, int64_t site, in
 
 /* Stores them, v as they then read back; the threads of the block go through it together. */
 template <class S, bool ONE>
-static __device__ inline void store_six(linear_view<S> &f, int64_t site, bool active, int n_rhs,
+static __device__ inline void store_six(const linear_view<S> &f, int64_t site, bool active, int n_rhs,
                                         int r, real_of<S> v[6]) {
+  if constexpr (sizeof(S) == 2)
+    if (f.wide)
+      return store_six<float, ONE>({f.wide, NULL, f.stride, NULL}, site, active, n_rhs, r, v);
   real_of<S> inverse = 1.0f, scale = 1.0f;
   if constexpr (is_scaled<S>) {
     __shared__ float largest_of[1024];
@@ -242,6 +250,9 @@ template <class S> struct linear_device {
   static void xpby(const md_field *x, const double *b, md_field *y) {
     run_combine<S, COMBINE>(NULL, x, b, y, all_blocks(x, block_of(x)), NULL);
   }
+  static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
+    run_combine<S, COMBINE>(a, x, b, y, all_blocks(x, block_of(x)), NULL);
+  }
   static void norm2(const md_context *context, const md_field *x, double *norms) {
     reduce<S, DOT>(context, NULL, x, NULL, (md_field *)x, norms);
   }
@@ -268,7 +279,7 @@ template <class S> struct linear_device {
 
 template <class S> constexpr md_linear_table linear_table_of() {
   using L = linear_device<S>;
-  return {L::zero, L::copy, L::axpy, L::xpby, L::norm2, L::dot, L::axpy_norm2, L::cg_update};
+  return {L::zero, L::copy, L::axpy, L::xpby, L::axpby, L::norm2, L::dot, L::axpy_norm2, L::cg_update};
 }
 
 #endif

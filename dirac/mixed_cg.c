@@ -1,0 +1,220 @@
+#include "dirac/mixed_cg.h"
+#include "lattice/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* An update when |r| has fallen by this factor. Smaller costs iterations on small masses in 16
+ * bits, larger costs double-precision stencils; docs/precision.md has the counts. */
+static const double update_factor = 0.3;
+/* Updates in a row that may fail to lower the true residual before the solve ends as stalled. */
+enum { MOST_IN_VAIN = 10 };
+
+typedef struct mixed_cg {
+  md_context *context;
+  md_dirac *outer, *inner;
+  const md_solver_request *request;
+  md_cg_state *state;
+  md_field scratch, odd; /* in the outer space, double */
+  md_field r, x;         /* in the inner space: MD_SINGLE */
+  md_field p, a_p, work; /* in the inner space: the inner precision */
+  bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
+  bool restarted; /* from the present solution */
+  /* One entry per right-hand side: */
+  double unit[MD_MAX_RHS];    /* true |r| at the last update: the inner vectors' unit */
+  double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
+  double largest[MD_MAX_RHS]; /* its largest value since the last update */
+  bool done[MD_MAX_RHS];      /* by the true residual */
+  int in_vain[MD_MAX_RHS];    /* updates in a row without a smaller true residual */
+} mixed_cg;
+
+static void destroy(mixed_cg *m) {
+  md_field *fields[] = {&m->scratch, &m->odd, &m->r, &m->x, &m->p, &m->a_p, &m->work};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
+  free(m);
+}
+
+static md_status create(mixed_cg *m) {
+  md_field_shape wide = m->inner->shape;
+  wide.precision = MD_SINGLE;
+  MD_TRY(md_dirac_field(m->context, m->outer, MD_EVEN, &m->scratch));
+  MD_TRY(md_dirac_field(m->context, m->outer, MD_ODD, &m->odd));
+  MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
+  MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
+  MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
+  MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
+  return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
+}
+
+/* |r| of the system at which a right-hand side is done. */
+static double limit_of(const mixed_cg *m, int r) {
+  return m->request->tolerance * m->request->mass * m->state->b_norm[r];
+}
+
+/* The inner r = r of the system / |r|, zero where nothing is left to do. The factor is applied in
+ * double: right-hand sides of one 16-bit field then share their sites' scales fairly. */
+static md_status hand_down(mixed_cg *m) {
+  const md_cg_state *s = m->state;
+  double inverse[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
+  for (int r = 0; r < s->n_rhs; r++) {
+    m->unit[r] = sqrt(s->r_norm2[r]);
+    m->done[r] = m->unit[r] <= limit_of(m, r);
+    inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
+  }
+  md_linear_axpby(inverse, &s->r, none, &m->scratch);
+  MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->r, &m->scratch)));
+  md_linear_zero(&m->x);
+  md_linear_norm2(m->context, &m->r, m->norm2);
+  for (int r = 0; r < s->n_rhs; r++) m->largest[r] = m->norm2[r];
+  return MD_OK;
+}
+
+/* Begins a new Krylov space from the true residual of the last update. */
+static md_status begin(mixed_cg *m) {
+  MD_TRY(hand_down(m));
+  return md_agree(m->context, md_field_convert(m->context, &m->p, &m->r));
+}
+
+static md_status recover(mixed_cg *m) {
+  if (m->restarted)
+    return md_fail(m->context, MD_UNREACHED,
+                   "sums of the inner solver must be finite and <p, A p> positive, which failed "
+                   "twice from one solution, last in iteration %d; check the links for NaN, or use "
+                   "a wider inner precision than %s",
+                   m->state->iteration + 1, md_precision_name(m->inner->request.precision));
+  m->restarted = true;
+  m->state->restarts++;
+  return begin(m);
+}
+
+/* x += the partial solution; r = s - A x in double. */
+static md_status update_solution(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  double minus[MD_MAX_RHS];
+  MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->scratch, &m->x)));
+  md_linear_axpy(m->unit, &m->scratch, &s->x);
+  MD_TRY(md_dirac_mdag_m(m->context, m->outer, m->request->mass, &m->scratch, &s->x, &m->odd));
+  md_linear_copy(&s->r, &s->p);
+  for (int r = 0; r < s->n_rhs; r++) minus[r] = -1.0;
+  md_linear_axpy_norm2(m->context, minus, &m->scratch, &s->r, s->r_norm2);
+  for (int r = 0; r < s->n_rhs; r++) {
+    if (!isfinite(s->r_norm2[r]))
+      return md_fail(m->context, MD_UNREACHED,
+                     "the residual must be finite, got %g in iteration %d of right-hand side %d",
+                     s->r_norm2[r], s->iteration, r);
+    m->in_vain[r] = sqrt(s->r_norm2[r]) < m->unit[r] ? 0 : m->in_vain[r] + 1;
+  }
+  m->restarted = false;
+  s->updates++;
+  return MD_OK;
+}
+
+/* A reliable update. With u = p in the new unit: p = r + beta (u - <r,u> / |r|^2 r), so that the
+ * new residual and the kept direction are orthogonal; beta = |r|^2 / |r|^2 before the last step. */
+static md_status update(mixed_cg *m, const double *alpha, const double *norm2_before) {
+  double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], r_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
+  const int n = m->state->n_rhs;
+  for (int r = 0; r < n; r++) unit_before[r] = m->unit[r];
+  md_linear_axpy(alpha, &m->p, &m->x);
+  MD_TRY(update_solution(m));
+  MD_TRY(hand_down(m));
+  md_linear_dot(m->context, &m->p, &m->r, r_p);
+  for (int r = 0; r < n; r++) {
+    of_r[r] = of_p[r] = 0.0;
+    if (m->done[r]) continue;
+    const double ratio = unit_before[r] / m->unit[r];
+    const double beta = m->norm2[r] / (norm2_before[r] * ratio * ratio);
+    of_p[r] = beta * ratio;
+    of_r[r] = 1.0 - of_p[r] * r_p[r] / m->norm2[r];
+  }
+  md_linear_axpby(of_r, &m->r, of_p, &m->p);
+  return MD_OK;
+}
+
+/* alpha and the new r, |r|^2, beta; false when a sum is not what it must be. */
+static md_status step(mixed_cg *m, double *alpha, double *beta, bool *sound) {
+  const int n = m->state->n_rhs;
+  double p_ap[MD_MAX_RHS], minus[MD_MAX_RHS], before[MD_MAX_RHS], r_ap[MD_MAX_RHS];
+  MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
+  md_linear_dot(m->context, &m->p, &m->a_p, p_ap);
+  *sound = true;
+  for (int r = 0; r < n; r++) {
+    if (!m->done[r] && !(p_ap[r] > 0.0 && isfinite(p_ap[r]))) *sound = false;
+    alpha[r] = m->done[r] ? 0.0 : m->norm2[r] / p_ap[r];
+    minus[r] = -alpha[r];
+    before[r] = m->norm2[r];
+  }
+  if (!*sound) return MD_OK;
+  md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, m->norm2);
+  if (m->flexible) md_linear_dot(m->context, &m->a_p, &m->r, r_ap);
+  for (int r = 0; r < n; r++) {
+    beta[r] = 0.0;
+    if (m->done[r]) continue;
+    beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / before[r];
+    if (!isfinite(m->norm2[r]) || !isfinite(beta[r])) *sound = false;
+  }
+  return MD_OK;
+}
+
+/* Counts the iteration, writes the history; true when an update is due: a right-hand side has
+ * come far enough, all may be done, or no iteration is left. */
+static bool count(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  bool far = false, all = true;
+  double worst = 0.0;
+  s->iteration++;
+  for (int r = 0; r < s->n_rhs; r++) {
+    const double size = m->unit[r] * (m->done[r] ? 1.0 : sqrt(m->norm2[r]));
+    if (s->b_norm[r] > 0.0) worst = fmax(worst, size / (m->request->mass * s->b_norm[r]));
+    if (m->done[r]) continue;
+    s->rhs_iterations[r]++;
+    m->largest[r] = fmax(m->largest[r], m->norm2[r]);
+    far = far || m->norm2[r] < update_factor * update_factor * m->largest[r];
+    all = all && size <= limit_of(m, r);
+  }
+  s->history[s->iteration] = worst;
+  return far || all || s->iteration >= s->most;
+}
+
+static bool at_end(const mixed_cg *m) {
+  bool all = true;
+  for (int r = 0; r < m->state->n_rhs; r++)
+    all = all && (m->done[r] || m->in_vain[r] >= MOST_IN_VAIN);
+  return all || m->state->iteration >= m->state->most;
+}
+
+static md_status iterate_once(mixed_cg *m) {
+  double alpha[MD_MAX_RHS], beta[MD_MAX_RHS], before[MD_MAX_RHS];
+  bool sound;
+  for (int r = 0; r < m->state->n_rhs; r++) before[r] = m->norm2[r];
+  MD_TRY(step(m, alpha, beta, &sound));
+  if (!sound) return recover(m);
+  if (count(m)) return update(m, alpha, before);
+  md_linear_cg_update(alpha, beta, &m->r, &m->p, &m->x);
+  return MD_OK;
+}
+
+md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
+                              const md_solver_request *request, md_cg_state *state) {
+  mixed_cg *m = calloc(1, sizeof *m);
+  MD_TRY(md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed CG")));
+  m->context = context;
+  m->outer = dirac;
+  m->inner = request->inner;
+  m->request = request;
+  m->state = state;
+  m->flexible = md_precision_roundoff(m->inner->request.precision) > 0x1p-10;
+  md_status status = md_agree(context, create(m));
+  if (status == MD_OK) status = begin(m);
+  state->history[state->iteration] = 0.0;
+  for (int r = 0; status == MD_OK && r < state->n_rhs; r++)
+    if (state->b_norm[r] > 0.0)
+      state->history[state->iteration] =
+          fmax(state->history[state->iteration], m->unit[r] / (request->mass * state->b_norm[r]));
+  while (status == MD_OK && !at_end(m)) {
+    status = iterate_once(m);
+    if (status == MD_OK && request->observe) status = request->observe(request->user, state);
+  }
+  destroy(m);
+  return status;
+}
