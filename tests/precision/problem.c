@@ -1,0 +1,52 @@
+#include "problem.h"
+#include "lattice/linear.h"
+#include "lattice/source.h"
+
+#include <math.h>
+
+void problem_make(md_context *context, int n_rhs, problem *p) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  p->g = md_test_geometry(context, 4, 4, 4, 8, false);
+  md_test_random_gauge(context, p->g, 31, &p->gauge);
+  for (int k = 0; k < MD_PARITIES; k++) {
+    MD_REQUIRE(context, md_field_create(context, p->g, &shape, k, &p->b[k]));
+    MD_REQUIRE(context, md_field_create(context, p->g, &shape, k, &p->x[k]));
+  }
+  md_source_gaussian(p->b, 8);
+}
+
+void problem_drop(problem *p) {
+  for (int k = 0; k < MD_PARITIES; k++) {
+    md_field_destroy(&p->b[k]);
+    md_field_destroy(&p->x[k]);
+  }
+  md_gauge_destroy(&p->gauge);
+  md_geometry_destroy(p->g);
+}
+
+void problem_dirac(md_context *context, const problem *p, const char *backend,
+                   md_precision precision, md_dirac *dirac) {
+  const md_backend_request request = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, p->b[0].n_rhs,
+                                      true};
+  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, dirac));
+}
+
+void problem_residuals(md_context *context, problem *p, double mass, double *residuals) {
+  double minus[MD_MAX_RHS], r2[MD_PARITIES][MD_MAX_RHS], b2[MD_PARITIES][MD_MAX_RHS];
+  md_field m_x[MD_PARITIES];
+  md_dirac dirac;
+  problem_dirac(context, p, "cpu_ref", MD_DOUBLE, &dirac);
+  for (int k = 0; k < MD_PARITIES; k++)
+    MD_REQUIRE(context, md_dirac_field(context, &dirac, k, &m_x[k]));
+  for (int r = 0; r < MD_MAX_RHS; r++) minus[r] = -1.0;
+  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, m_x, p->x));
+  for (int k = 0; k < MD_PARITIES; k++) {
+    md_linear_axpy(minus, &p->b[k], &m_x[k]);
+    md_linear_norm2(context, &m_x[k], r2[k]);
+    md_linear_norm2(context, &p->b[k], b2[k]);
+    md_field_destroy(&m_x[k]);
+  }
+  for (int r = 0; r < p->b[0].n_rhs; r++)
+    residuals[r] = sqrt((r2[0][r] + r2[1][r]) / (b2[0][r] + b2[1][r]));
+  md_dirac_destroy(&dirac);
+}

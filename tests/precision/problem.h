@@ -1,0 +1,23 @@
+#ifndef MD_TEST_PRECISION_PROBLEM_H
+#define MD_TEST_PRECISION_PROBLEM_H
+
+#include "dirac/solver.h"
+#include "support.h"
+
+/* M x = b on a random gauge field, host fields in double. */
+typedef struct problem {
+  md_geometry *g;
+  md_gauge gauge;
+  md_field b[MD_PARITIES], x[MD_PARITIES];
+} problem;
+
+/* 4x4x4x8, links by seed, sources of normal deviates. Collective. */
+void problem_make(md_context *context, int n_rhs, problem *p);
+void problem_drop(problem *p);
+/* Operator on the links of the problem, 18 reals, no packing. */
+void problem_dirac(md_context *context, const problem *p, const char *backend,
+                   md_precision precision, md_dirac *dirac);
+/* |b_r - M x_r| / |b_r| of every right-hand side by cpu_ref, apart from the solver's own. */
+void problem_residuals(md_context *context, problem *p, double mass, double *residuals);
+
+#endif
