@@ -5,11 +5,6 @@
 
 #include <math.h>
 
-static void add_real(cJSON *object, const char *key, double value) {
-  cJSON_AddItemToObject(object, key,
-                        isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
-}
-
 static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *records = cJSON_AddArrayToObject(report->root, "records");
   for (int i = 0; i < notes->record_count; i++) {
@@ -46,16 +41,16 @@ static void report_info(md_report *report, const char *path, const md_lattice_in
   cJSON_AddStringToObject(root, "checksum_expected", text);
   md_checksum_print(&info->computed, text, sizeof text);
   cJSON_AddStringToObject(root, "checksum_computed", text);
-  if (header->has_plaquette) add_real(root, "header_plaquette", header->plaquette);
-  if (header->has_link_trace) add_real(root, "header_link_trace", header->link_trace);
+  if (header->has_plaquette) md_report_real(root, "header_plaquette", header->plaquette);
+  if (header->has_link_trace) md_report_real(root, "header_link_trace", header->link_trace);
   if (!info->observed) return;
-  add_real(root, "plaquette", o->plaquette);
-  add_real(root, "plaquette_ss", o->plaquette_ss);
-  add_real(root, "plaquette_st", o->plaquette_st);
-  add_real(root, "link_trace", o->link_trace);
-  add_real(root, "unitarity_deviation", o->unitarity_deviation);
+  md_report_real(root, "plaquette", o->plaquette);
+  md_report_real(root, "plaquette_ss", o->plaquette_ss);
+  md_report_real(root, "plaquette_st", o->plaquette_st);
+  md_report_real(root, "link_trace", o->link_trace);
+  md_report_real(root, "unitarity_deviation", o->unitarity_deviation);
   cJSON_AddNumberToObject(root, "bad_links", (double)o->bad_links);
-  add_real(root, "read_seconds", info->read_s);
+  md_report_real(root, "read_seconds", info->read_s);
 }
 
 static void print_records(const md_context *context, const md_notes *notes) {

@@ -14,6 +14,7 @@ static const struct {
     {"generate", "make a gauge field: cold, hot or by heatbath", md_command_generate},
     {"bench", "measure kernels, each checked first", md_command_bench},
     {"solve", "load a lattice and solve the Dirac equation on it", md_command_solve},
+    {"validate", "hold every backend and precision to double", md_command_validate},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

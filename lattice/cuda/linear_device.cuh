@@ -20,9 +20,12 @@ template <class S> struct linear_view {
   S *data;
   float *scale;
   int64_t stride;
+  float *wide; /* the data of an operand in MD_SINGLE beside 16-bit ones, else NULL */
 };
 template <class S> static linear_view<S> linear_view_of(const md_field *f) {
-  return {(S *)f->data, f->scale, f->stride};
+  if (sizeof(S) == 2 && f->precision == MD_SINGLE)
+    return {NULL, NULL, f->stride, (float *)f->data};
+  return {(S *)f->data, f->scale, f->stride, NULL};
 }
 
 struct coefficients {
@@ -38,6 +41,8 @@ static coefficients coefficients_of(const double *a, int n_rhs) {
 template <class S, bool ONE>
 static __device__ inline void load_six(const linear_view<S> &f, int64_t site, int n_rhs, int r,
                                        real_of<S> v[6]) {
+  if constexpr (sizeof(S) == 2)
+    if (f.wide) return load_six<float, ONE>({f.wide, NULL, f.stride, NULL}, site, n_rhs, r, v);
   const real_of<S> scale = is_scaled<S> ? f.scale[site] : 1.0f;
 #pragma unroll
   for (int c = 0; c < 3; c++) {
@@ -58,8 +63,11 @@ static __device__ inline void load_six(const linear_view<S> &f, int64_t site, in
 
 /* Stores them, v as they then read back; the threads of the block go through it together. */
 template <class S, bool ONE>
-static __device__ inline void store_six(linear_view<S> &f, int64_t site, bool active, int n_rhs,
+static __device__ inline void store_six(const linear_view<S> &f, int64_t site, bool active, int n_rhs,
                                         int r, real_of<S> v[6]) {
+  if constexpr (sizeof(S) == 2)
+    if (f.wide)
+      return store_six<float, ONE>({f.wide, NULL, f.stride, NULL}, site, active, n_rhs, r, v);
   real_of<S> inverse = 1.0f, scale = 1.0f;
   if constexpr (is_scaled<S>) {
     __shared__ float largest_of[1024];

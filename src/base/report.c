@@ -25,6 +25,11 @@ void md_report_grid(md_report *report, const int grid[4]) {
   cJSON_ReplaceItemInObject(report->root, "grid", cJSON_CreateIntArray(grid, 4));
 }
 
+void md_report_real(cJSON *object, const char *key, double value) {
+  cJSON_AddItemToObject(object, key,
+                        isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
 cJSON *md_report_reals(cJSON *object, const char *key, const double *values, int count) {
   cJSON *array = cJSON_AddArrayToObject(object, key);
   for (int i = 0; i < count; i++)

@@ -23,6 +23,8 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
  * Collective. */
 md_status md_report_csv(md_context *context, const cJSON *rows, const char *path);
 
+/* A number under `key`; null for NaN and Inf, for which JSON has no word. */
+void md_report_real(cJSON *object, const char *key, double value);
 /* Array of `count` doubles / integers under `key`; returns the array. Values that JSON has no
  * word for (NaN, Inf) become null. */
 cJSON *md_report_reals(cJSON *object, const char *key, const double *values, int count);

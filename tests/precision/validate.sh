@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# validate: every bound holds on lattices of another code, the same numbers on every rank count,
+# JSON and CSV carry the rows, and what cannot be served is refused.
+. "$(dirname "$0")/../program/common.sh"
+lattices=${MINIDIRAC_SHARED_LATTICES:-}
+[ -f "$lattices/lat.sample.l4448" ] || { echo "no shared lattices at '$lattices'"; exit 77; }
+lattice=$lattices/lat.sample.l4448
+
+for ranks in 1 2; do
+  on $ranks validate --lattice "$lattice" --max-iter 400 --quiet --json "$work/$ranks.json" \
+    --csv "$work/$ranks.csv" || complain "$ranks ranks: exit $?"
+done
+cmp -s "$work/1.csv" "$work/2.csv" || complain "rows differ on 2 ranks: $(diff "$work/1.csv" "$work/2.csv" | head -4)"
+[ "$(key broken_bounds "$work/1.json")" = 0 ] || complain "broken bounds"
+for word in cpu_simd half bf16 single Deo Doe MdagM antisymmetry; do
+  grep -q "$word" "$work/1.csv" || complain "no '$word' in the CSV"
+done
+head -1 "$work/1.csv" | grep -q '^backend,packing,precision,reconstruct,rhs,operation,rel_l2_error' || complain "CSV header"
+on 1 validate --lattice "$lattice" --backend cpu_simd --precision half --reconstruct 12 --max-iter 50 --json - \
+  >"$work/one.json" || complain "one case: exit $?"
+[ "$(grep -c '"operation"' "$work/one.json")" = 4 ] || complain "one case has $(grep -c '"operation"' "$work/one.json") rows"
+for k in reachable_residual correlator_percent unitarity_deviation histogram; do
+  grep -q "\"$k\"" "$work/one.json" || complain "no $k in the report"
+done
+
+refuses 2 'validate needs --lattice' 1 validate
+refuses 2 'no backend of this build serves --backend cpu_ref .*--precision half' 2 validate --lattice "$lattice" \
+  --backend cpu_ref --precision half
+refuses 2 'no backend of this build serves --backend nosuch' 1 validate --lattice "$lattice" --backend nosuch
+finish
