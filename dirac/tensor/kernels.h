@@ -11,17 +11,17 @@ extern "C" {
 typedef struct md_tensor_call {
   md_packing packing;
   md_precision precision;
-  const void *links;           /* of the output parity: stacked in the order of
-                                  md_stacked_link_at, else [site][direction][18] */
-  const int32_t *neighbour;    /* [direction][site] of the output parity */
-  const void *source;          /* as in a field: [site][colour][rhs] or six planes */
-  const float *source_scale;   /* half only, else NULL; likewise the other scales */
+  const void *links;         /* of the output parity: stacked in the order of
+                                md_stacked_link_at, else [site][direction][18] */
+  const int32_t *neighbour;  /* [direction][site] of the output parity */
+  const void *source;        /* as in a field: [site][colour][rhs] or six planes */
+  const float *source_scale; /* half only, else NULL; likewise the other scales */
   void *out;
   float *out_scale;
-  const void *x;               /* NULL: out = D in, else out = a x + b D in */
+  const void *x; /* NULL: out = D in, else out = a x + b D in */
   const float *x_scale;
   double a, b;
-  const int32_t *list;         /* output sites; NULL: 0 .. count-1 */
+  const int32_t *list; /* output sites; NULL: 0 .. count-1 */
   int64_t count, sites;
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
   int n_rhs, parity;
@@ -40,14 +40,14 @@ md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
  * three time slices of its tile in shared memory. */
 enum { MARCH_WARPS = 16, MARCH_FEEDERS = 4 }; /* most that compute; that feed */
 typedef struct md_march_plan {
-  int x, y, z;    /* tile; x in sites of one parity */
-  int columns[3]; /* tiles of a time slice along x, y, z */
-  int band;       /* tiles along y that are walked together, for reuse in L2 */
-  int depth;      /* steps whose sources are under way, 1 or 2 */
-  int site_bytes, rim_row_bytes;         /* of a source site; pitch of x sites in shared memory */
-  int centre_bytes, rim_bytes;           /* of shared memory, all slots */
-  int shared_bytes, blocks;              /* all; of the launch */
-  int warps, warp_sites;                 /* that compute, and their sites a step */
+  int x, y, z;                   /* tile; x in sites of one parity */
+  int columns[3];                /* tiles of a time slice along x, y, z */
+  int band;                      /* tiles along y that are walked together, for reuse in L2 */
+  int depth;                     /* steps whose sources are under way, 1 or 2 */
+  int site_bytes, rim_row_bytes; /* of a source site; pitch of x sites in shared memory */
+  int centre_bytes, rim_bytes;   /* of shared memory, all slots */
+  int shared_bytes, blocks;      /* all; of the launch */
+  int warps, warp_sites;         /* that compute, and their sites a step */
 } md_march_plan;
 
 /* The tile that fetches the fewest source sites. False when none fits the lattice, the number of

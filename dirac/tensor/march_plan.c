@@ -29,13 +29,11 @@ static bool lay_out(md_precision precision, int depth, md_march_plan *plan) {
   const int rim_rows = (depth + 1) * 2 * (plan->y + plan->z);
   plan->depth = depth;
   plan->rim_row_bytes = plan->x * plan->site_bytes + 96;
-  plan->centre_bytes =
-      (centre_rows * (plan->rim_row_bytes + plan->site_bytes) + 127) / 128 * 128;
+  plan->centre_bytes = (centre_rows * (plan->rim_row_bytes + plan->site_bytes) + 127) / 128 * 128;
   plan->rim_bytes = (rim_rows * plan->rim_row_bytes + 127) / 128 * 128;
   plan->shared_bytes = 128 + plan->centre_bytes + plan->rim_bytes;
   if (precision == MD_HALF)
-    plan->shared_bytes +=
-        ((centre_rows + rim_rows) * (plan->x + 4) + 4) * (int)sizeof(float);
+    plan->shared_bytes += ((centre_rows + rim_rows) * (plan->x + 4) + 4) * (int)sizeof(float);
   return plan->shared_bytes <= SHARED_MOST;
 }
 
@@ -55,8 +53,7 @@ bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DI
   plan->warps = sites / plan->warp_sites;
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
   plan->band = band_of(plan);
-  return plan->warps >= WARPS_LEAST &&
-         (lay_out(precision, 2, plan) || lay_out(precision, 1, plan));
+  return plan->warps >= WARPS_LEAST && (lay_out(precision, 2, plan) || lay_out(precision, 1, plan));
 }
 
 bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],

@@ -12,11 +12,11 @@ namespace stacked {
  * neighbouring columns at the same time, so that rims come from L2. */
 struct walk {
   int full, column, t, last; /* last: final slice of the segment in work */
-  int round;
+  int round, segment_first;
   int64_t low, high;
   __device__ walk(const md_march_plan &plan, int slices) {
     const int columns = plan.columns[0] * plan.columns[1] * plan.columns[2];
-    full = columns / plan.blocks, round = 0, column = t = last = 0;
+    full = columns / plan.blocks, round = 0, column = t = last = segment_first = 0;
     const int64_t rest = static_cast<int64_t>(columns - full * plan.blocks) * slices;
     low = rest * blockIdx.x / plan.blocks, high = rest * (blockIdx.x + 1) / plan.blocks;
   }
@@ -32,6 +32,7 @@ struct walk {
     } else {
       return false;
     }
+    segment_first = t;
     return true;
   }
 };
@@ -45,15 +46,6 @@ struct corner {
     x = r % plan.columns[0] * plan.x;
     y = (band * plan.band + r / plan.columns[0] % plan.band) * plan.y;
     z = r / in_band * plan.z;
-  }
-};
-
-/* A place in a ring of slots; phase is the parity that its barrier has in this round. */
-struct ring_place {
-  int slot;
-  uint32_t phase;
-  __device__ void advance(int slots) {
-    if (++slot == slots) slot = 0, phase ^= 1;
   }
 };
 
@@ -100,31 +92,56 @@ __device__ inline void barrier_arrive_copies(uint64_t *b) {
  * starts at place 0 and ends with the neighbour beyond, that of even offset starts with the
  * neighbour before; rim rows hold x. The row (y, z) of the centre slice number c starts at
  * 32 ((y + 2z + 3c) mod 4) bytes past a multiple of 128, so that the four lanes t of a fragment
- * load read different banks. Half also keeps the scales of each row: that of the row's site x at
- * 4 + x, of the neighbour before at 3, of that beyond in the first of the four places that the
- * next row begins with. */
+ * load read different banks. */
 struct stage {
   const md_march_plan &plan;
   uint64_t *filled, *emptied; /* rings of depth + 1 */
-  char *memory;               /* centre rows, rim rows, their scales */
-
-  __device__ stage(char *shared, const md_march_plan &p)
-      : plan(p), filled(reinterpret_cast<uint64_t *>(shared)), emptied(filled + 4),
-        memory(shared + 128) {}
-  __device__ int centre_rows() const { return plan.y * plan.z; } /* of a slot */
-  __device__ int rim_rows() const { return 2 * (plan.y + plan.z); }
-  /* shift: y + 2z + 3c */
-  __device__ char *row(bool rim, int slot, int r, int shift) const {
-    const int number = slot * (rim ? rim_rows() : centre_rows()) + r;
-    const int at = (rim ? plan.centre_bytes : 0) +
-                   number * (plan.rim_row_bytes + (rim ? 0 : plan.site_bytes));
-    return memory + at + ((32 * shift - at) & 127);
+  char *centre_base, *rim_base;
+  float *centre_scales, *rim_scales;
+  int ring, centre_rows, rim_rows;
+  __device__ stage(char *memory, const md_march_plan &p)
+      : plan(p), filled(reinterpret_cast<uint64_t *>(memory)), emptied(filled + 4),
+        centre_base(memory + 128), rim_base(centre_base + p.centre_bytes),
+        centre_scales(reinterpret_cast<float *>(rim_base + p.rim_bytes)), ring(p.depth + 1),
+        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)) {
+    rim_scales = centre_scales + (p.depth + 3) * centre_rows * (p.x + 4);
   }
-  __device__ float *scale(bool rim, int slot, int r) const {
-    const int number = slot * (rim ? rim_rows() : centre_rows()) + r +
-                       (rim ? (plan.depth + 3) * centre_rows() : 0);
-    return reinterpret_cast<float *>(memory + plan.centre_bytes + plan.rim_bytes) +
-           number * (plan.x + 4);
+  /* A row among all slots of its kind: of centre slice number c, of the rim of a step. */
+  __device__ int centre_row(int c, int row) const {
+    return c % (plan.depth + 3) * centre_rows + row;
+  }
+  __device__ int rim_row(int step, int row) const { return step % ring * rim_rows + row; }
+  __device__ static char *shifted(char *base, int at, int shift) {
+    return base + at + (32 * shift - at & 127);
+  }
+  /* shift: y + 2z + 3c */
+  __device__ char *centre(int row, int shift) const {
+    return shifted(centre_base, row * (plan.rim_row_bytes + plan.site_bytes), shift);
+  }
+  __device__ char *rim(int row, int shift) const {
+    return shifted(rim_base, row * plan.rim_row_bytes, shift);
+  }
+  /* Half: the scale of the row's site x at 4 + x, of the neighbour before at 3, of that beyond in
+   * the first of the four places that the next row begins with. */
+  __device__ float *centre_scale(int row) const { return centre_scales + row * (plan.x + 4); }
+  __device__ float *rim_scale(int row) const { return rim_scales + row * (plan.x + 4); }
+};
+
+/* A rim row: its place (y, z) relative to the column's corner and the direction that leads there
+ * from the edge of the column. */
+struct rim_place {
+  int y, z, direction;
+  __device__ rim_place(const md_march_plan &plan, int r) {
+    if (r < 2 * plan.z) {
+      z = r % plan.z;
+      y = r < plan.z ? -1 : plan.y;
+      direction = r < plan.z ? 5 : 1;
+    } else {
+      const int q = r - 2 * plan.z;
+      y = q % plan.y;
+      z = q < plan.y ? -1 : plan.z;
+      direction = q < plan.y ? 6 : 2;
+    }
   }
 };
 

@@ -36,9 +36,15 @@ MD_TILE_MAP int md_tile_accumulators(md_packing packing) {
 
 /* `single` and `diagonal` keep real and imaginary parts in separate tiles; product 0..3 is
  * Re Re, Im Im (into C 0, the real part), Re Im, Im Re (into C 1, the imaginary part). */
-MD_TILE_MAP int md_tile_accumulator(int product) { return product >> 1; }
-MD_TILE_MAP int md_tile_part_a(int product) { return product & 1; }
-MD_TILE_MAP int md_tile_part_b(int product) { return (product & 1) ^ (product >> 1); }
+MD_TILE_MAP int md_tile_accumulator(int product) {
+  return product >> 1;
+}
+MD_TILE_MAP int md_tile_part_a(int product) {
+  return product & 1;
+}
+MD_TILE_MAP int md_tile_part_b(int product) {
+  return (product & 1) ^ (product >> 1);
+}
 
 /* Tile A at (i, k). */
 MD_TILE_MAP md_tile_entry md_tile_a(md_packing packing, int product, int i, int k) {

@@ -28,9 +28,7 @@ template <typename T> struct storage16 {
     return {__ldcs(p + lane_slot), __ldcs(reinterpret_cast<const uint2 *>(p + 12) + lane_slot)};
   }
 };
-template <> struct storage<__half> : storage16<__half> {
-  static constexpr bool scaled = true;
-};
+template <> struct storage<__half> : storage16<__half> { static constexpr bool scaled = true; };
 template <> struct storage<__nv_bfloat16> : storage16<__nv_bfloat16> {
   static constexpr bool scaled = false;
 };
@@ -62,9 +60,7 @@ struct lane {
 };
 
 /* The two rows of one lane for one direction and colour. */
-template <typename T> struct pair {
-  typename storage<T>::number low, high;
-};
+template <typename T> struct pair { typename storage<T>::number low, high; };
 
 /* Rows g and g+8 of a source colour: `row` points to its right-hand sides, `count` of which belong
  * to this tile. FULL: count is the tile. */
@@ -122,33 +118,35 @@ template <typename L> __device__ inline uint32_t piece_of(const L &l, int n) {
          : n == 4 ? l.second.x
                   : l.second.y;
 }
-__device__ inline double2 piece_of(const storage<double>::links &l, int n) { return l.piece[n]; }
+__device__ inline double2 piece_of(const storage<double>::links &l, int n) {
+  return l.piece[n];
+}
 
 /* c += A B, one step of k = 16: a source colour of all eight directions. */
 __device__ inline void multiply(__half, float c[4], pair<__half> forward, pair<__half> backward,
                                 uint32_t b0, uint32_t b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-               "{%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high),
-                 "r"(b0), "r"(b1));
+      "{%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high), "r"(b0),
+        "r"(b1));
 }
 __device__ inline void multiply(__nv_bfloat16, float c[4], pair<__nv_bfloat16> forward,
                                 pair<__nv_bfloat16> backward, uint32_t b0, uint32_t b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-               "{%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high),
-                 "r"(b0), "r"(b1));
+      "{%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high), "r"(b0),
+        "r"(b1));
 }
 __device__ inline void multiply(double, double c[4], pair<double> forward, pair<double> backward,
                                 double2 b0, double2 b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
-               "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
-               : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-               : "d"(forward.low.x), "d"(forward.high.x), "d"(forward.low.y), "d"(forward.high.y),
-                 "d"(backward.low.x), "d"(backward.high.x), "d"(backward.low.y),
-                 "d"(backward.high.y), "d"(b0.x), "d"(b0.y), "d"(b1.x), "d"(b1.y));
+      "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(forward.low.x), "d"(forward.high.x), "d"(forward.low.y), "d"(forward.high.y),
+        "d"(backward.low.x), "d"(backward.high.x), "d"(backward.low.y), "d"(backward.high.y),
+        "d"(b0.x), "d"(b0.y), "d"(b1.x), "d"(b1.y));
 }
 
 /* The whole product of a site: three steps. forward and backward point to the source sites of the
@@ -162,10 +160,8 @@ __device__ inline void product(typename storage<T>::accumulator c[4],
   for (int i = 0; i < 4; i++) c[i] = 0;
 #pragma unroll
   for (int colour = 0; colour < 3; colour++) {
-    const pair<T> ahead =
-        load_rows<T, TILE, FULL>(forward + colour * colour_bytes, at.g, count);
-    const pair<T> behind =
-        load_rows<T, TILE, FULL>(backward + colour * colour_bytes, at.g, count);
+    const pair<T> ahead = load_rows<T, TILE, FULL>(forward + colour * colour_bytes, at.g, count);
+    const pair<T> behind = load_rows<T, TILE, FULL>(backward + colour * colour_bytes, at.g, count);
     multiply(T{}, c, ahead, behind, column_of(T{}, piece_of(links, colour), f.forward, at.g),
              column_of(T{}, piece_of(links, colour + 3), f.backward, at.g));
   }

@@ -13,7 +13,9 @@ __device__ inline float2 widen(__half, uint32_t v) {
 __device__ inline float2 widen(__nv_bfloat16, uint32_t v) {
   return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162 *>(&v));
 }
-__device__ inline double2 widen(double, double2 v) { return v; }
+__device__ inline double2 widen(double, double2 v) {
+  return v;
+}
 
 __device__ inline uint32_t narrow(__half, float re, float im) {
   const __half2 v = __floats2half2_rn(re, im);
@@ -23,7 +25,9 @@ __device__ inline uint32_t narrow(__nv_bfloat16, float re, float im) {
   const __nv_bfloat162 v = __floats2bfloat162_rn(re, im);
   return *reinterpret_cast<const uint32_t *>(&v);
 }
-__device__ inline double2 narrow(double, double re, double im) { return make_double2(re, im); }
+__device__ inline double2 narrow(double, double re, double im) {
+  return make_double2(re, im);
+}
 
 __device__ inline float power_of_two(int biased_exponent) {
   return __int_as_float(min(max(biased_exponent, 0), 254) << 23);

@@ -31,7 +31,8 @@ template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
     for (int n = 0; n < batch<T>; n++) {
       const int from = 4 * (first + n) + at.t;
       site[n] = __shfl_sync(0xffffffffu, looked_up, from);
-      forward[n] = source + static_cast<int64_t>(__shfl_sync(0xffffffffu, ahead, from)) * site_bytes();
+      forward[n] =
+          source + static_cast<int64_t>(__shfl_sync(0xffffffffu, ahead, from)) * site_bytes();
       backward[n] =
           source + static_cast<int64_t>(__shfl_sync(0xffffffffu, behind, from)) * site_bytes();
       links[n] = storage<T>::load_links(static_cast<const char *>(call.links) +
@@ -93,7 +94,8 @@ template <typename T, int TILE, bool FULL, bool EPILOGUE>
 __global__ void __launch_bounds__(32 * GATHER_WARPS)
     gather(const __grid_constant__ md_tensor_call call) {
   const lane at;
-  const int64_t group = (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * GROUP;
+  const int64_t group =
+      (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * GROUP;
   if (group >= call.count) return;
   const int64_t entry = min(group + at.g, call.count - 1);
   const int site = call.list ? call.list[entry] : static_cast<int>(entry);
@@ -105,8 +107,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS)
     gatherer<T, TILE, FULL, EPILOGUE>(call, at, site, ahead, behind, first, left - first).run();
 }
 
-template <typename T, int TILE, bool FULL>
-cudaError_t launch_gather(const md_tensor_call *call) {
+template <typename T, int TILE, bool FULL> cudaError_t launch_gather(const md_tensor_call *call) {
   const int64_t sites_per_block = GATHER_WARPS * GROUP;
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
@@ -129,9 +130,15 @@ template <typename T> cudaError_t gather_rhs(const md_tensor_call *call) {
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call) {
   cudaError_t error;
   switch (call->precision) {
-  case MD_DOUBLE: error = stacked::gather_rhs<double>(call); break;
-  case MD_HALF: error = stacked::gather_rhs<__half>(call); break;
-  default: error = stacked::gather_rhs<__nv_bfloat16>(call); break;
+  case MD_DOUBLE:
+    error = stacked::gather_rhs<double>(call);
+    break;
+  case MD_HALF:
+    error = stacked::gather_rhs<__half>(call);
+    break;
+  default:
+    error = stacked::gather_rhs<__nv_bfloat16>(call);
+    break;
   }
   return md_cuda_status(context, error, "stacked kernel");
 }

@@ -31,23 +31,29 @@ static void unload(void *state) {
 
 static void store(md_precision precision, void *to, int64_t at, double value) {
   switch (precision) {
-  case MD_DOUBLE: ((double *)to)[at] = value; break;
-  case MD_HALF: ((uint16_t *)to)[at] = md_half_of_float((float)value); break;
-  default: ((uint16_t *)to)[at] = md_bf16_of_float((float)value); break;
+  case MD_DOUBLE:
+    ((double *)to)[at] = value;
+    break;
+  case MD_HALF:
+    ((uint16_t *)to)[at] = md_half_of_float((float)value);
+    break;
+  default:
+    ((uint16_t *)to)[at] = md_bf16_of_float((float)value);
+    break;
   }
 }
 
 /* The 144 reals of a site's eight matrices, in the order that the packing's kernel reads. */
 static void pack_site(const md_backend_request *request,
-                      const double folded[MD_DIRECTIONS][MD_LINK_REALS], void *to,
-                      int64_t first) {
+                      const double folded[MD_DIRECTIONS][MD_LINK_REALS], void *to, int64_t first) {
   for (int n = 0; n < MD_DIRECTIONS * 9; n++) {
     const int d = n / 9, row = n / 3 % 3, colour = n % 3;
     const int at = request->packing == MD_PACKING_STACKED
                        ? md_stacked_link_at(request->precision, d, row, colour)
                        : n;
     for (int part = 0; part < 2; part++)
-      store(request->precision, to, first + 2 * at + part, folded[d][2 * (3 * row + colour) + part]);
+      store(request->precision, to, first + 2 * at + part,
+            folded[d][2 * (3 * row + colour) + part]);
   }
 }
 
@@ -55,8 +61,8 @@ static md_status load_links(md_context *context, tensor *s, const md_gauge *gaug
   const int64_t sites = s->geometry->sites, reals = MD_DIRECTIONS * MD_LINK_REALS;
   const size_t site_bytes = (size_t)reals * md_precision_bytes(s->request.precision);
   void *buffer = NULL;
-  md_status status = md_device_allocate(context, (size_t)sites * site_bytes, "links of tensor",
-                                        &s->links[parity]);
+  md_status status =
+      md_device_allocate(context, (size_t)sites * site_bytes, "links of tensor", &s->links[parity]);
   if (status == MD_OK)
     status = md_allocate(context, UPLOAD_SITES * site_bytes, "links on their way", &buffer);
   for (int64_t first = 0; first < sites && status == MD_OK; first += UPLOAD_SITES) {
@@ -110,10 +116,9 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
   const md_geometry *g = gauge->geometry;
   *state = NULL;
   const size_t link_bytes = (size_t)md_tensor_link_bytes(request);
-  MD_TRY(md_device_require(context,
-                           MD_PARITIES * (size_t)g->sites *
-                               (link_bytes + MD_DIRECTIONS * sizeof(int32_t)),
-                           "the links of backend tensor"));
+  MD_TRY(md_device_require(
+      context, MD_PARITIES * (size_t)g->sites * (link_bytes + MD_DIRECTIONS * sizeof(int32_t)),
+      "the links of backend tensor"));
   tensor *s = calloc(1, sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "tensor");
   s->request = *request;
@@ -143,44 +148,43 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   const bool all = range == MD_RANGE_ALL || !s->range[p][1];
   const int part = range == MD_RANGE_BOUNDARY;
   if (all && part) return MD_OK; /* no halo: everything was interior */
-  const md_tensor_call call = {
-      .packing = s->request.packing,
-      .precision = s->request.precision,
-      .links = s->links[p],
-      .neighbour = s->neighbour[p],
-      .source = in->data,
-      .source_scale = in->scale,
-      .out = out->data,
-      .out_scale = out->scale,
-      .x = x ? x->data : NULL,
-      .x_scale = x ? x->scale : NULL,
-      .a = x ? epilogue->a : 0.0,
-      .b = x ? epilogue->b : 1.0,
-      .list = all ? NULL : s->range[p][part],
-      .count = all ? out->sites : s->range_count[p][part],
-      .sites = out->sites,
-      .in_stride = in->stride,
-      .out_stride = out->stride,
-      .n_rhs = out->n_rhs,
-      .parity = p,
-      .local = {s->geometry->local[0], s->geometry->local[1], s->geometry->local[2],
-                s->geometry->local[3]}};
+  const md_tensor_call call = {.packing = s->request.packing,
+                               .precision = s->request.precision,
+                               .links = s->links[p],
+                               .neighbour = s->neighbour[p],
+                               .source = in->data,
+                               .source_scale = in->scale,
+                               .out = out->data,
+                               .out_scale = out->scale,
+                               .x = x ? x->data : NULL,
+                               .x_scale = x ? x->scale : NULL,
+                               .a = x ? epilogue->a : 0.0,
+                               .b = x ? epilogue->b : 1.0,
+                               .list = all ? NULL : s->range[p][part],
+                               .count = all ? out->sites : s->range_count[p][part],
+                               .sites = out->sites,
+                               .in_stride = in->stride,
+                               .out_stride = out->stride,
+                               .n_rhs = out->n_rhs,
+                               .parity = p,
+                               .local = {s->geometry->local[0], s->geometry->local[1],
+                                         s->geometry->local[2], s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
   return s->marches && all ? md_tensor_march(context, &call, &s->plan)
                            : md_tensor_gather(context, &call);
 }
 
-const md_backend md_backend_tensor = {
-    .name = "tensor",
-    .needs = "CUDA GPU with Tensor Cores",
-    .space = MD_DEVICE,
-    .precisions = 1u << MD_DOUBLE | 1u << MD_HALF | 1u << MD_BF16,
-    .reconstructs = 1u << MD_RECONSTRUCT_18,
-    .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
-                1u << MD_PACKING_STACKED,
-    .speed = 40,
-    .check = md_tensor_check,
-    .load = load,
-    .unload = unload,
-    .hop = hop,
-    .link_bytes = md_tensor_link_bytes};
+const md_backend md_backend_tensor = {.name = "tensor",
+                                      .needs = "CUDA GPU with Tensor Cores",
+                                      .space = MD_DEVICE,
+                                      .precisions = 1u << MD_DOUBLE | 1u << MD_HALF | 1u << MD_BF16,
+                                      .reconstructs = 1u << MD_RECONSTRUCT_18,
+                                      .packings =
+                                          1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL |
+                                          1u << MD_PACKING_BLOCK8 | 1u << MD_PACKING_STACKED,
+                                      .speed = 40,
+                                      .check = md_tensor_check,
+                                      .load = load,
+                                      .unload = unload,
+                                      .hop = hop,
+                                      .link_bytes = md_tensor_link_bytes};

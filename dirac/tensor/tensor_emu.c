@@ -25,10 +25,14 @@ typedef struct site_input {
 
 static double rounded(md_precision precision, double value) {
   switch (precision) {
-  case MD_HALF: return md_float_of_half(md_half_of_float((float)value));
-  case MD_BF16: return md_float_of_bf16(md_bf16_of_float((float)value));
-  case MD_SINGLE: return (float)value;
-  default: return value;
+  case MD_HALF:
+    return md_float_of_half(md_half_of_float((float)value));
+  case MD_BF16:
+    return md_float_of_bf16(md_bf16_of_float((float)value));
+  case MD_SINGLE:
+    return (float)value;
+  default:
+    return value;
   }
 }
 
@@ -106,8 +110,7 @@ static void tile_product(const tensor_emu *s, const site_input *input, int items
     const md_tile_entry eb = md_tile_b(packing, product, at / MD_TILE, at % MD_TILE);
     a[at] = b[at] = 0.0;
     if (ea.sign && ea.item < items)
-      a[at] =
-          ea.sign * link_entry(s, &input[ea.item], direction, ea.row, ea.column, ea.part);
+      a[at] = ea.sign * link_entry(s, &input[ea.item], direction, ea.row, ea.column, ea.part);
     if (eb.sign && eb.item < items) b[at] = eb.sign * v[eb.item][2 * eb.row + eb.part];
   }
   for (int i = 0; i < MD_TILE; i++)
@@ -134,8 +137,8 @@ static void hop_tile(const tensor_emu *s, const site_input *input, int items, co
 }
 
 /* stacked: one site, right-hand sides first .. first+count-1 (16 at most) as rows of the tile. */
-static void hop_stacked(const tensor_emu *s, const site_input *input, const md_field *in,
-                        int first, int count, double (*result)[MD_FERMION_REALS]) {
+static void hop_stacked(const tensor_emu *s, const site_input *input, const md_field *in, int first,
+                        int count, double (*result)[MD_FERMION_REALS]) {
   const md_precision precision = s->request.precision;
   double a[MD_TILE][MD_STACKED_K] = {{0.0}}, v[MD_FERMION_REALS];
   for (int row = 0; row < MD_TILE; row++) {

@@ -31,27 +31,6 @@ __device__ inline void look_up(const md_tensor_call &call, int64_t first, int it
   s->scale[m] = largest;
 }
 
-/* Fills the tiles of one direction. */
-template <md_packing PACKING>
-__device__ inline void fill(const md_tensor_call &call, const maps<PACKING> &map, const sites &s,
-                            int d, warp_tiles<PACKING> *t) {
-  const __half *links = static_cast<const __half *>(call.links);
-  const __half *source = static_cast<const __half *>(call.source);
-  for (int n = threadIdx.x % 32; n < map.a_count; n += 32) {
-    const entry e = map.a[n];
-    if (e.item < s.count)
-      t->a[e.to] = __hmul(s.ratio[d][e.item],
-                          links[(static_cast<int64_t>(s.site[e.item]) * MD_DIRECTIONS + d) *
-                                    MD_LINK_REALS + e.number]);
-  }
-  for (int n = threadIdx.x % 32; n < map.b_count; n += 32) {
-    const entry e = map.b[n];
-    if (e.item >= s.count) continue;
-    const __half v = source[e.number * call.in_stride + s.source[d][e.item]];
-    t->b[e.to] = e.sign < 0 ? __hneg(v) : v;
-  }
-}
-
 /* Factor 1/2, epilogue, new scale, store: one lane for each site. */
 __device__ inline void finish(const md_tensor_call &call, int64_t site, float scale, float v[6]) {
   float common = 0.5f * scale, factor = 1.0f;
@@ -81,6 +60,8 @@ __global__ void __launch_bounds__(32 * WARPS) hop(md_tensor_call call) {
   __shared__ warp_tiles<PACKING> all_tiles[WARPS];
   __shared__ sites all_sites[WARPS];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const __half *links = static_cast<const __half *>(call.links);
+  const __half *source = static_cast<const __half *>(call.source);
   warp_tiles<PACKING> &t = all_tiles[warp];
   sites &s = all_sites[warp];
   t.clear();
@@ -92,7 +73,14 @@ __global__ void __launch_bounds__(32 * WARPS) hop(md_tensor_call call) {
     __syncwarp();
     accumulators<PACKING> sum;
     for (int d = 0; d < MD_DIRECTIONS; d++) {
-      fill<PACKING>(call, map, s, d, &t);
+      const auto link = [&](int item, int number) {
+        const int64_t at = static_cast<int64_t>(s.site[item]) * MD_DIRECTIONS + d;
+        return __hmul(s.ratio[d][item], links[at * MD_LINK_REALS + number]);
+      };
+      const auto vector = [&](int item, int number) {
+        return source[number * call.in_stride + s.source[d][item]];
+      };
+      fill<PACKING>(map, s.count, link, vector, &t);
       __syncwarp();
       sum.add(t);
       __syncwarp();
@@ -122,9 +110,15 @@ template <md_packing PACKING> cudaError_t launch(const md_tensor_call *call) {
 md_status md_tensor_tiles(md_context *context, const md_tensor_call *call) {
   cudaError_t error;
   switch (call->packing) {
-  case MD_PACKING_SINGLE: error = tiles::launch<MD_PACKING_SINGLE>(call); break;
-  case MD_PACKING_DIAGONAL: error = tiles::launch<MD_PACKING_DIAGONAL>(call); break;
-  default: error = tiles::launch<MD_PACKING_BLOCK8>(call); break;
+  case MD_PACKING_SINGLE:
+    error = tiles::launch<MD_PACKING_SINGLE>(call);
+    break;
+  case MD_PACKING_DIAGONAL:
+    error = tiles::launch<MD_PACKING_DIAGONAL>(call);
+    break;
+  default:
+    error = tiles::launch<MD_PACKING_BLOCK8>(call);
+    break;
   }
   return md_cuda_status(context, error, "WMMA kernel");
 }

@@ -70,6 +70,23 @@ template <md_packing PACKING> struct __align__(32) warp_tiles {
   }
 };
 
+/* Fills the tiles of `count` items: number_a(item, n) is the n-th real of the matrix, number_b of
+ * the vector. */
+template <md_packing PACKING, typename A, typename B>
+__device__ inline void fill(const maps<PACKING> &map, int count, A number_a, B number_b,
+                            warp_tiles<PACKING> *t) {
+  for (int n = threadIdx.x % 32; n < map.a_count; n += 32) {
+    const entry e = map.a[n];
+    if (e.item < count) t->a[e.to] = number_a(e.item, e.number);
+  }
+  for (int n = threadIdx.x % 32; n < map.b_count; n += 32) {
+    const entry e = map.b[n];
+    if (e.item >= count) continue;
+    const __half v = number_b(e.item, e.number);
+    t->b[e.to] = e.sign < 0 ? __hneg(v) : v;
+  }
+}
+
 /* The accumulators of one warp, and C += A B for all products of a filled set of tiles. */
 template <md_packing PACKING> struct accumulators {
   nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>
