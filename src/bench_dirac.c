@@ -1,5 +1,6 @@
 #include "base/options.h"
 #include "bench.h"
+#include "bench_matvec.h"
 #include "dirac_case.h"
 #include "lattice/gauge_start.h"
 
@@ -17,7 +18,7 @@ typedef struct choices {
 
 typedef struct settings {
   int dims[MD_DIMS];
-  const char *backends, *packings, *precisions, *reconstructs, *rhs, *mode, *csv;
+  const char *kernel, *counts, *backends, *packings, *precisions, *reconstructs, *rhs, *mode, *csv;
   long long repetitions;
   choices packing, precision, reconstruct, n_rhs;
   bool wanted[MOST_WORDS]; /* backends, in the table's order */
@@ -162,6 +163,8 @@ static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD
 
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   settings s = {.dims = {16, 16, 16, 16},
+                .kernel = "stencil",
+                .counts = "1920,2560,65536,1048576,16777216",
                 .backends = "all",
                 .packings = "all",
                 .precisions = "all",
@@ -177,6 +180,16 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .help = "lattice x,y,z,t [16x16x16x16]",
                           .low = 2,
                           .high = 32766},
+                         {.name = "kernel",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &s.kernel,
+                          .choices = "stencil|matvec",
+                          .help = "stencil, or bare 3x3 products by each packing [stencil]"},
+                         {.name = "counts",
+                          .type = MD_OPTION_TEXT,
+                          .target = &s.counts,
+                          .argument = "N,M",
+                          .help = "matvec: products at once [1920,2560,65536,1048576,16777216]"},
                          {.name = "backends",
                           .type = MD_OPTION_TEXT,
                           .target = &s.backends,
@@ -234,12 +247,14 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .copy_gbytes_per_s = NAN,
                           .rows = cJSON_CreateArray(),
                           .skipped = cJSON_CreateArray()};
-  md_status status = run(&bench, &s, common.grid, &report);
+  const bool matvec = strcmp(s.kernel, "matvec") == 0;
+  md_status status = matvec ? md_bench_matvec(context, s.counts, (int)s.repetitions, bench.rows)
+                            : run(&bench, &s, common.grid, &report);
   cJSON_AddNumberToObject(report.root, "copy_gbytes_per_s", bench.copy_gbytes_per_s);
   cJSON_AddNumberToObject(report.root, "copy_bytes", bench.copy_bytes);
   cJSON_AddItemToObject(report.root, "rows", bench.rows);
   cJSON_AddItemToObject(report.root, "skipped", bench.skipped);
-  if (status == MD_OK)
+  if (status == MD_OK && !matvec)
     md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB a rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
   if (status == MD_OK) status = md_report_csv(context, bench.rows, s.csv);

@@ -8,6 +8,7 @@
 #include "dirac/tensor/matvec.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,11 +103,9 @@ static md_status median_s(md_context *context, products *p, int packing, int pas
 /* Largest difference from the host over the largest number. */
 static md_status check(md_context *context, products *p, int packing, double *error) {
   memset(p->results, 0xff, bytes_of(p, 2));
-  if (packing >= 0)
-    MD_TRY(md_device_upload(context, p->device[2], p->results, bytes_of(p, 2)));
+  if (packing >= 0) MD_TRY(md_device_upload(context, p->device[2], p->results, bytes_of(p, 2)));
   MD_TRY(once(context, p, packing, 1));
-  if (packing >= 0)
-    MD_TRY(md_device_download(context, p->results, p->device[2], bytes_of(p, 2)));
+  if (packing >= 0) MD_TRY(md_device_download(context, p->results, p->device[2], bytes_of(p, 2)));
   double worst = 0.0, largest = 0.0;
   for (int64_t i = 0; i < p->count * MD_MATVEC_VECTOR; i++) {
     const double difference = fabs((double)p->results[i] - (double)p->expected[i]);
@@ -138,9 +137,11 @@ static md_status bench_one(md_context *context, products *p, int kernel, int rep
   cJSON_AddNumberToObject(row, "published_ns", KERNELS[kernel].published_ns);
   cJSON_AddNumberToObject(row, "error", error);
   cJSON_AddItemToArray(rows, row);
-  md_say(context, "%-10s %10lld %12.4f %12.4f %12.5g %10.2e", KERNELS[kernel].name,
-         (long long)p->count, 1e9 * kernel_s / n, 1e9 * launch_s / n, KERNELS[kernel].published_ns,
-         error);
+  char published[16] = "-";
+  if (KERNELS[kernel].published_ns > 0.0)
+    snprintf(published, sizeof published, "%g", KERNELS[kernel].published_ns);
+  md_say(context, "%-10s %10lld %12.4f %12.4f %12s %10.2e\n", KERNELS[kernel].name,
+         (long long)p->count, 1e9 * kernel_s / n, 1e9 * launch_s / n, published, error);
   return MD_OK;
 }
 
@@ -149,8 +150,7 @@ static md_status bench_count(md_context *context, int64_t count, bool device, in
   products p;
   md_status status = prepare(context, count, device, &p);
   for (int k = 0; k < KERNEL_COUNT && status == MD_OK; k++)
-    if (device || KERNELS[k].packing < 0)
-      status = bench_one(context, &p, k, repetitions, rows);
+    if (device || KERNELS[k].packing < 0) status = bench_one(context, &p, k, repetitions, rows);
   release(&p);
   return status;
 }
@@ -168,7 +168,7 @@ md_status md_bench_matvec(md_context *context, const char *counts, int repetitio
          "independent products of 3x3 complex matrices and vectors in fp16, sums in float\n"
          "kernel      ns a product inside one kernel; launch: one kernel launched and waited for\n"
          "published   CUDA cores beside single, diagonal, block8: 11, 12, 9.9\n\n"
-         "%-10s %10s %12s %12s %12s %10s",
+         "%-10s %10s %12s %12s %12s %10s\n",
          "kernel", "count", "ns kernel", "ns launch", "published", "error");
   for (int i = 0; i < most; i++) {
     char *end;

@@ -1,11 +1,14 @@
+extern "C" {
 #include "dirac/tensor/matvec.h"
+}
 #include "dirac/tensor/tiles.cuh"
 
 /* Bare matrix-vector products; see matvec.h. `skip` is zero: the compiler does not know, and so
  * does every pass anew. */
 namespace {
 
-enum { CORE_THREADS = 128, MOST_BLOCKS = 132 * 16 };
+constexpr int CORE_THREADS = 128;
+constexpr int64_t MOST_BLOCKS = 132 * 16; /* further products in further rounds */
 
 __global__ void __launch_bounds__(CORE_THREADS) cores(md_matvec work, int passes, int64_t skip) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * CORE_THREADS;
@@ -86,9 +89,15 @@ md_status md_matvec_device(md_context *context, md_packing packing, int passes,
     cores<<<blocks_for(work->count, CORE_THREADS), CORE_THREADS, 0, md_stream()>>>(*work, passes,
                                                                                    0);
     break;
-  case MD_PACKING_SINGLE: launch<MD_PACKING_SINGLE>(work, passes); break;
-  case MD_PACKING_DIAGONAL: launch<MD_PACKING_DIAGONAL>(work, passes); break;
-  case MD_PACKING_BLOCK8: launch<MD_PACKING_BLOCK8>(work, passes); break;
+  case MD_PACKING_SINGLE:
+    launch<MD_PACKING_SINGLE>(work, passes);
+    break;
+  case MD_PACKING_DIAGONAL:
+    launch<MD_PACKING_DIAGONAL>(work, passes);
+    break;
+  case MD_PACKING_BLOCK8:
+    launch<MD_PACKING_BLOCK8>(work, passes);
+    break;
   default:
     return md_fail(context, MD_INPUT,
                    "bare products have one vector for each matrix, packing %s needs many; use "

@@ -4,6 +4,8 @@
  * other (along x, and on to the next row), and accumulates the eight directions in the same C. */
 namespace tiles {
 
+constexpr int64_t MOST_BLOCKS = 132 * 16; /* further groups in further rounds */
+
 /* What one warp knows of its sites. */
 struct sites {
   int site[MOST_ITEMS];
@@ -100,7 +102,7 @@ template <md_packing PACKING> cudaError_t launch(const md_tensor_call *call) {
   const int64_t per_block = WARPS * maps<PACKING>::items;
   const int64_t blocks = (call->count + per_block - 1) / per_block;
   if (blocks == 0) return cudaSuccess;
-  const unsigned grid = static_cast<unsigned>(blocks < 132 * 16 ? blocks : 132 * 16);
+  const unsigned grid = static_cast<unsigned>(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
   hop<PACKING><<<grid, 32 * WARPS, 0, md_stream()>>>(*call);
   return cudaGetLastError();
 }

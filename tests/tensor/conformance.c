@@ -134,8 +134,8 @@ static void check(md_context *context, const char *backend, const trial *t) {
 }
 
 void tensor_matches_reference(md_context *context, const char *backend) {
-  static const int lattices[][MD_DIMS] = {{4, 4, 4, 4},  {6, 4, 2, 4}, {10, 2, 4, 2},
-                                          {2, 2, 2, 2},  {8, 4, 4, 6}, {2, 6, 4, 2}};
+  static const int lattices[][MD_DIMS] = {{4, 4, 4, 4}, {6, 4, 2, 4}, {10, 2, 4, 2},
+                                          {2, 2, 2, 2}, {8, 4, 4, 6}, {2, 6, 4, 2}};
   static const md_packing tiles[] = {MD_PACKING_SINGLE, MD_PACKING_DIAGONAL, MD_PACKING_BLOCK8};
   static const md_precision stacked[] = {MD_HALF, MD_BF16, MD_DOUBLE};
   static const int rhs[] = {16, 8, 2, 3, 12, 21, 32};
@@ -148,8 +148,8 @@ void tensor_matches_reference(md_context *context, const char *backend) {
     for (size_t n = 0; n < sizeof rhs / sizeof *rhs; n++)
       for (int p = 0; p < 3; p++) {
         if (n > 1 && l > 1) continue;
-        trial t = {{d[0], d[1], d[2], d[3]}, l == 1, stacked[p], MD_PACKING_STACKED, rhs[n],
-                   1.0, 1.0};
+        trial t = {
+            {d[0], d[1], d[2], d[3]}, l == 1, stacked[p], MD_PACKING_STACKED, rhs[n], 1.0, 1.0};
         check(context, backend, &t);
       }
   }
@@ -158,8 +158,8 @@ void tensor_matches_reference(md_context *context, const char *backend) {
 void tensor_marches(md_context *context, const char *backend) {
   static const md_precision stacked[] = {MD_HALF, MD_BF16, MD_DOUBLE};
   for (int n = 0; n < 6; n++) {
-    trial t = {{16, 16, 16, 32}, n == 3, stacked[n % 3], MD_PACKING_STACKED, n < 3 ? 16 : 8,
-               1.0, n == 0 ? 1e-8 : 1.0};
+    trial t = {{16, 16, 16, 32}, n == 3, stacked[n % 3],     MD_PACKING_STACKED,
+               n < 3 ? 16 : 8,   1.0,    n == 0 ? 1e-8 : 1.0};
     check(context, backend, &t);
   }
 }
@@ -169,8 +169,8 @@ void tensor_half_keeps_range(md_context *context, const char *backend) {
   for (int n = 0; n < 3; n++)
     for (int packing = MD_PACKING_SINGLE; packing <= MD_PACKING_STACKED; packing++) {
       const int many = packing == MD_PACKING_STACKED;
-      trial t = {{4, 4, 2, 8}, false, MD_HALF, (md_packing)packing, many ? 16 : 1, norms[n],
-                 decays[n]};
+      trial t = {{4, 4, 2, 8},  false,    MD_HALF,  (md_packing)packing,
+                 many ? 16 : 1, norms[n], decays[n]};
       check(context, backend, &t);
       t.n_rhs = many ? 24 : 1;
       check(context, backend, &t);

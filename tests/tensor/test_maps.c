@@ -23,7 +23,9 @@ static double expected(int item, int row, int part) {
 static double entry_a(md_tile_entry e) {
   return e.sign * number(0, e.item, e.row, e.column, e.part);
 }
-static double entry_b(md_tile_entry e) { return e.sign * number(1, e.item, e.row, 0, e.part); }
+static double entry_b(md_tile_entry e) {
+  return e.sign * number(1, e.item, e.row, 0, e.part);
+}
 
 static void check_tile(md_packing packing) {
   int results = 0;
@@ -66,8 +68,8 @@ static void check_stacked(md_precision precision) {
     double sum = 0.0, all = 0.0;
     for (int k = 0; k < MD_STACKED_K; k++) {
       const md_stacked_k s = md_stacked_row(precision, k);
-      sum += number(1, s.direction, s.colour, 0, s.part) *
-             entry_a(md_stacked_b(precision, k, column));
+      sum +=
+          number(1, s.direction, s.colour, 0, s.part) * entry_a(md_stacked_b(precision, k, column));
     }
     for (int d = 0; d < MD_DIRECTIONS && column < MD_STACKED_RESULTS; d++)
       all += expected(d, column / 2, column % 2);
@@ -100,4 +102,6 @@ static void stacked_sums_all_directions(void **state) {
 static const struct CMUnitTest const_tests[] = {cmocka_unit_test(tiles_hold_all_products),
                                                 cmocka_unit_test(stacked_sums_all_directions)};
 
-int main(void) { return cmocka_run_group_tests(const_tests, NULL, NULL); }
+int main(void) {
+  return cmocka_run_group_tests(const_tests, NULL, NULL);
+}

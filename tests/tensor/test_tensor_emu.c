@@ -1,10 +1,18 @@
 /* Every packing without a GPU: tensor_emu against cpu_ref. */
 #include "conformance.h"
 
-static void matches_reference(void **state) { tensor_matches_reference(*state, "tensor_emu"); }
-static void half_keeps_range(void **state) { tensor_half_keeps_range(*state, "tensor_emu"); }
-static void ranges_are_disjoint(void **state) { tensor_ranges_are_disjoint(*state, "tensor_emu"); }
-static void refuses(void **state) { tensor_refuses(*state, "tensor_emu"); }
+static void matches_reference(void **state) {
+  tensor_matches_reference(*state, "tensor_emu");
+}
+static void half_keeps_range(void **state) {
+  tensor_half_keeps_range(*state, "tensor_emu");
+}
+static void ranges_are_disjoint(void **state) {
+  tensor_ranges_are_disjoint(*state, "tensor_emu");
+}
+static void refuses(void **state) {
+  tensor_refuses(*state, "tensor_emu");
+}
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(matches_reference), cmocka_unit_test(half_keeps_range),

@@ -4,11 +4,21 @@
 
 #include "../cuda/gpu_tests.h"
 
-static void matches_reference(void **state) { tensor_matches_reference(*state, "tensor"); }
-static void half_keeps_range(void **state) { tensor_half_keeps_range(*state, "tensor"); }
-static void ranges_are_disjoint(void **state) { tensor_ranges_are_disjoint(*state, "tensor"); }
-static void refuses(void **state) { tensor_refuses(*state, "tensor"); }
-static void marches(void **state) { tensor_marches(*state, "tensor"); }
+static void matches_reference(void **state) {
+  tensor_matches_reference(*state, "tensor");
+}
+static void half_keeps_range(void **state) {
+  tensor_half_keeps_range(*state, "tensor");
+}
+static void ranges_are_disjoint(void **state) {
+  tensor_ranges_are_disjoint(*state, "tensor");
+}
+static void refuses(void **state) {
+  tensor_refuses(*state, "tensor");
+}
+static void marches(void **state) {
+  tensor_marches(*state, "tensor");
+}
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(matches_reference), cmocka_unit_test(half_keeps_range),
