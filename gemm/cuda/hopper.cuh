@@ -141,13 +141,14 @@ __device__ inline uint64_t swizzled(uint32_t address, uint32_t chunk) {
 #define MD_D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
                  "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 #define MD_D32(i) MD_D8(i), MD_D8(i + 8), MD_D8(i + 16), MD_D8(i + 24)
-/* d (64 x 256, 128 registers a thread) += or = A (64 x 16, contiguous along K) B (16 x 256,
- * contiguous along N), both in shared memory. */
-#define MD_WGMMA(type)                                                                            \
+/* d (64 x 256, 128 registers a thread) += or = A (64 x 32 bytes, contiguous along K) times B (x 256),
+ * both in shared memory. B is contiguous along N for 16-bit types, along K for TF32, for which the
+ * instruction knows no other. */
+#define MD_WGMMA(k, type, transposed)                                                                          \
   asm volatile("{\n"                                                                              \
     ".reg .pred add;\n"                                                                           \
     "setp.ne.b32 add, %130, 0;\n"                                                                 \
-    "wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " "                              \
+    "wgmma.mma_async.sync.aligned.m64n256k" k ".f32." type "." type " "                              \
     "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                     \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "            \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "            \
@@ -156,16 +157,18 @@ __device__ inline uint64_t swizzled(uint32_t address, uint32_t chunk) {
     "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "            \
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "\
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "  \
-    "%127}, %128, %129, add, 1, 1, 0, 1;\n"                                                       \
+    "%127}, %128, %129, add, 1, 1" transposed ";\n"                                                       \
     "}"                                                                                           \
     : MD_D32(0), MD_D32(32), MD_D32(64), MD_D32(96) : "l"(a), "l"(b), "r"(add))
 /* clang-format on */
 
 template <class T> __device__ inline void wgmma(float (&d)[128], uint64_t a, uint64_t b, int add) {
   if constexpr (std::is_same<T, __half>::value)
-    MD_WGMMA("f16");
+    MD_WGMMA("16", "f16", ", 0, 1");
+  else if constexpr (std::is_same<T, __nv_bfloat16>::value)
+    MD_WGMMA("16", "bf16", ", 0, 1");
   else
-    MD_WGMMA("bf16");
+    MD_WGMMA("8", "tf32", "");
 }
 
 #undef MD_WGMMA

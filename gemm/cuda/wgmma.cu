@@ -1,12 +1,14 @@
-/* Hopper: warpgroup matrix multiply fed by the tensor copy engine, 16-bit inputs, fp32 sums.
+/* Hopper: warpgroup matrix multiply fed by the tensor copy engine, 16-bit or TF32 inputs, fp32
+ * sums.
  *
  * A block computes 128 x 256 of C: one warpgroup keeps the copy engine busy, two multiply, 64 rows
  * each. Tiles of A (128 x 64, contiguous along K) and B (64 x 256, contiguous along N: row-major B
- * needs no transposition) go round a ring of stages in shared memory, 128-byte swizzled; a
- * barrier per stage says full, another one empty. Two blocks with neighbouring tile rows form a
- * cluster: each fetches half of the B tile that both need and multicasts it. The grid is as large
- * as the chip, blocks take tile after tile, so that copies for the next tile run while C is
- * stored. Built for sm_90a only. */
+ * needs no transposition; for TF32 the instruction wants it along K, and B is transposed while it
+ * is rounded) go round a ring of stages in shared memory, 128-byte swizzled; a barrier per stage
+ * says full, another one empty. Two blocks with neighbouring tile rows form a cluster: each fetches
+ * half of the B tile that both need and multicasts it. The grid is as large as the chip, blocks
+ * take tile after tile, so that copies for the next tile run while C is stored. Built for sm_90a
+ * only. */
 #include "gemm/cuda/hopper.cuh"
 #include "gemm/cuda/tensor_map.cuh"
 #include "gemm/cuda/workspace.cuh"
@@ -15,10 +17,12 @@ using namespace md;
 
 namespace {
 
-constexpr int ROWS = 128, COLUMNS = 256, DEPTH = 64, CLUSTER = 2;
-constexpr int CHUNK = 64; /* elements of a 128-byte row of shared memory */
-constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2;
-constexpr int STAGE_BYTES = A_BYTES + B_BYTES, CHUNK_BYTES = DEPTH * CHUNK * 2;
+constexpr int ROWS = 128, COLUMNS = 256, CLUSTER = 2;
+constexpr int A_BYTES = ROWS * 128, B_BYTES = COLUMNS * 128, STAGE_BYTES = A_BYTES + B_BYTES;
+/* A stage is 128 bytes deep: 64 16-bit numbers or 32 floats. B comes in chunks of 64 columns. */
+template <class T> constexpr int DEPTH = 128 / (int)sizeof(T);
+template <class T> constexpr bool TF32 = std::is_same<T, float>::value;
+constexpr int CHUNK = 64, CHUNK_BYTES = 128 * CHUNK;
 constexpr int BOX = 32, BOX_BYTES = 64 * BOX * 4; /* what the copy engine takes of C at once */
 constexpr int THREADS = 384;
 
@@ -59,10 +63,13 @@ __device__ void produce(const Job<T> &job, const CUtensorMap *a, const CUtensorM
     for (int step = 0; step < job.steps; step++, ring.next()) {
       barrier_wait(ring.empty_now(), ring.phase ^ 1);
       barrier_expect(ring.full_now(), STAGE_BYTES);
-      tensor_copy(ring.a(), a, step * DEPTH, row, ring.full_now());
-      for (int j = 0; j < COLUMNS / CLUSTER; j += CHUNK)
-        tensor_multicast(ring.b() + (rank * COLUMNS / CLUSTER + j) / CHUNK * CHUNK_BYTES, b,
-                         column + j, step * DEPTH, ring.full_now(), (1 << CLUSTER) - 1);
+      tensor_copy(ring.a(), a, step * DEPTH<T>, row, ring.full_now());
+      for (int j = 0; j < COLUMNS / CLUSTER; j += CHUNK) {
+        const uint32_t to = ring.b() + (rank * COLUMNS / CLUSTER + j) / CHUNK * CHUNK_BYTES;
+        const int across = column + j, depth = step * DEPTH<T>;
+        tensor_multicast(to, b, TF32<T> ? depth : across, TF32<T> ? across : depth, ring.full_now(),
+                         (1 << CLUSTER) - 1);
+      }
     }
   }
 }
@@ -135,9 +142,11 @@ __device__ void consume(const Job<T> &job, const CUtensorMap *c, Ring<D> ring, i
       barrier_wait(ring.full_now(), ring.phase);
       wgmma_fence();
 #pragma unroll
-      for (int l = 0; l < DEPTH; l += 16)
-        wgmma<T>(d, swizzled(ring.a() + half * (A_BYTES / 2) + l * 2, 0),
-                 swizzled(ring.b() + l * CHUNK * 2, CHUNK_BYTES), step + l);
+      for (int l = 0; l < 4; l++) /* 32 bytes deep each */
+        wgmma<T>(d, swizzled(ring.a() + half * (A_BYTES / 2) + l * 32, 0),
+                 TF32<T> ? swizzled(ring.b() + l * 32, 0)
+                         : swizzled(ring.b() + l * 16 * 128, CHUNK_BYTES),
+                 step + l);
       wgmma_commit();
       wgmma_wait<1>(); /* the step before has read its stage */
       if (step > 0 && speaker) barrier_arrive_at(used, threadIdx.x % 128);
@@ -180,6 +189,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
     claim_registers<232>();
     consume(job, &c, ring, rank, group - 1);
   }
+  tensor_store_wait<0>();
   __syncwarp();   /* thread 0 comes late */
   cluster_sync(); /* nobody leaves while another block may still signal its barriers */
 }
@@ -190,13 +200,19 @@ md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_
   unsigned blocks;
   MD_TRY(grid_for(context, p, CLUSTER * ROWS, COLUMNS, &blocks));
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  const bool brief = p->k <= Short::STAGES * DEPTH;
-  Job<T> job = {operands<T, float>(p, a, b, c), (int)((p->k + DEPTH - 1) / DEPTH), (int)blocks,
-                brief ? 2 : 8, aligned(c, p->ldc, 4, 16) && p->n % 4 == 0};
-  MD_TRY(pad_operands(context, workspace, stream, 8, false, &job.g));
+  const bool brief = p->k <= Short::STAGES * DEPTH<T>;
+  Job<T> job = {operands<T, float>(p, a, b, c), (int)((p->k + DEPTH<T> - 1) / DEPTH<T>),
+                (int)blocks, brief ? 2 : 8, aligned(c, p->ldc, 4, 16) && p->n % 4 == 0};
+  if constexpr (TF32<T>)
+    MD_TRY(tf32_operands(context, workspace, stream, &job.g));
+  else
+    MD_TRY(pad_operands(context, workspace, stream, 8, false, &job.g));
   CUtensorMap map_a, map_b, map_c = {};
   MD_TRY(tensor_map(context, &map_a, job.g.a, job.g.m, job.g.k, job.g.lda, ROWS));
-  MD_TRY(tensor_map(context, &map_b, job.g.b, job.g.k, job.g.n, job.g.ldb, DEPTH));
+  if (TF32<T>)
+    MD_TRY(tensor_map(context, &map_b, job.g.b, job.g.n, job.g.k, job.g.ldb, CHUNK));
+  else
+    MD_TRY(tensor_map(context, &map_b, job.g.b, job.g.k, job.g.n, job.g.ldb, DEPTH<T>));
   if (job.boxes) MD_TRY(tensor_map(context, &map_c, job.g.c, job.g.m, job.g.n, job.g.ldc, 64));
   int device = 0, processors = 0;
   cudaGetDevice(&device);
@@ -213,9 +229,14 @@ md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_
 
 md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
               void *state, const void *a, const void *b, void *c) {
-  if (p->precision == MD_GEMM_HALF)
+  switch (p->precision) {
+  case MD_GEMM_HALF:
     return run_type<__half>(context, p, launch, (Workspace *)state, a, b, c);
-  return run_type<__nv_bfloat16>(context, p, launch, (Workspace *)state, a, b, c);
+  case MD_GEMM_BF16:
+    return run_type<__nv_bfloat16>(context, p, launch, (Workspace *)state, a, b, c);
+  default:
+    return run_type<float>(context, p, launch, (Workspace *)state, a, b, c);
+  }
 }
 
 } // namespace
@@ -223,7 +244,7 @@ md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launc
 const md_gemm_kernel md_gemm_wgmma = {"wgmma",
                                       "warpgroup multiply, tensor copies, ring of stages, clusters",
                                       MD_GEMM_DEVICE,
-                                      1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16,
+                                      1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u << MD_GEMM_TF32,
                                       "fp32",
                                       nullptr,
                                       nullptr,
