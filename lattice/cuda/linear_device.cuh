@@ -23,8 +23,7 @@ template <class S> struct linear_view {
   float *wide; /* the data of an operand in MD_SINGLE beside 16-bit ones, else NULL */
 };
 template <class S> static linear_view<S> linear_view_of(const md_field *f) {
-  if (sizeof(S) == 2 && f->precision == MD_SINGLE)
-    return {NULL, NULL, f->stride, (float *)f->data};
+  if (sizeof(S) == 2 && f->precision == MD_SINGLE) return {NULL, NULL, f->stride, (float *)f->data};
   return {(S *)f->data, f->scale, f->stride, NULL};
 }
 
@@ -63,8 +62,8 @@ static __device__ inline void load_six(const linear_view<S> &f, int64_t site, in
 
 /* Stores them, v as they then read back; the threads of the block go through it together. */
 template <class S, bool ONE>
-static __device__ inline void store_six(const linear_view<S> &f, int64_t site, bool active, int n_rhs,
-                                        int r, real_of<S> v[6]) {
+static __device__ inline void store_six(const linear_view<S> &f, int64_t site, bool active,
+                                        int n_rhs, int r, real_of<S> v[6]) {
   if constexpr (sizeof(S) == 2)
     if (f.wide)
       return store_six<float, ONE>({f.wide, NULL, f.stride, NULL}, site, active, n_rhs, r, v);
