@@ -18,29 +18,35 @@ static double plaquette_at(const md_gauge *g, int p, int64_t site, int mu, int n
   return md_su3_trace_adjoint(ab, cd);
 }
 
-/* Largest |(U U^dag - 1)_ij| or |det U - 1|. */
-static double deviation_of(const double u[18]) {
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+/* Square of the largest |(U U^dag - 1)_ij| or |det U - 1|. */
+static double deviation2_of(const double u[18]) {
   double product[18], one[18], det[2];
   md_su3_multiply_adjoint(product, u, u);
   md_su3_one(one);
   md_su3_determinant(u, det);
-  double largest = hypot(det[0] - 1.0, det[1]);
-  for (int k = 0; k < 18; k += 2)
-    largest = fmax(largest, hypot(product[k] - one[k], product[k + 1] - one[k + 1]));
+  double largest = (det[0] - 1.0) * (det[0] - 1.0) + det[1] * det[1];
+  for (int k = 0; k < 18; k += 2) {
+    const double re = product[k] - one[k], im = product[k + 1];
+    largest = larger(largest, re * re + im * im);
+  }
   return largest;
 }
 
 static bool finite_link(const double u[18]) {
-  bool finite = true;
-  for (int k = 0; k < 18; k++) finite = finite && isfinite(u[k]);
-  return finite;
+  double zero = 0.0;
+  for (int k = 0; k < 18; k++) zero += 0.0 * u[k]; /* NaN when any is not finite */
+  return zero == 0.0;
 }
 
 enum { SPACE, TIME, TRACE, SUMS };
 
 typedef struct partial {
   md_sum sum[SUMS];
-  double deviation;
+  double deviation2;
   long long bad_links;
 } partial;
 
@@ -51,7 +57,7 @@ static void observe_site(const md_gauge *g, int p, int64_t site, partial *mine) 
     md_gauge_get(g, p, mu, site, u);
     trace += md_su3_trace(u);
     if (finite_link(u))
-      mine->deviation = fmax(mine->deviation, deviation_of(u));
+      mine->deviation2 = larger(mine->deviation2, deviation2_of(u));
     else
       mine->bad_links++;
     for (int nu = mu + 1; nu < MD_DIMS; nu++)
@@ -75,20 +81,20 @@ md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
 #pragma omp critical
     {
       for (int s = 0; s < SUMS; s++) md_sum_merge(&all.sum[s], &mine.sum[s]);
-      all.deviation = fmax(all.deviation, mine.deviation);
+      all.deviation2 = larger(all.deviation2, mine.deviation2);
       all.bad_links += mine.bad_links;
     }
   }
   double value[SUMS];
   md_sum_finish(context, all.sum, SUMS, value);
-  md_maximum(context, &all.deviation, 1);
+  md_maximum(context, &all.deviation2, 1);
   md_sum_integers(context, &all.bad_links, 1);
   const double planes = 9.0 * (double)gauge->geometry->volume; /* three planes, trace of three */
   *observables = (md_gauge_observables){.plaquette = (value[SPACE] + value[TIME]) / (2.0 * planes),
                                         .plaquette_ss = value[SPACE] / planes,
                                         .plaquette_st = value[TIME] / planes,
                                         .link_trace = value[TRACE] / (planes * 4.0 / 3.0),
-                                        .unitarity_deviation = all.deviation,
+                                        .unitarity_deviation = sqrt(all.deviation2),
                                         .bad_links = all.bad_links};
   return MD_OK;
 }
