@@ -171,6 +171,7 @@ static md_status settle(md_context *context, const md_source *source, const cont
   header->precision = bits == 64 ? MD_DOUBLE : MD_SINGLE;
   header->site = (md_site_format){.rows = 3, .real_bytes = bits / 8, .big_endian = true};
   header->offset = found->data.offset;
+  header->scidac = strcmp(found->data.type, "scidac-binary-data") == 0;
   if (found->data.bytes != md_lattice_link_bytes(header))
     return md_fail(context, MD_INPUT,
                    "%s: record %s has %lld bytes, a %dx%dx%dx%d lattice in %d bits needs %lld",

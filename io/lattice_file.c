@@ -29,6 +29,10 @@ const char *md_lattice_format_name(const md_lattice_format *format) {
   return format->name;
 }
 
+const char *md_lattice_header_format(const md_lattice_header *header) {
+  return header->scidac ? "scidac" : formats[header->format]->name;
+}
+
 const char *md_checksum_state_name(md_checksum_state state) {
   static const char *const names[] = {"absent", "ok", "mismatch", "unread"};
   return names[state];

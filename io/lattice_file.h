@@ -20,7 +20,8 @@ const char *md_checksum_state_name(md_checksum_state state);
 
 /* What a file says of itself. Plain data: rank 0 reads it, every rank receives it. */
 typedef struct md_lattice_header {
-  int format; /* index of the table of formats */
+  int format;  /* index of the table of formats */
+  bool scidac; /* LIME with the links as scidac-binary-data, not ILDG's record */
   int dims[MD_DIMS];
   md_precision precision; /* MD_DOUBLE or MD_SINGLE */
   md_site_format site;
@@ -62,6 +63,8 @@ typedef struct md_lattice_info {
 /* The format of a header, and its name: "hdf5", "ildg", "milc", "nersc". */
 const md_lattice_format *md_lattice_format_of(const md_lattice_header *header);
 const char *md_lattice_format_name(const md_lattice_format *format);
+/* The same for a file that was read, which may also be "scidac". */
+const char *md_lattice_header_format(const md_lattice_header *header);
 /* Frees the notes and clears. */
 void md_lattice_info_destroy(md_lattice_info *info);
 

@@ -32,7 +32,7 @@ static void report_info(md_report *report, const char *path, const md_lattice_in
   report_notes(report, &info->notes);
   if (!info->described) return;
   const md_lattice_header *header = &info->header;
-  cJSON_AddStringToObject(root, "format", md_lattice_format_name(md_lattice_format_of(header)));
+  cJSON_AddStringToObject(root, "format", md_lattice_header_format(header));
   md_report_integers(root, "dims", header->dims, MD_DIMS);
   cJSON_AddStringToObject(root, "precision", md_precision_name(header->precision));
   cJSON_AddStringToObject(root, "byte_order", header->site.big_endian ? "big" : "little");
@@ -75,8 +75,7 @@ static void print_info(const md_context *context, const char *path, const md_lat
     const int *d = header->dims;
     md_checksum_print(&header->checksum, expected, sizeof expected);
     md_checksum_print(&info->computed, computed, sizeof computed);
-    md_say(context, "format               %s\n",
-           md_lattice_format_name(md_lattice_format_of(header)));
+    md_say(context, "format               %s\n", md_lattice_header_format(header));
     md_say(context, "dims x y z t         %d %d %d %d\n", d[0], d[1], d[2], d[3]);
     md_say(context, "precision            %s, %s-endian\n", md_precision_name(header->precision),
            header->site.big_endian ? "big" : "little");
