@@ -84,20 +84,28 @@ static md_status distance(md_dirac_bench *bench, md_field *scratch, const md_fie
   memset(sums, 0, sizeof sums);
   scratch->parity = field->parity;
   MD_TRY(md_agree(bench->context, md_field_convert(bench->context, scratch, field)));
-  for (int64_t i = 0; i < reference->sites; i++) {
-    double v[MD_FERMION_REALS], expected[MD_FERMION_REALS], z[2], square[2] = {0};
-    md_field_get(reference, i, 0, v);
-    for (int r = 0; r < scratch->n_rhs; r++) {
-      double got[MD_FERMION_REALS];
-      factor(r, scratch->n_rhs, z);
-      multiply(z, v, expected);
-      md_field_get(scratch, i, r, got);
-      for (int c = 0; c < MD_FERMION_REALS; c++) {
-        square[0] += (got[c] - expected[c]) * (got[c] - expected[c]);
-        square[1] += expected[c] * expected[c];
+#pragma omp parallel num_threads(bench->context->threads)
+  {
+    md_sum mine[2];
+    memset(mine, 0, sizeof mine);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < reference->sites; i++) {
+      double v[MD_FERMION_REALS], expected[MD_FERMION_REALS], z[2], square[2] = {0};
+      md_field_get(reference, i, 0, v);
+      for (int r = 0; r < scratch->n_rhs; r++) {
+        double got[MD_FERMION_REALS];
+        factor(r, scratch->n_rhs, z);
+        multiply(z, v, expected);
+        md_field_get(scratch, i, r, got);
+        for (int c = 0; c < MD_FERMION_REALS; c++) {
+          square[0] += (got[c] - expected[c]) * (got[c] - expected[c]);
+          square[1] += expected[c] * expected[c];
+        }
       }
+      for (int k = 0; k < 2; k++) md_sum_add(&mine[k], square[k]);
     }
-    for (int k = 0; k < 2; k++) md_sum_add(&sums[k], square[k]);
+#pragma omp critical
+    for (int k = 0; k < 2; k++) md_sum_merge(&sums[k], &mine[k]);
   }
   md_sum_finish(bench->context, sums, 2, values);
   *error = sqrt(values[0] / values[1]);

@@ -137,7 +137,7 @@ static void make_order(const md_geometry *g, int32_t *order) {
 }
 
 static size_t link_bytes_of(const md_stencil *s, const cuda_state *state) {
-  const size_t slots = ((size_t)s->slots + 31) / 32 * 32;
+  const size_t slots = ((size_t)s->slots + 31) / 32 * 32; /* whole tiles */
   return slots * (size_t)(8 * state->reals * s->sites_per_slot) *
          md_precision_bytes(state->request.precision);
 }
@@ -164,7 +164,7 @@ static md_status load_tables(md_context *context, cuda_state *s, md_row *const r
   if (order) make_order(g, order);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_stencil *st = &s->stencil[p];
-    *st = (md_stencil){.parity = p, .sites_per_slot = v};
+    *st = (md_stencil){.parity = p, .sites_per_slot = v, .tile = s->request.n_rhs < 12 ? 32 : 1};
     st->slots = g->sites / v;
     st->slots_per_row = divisor_of(g->local[0] / 2 / v);
     MD_TRY(md_device_allocate(context, row_bytes, "rows of the stencil", (void **)&st->rows));

@@ -4,9 +4,10 @@
 #include "dirac/cuda/hop_one.cuh"
 
 /* Many right-hand sides: thread (j, i) of a block computes B right-hand sides of the block's i-th
- * site, so that a link is loaded by n_rhs/B neighbouring threads at once and used B times each.
- * The order of sites keeps those of a block and of the blocks beside it close in four dimensions;
- * L1 is left to the source. */
+ * site, so that a link serves n_rhs/B neighbouring threads, B products each. The order of sites
+ * keeps those of a block and of the blocks beside it close in four dimensions. With few right-hand
+ * sides the threads load the links where they use them; with many (STAGED) there are few sites to
+ * a block, and a bulk copy brings all their links to shared memory ahead. */
 
 template <class S> struct many_arguments {
   const S *links;
@@ -68,20 +69,48 @@ static __device__ inline void store_block(S *data, int64_t site, int n_rhs,
   }
 }
 
-/* The stored reals of one direction of a slot; the threads of a site load the same pieces. */
+/* Copies the links of the block's sites to shared memory and waits for them. */
 template <class S, int R>
-static __device__ inline void load_link(const many_arguments<S> &a, int slot, int direction,
-                                        uint64_t policy, real_of<S> u[R]) {
+static __device__ inline void fetch_links(const many_arguments<S> &a, int first, int sites,
+                                          char *shared) {
+  constexpr unsigned site_bytes = 8 * R * sizeof(S);
+  __shared__ alignas(8) uint64_t barrier;
+  const unsigned flag = (unsigned)__cvta_generic_to_shared(&barrier);
+  const unsigned target = (unsigned)__cvta_generic_to_shared(shared);
+  if (threadIdx.y == 0 && threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(flag));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(flag),
+                 "r"(sites * site_bytes));
+    for (int i = 0; i < sites; i += a.slots ? 1 : sites) { /* one copy unless they are scattered */
+      const int64_t slot = a.slots ? a.slots[first + i] : first;
+      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                   "[%0], [%1], %2, [%3];" ::"r"(target + i * site_bytes),
+                   "l"(a.links + slot * 8 * R), "r"((a.slots ? 1 : sites) * site_bytes), "r"(flag)
+                   : "memory");
+    }
+  }
+  __syncthreads();
+  asm volatile("{\n.reg .pred done;\nwait:\n"
+               "mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
+               "@!done bra wait;\n}" ::"r"(flag)
+               : "memory");
+}
+
+/* The stored reals of one direction, from the site's links in shared memory or from a slot's in
+ * device memory, where the chunks of 32 slots take turns. */
+template <class S, int R, bool STAGED>
+static __device__ inline void load_link(const void *links, int direction, uint64_t policy,
+                                        real_of<S> u[R]) {
   using chunk = chunk_of<link_piece<S, R, 1>>;
-  constexpr int reals = sizeof(chunk) / sizeof(S), chunks = 2 * R / reals;
+  constexpr int reals = sizeof(chunk) / sizeof(S), chunks = 2 * R / reals, step = STAGED ? 1 : 32;
   const int side = direction % 2;
-  const chunk *p = (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) +
-                   direction / 2 * chunks * 32 + (slot & 31);
+  const chunk *p = (const chunk *)links + direction / 2 * chunks * step;
 #pragma unroll
   for (int c = 0; c < chunks; c++) {
     if ((c + 1) * reals <= side * R || c * reals >= (side + 1) * R) continue;
     alignas(16) S raw[reals];
-    *reinterpret_cast<chunk *>(raw) = load_once(p + c * 32, policy);
+    *reinterpret_cast<chunk *>(raw) = STAGED ? p[c] : load_once(p + c * step, policy);
 #pragma unroll
     for (int e = 0; e < reals; e++) {
       const int r = c * reals + e - side * R;
@@ -92,6 +121,7 @@ static __device__ inline void load_link(const many_arguments<S> &a, int slot, in
 
 /* Largest component of a site over its right-hand sides, which sit in neighbouring threads. */
 static __device__ inline float site_largest(float largest, float *shared) {
+  __syncthreads(); /* staged links have been read */
   float *mine = shared + threadIdx.y * blockDim.x;
   mine[threadIdx.x] = largest;
   __syncthreads();
@@ -157,19 +187,23 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
   }
 }
 
-template <class S, int R, int B>
-__global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
+template <class S, int R, int B, bool STAGED>
+__global__ void __launch_bounds__(128) hop_many(many_arguments<S> a) {
   using T = real_of<S>;
   extern __shared__ __align__(16) char memory[];
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
+  if (STAGED) fetch_links<S, R>(a, first, min(left, (int)blockDim.y), memory);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
   const int slot = a.slots ? a.slots[index] : index, site = a.order[slot];
   const int row_number = divide(site, a.per_row), h = site - row_number * (int)a.per_row.divisor;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
+  const S *links = STAGED ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * 8 * R
+                          : a.links + (int64_t)(slot >> 5) * 32 * 8 * R;
+  if (!STAGED) links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
   T acc[B][6] = {};
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
@@ -181,7 +215,7 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
     const int from = d == 0 ? site : d == 1 ? far : row.base[(d / 2 + 2) % 3 + d % 2 * 3] + h;
     T v[B][6], stored[R], u[18];
     load_block<S, B>(a.in, from, a.n_rhs, v);
-    load_link<S, R>(a, slot, d, policy, stored);
+    load_link<S, R, STAGED>(links, d, policy, stored);
     full_link<R>(stored, u);
     T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
     if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
@@ -207,14 +241,25 @@ __global__ void __launch_bounds__(256) hop_many(many_arguments<S> a) {
   finish_block<S, B>(a, block, site, active, memory, acc);
 }
 
-template <class S, int R, int B>
+template <class S, int R, int B, bool STAGED>
 static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
-  const int lanes = a.n_rhs / B, threads = 128, sites = lanes < threads ? threads / lanes : 1;
+  const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
-  const size_t shared = (size_t)sites * a.n_rhs * sizeof(double); /* for norms and scales */
+  const size_t sums = (size_t)sites * a.n_rhs * sizeof(double); /* for norms and scales */
+  const size_t links = STAGED ? (size_t)sites * 8 * R * sizeof(S) : 0;
   a.norm2 = partial_sums(call->norm2, call->range, blocks);
   a.most = call->norm2 ? call->norm2->most : 0;
-  if (blocks > 0) md_launch_early(hop_many<S, R, B>, dim3(blocks), dim3(lanes, sites), shared, a);
+  if (blocks > 0)
+    md_launch_early(hop_many<S, R, B, STAGED>, dim3(blocks), dim3(lanes, sites),
+                    sums > links ? sums : links, a);
+}
+
+template <class S, int R, int B>
+static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
+  if (call->stencil->tile == 1)
+    launch_many<S, R, B, true>(a, call);
+  else
+    launch_many<S, R, B, false>(a, call);
 }
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
@@ -243,11 +288,11 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.step = call->step;
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
   if (a.n_rhs % most == 0)
-    launch_many<S, R, most>(a, call);
+    launch_many_from<S, R, most>(a, call);
   else if (a.n_rhs % 2 == 0)
-    launch_many<S, R, 2>(a, call);
+    launch_many_from<S, R, 2>(a, call);
   else
-    launch_many<S, R, 1>(a, call);
+    launch_many_from<S, R, 1>(a, call);
   return (int)cudaGetLastError();
 }
 

@@ -13,7 +13,7 @@ struct pack_arguments {
   const int32_t *order;
   int64_t sites;
   md_divisor per_row;
-  int mu;
+  int mu, tile;
 };
 
 /* One thread per site: side 0 and 1 of the pair are forward and backward, but near and far in x. */
@@ -43,7 +43,7 @@ template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S 
     for (int r = 0; r < R; r++) {
       const int e = (side * R + r) * V + i;
       const int64_t chunk =
-          (((int64_t)(slot / 32) * 4 + a.mu) * chunks + e / piece) * 32 + slot % 32;
+          (((int64_t)(slot / a.tile) * 4 + a.mu) * chunks + e / piece) * a.tile + slot % a.tile;
       links[chunk * piece + e % piece] = stored[r];
     }
   }
@@ -66,7 +66,7 @@ static int pack_any(const md_stencil *s, int reals, int mu, const double *forwar
                     void *links) {
   const pack_arguments a = {forward, backward, neighbour_backward,           stride,
                             s->rows, s->order, s->slots * s->sites_per_slot, s->slots_per_row,
-                            mu};
+                            mu,      s->tile};
   if (reals == 18) pack_reals<S, 18>(a, s->sites_per_slot, links);
   if (reals == 12) pack_reals<S, 12>(a, s->sites_per_slot, links);
   if (reals == 8) pack_reals<S, 8>(a, s->sites_per_slot, links);

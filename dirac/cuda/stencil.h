@@ -24,11 +24,13 @@ typedef struct md_divisor {
 
 /* The links of one parity in a backend's order. A slot is V neighbouring sites; the links of a
  * slot in a direction pair are 2 R V reals [direction][real][site], cut into chunks of 4 to 16
- * bytes; chunk c of pair mu of slot i lies at (((i/32) 4 + mu) chunks + c) 32 + i%32, so that a
- * warp reads whole lines and walks through memory. */
+ * bytes; chunk c of pair mu of slot i lies at (((i/tile) 4 + mu) chunks + c) tile + i % tile. Tiles
+ * of 32: a warp reads whole lines and walks through memory. Tiles of 1: a site's links lie
+ * together, for bulk copies to shared memory. */
 typedef struct md_stencil {
   int parity;
   int sites_per_slot; /* V */
+  int tile;           /* 32 or 1 */
   int64_t slots;
   md_divisor slots_per_row;
   const void *links;
