@@ -83,9 +83,9 @@ typedef struct md_backend {
 
 /* The table: NULL-terminated. Every name is there in every build. */
 const md_backend *const *md_backends(void);
-/* By name, "auto" for the fastest that is available and serves the request. MD_INPUT for an
- * unknown name or an impossible request, MD_ENVIRONMENT with how to build it when it is not in
- * this build. Local. */
+/* By name, "auto" for the fastest that is in this build, runs on this machine (a GPU on every rank)
+ * and serves the request. MD_INPUT for an unknown name or an impossible request, MD_ENVIRONMENT
+ * with how to build it when it is not in this build. Collective. */
 md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
                           const md_backend **backend);
 

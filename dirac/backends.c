@@ -1,3 +1,4 @@
+#include "base/device.h"
 #include "dirac/backend.h"
 
 #include <string.h>
@@ -49,17 +50,20 @@ static md_status serves(md_context *context, const md_backend *b, const md_backe
   return b->check ? b->check(context, r) : MD_OK;
 }
 
+/* Device backends count only when every rank has a device: what is chosen must run here. */
 static md_status find_fastest(md_context *context, const md_backend_request *request,
                               const md_backend **backend) {
+  const bool device = md_agree(context, md_device_open(context)) == MD_OK;
   for (const md_backend *const *b = md_backends(); *b; b++)
-    if (!(*b)->unavailable && (!*backend || (*b)->speed > (*backend)->speed) &&
-        serves(context, *b, request) == MD_OK)
+    if (!(*b)->unavailable && ((*b)->space == MD_HOST || device) &&
+        (!*backend || (*b)->speed > (*backend)->speed) && serves(context, *b, request) == MD_OK)
       *backend = *b;
   if (*backend) return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "no backend of this build serves precision %s, %s reals, packing %s, %d rhs",
-                 md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
-                 md_packing_name(request->packing), request->n_rhs);
+  return md_fail(
+      context, MD_INPUT,
+      "no backend of this build and machine serves precision %s, %s reals, packing %s, %d rhs",
+      md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
+      md_packing_name(request->packing), request->n_rhs);
 }
 
 md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
