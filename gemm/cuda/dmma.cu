@@ -4,7 +4,7 @@
  * at the next tile.
  *
  * All that the warps do besides multiplying is two reads of shared memory for a product: the
- * copies cost one thread a few instructions, and an 8-byte read brings an operand straight into
+ * copies cost them nothing, and an 8-byte read brings an operand straight into
  * the register where the instruction wants it. Tiles have rows of 128 bytes with the 128-byte
  * swizzle, which exchanges 16-byte chunk c of row r for c ^ (r % 8). Half a warp reads 4 x 4
  * elements at a time; which row or column of the tile a lane calls its own is free as long as C
