@@ -50,8 +50,8 @@ typedef struct md_march_plan {
   int warps, warp_sites;         /* that compute, and their sites a step */
 } md_march_plan;
 
-/* The tile that fetches the fewest source sites. False when none fits the lattice, the number of
- * right-hand sides is not 8 or 16, or the lattice is too small to fill the GPU. */
+/* The first of a list of tiles that fits. False when none does, the number of right-hand sides is
+ * not 8 or 16, or the lattice is too small to fill the GPU. */
 bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
                         int multiprocessors, md_march_plan *plan);
 /* The plan with a given tile; false when that does not fit. */

@@ -7,6 +7,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#error "backend tensor needs compute capability 9.0; configure with -DCMAKE_CUDA_ARCHITECTURES=90"
+#endif
+
 /* One warp, one output site, a tile of 16 (or 8) right-hand sides: the fragments of `stacked`, see
  * packing.h. Lane 4g+t holds the directions t and t+4 of the tile rows g and g+8 and the links
  * towards column g. */

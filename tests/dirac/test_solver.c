@@ -36,9 +36,11 @@ static void drop(problem *p) {
   md_geometry_destroy(p->g);
 }
 
-static md_status solve(md_context *context, problem *p, const char *backend, md_precision precision,
-                       const md_solver_request *request, bool overlap, md_solver_result *result) {
-  md_backend_request how = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, p->b[0].n_rhs, true};
+static md_status solve_packed(md_context *context, problem *p, const char *backend,
+                              md_precision precision, md_packing packing,
+                              const md_solver_request *request, bool overlap,
+                              md_solver_result *result) {
+  md_backend_request how = {precision, MD_RECONSTRUCT_18, packing, p->b[0].n_rhs, true};
   md_dirac dirac, exact;
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &how, &dirac));
   how.precision = MD_DOUBLE;
@@ -48,6 +50,11 @@ static md_status solve(md_context *context, problem *p, const char *backend, md_
   md_dirac_destroy(&dirac);
   md_dirac_destroy(&exact);
   return status;
+}
+
+static md_status solve(md_context *context, problem *p, const char *backend, md_precision precision,
+                       const md_solver_request *request, bool overlap, md_solver_result *result) {
+  return solve_packed(context, p, backend, precision, MD_PACKING_NONE, request, overlap, result);
 }
 
 static const int small[4] = {4, 4, 4, 8};
@@ -161,8 +168,8 @@ static void compare_correlators(md_context *context, const backend_case *c) {
   make(context, small, 3, &p);
   make(&alone, small, 1, &whole); /* the same links, on every rank */
   md_source_point(p.b, origin);
-  MD_REQUIRE(context,
-             solve(context, &p, c->backend->name, c->request.precision, &request, true, &result));
+  MD_REQUIRE(context, solve_packed(context, &p, c->backend->name, c->request.precision,
+                                   c->request.packing, &request, true, &result));
   if (!result.converged)
     fail_msg("%s: residual %g", case_name(c, name, sizeof name), result.relative_residual);
   md_pion_correlator(context, p.x, got);

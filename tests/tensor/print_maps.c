@@ -1,0 +1,53 @@
+/* The index maps of packing.h as JSON, for scripts/plot_packings.py: tiles of
+ * [item, row, column, part, sign], row by row. */
+#include "dirac/tensor/packing.h"
+
+#include <stdio.h>
+
+static const char *separator = "";
+
+static void print_entry(md_tile_entry e, bool last) {
+  printf("[%d,%d,%d,%d,%d]%s", e.item, e.row, e.column, e.part, e.sign, last ? "" : ",");
+}
+
+static void open_tile(const char *name, int rows, int columns) {
+  printf("%s\n{\"name\":\"%s\",\"rows\":%d,\"columns\":%d,\"entries\":[", separator, name, rows,
+         columns);
+  separator = ",";
+}
+
+static void print_tiles(md_packing packing, const char *name) {
+  char title[64];
+  for (int kind = 0; kind < 3; kind++) {
+    snprintf(title, sizeof title, "%s-%c", name, "abc"[kind]);
+    open_tile(title, MD_TILE, MD_TILE);
+    for (int at = 0; at < MD_TILE * MD_TILE; at++) {
+      const int i = at / MD_TILE, j = at % MD_TILE;
+      const md_tile_entry e = kind == 0   ? md_tile_a(packing, 0, i, j)
+                              : kind == 1 ? md_tile_b(packing, 0, i, j)
+                                          : md_tile_c(packing, 0, i, j);
+      print_entry(e, at == MD_TILE * MD_TILE - 1);
+    }
+    printf("]}");
+  }
+}
+
+static void print_stacked(md_precision precision, const char *name) {
+  open_tile(name, MD_STACKED_K, MD_STACKED_COLUMNS);
+  for (int k = 0; k < MD_STACKED_K; k++)
+    for (int column = 0; column < MD_STACKED_COLUMNS; column++)
+      print_entry(md_stacked_b(precision, k, column),
+                  k == MD_STACKED_K - 1 && column == MD_STACKED_COLUMNS - 1);
+  printf("]}");
+}
+
+int main(void) {
+  printf("[");
+  print_tiles(MD_PACKING_SINGLE, "single");
+  print_tiles(MD_PACKING_DIAGONAL, "diagonal");
+  print_tiles(MD_PACKING_BLOCK8, "block8");
+  print_stacked(MD_HALF, "stacked-16bit");
+  print_stacked(MD_DOUBLE, "stacked-double");
+  printf("\n]\n");
+  return 0;
+}
