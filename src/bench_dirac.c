@@ -125,6 +125,7 @@ static void say_head(md_context *context, const settings *s) {
          "bytes       of a site: 8 links + n_rhs x (1 read + 1 written) x 6 reals;\n"
          "            without reuse: 8 links + n_rhs x (8 read + 1 written) x 6 reals;\n"
          "            in half 4 more for the scale of each site read or written\n"
+         "seconds     of a hop; a device replays a recording of several, without the host between\n"
          "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n"
          "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n",

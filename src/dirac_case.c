@@ -1,4 +1,5 @@
 #include "dirac_case.h"
+#include "base/device.h"
 #include "base/memory.h"
 #include "base/timer.h"
 #include "bench_bandwidth.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOURCE_SEED = 7 };
+enum { SOURCE_SEED = 7, RECORDED = 20 };
 #define WINDOW_S 0.02            /* of one repetition */
 #define DEVICE_COPY_BYTES 0x1p30 /* at least: no cache of a device may flatter the copy */
 
@@ -140,6 +141,7 @@ typedef struct pass {
   md_dirac *dirac;
   md_field *fields;
   bool turn;
+  md_device_recording *recording; /* of RECORDED hops; NULL: each is queued by itself */
 } pass;
 
 static md_status hop(md_context *context, void *user) {
@@ -147,6 +149,17 @@ static md_status hop(md_context *context, void *user) {
   MD_TRY(md_dirac_hop(context, p->dirac, &p->fields[MD_EVEN], &p->fields[MD_ODD], NULL));
   if (!p->turn) return MD_OK;
   return md_dirac_hop(context, p->dirac, &p->fields[MD_ODD], &p->fields[MD_EVEN], NULL);
+}
+
+static md_status queue_hops(md_context *context, void *user) {
+  pass *p = user;
+  for (int k = 0; k < RECORDED; k++)
+    MD_TRY(md_dirac_hop(context, p->dirac, &p->fields[MD_EVEN], &p->fields[MD_ODD], NULL));
+  return MD_OK;
+}
+
+static md_status replay(md_context *context, void *user) {
+  return md_device_replay(context, ((pass *)user)->recording);
 }
 
 typedef struct timing {
@@ -168,15 +181,18 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
                               md_stream_arrays *arrays, timing *result, double *samples) {
   md_context *context = bench->context;
   const md_space space = arrays->space;
-  const int hops = bench->turn ? 2 : 1, n = bench->repetitions;
+  const int hops = work->recording ? RECORDED : bench->turn ? 2 : 1, n = bench->repetitions;
+  const int most = work->recording ? 1000 / RECORDED : bench->turn ? 16 : 1000;
+  md_status (*const pass_once)(md_context *, void *) = work->recording ? replay : hop;
   double *stream = samples + n;
   int passes, stream_passes;
-  MD_TRY(md_passes_for(context, space, hop, work, WINDOW_S, bench->turn ? 16 : 1000, &passes));
+  MD_TRY(md_passes_for(context, space, pass_once, work, WINDOW_S, most, &passes));
   MD_TRY(md_stream_passes_for(context, arrays, result->stream, WINDOW_S, &stream_passes));
   for (int k = 0; k < n; k++) {
     if (bench->turn) MD_TRY(md_agree(context, set_source(bench, scratch, &work->fields[MD_ODD])));
-    MD_TRY(md_time_work(context, space, hop, work, 1, &samples[k])); /* caches as in a solver */
-    MD_TRY(md_time_work(context, space, hop, work, passes, &samples[k]));
+    MD_TRY(
+        md_time_work(context, space, pass_once, work, 1, &samples[k])); /* caches as in a solver */
+    MD_TRY(md_time_work(context, space, pass_once, work, passes, &samples[k]));
     samples[k] /= hops;
     MD_TRY(md_time_stream(context, arrays, result->stream, 1, &stream[k]));
     MD_TRY(md_time_stream(context, arrays, result->stream, stream_passes, &stream[k]));
@@ -231,9 +247,12 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
                                  (void **)&samples);
   if (status == MD_OK) status = md_stream_create(context, space, result->stream, bytes, &arrays);
   status = md_agree(context, status);
-  pass work = {dirac, fields, bench->turn};
+  pass work = {dirac, fields, bench->turn, NULL};
+  if (status == MD_OK && space == MD_DEVICE && !bench->turn && bench->geometry->halo_sites == 0)
+    status = md_device_record(context, queue_hops, &work, &work.recording);
   if (status == MD_OK) status = time_samples(bench, &work, scratch, &arrays, result, samples);
   free(samples);
+  md_device_recording_destroy(work.recording);
   md_stream_destroy(&arrays);
   return status;
 }

@@ -38,6 +38,14 @@ md_status md_device_copy(md_context *context, void *to, const void *from, size_t
 /* Waits for all queued work; MD_ENVIRONMENT with what went wrong in any of it. */
 md_status md_device_synchronise(md_context *context);
 
+/* Work recorded once and queued again by one call, so that short kernels follow each other without
+ * the host in between. `queue` may only queue work, not wait or allocate. */
+typedef struct md_device_recording md_device_recording;
+md_status md_device_record(md_context *context, md_status (*queue)(md_context *, void *user),
+                           void *user, md_device_recording **recording);
+md_status md_device_replay(md_context *context, const md_device_recording *recording);
+void md_device_recording_destroy(md_device_recording *recording);
+
 /* Time on the device between two points of the stream. */
 typedef struct md_device_timer md_device_timer;
 md_status md_device_timer_create(md_context *context, md_device_timer **timer);

@@ -7,6 +7,10 @@ struct md_device_timer {
   cudaEvent_t start, stop;
 };
 
+struct md_device_recording {
+  cudaGraphExec_t graph;
+};
+
 /* Runs nowhere: its presence in the loaded module tells whether the GPU can run this build. */
 __global__ static void probe(void) {}
 
@@ -118,6 +122,38 @@ md_status md_device_copy(md_context *context, void *to, const void *from, size_t
 
 md_status md_device_synchronise(md_context *context) {
   return md_cuda_status(context, cudaStreamSynchronize(md_stream()), "queued work");
+}
+
+md_status md_device_record(md_context *context, md_status (*queue)(md_context *, void *user),
+                           void *user, md_device_recording **recording) {
+  cudaGraph_t graph = NULL;
+  *recording = NULL;
+  MD_TRY(md_device_open(context));
+  MD_TRY(md_cuda_status(context,
+                        cudaStreamBeginCapture(md_stream(), cudaStreamCaptureModeThreadLocal),
+                        "recording of work"));
+  const md_status status = queue(context, user);
+  const cudaError_t ended = cudaStreamEndCapture(md_stream(), &graph);
+  MD_TRY(status);
+  MD_TRY(md_cuda_status(context, ended, "recording of work"));
+  md_device_recording *r = new md_device_recording();
+  const cudaError_t made = cudaGraphInstantiate(&r->graph, graph, 0);
+  cudaGraphDestroy(graph);
+  if (made == cudaSuccess)
+    *recording = r;
+  else
+    delete r;
+  return md_cuda_status(context, made, "recording of work");
+}
+
+md_status md_device_replay(md_context *context, const md_device_recording *recording) {
+  return md_cuda_status(context, cudaGraphLaunch(recording->graph, md_stream()), "recorded work");
+}
+
+void md_device_recording_destroy(md_device_recording *recording) {
+  if (!recording) return;
+  cudaGraphExecDestroy(recording->graph);
+  delete recording;
 }
 
 md_status md_device_timer_create(md_context *context, md_device_timer **timer) {

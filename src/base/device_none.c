@@ -51,6 +51,19 @@ md_status md_device_copy(md_context *context, void *to, const void *from, size_t
 md_status md_device_synchronise(md_context *context) {
   return none(context);
 }
+md_status md_device_record(md_context *context, md_status (*queue)(md_context *, void *user),
+                           void *user, md_device_recording **recording) {
+  (void)queue, (void)user;
+  *recording = NULL;
+  return none(context);
+}
+md_status md_device_replay(md_context *context, const md_device_recording *recording) {
+  (void)recording;
+  return none(context);
+}
+void md_device_recording_destroy(md_device_recording *recording) {
+  (void)recording;
+}
 md_status md_device_timer_create(md_context *context, md_device_timer **timer) {
   *timer = NULL;
   return none(context);
