@@ -68,12 +68,14 @@ static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) 
   re -= (u)[5] * v[5];                                                                             \
   im += (u)[5] * v[4]
 
-/* Each load fetches the line of the next block, `ahead` values further: by itself the core does not
- * look so far, for a block is more instructions than it holds in flight and more than a page. */
-static inline void load_row(const STORED *links, int ahead, VECTOR u[6]) {
+/* Each load fetches the line a little further in the stream of links. The loads themselves are as
+ * the compiler orders them; the fetches ask for the lines one after the other, which is what the
+ * prefetcher of the core follows. */
+static inline void load_row(const STORED *links, VECTOR u[6]) {
+  enum { AHEAD = 256 }; /* bytes */
   for (int c = 0; c < 6; c++) {
     u[c] = LOAD(links + c * LANES);
-    __builtin_prefetch(links + c * LANES + ahead);
+    __builtin_prefetch((const char *)(links + c * LANES) + AHEAD);
   }
 }
 
@@ -91,8 +93,7 @@ static inline void third_row(const VECTOR u[6], const VECTOR v[6], unsigned sign
 /* sum = over directions, link times neighbour. */
 static inline void sum_block(const md_simd_call *call, int64_t block, int reals, VECTOR sum[6]) {
   const md_simd_plan *plan = call->plan;
-  const int block_reals = MD_DIRECTIONS * reals * LANES;
-  const STORED *links = (const STORED *)call->links + block * block_reals;
+  const STORED *links = (const STORED *)call->links + block * MD_DIRECTIONS * reals * LANES;
   VECTOR re0 = {0}, im0 = {0}, re1 = {0}, im1 = {0}, re2 = {0}, im2 = {0};
   for (int d = 0; d < MD_DIRECTIONS; d++, links += reals * LANES) {
     const int64_t e = block * MD_DIRECTIONS + d;
@@ -102,10 +103,10 @@ static inline void sum_block(const md_simd_call *call, int64_t block, int reals,
     const VECTOR scale = neighbour_scales(plan, e, call->in_scale);
     for (int k = 0; k < 6; k++) v[k] *= scale;
 #endif
-    load_row(links, block_reals, a);
-    load_row(links + 6 * LANES, block_reals, b);
+    load_row(links, a);
+    load_row(links + 6 * LANES, b);
     if (reals == MD_LINK_REALS)
-      load_row(links + 12 * LANES, block_reals, c);
+      load_row(links + 12 * LANES, c);
     else
       third_row(a, b, plan->sign[e], c);
     ADD_ROW(0, a, re0, im0);
