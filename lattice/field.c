@@ -46,8 +46,9 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
   const size_t bytes = md_precision_bytes(shape->precision);
   const int64_t all = field->sites + field->halo;
   field->stride = shape->n_rhs == 1 ? plane_stride(all, bytes) : all;
-  const size_t size = (size_t)md_field_planes(field) * (size_t)field->stride *
+  const size_t used = (size_t)md_field_planes(field) * (size_t)field->stride *
                       (size_t)md_field_entry(field) * bytes;
+  const size_t size = used + MD_ALIGNMENT;
   const size_t scale_bytes =
       shape->scaled && shape->precision == MD_HALF ? (size_t)field->stride * sizeof(float) : 0;
   md_status (*const allocate)(md_context *, size_t, const char *, void **) =
@@ -57,9 +58,10 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
     status = allocate(context, scale_bytes, "half-precision scales", (void **)&field->scale);
   if (status != MD_OK)
     md_field_destroy(field);
-  else if (shape->space == MD_HOST)
+  else if (shape->space == MD_HOST) {
     touch(field);
-  else if (field->scale)
+    memset((char *)field->data + used, 0, MD_ALIGNMENT);
+  } else if (field->scale)
     md_linear_zero(field);
   return status;
 }

@@ -33,7 +33,8 @@ typedef struct md_simd_plan {
   int lanes;
   int64_t blocks;
   int32_t *site;     /* [block] first site */
-  int32_t *first;    /* [e] where the first vector of neighbours starts; gather: row of `gather` */
+  int32_t *first;    /* [e] where the first vector of neighbours starts; gather: row of `gather`;
+                        zeros for one block more, whose neighbours are fetched but not used */
   int32_t *second;   /* [e] where the second one starts (lanes > 1) */
   uint16_t *pattern; /* [e] how the two make the neighbours: row of `pick` (lanes > 1) */
   uint16_t *sign;    /* [e] bit per lane: the link is folded with a minus sign */

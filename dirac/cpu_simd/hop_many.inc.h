@@ -45,27 +45,22 @@ static inline void unpack(const md_simd_call *call, int64_t block, int reals, si
 #endif
 }
 
-/* The first `count` of LANES values; the others are zero. */
-static inline VECTOR load_some(const STORED *p, int count) {
-  STORED lane[LANES] = {0};
-  if (count == LANES) return LOAD(p);
-  for (int l = 0; l < count; l++) lane[l] = p[l];
-  return LOAD(lane);
-}
-
 /* Up to MOST_VECTORS neighbouring vectors of one colour, by name, so that sums of them stay in
  * registers (an array would live in memory). */
 typedef struct strip {
   VECTOR a, b, c, d;
 } strip;
 
-static inline strip load_strip(const STORED *p, int vectors, int count) {
+static inline strip load_strip(const STORED *p, int vectors) {
   strip s = {{0}, {0}, {0}, {0}};
-  s.a = vectors == 1 ? load_some(p, count) : LOAD(p);
-  if (vectors > 1) s.b = vectors == 2 ? load_some(p + LANES, count) : LOAD(p + LANES);
-  if (vectors > 2) s.c = vectors == 3 ? load_some(p + 2 * LANES, count) : LOAD(p + 2 * LANES);
-  if (vectors > 3) s.d = load_some(p + 3 * LANES, count);
+  s.a = LOAD(p);
+  if (vectors > 1) s.b = LOAD(p + LANES);
+  if (vectors > 2) s.c = LOAD(p + 2 * LANES);
+  if (vectors > 3) s.d = LOAD(p + 3 * LANES);
   return s;
+}
+static inline void fetch_strip(const STORED *p, int vectors) {
+  for (int k = 0; k < vectors; k++) __builtin_prefetch(p + k * LANES);
 }
 
 /* sum + u v */
@@ -92,19 +87,22 @@ static inline void store_strip(ARITH *out, strip re, strip im, int vectors) {
 }
 
 /* sum[colour][..] = over directions, link times neighbour, for `vectors` vectors from real `from`
- * of each colour, of which the last holds `count` values. */
-static inline void sum_part(const md_simd_call *call, int64_t block, const site_links u, int from,
-                            const int vectors, int count, ARITH *sum) {
+ * of each colour. Lanes past a row hold what follows it (a field may be read behind its end). Each
+ * load fetches the same of the next site, whose neighbours are too short a stream for the core. */
+static inline void sum_part(const md_simd_call *call, int64_t block, const site_links u,
+                            const char *ahead, int from, const int vectors, ARITH *sum) {
   const int row = 2 * call->n_rhs;
   const int32_t *neighbour = call->plan->first + block * MD_DIRECTIONS;
+  const STORED *in = (const STORED *)call->in + from;
   strip re0 = {{0}, {0}, {0}, {0}}, re1 = re0, re2 = re0, im0 = re0, im1 = re0, im2 = re0;
   for (int d = 0; d < MD_DIRECTIONS; d++) {
-    const STORED *in = (const STORED *)call->in + (int64_t)neighbour[d] * 3 * row + from;
-    /* Lanes past a row may hold what follows it, but not past the last row of the field. */
-    const int read = neighbour[d] + 1 < call->in_stride ? LANES : count;
+    const STORED *site = in + (int64_t)neighbour[d] * 3 * row;
+    const STORED *next = in + (int64_t)neighbour[d + MD_DIRECTIONS] * 3 * row;
 #pragma GCC unroll 3
     for (int c = 0; c < 3; c++) {
-      const strip v = load_strip(in + c * row, vectors, read);
+      const strip v = load_strip(site + c * row, vectors);
+      fetch_strip(next + c * row, vectors);
+      __builtin_prefetch(ahead + (d * 3 + c) * 64);
       re0 = add_product(re0, u[2 * c][d], v, vectors);
       im0 = add_product(im0, u[2 * c + 1][d], v, vectors);
       re1 = add_product(re1, u[6 + 2 * c][d], v, vectors);
@@ -119,26 +117,25 @@ static inline void sum_part(const md_simd_call *call, int64_t block, const site_
 }
 
 static inline void sum_site(const md_simd_call *call, int64_t block, const site_links u,
-                            ARITH *sum) {
+                            const char *ahead, ARITH *sum) {
   const int row = 2 * call->n_rhs;
   for (int from = 0; from < row;) {
     const int left = (row - from + LANES - 1) / LANES;
     const int vectors = left < MOST_VECTORS ? left : MOST_VECTORS;
-    const int rest = row - from - (vectors - 1) * LANES, count = rest < LANES ? rest : LANES;
     switch (vectors) {
     case 1:
-      sum_part(call, block, u, from, 1, count, sum);
+      sum_part(call, block, u, ahead, from, 1, sum);
       break;
 #if defined(__AVX512F__)
     case 3:
-      sum_part(call, block, u, from, 3, count, sum);
+      sum_part(call, block, u, ahead, from, 3, sum);
       break;
     case 4:
-      sum_part(call, block, u, from, 4, count, sum);
+      sum_part(call, block, u, ahead, from, 4, sum);
       break;
 #endif
     default:
-      sum_part(call, block, u, from, 2, count, sum);
+      sum_part(call, block, u, ahead, from, 2, sum);
       break;
     }
     from += vectors * LANES;
@@ -177,7 +174,7 @@ static inline void add_epilogue(const md_simd_call *call, int64_t site, ARITH *s
       VECTOR s;
       memcpy(&s, sum + i * MOST_REALS + l, sizeof s);
       s = b * s;
-      if (call->x) s += a * load_some(x + i * row + l, row - l < LANES ? row - l : LANES);
+      if (call->x) s += a * LOAD(x + i * row + l);
       memcpy(sum + i * MOST_REALS + l, &s, sizeof s);
     }
 }
@@ -209,12 +206,20 @@ static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *su
 }
 
 static inline void many(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+  const size_t bytes = (size_t)reals * MD_DIRECTIONS * sizeof(STORED);
+  const bool as_stored = !SCALED && reals == MD_LINK_REALS && sizeof(STORED) == sizeof(ARITH);
   ARITH sum[3 * MOST_REALS] __attribute__((aligned(64)));
   site_links u __attribute__((aligned(64)));
   for (int64_t k = begin; k < end; k++) {
     const int64_t block = call->order ? call->order[k] : k;
-    unpack(call, block, reals, u);
-    sum_site(call, block, u, sum);
+    const char *links = (const char *)call->links + (size_t)block * bytes,
+               *ahead = links + 2 * bytes;
+    if (as_stored)
+      sum_site(call, block, (const ARITH(*)[MD_DIRECTIONS])(const void *)links, ahead, sum);
+    else {
+      unpack(call, block, reals, u);
+      sum_site(call, block, (const ARITH(*)[MD_DIRECTIONS])u, ahead, sum);
+    }
     finish_site(call, call->plan->site[block], sum);
   }
   if (call->stream) md_stream_end();

@@ -127,7 +127,9 @@ static md_status allocate(md_context *context, md_simd_plan *plan) {
   MD_TRY(md_allocate(context, blocks * sizeof(int32_t), what, (void **)&plan->site));
   for (int r = MD_RANGE_INTERIOR; r <= MD_RANGE_BOUNDARY; r++)
     MD_TRY(md_allocate(context, blocks * sizeof(int32_t), what, (void **)&plan->range[r]));
-  MD_TRY(md_allocate(context, entries * sizeof(int32_t), what, (void **)&plan->first));
+  MD_TRY(md_allocate(context, (entries + MD_DIRECTIONS) * sizeof(int32_t), what,
+                     (void **)&plan->first));
+  memset(plan->first + entries, 0, MD_DIRECTIONS * sizeof(int32_t));
   MD_TRY(md_allocate(context, entries * sizeof(uint16_t), what, (void **)&plan->sign));
   if (plan->lanes == 1) return MD_OK;
   MD_TRY(md_allocate(context, entries * sizeof(uint16_t), what, (void **)&plan->pattern));
