@@ -67,4 +67,9 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       md_field b[MD_PARITIES], md_solver_result *result);
 void md_solver_result_free(md_solver_result *result);
 
+/* Stencil calls so far of the operators of a solve, of each once; inner may be NULL. */
+int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);
+/* 570 flops per hop, site and right-hand side over the seconds, all ranks. */
+double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
+
 #endif

@@ -148,6 +148,11 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
   md_status status = set_up(context, &run);
+  if (run.options.n_shifts > 0) {
+    if (status == MD_OK) status = md_solve_shifts(context, &run);
+    tear_down(&run);
+    return status;
+  }
   if (status == MD_OK) status = solve(context, &run);
   if (status == MD_OK) status = measure(context, &run);
   if (status == MD_OK) md_solve_print(context, &run);
