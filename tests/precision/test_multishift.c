@@ -13,7 +13,7 @@
 enum { SHIFTS = 5 };
 static const double shifts[SHIFTS] = {0.5, 0.0, 0.003, 20.0, 0.05};
 static const md_multishift_request request = {
-    .mass = 0.1, .shifts = shifts, .n_shifts = SHIFTS, .tolerance = 1e-11, .max_iterations = 2000};
+    .mass = 0.4, .shifts = shifts, .n_shifts = SHIFTS, .tolerance = 1e-11, .max_iterations = 2000};
 
 static md_status solve(md_context *context, problem *p, const backend_case *c,
                        const md_multishift_request *how, md_field x[SHIFTS],
@@ -77,8 +77,8 @@ static void check_case(md_context *context, const backend_case *c) {
 }
 
 static void every_shift_is_solved(void **state) {
-  static const int n_rhs[] = {1, 3};
-  each_backend_case(*state, n_rhs, 2, check_case);
+  static const int n_rhs[] = {2};
+  each_backend_case(*state, n_rhs, 1, check_case);
 }
 
 static void results_do_not_depend_on_the_cut(void **state) {
