@@ -1,5 +1,6 @@
 #include "dirac/solver.h"
 #include "base/timer.h"
+#include "dirac/block_cg.h"
 #include "dirac/cg.h"
 #include "dirac/mixed_cg.h"
 #include "lattice/linear.h"
@@ -102,6 +103,14 @@ static double largest_of(const double *values, int count) {
   return largest;
 }
 
+typedef md_status iteration(md_context *context, md_dirac *dirac, const md_solver_request *request,
+                            md_cg_state *state);
+
+static iteration *iteration_of(const md_solver_request *request) {
+  if (request->block) return md_block_cg_iterate;
+  return request->inner ? md_mixed_cg_iterate : md_cg_iterate;
+}
+
 /* CG, true residual, and in double again from the true residual as long as that halves it. The
  * even residual of the whole system is (s - A x_e) / m, so m times it is the next right-hand
  * side. */
@@ -114,8 +123,7 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
   MD_TRY(start(context, s, state));
   if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));
   for (;;) {
-    MD_TRY(request->inner ? md_mixed_cg_iterate(context, dirac, request, state)
-                          : md_cg_iterate(context, dirac, request, state));
+    MD_TRY(iteration_of(request)(context, dirac, request, state));
     MD_TRY(collect(context, s, state));
     MD_TRY(true_residuals(context, s, state->b_norm, residuals));
     const double now = largest_of(residuals, state->n_rhs);

@@ -34,6 +34,7 @@ typedef struct md_solver_request {
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
   md_dirac *inner;
+  bool block; /* block CG over all right-hand sides, see dirac/block_cg.h; goes without inner */
 } md_solver_request;
 
 typedef struct md_solver_result {

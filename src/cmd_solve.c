@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct observer {
   md_context *context;
@@ -93,7 +94,8 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                      .save_every = (int)o->checkpoint_every,
                                      .resume = o->resume ? resume : NULL,
                                      .user = &watch,
-                                     .inner = o->mixed ? &run->inner : NULL};
+                                     .inner = o->mixed ? &run->inner : NULL,
+                                     .block = strcmp(o->solver, "block") == 0};
   md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
   const md_status status =
       md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);

@@ -100,6 +100,8 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
   if (o->rhs == 0) o->rhs = colours ? 3 : 1;
   MD_TRY(check_shifts(context, o));
   o->mixed = strcmp(o->inner, "none") != 0;
+  if (strcmp(o->solver, "block") == 0 && (o->mixed || o->checkpoint))
+    return md_fail(context, MD_INPUT, "--solver block goes without --inner and --checkpoint");
   if (o->mixed && strcmp(o->precision, "double") != 0)
     return md_fail(context, MD_INPUT,
                    "--inner needs --precision double, in which the residual is kept, got %s",
@@ -165,8 +167,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          {.name = "solver",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->solver,
-                          .choices = "cg|multishift",
-                          .help = "of M, or of M^dag M + shifts on even sites [cg]"},
+                          .choices = "cg|block|multishift",
+                          .help = "CG, block CG; multishift: M^dag M + shifts, even sites [cg]"},
                          {.name = "shifts",
                           .type = MD_OPTION_TEXT,
                           .target = &o->shifts_text,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# solve --solver multishift: rows of the report, exit codes, refusals.
+# solve --solver multishift and block: rows of the report, exit codes, refusals.
 . "$(dirname "$0")/../program/common.sh"
 on 1 generate --dims 4x4x4x8 --start hot --seed 4 -o "$work/hot.h5" --quiet || complain "generate: exit $?"
 for ranks in 1 2; do
@@ -21,4 +21,9 @@ refuses 2 'mass\^2 \+ shift > 0, got .1,-0.5' 2 $with --solver multishift --shif
 refuses 2 'mass\^2 \+ shift > 0, got .1,x' 1 $with --solver multishift --shifts 1,x
 refuses 2 'goes without --inner' 1 $with --solver multishift --shifts 1 --inner half
 refuses 2 'point must be even' 1 $with --solver multishift --shifts 1 --source point:1,0,0,0
+on 2 $with --solver block --source random:1 --rhs 4 --tol 1e-11 --quiet --json "$work/block.json" || complain "block: exit $?"
+[ "$(key converged "$work/block.json")" = true ] || complain "block: not converged"
+refuses 2 'block goes without --inner' 1 $with --solver block --inner half
+refuses 2 'block CG works with fields in double on the host, got single' 2 $with --solver block --precision single
+refuses 2 '2 to 64 right-hand sides, got 1' 1 $with --solver block --source random:1
 finish
