@@ -15,9 +15,10 @@
  * r and x are MD_SINGLE at least, only what the operator reads and writes is narrower.
  *
  * Same contract as md_cg_iterate; state->p keeps r0, state->r is the true residual at the last
- * update, request->inner is not NULL. A sum that is NaN or infinite, or a <p, A p> that is not
- * positive, discards the partial solution and starts again from the last update;
- * MD_UNREACHED with a message when that happens twice from one solution. Collective. */
+ * update, so that a saved state goes on from there; request->inner is not NULL. A sum that is NaN
+ * or infinite, or a <p, A p> that is not positive, discards the partial solution and starts again
+ * from the last update; MD_UNREACHED with a message when that happens twice from one solution.
+ * Collective. */
 md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
                               const md_solver_request *request, md_cg_state *state);
 

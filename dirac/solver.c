@@ -1,5 +1,6 @@
 #include "dirac/solver.h"
 #include "base/timer.h"
+#include "dirac/block_cg.h"
 #include "dirac/cg.h"
 #include "dirac/mixed_cg.h"
 #include "lattice/linear.h"
@@ -102,6 +103,14 @@ static double largest_of(const double *values, int count) {
   return largest;
 }
 
+typedef md_status iteration(md_context *context, md_dirac *dirac, const md_solver_request *request,
+                            md_cg_state *state);
+
+static iteration *iteration_of(const md_solver_request *request) {
+  if (request->block) return md_block_cg_iterate;
+  return request->inner ? md_mixed_cg_iterate : md_cg_iterate;
+}
+
 /* CG, true residual, and in double again from the true residual as long as that halves it. The
  * even residual of the whole system is (s - A x_e) / m, so m times it is the next right-hand
  * side. */
@@ -114,8 +123,7 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
   MD_TRY(start(context, s, state));
   if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));
   for (;;) {
-    MD_TRY(request->inner ? md_mixed_cg_iterate(context, dirac, request, state)
-                          : md_cg_iterate(context, dirac, request, state));
+    MD_TRY(iteration_of(request)(context, dirac, request, state));
     MD_TRY(collect(context, s, state));
     MD_TRY(true_residuals(context, s, state->b_norm, residuals));
     const double now = largest_of(residuals, state->n_rhs);
@@ -143,8 +151,13 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   result->converged = result->relative_residual <= request->tolerance;
 }
 
-static int64_t all_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner) {
+int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner) {
   return dirac->hops + (exact != dirac ? exact->hops : 0) + (inner ? inner->hops : 0);
+}
+
+double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds) {
+  return (double)hops * MD_HOP_FLOPS * 0.5 * (double)dirac->geometry->volume *
+         dirac->request.n_rhs / seconds * 1e-9;
 }
 
 /* The inner operator must be narrower than a double one, and of the same fields. */
@@ -169,7 +182,7 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result) {
   const double start_s = md_time_s();
-  const int64_t hops = all_hops(dirac, exact, request->inner);
+  const int64_t hops = md_solver_hops(dirac, exact, request->inner);
   double residuals[MD_MAX_RHS] = {0};
   exact_system s = {0};
   md_cg_state state = {0};
@@ -187,9 +200,8 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   if (status == MD_OK) {
     hand_over(&state, request, residuals, result);
     result->seconds = md_time_s() - start_s;
-    const int64_t done = all_hops(dirac, exact, request->inner) - hops;
-    result->gflops = (double)done * MD_HOP_FLOPS * 0.5 * (double)dirac->geometry->volume *
-                     state.n_rhs / result->seconds * 1e-9;
+    const int64_t done = md_solver_hops(dirac, exact, request->inner) - hops;
+    result->gflops = md_solver_gflops(dirac, done, result->seconds);
   }
   md_cg_state_destroy(&state);
   system_destroy(&s);

@@ -34,6 +34,7 @@ typedef struct md_solver_request {
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
   md_dirac *inner;
+  bool block; /* block CG over all right-hand sides, see dirac/block_cg.h; goes without inner */
 } md_solver_request;
 
 typedef struct md_solver_result {
@@ -66,5 +67,10 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result);
 void md_solver_result_free(md_solver_result *result);
+
+/* Stencil calls so far of the operators of a solve, of each once; inner may be NULL. */
+int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);
+/* 570 flops per hop, site and right-hand side over the seconds, all ranks. */
+double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
 
 #endif

@@ -50,14 +50,17 @@ def plot_errors(report, path):
 
 def plot_solver(report, path):
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), constrained_layout=True)
-    for row in report["solver"]:
+    for number, row in enumerate(report["solver"]):
+        style = {"label": solver_name(row), "color": f"C{number}"}
         if row.get("residual_history"):
-            left.semilogy(row["residual_history"], label=solver_name(row))
-        deviations = [abs(p) if p else None for p in row["correlator_percent"]]
-        if any(deviations):
-            right.semilogy([d if d else float("nan") for d in deviations], "o-", label=solver_name(row))
+            left.semilogy(row["residual_history"], **style)
+        if row["reachable_residual"] and row["inner"] == "none":
+            left.axhline(row["reachable_residual"], color=style["color"], linestyle=":")
+        deviations = [abs(p) if p else float("nan") for p in row["correlator_percent"]]
+        if any(d == d for d in deviations):
+            right.semilogy(deviations, "o-", **style)
     left.set_xlabel("iteration")
-    left.set_ylabel("residual of the iteration")
+    left.set_ylabel("residual of the iteration; dotted: the true one that it ends at")
     left.legend(fontsize="small")
     right.set_xlabel("t")
     right.set_ylabel("deviation of the pion correlator in per cent")

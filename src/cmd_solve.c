@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct observer {
   md_context *context;
@@ -93,7 +94,8 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                      .save_every = (int)o->checkpoint_every,
                                      .resume = o->resume ? resume : NULL,
                                      .user = &watch,
-                                     .inner = o->mixed ? &run->inner : NULL};
+                                     .inner = o->mixed ? &run->inner : NULL,
+                                     .block = strcmp(o->solver, "block") == 0};
   md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
   const md_status status =
       md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);
@@ -148,17 +150,24 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
   md_status status = set_up(context, &run);
+  if (run.options.n_shifts > 0) {
+    if (status == MD_OK) status = md_solve_shifts(context, &run);
+    tear_down(&run);
+    return status;
+  }
   if (status == MD_OK) status = solve(context, &run);
   if (status == MD_OK) status = measure(context, &run);
   if (status == MD_OK) md_solve_print(context, &run);
   if (status == MD_OK) status = write_solution(context, &run);
   if (status == MD_OK) status = md_solve_report(context, &run);
   if (status == MD_OK && !run.result.converged)
-    status =
-        md_fail(context, MD_UNREACHED,
-                "the true residual must be at most %g, got %.3e after %d iterations; raise "
-                "--max-iter or --tol, use a wider --precision, or --precision double with --inner",
-                run.options.tolerance, run.result.relative_residual, run.result.iterations);
+    status = md_fail(context, MD_UNREACHED,
+                     "the true residual must be at most %g, got %.3e after %d iterations; raise "
+                     "--max-iter or --tol%s",
+                     run.options.tolerance, run.result.relative_residual, run.result.iterations,
+                     run.options.request.precision == MD_DOUBLE ? ""
+                     : run.options.mixed                        ? ", or use a wider --inner"
+                                         : ", or use --precision double with --inner");
   tear_down(&run);
   return status;
 }

@@ -188,7 +188,8 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
       request.precision = (md_precision)p;
       request.packing = (md_packing)md_packing_of(packing);
       if (!wanted(o->precision, md_precision_name(request.precision)) ||
-          find_request(context, backend, &request, 3) != MD_OK)
+          (find_request(context, backend, &request, 3) != MD_OK &&
+           find_request(context, backend, &request, 1) != MD_OK))
         continue;
       status =
           md_validate_solver(context, run, backend, &request, inner == 1, exact, exact + times);

@@ -2,6 +2,8 @@
 #define MD_SOLVE_H
 
 #include "base/options.h"
+#include "base/report.h"
+#include "dirac/multishift.h"
 #include "dirac/solver.h"
 #include "io/lattice_file.h"
 
@@ -22,7 +24,10 @@ typedef struct md_solve_options {
   const char *output, *checkpoint;
   double mass, tolerance;
   long long rhs, max_iterations, checkpoint_every;
-  bool resume, ignore_checksum;
+  const char *shifts_text;
+  double shifts[MD_MAX_SHIFTS];
+  int n_shifts; /* 0: not a multishift solve */
+  bool resume, ignore_checksum, refine;
   md_backend_request request; /* of the iterations, from the words above */
   bool mixed;                 /* request is the inner operator's, the outer one is double */
   md_source parsed_source;
@@ -61,6 +66,12 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
 md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run,
                                    md_cg_state *state);
 
+/* The multishift solve of the run, its table and report. MD_UNREACHED when a shift did not
+ * converge. Collective. */
+md_status md_solve_shifts(md_context *context, md_solve_run *run);
+
+/* The keys that reports of all solvers have. */
+void md_solve_report_common(md_report *report, const md_solve_run *run);
 /* Table on the terminal, JSON where asked. Collective. */
 void md_solve_print(const md_context *context, const md_solve_run *run);
 md_status md_solve_report(md_context *context, const md_solve_run *run);

@@ -2,6 +2,7 @@
 #include "solve.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,39 @@ void md_solve_source_fill(const md_source *source, md_field b[MD_PARITIES]) {
   }
 }
 
+static md_status read_shifts(md_context *context, md_solve_options *o) {
+  char copy[2048];
+  const char *words[MD_MAX_SHIFTS];
+  o->n_shifts = md_words(o->shifts_text, copy, sizeof copy, words, MD_MAX_SHIFTS);
+  for (int k = 0; k < o->n_shifts; k++) {
+    char *end;
+    o->shifts[k] = strtod(words[k], &end);
+    if (*end || !(o->mass * o->mass + o->shifts[k] > 0.0) || isinf(o->shifts[k])) o->n_shifts = -1;
+  }
+  if (o->n_shifts > 0) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "--shifts must be 1 to %d numbers A,B,... with mass^2 + shift > 0, got '%s'",
+                 MD_MAX_SHIFTS, o->shifts_text);
+}
+
+static md_status check_shifts(md_context *context, md_solve_options *o) {
+  const bool multishift = strcmp(o->solver, "multishift") == 0;
+  const int *p = o->parsed_source.point;
+  if (multishift != (o->shifts_text != NULL) || (o->refine && !multishift))
+    return md_fail(context, MD_INPUT,
+                   "--shifts A,B,... and --solver multishift need each other, --refine needs both");
+  if (!multishift) return MD_OK;
+  if (strcmp(o->inner, "none") != 0 || o->output || o->checkpoint)
+    return md_fail(context, MD_INPUT,
+                   "--solver multishift goes without --inner, --output and --checkpoint; mixed "
+                   "precision is --precision single --refine");
+  if (o->parsed_source.kind == MD_SOURCE_POINT && md_parity(p))
+    return md_fail(context, MD_INPUT,
+                   "multishift solves on even sites: x+y+z+t of the point must be even, got '%s'",
+                   o->source);
+  return read_shifts(context, o);
+}
+
 static md_status check_combinations(md_context *context, md_solve_options *o) {
   const bool colours = o->parsed_source.kind != MD_SOURCE_RANDOM;
   if (colours && o->rhs != 0 && o->rhs != 3)
@@ -64,7 +98,10 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    "leave it out or use --source random:SEED",
                    o->rhs);
   if (o->rhs == 0) o->rhs = colours ? 3 : 1;
+  MD_TRY(check_shifts(context, o));
   o->mixed = strcmp(o->inner, "none") != 0;
+  if (strcmp(o->solver, "block") == 0 && (o->mixed || o->checkpoint))
+    return md_fail(context, MD_INPUT, "--solver block goes without --inner and --checkpoint");
   if (o->mixed && strcmp(o->precision, "double") != 0)
     return md_fail(context, MD_INPUT,
                    "--inner needs --precision double, in which the residual is kept, got %s",
@@ -130,8 +167,17 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          {.name = "solver",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->solver,
-                          .choices = "cg",
-                          .help = "conjugate gradients [cg]"},
+                          .choices = "cg|block|multishift",
+                          .help = "CG, block CG; multishift: M^dag M + shifts, even sites [cg]"},
+                         {.name = "shifts",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->shifts_text,
+                          .argument = "A,B,...",
+                          .help = "of --solver multishift"},
+                         {.name = "refine",
+                          .type = MD_OPTION_FLAG,
+                          .target = &o->refine,
+                          .help = "shifts that miss --tol go on by CG in double"},
                          {.name = "source",
                           .type = MD_OPTION_TEXT,
                           .target = &o->source,

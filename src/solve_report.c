@@ -68,13 +68,10 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   }
 }
 
-md_status md_solve_report(md_context *context, const md_solve_run *run) {
+void md_solve_report_common(md_report *report, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  md_report report;
-  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
-  report.start_s = run->start_s;
-  cJSON *root = report.root;
-  md_report_grid(&report, run->geometry->grid);
+  cJSON *root = report->root;
+  md_report_grid(report, run->geometry->grid);
   cJSON_AddStringToObject(root, "lattice", o->lattice);
   md_report_integers(root, "dims", run->geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(root, "plaquette", run->info.observables.plaquette);
@@ -87,9 +84,15 @@ md_status md_solve_report(md_context *context, const md_solve_run *run) {
   cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
   cJSON_AddStringToObject(root, "solver", o->solver);
   cJSON_AddStringToObject(root, "source", o->source);
-  cJSON_AddNumberToObject(root, "rhs", run->result.n_rhs);
+  cJSON_AddNumberToObject(root, "rhs", o->request.n_rhs);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));
-  report_result(root, run);
-  return md_report_close(context, &report, o->common.json);
+}
+
+md_status md_solve_report(md_context *context, const md_solve_run *run) {
+  md_report report;
+  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
+  md_solve_report_common(&report, run);
+  report_result(report.root, run);
+  return md_report_close(context, &report, run->options.common.json);
 }

@@ -86,6 +86,35 @@ static void updates(void **state) {
   }
 }
 
+/* 16-bit operands beside single ones, in every place that the contract allows, and y = a x + b y.
+ */
+static void narrow_beside_single(void **state) {
+  const setting narrow[] = {{MD_HALF, 1}, {MD_BF16, 1}, {MD_HALF, 5}, {MD_BF16, 2}};
+  for (int s = 0; s < 4; s++) {
+    const setting wide = {MD_SINGLE, narrow[s].n_rhs};
+    fixture f, w;
+    double one[MD_MAX_RHS], norm[MD_MAX_RHS], again[MD_MAX_RHS];
+    for (int r = 0; r < MD_MAX_RHS; r++) one[r] = 1.0;
+    make(*state, narrow[s], &f);
+    make(*state, wide, &w);
+    md_linear_axpy_norm2(*state, f.a, &f.x, &w.y, norm);
+    check(&w.y, f.a, &f.old_x, one, &w.old_y);
+    md_linear_norm2(*state, &w.y, again);
+    md_linear_copy(&w.y, &w.old_y);
+    md_linear_axpby(f.a, &w.x, f.b, &f.y);
+    check(&f.y, f.a, &w.old_x, f.b, &f.old_y);
+    md_linear_cg_update(f.a, f.b, &w.z, &f.x, &w.y);
+    check(&w.y, f.a, &f.old_x, one, &w.old_y);
+    check(&f.x, one, &w.old_z, f.b, &f.old_x);
+    for (int r = 0; r < narrow[s].n_rhs; r++) assert_true(norm[r] == again[r]);
+    md_linear_dot(*state, &w.z, &f.old_z, norm);
+    md_linear_dot(*state, &f.old_z, &w.z, again);
+    for (int r = 0; r < narrow[s].n_rhs; r++) assert_true(norm[r] == again[r] && norm[r] > 0.0);
+    drop(&f);
+    drop(&w);
+  }
+}
+
 static void norms_and_dots(void **state) {
   for (int s = 0; s < SETTINGS; s++) {
     fixture f;
@@ -136,6 +165,7 @@ static void sums_do_not_depend_on_the_cut(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(updates),
+    cmocka_unit_test(narrow_beside_single),
     cmocka_unit_test(norms_and_dots),
     cmocka_unit_test(sums_do_not_depend_on_the_cut),
 };

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# solve --solver multishift and block: rows of the report, exit codes, refusals.
+. "$(dirname "$0")/../program/common.sh"
+on 1 generate --dims 4x4x4x8 --start hot --seed 4 -o "$work/hot.h5" --quiet || complain "generate: exit $?"
+for ranks in 1 2; do
+  on $ranks solve --lattice "$work/hot.h5" --mass 0.1 --solver multishift --shifts 0.1,0,0.01 --tol 1e-11 \
+    --precision single --refine --quiet --json "$work/$ranks.json" || complain "$ranks ranks: exit $?"
+done
+for k in shift iterations refine_iterations iterated_residual relative_residual converged; do
+  [ "$(grep -c "\"$k\"" "$work/1.json")" -ge 3 ] || complain "no $k in the rows"
+done
+[ "$(grep -E 'iterat|residual' "$work/1.json")" = "$(grep -E 'iterat|residual' "$work/2.json")" ] ||
+  complain "shifts differ on 2 ranks"
+with="solve --lattice $work/hot.h5 --mass 0.1"
+refuses 1 'true residual of every shift must be at most 1e-11, got .*--refine' 1 $with --solver multishift \
+  --shifts 0,1 --tol 1e-11 --precision half
+refuses 2 'need each other' 1 $with --solver multishift
+refuses 2 'need each other' 1 $with --shifts 1,2
+refuses 2 'need each other' 1 $with --refine
+refuses 2 'mass\^2 \+ shift > 0, got .1,-0.5' 2 $with --solver multishift --shifts 1,-0.5
+refuses 2 'mass\^2 \+ shift > 0, got .1,x' 1 $with --solver multishift --shifts 1,x
+refuses 2 'goes without --inner' 1 $with --solver multishift --shifts 1 --inner half
+refuses 2 'point must be even' 1 $with --solver multishift --shifts 1 --source point:1,0,0,0
+on 2 $with --solver block --source random:1 --rhs 4 --tol 1e-11 --quiet --json "$work/block.json" || complain "block: exit $?"
+[ "$(key converged "$work/block.json")" = true ] || complain "block: not converged"
+refuses 2 'block goes without --inner' 1 $with --solver block --inner half
+refuses 2 'block CG works with fields in double on the host, got single' 2 $with --solver block --precision single
+refuses 2 '2 to 64 right-hand sides, got 1' 1 $with --solver block --source random:1
+finish

@@ -1,0 +1,118 @@
+/* Block CG: the solutions of independent CG in fewer iterations, sources that depend on each other
+ * or are zero, the same history on every rank grid, refusals. */
+#include "../dirac/backend_cases.h"
+#include "lattice/linear.h"
+#include "problem.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+static const md_solver_request single = {.mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000};
+static const md_solver_request block = {
+    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .block = true};
+
+static md_status solve(md_context *context, problem *p, const char *backend,
+                       const md_solver_request *request, md_solver_result *result) {
+  md_dirac dirac;
+  problem_dirac(context, p, backend, MD_DOUBLE, &dirac);
+  const md_status status = md_solve_cg(context, &dirac, &dirac, request, p->x, p->b, result);
+  md_dirac_destroy(&dirac);
+  return status;
+}
+
+static void fewer_iterations(void **state) {
+  md_context *context = *state;
+  const char *const backends[] = {"cpu_ref", "cpu_simd"};
+  for (int i = 0; i < 2; i++)
+    for (int n_rhs = 2; n_rhs <= 8; n_rhs *= 4) {
+      problem p;
+      md_solver_result alone, together;
+      double residuals[MD_MAX_RHS];
+      problem_make(context, n_rhs, &p);
+      MD_REQUIRE(context, solve(context, &p, backends[i], &single, &alone));
+      MD_REQUIRE(context, solve(context, &p, backends[i], &block, &together));
+      problem_residuals(context, &p, block.mass, residuals);
+      for (int r = 0; r < n_rhs; r++)
+        md_require_at_most(residuals[r], 1.1 * block.tolerance, "block CG");
+      assert_true(together.converged);
+      md_require_at_most(together.iterations, (n_rhs == 2 ? 1.0 : 0.6) * alone.iterations,
+                         "iterations");
+      md_solver_result_free(&alone);
+      md_solver_result_free(&together);
+      problem_drop(&p);
+    }
+}
+
+/* Sources b, 0, 2 b, c, b + 1e-9 c: three of the five add nothing, or next to nothing, to the
+ * block. */
+static void dependent_sources(void **state) {
+  md_context *context = *state;
+  problem p, other;
+  md_solver_result result;
+  double residuals[MD_MAX_RHS];
+  problem_make(context, 5, &p);
+  problem_make(context, 5, &other);
+  for (int k = 0; k < MD_PARITIES; k++) {
+    const double twice[5] = {0.0, 0.0, 2.0, 0.0, 1.0}, keep[5] = {1.0, 0.0, 0.0, 1.0, 0.0};
+    const double little[5] = {0.0, 0.0, 0.0, 0.0, 1e-9};
+    for (int r = 0; r < 5; r++) md_field_copy_rhs(&other.b[k], r, &p.b[k], 0);
+    md_linear_axpby(twice, &other.b[k], keep, &p.b[k]);
+    for (int r = 0; r < 5; r++) md_field_copy_rhs(&other.b[k], r, &p.b[k], 3);
+    md_linear_axpy(little, &other.b[k], &p.b[k]);
+  }
+  MD_REQUIRE(context, solve(context, &p, "cpu_simd", &block, &result));
+  problem_residuals(context, &p, block.mass, residuals);
+  assert_true(result.converged);
+  for (int r = 0; r < 5; r++)
+    if (r != 1) md_require_at_most(residuals[r], 1.1 * block.tolerance, "dependent sources");
+  md_linear_norm2(context, &p.x[MD_EVEN], residuals);
+  assert_true(residuals[1] == 0.0);
+  md_solver_result_free(&result);
+  problem_drop(&p);
+  problem_drop(&other);
+}
+
+static void history_does_not_depend_on_the_cut(void **state) {
+  md_context *context = *state;
+  md_context alone = {.ranks = 1, .threads = 1};
+  md_context *const contexts[] = {&alone, context};
+  md_solver_result results[2];
+  for (int i = 0; i < 2; i++) {
+    problem p;
+    omp_set_num_threads(1 + i);
+    problem_make(contexts[i], 3, &p);
+    MD_REQUIRE(contexts[i], solve(contexts[i], &p, "cpu_simd", &block, &results[i]));
+    problem_drop(&p);
+  }
+  assert_int_equal(results[0].iterations, results[1].iterations);
+  assert_memory_equal(results[0].history, results[1].history,
+                      ((size_t)results[0].iterations + 1) * sizeof(double));
+  md_solver_result_free(&results[0]);
+  md_solver_result_free(&results[1]);
+}
+
+static void refusals(void **state) {
+  md_context *context = *state;
+  problem p;
+  md_solver_result result;
+  problem_make(context, 1, &p);
+  assert_int_equal(solve(context, &p, "cpu_simd", &block, &result), MD_INPUT);
+  assert_non_null(strstr(context->message, "2 to 64 right-hand sides, got 1"));
+  md_solver_result_free(&result);
+  problem_drop(&p);
+  problem_make(context, 2, &p);
+  if (context->rank == 0) ((double *)p.gauge.links[0][2].data)[7] = NAN;
+  assert_int_equal(solve(context, &p, "cpu_simd", &block, &result), MD_UNREACHED);
+  assert_non_null(strstr(context->message, "must be finite"));
+  md_solver_result_free(&result);
+  problem_drop(&p);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(fewer_iterations),
+    cmocka_unit_test(dependent_sources),
+    cmocka_unit_test(history_does_not_depend_on_the_cut),
+    cmocka_unit_test(refusals),
+};
+MD_RUN_TESTS(tests)
