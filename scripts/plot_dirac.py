@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""GFLOP/s against right-hand sides, with the roofline of compulsory bytes.
+
+usage: plot_dirac.py CSV PNG      CSV: from `minidirac bench dirac --csv`, 18 reals a link
+
+One panel a precision; a line a backend and packing; the roofline is 570 flops a site and right-hand side over the
+compulsory bytes, times the largest bandwidth that the run measured.
+"""
+import csv
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    with open(sys.argv[1], newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["reconstruct"] == "18"]
+    if not rows:
+        sys.exit(f"{sys.argv[1]} has no rows of 18 reals a link")
+    precisions = [p for p in ("double", "single", "half", "bf16") if any(r["precision"] == p for r in rows)]
+    figure, axes = plt.subplots(1, len(precisions), figsize=(4.2 * len(precisions), 3.8), squeeze=False)
+    for axis, precision in zip(axes[0], precisions):
+        mine = [r for r in rows if r["precision"] == precision]
+        bandwidth = max(float(r["bandwidth_gbytes_per_s"]) for r in mine)
+        roof = sorted({(int(r["rhs"]), 570.0 * int(r["rhs"]) * bandwidth / float(r["site_bytes"])) for r in mine})
+        axis.plot(*zip(*roof), "k--", label=f"roofline, {bandwidth:.0f} GB/s")
+        for name in sorted({(r["backend"], r["packing"]) for r in mine}):
+            points = sorted((int(r["rhs"]), float(r["gflops"])) for r in mine if (r["backend"], r["packing"]) == name)
+            axis.plot(*zip(*points), "o-", label=name[0] + ("" if name[1] == "none" else " " + name[1]))
+        axis.set(title=precision, xlabel="right-hand sides", xscale="log", yscale="log")
+        axis.set_xticks([r for r, _ in roof], [str(r) for r, _ in roof])
+        axis.minorticks_off()
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=7)
+    axes[0][0].set_ylabel("GFLOP/s")
+    figure.suptitle("Deo, " + rows[0]["dims"].replace("x", " x "))
+    figure.tight_layout()
+    figure.savefig(sys.argv[2], dpi=120)
+
+
+if __name__ == "__main__":
+    main()
