@@ -188,27 +188,6 @@ static void not_a_number_in_the_inner_operator(void **state) {
   }
 }
 
-/* A tolerance below what double holds ends the solve, not the iterations that are allowed. */
-static void a_stall_ends_the_solve(void **state) {
-  md_context *context = *state;
-  problem p;
-  md_dirac inner, outer;
-  md_solver_result result;
-  md_solver_request how = {.mass = 0.1, .tolerance = 1e-17, .max_iterations = 20000};
-  problem_make(context, 1, &p);
-  problem_dirac(context, &p, "cpu_simd", MD_SINGLE, &inner);
-  problem_dirac(context, &p, "cpu_simd", MD_DOUBLE, &outer);
-  how.inner = &inner;
-  MD_REQUIRE(context, md_solve_cg(context, &outer, &outer, &how, p.x, p.b, &result));
-  assert_false(result.converged);
-  md_require_at_most(result.relative_residual, 1e-13, "where it stalled");
-  md_require_at_most(result.iterations, 3000, "iterations until it was noticed");
-  md_solver_result_free(&result);
-  md_dirac_destroy(&inner);
-  md_dirac_destroy(&outer);
-  problem_drop(&p);
-}
-
 static void operators_must_fit(void **state) {
   md_context *context = *state;
   problem p;
@@ -228,7 +207,6 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(sizes_of_sources_do_not_matter),
     cmocka_unit_test(reconstruction_does_not_change_the_answer),
     cmocka_unit_test(not_a_number_in_the_inner_operator),
-    cmocka_unit_test(a_stall_ends_the_solve),
     cmocka_unit_test(operators_must_fit),
 };
 MD_RUN_TESTS(tests)
