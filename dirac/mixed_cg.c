@@ -7,8 +7,9 @@
 /* An update when |r| has fallen by this factor. Smaller costs iterations on small masses in 16
  * bits, larger costs double-precision stencils; docs/precision.md has the counts. */
 static const double update_factor = 0.3;
-/* Updates in a row that may fail to lower the true residual before the solve ends as stalled. */
-enum { MOST_IN_VAIN = 10 };
+/* Updates in a row that may fail to lower the smallest true residual by a tenth before the solve
+ * ends as stalled; after a few the search directions are dropped. */
+enum { FEW_IN_VAIN = 3, MOST_IN_VAIN = 10 };
 
 typedef struct mixed_cg {
   md_context *context;
@@ -25,7 +26,8 @@ typedef struct mixed_cg {
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */
   bool done[MD_MAX_RHS];      /* by the true residual */
-  int in_vain[MD_MAX_RHS];    /* updates in a row without a smaller true residual */
+  double best[MD_MAX_RHS];    /* smallest true |r| so far */
+  int in_vain[MD_MAX_RHS];    /* updates in a row that did not lower it by a tenth */
 } mixed_cg;
 
 static void destroy(mixed_cg *m) {
@@ -102,7 +104,9 @@ static md_status update_solution(mixed_cg *m) {
       return md_fail(m->context, MD_UNREACHED,
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
                      s->r_norm2[r], s->iteration, r);
-    m->in_vain[r] = sqrt(s->r_norm2[r]) < m->unit[r] ? 0 : m->in_vain[r] + 1;
+    const double now = sqrt(s->r_norm2[r]);
+    m->in_vain[r] = now < 0.9 * m->best[r] ? 0 : m->in_vain[r] + 1;
+    m->best[r] = fmin(m->best[r], now);
   }
   m->restarted = false;
   s->updates++;
@@ -110,7 +114,8 @@ static md_status update_solution(mixed_cg *m) {
 }
 
 /* A reliable update. With u = p in the new unit: p = r + beta (u - <r,u> / |r|^2 r), so that the
- * new residual and the kept direction are orthogonal; beta = |r|^2 / |r|^2 before the last step. */
+ * new residual and the kept direction are orthogonal; beta = |r|^2 / |r|^2 before the last step. A
+ * direction that was followed in vain a few times is dropped. */
 static md_status update(mixed_cg *m, const double *alpha, const double *norm2_before) {
   double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], r_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
   const int n = m->state->n_rhs;
@@ -120,8 +125,9 @@ static md_status update(mixed_cg *m, const double *alpha, const double *norm2_be
   MD_TRY(hand_down(m));
   md_linear_dot(m->context, &m->p, &m->r, r_p);
   for (int r = 0; r < n; r++) {
-    of_r[r] = of_p[r] = 0.0;
-    if (m->done[r]) continue;
+    of_r[r] = 1.0;
+    of_p[r] = 0.0;
+    if (m->done[r] || m->in_vain[r] >= FEW_IN_VAIN) continue;
     const double ratio = unit_before[r] / m->unit[r];
     const double beta = m->norm2[r] / (norm2_before[r] * ratio * ratio);
     of_p[r] = beta * ratio;
@@ -206,6 +212,7 @@ md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
   m->flexible = md_precision_roundoff(m->inner->request.precision) > 0x1p-10;
   md_status status = md_agree(context, create(m));
   if (status == MD_OK) status = begin(m);
+  for (int r = 0; r < state->n_rhs; r++) m->best[r] = m->unit[r];
   state->history[state->iteration] = 0.0;
   for (int r = 0; status == MD_OK && r < state->n_rhs; r++)
     if (state->b_norm[r] > 0.0)

@@ -12,9 +12,11 @@
 
 static const md_solver_request request = {.mass = 0.1, .tolerance = 1e-12, .max_iterations = 2000};
 
-static md_status solve(md_context *context, problem *p, md_dirac *inner, md_solver_result *result) {
+static md_status solve_at(md_context *context, double mass, problem *p, md_dirac *inner,
+                          md_solver_result *result) {
   md_dirac outer;
   md_solver_request how = request;
+  how.mass = mass;
   how.inner = inner;
   problem_dirac(context, p, "auto", MD_DOUBLE, &outer);
   const md_status status = md_solve_cg(context, &outer, &outer, &how, p->x, p->b, result);
@@ -22,6 +24,11 @@ static md_status solve(md_context *context, problem *p, md_dirac *inner, md_solv
   return status;
 }
 
+static md_status solve(md_context *context, problem *p, md_dirac *inner, md_solver_result *result) {
+  return solve_at(context, request.mass, p, inner, result);
+}
+
+/* At a larger mass, as emulated backends are slow. */
 static void check_case(md_context *context, const backend_case *c) {
   problem p;
   md_dirac inner;
@@ -30,9 +37,9 @@ static void check_case(md_context *context, const backend_case *c) {
   if (c->request.precision == MD_DOUBLE) return;
   problem_make(context, c->request.n_rhs, &p);
   case_dirac(context, c, &p.gauge, &inner);
-  MD_REQUIRE(context, solve(context, &p, NULL, &alone));
-  MD_REQUIRE(context, solve(context, &p, &inner, &mixed));
-  problem_residuals(context, &p, request.mass, residuals);
+  MD_REQUIRE(context, solve_at(context, 0.5, &p, NULL, &alone));
+  MD_REQUIRE(context, solve_at(context, 0.5, &p, &inner, &mixed));
+  problem_residuals(context, &p, 0.5, residuals);
   for (int r = 0; r < c->request.n_rhs; r++)
     md_require_at_most(residuals[r], 1.1 * request.tolerance, c->backend->name);
   assert_true(mixed.converged);
