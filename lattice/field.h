@@ -44,7 +44,8 @@ typedef struct md_field_shape {
 } md_field_shape;
 
 /* Allocates; host memory is zeroed by the threads that will use it (first touch, static schedule
- * over sites). 64 bytes behind the last element may be read, so that vectors may be whole. MD_DEVICE asks the device file, MD_ENVIRONMENT where the build has none. Local. */
+ * over sites). 64 bytes behind the last element may be read, so that vectors may be whole.
+ * MD_DEVICE asks the device file, MD_ENVIRONMENT where the build has none. Local. */
 md_status md_field_create(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int parity, md_field *field);
 /* Frees and clears; a zeroed descriptor is fine. */
