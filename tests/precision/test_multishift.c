@@ -67,10 +67,13 @@ static void check_case(md_context *context, const backend_case *c) {
     if (!how.refine) assert_int_equal(s->refine_iterations, 0);
     md_field_destroy(&x[k]);
   }
-  /* In the order of the shifts 20, 0.5, 0.05, 0.003, 0: the larger, the earlier. */
+  /* In the order of the shifts 20, 0.5, 0.05, 0.003, 0: the larger, the earlier. The last two
+   * differ by 2 % of the smallest eigenvalue and may end in one iteration. */
   const int order[SHIFTS] = {3, 0, 4, 2, 1};
-  for (int i = 1; i < SHIFTS; i++)
-    assert_true(result.shifts[order[i - 1]].iterations < result.shifts[order[i]].iterations);
+  for (int i = 1; i < SHIFTS; i++) {
+    const int larger = result.shifts[order[i - 1]].iterations;
+    assert_true(larger <= result.shifts[order[i]].iterations - (i < SHIFTS - 1 ? 1 : 0));
+  }
   assert_int_equal(result.shifts[1].iterations, result.iterations);
   md_multishift_result_free(&result);
   problem_drop(&p);
