@@ -13,7 +13,7 @@ struct md_ranks {
 };
 
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
-  *context = (md_context){.ranks = 1, .device = -1, .threads = omp_get_max_threads()};
+  *context = (md_context){.ranks = 1, .threads = omp_get_max_threads()};
   int level = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");

@@ -11,7 +11,8 @@ typedef struct md_context {
   int rank;                      /* this process, 0 .. ranks-1 */
   int ranks;                     /* processes of the run */
   int local_rank;                /* this process among those of its host, 0 .. */
-  int device;                    /* its GPU, see base/device.h; -1: none opened */
+  bool device_open;              /* see base/device.h */
+  int device;                    /* its GPU once that is open */
   int threads;                   /* OpenMP threads of this process */
   bool quiet;                    /* no progress, no tables; errors and reports only */
   struct md_ranks *communicator; /* see base/ranks_mpi.h; NULL: one process without MPI */

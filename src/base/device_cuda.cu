@@ -15,7 +15,7 @@ struct md_device_recording {
 __global__ static void probe(void) {}
 
 md_status md_device_open(md_context *context) {
-  if (context->device >= 0) return MD_OK;
+  if (context->device_open) return MD_OK;
   int count = 0, driver = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   cudaDriverGetVersion(&driver);
@@ -48,6 +48,7 @@ md_status md_device_open(md_context *context) {
   if (cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess)
     cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   context->device = device;
+  context->device_open = true;
   return MD_OK;
 }
 
