@@ -22,7 +22,7 @@ if(SCALAPACK_LIBRARY)
 endif()
 set(MD_CUDA_LINK "")
 if(MINIDIRAC_HAVE_CUDA)
-  set(MD_CUDA_LINK " -L${CUDAToolkit_LIBRARY_DIR} -lcublas -lcudart -lcuda -lstdc++")
+  set(MD_CUDA_LINK " -L${CUDAToolkit_LIBRARY_DIR} -Wl,-rpath,${CUDAToolkit_LIBRARY_DIR} -lcublas -lcudart -lstdc++")
 endif()
 file(RELATIVE_PATH MD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # the tree can be moved
 configure_file(scripts/cmake/minidirac.pc.in ${CMAKE_BINARY_DIR}/minidirac.pc @ONLY)
