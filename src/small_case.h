@@ -1,6 +1,7 @@
 #ifndef MD_SMALL_CASE_H
 #define MD_SMALL_CASE_H
 
+#include "base/options.h"
 #include "base/report.h"
 #include "bench_statistics.h"
 #include "gemm/device.h"
@@ -16,6 +17,20 @@ typedef struct md_small_bench {
   md_report *report;
   cJSON *rows;
 } md_small_bench;
+
+/* The options that all three have: append MD_SMALL_OPTIONS(repeat, csv) to their tables. */
+#define MD_SMALL_OPTIONS(repeat_target, csv_target)                                                \
+  {.name = "repeat",                                                                               \
+   .type = MD_OPTION_INTEGER,                                                                      \
+   .target = &(repeat_target),                                                                     \
+   .argument = "N",                                                                                \
+   .help = "timed runs of each [10]",                                                              \
+   .low = 1,                                                                                       \
+   .high = 1000000},                                                                               \
+  {                                                                                                \
+    .name = "csv", .type = MD_OPTION_TEXT, .target = &(csv_target), .argument = "FILE",            \
+    .help = "the rows as a table"                                                                  \
+  }
 
 /* A matrix on the host and, for a kernel of the device, there. */
 typedef struct md_small_matrix {

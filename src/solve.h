@@ -11,11 +11,11 @@
 
 typedef enum md_source_kind { MD_SOURCE_POINT, MD_SOURCE_WALL, MD_SOURCE_RANDOM } md_source_kind;
 
-typedef struct md_source {
+typedef struct md_solve_source {
   md_source_kind kind;
   int point[MD_DIMS]; /* point: x,y,z,t; wall: t in the last entry */
   uint64_t seed;      /* random */
-} md_source;
+} md_solve_source;
 
 typedef struct md_solve_options {
   md_common_options common;
@@ -30,7 +30,7 @@ typedef struct md_solve_options {
   bool resume, ignore_checksum, refine;
   md_backend_request request; /* of the iterations, from the words above */
   bool mixed;                 /* request is the inner operator's, the outer one is double */
-  md_source parsed_source;
+  md_solve_source parsed_source;
 } md_solve_options;
 
 /* Everything of one run; what main's caller sees of it is the report. */
@@ -57,7 +57,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *options, 
 md_status md_solve_source_check(md_context *context, const md_solve_options *options,
                                 const int dims[MD_DIMS]);
 /* Assigns b. Local. */
-void md_solve_source_fill(const md_source *source, md_field b[MD_PARITIES]);
+void md_solve_source_fill(const md_solve_source *source, md_field b[MD_PARITIES]);
 
 /* The state of CG to and from the checkpoint file; it belongs to one lattice, mass, source,
  * boundary, precision and backend, which are compared on reading. Collective. */

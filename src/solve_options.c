@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* point:x,y,z,t  wall:t  random:SEED */
-static md_status read_source(md_context *context, const char *text, md_source *source) {
+static md_status read_source(md_context *context, const char *text, md_solve_source *source) {
   int used = 0;
-  *source = (md_source){0};
+  *source = (md_solve_source){0};
   int *p = source->point;
   if (sscanf(text, "point:%d,%d,%d,%d%n", &p[0], &p[1], &p[2], &p[3], &used) == 4 && !text[used]) {
     source->kind = MD_SOURCE_POINT;
@@ -34,7 +34,7 @@ static md_status read_source(md_context *context, const char *text, md_source *s
 
 md_status md_solve_source_check(md_context *context, const md_solve_options *options,
                                 const int dims[MD_DIMS]) {
-  const md_source *s = &options->parsed_source;
+  const md_solve_source *s = &options->parsed_source;
   for (int d = 0; d < MD_DIMS && s->kind != MD_SOURCE_RANDOM; d++)
     if (s->point[d] < 0 || s->point[d] >= dims[d])
       return md_fail(context, MD_INPUT,
@@ -43,7 +43,7 @@ md_status md_solve_source_check(md_context *context, const md_solve_options *opt
   return MD_OK;
 }
 
-void md_solve_source_fill(const md_source *source, md_field b[MD_PARITIES]) {
+void md_solve_source_fill(const md_solve_source *source, md_field b[MD_PARITIES]) {
   switch (source->kind) {
   case MD_SOURCE_POINT:
     md_source_point(b, source->point);

@@ -32,6 +32,7 @@ refuses() {
   local lines
   lines=$(grep -c '^minidirac: error: ' "$work/err")
   [ "$lines" = 1 ] || complain "'$*' on $ranks ranks: $lines error lines instead of one"
+  [ "$ranks" != 1 ] || [ "$(wc -l <"$work/err")" = 1 ] || complain "'$*': more than one line on stderr"
   grep -qE -- "$pattern" "$work/err" || complain "'$*' on $ranks ranks: no '$pattern' in: $(grep '^minidirac' "$work/err")"
 }
 
