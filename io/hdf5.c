@@ -160,15 +160,6 @@ static md_status describe(md_context *context, const md_source *source, md_latti
   return status;
 }
 
-static md_status slab_buffer(md_context *context, const md_geometry *geometry,
-                             const md_site_format *site, int z_multiple, md_slab_plan *plan,
-                             void **raw) {
-  *plan = md_slab_plan_make(geometry, md_site_bytes(site), SLAB_BYTES, z_multiple);
-  const md_slab first = md_slab_at(geometry, plan, 0);
-  const size_t bytes = (size_t)md_slab_sites(geometry, &first) * md_site_bytes(site);
-  return md_allocate(context, bytes, "input and output buffer", raw);
-}
-
 static int chunk_z(hid_t dataset) {
   hsize_t chunk[H5S_MAX_RANK] = {1, 1};
   const hid_t create = H5Dget_create_plist(dataset);
@@ -177,28 +168,46 @@ static int chunk_z(hid_t dataset) {
   return chunk[1] > 0 && chunk[1] < 32768 ? (int)chunk[1] : 1;
 }
 
+/* What read_slab needs. */
+typedef struct reader {
+  const char *path;
+  const md_geometry *geometry;
+  md_h5_shape shape;
+  md_slab_plan plan;
+  hid_t dataset;
+  int hints; /* descriptor of the same file */
+  long long damaged;
+} reader;
+
+static md_status read_slab(md_context *context, void *file, int i, void *raw) {
+  reader *r = file;
+  const md_slab slab = md_slab_at(r->geometry, &r->plan, i);
+  /* Chunks lie nearly in the order of their sites: good enough for a hint. */
+  md_slab_announce(r->geometry, &r->plan, i + 1, r->hints, 0,
+                   MD_DIMS * 18 * (size_t)r->shape.real_bytes);
+  return md_h5_read_slab(context, r->path, r->dataset, r->geometry, &r->shape, 0, &slab, raw,
+                         &r->damaged);
+}
+
 /* This rank's part; no communication. */
 static md_status read_part(md_context *context, const char *path, hid_t file,
                            const md_lattice_header *header, const md_geometry *geometry,
                            md_gauge *gauge, md_checksum *checksum) {
-  const md_h5_shape shape = links_shape(header->site.real_bytes);
-  hid_t dataset;
-  md_slab_plan plan;
-  void *raw = NULL;
-  MD_TRY(md_h5_open_sites(context, path, file, links_name, header->dims, &shape, &dataset));
-  md_status status = slab_buffer(context, geometry, &header->site, chunk_z(dataset), &plan, &raw);
-  const int hints = open(path, O_RDONLY);
-  for (int i = 0; i < plan.count && status == MD_OK; i++) {
-    const md_slab slab = md_slab_at(geometry, &plan, i);
-    /* Chunks lie nearly in the order of their sites: good enough for a hint. */
-    md_slab_announce(geometry, &plan, i + 1, hints, 0, md_site_bytes(&header->site));
-    status = md_h5_read_slab(context, path, dataset, geometry, &shape, 0, &slab, raw,
-                             &checksum->damaged);
-    if (status == MD_OK) md_sites_unpack(geometry, &slab, &header->site, raw, gauge, checksum);
-  }
-  if (hints >= 0) close(hints);
-  free(raw);
-  H5Dclose(dataset);
+  reader r = {.path = path, .geometry = geometry, .shape = links_shape(header->site.real_bytes)};
+  const size_t site_bytes = md_site_bytes(&header->site);
+  void *raw[2];
+  MD_TRY(md_h5_open_sites(context, path, file, links_name, header->dims, &r.shape, &r.dataset));
+  r.plan = md_slab_plan_make(geometry, site_bytes, SLAB_BYTES, chunk_z(r.dataset));
+  md_status status = md_slab_buffers(context, geometry, &r.plan, site_bytes, raw);
+  r.hints = open(path, O_RDONLY);
+  if (status == MD_OK)
+    status = md_sites_read(context, geometry, &r.plan, &header->site, read_slab, &r, raw, gauge,
+                           checksum);
+  checksum->damaged += r.damaged;
+  if (r.hints >= 0) close(r.hints);
+  free(raw[0]);
+  free(raw[1]);
+  H5Dclose(r.dataset);
   return status;
 }
 
@@ -220,10 +229,11 @@ static md_status write_slabs(md_context *context, const char *path, hid_t datase
                              md_lattice_header *header, const md_gauge *gauge) {
   const md_geometry *geometry = gauge->geometry;
   const md_h5_shape shape = links_shape(header->site.real_bytes);
-  md_slab_plan plan;
+  const size_t site_bytes = md_site_bytes(&header->site);
+  const md_slab_plan plan = md_slab_plan_make(geometry, site_bytes, SLAB_BYTES, chunk_z(dataset));
+  const size_t bytes = md_slab_bytes(geometry, &plan, site_bytes);
   void *raw = NULL;
-  md_status status = slab_buffer(context, geometry, &header->site, chunk_z(dataset), &plan, &raw);
-  status = md_agree(context, status);
+  md_status status = md_agree(context, md_allocate(context, bytes, "output buffer", &raw));
   for (int i = 0; i < plan.count && status == MD_OK; i++) {
     const md_slab slab = md_slab_at(geometry, &plan, i);
     md_sites_pack(geometry, &slab, &header->site, gauge, raw, &header->checksum);

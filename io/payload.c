@@ -84,32 +84,43 @@ static md_status transfer(md_context *context, const char *path, const view *v, 
   return md_agree(context, status);
 }
 
-static md_status slab_buffer(md_context *context, const md_geometry *geometry,
-                             const md_site_format *site, md_slab_plan *plan, void **raw) {
-  *plan = md_slab_plan_make(geometry, md_site_bytes(site), SLAB_BYTES, 1);
-  const md_slab first = md_slab_at(geometry, plan, 0);
-  const size_t bytes = (size_t)md_slab_sites(geometry, &first) * md_site_bytes(site);
-  return md_agree(context, md_allocate(context, bytes, "input and output buffer", raw));
+/* What read_slab needs. */
+typedef struct reader {
+  const char *path;
+  const md_lattice_header *header;
+  const md_geometry *geometry;
+  md_slab_plan plan;
+  view view;
+  int hints; /* descriptor of the same file */
+} reader;
+
+static md_status read_slab(md_context *context, void *file, int i, void *raw) {
+  const reader *r = file;
+  const md_slab slab = md_slab_at(r->geometry, &r->plan, i);
+  md_slab_announce(r->geometry, &r->plan, i + 1, r->hints, r->header->offset,
+                   md_site_bytes(&r->header->site));
+  return transfer(context, r->path, &r->view, false, raw, md_slab_sites(r->geometry, &slab));
 }
 
 md_status md_payload_read(md_context *context, const char *path, const md_lattice_header *header,
                           const md_geometry *geometry, md_gauge *gauge, md_checksum *checksum) {
-  view v;
-  md_slab_plan plan;
-  void *raw = NULL;
+  const size_t site_bytes = md_site_bytes(&header->site);
+  reader r = {.path = path,
+              .header = header,
+              .geometry = geometry,
+              .plan = md_slab_plan_make(geometry, site_bytes, SLAB_BYTES, 1)};
+  void *raw[2];
   *checksum = (md_checksum){.kind = header->checksum.kind};
-  MD_TRY(slab_buffer(context, geometry, &header->site, &plan, &raw));
-  md_status status = view_open(context, path, MPI_MODE_RDONLY, header, geometry, &v);
-  const int hints = open(path, O_RDONLY);
-  for (int i = 0; i < plan.count && status == MD_OK; i++) {
-    const md_slab slab = md_slab_at(geometry, &plan, i);
-    md_slab_announce(geometry, &plan, i + 1, hints, header->offset, md_site_bytes(&header->site));
-    status = transfer(context, path, &v, false, raw, md_slab_sites(geometry, &slab));
-    if (status == MD_OK) md_sites_unpack(geometry, &slab, &header->site, raw, gauge, checksum);
-  }
-  if (hints >= 0) close(hints);
-  const md_status closed = view_close(context, path, &v);
-  free(raw);
+  MD_TRY(md_agree(context, md_slab_buffers(context, geometry, &r.plan, site_bytes, raw)));
+  md_status status = view_open(context, path, MPI_MODE_RDONLY, header, geometry, &r.view);
+  r.hints = open(path, O_RDONLY);
+  if (status == MD_OK)
+    status = md_sites_read(context, geometry, &r.plan, &header->site, read_slab, &r, raw, gauge,
+                           checksum);
+  if (r.hints >= 0) close(r.hints);
+  const md_status closed = view_close(context, path, &r.view);
+  free(raw[0]);
+  free(raw[1]);
   if (status == MD_OK) md_checksum_combine(context, checksum);
   return status == MD_OK ? closed : status;
 }
@@ -183,10 +194,12 @@ static md_status write_frame(md_context *context, const char *path, const md_lat
 static md_status write_links(md_context *context, const char *path, md_lattice_header *header,
                              const md_gauge *gauge) {
   const md_geometry *geometry = gauge->geometry;
+  const size_t site_bytes = md_site_bytes(&header->site);
+  const md_slab_plan plan = md_slab_plan_make(geometry, site_bytes, SLAB_BYTES, 1);
+  const size_t bytes = md_slab_bytes(geometry, &plan, site_bytes);
   view v;
-  md_slab_plan plan;
   void *raw = NULL;
-  MD_TRY(slab_buffer(context, geometry, &header->site, &plan, &raw));
+  MD_TRY(md_agree(context, md_allocate(context, bytes, "output buffer", &raw)));
   md_status status = view_open(context, path, MPI_MODE_WRONLY, header, geometry, &v);
   for (int i = 0; i < plan.count && status == MD_OK; i++) {
     const md_slab slab = md_slab_at(geometry, &plan, i);

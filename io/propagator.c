@@ -60,9 +60,8 @@ static md_status slab_buffer(md_context *context, const sites *s, md_slab_plan *
   const size_t site_bytes = (size_t)s->field[0]->components * sizeof(double);
   void *memory = NULL;
   *plan = md_slab_plan_make(geometry, site_bytes, SLAB_BYTES, 1);
-  const md_slab first = md_slab_at(geometry, plan, 0);
-  const size_t bytes = (size_t)md_slab_sites(geometry, &first) * site_bytes;
-  MD_TRY(md_allocate(context, bytes, "input and output buffer", &memory));
+  MD_TRY(md_allocate(context, md_slab_bytes(geometry, plan, site_bytes), "input and output buffer",
+                     &memory));
   *raw = memory;
   return MD_OK;
 }

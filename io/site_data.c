@@ -1,7 +1,7 @@
 #include "io/site_data.h"
 #include "base/ranks_mpi.h"
 
-#include <fcntl.h>
+#include <omp.h>
 #include <stdio.h>
 #include <zlib.h>
 
@@ -35,51 +35,6 @@ void md_checksum_print(const md_checksum *sum, char *text, size_t bytes) {
     snprintf(text, bytes, "%08x", sum->a);
   else
     snprintf(text, bytes, "%08x %08x", sum->a, sum->b);
-}
-
-md_slab_plan md_slab_plan_make(const md_geometry *geometry, size_t site_bytes, size_t most_bytes,
-                               int z_multiple) {
-  const int *local = geometry->local;
-  const size_t plane = site_bytes * local[0] * local[1];
-  const size_t slice = plane * local[2];
-  md_slab_plan plan = {.z_planes = local[2], .t_slices = 1};
-  if (slice <= most_bytes) {
-    plan.t_slices = most_bytes / slice < (size_t)local[3] ? (int)(most_bytes / slice) : local[3];
-  } else {
-    plan.z_planes = most_bytes > plane ? (int)(most_bytes / plane) : 1;
-    plan.z_planes -= plan.z_planes % z_multiple;
-    if (plan.z_planes < z_multiple) plan.z_planes = z_multiple;
-    if (plan.z_planes > local[2]) plan.z_planes = local[2];
-  }
-  plan.count = (local[3] + plan.t_slices - 1) / plan.t_slices *
-               ((local[2] + plan.z_planes - 1) / plan.z_planes);
-  return plan;
-}
-
-md_slab md_slab_at(const md_geometry *geometry, const md_slab_plan *plan, int i) {
-  const int z_parts = (geometry->local[2] + plan->z_planes - 1) / plan->z_planes;
-  md_slab slab = {.z = i % z_parts * plan->z_planes,
-                  .nz = plan->z_planes,
-                  .t = i / z_parts * plan->t_slices,
-                  .nt = plan->t_slices};
-  if (slab.z + slab.nz > geometry->local[2]) slab.nz = geometry->local[2] - slab.z;
-  if (slab.t + slab.nt > geometry->local[3]) slab.nt = geometry->local[3] - slab.t;
-  return slab;
-}
-
-void md_slab_announce(const md_geometry *geometry, const md_slab_plan *plan, int i, int file,
-                      int64_t offset, size_t site_bytes) {
-  enum { STEP = 1 << 20 }; /* the kernel cuts longer requests short */
-  if (i >= plan->count || file < 0) return;
-  const md_slab slab = md_slab_at(geometry, plan, i);
-  const int *origin = geometry->origin, *local = geometry->local;
-  const int first[MD_DIMS] = {origin[0], origin[1], origin[2] + slab.z, origin[3] + slab.t};
-  const int last[MD_DIMS] = {origin[0] + local[0] - 1, origin[1] + local[1] - 1,
-                             first[2] + slab.nz - 1, first[3] + slab.nt - 1};
-  const int64_t begin = offset + md_global_index(geometry, first) * (int64_t)site_bytes;
-  const int64_t end = offset + (md_global_index(geometry, last) + 1) * (int64_t)site_bytes;
-  for (int64_t at = begin; at < end; at += STEP)
-    (void)posix_fadvise(file, at, STEP, POSIX_FADV_WILLNEED);
 }
 
 /* One row of sites along x: where it lies in the lattice and in memory. */
@@ -229,13 +184,30 @@ static void pack_row(const row *r, const md_site_format *format, const md_gauge 
   if (format->big_endian != big_endian) swap_row(r, format->real_bytes);
 }
 
-void md_sites_unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
-                     void *raw, md_gauge *gauge, md_checksum *sum) {
+/* What the first thread does while the others unpack. */
+typedef struct reading {
+  md_context *context;
+  md_slab_read *read;
+  void *file, *raw[2];
+  int next, count; /* slab to read; all slabs */
+  md_status status;
+} reading;
+
+static void read_next(reading *r) {
+  if (r->next < r->count) r->status = r->read(r->context, r->file, r->next, r->raw[r->next % 2]);
+  r->next++;
+}
+
+/* Unpacks a slab; the first thread reads the next one before it joins. */
+static void unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
+                   void *raw, md_gauge *gauge, md_checksum *sum, reading *ahead) {
+  enum { ROWS = 8 }; /* of sites at once */
   const int64_t rows = md_slab_sites(geometry, slab) / geometry->local[0];
 #pragma omp parallel
   {
     md_checksum mine = {.kind = sum->kind};
-#pragma omp for schedule(static)
+    if (omp_get_thread_num() == 0) read_next(ahead);
+#pragma omp for schedule(dynamic, ROWS)
     for (int64_t i = 0; i < rows; i++) {
       const row r = row_at(geometry, slab, format, raw, i);
       unpack_row(&r, format, gauge, &mine);
@@ -243,6 +215,22 @@ void md_sites_unpack(const md_geometry *geometry, const md_slab *slab, const md_
 #pragma omp critical
     md_checksum_add(sum, &mine);
   }
+}
+
+md_status md_sites_read(md_context *context, const md_geometry *geometry, const md_slab_plan *plan,
+                        const md_site_format *format, md_slab_read *read, void *file, void *raw[2],
+                        md_gauge *gauge, md_checksum *sum) {
+  reading ahead = {.context = context,
+                   .read = read,
+                   .file = file,
+                   .raw = {raw[0], raw[1]},
+                   .count = plan->count};
+  read_next(&ahead);
+  for (int i = 0; i < plan->count && ahead.status == MD_OK; i++) {
+    const md_slab slab = md_slab_at(geometry, plan, i);
+    unpack(geometry, &slab, format, raw[i % 2], gauge, sum, &ahead);
+  }
+  return ahead.status;
 }
 
 void md_sites_pack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,

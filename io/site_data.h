@@ -1,6 +1,7 @@
 #ifndef MD_IO_SITE_DATA_H
 #define MD_IO_SITE_DATA_H
 
+#include "io/slabs.h"
 #include "lattice/gauge.h"
 
 /* The links of a site as every lattice format has them: sites in lexicographic order, x fastest;
@@ -41,35 +42,16 @@ void md_checksum_combine(const md_context *context, md_checksum *sum);
 /* sum29/sum31 and the like, with the names of the kind, into text. */
 void md_checksum_print(const md_checksum *sum, char *text, size_t bytes);
 
-/* A part of the rank's sites that is held in memory at once: all x and y, and either several
- * whole time slices or some z planes of one. Extents and origin are local. */
-typedef struct md_slab {
-  int z, nz, t, nt;
-} md_slab;
+/* Brings slab i of the plan from a file to raw. Called by the thread that has entered MPI. */
+typedef md_status md_slab_read(md_context *context, void *file, int i, void *raw);
 
-typedef struct md_slab_plan {
-  int z_planes, t_slices, count;
-} md_slab_plan;
-
-/* Slabs of at most about `most_bytes` (one plane at least); z_planes is a multiple of z_multiple
- * where that divides the extent. The same on every rank. */
-md_slab_plan md_slab_plan_make(const md_geometry *geometry, size_t site_bytes, size_t most_bytes,
-                               int z_multiple);
-md_slab md_slab_at(const md_geometry *geometry, const md_slab_plan *plan, int i);
-static inline int64_t md_slab_sites(const md_geometry *geometry, const md_slab *slab) {
-  return (int64_t)slab->nt * slab->nz * geometry->local[1] * geometry->local[0];
-}
-
-/* Tells the system that the sites of a slab will be read soon from a file that holds the lattice's
- * sites from `offset` on, so that the disk works while the slab before is unpacked. A hint; slab
- * numbers beyond the plan do nothing. Local. */
-void md_slab_announce(const md_geometry *geometry, const md_slab_plan *plan, int i, int file,
-                      int64_t offset, size_t site_bytes);
-
-/* Adds the slab's part to *sum and stores its links; raw is used as work space. gauge NULL: only
- * the checksum. Local, threaded. */
-void md_sites_unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
-                     void *raw, md_gauge *gauge, md_checksum *sum);
+/* Reads the slabs of the plan in turn by `read`, adds them to *sum and stores their links; gauge
+ * NULL: only the checksum. While the first thread reads a slab the others unpack the one before.
+ * raw: two buffers for a slab each. Stops at the first status that is not MD_OK. Threaded;
+ * collective when `read` is. */
+md_status md_sites_read(md_context *context, const md_geometry *geometry, const md_slab_plan *plan,
+                        const md_site_format *format, md_slab_read *read, void *file, void *raw[2],
+                        md_gauge *gauge, md_checksum *sum);
 /* Assigns raw from the links and adds the slab's part to *sum. Local, threaded. */
 void md_sites_pack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
                    const md_gauge *gauge, void *raw, md_checksum *sum);
