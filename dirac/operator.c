@@ -17,6 +17,19 @@ md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char
   return status;
 }
 
+md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, const char *backend,
+                                const md_backend_request *request, md_dirac *dirac) {
+  const md_backend *served;
+  md_backend_request exact = *request;
+  exact.precision = MD_DOUBLE;
+  exact.reconstruct = MD_RECONSTRUCT_18;
+  if (md_backend_find(context, backend, &exact, &served) != MD_OK) {
+    exact.packing = MD_PACKING_NONE;
+    if (md_backend_find(context, backend, &exact, &served) != MD_OK) backend = "auto";
+  }
+  return md_dirac_create(context, gauge, backend, &exact, dirac);
+}
+
 void md_dirac_destroy(md_dirac *dirac) {
   if (dirac->backend && dirac->state) dirac->backend->unload(dirac->state);
   md_halo_destroy(dirac->halo);

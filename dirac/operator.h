@@ -20,6 +20,11 @@ typedef struct md_dirac {
 /* Finds the backend and loads it. gauge must have exchanged halos. Collective. */
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac);
+/* The operator whose answers count beside one that iterates by `request`: MD_DOUBLE with whole
+ * links, of the same backend and packing where it serves that, else of the backend without packing,
+ * else of the fastest. Collective. */
+md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, const char *backend,
+                                const md_backend_request *request, md_dirac *dirac);
 void md_dirac_destroy(md_dirac *dirac);
 
 /* A fermion field of the operator's shape, zeroed. Local. */

@@ -9,6 +9,8 @@ static const struct {
   md_status (*run)(md_context *context, int argc, char **argv);
 } KINDS[] = {
     {"dirac", "the stencil of each backend, against the memory bandwidth", md_bench_dirac},
+    {"solver", "time to a true residual: precisions, many right-hand sides, shifts",
+     md_bench_solver},
     {"copy", "memory bandwidth by working set", md_bench_copy},
     {"gemm", "C <- alpha A B + beta C by every kernel, on one rank or many", md_bench_gemm},
     {"transpose", "out of place transpose, by block shape", md_bench_transpose},

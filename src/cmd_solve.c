@@ -33,18 +33,6 @@ static md_status resume(void *user, md_cg_state *state) {
   return md_solve_checkpoint_load(o->context, o->run, state);
 }
 
-/* The operator that decides: double, links whole, of the same backend where it serves that. */
-static md_status create_exact(md_context *context, md_solve_run *run, const char *name,
-                              md_dirac *exact) {
-  const md_backend *same;
-  md_backend_request request = run->options.request;
-  request.precision = MD_DOUBLE;
-  request.reconstruct = MD_RECONSTRUCT_18;
-  request.packing = MD_PACKING_NONE;
-  if (md_backend_find(context, name, &request, &same) != MD_OK) name = "auto";
-  return md_dirac_create(context, &run->gauge, name, &request, exact);
-}
-
 /* True when the operator itself decides: nothing of it is rounded or reconstructed. */
 static bool is_exact(const md_backend_request *request) {
   return request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18;
@@ -54,11 +42,13 @@ static md_status create_operators(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
   if (o->mixed) {
     MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->inner));
-    return create_exact(context, run, run->inner.backend->name, &run->dirac);
+    return md_dirac_create_exact(context, &run->gauge, run->inner.backend->name, &o->request,
+                                 &run->dirac);
   }
   MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->dirac));
   if (is_exact(&o->request)) return MD_OK;
-  return create_exact(context, run, run->dirac.backend->name, &run->exact);
+  return md_dirac_create_exact(context, &run->gauge, run->dirac.backend->name, &o->request,
+                               &run->exact);
 }
 
 const md_dirac *md_solve_operator(const md_solve_run *run) {
