@@ -1,15 +1,12 @@
 #include "dirac/mixed_cg.h"
+#include "dirac/cg.h"
+#include "dirac/deflation.h"
+#include "dirac/reliable_update.h"
 #include "lattice/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* An update when |r| has fallen by this factor. Smaller costs iterations on small masses in 16
- * bits, larger costs double-precision stencils; docs/precision.md has the counts. */
-static const double update_factor = 0.3;
-/* Updates in a row that may fail to lower the smallest true residual by a tenth before the solve
- * ends as stalled; after a few the search directions are dropped. */
-enum { FEW_IN_VAIN = 3, MOST_IN_VAIN = 10 };
+#include <string.h>
 
 typedef struct mixed_cg {
   md_context *context;
@@ -19,9 +16,16 @@ typedef struct mixed_cg {
   md_field scratch, odd; /* in the outer space, double */
   md_field r, x;         /* in the inner space: MD_SINGLE */
   md_field p, a_p, work; /* in the inner space: the inner precision */
+  md_deflation deflation;
+  bool deflates;
   bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
+  double factor;  /* of |r| for an update */
+  int since;      /* iterations since the last update */
+  int latest;     /* of them that bring an update anyway */
   bool restarted; /* from the present solution */
   /* One entry per right-hand side: */
+  double alpha[MD_MAX_RHS], beta[MD_MAX_RHS], p_ap[MD_MAX_RHS]; /* of the last step */
+  double before[MD_MAX_RHS];                                    /* |r|^2 before it, in units */
   double unit[MD_MAX_RHS];    /* true |r| at the last update: the inner vectors' unit */
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */
@@ -33,12 +37,15 @@ typedef struct mixed_cg {
 static void destroy(mixed_cg *m) {
   md_field *fields[] = {&m->scratch, &m->odd, &m->r, &m->x, &m->p, &m->a_p, &m->work};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
+  md_deflation_destroy(&m->deflation);
   free(m);
 }
 
 static md_status create(mixed_cg *m) {
   md_field_shape wide = m->inner->shape;
   wide.precision = MD_SINGLE;
+  if (m->deflates)
+    MD_TRY(md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation));
   MD_TRY(md_dirac_field(m->context, m->outer, MD_EVEN, &m->scratch));
   MD_TRY(md_dirac_field(m->context, m->outer, MD_ODD, &m->odd));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
@@ -48,11 +55,6 @@ static md_status create(mixed_cg *m) {
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
 }
 
-/* |r| of the system at which a right-hand side is done. */
-static double limit_of(const mixed_cg *m, int r) {
-  return m->request->tolerance * m->request->mass * m->state->b_norm[r];
-}
-
 /* The inner r = r of the system / |r|, zero where nothing is left to do. The factor is applied in
  * double: right-hand sides of one 16-bit field then share their sites' scales fairly. */
 static md_status hand_down(mixed_cg *m) {
@@ -60,14 +62,16 @@ static md_status hand_down(mixed_cg *m) {
   double inverse[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
   for (int r = 0; r < s->n_rhs; r++) {
     m->unit[r] = sqrt(s->r_norm2[r]);
-    m->done[r] = m->unit[r] <= limit_of(m, r);
+    m->done[r] = m->unit[r] <= md_cg_limit(m->request, s, r);
     inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
   }
   md_linear_axpby(inverse, &s->r, none, &m->scratch);
   MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->r, &m->scratch)));
   md_linear_zero(&m->x);
+  if (m->deflates) md_deflation_project(m->context, &m->deflation, &m->r, &m->x);
   md_linear_norm2(m->context, &m->r, m->norm2);
   for (int r = 0; r < s->n_rhs; r++) m->largest[r] = m->norm2[r];
+  m->since = 0;
   return MD_OK;
 }
 
@@ -89,6 +93,26 @@ static md_status recover(mixed_cg *m) {
   return begin(m);
 }
 
+/* The partial solution and A times it, the change of the true residual, in the old units: a new
+ * direction to deflate with. scratch = A x; state->r, the old residual, is overwritten. */
+static md_status deflate_more(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  md_deflation *d = &m->deflation;
+  double one[MD_MAX_RHS], minus[MD_MAX_RHS], inverse[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
+  for (int r = 0; r < s->n_rhs; r++) {
+    one[r] = 1.0;
+    minus[r] = -1.0;
+    inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
+  }
+  md_linear_axpy(one, &m->scratch, &s->r);
+  md_linear_axpy(minus, &s->p, &s->r);
+  md_linear_axpby(inverse, &s->r, none, &s->r);
+  MD_TRY(md_agree(m->context, md_field_convert(m->context, &d->a_w[d->count], &s->r)));
+  md_linear_copy(&d->w[d->count], &m->x);
+  md_deflation_insert(m->context, d);
+  return MD_OK;
+}
+
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
   md_cg_state *s = m->state;
@@ -96,6 +120,7 @@ static md_status update_solution(mixed_cg *m) {
   MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->scratch, &m->x)));
   md_linear_axpy(m->unit, &m->scratch, &s->x);
   MD_TRY(md_dirac_mdag_m(m->context, m->outer, m->request->mass, &m->scratch, &s->x, &m->odd));
+  if (m->deflates) MD_TRY(deflate_more(m));
   md_linear_copy(&s->r, &s->p);
   for (int r = 0; r < s->n_rhs; r++) minus[r] = -1.0;
   md_linear_axpy_norm2(m->context, minus, &m->scratch, &s->r, s->r_norm2);
@@ -105,7 +130,7 @@ static md_status update_solution(mixed_cg *m) {
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
                      s->r_norm2[r], s->iteration, r);
     const double now = sqrt(s->r_norm2[r]);
-    m->in_vain[r] = now < 0.9 * m->best[r] ? 0 : m->in_vain[r] + 1;
+    m->in_vain[r] = md_update_is_vain(now, m->best[r]) ? m->in_vain[r] + 1 : 0;
     m->best[r] = fmin(m->best[r], now);
   }
   m->restarted = false;
@@ -113,91 +138,116 @@ static md_status update_solution(mixed_cg *m) {
   return MD_OK;
 }
 
-/* A reliable update. With u = p in the new unit: p = r + beta (u - <r,u> / |r|^2 r), so that the
- * new residual and the kept direction are orthogonal; beta = |r|^2 / |r|^2 before the last step. A
- * direction that was followed in vain a few times is dropped. */
-static md_status update(mixed_cg *m, const double *alpha, const double *norm2_before) {
-  double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], r_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
-  const int n = m->state->n_rhs;
-  for (int r = 0; r < n; r++) unit_before[r] = m->unit[r];
-  md_linear_axpy(alpha, &m->p, &m->x);
-  MD_TRY(update_solution(m));
-  MD_TRY(hand_down(m));
-  md_linear_dot(m->context, &m->p, &m->r, r_p);
-  for (int r = 0; r < n; r++) {
+/* of_r and of_p of the new direction p = of_r r + of_p p. Without deflation, with u = p in the new
+ * unit: p = r + beta (u - <r,u> / |r|^2 r), beta = |r|^2 / |r|^2 before the last step: the new
+ * residual and the kept direction are orthogonal. A projected residual is not the recursion's next
+ * one, so that beta is what makes the new direction conjugate to the last: -<A p, r> / <p, A p>.
+ * A direction that was followed in vain a few times is dropped. */
+static void keep_direction(mixed_cg *m, const double *unit_before, double *of_r, double *of_p) {
+  double product[MD_MAX_RHS];
+  md_linear_dot(m->context, m->deflates ? &m->a_p : &m->p, &m->r, product);
+  for (int r = 0; r < m->state->n_rhs; r++) {
     of_r[r] = 1.0;
     of_p[r] = 0.0;
-    if (m->done[r] || m->in_vain[r] >= FEW_IN_VAIN) continue;
+    if (m->done[r] || m->in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) continue;
+    if (m->deflates) {
+      of_p[r] = -product[r] / m->p_ap[r];
+      continue;
+    }
     const double ratio = unit_before[r] / m->unit[r];
-    const double beta = m->norm2[r] / (norm2_before[r] * ratio * ratio);
-    of_p[r] = beta * ratio;
-    of_r[r] = 1.0 - of_p[r] * r_p[r] / m->norm2[r];
+    of_p[r] = m->norm2[r] / (m->before[r] * ratio);
+    of_r[r] = 1.0 - of_p[r] * product[r] / m->norm2[r];
   }
+}
+
+/* A reliable update. */
+static md_status update(mixed_cg *m) {
+  double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
+  memcpy(unit_before, m->unit, sizeof unit_before);
+  md_linear_axpy(m->alpha, &m->p, &m->x);
+  MD_TRY(update_solution(m));
+  MD_TRY(hand_down(m));
+  keep_direction(m, unit_before, of_r, of_p);
   md_linear_axpby(of_r, &m->r, of_p, &m->p);
   return MD_OK;
 }
 
 /* alpha and the new r, |r|^2, beta; false when a sum is not what it must be. */
-static md_status step(mixed_cg *m, double *alpha, double *beta, bool *sound) {
+static md_status step(mixed_cg *m, bool *sound) {
   const int n = m->state->n_rhs;
-  double p_ap[MD_MAX_RHS], minus[MD_MAX_RHS], before[MD_MAX_RHS], r_ap[MD_MAX_RHS];
+  double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
   MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
-  md_linear_dot(m->context, &m->p, &m->a_p, p_ap);
+  md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap);
   *sound = true;
   for (int r = 0; r < n; r++) {
-    if (!m->done[r] && !(p_ap[r] > 0.0 && isfinite(p_ap[r]))) *sound = false;
-    alpha[r] = m->done[r] ? 0.0 : m->norm2[r] / p_ap[r];
-    minus[r] = -alpha[r];
-    before[r] = m->norm2[r];
+    if (!m->done[r] && !(m->p_ap[r] > 0.0 && isfinite(m->p_ap[r]))) *sound = false;
+    m->alpha[r] = m->done[r] ? 0.0 : m->norm2[r] / m->p_ap[r];
+    minus[r] = -m->alpha[r];
+    m->before[r] = m->norm2[r];
   }
   if (!*sound) return MD_OK;
   md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, m->norm2);
   if (m->flexible) md_linear_dot(m->context, &m->a_p, &m->r, r_ap);
   for (int r = 0; r < n; r++) {
-    beta[r] = 0.0;
-    if (m->done[r]) continue;
-    beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / before[r];
-    if (!isfinite(m->norm2[r]) || !isfinite(beta[r])) *sound = false;
+    m->beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / m->before[r];
+    if (m->done[r]) m->beta[r] = 0.0;
+    if (!isfinite(m->beta[r])) *sound = false;
   }
   return MD_OK;
 }
 
 /* Counts the iteration, writes the history; true when an update is due: a right-hand side has
- * come far enough, all may be done, or no iteration is left. */
+ * come far enough, all may be done, it takes too long or no iteration is left. */
 static bool count(mixed_cg *m) {
   md_cg_state *s = m->state;
   bool far = false, all = true;
   double worst = 0.0;
   s->iteration++;
+  m->since++;
   for (int r = 0; r < s->n_rhs; r++) {
     const double size = m->unit[r] * (m->done[r] ? 1.0 : sqrt(m->norm2[r]));
     if (s->b_norm[r] > 0.0) worst = fmax(worst, size / (m->request->mass * s->b_norm[r]));
     if (m->done[r]) continue;
     s->rhs_iterations[r]++;
     m->largest[r] = fmax(m->largest[r], m->norm2[r]);
-    far = far || m->norm2[r] < update_factor * update_factor * m->largest[r];
-    all = all && size <= limit_of(m, r);
+    far = far || md_update_due(m->norm2[r], m->largest[r], m->factor);
+    all = all && size <= md_cg_limit(m->request, s, r);
   }
   s->history[s->iteration] = worst;
-  return far || all || s->iteration >= s->most;
+  return far || all || m->since >= m->latest || s->iteration >= s->most;
 }
 
+/* Every right-hand side is done or has stalled, or no iteration is left. */
 static bool at_end(const mixed_cg *m) {
+  md_cg_state *s = m->state;
   bool all = true;
-  for (int r = 0; r < m->state->n_rhs; r++)
-    all = all && (m->done[r] || m->in_vain[r] >= MOST_IN_VAIN);
-  return all || m->state->iteration >= m->state->most;
+  s->stalled = false;
+  for (int r = 0; r < s->n_rhs; r++) {
+    const bool stalled = !m->done[r] && m->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN;
+    all = all && (m->done[r] || stalled);
+    s->stalled = s->stalled || stalled;
+  }
+  s->stalled = s->stalled && all;
+  return all || s->iteration >= s->most;
 }
 
 static md_status iterate_once(mixed_cg *m) {
-  double alpha[MD_MAX_RHS], beta[MD_MAX_RHS], before[MD_MAX_RHS];
   bool sound;
-  for (int r = 0; r < m->state->n_rhs; r++) before[r] = m->norm2[r];
-  MD_TRY(step(m, alpha, beta, &sound));
+  MD_TRY(step(m, &sound));
   if (!sound) return recover(m);
-  if (count(m)) return update(m, alpha, before);
-  md_linear_cg_update(alpha, beta, &m->r, &m->p, &m->x);
+  if (count(m)) return update(m);
+  md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
   return MD_OK;
+}
+
+/* The rules of reliable_update.h for this system. */
+static void set_rules(mixed_cg *m) {
+  const md_geometry *g = m->outer->geometry;
+  const double mass = m->request->mass, unknowns = 3.0 * 0.5 * (double)g->volume;
+  m->deflates = md_update_deflates(mass, m->request->tolerance, unknowns);
+  m->factor = md_update_factor(m->deflates);
+  m->flexible = md_precision_roundoff(m->inner->request.precision) > 0x1p-10;
+  m->latest = md_update_latest(mass, m->factor);
 }
 
 md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
@@ -209,15 +259,11 @@ md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
   m->inner = request->inner;
   m->request = request;
   m->state = state;
-  m->flexible = md_precision_roundoff(m->inner->request.precision) > 0x1p-10;
+  set_rules(m);
   md_status status = md_agree(context, create(m));
   if (status == MD_OK) status = begin(m);
   for (int r = 0; r < state->n_rhs; r++) m->best[r] = m->unit[r];
-  state->history[state->iteration] = 0.0;
-  for (int r = 0; status == MD_OK && r < state->n_rhs; r++)
-    if (state->b_norm[r] > 0.0)
-      state->history[state->iteration] =
-          fmax(state->history[state->iteration], m->unit[r] / (request->mass * state->b_norm[r]));
+  if (status == MD_OK) md_cg_record(request, state);
   while (status == MD_OK && !at_end(m)) {
     status = iterate_once(m);
     if (status == MD_OK && request->observe) status = request->observe(request->user, state);

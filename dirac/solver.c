@@ -128,7 +128,7 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
     MD_TRY(true_residuals(context, s, state->b_norm, residuals));
     const double now = largest_of(residuals, state->n_rhs);
     if (now <= request->tolerance || dirac->request.precision != MD_DOUBLE ||
-        state->iteration >= state->most || !(now < 0.5 * before))
+        state->iteration >= state->most || state->stalled || !(now < 0.5 * before))
       return MD_OK;
     before = now;
     md_linear_axpy(mass_less_one, &s->work[MD_EVEN], &s->work[MD_EVEN]);
@@ -142,6 +142,7 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   result->iterations = state->iteration;
   result->updates = state->updates;
   result->restarts = state->restarts;
+  result->stalled = state->stalled;
   result->history = state->history;
   result->rhs_iterations = state->rhs_iterations;
   state->history = NULL;

@@ -16,6 +16,7 @@ typedef struct md_cg_state {
                             solution whose odd sites are reconstructed. */
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/mixed_cg.h */
+  bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
 } md_cg_state;
 
 typedef struct md_solver_request {
@@ -47,6 +48,7 @@ typedef struct md_solver_result {
   int n_rhs;
   int updates;    /* reliable updates of mixed-precision CG, else 0 */
   int restarts;   /* times that its inner solver met NaN or Inf and began again */
+  bool stalled;   /* ended because updates no longer lowered the true residual */
   double seconds; /* in the solver, set-up of the source and residual included */
   double gflops;  /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
 } md_solver_result;

@@ -52,6 +52,15 @@ void md_linear_dot(const md_context *context, const md_field *x, const md_field 
   narrower(x, y)->dot(context, x, y, dots);
 }
 
+void md_linear_dot_imaginary(const md_context *context, const md_field *x, const md_field *y,
+                             double *dots) {
+  narrower(x, y)->dot_imaginary(context, x, y, dots);
+}
+
+void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
+  narrower(x, y)->axpy_complex(re, im, x, y);
+}
+
 void md_linear_axpy_norm2(const md_context *context, const double *a, const md_field *x,
                           md_field *y, double *norms) {
   narrower(x, y)->axpy_norm2(context, a, x, y, norms);

@@ -76,6 +76,19 @@ static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
   }
 }
 
+/* i times the values: (re, im) are neighbouring planes of one right-hand side, neighbouring lanes
+ * of many. */
+static inline view strip_turn(const md_field *f, const strip *s, view v, ARITH *buffer) {
+  const bool one = f->n_rhs == 1;
+  for (int c = 0; c < s->planes; c++)
+    for (int l = 0; l < s->lanes; l++) {
+      const int part = one ? c & 1 : l & 1;
+      const ARITH other = one ? v.at[(c ^ 1) * v.distance + l] : v.at[c * v.distance + (l ^ 1)];
+      buffer[c * s->lanes + l] = part ? other : -other;
+    }
+  return (view){buffer, s->lanes};
+}
+
 /* Ends a change of the values of `v`; nothing is left to do where they lie in the field. */
 static inline void strip_store(const md_field *f, const strip *s, view v) {
   if (in_place(f)) return;
@@ -125,6 +138,26 @@ static void xpby(const md_field *x, const double *b, md_field *y) {
   combine(NULL, x, b, y);
 }
 
+static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
+  ARITH left[MOST_LANES], right[MOST_LANES];
+  spread(y, re, left);
+  spread(y, im, right);
+  const int most = sites_per_strip(y);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < y->sites; i += most) {
+    const strip s = strip_at(y, i, (int)(y->sites - i < most ? y->sites - i : most));
+    const strip from = strip_at(x, i, s.lanes);
+    ARITH buffer[3][MOST_REALS];
+    const view xs = strip_load(x, &from, buffer[0]), ys = strip_load(y, &s, buffer[1]);
+    const view turned = strip_turn(x, &from, xs, buffer[2]);
+    for (int c = 0; c < s.planes; c++)
+      for (int l = 0; l < s.lanes; l++)
+        ys.at[c * ys.distance + l] +=
+            left[l] * xs.at[c * xs.distance + l] + right[l] * turned.at[c * turned.distance + l];
+    strip_store(y, &s, ys);
+  }
+}
+
 static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                       md_field *x) {
   ARITH as[MOST_LANES], bs[MOST_LANES];
@@ -164,6 +197,17 @@ static void sum_product(const ARITH *a, const md_field *x, md_field *y, const st
     const ARITH *u = xs.at + c * xs.distance, *v = ys.at + c * ys.distance;
     for (int l = 0; l < sx->lanes; l++) lane[l] += (double)u[l] * (double)v[l];
   }
+}
+
+static void sum_turned(const ARITH *a, const md_field *x, md_field *y, const strip *sx,
+                       const strip *sy, double *lane) {
+  ARITH buffer[3][MOST_REALS];
+  (void)a;
+  const view xs = strip_load(x, sx, buffer[0]), ys = strip_load(y, sy, buffer[1]);
+  const view turned = strip_turn(x, sx, xs, buffer[2]);
+  for (int c = 0; c < sx->planes; c++)
+    for (int l = 0; l < sx->lanes; l++)
+      lane[l] += (double)turned.at[c * turned.distance + l] * (double)ys.at[c * ys.distance + l];
 }
 
 /* The norm is that of what was stored, after rounding. */
@@ -239,6 +283,11 @@ static void dot(const md_context *context, const md_field *x, const md_field *y,
   reduce(context, NULL, x, (md_field *)y, sum_product, dots);
 }
 
+static void dot_imaginary(const md_context *context, const md_field *x, const md_field *y,
+                          double *dots) {
+  reduce(context, NULL, x, (md_field *)y, sum_turned, dots);
+}
+
 static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
                        double *norms) {
   reduce(context, a, x, y, sum_axpy, norms);
@@ -270,4 +319,5 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero, copy, axpy, xpby, combine, norm2, dot, axpy_norm2, cg_update};
+const md_linear_table TABLE = {zero, copy,          axpy,         xpby,       combine,  norm2,
+                               dot,  dot_imaginary, axpy_complex, axpy_norm2, cg_update};

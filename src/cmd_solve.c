@@ -151,13 +151,15 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
   if (status == MD_OK) status = write_solution(context, &run);
   if (status == MD_OK) status = md_solve_report(context, &run);
   if (status == MD_OK && !run.result.converged)
-    status = md_fail(context, MD_UNREACHED,
-                     "the true residual must be at most %g, got %.3e after %d iterations; raise "
-                     "--max-iter or --tol%s",
-                     run.options.tolerance, run.result.relative_residual, run.result.iterations,
-                     run.options.request.precision == MD_DOUBLE ? ""
-                     : run.options.mixed                        ? ", or use a wider --inner"
-                                         : ", or use --precision double with --inner");
+    status = md_fail(
+        context, MD_UNREACHED,
+        "the true residual must be at most %g, %s %.3e after %d iterations; raise %s--tol%s",
+        run.options.tolerance, run.result.stalled ? "stalled at" : "got",
+        run.result.relative_residual, run.result.iterations,
+        run.result.stalled ? "" : "--max-iter or ",
+        run.options.request.precision == MD_DOUBLE ? ""
+        : run.options.mixed                        ? ", or use a wider --inner"
+                                                   : ", or use --precision double with --inner");
   tear_down(&run);
   return status;
 }

@@ -195,7 +195,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .target = &o->tolerance,
                           .argument = "T",
                           .help = "on norm(b - M x) / norm(b) [1e-10]",
-                          .low = 1e-15,
+                          .low = 1e-20,
                           .high = 0.1},
                          {.name = "max-iter",
                           .type = MD_OPTION_INTEGER,

@@ -65,6 +65,13 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_xpby(&x.host, b, &y.host);
   md_linear_xpby(&x.device, b, &y.device);
   same(context, &y, "xpby");
+  md_linear_axpy_complex(a, b, &x.host, &y.host);
+  md_linear_axpy_complex(a, b, &x.device, &y.device);
+  same(context, &y, "axpy_complex");
+  md_linear_dot_imaginary(context, &x.host, &z.host, on_host);
+  md_linear_dot_imaginary(context, &x.device, &z.device, on_device);
+  same_sums(on_host, on_device, n_rhs, size, 1e-12);
+  MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host)); /* the same bits again */
   md_linear_cg_update(a, b, &x.host, &y.host, &z.host);
   md_linear_cg_update(a, b, &x.device, &y.device, &z.device);
   same(context, &y, "p of cg_update");

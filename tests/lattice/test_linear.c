@@ -115,6 +115,36 @@ static void narrow_beside_single(void **state) {
   }
 }
 
+/* y = (a + i b) x + y against the fields' values, and Im <x, y> as Re <i x, y>. */
+static void complex_coefficients(void **state) {
+  double none[MD_MAX_RHS] = {0}, unit[MD_MAX_RHS], dots[MD_MAX_RHS], turned[MD_MAX_RHS];
+  for (int r = 0; r < MD_MAX_RHS; r++) unit[r] = 1.0;
+  for (int s = 0; s < SETTINGS; s++) {
+    fixture f;
+    make(*state, settings[s], &f);
+    const double roundoff = md_precision_roundoff(settings[s].precision);
+    md_linear_axpy_complex(f.a, f.b, &f.x, &f.y);
+    for (int64_t i = 0; i < f.x.sites; i++)
+      for (int r = 0; r < settings[s].n_rhs; r++) {
+        double x[6], y[6], old[6];
+        md_field_get(&f.old_x, i, r, x);
+        md_field_get(&f.old_y, i, r, old);
+        md_field_get(&f.y, i, r, y);
+        for (int c = 0; c < 6; c++) {
+          const double i_x = c % 2 ? x[c - 1] : -x[c + 1];
+          const double expected = old[c] + f.a[r] * x[c] + f.b[r] * i_x;
+          md_require_at_most(fabs(y[c] - expected), 64.0 * roundoff, "y = (a + i b) x + y");
+        }
+      }
+    md_linear_zero(&f.z);
+    md_linear_axpy_complex(none, unit, &f.old_x, &f.z);
+    md_linear_dot_imaginary(*state, &f.old_x, &f.old_y, dots);
+    md_linear_dot(*state, &f.z, &f.old_y, turned);
+    for (int r = 0; r < settings[s].n_rhs; r++) assert_true(dots[r] == turned[r]);
+    drop(&f);
+  }
+}
+
 static void norms_and_dots(void **state) {
   for (int s = 0; s < SETTINGS; s++) {
     fixture f;
@@ -166,6 +196,7 @@ static void sums_do_not_depend_on_the_cut(void **state) {
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(updates),
     cmocka_unit_test(narrow_beside_single),
+    cmocka_unit_test(complex_coefficients),
     cmocka_unit_test(norms_and_dots),
     cmocka_unit_test(sums_do_not_depend_on_the_cut),
 };

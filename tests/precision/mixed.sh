@@ -27,13 +27,16 @@ within() {
     'BEGIN { exit !(m <= r * d) }' ||
     complain "$1 $2 $3: $(key iterations "$work/m.json") iterations, double $(key iterations "$work/d.json")"
 }
-for mass in 0.05 0.1; do
+for mass in 0.02 0.05 0.1; do
   for lattice in lat.sample.l4448 lat.sample.l4444.ildg lat.sample.hisq.f211b670.l6666; do
     within $lattice $mass single 1.3
     within $lattice $mass half 1.5
+    within $lattice $mass bf16 1.5
   done
 done
 
+refuses 1 'must be at most 1e-17, stalled at [0-9.]*e-1[456] after' 1 solve --tol 1e-17 --max-iter 20000 \
+  --lattice "$lattices/lat.sample.l4448" --mass 0.1 --inner single
 refuses 1 'true residual must be at most 1e-10, got .*--inner' 1 solve --lattice "$lattices/lat.sample.l4448" \
   --mass 0.1 --precision half
 refuses 2 'inner needs --precision double.*got single' 2 solve --lattice "$lattices/lat.sample.l4448" \
