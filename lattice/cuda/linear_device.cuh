@@ -133,10 +133,10 @@ static __global__ void add_partials(const double *partial, int count, double *va
 
 enum linear_operation { COMBINE, COMBINE_COMPLEX, COMBINE_NORM2, DOT, DOT_IMAGINARY };
 
-static constexpr bool is_dot(linear_operation op) {
+static __host__ __device__ constexpr bool is_dot(linear_operation op) {
   return op == DOT || op == DOT_IMAGINARY;
 }
-static constexpr bool is_sum(linear_operation op) {
+static __host__ __device__ constexpr bool is_sum(linear_operation op) {
   return is_dot(op) || op == COMBINE_NORM2;
 }
 /* i times six reals. */
