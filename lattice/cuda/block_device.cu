@@ -15,12 +15,13 @@ using namespace md_block_rows;
 
 struct device_block {
   int n, blocks, tiles;
-  double *partial;    /* [tile][block][TILE] */
+  double *partial;    /* [slot][tile][block][TILE] */
   double2 *matrices;  /* three, on the device */
   double2 *staging;   /* the same on the host */
   double *values;     /* [slot][tile][TILE], page-locked */
   long long *serials; /* [slot][tile][ADDERS], page-locked */
   long long serial, of_slot[MD_BLOCK_SLOTS];
+  bool pending[MD_BLOCK_SLOTS]; /* the blocks have left their sums, nothing has added them yet */
 };
 
 int groups_of(int n) { /* Q */
@@ -54,8 +55,8 @@ md_status create(md_context *context, const md_geometry *geometry, int n, void *
   const size_t entries = 3 * 64 * (size_t)groups * groups;
   d->staging = new (std::nothrow) double2[entries];
   if (!d->staging) return md_fail_memory(context, entries * sizeof(double2), "block matrices");
-  MD_TRY(md_device_allocate(context, sizeof(double) * TILE * d->tiles * d->blocks, "block sums",
-                            (void **)&d->partial));
+  MD_TRY(md_device_allocate(context, sizeof(double) * TILE * d->tiles * d->blocks * MD_BLOCK_SLOTS,
+                            "block sums", (void **)&d->partial));
   MD_TRY(md_device_allocate(context, entries * sizeof(double2), "block matrices",
                             (void **)&d->matrices));
   MD_TRY(md_device_allocate_pinned(context, sizeof(double) * TILE * d->tiles * MD_BLOCK_SLOTS,
@@ -67,22 +68,37 @@ md_status create(md_context *context, const md_geometry *geometry, int n, void *
   return MD_OK;
 }
 
-/* Queues the sums over the blocks of what a kernel left in `partial`. */
-void add_up(device_block *d, int slot) {
-  d->of_slot[slot] = ++d->serial;
-  md_launch_early(add_blocks, dim3(ADDERS, d->tiles), dim3(THREADS), 0, (const double *)d->partial,
-                  d->blocks, d->values + (size_t)slot * d->tiles * TILE,
-                  d->serials + (size_t)slot * d->tiles * ADDERS, d->serial);
+double *partial_of(const device_block *d, int slot) {
+  return slot < 0 ? NULL : d->partial + (size_t)slot * d->tiles * d->blocks * TILE;
+}
+
+/* Queues the sums over the blocks of all slots that wait for them, in one launch. */
+md_status add_up(md_context *context, device_block *d) {
+  all_sums all = {};
+  for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) {
+    if (!d->pending[slot]) continue;
+    d->pending[slot] = false;
+    d->of_slot[slot] = ++d->serial;
+    all.of_slot[slot] = {partial_of(d, slot), d->values + (size_t)slot * d->tiles * TILE,
+                         d->serials + (size_t)slot * d->tiles * ADDERS, d->serial};
+  }
+  md_launch_early(add_blocks, dim3(ADDERS, d->tiles, MD_BLOCK_SLOTS), dim3(1024), 0, all,
+                  d->blocks);
+  return md_cuda_launched(context, "sums of a block");
 }
 
 constexpr size_t GRAM_BYTES = sizeof(double) * WARPS * TILE;
 
+void queue_gram(device_block *d, const md_field *x, int slot) {
+  multiply_self<<<dim3(d->blocks, d->tiles), THREADS, GRAM_BYTES, md_stream()>>>(
+      view_of(x), partial_of(d, slot));
+  d->pending[slot] = true;
+}
+
+/* Adds up at once: work that the sums need not wait for may be queued before they are taken. */
 md_status gram(md_context *context, void *state, const md_field *x, int slot) {
-  device_block *d = (device_block *)state;
-  multiply_self<<<dim3(d->blocks, d->tiles), THREADS, GRAM_BYTES, md_stream()>>>(view_of(x),
-                                                                                 d->partial);
-  add_up(d, slot);
-  return md_cuda_launched(context, "product of a block with itself");
+  queue_gram((device_block *)state, x, slot);
+  return add_up(context, (device_block *)state);
 }
 
 /* A matrix in the order of lanes: entry (4 s + t, 8 q + g) at ((q 2Q + s) 32 + 4 g + t). */
@@ -114,7 +130,7 @@ md_status launch(md_context *context, device_block *d, md_field *y, const md_blo
   const view none = {};
   kernel<<<d->blocks, THREADS, bytes, md_stream()>>>(view_of(y), X ? view_of(s->x) : none,
                                                      Z ? view_of(s->z) : none, d->matrices,
-                                                     s->backwards, d->partial);
+                                                     s->backwards, partial_of(d, s->slot));
   return md_cuda_launched(context, "update of a block");
 }
 
@@ -146,8 +162,8 @@ md_status update(md_context *context, void *state, md_field *y, const md_block_s
   if (s->z) stage(d->n, groups, s->c, to += entries);
   MD_TRY(run(context, d, groups, y, s));
   if (s->slot < 0) return MD_OK;
-  if (groups > 2) return gram(context, state, y, s->slot);
-  add_up(d, s->slot);
+  if (groups > 2) queue_gram(d, y, s->slot);
+  d->pending[s->slot] = true;
   return md_cuda_launched(context, "sums of a block");
 }
 
@@ -178,9 +194,10 @@ md_status add_ranks(md_context *context, int n, double *gram) {
 }
 
 md_status wait(md_context *context, void *state, int slot, double *gram) {
-  const device_block *d = (const device_block *)state;
+  device_block *d = (device_block *)state;
   const int n = d->n;
-  const md_status status = wait_for(context, d, slot);
+  md_status status = d->pending[slot] ? add_up(context, d) : MD_OK;
+  if (status == MD_OK) status = wait_for(context, d, slot);
   if (context->ranks == 1) MD_TRY(status);
   const double *tile = d->values + (size_t)slot * d->tiles * TILE;
   for (int column = 0; column < n; column += SIDE)

@@ -4,7 +4,7 @@
 #include "base/device.cuh"
 
 extern "C" {
-#include "lattice/field.h"
+#include "lattice/block.h"
 }
 
 /* Block operations on fp64 Tensor Cores. A field is a tall matrix of 3 x sites rows, each n complex
@@ -131,27 +131,38 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
   add_warps(sum, shared, partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
 }
 
-/* Sums of the blocks, to page-locked memory with a serial number for the host behind each. */
-static __global__ void __launch_bounds__(THREADS)
-    add_blocks(const double *partial, int blocks, double *values, long long *serials,
-               long long serial) {
-  constexpr int SLICES = THREADS / 32;
+/* Where the sums of a slot go: page-locked memory, a serial number for the host behind each. */
+struct sums {
+  const double *partial; /* [tile][block][TILE]; NULL: nothing to add */
+  double *values;        /* [tile][TILE] */
+  long long *serials;    /* [tile][ADDERS] */
+  long long serial;
+};
+struct all_sums {
+  sums of_slot[MD_BLOCK_SLOTS];
+};
+
+/* Adds up the blocks: tile blockIdx.y of slot blockIdx.z. */
+static __global__ void __launch_bounds__(1024) add_blocks(all_sums all, int blocks) {
+  constexpr int SLICES = 1024 / 32;
   __shared__ double shared[SLICES][32];
   md_wait_for_predecessor();
-  const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
-  const int e = blockIdx.x * 32 + lane;
-  const double *from = partial + (int64_t)blockIdx.y * blocks * TILE + e;
+  const sums &to = all.of_slot[blockIdx.z];
+  if (!to.partial) return;
+  const int lane = threadIdx.x % 32, slice = threadIdx.x / 32, e = blockIdx.x * 32 + lane;
+  const double *from = to.partial + (int64_t)blockIdx.y * blocks * TILE + e;
   double value = 0.0;
-#pragma unroll 8
+#pragma unroll 16
   for (int k = slice; k < blocks; k += SLICES) value += from[(int64_t)k * TILE];
   shared[slice][lane] = value;
   __syncthreads();
   if (slice != 0) return;
+#pragma unroll
   for (int s = 1; s < SLICES; s++) value += shared[s][lane];
-  values[blockIdx.y * TILE + e] = value;
+  to.values[blockIdx.y * TILE + e] = value;
   __threadfence_system();
   __syncwarp();
-  if (lane == 0) *(volatile long long *)&serials[blockIdx.y * ADDERS + blockIdx.x] = serial;
+  if (lane == 0) *(volatile long long *)&to.serials[blockIdx.y * ADDERS + blockIdx.x] = to.serial;
 }
 static_assert(TILE == ADDERS * 32, "a thread each");
 
