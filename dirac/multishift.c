@@ -1,35 +1,14 @@
-#include "dirac/multishift.h"
 #include "base/timer.h"
-#include "dirac/cg.h"
-#include "dirac/mixed_cg.h"
+#include "dirac/multishift_state.h"
 #include "lattice/linear.h"
+#ifdef MINIDIRAC_HAVE_CUDA
+#include "dirac/cuda/shift_device.h"
+#endif
 
 #include <math.h>
 #include <stdlib.h>
 
-/* One shift. Its direction is kept as p / zeta, so that its two updates are those of CG with other
- * coefficients: x += alpha zeta' (p / zeta), p' / zeta' = r + beta (zeta' / zeta) (p / zeta). */
-typedef struct shifted {
-  md_field x, p;
-  double delta;                                /* shift - smallest shift */
-  double zeta[MD_MAX_RHS], before[MD_MAX_RHS]; /* r_shift = zeta r; now and one iteration ago */
-  bool done;
-} shifted;
-
-typedef struct multishift {
-  md_context *context;
-  md_dirac *dirac, *exact;
-  const md_multishift_request *request;
-  md_multishift_result *result;
-  shifted *shifts;
-  int smallest;
-  md_field r, a_p, work;                    /* in the space of dirac */
-  md_field source, x, residual, work_exact; /* in the space of exact, double */
-  double b_norm[MD_MAX_RHS], r_norm2[MD_MAX_RHS];
-  double alpha[MD_MAX_RHS], beta[MD_MAX_RHS]; /* of the last iteration */
-} multishift;
-
-static void destroy(multishift *m) {
+static void destroy(md_multishift_state *m) {
   for (int k = 0; m->shifts && k < m->request->n_shifts; k++) {
     md_field_destroy(&m->shifts[k].x);
     md_field_destroy(&m->shifts[k].p);
@@ -41,7 +20,7 @@ static void destroy(multishift *m) {
 
 /* r and the solutions of a 16-bit iteration are single, as in mixed CG; only the direction that
  * the operator reads is narrow. */
-static md_status create(multishift *m, const md_field *b) {
+static md_status create(md_multishift_state *m, const md_field *b) {
   md_field_shape wide = m->dirac->shape;
   if (md_precision_bytes(wide.precision) == 2) wide.precision = MD_SINGLE;
   m->shifts = calloc((size_t)m->request->n_shifts, sizeof *m->shifts);
@@ -51,7 +30,7 @@ static md_status create(multishift *m, const md_field *b) {
   for (int k = 0; k < m->request->n_shifts; k++)
     if (m->request->shifts[k] < m->request->shifts[m->smallest]) m->smallest = k;
   for (int k = 0; k < m->request->n_shifts; k++) {
-    shifted *s = &m->shifts[k];
+    md_shifted *s = &m->shifts[k];
     s->delta = m->request->shifts[k] - m->request->shifts[m->smallest];
     MD_TRY(md_field_create(m->context, m->dirac->geometry, &wide, MD_EVEN, &s->x));
     MD_TRY(md_field_create(m->context, m->dirac->geometry,
@@ -67,12 +46,7 @@ static md_status create(multishift *m, const md_field *b) {
   return md_field_convert(m->context, &m->source, b);
 }
 
-/* M^dag M + shift is M^dag M of this mass. */
-static double mass_of(const multishift *m, int k) {
-  return sqrt(m->request->mass * m->request->mass + m->request->shifts[k]);
-}
-
-static md_status start(multishift *m) {
+static md_status start(md_multishift_state *m) {
   const int n = m->source.n_rhs;
   md_linear_norm2(m->context, &m->source, m->b_norm);
   for (int r = 0; r < n; r++) {
@@ -86,35 +60,37 @@ static md_status start(multishift *m) {
   }
   md_status status = md_field_convert(m->context, &m->r, &m->source);
   for (int k = 0; k < m->request->n_shifts && status == MD_OK; k++) {
-    shifted *s = &m->shifts[k];
+    md_shifted *s = &m->shifts[k];
     status = md_field_convert(m->context, &s->p, &m->r);
     for (int r = 0; r < n; r++) s->zeta[r] = s->before[r] = 1.0;
   }
   MD_TRY(md_agree(m->context, status));
   md_linear_norm2(m->context, &m->r, m->r_norm2);
+  for (int k = 0; k < m->request->n_shifts; k++)
+    for (int r = 0; r < n; r++) m->shifts[k].residual[r] = sqrt(m->r_norm2[r]);
   return MD_OK;
 }
 
-static bool rhs_done(const multishift *m, const shifted *s, int r) {
-  return fabs(s->zeta[r]) * sqrt(m->r_norm2[r]) <= m->request->tolerance * m->b_norm[r];
+static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
+  return s->residual[r] <= m->request->tolerance * m->b_norm[r];
 }
 
 /* Marks the shifts that are done now, with their iteration; true when all are. Larger shifts
  * converge no later than the smallest, whose right-hand sides may rest only when all do. */
-static bool mark(multishift *m, int iteration, double *worst) {
+static bool mark(md_multishift_state *m, int iteration, double *worst) {
   bool all = true;
   *worst = 0.0;
   for (int k = 0; k < m->request->n_shifts; k++) {
-    shifted *s = &m->shifts[k];
+    md_shifted *s = &m->shifts[k];
     md_shift_result *result = &m->result->shifts[k];
     if (s->done) continue;
     bool done = true;
     result->estimate = 0.0;
     for (int r = 0; r < m->r.n_rhs; r++) {
+      if (!rhs_done(m, s, r)) s->residual[r] = fabs(s->zeta[r]) * sqrt(m->r_norm2[r]);
       done = done && rhs_done(m, s, r);
       if (m->b_norm[r] > 0.0)
-        result->estimate =
-            fmax(result->estimate, fabs(s->zeta[r]) * sqrt(m->r_norm2[r]) / m->b_norm[r]);
+        result->estimate = fmax(result->estimate, s->residual[r] / m->b_norm[r]);
     }
     *worst = fmax(*worst, result->estimate);
     result->iterations = iteration;
@@ -125,30 +101,51 @@ static bool mark(multishift *m, int iteration, double *worst) {
 }
 
 /* The scalar recursion of one shift (Jegerlehner, eq. 2.42 ff.) from alpha, beta of the last
- * iteration to `alpha`, `beta` of this one; its vectors follow. */
-static void follow(const multishift *m, shifted *s, const double *alpha, const double *beta) {
-  double for_x[MD_MAX_RHS], for_p[MD_MAX_RHS];
+ * iteration to `alpha`, `beta` of this one: the coefficients of its updates. */
+static void follow(const md_multishift_state *m, md_shifted *s, const double *alpha,
+                   const double *beta) {
   for (int r = 0; r < m->r.n_rhs; r++) {
-    for_x[r] = for_p[r] = 0.0;
-    if (alpha[r] == 0.0) continue;
+    s->for_x[r] = s->for_p[r] = 0.0;
+    if (alpha[r] == 0.0 || rhs_done(m, s, r)) continue;
     const double divisor = alpha[r] * m->beta[r] * (s->before[r] - s->zeta[r]) +
                            s->before[r] * m->alpha[r] * (1.0 + s->delta * alpha[r]);
     const double next = s->zeta[r] * s->before[r] * m->alpha[r] / divisor;
-    for_x[r] = alpha[r] * next;
-    for_p[r] = beta[r] * next / s->zeta[r];
+    s->for_x[r] = alpha[r] * next;
+    s->for_p[r] = beta[r] * next / s->zeta[r];
     s->before[r] = s->zeta[r];
     s->zeta[r] = next;
   }
-  md_linear_cg_update(for_x, for_p, &m->r, &s->p, &s->x);
 }
 
-static md_status iterate_once(multishift *m, int iteration) {
-  shifted *base = &m->shifts[m->smallest];
+/* The vectors of all shifts that go on: in one pass, but for the smallest, whose direction may be
+ * stored in fewer bits. */
+static void update_fields(md_multishift_state *m, const double *alpha, const double *beta) {
+  const double *for_x[MD_MAX_SHIFTS], *for_p[MD_MAX_SHIFTS];
+  md_field *x[MD_MAX_SHIFTS], *p[MD_MAX_SHIFTS];
+  int count = 0;
+  for (int k = 0; k < m->request->n_shifts; k++) {
+    md_shifted *s = &m->shifts[k];
+    if (s->done) continue;
+    follow(m, s, alpha, beta);
+    if (k == m->smallest) {
+      md_linear_cg_update(s->for_x, s->for_p, &m->r, &s->p, &s->x);
+      continue;
+    }
+    for_x[count] = s->for_x;
+    for_p[count] = s->for_p;
+    x[count] = &s->x;
+    p[count++] = &s->p;
+  }
+  md_linear_cg_updates(count, for_x, for_p, &m->r, p, x);
+}
+
+static md_status iterate_once(md_multishift_state *m, int iteration) {
+  md_shifted *base = &m->shifts[m->smallest];
   const int n = m->r.n_rhs;
   double p_ap[MD_MAX_RHS], alpha[MD_MAX_RHS], beta[MD_MAX_RHS], minus[MD_MAX_RHS];
   double norm2[MD_MAX_RHS];
-  MD_TRY(
-      md_dirac_mdag_m(m->context, m->dirac, mass_of(m, m->smallest), &m->a_p, &base->p, &m->work));
+  MD_TRY(md_dirac_mdag_m(m->context, m->dirac, md_shift_mass(m, m->smallest), &m->a_p, &base->p,
+                         &m->work));
   md_linear_dot(m->context, &base->p, &m->a_p, p_ap);
   for (int r = 0; r < n; r++) {
     alpha[r] = 0.0;
@@ -164,8 +161,7 @@ static md_status iterate_once(multishift *m, int iteration) {
   }
   md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, norm2);
   for (int r = 0; r < n; r++) beta[r] = alpha[r] != 0.0 ? norm2[r] / m->r_norm2[r] : 0.0;
-  for (int k = 0; k < m->request->n_shifts; k++)
-    if (!m->shifts[k].done) follow(m, &m->shifts[k], alpha, beta);
+  update_fields(m, alpha, beta);
   for (int r = 0; r < n; r++)
     if (alpha[r] != 0.0) {
       m->r_norm2[r] = norm2[r];
@@ -175,83 +171,84 @@ static md_status iterate_once(multishift *m, int iteration) {
   return MD_OK;
 }
 
-static md_status iterate(multishift *m) {
-  int *iteration = &m->result->iterations;
+static md_status observe(md_multishift_state *m, double worst) {
+  const md_multishift_request *request = m->request;
+  return request->observe ? request->observe(request->user, m->result->iterations, worst) : MD_OK;
+}
+
+static md_status iterate(md_multishift_state *m) {
   double worst;
   bool all = mark(m, 0, &worst);
-  while (!all && *iteration < m->request->max_iterations) {
-    MD_TRY(iterate_once(m, *iteration + 1));
-    all = mark(m, ++*iteration, &worst);
-    if (m->request->observe) MD_TRY(m->request->observe(m->request->user, *iteration, worst));
+  while (!all && m->result->iterations < m->request->max_iterations) {
+    MD_TRY(iterate_once(m, m->result->iterations + 1));
+    all = mark(m, ++m->result->iterations, &worst);
+    MD_TRY(observe(m, worst));
   }
   return MD_OK;
 }
 
-/* residual = b - (A + shift) x and its norms over |b|, by m->x. */
-static md_status true_residual(multishift *m, int k, double *norm2) {
-  const int n = m->x.n_rhs;
-  double minus[MD_MAX_RHS], worst = 0.0;
-  MD_TRY(md_dirac_mdag_m(m->context, m->exact, mass_of(m, k), &m->residual, &m->x, &m->work_exact));
-  for (int r = 0; r < n; r++) minus[r] = -1.0;
-  md_linear_xpby(&m->source, minus, &m->residual);
-  md_linear_norm2(m->context, &m->residual, norm2);
-  for (int r = 0; r < n; r++) {
-    if (!isfinite(norm2[r]))
-      return md_fail(m->context, MD_UNREACHED,
-                     "the true residual must be finite, got norm^2 %g for shift %g", norm2[r],
-                     m->request->shifts[k]);
-    if (m->b_norm[r] > 0.0) worst = fmax(worst, sqrt(norm2[r]) / m->b_norm[r]);
+#ifdef MINIDIRAC_HAVE_CUDA
+static md_status create_device(md_multishift_state *m, md_shift_device **device) {
+  const int n = m->request->n_shifts;
+  const double mass = md_shift_mass(m, m->smallest);
+  double deltas[MD_MAX_SHIFTS], limit[MD_MAX_RHS];
+  md_field *x[MD_MAX_SHIFTS], *p[MD_MAX_SHIFTS];
+  for (int r = 0; r < m->r.n_rhs; r++) limit[r] = m->request->tolerance * m->b_norm[r];
+  for (int k = 0; k < n; k++) {
+    deltas[k] = m->shifts[k].delta;
+    x[k] = &m->shifts[k].x;
+    p[k] = &m->shifts[k].p;
   }
-  m->result->shifts[k].relative_residual = worst;
-  m->result->shifts[k].converged = worst <= m->request->tolerance;
-  return MD_OK;
+  const md_shift_setup setup = {n,     m->smallest, deltas, mass * mass, m->r_norm2,
+                                limit, x,           p,      &m->r};
+  return md_shift_device_create(m->context, m->dirac, &setup, device);
 }
 
-/* CG in double, or mixed, for the rest of the solution of one shift. */
-static md_status refine(multishift *m, int k, const double *norm2) {
-  md_cg_state state = {0};
-  double one[MD_MAX_RHS], again[MD_MAX_RHS];
-  const bool narrow = m->dirac->request.precision != MD_DOUBLE;
-  const md_solver_request how = {.mass = mass_of(m, k),
-                                 .tolerance = m->request->tolerance,
-                                 .max_iterations = m->request->max_iterations,
-                                 .inner = narrow ? m->dirac : NULL};
-  md_status status = md_cg_state_create(m->context, m->exact, how.max_iterations, &state);
-  status = md_agree(m->context, status);
-  if (status == MD_OK) {
-    md_linear_copy(&state.r, &m->residual);
-    md_linear_copy(&state.p, &m->residual);
-    for (int r = 0; r < state.n_rhs; r++) {
-      one[r] = 1.0;
-      state.r_norm2[r] = norm2[r];
-      state.b_norm[r] = m->b_norm[r] / how.mass; /* its tolerance is on tolerance mass b_norm */
+/* The same with the scalars on the device, which works on the next iteration while the host looks
+ * at this one. */
+static md_status iterate_on_device(md_multishift_state *m, md_shift_device *device, double *zeta) {
+  const int n = m->r.n_rhs;
+  double worst;
+  int queued = 0, *iteration = &m->result->iterations;
+  for (bool all = mark(m, 0, &worst); !all;) {
+    if (queued < m->request->max_iterations && queued < *iteration + 2) {
+      MD_TRY(md_shift_device_queue(m->context, device));
+      queued++;
+      continue;
     }
-    status = how.inner ? md_mixed_cg_iterate(m->context, m->exact, &how, &state)
-                       : md_cg_iterate(m->context, m->exact, &how, &state);
+    if (*iteration == queued) return MD_OK;
+    MD_TRY(md_shift_device_wait(m->context, device, m->r_norm2, zeta));
+    for (int k = 0; k < m->request->n_shifts; k++)
+      for (int r = 0; r < n; r++) m->shifts[k].zeta[r] = zeta[k * n + r];
+    all = mark(m, ++*iteration, &worst);
+    MD_TRY(observe(m, worst));
   }
-  if (status == MD_OK) {
-    md_linear_axpy(one, &state.x, &m->x);
-    m->result->shifts[k].refine_iterations += state.iteration;
-    status = true_residual(m, k, again);
-  }
-  md_cg_state_destroy(&state);
+  return MD_OK;
+}
+
+static md_status iterate_fused(md_multishift_state *m) {
+  md_shift_device *device = NULL;
+  double *zeta = calloc((size_t)m->request->n_shifts * (size_t)m->r.n_rhs, sizeof *zeta);
+  md_status status = zeta ? MD_OK : md_fail_memory(m->context, sizeof *zeta, "shifts");
+  if (status == MD_OK) status = create_device(m, &device);
+  if (status == MD_OK) status = iterate_on_device(m, device, zeta);
+  md_shift_device_destroy(device);
+  free(zeta);
   return status;
 }
 
-/* True residuals, refinements, solutions to the caller. */
-static md_status finish(multishift *m, md_field *x) {
-  m->result->converged = true;
-  for (int k = 0; k < m->request->n_shifts; k++) {
-    md_shift_result *result = &m->result->shifts[k];
-    double norm2[MD_MAX_RHS];
-    result->shift = m->request->shifts[k];
-    MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->x, &m->shifts[k].x)));
-    MD_TRY(true_residual(m, k, norm2));
-    if (m->request->refine && !result->converged) MD_TRY(refine(m, k, norm2));
-    m->result->converged = m->result->converged && result->converged;
-    MD_TRY(md_agree(m->context, md_field_convert(m->context, &x[k], &m->x)));
-  }
-  return MD_OK;
+/* One rank, no operand in 16 bits, a backend that fuses. */
+static bool fuses(const md_multishift_state *m) {
+  return m->context->ranks == 1 && m->dirac->backend->fuses &&
+         m->r.precision == m->dirac->shape.precision;
+}
+#endif
+
+static md_status iterate_somewhere(md_multishift_state *m) {
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (fuses(m)) return iterate_fused(m);
+#endif
+  return iterate(m);
 }
 
 static md_status check(md_context *context, const md_multishift_request *request) {
@@ -272,7 +269,7 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   const int64_t hops = md_solver_hops(dirac, exact, NULL);
   *result = (md_multishift_result){0};
   MD_TRY(md_agree(context, check(context, request)));
-  multishift *m = calloc(1, sizeof *m);
+  md_multishift_state *m = calloc(1, sizeof *m);
   MD_TRY(md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "multishift CG")));
   m->context = context;
   m->dirac = dirac;
@@ -281,8 +278,8 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   m->result = result;
   md_status status = md_agree(context, create(m, b));
   if (status == MD_OK) status = start(m);
-  if (status == MD_OK) status = iterate(m);
-  if (status == MD_OK) status = finish(m, x);
+  if (status == MD_OK) status = iterate_somewhere(m);
+  if (status == MD_OK) status = md_multishift_finish(m, x);
   result->seconds = md_time_s() - start_s;
   result->gflops =
       md_solver_gflops(dirac, md_solver_hops(dirac, exact, NULL) - hops, result->seconds);

@@ -34,5 +34,9 @@ void md_linear_axpy_norm2(const md_context *context, const double *a, const md_f
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x);
+/* The same for `count` pairs p[k], x[k] of one precision with the same r, which is read once for
+ * several of them. */
+void md_linear_cg_updates(int count, const double *const *a, const double *const *b,
+                          const md_field *r, md_field *const *p, md_field *const *x);
 
 #endif

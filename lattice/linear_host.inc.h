@@ -158,30 +158,47 @@ static void axpy_complex(const double *re, const double *im, const md_field *x, 
   }
 }
 
+enum { TOGETHER = 8 }; /* pairs that share a strip of r */
+
+static void cg_update_strip(const ARITH *a, const ARITH *b, view rs, md_field *p, md_field *x,
+                            int64_t site, int sites) {
+  const strip sx = strip_at(x, site, sites), sp = strip_at(p, site, sites);
+  ARITH buffer[2][MOST_REALS];
+  const view xs = strip_load(x, &sx, buffer[0]), ps = strip_load(p, &sp, buffer[1]);
+  for (int c = 0; c < sx.planes; c++) {
+    ARITH *to_x = xs.at + c * xs.distance, *to_p = ps.at + c * ps.distance;
+    const ARITH *from_r = rs.at + c * rs.distance;
+    for (int l = 0; l < sx.lanes; l++) {
+      to_x[l] += a[l] * to_p[l];
+      to_p[l] = from_r[l] + b[l] * to_p[l];
+    }
+  }
+  strip_store(x, &sx, xs);
+  strip_store(p, &sp, ps);
+}
+
+static void cg_updates(int count, const double *const *a, const double *const *b, const md_field *r,
+                       md_field *const *p, md_field *const *x) {
+  const int most = sites_per_strip(r), now = count < TOGETHER ? count : TOGETHER;
+  ARITH as[TOGETHER][MOST_LANES], bs[TOGETHER][MOST_LANES];
+  for (int k = 0; k < now; k++) {
+    spread(x[k], a[k], as[k]);
+    spread(x[k], b[k], bs[k]);
+  }
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < r->sites; i += most) {
+    const int sites = (int)(r->sites - i < most ? r->sites - i : most);
+    const strip sr = strip_at(r, i, sites);
+    ARITH buffer[MOST_REALS];
+    const view rs = strip_load(r, &sr, buffer);
+    for (int k = 0; k < now; k++) cg_update_strip(as[k], bs[k], rs, p[k], x[k], i, sites);
+  }
+  if (count > now) cg_updates(count - now, a + now, b + now, r, p + now, x + now);
+}
+
 static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                       md_field *x) {
-  ARITH as[MOST_LANES], bs[MOST_LANES];
-  spread(x, a, as);
-  spread(x, b, bs);
-  const int most = sites_per_strip(x);
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < x->sites; i += most) {
-    const int sites = (int)(x->sites - i < most ? x->sites - i : most);
-    const strip sx = strip_at(x, i, sites), sp = strip_at(p, i, sites), sr = strip_at(r, i, sites);
-    ARITH buffer[3][MOST_REALS];
-    const view xs = strip_load(x, &sx, buffer[0]), ps = strip_load(p, &sp, buffer[1]),
-               rs = strip_load(r, &sr, buffer[2]);
-    for (int c = 0; c < sx.planes; c++) {
-      ARITH *to_x = xs.at + c * xs.distance, *to_p = ps.at + c * ps.distance;
-      const ARITH *from_r = rs.at + c * rs.distance;
-      for (int l = 0; l < sx.lanes; l++) {
-        to_x[l] += as[l] * to_p[l];
-        to_p[l] = from_r[l] + bs[l] * to_p[l];
-      }
-    }
-    strip_store(x, &sx, xs);
-    strip_store(p, &sp, ps);
-  }
+  cg_updates(1, &a, &b, r, &p, &x);
 }
 
 /* What one strip adds to the lanes' sums; may also write. */
@@ -319,5 +336,6 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero, copy,          axpy,         xpby,       combine,  norm2,
-                               dot,  dot_imaginary, axpy_complex, axpy_norm2, cg_update};
+const md_linear_table TABLE = {zero,         copy,       axpy,      xpby,
+                               combine,      norm2,      dot,       dot_imaginary,
+                               axpy_complex, axpy_norm2, cg_update, cg_updates};

@@ -18,6 +18,8 @@ typedef struct md_linear_table {
   void (*axpy_norm2)(const md_context *context, const double *a, const md_field *x, md_field *y,
                      double *norms);
   void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
+  void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
+                     md_field *const *p, md_field *const *x);
 } md_linear_table;
 
 extern const md_linear_table md_linear_host_double, md_linear_host_single, md_linear_host_half,

@@ -322,12 +322,16 @@ template <class S> struct linear_device {
       if (x->precision == MD_SINGLE) return launch_cg_step<S, float>(a, b, r, p, x);
     launch_cg_step<S, S>(a, b, r, p, x);
   }
+  static void cg_updates(int count, const double *const *a, const double *const *b,
+                         const md_field *r, md_field *const *p, md_field *const *x) {
+    for (int k = 0; k < count; k++) cg_update(a[k], b[k], r, p[k], x[k]);
+  }
 };
 
 template <class S> constexpr md_linear_table linear_table_of() {
   using L = linear_device<S>;
-  return {L::zero, L::copy,          L::axpy,         L::xpby,       L::axpby,    L::norm2,
-          L::dot,  L::dot_imaginary, L::axpy_complex, L::axpy_norm2, L::cg_update};
+  return {L::zero, L::copy,          L::axpy,         L::xpby,       L::axpby,     L::norm2,
+          L::dot,  L::dot_imaginary, L::axpy_complex, L::axpy_norm2, L::cg_update, L::cg_updates};
 }
 
 #endif

@@ -24,6 +24,6 @@ refuses 2 'point must be even' 1 $with --solver multishift --shifts 1 --source p
 on 2 $with --solver block --source random:1 --rhs 4 --tol 1e-11 --quiet --json "$work/block.json" || complain "block: exit $?"
 [ "$(key converged "$work/block.json")" = true ] || complain "block: not converged"
 refuses 2 'block goes without --inner' 1 $with --solver block --inner half
-refuses 2 'block CG works with fields in double on the host, got single' 2 $with --solver block --precision single
+refuses 2 'block CG works with fields in double, got single' 2 $with --solver block --precision single
 refuses 2 '2 to 64 right-hand sides, got 1' 1 $with --solver block --source random:1
 finish

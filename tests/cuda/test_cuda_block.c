@@ -1,0 +1,196 @@
+/* Block operations on the device against those of the host, sums that repeat; block CG on the
+ * device: the solutions of independent CG in fewer iterations, dependent sources, NaN. */
+#include "../precision/problem.h"
+#include "gpu_tests.h"
+#include "lattice/block.h"
+#include "lattice/linear.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { REALS = 2 * MD_MAX_BLOCK * MD_MAX_BLOCK };
+
+typedef struct pair {
+  md_field host, device;
+} pair;
+
+static void make(md_context *context, const md_geometry *g, int n_rhs, uint64_t seed, pair *f) {
+  const md_field_shape shape = {MD_DOUBLE, MD_DEVICE, MD_FERMION_REALS, n_rhs, true};
+  md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, seed, &f->host);
+  MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
+  MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
+}
+
+static void drop(pair *f) {
+  md_field_destroy(&f->host);
+  md_field_destroy(&f->device);
+}
+
+static void same(md_context *context, const pair *f, const char *what) {
+  md_field back;
+  md_test_random_field(context, f->host.geometry, MD_DOUBLE, f->host.n_rhs, MD_EVEN, 99, &back);
+  MD_REQUIRE(context, md_field_convert(context, &back, &f->device));
+  md_require_at_most(md_test_distance(context, &back, &f->host), 1e-14, what);
+  md_field_destroy(&back);
+}
+
+static void same_gram(const double *device, const double *host, int n, double size) {
+  for (int e = 0; e < 2 * n * n; e++)
+    md_require_at_most(fabs(device[e] - host[e]), 1e-13 * size, "Gram matrix");
+}
+
+/* Entries of size 1/n that have no symmetry. */
+static void fill(int n, double shift, double *matrix) {
+  for (int e = 0; e < 2 * n * n; e++) matrix[e] = sin(1.7 * e + shift) / n;
+}
+
+static double host_gram[REALS], device_gram[REALS], again[REALS], a[REALS], b[REALS], c[REALS];
+
+/* One step in both spaces, with the sums of the new y. */
+static void check_step(md_context *context, md_block *on_host, md_block *on_device, pair *y,
+                       const pair *x, pair *z, bool backwards) {
+  const int n = y->host.n_rhs;
+  md_block_step step = {.b = b,
+                        .x = x ? &x->host : NULL,
+                        .a = a,
+                        .z = z ? &z->host : NULL,
+                        .c = c,
+                        .slot = 1,
+                        .backwards = backwards};
+  MD_REQUIRE(context, md_block_update(context, on_host, &y->host, &step));
+  MD_REQUIRE(context, md_block_wait(context, on_host, 1, host_gram));
+  step.x = x ? &x->device : NULL;
+  step.z = z ? &z->device : NULL;
+  MD_REQUIRE(context, md_block_update(context, on_device, &y->device, &step));
+  MD_REQUIRE(context, md_block_wait(context, on_device, 1, device_gram));
+  same(context, y, "y of a step");
+  if (z) same(context, z, "z of a step");
+  same_gram(device_gram, host_gram, n, 12.0 * (double)y->host.geometry->volume);
+}
+
+static void check(md_context *context, const md_geometry *g, int n) {
+  const md_field_shape shape = {MD_DOUBLE, MD_DEVICE, MD_FERMION_REALS, n, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n, true};
+  const double size = 12.0 * (double)g->volume;
+  md_block *on_host, *on_device;
+  pair x, y, z;
+  make(context, g, n, 1, &x);
+  make(context, g, n, 2, &y);
+  make(context, g, n, 3, &z);
+  fill(n, 0.1, a);
+  fill(n, 0.2, b);
+  fill(n, 0.3, c);
+  MD_REQUIRE(context, md_block_create(context, g, &host, &on_host));
+  MD_REQUIRE(context, md_block_create(context, g, &shape, &on_device));
+  MD_REQUIRE(context, md_block_gram(context, on_host, &x.host, 0));
+  MD_REQUIRE(context, md_block_gram(context, on_device, &x.device, 0));
+  MD_REQUIRE(context, md_block_gram(context, on_device, &x.device, 1));
+  MD_REQUIRE(context, md_block_wait(context, on_host, 0, host_gram));
+  MD_REQUIRE(context, md_block_wait(context, on_device, 0, device_gram));
+  MD_REQUIRE(context, md_block_wait(context, on_device, 1, again));
+  same_gram(device_gram, host_gram, n, size);
+  assert_memory_equal(again, device_gram, 2 * (size_t)n * (size_t)n * sizeof *again);
+  check_step(context, on_host, on_device, &y, NULL, NULL, false);
+  check_step(context, on_host, on_device, &y, &x, NULL, true);
+  check_step(context, on_host, on_device, &y, NULL, &z, true);
+  check_step(context, on_host, on_device, &y, &x, &z, false);
+  md_block_destroy(on_host);
+  md_block_destroy(on_device);
+  drop(&x);
+  drop(&y);
+  drop(&z);
+}
+
+static void as_on_the_host(void **state) {
+  md_context *context = *state;
+  static const int rhs[] = {2, 3, 8, 12, 16, 17, 32, 48, 64};
+  md_geometry *g = md_test_geometry(context, 4, 4, 8, 4, false);
+  for (size_t k = 0; k < sizeof rhs / sizeof *rhs; k++) check(context, g, rhs[k]);
+  md_geometry_destroy(g);
+}
+
+static const md_solver_request block = {
+    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .block = true};
+
+static md_status solve(md_context *context, problem *p, const char *backend, md_packing packing,
+                       const md_solver_request *request, md_solver_result *result) {
+  md_dirac dirac;
+  const md_backend_request how = {MD_DOUBLE, MD_RECONSTRUCT_18, packing, p->b[0].n_rhs, true};
+  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &how, &dirac));
+  const md_status status = md_solve_cg(context, &dirac, &dirac, request, p->x, p->b, result);
+  md_dirac_destroy(&dirac);
+  return status;
+}
+
+static void solves(md_context *context, const char *backend, md_packing packing, int n) {
+  problem p;
+  md_solver_result alone, here, there;
+  md_solver_request single = block;
+  double residuals[MD_MAX_RHS];
+  single.block = false;
+  problem_make(context, n, &p);
+  MD_REQUIRE(context, solve(context, &p, "cpu_simd", MD_PACKING_NONE, &single, &alone));
+  MD_REQUIRE(context, solve(context, &p, "cpu_simd", MD_PACKING_NONE, &block, &there));
+  MD_REQUIRE(context, solve(context, &p, backend, packing, &block, &here));
+  problem_residuals(context, &p, block.mass, residuals);
+  for (int r = 0; r < n; r++) md_require_at_most(residuals[r], 1.1 * block.tolerance, "block CG");
+  assert_true(here.converged);
+  md_require_at_most(here.iterations, (n == 2 ? 1.0 : 0.6) * alone.iterations, "iterations");
+  md_require_at_most(fabs((double)(here.iterations - there.iterations)), 2.0,
+                     "difference to the host");
+  md_solver_result_free(&alone);
+  md_solver_result_free(&here);
+  md_solver_result_free(&there);
+  problem_drop(&p);
+}
+
+static void fewer_iterations(void **state) {
+  for (int n = 2; n <= 32; n *= 4) solves(*state, "cuda", MD_PACKING_NONE, n);
+  solves(*state, "tensor", MD_PACKING_STACKED, 16);
+}
+
+/* Sources b, 0, 2 b, c, b + 1e-9 c: three of the five add nothing, or next to nothing, to the
+ * block. */
+static void dependent_sources(void **state) {
+  md_context *context = *state;
+  problem p, other;
+  md_solver_result result;
+  double residuals[MD_MAX_RHS];
+  problem_make(context, 5, &p);
+  problem_make(context, 5, &other);
+  for (int k = 0; k < MD_PARITIES; k++) {
+    const double twice[5] = {0.0, 0.0, 2.0, 0.0, 1.0}, keep[5] = {1.0, 0.0, 0.0, 1.0, 0.0};
+    const double little[5] = {0.0, 0.0, 0.0, 0.0, 1e-9};
+    for (int r = 0; r < 5; r++) md_field_copy_rhs(&other.b[k], r, &p.b[k], 0);
+    md_linear_axpby(twice, &other.b[k], keep, &p.b[k]);
+    for (int r = 0; r < 5; r++) md_field_copy_rhs(&other.b[k], r, &p.b[k], 3);
+    md_linear_axpy(little, &other.b[k], &p.b[k]);
+  }
+  MD_REQUIRE(context, solve(context, &p, "cuda", MD_PACKING_NONE, &block, &result));
+  problem_residuals(context, &p, block.mass, residuals);
+  assert_true(result.converged);
+  for (int r = 0; r < 5; r++)
+    if (r != 1) md_require_at_most(residuals[r], 1.1 * block.tolerance, "dependent sources");
+  md_linear_norm2(context, &p.x[MD_EVEN], residuals);
+  assert_true(residuals[1] == 0.0);
+  md_solver_result_free(&result);
+  problem_drop(&p);
+  problem_drop(&other);
+}
+
+static void not_a_number_ends_it(void **state) {
+  md_context *context = *state;
+  problem p;
+  md_solver_result result;
+  problem_make(context, 4, &p);
+  if (context->rank == 0) ((double *)p.gauge.links[0][2].data)[7] = NAN;
+  assert_int_equal(solve(context, &p, "cuda", MD_PACKING_NONE, &block, &result), MD_UNREACHED);
+  assert_non_null(strstr(context->message, "must be finite"));
+  md_solver_result_free(&result);
+  problem_drop(&p);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(as_on_the_host), cmocka_unit_test(fewer_iterations),
+    cmocka_unit_test(dependent_sources), cmocka_unit_test(not_a_number_ends_it)};
+MD_RUN_GPU_TESTS(tests)
