@@ -244,7 +244,8 @@ static md_status iterate_once(mixed_cg *m) {
 static void set_rules(mixed_cg *m) {
   const md_geometry *g = m->outer->geometry;
   const double mass = m->request->mass, unknowns = 3.0 * 0.5 * (double)g->volume;
-  m->deflates = md_update_deflates(mass, m->request->tolerance, unknowns);
+  m->deflates =
+      m->inner->shape.space == MD_HOST && md_update_deflates(mass, m->request->tolerance, unknowns);
   m->factor = md_update_factor(m->deflates);
   m->flexible = md_precision_roundoff(m->inner->request.precision) > 0x1p-10;
   m->latest = md_update_latest(mass, m->factor);

@@ -14,7 +14,7 @@
  *            y += alpha p,  p = r + beta p
  *   until    a rule of dirac/reliable_update.h asks for an update
  *   update   x += y in double, r = s - A x there, r / |r| handed down, y = 0
- *            small lattices: (y, A y) enters a deflation space on which r is projected
+ *            small lattices on the host: (y, A y) enters a deflation space on which r is projected
  *            p = r + beta p, not p = r: the Krylov space goes on
  *
  * Deflation (dirac/deflation.h) is for lattices on which CG ends because its directions are all

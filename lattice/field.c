@@ -35,6 +35,10 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
   if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
                    shape->n_rhs);
+  if (shape->space == MD_DEVICE && shape->precision == MD_FIXED)
+    return md_fail(context, MD_INPUT,
+                   "fields on a device are double, single, half or bf16, got fixed; use a host "
+                   "backend");
   *field = (md_field){.precision = shape->precision,
                       .space = shape->space,
                       .parity = parity,
@@ -49,13 +53,14 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
   const size_t used = (size_t)md_field_planes(field) * (size_t)field->stride *
                       (size_t)md_field_entry(field) * bytes;
   const size_t size = used + MD_ALIGNMENT;
-  const size_t scale_bytes =
-      shape->scaled && shape->precision == MD_HALF ? (size_t)field->stride * sizeof(float) : 0;
+  const size_t scale_bytes = shape->scaled && md_precision_scaled(shape->precision)
+                                 ? (size_t)field->stride * sizeof(float)
+                                 : 0;
   md_status (*const allocate)(md_context *, size_t, const char *, void **) =
       shape->space == MD_DEVICE ? md_device_allocate : md_allocate;
   md_status status = allocate(context, size, "lattice field", &field->data);
   if (status == MD_OK)
-    status = allocate(context, scale_bytes, "half-precision scales", (void **)&field->scale);
+    status = allocate(context, scale_bytes, "scales of sites", (void **)&field->scale);
   if (status != MD_OK)
     md_field_destroy(field);
   else if (shape->space == MD_HOST) {
@@ -81,9 +86,14 @@ static double load(const md_field *f, int64_t at) {
     return ((const float *)f->data)[at];
   case MD_HALF:
     return md_float_of_half(((const uint16_t *)f->data)[at]);
-  default:
+  case MD_BF16:
     return md_float_of_bf16(((const uint16_t *)f->data)[at]);
+  case MD_FIXED:
+    return md_float_of_fixed(((const int16_t *)f->data)[at]);
+  case MD_PRECISIONS:
+    break;
   }
+  return NAN;
 }
 
 static void store(const md_field *f, int64_t at, double value) {
@@ -97,19 +107,34 @@ static void store(const md_field *f, int64_t at, double value) {
   case MD_HALF:
     ((uint16_t *)f->data)[at] = md_half_of_float((float)value);
     break;
-  default:
+  case MD_BF16:
     ((uint16_t *)f->data)[at] = md_bf16_of_float((float)value);
+    break;
+  case MD_FIXED:
+    ((int16_t *)f->data)[at] = md_fixed_of_float((float)value);
+    break;
+  case MD_PRECISIONS:
     break;
   }
 }
 
+/* What a stored number is a multiple of. */
+static double unit_of(const md_field *f, int64_t site) {
+  if (f->scale) return f->scale[site];
+  return f->precision == MD_FIXED ? 1.0 / MD_FIXED_STEPS : 1.0;
+}
+
 void md_field_get(const md_field *f, int64_t site, int rhs, double *out) {
-  const double scale = f->scale ? f->scale[site] : 1.0;
+  const double scale = unit_of(f, site);
   for (int c = 0; c < f->components; c++) out[c] = scale * load(f, md_field_at(f, site, c, rhs));
 }
 
-float md_field_scale_of(float largest) {
+float md_field_scale_of(md_precision precision, float largest) {
   int exponent;
+  if (precision == MD_FIXED) {
+    const float scale = largest * (1.0f / MD_FIXED_STEPS);
+    return scale < MD_SCALE_OF_ZERO ? MD_SCALE_OF_ZERO : scale;
+  }
   if (!(largest > 0.0f) || isinf(largest)) return MD_SCALE_OF_ZERO;
   frexpf(largest, &exponent); /* largest in [2^(e-1), 2^e) */
   return ldexpf(1.0f, exponent - 15 > -126 ? exponent - 15 : -126);
@@ -117,13 +142,15 @@ float md_field_scale_of(float largest) {
 
 void md_field_set(md_field *f, int64_t site, const double *in) {
   const int n = f->components * f->n_rhs;
-  double inverse = 1.0;
   if (f->scale) {
     float largest = 0.0f;
-    for (int c = 0; c < n; c++) largest = fmaxf(largest, fabsf((float)in[c]));
-    f->scale[site] = md_field_scale_of(largest);
-    inverse = 1.0 / f->scale[site];
+    for (int c = 0; c < n; c++) {
+      const float size = fabsf((float)in[c]);
+      if (size > largest || isnan(size)) largest = size;
+    }
+    f->scale[site] = md_field_scale_of(f->precision, largest);
   }
+  const double inverse = 1.0 / unit_of(f, site);
   for (int r = 0; r < f->n_rhs; r++)
     for (int c = 0; c < f->components; c++)
       store(f, md_field_at(f, site, c, r), inverse * in[r * f->components + c]);

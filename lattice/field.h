@@ -17,7 +17,10 @@ typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
  * MD_HALF: value = stored * scale[site] with one power-of-two float a site (also over the halo),
  *   chosen so that the site's largest |stored| over colours and rhs lies in [2^14, 2^15); fp16
  *   keeps its relative accuracy for parts down to 2^-28 of that. A site of zeros has the scale
- *   MD_SCALE_OF_ZERO. Links are stored unscaled (|U| <= 1): scale is NULL, as for other types. */
+ *   MD_SCALE_OF_ZERO. Links are stored unscaled (|U| <= 1): scale is NULL, as for other types.
+ * MD_FIXED: value = steps * scale[site] likewise, scale the largest component / MD_FIXED_STEPS and
+ *   no less than MD_SCALE_OF_ZERO; NaN or infinite where the site holds such a value. Unscaled:
+ *   value = steps / MD_FIXED_STEPS, saturating at 1. */
 typedef struct md_field {
   md_precision precision;
   md_space space;
@@ -32,15 +35,15 @@ typedef struct md_field {
 
 enum { MD_MAX_RHS = 128 }; /* of one field; more are solved in several fields */
 #define MD_SCALE_OF_ZERO 0x1p-126f
-/* The scale of a site whose largest component is `largest` >= 0. */
-float md_field_scale_of(float largest);
+/* The scale of a site whose largest component is `largest` >= 0 or NaN. */
+float md_field_scale_of(md_precision precision, float largest);
 
 typedef struct md_field_shape {
   md_precision precision;
   md_space space;
   int components;
   int n_rhs;
-  bool scaled; /* fermions: true; takes effect for MD_HALF only */
+  bool scaled; /* fermions: true; takes effect where md_precision_scaled */
 } md_field_shape;
 
 /* Allocates; host memory is zeroed by the threads that will use it (first touch, static schedule

@@ -33,7 +33,7 @@ static size_t plane_bytes(const md_field_shape *shape) {
 
 static size_t message_bytes(const md_field_shape *shape, int64_t sites) {
   const size_t planes = shape->n_rhs == 1 ? (size_t)shape->components : 1;
-  const bool scaled = shape->scaled && shape->precision == MD_HALF;
+  const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
   return (size_t)sites * (planes * plane_bytes(shape) + (scaled ? sizeof(float) : 0));
 }
 

@@ -7,7 +7,8 @@ static const md_linear_table *table_of(const md_field *f) {
       [MD_HOST] = {[MD_DOUBLE] = &md_linear_host_double,
                    [MD_SINGLE] = &md_linear_host_single,
                    [MD_HALF] = &md_linear_host_half,
-                   [MD_BF16] = &md_linear_host_bf16},
+                   [MD_BF16] = &md_linear_host_bf16,
+                   [MD_FIXED] = &md_linear_host_fixed},
 #ifdef MINIDIRAC_HAVE_CUDA
       [MD_DEVICE] = {[MD_DOUBLE] = &md_linear_device_double,
                      [MD_SINGLE] = &md_linear_device_single,

@@ -57,20 +57,24 @@ static inline view strip_load(const md_field *f, const strip *s, ARITH *buffer) 
   return (view){buffer, s->lanes};
 }
 
+/* The larger magnitude, NaN before all. */
+static inline ARITH larger(ARITH largest, ARITH value) {
+  const ARITH size = value < 0 ? -value : value;
+  return size > largest || size != size ? size : largest;
+}
+
 /* Sets new scales where the field has them; changes `values`. */
 static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
   ARITH largest[MOST_LANES];
   for (int l = 0; l < s->lanes; l++) largest[l] = 0;
   for (int c = 0; c < s->planes; c++)
-    for (int l = 0; l < s->lanes; l++)
-      largest[l] = (ARITH)fmax((double)largest[l], fabs((double)values[c * s->lanes + l]));
+    for (int l = 0; l < s->lanes; l++) largest[l] = larger(largest[l], values[c * s->lanes + l]);
   if (f->n_rhs > 1) { /* one scale for the site */
-    for (int l = 1; l < s->lanes; l++)
-      largest[0] = largest[l] > largest[0] ? largest[l] : largest[0];
+    for (int l = 1; l < s->lanes; l++) largest[0] = larger(largest[0], largest[l]);
     for (int l = 1; l < s->lanes; l++) largest[l] = largest[0];
   }
   for (int l = 0; l < s->lanes; l++) {
-    const float scale = md_field_scale_of((float)largest[l]);
+    const float scale = md_field_scale_of(f->precision, (float)largest[l]);
     f->scale[f->n_rhs == 1 ? s->site + l : s->site] = scale;
     for (int c = 0; c < s->planes; c++) values[c * s->lanes + l] /= scale;
   }
@@ -336,6 +340,6 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero,         copy,       axpy,      xpby,
-                               combine,      norm2,      dot,       dot_imaginary,
-                               axpy_complex, axpy_norm2, cg_update, cg_updates};
+const md_linear_table TABLE = {zero,      copy,       axpy,          xpby,
+                               combine,   norm2,      dot,           axpy_norm2,
+                               cg_update, cg_updates, dot_imaginary, axpy_complex};

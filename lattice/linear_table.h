@@ -12,18 +12,19 @@ typedef struct md_linear_table {
   void (*axpby)(const double *a, const md_field *x, const double *b, md_field *y);
   void (*norm2)(const md_context *context, const md_field *x, double *norms);
   void (*dot)(const md_context *context, const md_field *x, const md_field *y, double *dots);
-  void (*dot_imaginary)(const md_context *context, const md_field *x, const md_field *y,
-                        double *dots);
-  void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
   void (*axpy_norm2)(const md_context *context, const double *a, const md_field *x, md_field *y,
                      double *norms);
   void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
   void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
                      md_field *const *p, md_field *const *x);
+  /* Host only. */
+  void (*dot_imaginary)(const md_context *context, const md_field *x, const md_field *y,
+                        double *dots);
+  void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
 } md_linear_table;
 
 extern const md_linear_table md_linear_host_double, md_linear_host_single, md_linear_host_half,
-    md_linear_host_bf16;
+    md_linear_host_bf16, md_linear_host_fixed;
 #ifdef MINIDIRAC_HAVE_CUDA
 extern const md_linear_table md_linear_device_double, md_linear_device_single,
     md_linear_device_half, md_linear_device_bf16;

@@ -22,7 +22,7 @@ def main():
         rows = [r for r in csv.DictReader(file) if r["reconstruct"] == "18"]
     if not rows:
         sys.exit(f"{sys.argv[1]} has no rows of 18 reals a link")
-    precisions = [p for p in ("double", "single", "half", "bf16") if any(r["precision"] == p for r in rows)]
+    precisions = [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
     figure, axes = plt.subplots(1, len(precisions), figsize=(4.2 * len(precisions), 3.8), squeeze=False)
     for axis, precision in zip(axes[0], precisions):
         mine = [r for r in rows if r["precision"] == precision]

@@ -12,7 +12,7 @@ def main():
         sys.exit(__doc__)
     with open(sys.argv[1], newline="") as file:
         rows = list(csv.DictReader(file))
-    cell, lines, columns = {}, [], [p for p in ("double", "single", "half", "bf16") if any(r["precision"] == p for r in rows)]
+    cell, lines, columns = {}, [], [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
     for r in rows:
         key = (r["backend"], r["packing"], r["reconstruct"], int(r["rhs"]))
         if key not in lines:

@@ -124,7 +124,7 @@ static void say_head(md_context *context, const settings *s) {
          "flops       570 a site and right-hand side: 8 x 66 + 7 x 6\n"
          "bytes       of a site: 8 links + n_rhs x (1 read + 1 written) x 6 reals;\n"
          "            without reuse: 8 links + n_rhs x (8 read + 1 written) x 6 reals;\n"
-         "            in half 4 more for the scale of each site read or written\n"
+         "            in half and fixed 4 more for the scale of each site read or written\n"
          "seconds     of a hop; a device replays a recording of several, without the host between\n"
          "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n"
@@ -205,7 +205,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .type = MD_OPTION_TEXT,
                           .target = &s.precisions,
                           .argument = "A,B",
-                          .help = "double, single, half, bf16 [all]"},
+                          .help = "double, single, half, bf16, fixed [all]"},
                          {.name = "reconstructs",
                           .type = MD_OPTION_TEXT,
                           .target = &s.reconstructs,

@@ -35,7 +35,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                          {.name = "precision",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->precision,
-                          .choices = "all|double|single|half|bf16",
+                          .choices = "all|double|single|half|bf16|fixed",
                           .help = "storage of links and fermions [all]"},
                          {.name = "reconstruct",
                           .type = MD_OPTION_CHOICE,
@@ -73,6 +73,11 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .target = &o->csv,
                           .argument = "FILE",
                           .help = "the rows of the operators as CSV"},
+                         {.name = "solver-csv",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->solver_csv,
+                          .argument = "FILE",
+                          .help = "the rows of the solvers as CSV"},
                          {.name = "ignore-checksum",
                           .type = MD_OPTION_FLAG,
                           .target = &o->ignore_checksum,
@@ -194,6 +199,7 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
       status =
           md_validate_solver(context, run, backend, &request, inner == 1, exact, exact + times);
     }
+  if (status == MD_OK) md_validate_print_correlators(context, run);
   free(exact);
   return status;
 }
@@ -221,6 +227,7 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   cJSON_AddNumberToObject(report->root, "histogram_step_log10", 0.5);
   cJSON_AddNumberToObject(report->root, "broken_bounds", (double)run->broken);
   MD_TRY(md_report_csv(context, run->rows, o->csv));
+  MD_TRY(md_report_csv(context, run->solver, o->solver_csv));
   MD_TRY(md_report_close(context, report, o->common.json));
   if (run->broken == 0) return MD_OK;
   return md_fail(

@@ -41,7 +41,7 @@ void md_dirac_bench_close(md_dirac_bench *bench) {
 
 double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *r, bool reuse) {
   const double vector = MD_FERMION_REALS * r->n_rhs * (double)md_precision_bytes(r->precision) +
-                        (r->precision == MD_HALF ? sizeof(float) : 0);
+                        (md_precision_scaled(r->precision) ? sizeof(float) : 0);
   return backend->link_bytes(r) + vector * (reuse ? 2 : 1 + MD_DIRECTIONS);
 }
 

@@ -30,8 +30,8 @@ void md_dirac_bench_close(md_dirac_bench *bench);
 md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
                               const md_backend_request *request);
 
-/* Bytes of one output site: every link, source vector (and its scale, in half) read once and every
- * result written once; with every neighbour read anew when `reuse` is false. */
+/* Bytes of one output site: every link, source vector (and its scale, in half and fixed) read once
+ * and every result written once; with every neighbour read anew when `reuse` is false. */
 double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *request,
                            bool reuse);
 

@@ -11,7 +11,7 @@
 
 typedef struct md_validate_options {
   md_common_options common;
-  const char *lattice, *backend, *packing, *precision, *reconstruct, *boundary, *csv;
+  const char *lattice, *backend, *packing, *precision, *reconstruct, *boundary, *csv, *solver_csv;
   double mass;
   long long seed, max_iterations;
   bool ignore_checksum;
@@ -64,5 +64,7 @@ md_status md_validate_links(md_context *context, md_validate_run *run);
 md_status md_validate_solver(md_context *context, md_validate_run *run, const char *backend,
                              const md_backend_request *request, bool inner, const double *exact,
                              double *correlator);
+/* The deviations of all solver rows on each time slice, as a table. */
+void md_validate_print_correlators(const md_context *context, const md_validate_run *run);
 
 #endif

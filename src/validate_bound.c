@@ -6,9 +6,21 @@
 
 /* Terms of a component of D v: 48 products, and room for signs, the factor 1/2 and the epilogue. */
 enum { TERMS = 56 };
-/* The smallest steps of fp16: 2^-25 is half a step of a link, which is stored as it is; a fermion
- * is stored relative to the largest component near it. */
-static const double link_floor = 0x1p-25, field_floor = 0x1p-38;
+
+/* Storing changes a real r by at most unit |r| + floor, the floor of a fermion relative to the
+ * largest component near it; and a link takes what is beyond `most`. */
+typedef struct rounding {
+  double unit, link_floor, field_floor, most;
+} rounding;
+
+/* fp16: half of the smallest step. Fixed point: half a step, and for fermions a hundredth more for
+ * the rounding of the scale and the products with it. */
+static rounding rounding_of(md_precision precision) {
+  const double unit = md_precision_roundoff(precision), step = 1.0 / MD_FIXED_STEPS;
+  if (precision == MD_HALF) return (rounding){unit, 0x1p-25, 0x1p-38, INFINITY};
+  if (precision == MD_FIXED) return (rounding){0x1p-23, 0.5 * step, 0.51 * step, 1.0};
+  return (rounding){unit, 0.0, 0.0, INFINITY};
+}
 
 /* Tensor Cores cut off bits where other units round; in double the reference rounds too. */
 static double gamma_of(const md_backend_request *request) {
@@ -33,9 +45,10 @@ static void third_row(const double u[18], int k, double value[2], double size[2]
 
 /* What storing U, or its first two rows, may change of each component. */
 static void row_errors(const md_backend_request *request, const double u[18], double error[18]) {
-  const double unit = md_precision_roundoff(request->precision), arithmetic = gamma_of(request);
-  const double floor = request->precision == MD_HALF ? link_floor : 0.0;
-  for (int c = 0; c < 18; c++) error[c] = unit * fabs(u[c]) + floor;
+  const rounding of = rounding_of(request->precision);
+  const double unit = of.unit, floor = of.link_floor, arithmetic = gamma_of(request);
+  for (int c = 0; c < 18; c++)
+    error[c] = unit * fabs(u[c]) + floor + fmax(0.0, fabs(u[c]) - of.most);
   for (int k = 0; request->reconstruct == MD_RECONSTRUCT_12 && k < 3; k++) {
     double value[2], size[2], parts;
     third_row(u, k, value, size, &parts);
@@ -66,7 +79,7 @@ static void link_errors(const md_backend_request *request, const double u[18], b
 }
 
 void md_bound_store(const md_backend_request *request, const md_field *value, md_field *bound) {
-  const double unit = md_precision_roundoff(request->precision);
+  const rounding of = rounding_of(request->precision);
   for (int64_t i = 0; i < value->sites; i++) {
     double v[MD_FERMION_REALS], e[MD_FERMION_REALS * MD_MAX_RHS], largest = 0.0;
     for (int r = 0; r < value->n_rhs; r++) {
@@ -75,11 +88,11 @@ void md_bound_store(const md_backend_request *request, const md_field *value, md
       md_field_get(bound, i, r, error);
       for (int c = 0; c < MD_FERMION_REALS; c++) {
         largest = fmax(largest, fabs(v[c]) + error[c]);
-        error[c] += unit * (fabs(v[c]) + error[c]);
+        error[c] += of.unit * (fabs(v[c]) + error[c]);
       }
     }
-    for (int c = 0; request->precision == MD_HALF && c < MD_FERMION_REALS * value->n_rhs; c++)
-      e[c] += field_floor * largest;
+    for (int c = 0; of.field_floor > 0.0 && c < MD_FERMION_REALS * value->n_rhs; c++)
+      e[c] += of.field_floor * largest;
     md_field_set(bound, i, e);
   }
 }

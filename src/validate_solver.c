@@ -3,7 +3,9 @@
 #include "validate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a storage type makes of one real. */
 static double stored(md_precision precision, double value) {
@@ -14,9 +16,14 @@ static double stored(md_precision precision, double value) {
     return (double)(float)value;
   case MD_HALF:
     return (double)md_float_of_half(md_half_of_float((float)value));
-  default:
+  case MD_BF16:
     return (double)md_float_of_bf16(md_bf16_of_float((float)value));
+  case MD_FIXED:
+    return (double)md_fixed_of_float((float)(value * MD_FIXED_STEPS)) / MD_FIXED_STEPS;
+  case MD_PRECISIONS:
+    break;
   }
+  return NAN;
 }
 
 static md_status links_in(md_context *context, md_validate_run *run, md_gauge *copy,
@@ -129,11 +136,35 @@ static void add_row(md_context *context, md_validate_run *run, const md_dirac *d
     if (!(fabs(percent[t]) <= worst)) worst = fabs(percent[t]);
   }
   if (percent) md_report_reals(row, "correlator_percent", percent, times);
-  if (solved) md_report_reals(row, "residual_history", result->history, result->iterations + 1);
+  md_report_reals(row, "residual_history", solved ? result->history : NULL,
+                  solved ? result->iterations + 1 : 0);
   md_say(context, "%-10s %-8s %-8s %-6s %6d  %10.2e  %10.2e\n", dirac->backend->name,
          md_packing_name(dirac->request.packing), inner ? "double" : precision,
          inner ? precision : "none", result->iterations, result->relative_residual, worst);
   free(percent);
+}
+
+void md_validate_print_correlators(const md_context *context, const md_validate_run *run) {
+  md_say(context, "\npion correlator on each time slice, deviation from double in per cent\n   t");
+  for (const cJSON *row = run->solver->child; row; row = row->next) {
+    const char *inner = cJSON_GetObjectItem(row, "inner")->valuestring;
+    const char *precision = cJSON_GetObjectItem(row, "precision")->valuestring;
+    const bool mixed = strcmp(inner, "none") != 0;
+    char name[32];
+    snprintf(name, sizeof name, "%s%s", mixed ? "d/" : "", mixed ? inner : precision);
+    md_say(context, " %9s", name);
+  }
+  for (int t = 0; t < run->geometry->global[MD_T]; t++) {
+    md_say(context, "\n%4d", t);
+    for (const cJSON *row = run->solver->child; row; row = row->next) {
+      const cJSON *percent = cJSON_GetArrayItem(cJSON_GetObjectItem(row, "correlator_percent"), t);
+      if (cJSON_IsNumber(percent))
+        md_say(context, " %9.1e", percent->valuedouble);
+      else
+        md_say(context, " %9s", "-");
+    }
+  }
+  md_say(context, "\n");
 }
 
 md_status md_validate_solver(md_context *context, md_validate_run *run, const char *backend,

@@ -5,11 +5,11 @@
 
 #define KERNELS(isa)                                                                               \
   extern const md_simd_kernels md_simd_kernels_double_##isa, md_simd_kernels_single_##isa,         \
-      md_simd_kernels_half_##isa, md_simd_kernels_bf16_##isa
+      md_simd_kernels_half_##isa, md_simd_kernels_bf16_##isa, md_simd_kernels_fixed_##isa
 #define ROW(isa)                                                                                   \
   {                                                                                                \
     &md_simd_kernels_double_##isa, &md_simd_kernels_single_##isa, &md_simd_kernels_half_##isa,     \
-        &md_simd_kernels_bf16_##isa                                                                \
+        &md_simd_kernels_bf16_##isa, &md_simd_kernels_fixed_##isa                                  \
   }
 
 KERNELS(baseline);
@@ -126,7 +126,8 @@ const md_backend md_backend_cpu_simd = {
     .name = "cpu_simd",
     .needs = "any CPU; picks AVX-512, AVX2 or the baseline at run time",
     .space = MD_HOST,
-    .precisions = 1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16,
+    .precisions =
+        1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,
     .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12,
     .packings = 1u << MD_PACKING_NONE,
     .speed = 10,

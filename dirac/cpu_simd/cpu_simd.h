@@ -55,7 +55,7 @@ typedef struct md_simd_call {
   void *out;
   const void *in, *x; /* x NULL: no epilogue */
   int64_t out_stride, in_stride, x_stride;
-  float *out_scale; /* half only, else NULL */
+  float *out_scale; /* half and fixed, else NULL */
   const float *in_scale, *x_scale;
   double a, b;          /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
   bool stream;          /* the working set is larger than the caches: results go past them */

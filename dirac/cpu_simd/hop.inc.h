@@ -1,6 +1,7 @@
 /* The stencil of cpu_simd for one storage type; included by a five-line .c with
- *   SUFFIX   double, single, half or bf16      STORED  the stored type
- *   ARITH    double or float                   SCALED  1 when fermion sites carry a scale
+ *   SUFFIX   double, single, half, bf16, fixed  STORED  the stored type
+ *   ARITH    double or float                    SCALED  1 when fermion sites carry a scale
+ *   LINK_UNIT  what stored links are multiples of, where that is not 1
  * and compiled once for each instruction set (MD_SIMD_ISA names it). Every site goes through the
  * same instructions, whatever the range, thread or rank that it falls to. */
 
@@ -16,6 +17,7 @@
 #define PERMUTE PASTE(md_permute, ARITH)
 #define PICK PASTE(md_pick, ARITH)
 #define NEGATE PASTE(md_negate, ARITH)
+#define SCALE_OF PASTE(md_scale_of, SUFFIX)
 enum { LANES = PASTE(MD_LANES_OF, ARITH) };
 
 #include "dirac/cpu_simd/hop_many.inc.h"

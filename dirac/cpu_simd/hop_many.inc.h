@@ -28,12 +28,15 @@ static inline void third_rows(site_links u, const uint16_t sign[MD_DIRECTIONS]) 
   }
 }
 
-/* Unpacks the links; the scale of a half neighbour goes into its link. */
+/* Unpacks the links; the scale of a neighbour goes into its link. */
 static inline void unpack(const md_simd_call *call, int64_t block, int reals, site_links u) {
   const int64_t e = block * MD_DIRECTIONS;
   const STORED *links = (const STORED *)call->links + e * reals;
   for (int k = 0; k < MD_DIRECTIONS * reals; k += LANES) {
-    const VECTOR v = LOAD(links + k);
+    VECTOR v = LOAD(links + k);
+#ifdef LINK_UNIT
+    v *= LINK_UNIT;
+#endif
     memcpy(&u[0][0] + k, &v, sizeof v);
   }
   if (reals != MD_LINK_REALS) third_rows(u, call->plan->sign + e);
@@ -152,11 +155,8 @@ static inline ARITH rescale_site(const ARITH *sum, int row, float *scale) {
       bits &= INT32_MAX;
       largest = bits > largest ? bits : largest;
     }
-  const uint32_t chosen = md_scale_bits(largest), inverse = (254u << 23) - chosen;
-  ARITH factor;
-  memcpy(scale, &chosen, sizeof chosen);
-  memcpy(&factor, &inverse, sizeof inverse);
-  return factor;
+  *scale = SCALE_OF((md_lanes_int32){0} + (int32_t)largest)[0];
+  return 1.0f / *scale;
 }
 #endif
 

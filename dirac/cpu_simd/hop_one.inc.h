@@ -42,9 +42,7 @@ static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) 
     const md_lanes_int32 bits = (md_lanes_int32)v[c] & INT32_MAX;
     largest = md_lanes_larger(bits, largest);
   }
-  const md_lanes_int32 smallest = (md_lanes_int32){0} + 1;
-  const md_lanes_int32 exponent = md_lanes_larger((largest >> 23) - 14, smallest);
-  const VECTOR chosen = (VECTOR)(exponent << 23), inverse = (VECTOR)((254 - exponent) << 23);
+  const VECTOR chosen = SCALE_OF(largest), inverse = 1.0f / chosen;
   for (int c = 0; c < MD_FERMION_REALS; c++) v[c] *= inverse;
   if (count == LANES)
     md_store_single(scale, chosen);
@@ -75,6 +73,9 @@ static inline void load_row(const STORED *links, VECTOR u[6]) {
   enum { AHEAD = 256 }; /* bytes */
   for (int c = 0; c < 6; c++) {
     u[c] = LOAD(links + c * LANES);
+#ifdef LINK_UNIT
+    u[c] *= LINK_UNIT;
+#endif
     __builtin_prefetch((const char *)(links + c * LANES) + AHEAD);
   }
 }

@@ -27,6 +27,7 @@ typedef int64_t md_lanes_int64 __attribute__((vector_size(MD_VECTOR_BYTES)));
 typedef int32_t md_lanes_int32 __attribute__((vector_size(MD_VECTOR_BYTES)));
 typedef uint32_t md_lanes_uint32 __attribute__((vector_size(MD_VECTOR_BYTES)));
 typedef int32_t md_half_lanes_int32 __attribute__((vector_size(MD_VECTOR_BYTES / 2)));
+typedef int16_t md_lanes_int16 __attribute__((vector_size(MD_VECTOR_BYTES / 2)));
 typedef uint16_t md_lanes_uint16 __attribute__((vector_size(MD_VECTOR_BYTES / 2)));
 
 enum {
@@ -87,6 +88,18 @@ static inline void md_store_bf16(uint16_t *p, md_lanes_float v) {
   memcpy(p, &stored, sizeof stored);
 }
 
+static inline md_lanes_float md_load_fixed(const int16_t *p) {
+  md_lanes_int16 stored;
+  memcpy(&stored, p, sizeof stored);
+  return __builtin_convertvector(__builtin_convertvector(stored, md_lanes_int32), md_lanes_float);
+}
+/* As md_fixed_of_float, of values that are not beyond the steps. */
+static inline void md_store_fixed(int16_t *p, md_lanes_float v) {
+  const md_lanes_int32 steps = (md_lanes_int32)(v + 0x1.8p23f) - 0x4b400000;
+  const md_lanes_int16 stored = __builtin_convertvector(steps, md_lanes_int16);
+  memcpy(p, &stored, sizeof stored);
+}
+
 /* Stores of whole cache lines, or of their halves in turn, that go past the caches: the line is not
  * read first. p is aligned to the bytes that are stored. Plain stores where there is no such
  * instruction; md_stream_end() before another thread reads. */
@@ -118,6 +131,9 @@ static inline void md_stream_end(void) {}
 #endif
 static inline void md_stream_bf16(uint16_t *p, md_lanes_float v) {
   md_store_bf16(p, v);
+}
+static inline void md_stream_fixed(int16_t *p, md_lanes_float v) {
+  md_store_fixed(p, v);
 }
 
 /* Lane l of the result is lane pick[l] of (a, b), a's lanes first. */
@@ -183,10 +199,15 @@ static inline md_lanes_int32 md_lanes_larger(md_lanes_int32 a, md_lanes_int32 b)
   return (a & chosen) | (b & ~chosen);
 }
 
-/* The power of two that md_field stores with a half site whose largest |value| has these bits. */
-static inline uint32_t md_scale_bits(uint32_t largest) {
-  const uint32_t exponent = largest >> 23;
-  return (exponent > 15u ? exponent - 14u : 1u) << 23;
+/* The scales that md_field stores with sites whose largest |value| has these bits. */
+static inline md_lanes_float md_scale_of_half(md_lanes_int32 largest) {
+  const md_lanes_int32 smallest = (md_lanes_int32){0} + 1;
+  return (md_lanes_float)(md_lanes_larger((largest >> 23) - 14, smallest) << 23);
+}
+static inline md_lanes_float md_scale_of_fixed(md_lanes_int32 largest) {
+  const md_lanes_float scale = (md_lanes_float)largest * (1.0f / MD_FIXED_STEPS);
+  const md_lanes_int32 smallest = (md_lanes_int32){0} + (1 << 23); /* 2^-126 */
+  return (md_lanes_float)md_lanes_larger((md_lanes_int32)scale, smallest);
 }
 
 #endif

@@ -30,8 +30,13 @@ static void store(md_precision precision, void *data, int64_t at, double value) 
   case MD_HALF:
     ((uint16_t *)data)[at] = md_half_of_float((float)value);
     break;
-  default:
+  case MD_BF16:
     ((uint16_t *)data)[at] = md_bf16_of_float((float)value);
+    break;
+  case MD_FIXED:
+    ((int16_t *)data)[at] = md_fixed_of_float((float)(value * MD_FIXED_STEPS));
+    break;
+  case MD_PRECISIONS:
     break;
   }
 }

@@ -6,11 +6,11 @@ static const struct {
   const char *name;
   size_t bytes;
   double roundoff;
+  bool scaled;
 } table[MD_PRECISIONS] = {
-    [MD_DOUBLE] = {"double", 8, 0x1p-53},
-    [MD_SINGLE] = {"single", 4, 0x1p-24},
-    [MD_HALF] = {"half", 2, 0x1p-11},
-    [MD_BF16] = {"bf16", 2, 0x1p-8},
+    [MD_DOUBLE] = {"double", 8, 0x1p-53, false}, [MD_SINGLE] = {"single", 4, 0x1p-24, false},
+    [MD_HALF] = {"half", 2, 0x1p-11, true},      [MD_BF16] = {"bf16", 2, 0x1p-8, false},
+    [MD_FIXED] = {"fixed", 2, 0x1p-16, true},
 };
 
 size_t md_precision_bytes(md_precision precision) {
@@ -21,6 +21,10 @@ const char *md_precision_name(md_precision precision) {
 }
 double md_precision_roundoff(md_precision precision) {
   return table[precision].roundoff;
+}
+
+bool md_precision_scaled(md_precision precision) {
+  return table[precision].scaled;
 }
 
 int md_precision_of(const char *name) {

@@ -1,20 +1,34 @@
 #ifndef MD_BASE_PRECISION_H
 #define MD_BASE_PRECISION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Storage types. Arithmetic is double for MD_DOUBLE and float for the other three. */
-typedef enum md_precision { MD_DOUBLE, MD_SINGLE, MD_HALF, MD_BF16, MD_PRECISIONS } md_precision;
+/* Storage types. Arithmetic is double for MD_DOUBLE and float for the others. MD_FIXED is a 16-bit
+ * integer of MD_FIXED_STEPS steps to the unit, which is 1 for links and the largest component of a
+ * site for fermions. */
+typedef enum md_precision {
+  MD_DOUBLE,
+  MD_SINGLE,
+  MD_HALF,
+  MD_BF16,
+  MD_FIXED,
+  MD_PRECISIONS
+} md_precision;
+enum { MD_FIXED_STEPS = 32767 };
 
-/* Bytes of one stored real: 8, 4, 2, 2. */
+/* Bytes of one stored real: 8, 4, 2, 2, 2. */
 size_t md_precision_bytes(md_precision precision);
-/* "double", "single", "half", "bf16". */
+/* "double", "single", "half", "bf16", "fixed". */
 const char *md_precision_name(md_precision precision);
 /* The precision of that name, or -1. */
 int md_precision_of(const char *name);
-/* Unit roundoff of the storage type: 2^-53, 2^-24, 2^-11, 2^-8. */
+/* Unit roundoff of the storage type: 2^-53, 2^-24, 2^-11, 2^-8; 2^-16 for MD_FIXED, half a step,
+ * relative to the unit. */
 double md_precision_roundoff(md_precision precision);
+/* True where fermions carry a scale for each site (lattice/field.h): half and fixed. */
+bool md_precision_scaled(md_precision precision);
 
 /* IEEE binary16 <-> float, round to nearest even, overflow to infinity, NaN kept. Integer and
  * float arithmetic only, no branches, so that the compiler can vectorise loops of them. */
@@ -64,6 +78,20 @@ static inline uint16_t md_bf16_of_float(float f) {
   const uint32_t rounded = (v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16;
   const uint32_t quiet_nan = (v.u >> 16) | 0x40u;
   return (uint16_t)((v.u & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
+}
+
+/* Steps: to nearest even, saturating; NaN gives any number, so that a scale has to carry it. */
+static inline float md_float_of_fixed(int16_t steps) {
+  return (float)steps;
+}
+
+static inline int16_t md_fixed_of_float(float f) {
+  const float most = (float)MD_FIXED_STEPS, low = f < -most ? -most : f;
+  union {
+    float f;
+    uint32_t u;
+  } v = {(low > most ? most : low) + 0x1.8p23f};
+  return (int16_t)(uint16_t)(v.u - 0x4b400000u); /* the bits of 1.5 * 2^23 */
 }
 
 #endif

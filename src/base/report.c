@@ -76,7 +76,8 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
 static void csv_cell(FILE *out, const cJSON *item) {
   if (cJSON_IsArray(item)) {
     for (const cJSON *one = item->child; one; one = one->next)
-      fprintf(out, "%s%.17g", one == item->child ? "" : "x", one->valuedouble);
+      fprintf(out, "%s%.17g", one == item->child ? "" : "x",
+              cJSON_IsNumber(one) ? one->valuedouble : NAN);
   } else if (cJSON_IsString(item))
     fputs(item->valuestring, out);
   else if (cJSON_IsBool(item))

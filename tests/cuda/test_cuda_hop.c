@@ -70,7 +70,7 @@ static void compare(md_context *context, const md_gauge *gauge, const setting *s
 }
 
 static void all_formats(md_context *context, const md_gauge *gauge, int n_rhs) {
-  for (int p = 0; p < MD_PRECISIONS; p++)
+  for (int p = 0; p < MD_FIXED; p++) /* fixed is of the host */
     for (int r = MD_RECONSTRUCT_18; r <= MD_RECONSTRUCT_8; r++)
       compare(context, gauge, &(setting){(md_precision)p, (md_reconstruct)r, n_rhs}, true);
 }

@@ -6,7 +6,7 @@ lattices=${MINIDIRAC_SHARED_LATTICES:-}
 [ -f "$lattices/lat.sample.l4448" ] || { echo "no shared lattices at '$lattices'"; exit 77; }
 
 expected='[2.560955983842016, 1.034464452603123, 0.5897258600773996, 0.3491443973228939, 0.2298115278269385, 0.2840038752248707, 0.4973365186200647, 1.024466580197261]'
-for inner in single half bf16; do
+for inner in single half bf16 fixed; do
   for ranks in 1 2 4; do
     report=$work/$inner.$ranks.json
     on $ranks solve --lattice "$lattices/lat.sample.l4448" --mass 0.1 --tol 1e-12 --inner $inner \
@@ -32,6 +32,7 @@ for mass in 0.02 0.05 0.1; do
     within $lattice $mass single 1.3
     within $lattice $mass half 1.5
     within $lattice $mass bf16 1.5
+    within $lattice $mass fixed 1.5
   done
 done
 

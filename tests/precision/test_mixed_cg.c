@@ -88,8 +88,8 @@ static void history_does_not_depend_on_the_cut(void **state) {
 static void sizes_of_sources_do_not_matter(void **state) {
   md_context *context = *state;
   const double factor[3] = {1.0, 0.0, 1e-25}, none[3] = {0.0};
-  const md_precision precisions[] = {MD_HALF, MD_BF16};
-  for (int i = 0; i < 2; i++) {
+  const md_precision precisions[] = {MD_HALF, MD_BF16, MD_FIXED};
+  for (int i = 0; i < 3; i++) {
     problem p;
     md_dirac inner;
     md_solver_result result;
@@ -188,6 +188,31 @@ static void not_a_number_in_the_inner_operator(void **state) {
   }
 }
 
+/* A tolerance that double cannot hold: the solve ends by itself and says that it stalled. */
+static void a_stalled_solve_says_so(void **state) {
+  md_context *context = *state;
+  const md_precision precisions[] = {MD_SINGLE, MD_HALF, MD_BF16, MD_FIXED};
+  for (int i = 0; i < 4; i++) {
+    problem p;
+    md_dirac inner, outer;
+    md_solver_result result;
+    md_solver_request how = {.mass = 0.5, .tolerance = 1e-17, .max_iterations = 10000};
+    problem_make(context, 1, &p);
+    problem_dirac(context, &p, "auto", precisions[i], &inner);
+    problem_dirac(context, &p, "auto", MD_DOUBLE, &outer);
+    how.inner = &inner;
+    MD_REQUIRE(context, md_solve_cg(context, &outer, &outer, &how, p.x, p.b, &result));
+    assert_true(result.stalled);
+    assert_false(result.converged);
+    assert_true(result.iterations < 2000);
+    md_require_at_most(result.relative_residual, 1e-14, md_precision_name(precisions[i]));
+    md_solver_result_free(&result);
+    md_dirac_destroy(&inner);
+    md_dirac_destroy(&outer);
+    problem_drop(&p);
+  }
+}
+
 static void operators_must_fit(void **state) {
   md_context *context = *state;
   problem p;
@@ -207,6 +232,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(sizes_of_sources_do_not_matter),
     cmocka_unit_test(reconstruction_does_not_change_the_answer),
     cmocka_unit_test(not_a_number_in_the_inner_operator),
+    cmocka_unit_test(a_stalled_solve_says_so),
     cmocka_unit_test(operators_must_fit),
 };
 MD_RUN_TESTS(tests)

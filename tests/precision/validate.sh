@@ -8,11 +8,13 @@ lattice=$lattices/lat.sample.l4448
 
 for ranks in 1 2; do
   on $ranks validate --lattice "$lattice" --max-iter 400 --quiet --json "$work/$ranks.json" \
-    --csv "$work/$ranks.csv" || complain "$ranks ranks: exit $?"
+    --csv "$work/$ranks.csv" --solver-csv "$work/$ranks.solver.csv" || complain "$ranks ranks: exit $?"
 done
 cmp -s "$work/1.csv" "$work/2.csv" || complain "rows differ on 2 ranks: $(diff "$work/1.csv" "$work/2.csv" | head -4)"
 [ "$(key broken_bounds "$work/1.json")" = 0 ] || complain "broken bounds"
-for word in cpu_simd half bf16 single Deo Doe MdagM antisymmetry; do
+cmp -s "$work/1.solver.csv" "$work/2.solver.csv" || complain "solvers differ on 2 ranks"
+head -1 "$work/1.solver.csv" | grep -q "iterations,reachable_residual,correlator_percent,residual_history" || complain "CSV of the solvers"
+for word in cpu_simd half bf16 fixed single Deo Doe MdagM antisymmetry; do
   grep -q "$word" "$work/1.csv" || complain "no '$word' in the CSV"
 done
 head -1 "$work/1.csv" | grep -q '^backend,packing,precision,reconstruct,rhs,operation,rel_l2_error' || complain "CSV header"
