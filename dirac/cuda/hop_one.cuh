@@ -7,7 +7,11 @@
 #include "lattice/cuda/reduce.cuh"
 
 /* One right-hand side: a thread computes the V sites of a slot from 16-byte pieces of links and
- * V-wide pieces of the source planes. */
+ * V-wide pieces of the source planes. Where there are few slots for the many threads of a GPU
+ * (SPLIT), four threads share a slot, one direction pair each. */
+
+/* Up to here SPLIT pays, on 132 multiprocessors. */
+template <class S> constexpr int few_slots = sizeof(S) << 15;
 
 template <class S> struct plane_view {
   S *data;
@@ -184,7 +188,7 @@ static __device__ inline void load_far(const plane_view<S> &in, const md_row &ro
   }
 }
 
-template <class S, int R, int V>
+template <class S, int R, int V, bool SPLIT>
 __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   using T = real_of<S>;
   constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
@@ -192,8 +196,8 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   md_release_successor();
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int place = block * blockDim.x + threadIdx.x;
-  const bool active = place < a.count; /* the others repeat the last slot and store nothing */
-  const int index = active ? place : a.count - 1;
+  const int index = min(place, a.count - 1); /* those beyond repeat the last slot, store nothing */
+  const bool active = place < a.count && threadIdx.y == 0;
   const int slot = a.slots ? a.slots[index] : index;
   const int site = slot * V, row_number = divide(slot, a.per_row);
   const int h = (slot - row_number * (int)a.per_row.divisor) * V;
@@ -205,6 +209,7 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
   for (int mu = 0; mu < 4; mu++) {
+    if (SPLIT && mu != (int)threadIdx.y) continue;
     alignas(16) S raw[2 * R * V];
 #pragma unroll
     for (int c = 0; c < chunks; c++)
@@ -223,11 +228,12 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
     add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v_scale, v, acc);
     add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w_scale, w, acc);
   }
+  if (SPLIT) add_to_first_warp<V * 6>(&acc[0][0]);
   double norm2 = 0.0;
   if (active) norm2 = finish_sites<S, V>(a, site, acc);
   if (a.norm2) {
     norm2 = add_threads(norm2);
-    if (threadIdx.x == 0) a.norm2[block] = norm2;
+    if (threadIdx.x == 0 && threadIdx.y == 0) a.norm2[block] = norm2;
   }
 }
 
@@ -240,11 +246,20 @@ static inline double *partial_sums(md_partial_sums *sums, md_range range, int bl
   return first;
 }
 
-template <class S, int R, int V>
+template <class S, int R, int V, bool SPLIT>
 static void launch_one(hop_arguments<S> &a, const md_hop_call *call) {
-  const int threads = 128, blocks = (a.count + threads - 1) / threads;
+  const dim3 threads = SPLIT ? dim3(32, 4) : dim3(128);
+  const int blocks = (a.count + (int)threads.x - 1) / (int)threads.x;
   a.norm2 = partial_sums(call->norm2, call->range, blocks);
-  if (blocks > 0) md_launch_early(hop_one<S, R, V>, dim3(blocks), dim3(threads), 0, a);
+  if (blocks > 0) md_launch_early(hop_one<S, R, V, SPLIT>, dim3(blocks), threads, 0, a);
+}
+
+template <class S, int R, int V>
+static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
+  if (a.count <= few_slots<S> && !call->norm2) /* with sums it has not been measured */
+    launch_one<S, R, V, true>(a, call);
+  else
+    launch_one<S, R, V, false>(a, call);
 }
 
 template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
@@ -265,9 +280,9 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   a.a = (real_of<S>)call->a;
   a.half_b = (real_of<S>)call->half_b;
   a.step = call->step;
-  if (s->sites_per_slot == 1) launch_one<S, R, 1>(a, call);
+  if (s->sites_per_slot == 1) launch_one_or_split<S, R, 1>(a, call);
   if constexpr (sizeof(S) <= 4)
-    if (s->sites_per_slot == 2) launch_one<S, R, 2>(a, call);
+    if (s->sites_per_slot == 2) launch_one_or_split<S, R, 2>(a, call);
   return (int)cudaGetLastError();
 }
 

@@ -26,6 +26,9 @@ typedef struct md_tensor_call {
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
   int n_rhs, parity;
   int local[MD_DIMS];
+  /* For the march: only sites with coordinates low <= x < high are assigned. stride: sites from a
+   * neighbour along x, y or z to that of the next time slice. */
+  int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
 } md_tensor_call;
 
 /* The kernels; each queues one on the stream of device.h. MD_ENVIRONMENT when it cannot start. */
@@ -36,18 +39,29 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  * from global memory. */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
-/* stacked, all sites of a lattice that is cut into whole tiles: each block marches along t with
- * three time slices of its tile in shared memory. */
-enum { MARCH_WARPS = 16, MARCH_FEEDERS = 4 }; /* most that compute; that feed */
+/* stacked, all sites, or all but the first and last time slices, of a lattice that is cut into
+ * whole tiles and not split along x, y or z: each block marches along t with three time slices of
+ * its tile in shared memory. */
+enum {
+  MARCH_WARPS = 16,    /* most that compute */
+  MARCH_FEEDERS = 4,   /* that feed */
+  MARCH_RING = 4,      /* most steps under way */
+  MARCH_X = 12,        /* most sites of a tile along x */
+  MARCH_BARRIERS = 128 /* bytes in front of the rows */
+};
+/* A ring of slots in shared memory, bytes of a row, a slot and the ring. */
+typedef struct md_march_ring {
+  int row_bytes, slot_bytes, bytes;
+} md_march_ring;
 typedef struct md_march_plan {
-  int x, y, z;                   /* tile; x in sites of one parity */
-  int columns[3];                /* tiles of a time slice along x, y, z */
-  int band;                      /* tiles along y that are walked together, for reuse in L2 */
-  int depth;                     /* steps whose sources are under way, 1 or 2 */
-  int site_bytes, rim_row_bytes; /* of a source site; pitch of x sites in shared memory */
-  int centre_bytes, rim_bytes;   /* of shared memory, all slots */
-  int shared_bytes, blocks;      /* all; of the launch */
-  int warps, warp_sites;         /* that compute, and their sites a step */
+  int x, y, z;               /* tile; x in sites of one parity */
+  int columns[3];            /* tiles of a time slice along x, y, z */
+  int band;                  /* tiles along y that are walked together, for reuse in L2 */
+  int ring;                  /* steps under way: the one in work and those being fetched */
+  int site_bytes;            /* of a source site */
+  md_march_ring centre, rim; /* struct stage of the kernel says what they hold */
+  int shared_bytes, blocks;  /* all; of the launch */
+  int warps, warp_sites;     /* that compute, and their sites a step */
 } md_march_plan;
 
 /* The first of a list of tiles that fits. False when none does, the number of right-hand sides is

@@ -5,106 +5,140 @@
 
 namespace stacked {
 
-/* The warps that feed: each thread copies one row of the centre or of the rim. Where it lies is
- * looked up before the wait for a freed slot. */
+/* The warps that feed: each thread brings one row of the centre or of the rim, slice after slice.
+ * Sites come by bulk copies; scales, in half, pass through registers, asked for a step ahead. What
+ * differs between columns is looked up when one begins; from slice to slice an index only moves by
+ * call.stride. */
 template <bool SCALED> struct feeder {
   const md_tensor_call &call;
   const md_march_plan &plan;
   const stage &memory;
-  int row; /* of the centre, then of the rim; the threads of a warp copy every fourth */
+  int row; /* of the centre, then of the rim; the threads of a warp take every fourth */
 
-  /* `count` sites from site `from` on go to place `place`; a centre row that ends at the edge of
-   * the lattice also gets the one neighbour beyond. */
-  struct job {
-    int from, place, count, end_from, end_place;
+  /* Where the row's sites lie in the source, of slice 0. */
+  struct origin {
+    int base, stride; /* site x 0 of the row; to the next slice */
+    int odd;          /* whether the output sites of slice 0 have odd x offset */
+    int edge[2];      /* of even and odd rows: the neighbour beyond the end, -1 where it is the next
+                         site in memory */
+  };
+  /* `count` sites from site `from` on go to place `place`, and, unless `end` is -1, that one site
+   * to place `end_place`. The scale of the site at end_place is end_scale. */
+  struct strip {
+    int from, place, count, end, end_place;
+    float4 scale[MARCH_X / 4];
+    float end_scale;
   };
 
-  __device__ int site(int x, int y, int z, int t) const {
-    return ((t * call.local[2] + z) * call.local[1] + y) * (call.local[0] / 2) + x;
+  __device__ bool of_centre() const { return row < memory.centre_rows; }
+  __device__ int site(int x, int y, int z) const {
+    return (z * call.local[1] + y) * (call.local[0] / 2) + x;
   }
+  __device__ int slice() const { return site(0, 0, call.local[2]); }
   __device__ int neighbour(int direction, int of) const {
     return call.neighbour[direction * call.sites + of];
   }
-  /* The column's row of slice t, -1 and T included, and the neighbour at its end where the slice
-   * is one of this rank's. */
-  __device__ job centre_job(const corner &at, int t) const {
-    const int last = call.local[3] - 1, half = call.local[0] / 2;
-    const int y = at.y + row % plan.y, z = at.z + row / plan.y;
-    const int odd = (y + z + t + call.parity) & 1;
-    const int inside = site(at.x, y, z, min(max(t, 0), last));
-    if (t < 0 || t > last) return {neighbour(t < 0 ? 7 : 3, inside), 1 - odd, plan.x, -1, 0};
-    if (!(odd ? at.x + plan.x == half : at.x == 0))
-      return {inside - (1 - odd), 0, plan.x + 1, -1, 0};
-    return {inside, 1 - odd, plan.x, odd ? neighbour(0, inside + plan.x - 1) : neighbour(4, inside),
-            odd ? plan.x : 0};
+  __device__ origin find_centre(const corner &at) const {
+    const int half = call.local[0] / 2, y = at.y + row % plan.y, z = at.z + row / plan.y;
+    origin o = {site(at.x, y, z), slice(), (y + z + call.parity) & 1, {-1, -1}};
+    /* Slice `o.odd` has the even rows. */
+    if (at.x == 0) o.edge[0] = neighbour(4, o.base + o.odd * slice()) - o.odd * call.stride[0];
+    if (at.x + plan.x == half)
+      o.edge[1] =
+          neighbour(0, o.base + plan.x - 1 + (1 - o.odd) * slice()) - (1 - o.odd) * call.stride[0];
+    return o;
   }
-  __device__ job rim_job(const corner &at, int t) const {
+  __device__ origin find_rim(const corner &at) const {
     const rim_place place(plan, row - memory.centre_rows);
     const int y = at.y + min(max(place.y, 0), plan.y - 1);
     const int z = at.z + min(max(place.z, 0), plan.z - 1);
-    return {neighbour(place.direction, site(at.x, y, z, t)), 0, plan.x, -1, 0};
+    return {neighbour(place.direction, site(at.x, y, z)), call.stride[place.direction % 4], 0, {}};
+  }
+  __device__ strip find(const origin &o, int t) const {
+    const int last = call.local[3] - 1, odd = (o.odd + t) & 1;
+    const int own = o.base + t * o.stride;
+    strip s = {own, 0, plan.x, -1, 0, {}, 0.0f};
+    int scales = own, end = -1;
+    if (of_centre() && (t < 0 || t > last)) { /* only the row itself, which t-neighbours read */
+      s.from = scales = neighbour(t < 0 ? 7 : 3, t < 0 ? o.base : own - o.stride);
+      s.place = 1 - odd;
+    } else if (of_centre()) {
+      const int edge = odd ? o.edge[1] : o.edge[0];
+      const bool whole = edge == -1;
+      end = whole ? (odd ? own + plan.x : own - 1) : edge + t * call.stride[0];
+      s.end = whole ? -1 : end, s.end_place = odd ? plan.x : 0;
+      s.from = whole && !odd ? own - 1 : own, s.count = plan.x + whole;
+      s.place = whole || odd ? 0 : 1;
+    }
+    if constexpr (SCALED) {
+#pragma unroll
+      for (int i = 0; i < MARCH_X / 4; i++)
+        if (4 * i < plan.x)
+          s.scale[i] = *reinterpret_cast<const float4 *>(call.source_scale + scales + 4 * i);
+      if (end >= 0) s.end_scale = call.source_scale[end];
+    }
+    return s;
   }
   __device__ void copy(char *to, int from, int count, uint64_t *b) const {
     copy_bulk(to,
               static_cast<const char *>(call.source) + static_cast<int64_t>(from) * plan.site_bytes,
               count * plan.site_bytes, b);
   }
-  /* The x aligned scales of a row in pieces of 16 bytes, and the one at its end. */
-  __device__ void copy_scales(const job &j, float *to) const {
-    const bool whole = j.count > plan.x, before = whole && j.from % 4; /* the end is in the row */
-    const int from = j.from + before, end = whole ? (before ? j.from : from + plan.x) : j.end_from;
-    const bool first = whole ? before : j.end_place == 0;
-    for (int i = 0; i < plan.x; i += 4) copy_async<16>(to + 4 + i, call.source_scale + from + i);
-    if (end >= 0) copy_async<4>(to + (first ? 3 : 4 + plan.x), call.source_scale + end);
+  /* Returns the bytes that b will see arrive. */
+  __device__ int put(const strip &s, char *to, uint64_t *b) const {
+    copy(to + s.place * plan.site_bytes, s.from, s.count, b);
+    if (s.end >= 0) copy(to + s.end_place * plan.site_bytes, s.end, 1, b);
+    if constexpr (SCALED) {
+      float *scale =
+          reinterpret_cast<float *>(to + (plan.x + (of_centre() ? 1 : 0)) * plan.site_bytes);
+#pragma unroll
+      for (int i = 0; i < MARCH_X / 4; i++)
+        if (4 * i < plan.x) reinterpret_cast<float4 *>(scale)[1 + i] = s.scale[i];
+      scale[s.end_place ? 4 + plan.x : 3] = s.end_scale;
+    }
+    return (s.count + (s.end >= 0)) * plan.site_bytes;
   }
-  __device__ void centre(const job &j, int number, uint64_t *b) const {
-    const int at = memory.centre_row(number, row), y = row % plan.y, z = row / plan.y;
-    char *to = memory.centre(at, y + 2 * z + 3 * number);
-    copy(to + j.place * plan.site_bytes, j.from, j.count, b);
-    if (j.end_from >= 0) copy(to + j.end_place * plan.site_bytes, j.end_from, 1, b);
-    if constexpr (SCALED) copy_scales(j, memory.centre_scale(at));
-  }
-  __device__ void rim(const job &j, int number, int step, uint64_t *b) const {
-    const int at = memory.rim_row(step, row - memory.centre_rows);
-    const rim_place place(plan, row - memory.centre_rows);
-    copy(memory.rim(at, place.y + 2 * place.z + 3 * number), j.from, j.count, b);
-    if constexpr (SCALED) copy_scales(j, memory.rim_scale(at));
-  }
-  /* Bytes that slice t brings: centre with its ends, or without outside of this rank. */
-  __device__ int centre_bytes(int t) const {
-    const bool inside = t >= 0 && t < call.local[3];
-    return memory.centre_rows * (plan.x + (inside ? 1 : 0)) * plan.site_bytes;
+  /* Where the thread's row lies in slot 0. */
+  __device__ char *place() const {
+    if (of_centre()) return memory.memory + memory.centre(row, row % plan.y, row / plan.y);
+    const rim_place at(plan, row - memory.centre_rows);
+    return memory.memory + memory.rim(row - memory.centre_rows, at.y, at.z);
   }
 
   __device__ void run() const {
-    const bool mine = row < memory.centre_rows;
-    const bool idle = row >= memory.centre_rows + memory.rim_rows;
-    const int rim_bytes = memory.rim_rows * plan.x * plan.site_bytes, ring = memory.ring;
+    const bool idle = row >= memory.centre_rows + memory.rim_rows, mine = of_centre();
+    const md_march_ring &ring = mine ? plan.centre : plan.rim;
+    const int lead = mine; /* a step brings its own slice of the rim, the next one of the centre */
+    char *const to = idle ? memory.memory : place();
     walk w(plan, call.local[3]);
-    int step = 0, number = 0; /* steps and centre slices so far */
+    turn now, previous;
+    int slot = 0, step = 0;
     while (w.next(plan, call.local[3])) {
       const corner at(plan, w.column);
+      origin o = {};
+      if (!idle) o = mine ? find_centre(at) : find_rim(at);
+      if (step == 0) md_wait_for_predecessor(); /* it wrote the source */
+      strip first[2] = {}, next = {};
+      if (mine) first[0] = find(o, w.t - 1), first[1] = find(o, w.t);
+      if (!idle) next = find(o, w.t + lead);
       for (int t = w.t; t <= w.last; t++, step++) {
-        const bool first = t == w.segment_first;
-        job ahead = {}, before = {}, here = {};
-        if (mine) ahead = centre_job(at, t + 1);
-        if (mine && first) before = centre_job(at, t - 1), here = centre_job(at, t);
-        if (!mine && !idle) ahead = rim_job(at, t);
         /* The slots that this step overwrites were read last a ring of steps ago; a new segment
          * also takes those of the step before. */
-        if (step >= ring) barrier_wait(&memory.emptied[step % ring], (step / ring - 1) & 1);
-        if (first && step > 0)
-          barrier_wait(&memory.emptied[(step - 1) % ring], ((step - 1) / ring) & 1);
-        uint64_t *b = &memory.filled[step % ring];
-        if (row == 0)
-          barrier_expect(b, rim_bytes + centre_bytes(t + 1) +
-                                (first ? centre_bytes(t) + centre_bytes(t - 1) : 0));
-        if (mine && first) centre(before, number, b), centre(here, number + 1, b);
-        if (first) number += 2;
-        if (mine) centre(ahead, number, b);
-        if (!mine && !idle) rim(ahead, number - 1, step, b);
-        number++;
-        if constexpr (SCALED) barrier_arrive_copies(b);
+        const bool begins = t == w.t;
+        if (step >= plan.ring) barrier_wait(&memory.emptied[now.at], now.phase ^ 1);
+        if (begins && step > 0) barrier_wait(&memory.emptied[previous.at], previous.phase);
+        uint64_t *b = &memory.filled[now.at];
+        int bytes = 0;
+        if (mine && begins)
+          for (int i = 0; i < 2; i++)
+            bytes += put(first[i], to + slot, b), slot = after(slot, ring);
+        if (!idle) bytes += put(next, to + slot, b), slot = after(slot, ring);
+        __syncwarp();
+        bytes = __reduce_add_sync(0xffffffffu, bytes);
+        if (threadIdx.x % 32 == 0) barrier_expect(b, bytes);
+        if (!idle && t < w.last) next = find(o, t + 1 + lead);
+        previous = now;
+        now.next(plan.ring);
       }
     }
   }

@@ -18,23 +18,30 @@ static int band_of(const md_march_plan *plan) {
   return best;
 }
 
-/* Shared memory for `depth` steps ahead; see struct stage of the kernel. */
-static bool lay_out(md_precision precision, int depth, md_march_plan *plan) {
-  const int centre_rows = (depth + 3) * plan->y * plan->z;
-  const int rim_rows = (depth + 1) * 2 * (plan->y + plan->z);
-  plan->depth = depth;
-  plan->rim_row_bytes = plan->x * plan->site_bytes + 96;
-  plan->centre_bytes = (centre_rows * (plan->rim_row_bytes + plan->site_bytes) + 127) / 128 * 128;
-  plan->rim_bytes = (rim_rows * plan->rim_row_bytes + 127) / 128 * 128;
-  plan->shared_bytes = 128 + plan->centre_bytes + plan->rim_bytes;
-  if (precision == MD_HALF)
-    plan->shared_bytes += ((centre_rows + rim_rows) * (plan->x + 4) + 4) * (int)sizeof(float);
+/* A ring of `slots` slots of `rows` rows, each of `sites` sites and, in half, `scales` scales.
+ * Every row has room to start at any of four places; slots follow each other three of them apart.
+ */
+static md_march_ring ring_of(const md_march_plan *plan, int slots, int rows, int sites,
+                             int scales) {
+  const int scale_bytes = (scales * (int)sizeof(float) + 31) / 32 * 32;
+  const int row_bytes = sites * plan->site_bytes + scale_bytes + 96;
+  const int slot_bytes = (rows * row_bytes + 31) / 128 * 128 + 96;
+  return (md_march_ring){row_bytes, slot_bytes, slots * slot_bytes};
+}
+
+/* Shared memory with `ring` steps under way; see struct stage of the kernel. */
+static bool lay_out(md_precision precision, int ring, md_march_plan *plan) {
+  const int scales = precision == MD_HALF ? plan->x + 8 : 0;
+  plan->ring = ring;
+  plan->centre = ring_of(plan, ring + 2, plan->y * plan->z, plan->x + 1, scales);
+  plan->rim = ring_of(plan, ring, 2 * (plan->y + plan->z), plan->x, scales);
+  plan->shared_bytes = MARCH_BARRIERS + plan->centre.bytes + plan->rim.bytes;
   return plan->shared_bytes <= SHARED_MOST;
 }
 
 bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
                         int multiprocessors, const int tile[3], md_march_plan *plan) {
-  if (n_rhs != 8 && n_rhs != 16) return false;
+  if ((n_rhs != 8 && n_rhs != 16) || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
   *plan = (md_march_plan){.x = tile[0], .y = tile[1], .z = tile[2], .blocks = multiprocessors};
   for (int d = 0; d < 3; d++) {
@@ -43,22 +50,27 @@ bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DI
   }
   if (tile[1] * tile[2] + 2 * (tile[1] + tile[2]) > 32 * MARCH_FEEDERS) return false;
   const int sites = tile[0] * tile[1] * tile[2], least = precision == MD_DOUBLE ? 1 : 4;
-  for (plan->warp_sites = least; sites > MARCH_WARPS * plan->warp_sites;) plan->warp_sites *= 2;
-  if (tile[0] % plan->warp_sites) return false;
+  plan->warp_sites = least;
+  while (sites > MARCH_WARPS * plan->warp_sites || tile[0] % plan->warp_sites)
+    if ((plan->warp_sites += least) > tile[0]) return false;
   plan->warps = sites / plan->warp_sites;
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
   plan->band = band_of(plan);
-  return plan->warps >= WARPS_LEAST && (lay_out(precision, 2, plan) || lay_out(precision, 1, plan));
+  if (plan->warps < WARPS_LEAST) return false;
+  for (int ring = 3; ring >= 2; ring--)
+    if (lay_out(precision, ring, plan)) return true;
+  return false;
 }
 
 bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
                         int multiprocessors, md_march_plan *plan) {
   /* In the order of their speed on an H200; bench/h200-dirac-tensor.md has the times. */
   static const int tiles[2][6][3] = {
-      {{8, 2, 8}, {8, 4, 4}, {8, 8, 2}, {4, 4, 4}, {8, 4, 2}, {4, 2, 8}}, /* 16 bits */
-      {{4, 4, 4}, {4, 2, 4}, {4, 4, 2}, {2, 4, 4}, {4, 2, 2}, {2, 2, 4}}};
-  /* Fewer steps of a block than this do not pay for the first one: gathering is faster then. */
-  const int least_steps = precision == MD_DOUBLE ? 6 : 12;
+      {{8, 4, 4}, {8, 2, 8}, {8, 8, 2}, {8, 4, 2}, {4, 4, 4}, {4, 2, 4}}, /* 16 bits */
+      {{4, 4, 4}, {2, 4, 4}, {4, 2, 4}, {4, 4, 2}, {4, 2, 2}, {2, 2, 4}}};
+  /* A block's first step brings three time slices: with fewer steps than this gathering is faster.
+   */
+  const int least_steps = 3;
   for (int n = 0; n < 6; n++) {
     if (!md_march_plan_tile(precision, n_rhs, local, multiprocessors,
                             tiles[precision == MD_DOUBLE][n], plan))

@@ -11,12 +11,11 @@ namespace stacked {
  * while there is one for every block, then an equal share of what is left. Blocks walk
  * neighbouring columns at the same time, so that rims come from L2. */
 struct walk {
-  int full, column, t, last; /* last: final slice of the segment in work */
-  int round, segment_first;
+  int full, round, column, t, last; /* last: final slice of the segment */
   int64_t low, high;
   __device__ walk(const md_march_plan &plan, int slices) {
     const int columns = plan.columns[0] * plan.columns[1] * plan.columns[2];
-    full = columns / plan.blocks, round = 0, column = t = last = segment_first = 0;
+    full = columns / plan.blocks, round = 0, column = t = last = 0;
     const int64_t rest = static_cast<int64_t>(columns - full * plan.blocks) * slices;
     low = rest * blockIdx.x / plan.blocks, high = rest * (blockIdx.x + 1) / plan.blocks;
   }
@@ -32,7 +31,6 @@ struct walk {
     } else {
       return false;
     }
-    segment_first = t;
     return true;
   }
 };
@@ -77,54 +75,42 @@ __device__ inline void copy_bulk(void *to, const void *from, int bytes, uint64_t
                "l"(from), "r"(bytes), "r"(shared_address(b))
                : "memory");
 }
-template <int BYTES> __device__ inline void copy_async(void *to, const void *from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from),
-               "n"(BYTES)
-               : "memory");
-}
-/* Arrives once this thread's copy_async are done. */
-__device__ inline void barrier_arrive_copies(uint64_t *b) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(b))
-               : "memory");
-}
-
-/* Shared memory of a block. Centre rows hold x+1 sites: the row of an output site of odd x offset
- * starts at place 0 and ends with the neighbour beyond, that of even offset starts with the
- * neighbour before; rim rows hold x. The row (y, z) of the centre slice number c starts at
- * 32 ((y + 2z + 3c) mod 4) bytes past a multiple of 128, so that the four lanes t of a fragment
- * load read different banks. */
+/* Shared memory of a block: barriers, then two rings of slots, each slot the rows of one time
+ * slice: `centre` with depth + 3 slots, `rim` with depth + 1. A row is sites and, behind them,
+ * scales in half. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at
+ * place 0 and ends with the neighbour beyond, that of even offset starts with the neighbour before;
+ * rim rows hold x. The row (y, z) of slot k starts at 32 ((y + 2z + 3k) mod 4) bytes past a
+ * multiple of 128, so that the four lanes t of a fragment load read different banks. */
 struct stage {
   const md_march_plan &plan;
-  uint64_t *filled, *emptied; /* rings of depth + 1 */
-  char *centre_base, *rim_base;
-  float *centre_scales, *rim_scales;
-  int ring, centre_rows, rim_rows;
-  __device__ stage(char *memory, const md_march_plan &p)
-      : plan(p), filled(reinterpret_cast<uint64_t *>(memory)), emptied(filled + 4),
-        centre_base(memory + 128), rim_base(centre_base + p.centre_bytes),
-        centre_scales(reinterpret_cast<float *>(rim_base + p.rim_bytes)), ring(p.depth + 1),
-        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)) {
-    rim_scales = centre_scales + (p.depth + 3) * centre_rows * (p.x + 4);
+  char *memory;
+  uint64_t *filled, *emptied; /* one for each step under way: depth + 1 */
+  int centre_rows, rim_rows;
+  __device__ stage(char *at, const md_march_plan &p)
+      : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
+        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)) {}
+  /* Bytes from `memory` to a row of slot 0; slot k follows k times the ring's slot_bytes later. */
+  __device__ static int shifted(int at, int y, int z) { return at + (32 * (y + 2 * z) - at & 127); }
+  __device__ int centre(int row, int y, int z) const {
+    return shifted(MARCH_BARRIERS + row * plan.centre.row_bytes, y, z);
   }
-  /* A row among all slots of its kind: of centre slice number c, of the rim of a step. */
-  __device__ int centre_row(int c, int row) const {
-    return c % (plan.depth + 3) * centre_rows + row;
+  __device__ int rim(int row, int y, int z) const {
+    return shifted(MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes, y, z);
   }
-  __device__ int rim_row(int step, int row) const { return step % ring * rim_rows + row; }
-  __device__ static char *shifted(char *base, int at, int shift) {
-    return base + at + (32 * shift - at & 127);
+};
+
+/* A position in a ring, as bytes from its slot 0. */
+__device__ inline int after(int slot, const md_march_ring &ring) {
+  return slot + ring.slot_bytes == ring.bytes ? 0 : slot + ring.slot_bytes;
+}
+
+/* A step's pair of barriers and the parity of the phase that they are in. */
+struct turn {
+  int at = 0;
+  uint32_t phase = 0;
+  __device__ void next(int ring) {
+    if (++at == ring) at = 0, phase ^= 1;
   }
-  /* shift: y + 2z + 3c */
-  __device__ char *centre(int row, int shift) const {
-    return shifted(centre_base, row * (plan.rim_row_bytes + plan.site_bytes), shift);
-  }
-  __device__ char *rim(int row, int shift) const {
-    return shifted(rim_base, row * plan.rim_row_bytes, shift);
-  }
-  /* Half: the scale of the row's site x at 4 + x, of the neighbour before at 3, of that beyond in
-   * the first of the four places that the next row begins with. */
-  __device__ float *centre_scale(int row) const { return centre_scales + row * (plan.x + 4); }
-  __device__ float *rim_scale(int row) const { return rim_scales + row * (plan.x + 4); }
 };
 
 /* A rim row: its place (y, z) relative to the column's corner and the direction that leads there

@@ -95,8 +95,13 @@ struct factors {
 };
 /* packed: fp16 ratio of direction t, of t+4 in the upper half. */
 __device__ inline factors factors_of(uint32_t packed, int g) {
-  const uint32_t sign = g % 2 ? 0u : 0x80000000u;
-  return {__byte_perm(packed, 0, 0x1010) ^ sign, __byte_perm(packed, 0, 0x3232) ^ sign};
+  const uint32_t sign = g % 2 ? 0x3c003c00u : 0xbc003c00u; /* 1, 1 or 1, -1 */
+  const __half2 ratios = *reinterpret_cast<const __half2 *>(&packed);
+  const __half2 signs = *reinterpret_cast<const __half2 *>(&sign);
+  const __half2 forward = __hmul2(__low2half2(ratios), signs);
+  const __half2 backward = __hmul2(__high2half2(ratios), signs);
+  return {*reinterpret_cast<const uint32_t *>(&forward),
+          *reinterpret_cast<const uint32_t *>(&backward)};
 }
 
 /* (re, im) -> column pair of B: (re, -im) towards a real part, (im, re) towards an imaginary. */

@@ -90,14 +90,14 @@ __device__ inline int combine(sums<T> &c, const md_tensor_call &call, int64_t my
   }
 }
 
-/* Largest |c| of the lane's site over the tile, as float bits; results lie in t < 3. */
+/* Largest |c| of the lane's site over the tile, as float bits. The lanes t = 3 repeat t = 2. */
 template <typename T> __device__ inline uint32_t largest_of(const sums<T> &c, const lane &at) {
   uint32_t mine = 0;
 #pragma unroll
   for (int n = 0; n < batch<T>; n++) {
     const float most =
         fmaxf(fmaxf(fabsf(c[n][0]), fabsf(c[n][1])), fmaxf(fabsf(c[n][2]), fabsf(c[n][3])));
-    const uint32_t all = __reduce_max_sync(0xffffffffu, at.t < 3 ? __float_as_uint(most) : 0u);
+    const uint32_t all = __reduce_max_sync(0xffffffffu, __float_as_uint(most));
     if (at.g % batch<T> == n) mine = all;
   }
   return mine;
@@ -132,16 +132,17 @@ __device__ inline void store_rows(char *row, typename storage<T>::number low,
   }
 }
 
-/* Rounds and stores the batch; sites from `sites` on are not there. my_factor: see scale_of. */
+/* Rounds and stores those sites of the batch whose bit of `present` is set. my_factor: see
+ * scale_of. */
 template <typename T, int TILE, bool FULL, typename PLACE>
 __device__ inline void store(const sums<T> &c, const md_tensor_call &call, float my_factor,
-                             PLACE place, int sites, int count, const lane &at) {
+                             PLACE place, unsigned present, int count, const lane &at) {
 #pragma unroll
   for (int n = 0; n < batch<T>; n++) {
     const float f = storage<T>::scaled ? of_site(my_factor, n) : 1.0f;
     const auto low = narrow(T{}, c[n][0] * f, c[n][1] * f);
     const auto high = narrow(T{}, c[n][2] * f, c[n][3] * f);
-    if (at.t < 3 && n < sites)
+    if (at.t < 3 && present >> n & 1u)
       store_rows<T, TILE, FULL>(static_cast<char *>(call.out) + place(n), low, high, count, at);
   }
 }

@@ -85,15 +85,17 @@ template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
         const float scale = scale_of(measure ? largest : largest_of<T>(c, at), common, &factor);
         if (skip == 0 && at.t == 0 && at.g < present) call.out_scale[my_site] = scale;
       }
-      store<T, TILE, FULL>(c, call, factor, place(skip), present, call.n_rhs - skip, at);
+      store<T, TILE, FULL>(c, call, factor, place(skip), (1u << present) - 1, call.n_rhs - skip,
+                           at);
     }
   }
 };
 
 template <typename T, int TILE, bool FULL, bool EPILOGUE>
-__global__ void __launch_bounds__(32 * GATHER_WARPS)
+__global__ void __launch_bounds__(32 * GATHER_WARPS, 4)
     gather(const __grid_constant__ md_tensor_call call) {
   const lane at;
+  md_release_successor();
   const int64_t group =
       (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * GROUP;
   if (group >= call.count) return;
@@ -101,6 +103,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS)
   const int site = call.list ? call.list[entry] : static_cast<int>(entry);
   const int ahead = __ldcs(call.neighbour + at.t * call.sites + site);
   const int behind = __ldcs(call.neighbour + (at.t + 4) * call.sites + site);
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
   const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(GROUP)));
 #pragma unroll 2
   for (int first = 0; first < left; first += batch<T>)
@@ -113,9 +116,9 @@ template <typename T, int TILE, bool FULL> cudaError_t launch_gather(const md_te
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
   if (call->x)
-    gather<T, TILE, FULL, true><<<blocks, 32 * GATHER_WARPS, 0, md_stream()>>>(*call);
+    md_launch_early(gather<T, TILE, FULL, true>, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   else
-    gather<T, TILE, FULL, false><<<blocks, 32 * GATHER_WARPS, 0, md_stream()>>>(*call);
+    md_launch_early(gather<T, TILE, FULL, false>, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
 }
 

@@ -7,40 +7,30 @@
  * Each source site is thus fetched 1 + 1/x + 2/y + 2/z times instead of eight. */
 namespace stacked {
 
-/* Where a computing lane reads the sources of one of its directions: a row of a centre slice
- * (slice: -1, 0, 1 relative to t) or of the rim. */
+/* Where a computing lane reads the sources of one of its directions, in bytes from `memory` for
+ * slot 0 and an even row: the row of a centre slice (slice: -1, 0, 1 relative to t) or of the rim.
+ * In odd rows the sites lie `moved` bytes further, the scales `scale_moved`. */
 struct source_row {
-  int row, shift, slice, mu, sign;
+  int sites, moved, scales, scale_moved, slice;
   bool rim;
-  __device__ source_row(const md_march_plan &plan, int y, int z, int direction)
-      : mu(direction % 4), sign(direction < 4 ? 1 : -1) {
+  __device__ source_row(const stage &memory, int x0, int y, int z, int direction) {
+    const md_march_plan &plan = memory.plan;
+    const int mu = direction % 4, sign = direction < 4 ? 1 : -1;
     const int ny = y + (mu == 1 ? sign : 0), nz = z + (mu == 2 ? sign : 0);
-    slice = mu == 3 ? sign : 0, shift = ny + 2 * nz, rim = true;
-    if (ny < 0)
-      row = z;
-    else if (ny == plan.y)
-      row = plan.z + z;
-    else if (nz < 0)
-      row = 2 * plan.z + y;
-    else if (nz == plan.z)
-      row = 2 * plan.z + plan.y + y;
-    else
-      row = nz * plan.y + ny, rim = false;
-  }
-  /* The neighbour of the site x0 of the tile's row: along x both lie in the own row, see stage;
-   * else it is the same x, `odd` places into a centre row. */
-  __device__ const char *find(const stage &memory, int centre, int step, int x0, int odd,
-                              const float **scale) const {
-    const int number = centre + slice, moved = shift + 3 * number;
-    const int along = mu == 0 ? (sign > 0 ? odd : odd - 1) : 0; /* to the neighbour's x/2 */
-    if (rim) {
-      const int at = memory.rim_row(step, row);
-      *scale = memory.rim_scale(at) + 4 + x0;
-      return memory.rim(at, moved) + x0 * memory.plan.site_bytes;
-    }
-    const int at = memory.centre_row(number, row), place = x0 + (mu == 0 ? sign > 0 : odd);
-    *scale = memory.centre_scale(at) + 4 + x0 + along;
-    return memory.centre(at, moved) + place * memory.plan.site_bytes;
+    slice = mu == 3 ? sign : 0;
+    rim = ny < 0 || ny == plan.y || nz < 0 || nz == plan.z;
+    const int of_rim = ny < 0         ? z
+                       : ny == plan.y ? plan.z + z
+                       : nz < 0       ? 2 * plan.z + y
+                                      : 2 * plan.z + plan.y + y;
+    const int row = rim ? memory.rim(of_rim, ny, nz) : memory.centre(nz * plan.y + ny, ny, nz);
+    /* Along x both neighbours lie in the own row, which is x0 and x0+1 there; else the neighbour
+     * has the same x, which is one place further in odd rows of the centre. */
+    sites = row + (x0 + (mu == 0 && sign > 0)) * plan.site_bytes;
+    moved = rim || mu == 0 ? 0 : plan.site_bytes;
+    scales = row + (plan.x + !rim) * plan.site_bytes +
+             static_cast<int>(sizeof(float)) * (4 + x0 - (mu == 0 && sign < 0));
+    scale_moved = mu == 0 ? sizeof(float) : 0;
   }
 };
 
@@ -50,81 +40,118 @@ template <typename T, int RHS, bool EPILOGUE> struct computer {
   using number = typename storage<T>::number;
   using link_set = typename storage<T>::links;
   static constexpr int site_bytes = RHS * 3 * sizeof(number), colour_bytes = RHS * sizeof(number);
-  static constexpr int64_t link_bytes = 72 * sizeof(number);
+  static constexpr int link_bytes = 72 * sizeof(number);
   const md_tensor_call &call;
   const md_march_plan &plan;
   const stage &memory;
   const lane at;
   link_set links[batch<T>];
 
-  __device__ link_set load(int64_t site) const {
-    return storage<T>::load_links(static_cast<const char *>(call.links) + site * link_bytes,
-                                  at.slot);
+  __device__ link_set load(int site) const {
+    return storage<T>::load_links(
+        static_cast<const char *>(call.links) + static_cast<int64_t>(site) * link_bytes, at.slot);
   }
-  /* A batch of sites from `site` on; then the links of as many from `next` on are asked for. */
-  __device__ void some(int64_t site, int64_t next, const char *forward, const char *backward,
-                       const float *forward_scale, const float *backward_scale) {
+  /* A batch of sites from `site` on, of which those in `assigned` are stored; then the links of as
+   * many from `next` on are asked for. ratios, units: lane 4g+t has those of site g of a group, in
+   * which the batch begins at `first`. */
+  __device__ void some(int site, int next, unsigned assigned, const char *forward,
+                       const char *backward, int first, uint32_t ratios, int units) {
     const int mine = at.g % batch<T>;
-    uint32_t ratios = 0;
     int unit = 127;
-    if constexpr (storage<T>::scaled)
-      ratios = ratios_of(forward_scale[mine], backward_scale[mine], &unit);
+    if constexpr (storage<T>::scaled) unit = __shfl_sync(0xffffffffu, units, 4 * (first + mine));
     sums<T> c;
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) {
       factors f = {};
       if constexpr (storage<T>::scaled)
-        f = factors_of(__shfl_sync(0xffffffffu, ratios, 4 * n + at.t), at.g);
+        f = factors_of(__shfl_sync(0xffffffffu, ratios, 4 * (first + n) + at.t), at.g);
       product<T, RHS, true>(c[n], links[n], forward + n * site_bytes, backward + n * site_bytes,
                             colour_bytes, RHS, f, at);
     }
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) links[n] = load(next + n);
-    const int64_t start = site * site_bytes + min(at.t, 2) * colour_bytes;
+    const int64_t start = static_cast<int64_t>(site) * site_bytes + min(at.t, 2) * colour_bytes;
     const auto place = [&](int n) { return start + n * site_bytes; };
     const int common = combine<T, RHS, true, EPILOGUE>(c, call, site + mine, unit, place, RHS, at);
     float factor = 1.0f;
     if constexpr (storage<T>::scaled) {
       const float scale = scale_of(largest_of<T>(c, at), common, &factor);
-      if (at.t == 0 && at.g < batch<T>) call.out_scale[site + mine] = scale;
+      if (at.t == 0 && at.g < batch<T> && assigned >> mine & 1u)
+        call.out_scale[site + mine] = scale;
     }
-    store<T, RHS, true>(c, call, factor, place, batch<T>, RHS, at);
+    store<T, RHS, true>(c, call, factor, place, assigned, RHS, at);
+  }
+  /* Bits of the sites x .. that are assigned in the row y, z, t. */
+  __device__ unsigned assigned(int x, int odd, int y, int z, int t) const {
+    if (y < call.low[1] || y >= call.high[1] || z < call.low[2] || z >= call.high[2] ||
+        t < call.low[3] || t >= call.high[3])
+      return 0;
+    unsigned bits = ~0u;
+    if (2 * x + odd < call.low[0]) bits &= ~1u;
+    const int beyond = call.high[0] - 2 * x - odd; /* of the batch's reals along x */
+    if (beyond < 2 * batch<T>) bits &= (1u << (beyond + 1) / 2) - 1;
+    return bits;
   }
   __device__ void run() {
     const int first = threadIdx.x / 32 * plan.warp_sites, x0 = first % plan.x;
     const int y = first / plan.x % plan.y, z = first / plan.x / plan.y;
-    const source_row ahead(plan, y, z, at.t), behind(plan, y, z, at.t + 4);
+    const source_row ahead(memory, x0, y, z, at.t), behind(memory, x0, y, z, at.t + 4);
     const int slice = call.local[0] / 2 * call.local[1] * call.local[2];
     const auto first_site = [&](const corner &c, int t) {
       return ((c.z + z) * call.local[1] + c.y + y) * (call.local[0] / 2) + c.x + x0 + t * slice;
     };
+    bool partial = false;
+    for (int d = 0; d < 4; d++) partial |= call.high[d] - call.low[d] < call.local[d];
     walk w(plan, call.local[3]);
     bool more = w.next(plan, call.local[3]);
     if (!more) return;
     corner c(plan, w.column);
-    int64_t site = first_site(c, w.t);
+    int site = first_site(c, w.t);
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) links[n] = load(site + n);
-    for (int step = 0, centre = 1; more; step++, centre++) {
-      const int odd = (c.y + y + c.z + z + w.t + call.parity) & 1, ring = memory.ring;
-      const float *ahead_scale, *behind_scale;
-      const char *forward = ahead.find(memory, centre, step, x0, odd, &ahead_scale);
-      const char *backward = behind.find(memory, centre, step, x0, odd, &behind_scale);
-      int64_t next = site + slice;
+    md_wait_for_predecessor(); /* it may read out */
+    /* Slots of the slices t-1, t, t+1 and of the rim. */
+    int past = 0, here = plan.centre.slot_bytes, future = 2 * here, rim = 0;
+    turn now;
+    while (more) {
+      const int odd = (c.y + y + c.z + z + w.t + call.parity) & 1;
+      const auto slot = [&](const source_row &s) {
+        return s.rim ? rim : s.slice == 0 ? here : s.slice > 0 ? future : past;
+      };
+      const char *forward = memory.memory + slot(ahead), *backward = memory.memory + slot(behind);
+      const float *ahead_scale =
+          reinterpret_cast<const float *>(forward + ahead.scales + odd * ahead.scale_moved);
+      const float *behind_scale =
+          reinterpret_cast<const float *>(backward + behind.scales + odd * behind.scale_moved);
+      forward += ahead.sites + odd * ahead.moved, backward += behind.sites + odd * behind.moved;
+      const int in_y = c.y + y, in_z = c.z + z, in_x = c.x + x0, in_t = w.t;
+      int next = site + slice, slices = 1;
       if (w.t < w.last) {
         w.t++;
       } else {
-        more = w.next(plan, call.local[3]), centre += 2;
+        more = w.next(plan, call.local[3]), slices = 3;
         if (more) c = corner(plan, w.column);
         next = more ? first_site(c, w.t) : site; /* at the end: anything that may be read */
       }
-      barrier_wait(&memory.filled[step % ring], (step / ring) & 1);
-      for (int n = 0; n < plan.warp_sites; n += batch<T>)
+      barrier_wait(&memory.filled[now.at], now.phase);
+      uint32_t ratios = 0;
+      int units = 127;
+      for (int n = 0; n < plan.warp_sites; n += batch<T>) {
+        if constexpr (storage<T>::scaled)
+          if (n % 8 == 0) {
+            const int mine = n + min(at.g, plan.warp_sites - n - 1);
+            ratios = ratios_of(ahead_scale[mine], behind_scale[mine], &units);
+          }
         some(site + n, n + batch<T> < plan.warp_sites ? site + n + batch<T> : next,
-             forward + n * site_bytes, backward + n * site_bytes, ahead_scale + n,
-             behind_scale + n);
+             partial ? assigned(in_x + n, odd, in_y, in_z, in_t) : ~0u, forward + n * site_bytes,
+             backward + n * site_bytes, n % 8, ratios, units);
+      }
       __syncwarp();
-      if (threadIdx.x % 32 == 0) barrier_arrive(&memory.emptied[step % ring]);
+      if (threadIdx.x % 32 == 0) barrier_arrive(&memory.emptied[now.at]);
+      now.next(plan.ring);
+      rim = after(rim, plan.rim);
+      for (int i = 0; i < slices; i++)
+        past = here, here = future, future = after(future, plan.centre);
       site = next;
     }
   }
@@ -135,9 +162,10 @@ __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
     march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
   extern __shared__ __align__(128) char shared[];
   const stage memory(shared, plan);
+  md_release_successor();
   if (threadIdx.x == 0)
-    for (int i = 0; i < memory.ring; i++) {
-      barrier_init(&memory.filled[i], storage<T>::scaled ? 1 + 32 * MARCH_FEEDERS : 1);
+    for (int i = 0; i < plan.ring; i++) {
+      barrier_init(&memory.filled[i], MARCH_FEEDERS);
       barrier_init(&memory.emptied[i], plan.warps);
     }
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -157,8 +185,8 @@ cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) 
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
   if (error != cudaSuccess) return error;
-  kernel<<<plan->blocks, 32 * (plan->warps + MARCH_FEEDERS), plan->shared_bytes, md_stream()>>>(
-      *call, *plan);
+  md_launch_early(kernel, dim3(plan->blocks), dim3(32 * (plan->warps + MARCH_FEEDERS)),
+                  plan->shared_bytes, *call, *plan);
   return cudaGetLastError();
 }
 

@@ -123,7 +123,8 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
   if (!s) return md_fail_memory(context, sizeof *s, "tensor");
   s->request = *request;
   s->geometry = g;
-  s->marches = request->packing == MD_PACKING_STACKED &&
+  const bool split_in_space = g->split[MD_X] || g->split[MD_Y] || g->split[MD_Z];
+  s->marches = request->packing == MD_PACKING_STACKED && !split_in_space &&
                md_march_plan_make(request->precision, request->n_rhs, g->local,
                                   md_tensor_multiprocessors(), &s->plan);
   md_status status = MD_OK;
@@ -148,30 +149,36 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   const bool all = range == MD_RANGE_ALL || !s->range[p][1];
   const int part = range == MD_RANGE_BOUNDARY;
   if (all && part) return MD_OK; /* no halo: everything was interior */
-  const md_tensor_call call = {.packing = s->request.packing,
-                               .precision = s->request.precision,
-                               .links = s->links[p],
-                               .neighbour = s->neighbour[p],
-                               .source = in->data,
-                               .source_scale = in->scale,
-                               .out = out->data,
-                               .out_scale = out->scale,
-                               .x = x ? x->data : NULL,
-                               .x_scale = x ? x->scale : NULL,
-                               .a = x ? epilogue->a : 0.0,
-                               .b = x ? epilogue->b : 1.0,
-                               .list = all ? NULL : s->range[p][part],
-                               .count = all ? out->sites : s->range_count[p][part],
-                               .sites = out->sites,
-                               .in_stride = in->stride,
-                               .out_stride = out->stride,
-                               .n_rhs = out->n_rhs,
-                               .parity = p,
-                               .local = {s->geometry->local[0], s->geometry->local[1],
-                                         s->geometry->local[2], s->geometry->local[3]}};
+  md_tensor_call call = {.packing = s->request.packing,
+                         .precision = s->request.precision,
+                         .links = s->links[p],
+                         .neighbour = s->neighbour[p],
+                         .source = in->data,
+                         .source_scale = in->scale,
+                         .out = out->data,
+                         .out_scale = out->scale,
+                         .x = x ? x->data : NULL,
+                         .x_scale = x ? x->scale : NULL,
+                         .a = x ? epilogue->a : 0.0,
+                         .b = x ? epilogue->b : 1.0,
+                         .list = all ? NULL : s->range[p][part],
+                         .count = all ? out->sites : s->range_count[p][part],
+                         .sites = out->sites,
+                         .in_stride = in->stride,
+                         .out_stride = out->stride,
+                         .n_rhs = out->n_rhs,
+                         .parity = p,
+                         .local = {s->geometry->local[0], s->geometry->local[1],
+                                   s->geometry->local[2], s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
-  return s->marches && all ? md_tensor_march(context, &call, &s->plan)
-                           : md_tensor_gather(context, &call);
+  if (!s->marches || part) return md_tensor_gather(context, &call);
+  for (int d = 0; d < MD_DIMS; d++) { /* the interior leaves out what reads the halo */
+    const bool split = s->geometry->split[d];
+    call.low[d] = split && !all, call.high[d] = call.local[d] - (split && !all);
+    call.stride[d] =
+        (int)((split ? s->geometry->face_sites[d] : s->geometry->sites) / call.local[MD_T]);
+  }
+  return md_tensor_march(context, &call, &s->plan);
 }
 
 const md_backend md_backend_tensor = {.name = "tensor",

@@ -17,4 +17,19 @@ static __device__ inline double add_threads(double value) {
   return value;
 }
 
+/* value[] of the threads (x, 0) += those of (x, 1), (x, 2) and (x, 3), in a block of 32 x 4. All
+ * threads of the block call it together. */
+template <int N, class T> static __device__ inline void add_to_first_warp(T *value) {
+  __shared__ T partial[3][N][32];
+  if (threadIdx.y > 0)
+#pragma unroll
+    for (int i = 0; i < N; i++) partial[threadIdx.y - 1][i][threadIdx.x] = value[i];
+  __syncthreads();
+  if (threadIdx.y == 0)
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      value[i] +=
+          partial[0][i][threadIdx.x] + partial[1][i][threadIdx.x] + partial[2][i][threadIdx.x];
+}
+
 #endif
