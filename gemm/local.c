@@ -49,15 +49,19 @@ md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c
   return md_gemm_device_get(context, local->place.device, c, ldc, &local->c);
 }
 
-md_status md_gemm_local_again(md_context *context, md_gemm_local *local, double *kernel_s) {
+static md_status launch(md_context *context, md_gemm_local *local) {
   MD_TRY(md_gemm_device_start(context, local->place.device));
-  MD_TRY(md_gemm_plan_run(context, &local->plan, local->a.data, local->b.data, local->c.data));
+  return md_gemm_plan_run(context, &local->plan, local->a.data, local->b.data, local->c.data);
+}
+
+md_status md_gemm_local_again(md_context *context, md_gemm_local *local, double *kernel_s) {
+  MD_TRY(launch(context, local));
   return md_gemm_device_stop(context, local->place.device, kernel_s);
 }
 
-md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
-                                 const md_gemm_problem *problem, const void *a, const void *b,
-                                 void *c, double *kernel_s) {
+md_status md_gemm_local_begin(md_context *context, md_gemm_local *local,
+                              const md_gemm_problem *problem, const void *a, const void *b, void *c,
+                              double *kernel_s) {
   if (!on_device(local)) {
     const double start_s = md_time_s();
     MD_TRY(md_gemm_plan_run(context, &local->plan, a, b, c));
@@ -67,7 +71,18 @@ md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
   md_gemm_device *device = local->place.device;
   MD_TRY(md_gemm_device_put(context, device, &local->a, a, problem->lda));
   MD_TRY(md_gemm_device_put(context, device, &local->b, b, problem->ldb));
-  return md_gemm_local_again(context, local, kernel_s);
+  return launch(context, local);
+}
+
+md_status md_gemm_local_finish(md_context *context, md_gemm_local *local, double *kernel_s) {
+  return on_device(local) ? md_gemm_device_stop(context, local->place.device, kernel_s) : MD_OK;
+}
+
+md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
+                                 const md_gemm_problem *problem, const void *a, const void *b,
+                                 void *c, double *kernel_s) {
+  MD_TRY(md_gemm_local_begin(context, local, problem, a, b, c, kernel_s));
+  return md_gemm_local_finish(context, local, kernel_s);
 }
 
 md_status md_gemm_local_run(md_context *context, md_gemm_local *local,

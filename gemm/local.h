@@ -40,6 +40,13 @@ md_status md_gemm_local_load(md_context *context, md_gemm_local *local, const vo
 md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
                                  const md_gemm_problem *problem, const void *a, const void *b,
                                  void *c, double *kernel_s);
+/* Multiply in two halves: begin returns when a and b may be overwritten, finish when the product is
+ * done. Between them a device multiplies while the host is free; a host kernel does all of it in
+ * begin. *kernel_s after finish. */
+md_status md_gemm_local_begin(md_context *context, md_gemm_local *local,
+                              const md_gemm_problem *problem, const void *a, const void *b, void *c,
+                              double *kernel_s);
+md_status md_gemm_local_finish(md_context *context, md_gemm_local *local, double *kernel_s);
 md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c, int64_t ldc);
 
 /* The product once more on what lies on the device, without transfers; device kernels only. C
