@@ -11,23 +11,36 @@
  * agrees, and is chosen so that the 16 lie in 16 different banks (see Place). */
 #include "gemm/cuda/hopper.cuh"
 #include "gemm/cuda/tensor_map.cuh"
-#include "gemm/cuda/workspace.cuh"
 
 using namespace md;
 
 namespace {
 
-constexpr int ROWS = 128, COLUMNS = 128, DEPTH = 16, STAGES = 6, BAND = 16;
+constexpr int ROWS = 128, COLUMNS = 128, DEPTH = 16, WARP = 32;
 constexpr int THREADS = 512; /* that multiply; one more warpgroup keeps the copy engine busy */
 constexpr int M = 2, N = 4;  /* m16 and n8 tiles of a warp */
 constexpr int A_BYTES = ROWS * DEPTH * 8, BOX_BYTES = DEPTH * 16 * 8; /* B: boxes 16 columns wide */
 constexpr int STAGE_BYTES = A_BYTES + COLUMNS / 16 * BOX_BYTES;
-constexpr int BYTES = STAGES * STAGE_BYTES + 1024; /* 1024: to align the stages by hand */
+constexpr int C_BOX_BYTES = WARP * 128; /* half of a warp's part of C: 32 rows of 16 columns */
+
+constexpr int BRIEF_DEPTH = 256; /* up to which the write of C is worth hiding */
+
+/* How shared memory is divided. A long sum wants stages. A short one is bound by the write of C,
+ * which the copy engine does beside the next tile's products when it finds C in shared memory. */
+template <int STAGES_, bool SLOTS_> struct Division {
+  static constexpr int STAGES = STAGES_;
+  static constexpr bool SLOTS = SLOTS_; /* of one box for each warp */
+  static constexpr int BYTES = STAGES * STAGE_BYTES + THREADS / 32 * SLOTS * C_BOX_BYTES + 1024;
+};
+using Long = Division<6, false>;
+using Short = Division<5, true>;
 
 struct Job {
   Operands<double> g;
   int tiles, steps;
+  int band;    /* of tiles: see tile_of */
   bool vector; /* rows of C start on 16 bytes */
+  bool boxes;  /* and end there: the copy engine can write C */
 };
 
 __device__ inline void mma(double (&d)[4], const double (&a)[4], const double (&b)[2]) {
@@ -41,21 +54,15 @@ __device__ inline void mma(double (&d)[4], const double (&a)[4], const double (&
  * g % 4 * 2 + g / 4 of eight, column g of n8 tile p of a box is 4 p + g / 4 * 2 + g % 4 / 2 * 8 +
  * g % 2 of sixteen; depths are t and t + 4 of eight. */
 struct Place {
-  int a[2][2], b[2][2]; /* [depth 8 of 16][depth 4 of 8], [n8 tile of a box][depth 4 of 8] */
+  int a, b; /* at depth t of the first eight, b in the first n8 tile of a box */
   __device__ Place(int y, int x, int lane) {
     const int g = lane / 4, t = lane % 4, row = g % 4 * 2 + g / 4;
-#pragma unroll
-    for (int l = 0; l < 2; l++)
-#pragma unroll
-      for (int e = 0; e < 2; e++)
-        a[l][e] = (y + row) * 128 + ((4 * l + 2 * e + t / 2) ^ row) * 16 + t % 2 * 8;
-#pragma unroll
-    for (int p = 0; p < 2; p++)
-#pragma unroll
-      for (int e = 0; e < 2; e++)
-        b[p][e] = A_BYTES + x / 16 * BOX_BYTES + (t + 4 * e) * 128 +
-                  ((2 * p + g / 4 + g % 4 / 2 * 4) ^ (t + 4 * e)) * 16 + g % 2 * 8;
+    a = (y + row) * 128 + ((t / 2) ^ row) * 16 + t % 2 * 8;
+    b = A_BYTES + x / 16 * BOX_BYTES + t * 128 + ((g / 4 + g % 4 / 2 * 4) ^ t) * 16 + g % 2 * 8;
   }
+  /* Depths 8 l + 4 e + t; n8 tile p of a box. The swizzle makes sums of chunks exclusive ors. */
+  __device__ int a_at(int l, int e) const { return a ^ (l * 64 + e * 32); }
+  __device__ int b_at(int p, int e) const { return (b ^ (p * 32 + e * 64)) + e * 512; }
 };
 
 __device__ inline void load_fragments(double (&a)[M][4], double (&b)[N][2], const char *stage,
@@ -64,30 +71,38 @@ __device__ inline void load_fragments(double (&a)[M][4], double (&b)[N][2], cons
   for (int i = 0; i < M; i++)
 #pragma unroll
     for (int e = 0; e < 4; e++)
-      a[i][e] = *(const double *)(stage + place.a[l][e / 2] + i * 2048 + e % 2 * 1024);
+      a[i][e] = *(const double *)(stage + place.a_at(l, e / 2) + i * 2048 + e % 2 * 1024);
 #pragma unroll
   for (int j = 0; j < N; j++)
 #pragma unroll
     for (int e = 0; e < 2; e++)
-      b[j][e] = *(const double *)(stage + place.b[j % 2][e] + j / 2 * BOX_BYTES + l * 1024);
+      b[j][e] = *(const double *)(stage + place.b_at(j % 2, e) + j / 2 * BOX_BYTES + l * 1024);
 }
 
-/* The ring of stages, and the barriers that say full and empty. */
-struct Ring {
-  uint32_t data, full, empty; /* shared addresses */
+/* The ring of stages, and the barriers that say full and empty; behind them a slot for each warp's
+ * part of C, and the barriers that say that old elements of C have come. */
+template <class D> struct Ring {
+  uint32_t data, full; /* shared addresses */
   int stage = 0, phase = 0;
   __device__ void next() {
-    if (++stage == STAGES) stage = 0, phase ^= 1;
+    if (++stage == D::STAGES) stage = 0, phase ^= 1;
+  }
+  __device__ uint32_t full_now() const { return full + stage * 8; }
+  __device__ uint32_t empty_now() const { return full + (D::STAGES + stage) * 8; }
+  __device__ uint32_t loaded(int warp) const { return full + (2 * D::STAGES + warp) * 8; }
+  __device__ uint32_t slot(int warp) const {
+    return data + D::STAGES * STAGE_BYTES + warp * C_BOX_BYTES;
   }
 };
 
 /* One thread loads all depths of the block's tiles, one after the other. */
-__device__ void produce(const Job &job, const CUtensorMap *a, const CUtensorMap *b, Ring ring) {
+template <class D>
+__device__ void produce(const Job &job, const CUtensorMap *a, const CUtensorMap *b, Ring<D> ring) {
   for (int t = blockIdx.x; t < job.tiles; t += gridDim.x) {
-    const Tile tile = tile_of(t, job.g.m, job.g.n, ROWS, COLUMNS, BAND);
+    const Tile tile = tile_of(t, job.g.m, job.g.n, ROWS, COLUMNS, job.band);
     for (int step = 0; step < job.steps; step++, ring.next()) {
-      const uint32_t to = ring.data + ring.stage * STAGE_BYTES, full = ring.full + ring.stage * 8;
-      barrier_wait(ring.empty + ring.stage * 8, ring.phase ^ 1);
+      const uint32_t to = ring.data + ring.stage * STAGE_BYTES, full = ring.full_now();
+      barrier_wait(ring.empty_now(), ring.phase ^ 1);
       barrier_expect(full, STAGE_BYTES);
       tensor_copy(to, a, step * DEPTH, tile.row * ROWS, full);
       for (int j = 0; j < COLUMNS / 16; j++)
@@ -116,35 +131,112 @@ __device__ inline void store_pair(const Job &job, int i, int j, double x, double
 
 /* Lane l holds of each m16n8 tile the rows l / 4 and l / 4 + 8 and the columns 2 (l % 4) and the
  * next one, in the order of Place. */
-__device__ inline void store_tile(const Job &job, Tile tile, int y, int x, int lane,
-                                  const double (&sum)[M][N][4]) {
-  const int row = tile.row * ROWS + y + lane / 4 % 4 * 2 + lane / 16;
-  const int column = tile.column * COLUMNS + x + lane % 4 / 2 * 2 + lane % 2 * 8;
+struct Corner {
+  int row, column; /* of the warp's 32 x 32 */
+  __device__ Corner(int lane)
+      : row(lane / 4 % 4 * 2 + lane / 16), column(lane % 4 / 2 * 2 + lane % 2 * 8) {}
+};
+
+__device__ inline void store_elements(const Job &job, int row, int column, int lane,
+                                      const double (&sum)[M][N][4]) {
+  const Corner corner(lane);
 #pragma unroll
   for (int i = 0; i < M; i++)
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
       for (int j = 0; j < N; j++)
-        store_pair(job, row + i * 16 + h * 8, column + j / 2 * 16 + j % 2 * 4, sum[i][j][2 * h],
+        store_pair(job, row + corner.row + i * 16 + h * 8,
+                   column + corner.column + j / 2 * 16 + j % 2 * 4, sum[i][j][2 * h],
                    sum[i][j][2 * h + 1]);
 }
 
-__device__ void consume(const Job &job, const char *stages, Ring ring) {
+/* One of the two boxes of a warp's part of C into its slot: swizzled rows of 128 bytes. */
+__device__ inline void fill_slot(const Operands<double> &g, uint32_t slot, int lane, int box,
+                                 const double (&sum)[M][N][4]) {
+  const Corner corner(lane);
+#pragma unroll
+  for (int i = 0; i < M; i++)
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int j = 0; j < N / 2; j++) {
+        const int row = corner.row + i * 16 + h * 8, chunk = corner.column / 2 + j * 2;
+        const double *d = &sum[i][box * 2 + j][2 * h];
+        const uint32_t to = slot + row * 128 + (chunk ^ (row % 8)) * 16;
+        double2 r = {g.alpha * d[0], g.alpha * d[1]}, old;
+        if (g.beta != 0.0) {
+          shared_load(old, to);
+          r.x += g.beta * old.x, r.y += g.beta * old.y;
+        }
+        shared_store(to, r);
+      }
+}
+
+/* Where a warp puts its part of tile t. Laundered: what is needed before and after the sums is
+ * computed twice, for the sums leave no registers to keep it in. */
+struct Target {
+  int row, column;
+  __device__ Target(const Job &job, int t) {
+    asm volatile("" : "+r"(t));
+    const int warp = threadIdx.x / 32;
+    const Tile tile = tile_of(t, job.g.m, job.g.n, ROWS, COLUMNS, job.band);
+    row = tile.row * ROWS + warp / 4 * WARP, column = tile.column * COLUMNS + warp % 4 * WARP;
+  }
+};
+
+/* Old elements of C into the warp's slot, when beta asks for them; by lane 0. */
+template <class D>
+__device__ inline void load_slot(const Ring<D> &ring, const CUtensorMap *c, const Target &target,
+                                 int box) {
+  const uint32_t loaded = ring.loaded(threadIdx.x / 32), slot = ring.slot(threadIdx.x / 32);
+  tensor_store_wait<0>();
+  barrier_expect(loaded, C_BOX_BYTES);
+  tensor_copy(slot, c, target.column + box * 16, target.row, loaded);
+}
+
+/* A warp's part of C by the copy engine through the warp's own slot: it waits for no other. */
+template <class D>
+__device__ inline void store_boxes(const Job &job, const Ring<D> &ring, const CUtensorMap *c,
+                                   const Target &target, int &phase, const double (&sum)[M][N][4]) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int y = warp / 4 * 32, x = warp % 4 * 32;
+  const bool adds = job.g.beta != 0.0;
+#pragma unroll
+  for (int box = 0; box < 2; box++) {
+    if (adds)
+      barrier_wait(ring.loaded(warp), phase), phase ^= 1;
+    else if (lane == 0)
+      tensor_store_wait<0>();
+    __syncwarp();
+    fill_slot(job.g, ring.slot(warp), lane, box, sum);
+    fence_to_copy_engine();
+    __syncwarp();
+    if (lane != 0) continue;
+    tensor_store(c, target.column + box * 16, target.row, ring.slot(warp));
+    if (adds && box == 0) load_slot(ring, c, target, 1);
+  }
+}
+
+template <class D>
+__device__ void consume(const Job &job, const CUtensorMap *c, const char *stages, Ring<D> ring) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int y = warp / 4 * WARP, x = warp % 4 * WARP;
   const Place place(y, x, lane);
+  const bool by_engine = D::SLOTS && job.boxes;
+  int phase = 0;
   for (int t = blockIdx.x; t < job.tiles; t += gridDim.x) {
+    if constexpr (D::SLOTS)
+      if (by_engine && job.g.beta != 0.0 && lane == 0) load_slot(ring, c, Target(job, t), 0);
     double sum[M][N][4] = {}, a[M][4], b[N][2];
     for (int step = 0; step < job.steps; step++, ring.next()) {
-      barrier_wait(ring.full + ring.stage * 8, ring.phase);
+      barrier_wait(ring.full_now(), ring.phase);
       const char *stage = stages + ring.stage * STAGE_BYTES;
 #pragma unroll
       for (int l = 0; l < 2; l++) {
         load_fragments(a, b, stage, place, l);
         if (l == 1) { /* all is read: hand the stage back before the last products */
           __syncwarp();
-          if (lane == 0) barrier_arrive(ring.empty + ring.stage * 8);
+          if (lane == 0) barrier_arrive(ring.empty_now());
         }
 #pragma unroll
         for (int i = 0; i < M; i++)
@@ -152,55 +244,71 @@ __device__ void consume(const Job &job, const char *stages, Ring ring) {
           for (int j = 0; j < N; j++) mma(sum[i][j], a[i], b[j]);
       }
     }
-    store_tile(job, tile_of(t, job.g.m, job.g.n, ROWS, COLUMNS, BAND), y, x, lane, sum);
+    const Target target(job, t);
+    if constexpr (D::SLOTS)
+      if (by_engine) store_boxes(job, ring, c, target, phase, sum);
+    if (!by_engine) store_elements(job, target.row, target.column, lane, sum);
   }
+  tensor_store_wait<0>(); /* before shared memory goes */
 }
 
+template <class D>
 __global__ void __launch_bounds__(THREADS + 128, 1)
     multiply(const __grid_constant__ Job job, const __grid_constant__ CUtensorMap map_a,
-             const __grid_constant__ CUtensorMap map_b) {
+             const __grid_constant__ CUtensorMap map_b, const __grid_constant__ CUtensorMap map_c) {
   extern __shared__ char shared[];
-  __shared__ __align__(8) uint64_t barriers[2 * STAGES];
+  __shared__ __align__(8) uint64_t barriers[2 * D::STAGES + THREADS / 32];
   const uint32_t begin = (uint32_t)__cvta_generic_to_shared(shared);
-  Ring ring;
+  Ring<D> ring;
   ring.data = (begin + 1023) / 1024 * 1024;
-  ring.full = (uint32_t)__cvta_generic_to_shared(barriers), ring.empty = ring.full + STAGES * 8;
+  ring.full = (uint32_t)__cvta_generic_to_shared(barriers);
   if (threadIdx.x == 0) {
-    for (int s = 0; s < STAGES; s++) {
+    for (int s = 0; s < D::STAGES; s++) {
       barrier_init(ring.full + s * 8, 1);
-      barrier_init(ring.empty + s * 8, THREADS / 32);
+      barrier_init(ring.full + (D::STAGES + s) * 8, THREADS / 32);
     }
+    for (int warp = 0; warp < THREADS / 32; warp++) barrier_init(ring.loaded(warp), 1);
     fence_barrier_init();
   }
   __syncthreads();
   if (threadIdx.x < THREADS) {
-    claim_registers<112>(); /* of the 5 x 96 that the block starts with: 4 x 112 + 24 fit */
-    consume(job, shared + (ring.data - begin), ring);
+    claim_registers<112>(); /* of the 5 x 96 that the block starts with: 4 x 112 + 32 fit */
+    consume(job, &map_c, shared + (ring.data - begin), ring);
   } else {
-    release_registers<24>();
+    release_registers<32>();
     if (threadIdx.x == THREADS) produce(job, &map_a, &map_b, ring);
   }
+}
+
+bool brief(const md_gemm_problem *p) {
+  return p->k <= BRIEF_DEPTH;
+}
+
+md_status open(md_context *context, const md_gemm_problem *p, const md_gemm_launch *,
+               void **state) {
+  return brief(p) ? open_tensor_plan(context, multiply<Short>, Short::BYTES, state)
+                  : open_tensor_plan(context, multiply<Long>, Long::BYTES, state);
 }
 
 md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
               void *state, const void *a, const void *b, void *c) {
   unsigned tiles;
   MD_TRY(grid_for(context, p, ROWS, COLUMNS, &tiles));
+  TensorPlan *plan = (TensorPlan *)state;
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  Job job = {operands<double>(p, a, b, c), (int)tiles, (int)((p->k + DEPTH - 1) / DEPTH),
-             aligned(c, p->ldc, 8, 16)};
-  MD_TRY(pad_operands(context, (Workspace *)state, stream, 2, false, &job.g));
-  CUtensorMap map_a, map_b;
-  MD_TRY(tensor_map(context, &map_a, job.g.a, job.g.m, job.g.k, job.g.lda, ROWS));
-  MD_TRY(tensor_map(context, &map_b, job.g.b, job.g.k, job.g.n, job.g.ldb, DEPTH));
-  MD_TRY(status_of(
-      context, cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES),
-      "reserve shared memory for dmma"));
-  int device = 0, processors = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  const int blocks = min(processors, job.tiles);
-  multiply<<<blocks, THREADS + 128, BYTES, stream>>>(job, map_a, map_b);
+  Job job;
+  job.g = operands<double>(p, a, b, c);
+  job.tiles = (int)tiles, job.steps = (int)((p->k + DEPTH - 1) / DEPTH);
+  job.band = brief(p) ? 4 : 16; /* brief sums are bound by the write of C: whole rows of it */
+  job.vector = aligned(c, p->ldc, 8, 16);
+  job.boxes = job.vector && p->n % 2 == 0;
+  MD_TRY(pad_operands(context, &plan->workspace, stream, 2, false, &job.g));
+  MD_TRY(map_operand(context, plan, 0, job.g.a, job.g.m, job.g.k, job.g.lda, ROWS));
+  MD_TRY(map_operand(context, plan, 1, job.g.b, job.g.k, job.g.n, job.g.ldb, DEPTH));
+  if (job.boxes) MD_TRY(map_operand(context, plan, 2, job.g.c, job.g.m, job.g.n, job.g.ldc, WARP));
+  const auto kernel = brief(p) ? multiply<Short> : multiply<Long>;
+  kernel<<<min(plan->processors, job.tiles), THREADS + 128, brief(p) ? Short::BYTES : Long::BYTES,
+           stream>>>(job, plan->map[0], plan->map[1], plan->map[2]);
   return launched(context, "dmma");
 }
 
@@ -214,6 +322,6 @@ const md_gemm_kernel md_gemm_dmma = {"dmma",
                                      nullptr,
                                      nullptr,
                                      needs_hopper,
-                                     open_workspace,
-                                     close_workspace,
+                                     open,
+                                     close_tensor_plan,
                                      run};

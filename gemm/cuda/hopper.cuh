@@ -89,11 +89,15 @@ __device__ inline void tensor_multicast(uint32_t to, const CUtensorMap *map, int
                : "memory");
 }
 
-/* Shared memory at `from` to the box at (inner, outer) of the tensor, clipped at its edges. */
+/* Shared memory at `from` to the box at (inner, outer) of the tensor, clipped at its edges. Results
+ * are not read again, so that their lines are the first to leave L2: it keeps operands instead, and
+ * the write to memory begins at once. */
 __device__ inline void tensor_store(const CUtensorMap *map, int inner, int outer, uint32_t from) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+  constexpr uint64_t EVICT_FIRST = 0x12f0000000000000; /* as createpolicy makes it */
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint"
+               " [%0, {%1, %2}], [%3], %4;\n"
                "cp.async.bulk.commit_group;" ::"l"(map),
-               "r"(inner), "r"(outer), "r"(from)
+               "r"(inner), "r"(outer), "r"(from), "l"(EVICT_FIRST)
                : "memory");
 }
 
@@ -105,6 +109,25 @@ template <int pending> __device__ inline void tensor_store_wait() {
 /* Makes this thread's writes to shared memory visible to the copy engine. */
 __device__ inline void fence_to_copy_engine() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ inline void shared_store(uint32_t to, float x) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(x) : "memory");
+}
+__device__ inline void shared_store(uint32_t to, float2 x) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(x.x), "f"(x.y) : "memory");
+}
+__device__ inline void shared_store(uint32_t to, double2 x) {
+  asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(to), "d"(x.x), "d"(x.y) : "memory");
+}
+__device__ inline void shared_load(float &x, uint32_t from) {
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
+}
+__device__ inline void shared_load(float2 &x, uint32_t from) {
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
+}
+__device__ inline void shared_load(double2 &x, uint32_t from) {
+  asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x.x), "=d"(x.y) : "r"(from) : "memory");
 }
 
 /* Barrier number `name` (1 .. 15) for the 128 threads of a warpgroup. */
@@ -141,34 +164,45 @@ __device__ inline uint64_t swizzled(uint32_t address, uint32_t chunk) {
 #define MD_D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
                  "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 #define MD_D32(i) MD_D8(i), MD_D8(i + 8), MD_D8(i + 16), MD_D8(i + 24)
-/* d (64 x 256, 128 registers a thread) += or = A (64 x 32 bytes, contiguous along K) times B (x 256),
- * both in shared memory. B is contiguous along N for 16-bit types, along K for TF32, for which the
- * instruction knows no other. */
-#define MD_WGMMA(k, type, transposed)                                                                          \
-  asm volatile("{\n"                                                                              \
-    ".reg .pred add;\n"                                                                           \
-    "setp.ne.b32 add, %130, 0;\n"                                                                 \
-    "wgmma.mma_async.sync.aligned.m64n256k" k ".f32." type "." type " "                              \
-    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                     \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "            \
-    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "            \
-    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "            \
-    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "            \
-    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "            \
-    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "\
-    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "  \
-    "%127}, %128, %129, add, 1, 1" transposed ";\n"                                                       \
-    "}"                                                                                           \
-    : MD_D32(0), MD_D32(32), MD_D32(64), MD_D32(96) : "l"(a), "l"(b), "r"(add))
+/* d (64 x 256, 128 registers a thread) += or = A (64 deep in 32 bytes) times B (x 256). `a` stands
+ * for the operand A, %129 .. of the asm, `b` and `add` for the numbers of B's descriptor and of the
+ * flag that says +=. */
+#define MD_WGMMA(shape_and_types, a, b, add)                                                       \
+  "{\n"                                                                                            \
+  ".reg .pred add;\n"                                                                              \
+  "setp.ne.b32 add, " add ", 0;\n"                                                                 \
+  "wgmma.mma_async.sync.aligned.m64n256" shape_and_types " "                                       \
+  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                        \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "               \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "               \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "               \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "               \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "               \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "   \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "     \
+  "%127}, " a ", " b ", add, 1, 1"
 /* clang-format on */
 
+/* 16-bit inputs, 16 deep: A contiguous along K, B along N, both in shared memory. */
 template <class T> __device__ inline void wgmma(float (&d)[128], uint64_t a, uint64_t b, int add) {
   if constexpr (std::is_same<T, __half>::value)
-    MD_WGMMA("16", "f16", ", 0, 1");
-  else if constexpr (std::is_same<T, __nv_bfloat16>::value)
-    MD_WGMMA("16", "bf16", ", 0, 1");
+    asm volatile(MD_WGMMA("k16.f32.f16.f16", "%128", "%129", "%130") ", 0, 1;\n}"
+                 : MD_D32(0), MD_D32(32), MD_D32(64), MD_D32(96)
+                 : "l"(a), "l"(b), "r"(add));
   else
-    MD_WGMMA("8", "tf32", "");
+    asm volatile(MD_WGMMA("k16.f32.bf16.bf16", "%128", "%129", "%130") ", 0, 1;\n}"
+                 : MD_D32(0), MD_D32(32), MD_D32(64), MD_D32(96)
+                 : "l"(a), "l"(b), "r"(add));
+}
+
+/* TF32, 8 deep: A in registers (lane l of warp w: row 16 w + l / 4 at depths l % 4 (a[0]) and
+ * l % 4 + 4 (a[2]), 8 rows further down a[1] and a[3]), B in shared memory, contiguous along K, for
+ * this type knows no other. */
+__device__ inline void wgmma_tf32(float (&d)[128], const float *a, uint64_t b, int add) {
+  asm volatile(MD_WGMMA("k8.f32.tf32.tf32", "{%128, %129, %130, %131}", "%132", "%133") ";\n}"
+               : MD_D32(0), MD_D32(32), MD_D32(64), MD_D32(96)
+               : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+                 "r"(__float_as_uint(a[3])), "l"(b), "r"(add));
 }
 
 #undef MD_WGMMA

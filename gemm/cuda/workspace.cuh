@@ -76,48 +76,6 @@ md_status pad_operands(md_context *context, Workspace *w, cudaStream_t stream, i
   return MD_OK;
 }
 
-__device__ inline float round_to_tf32(float x) {
-  uint32_t bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-  return __uint_as_float(bits);
-}
-
-/* to <- from (rows x columns), or its transpose, rounded to TF32. Blocks of 32 x 8 take a tile of
- * 32 x 32. */
-template <bool transposed>
-__global__ void round_copy(float *to, int64_t ld_to, const float *from, int64_t ld, int rows,
-                           int columns) {
-  __shared__ float tile[32][33];
-  const int across = (columns + 31) / 32;
-  const int i0 = blockIdx.x / across * 32, j0 = blockIdx.x % across * 32;
-  for (int y = threadIdx.y; y < 32; y += 8)
-    tile[y][threadIdx.x] =
-        round_to_tf32(at(from, ld, rows, columns, i0 + y, j0 + (int)threadIdx.x));
-  __syncthreads();
-  for (int y = threadIdx.y; y < 32; y += 8) {
-    const int i = transposed ? i0 + threadIdx.x : i0 + y;
-    const int j = transposed ? j0 + y : j0 + threadIdx.x;
-    if (i < rows && j < columns)
-      to[transposed ? j * ld_to + i : i * ld_to + j] =
-          transposed ? tile[threadIdx.x][y] : tile[y][threadIdx.x];
-  }
-}
-
-/* Replaces A by a rounded copy and B by a rounded transpose, rows on 16 bytes. */
-inline md_status tf32_operands(md_context *context, Workspace *w, cudaStream_t stream,
-                               Operands<float> *g) {
-  const int64_t ld = (g->k + 3) / 4 * 4;
-  MD_TRY(reserve(context, w, (g->m + (int64_t)g->n) * ld * sizeof(float)));
-  float *a = (float *)w->data, *b = a + g->m * ld;
-  const auto tiles = [](int64_t rows, int64_t columns) {
-    return (unsigned)((rows + 31) / 32 * ((columns + 31) / 32));
-  };
-  round_copy<false><<<tiles(g->m, g->k), dim3(32, 8), 0, stream>>>(a, ld, g->a, g->lda, g->m, g->k);
-  round_copy<true><<<tiles(g->k, g->n), dim3(32, 8), 0, stream>>>(b, ld, g->b, g->ldb, g->k, g->n);
-  g->a = a, g->lda = ld, g->b = b, g->ldb = ld;
-  return MD_OK;
-}
-
 } // namespace md
 
 #endif

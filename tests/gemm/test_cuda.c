@@ -89,7 +89,8 @@ static void every_layout(md_context *context, md_gemm_device *device, const md_g
                {641, 639, 1023, 1, 0, 0.5, 0.25}, {256, 512, 128, 8, 0, -0.7, 1.3},
                {256, 512, 192, 8, 0, 1.0, 0.0},   {300, 1, 77, 3, 1, 1.0, 0.0},
                {1, 300, 77, 3, 1, -0.7, 1.3},     {255, 130, 64, 2, 1, 1.0, 0.5},
-               {520, 776, 200, 0, 0, -0.7, 1.3},  {385, 514, 260, 6, 3, 1.0, 0.0}};
+               {520, 776, 200, 0, 0, -0.7, 1.3},  {385, 514, 260, 6, 3, 1.0, 0.0},
+               {384, 1028, 156, 0, 0, 2.0, -0.5}, {900, 388, 800, 4, 0, 1.0, 0.75}};
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     const md_gemm_problem p = {CASES[i].m,
                                CASES[i].n,
@@ -122,6 +123,40 @@ static void device_products_are_right(void **state) {
   md_gemm_device_close(&device);
 }
 
+/* Operands just above the middle of two TF32 numbers must go up; cut off they would go down. What
+ * cuBLAS does is its own. */
+static void tf32_operands_are_rounded(void **state) {
+  enum { SIZE = 40 };
+  md_context *context = *state;
+  md_gemm_device device;
+  MD_REQUIRE(context, md_gemm_device_open(context, &device));
+  const md_gemm_problem p = {SIZE, SIZE, SIZE, MD_GEMM_TF32, SIZE, SIZE, SIZE, 1.0, 0.0};
+  float host[2][SIZE * SIZE], result[SIZE * SIZE];
+  md_gemm_device_matrix x[3];
+  for (int i = 0; i < SIZE * SIZE; i++) host[0][i] = 1.0f + 0x1p-11f + 0x1p-20f, host[1][i] = 1.0f;
+  for (int i = 0; i < 3; i++)
+    MD_REQUIRE(context, md_gemm_device_allocate(context, &device, SIZE, SIZE, 4, false, &x[i]));
+  for (int swapped = 0; swapped < 2; swapped++) {
+    for (int i = 0; i < 2; i++)
+      MD_REQUIRE(context, md_gemm_device_put(context, &device, &x[i], host[i ^ swapped], SIZE));
+    for (int i = 0; md_gemm_kernels()[i]; i++) {
+      const md_gemm_kernel *kernel = md_gemm_kernels()[i];
+      if (kernel->space != MD_GEMM_DEVICE || kernel->unavailable) continue;
+      if (kernel->missing && kernel->missing()) continue;
+      if (!(kernel->precisions & 1u << MD_GEMM_TF32) || strcmp(kernel->name, "cublas") == 0)
+        continue;
+      const md_gemm_launch launch = {0, 1, device.stream};
+      MD_REQUIRE(context, md_gemm(context, kernel, &p, &launch, x[0].data, x[1].data, x[2].data));
+      MD_REQUIRE(context, md_gemm_device_get(context, &device, result, SIZE, &x[2]));
+      for (int e = 0; e < SIZE * SIZE; e++)
+        if (!(result[e] == SIZE * (1.0f + 0x1p-10f)))
+          fail_msg("%s: element %d is %.9g", kernel->name, e, (double)result[e]);
+    }
+  }
+  for (int i = 0; i < 3; i++) md_gemm_device_free(&x[i]);
+  md_gemm_device_close(&device);
+}
+
 int main(int argc, char **argv) {
   md_context *context = md_test_begin(&argc, &argv);
   md_gemm_device device;
@@ -131,7 +166,8 @@ int main(int argc, char **argv) {
     return 77;
   }
   md_gemm_device_close(&device);
-  struct CMUnitTest tests[] = {cmocka_unit_test(device_products_are_right)};
-  tests[0].initial_state = context;
+  struct CMUnitTest tests[] = {cmocka_unit_test(tf32_operands_are_rounded),
+                               cmocka_unit_test(device_products_are_right)};
+  tests[0].initial_state = tests[1].initial_state = context;
   return md_test_end(context, cmocka_run_group_tests(tests, NULL, NULL));
 }
