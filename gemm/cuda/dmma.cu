@@ -1,25 +1,20 @@
 /* fp64 Tensor Cores: mma.m16n8k8, fed by the tensor copy engine. A block computes 128 x 128 of C,
  * each of its sixteen warps 32 x 32. It has a multiprocessor to itself and takes tile after tile,
- * and its warps meet at no barrier: one may be six stages ahead of another, storing C or already
+ * and its warps meet at no barrier: one may be some stages ahead of another, storing C or already
  * at the next tile.
  *
  * All that the warps do besides multiplying is two reads of shared memory for a product: the
- * copies cost them nothing, and an 8-byte read brings an operand straight into
- * the register where the instruction wants it. Tiles have rows of 128 bytes with the 128-byte
- * swizzle, which exchanges 16-byte chunk c of row r for c ^ (r % 8). Half a warp reads 4 x 4
- * elements at a time; which row or column of the tile a lane calls its own is free as long as C
- * agrees, and is chosen so that the 16 lie in 16 different banks (see Place). */
-#include "gemm/cuda/hopper.cuh"
+ * copies cost them nothing, and an 8-byte read brings an operand straight into the register where
+ * the instruction wants it (dmma_fragments.cuh). */
+#include "gemm/cuda/dmma_fragments.cuh"
 #include "gemm/cuda/tensor_map.cuh"
 
 using namespace md;
+using namespace md::dmma;
 
 namespace {
 
-constexpr int ROWS = 128, COLUMNS = 128, DEPTH = 16, WARP = 32;
 constexpr int THREADS = 512; /* that multiply; one more warpgroup keeps the copy engine busy */
-constexpr int M = 2, N = 4;  /* m16 and n8 tiles of a warp */
-constexpr int A_BYTES = ROWS * DEPTH * 8, BOX_BYTES = DEPTH * 16 * 8; /* B: boxes 16 columns wide */
 constexpr int STAGE_BYTES = A_BYTES + COLUMNS / 16 * BOX_BYTES;
 constexpr int C_BOX_BYTES = WARP * 128; /* half of a warp's part of C: 32 rows of 16 columns */
 
@@ -42,42 +37,6 @@ struct Job {
   bool vector; /* rows of C start on 16 bytes */
   bool boxes;  /* and end there: the copy engine can write C */
 };
-
-__device__ inline void mma(double (&d)[4], const double (&a)[4], const double (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
-}
-
-/* Where a lane's elements of a stage stand: byte offsets. Row g of an m16 tile is row
- * g % 4 * 2 + g / 4 of eight, column g of n8 tile p of a box is 4 p + g / 4 * 2 + g % 4 / 2 * 8 +
- * g % 2 of sixteen; depths are t and t + 4 of eight. */
-struct Place {
-  int a, b; /* at depth t of the first eight, b in the first n8 tile of a box */
-  __device__ Place(int y, int x, int lane) {
-    const int g = lane / 4, t = lane % 4, row = g % 4 * 2 + g / 4;
-    a = (y + row) * 128 + ((t / 2) ^ row) * 16 + t % 2 * 8;
-    b = A_BYTES + x / 16 * BOX_BYTES + t * 128 + ((g / 4 + g % 4 / 2 * 4) ^ t) * 16 + g % 2 * 8;
-  }
-  /* Depths 8 l + 4 e + t; n8 tile p of a box. The swizzle makes sums of chunks exclusive ors. */
-  __device__ int a_at(int l, int e) const { return a ^ (l * 64 + e * 32); }
-  __device__ int b_at(int p, int e) const { return (b ^ (p * 32 + e * 64)) + e * 512; }
-};
-
-__device__ inline void load_fragments(double (&a)[M][4], double (&b)[N][2], const char *stage,
-                                      const Place &place, int l) {
-#pragma unroll
-  for (int i = 0; i < M; i++)
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-      a[i][e] = *(const double *)(stage + place.a_at(l, e / 2) + i * 2048 + e % 2 * 1024);
-#pragma unroll
-  for (int j = 0; j < N; j++)
-#pragma unroll
-    for (int e = 0; e < 2; e++)
-      b[j][e] = *(const double *)(stage + place.b_at(j % 2, e) + j / 2 * BOX_BYTES + l * 1024);
-}
 
 /* The ring of stages, and the barriers that say full and empty; behind them a slot for each warp's
  * part of C, and the barriers that say that old elements of C have come. */
@@ -110,67 +69,6 @@ __device__ void produce(const Job &job, const CUtensorMap *a, const CUtensorMap 
                     full);
     }
   }
-}
-
-__device__ inline void store_pair(const Job &job, int i, int j, double x, double y) {
-  const Operands<double> &g = job.g;
-  if (i >= g.m || j >= g.n) return;
-  double *c = g.c + i * g.ldc + j;
-  if (job.vector && j + 2 <= g.n) {
-    double2 r = {g.alpha * x, g.alpha * y};
-    if (g.beta != 0.0) {
-      const double2 old = *(const double2 *)c;
-      r.x += g.beta * old.x, r.y += g.beta * old.y;
-    }
-    *(double2 *)c = r;
-    return;
-  }
-  store(c, x, g.alpha, g.beta);
-  if (j + 1 < g.n) store(c + 1, y, g.alpha, g.beta);
-}
-
-/* Lane l holds of each m16n8 tile the rows l / 4 and l / 4 + 8 and the columns 2 (l % 4) and the
- * next one, in the order of Place. */
-struct Corner {
-  int row, column; /* of the warp's 32 x 32 */
-  __device__ Corner(int lane)
-      : row(lane / 4 % 4 * 2 + lane / 16), column(lane % 4 / 2 * 2 + lane % 2 * 8) {}
-};
-
-__device__ inline void store_elements(const Job &job, int row, int column, int lane,
-                                      const double (&sum)[M][N][4]) {
-  const Corner corner(lane);
-#pragma unroll
-  for (int i = 0; i < M; i++)
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-      for (int j = 0; j < N; j++)
-        store_pair(job, row + corner.row + i * 16 + h * 8,
-                   column + corner.column + j / 2 * 16 + j % 2 * 4, sum[i][j][2 * h],
-                   sum[i][j][2 * h + 1]);
-}
-
-/* One of the two boxes of a warp's part of C into its slot: swizzled rows of 128 bytes. */
-__device__ inline void fill_slot(const Operands<double> &g, uint32_t slot, int lane, int box,
-                                 const double (&sum)[M][N][4]) {
-  const Corner corner(lane);
-#pragma unroll
-  for (int i = 0; i < M; i++)
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-      for (int j = 0; j < N / 2; j++) {
-        const int row = corner.row + i * 16 + h * 8, chunk = corner.column / 2 + j * 2;
-        const double *d = &sum[i][box * 2 + j][2 * h];
-        const uint32_t to = slot + row * 128 + (chunk ^ (row % 8)) * 16;
-        double2 r = {g.alpha * d[0], g.alpha * d[1]}, old;
-        if (g.beta != 0.0) {
-          shared_load(old, to);
-          r.x += g.beta * old.x, r.y += g.beta * old.y;
-        }
-        shared_store(to, r);
-      }
 }
 
 /* Where a warp puts its part of tile t. Laundered: what is needed before and after the sums is
@@ -247,7 +145,7 @@ __device__ void consume(const Job &job, const CUtensorMap *c, const char *stages
     const Target target(job, t);
     if constexpr (D::SLOTS)
       if (by_engine) store_boxes(job, ring, c, target, phase, sum);
-    if (!by_engine) store_elements(job, target.row, target.column, lane, sum);
+    if (!by_engine) store_elements(job.g, job.vector, target.row, target.column, lane, sum);
   }
   tensor_store_wait<0>(); /* before shared memory goes */
 }
