@@ -90,8 +90,7 @@ __device__ inline void tensor_multicast(uint32_t to, const CUtensorMap *map, int
 }
 
 /* Shared memory at `from` to the box at (inner, outer) of the tensor, clipped at its edges. Results
- * are not read again, so that their lines are the first to leave L2: it keeps operands instead, and
- * the write to memory begins at once. */
+ * are not read again: their lines are to be the first to leave L2. */
 __device__ inline void tensor_store(const CUtensorMap *map, int inner, int outer, uint32_t from) {
   constexpr uint64_t EVICT_FIRST = 0x12f0000000000000; /* as createpolicy makes it */
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint"

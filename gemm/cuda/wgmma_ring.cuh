@@ -11,8 +11,9 @@
  * shared memory by the copy engine, which stores whole lines while the registers are already free
  * for the next tile, and reads them ahead where beta asks for them. Built for sm_90a only.
  *
- * A kernel is a struct Work: the types T and Arguments, produce_stage, multiply_tile, locate and
- * store functions as wgmma.cu and wgmma_tf32.cu have them. */
+ * A kernel is a struct Work with the type T of its operands and static functions: map makes their
+ * tensor maps, produce_stage fetches a stage, multiply_tile sums a tile, row, column, box_row and
+ * box_column say where C goes, fill writes boxes of it, store_elements single elements. */
 #include "gemm/cuda/hopper.cuh"
 #include "gemm/cuda/tensor_map.cuh"
 
