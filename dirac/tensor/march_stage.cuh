@@ -1,11 +1,14 @@
 #ifndef MD_DIRAC_TENSOR_MARCH_STAGE_CUH
 #define MD_DIRAC_TENSOR_MARCH_STAGE_CUH
 
+#include "base/shared_copy.cuh"
 #include "dirac/tensor/stacked_finish.cuh"
 
 /* What the feeding and the computing warps of the marching kernel agree on: the order of the work,
  * the barriers, and where rows lie in shared memory. */
 namespace stacked {
+
+using md::barrier_arrive, md::barrier_expect, md::barrier_init, md::barrier_wait, md::copy_bulk;
 
 /* Column after column and time slice after time slice, as one block walks them: whole columns
  * while there is one for every block, then an equal share of what is left. Blocks walk
@@ -47,34 +50,6 @@ struct corner {
   }
 };
 
-__device__ inline uint32_t shared_address(const void *p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
-}
-__device__ inline void barrier_init(uint64_t *b, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(count));
-}
-__device__ inline void barrier_arrive(uint64_t *b) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
-}
-__device__ inline void barrier_expect(uint64_t *b, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)),
-               "r"(bytes)
-               : "memory");
-}
-/* Returns once the phase of that parity has ended. */
-__device__ inline void barrier_wait(uint64_t *b, uint32_t parity) {
-  asm volatile("{\n .reg .pred done;\n"
-               "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-               "@!done bra again;\n}" ::"r"(shared_address(b)),
-               "r"(parity)
-               : "memory");
-}
-__device__ inline void copy_bulk(void *to, const void *from, int bytes, uint64_t *b) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-               "[%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
-               "l"(from), "r"(bytes), "r"(shared_address(b))
-               : "memory");
-}
 /* Shared memory of a block: barriers, then two rings of slots, each slot the rows of one time
  * slice: `centre` with depth + 3 slots, `rim` with depth + 1. A row is sites and, behind them,
  * scales in half. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at

@@ -2,13 +2,9 @@
 #define MD_GEMM_CUDA_ASYNC_CUH
 
 /* Asynchronous copies from global to shared memory (cp.async, sm_80 and later). */
-#include <cstdint>
+#include "base/shared_copy.cuh"
 
 namespace md {
-
-__device__ inline uint32_t shared_address(const void *pointer) {
-  return (uint32_t)__cvta_generic_to_shared(pointer);
-}
 
 /* Copies `valid` (0 .. bytes) bytes and fills the rest with zeros; bytes is 4, 8 or 16. With
  * valid == 0 nothing is read, so `from` may lie outside the matrix. */

@@ -156,10 +156,10 @@ __global__ void __launch_bounds__(THREADS + 128, 1)
              const __grid_constant__ CUtensorMap map_b, const __grid_constant__ CUtensorMap map_c) {
   extern __shared__ char shared[];
   __shared__ __align__(8) uint64_t barriers[2 * D::STAGES + THREADS / 32];
-  const uint32_t begin = (uint32_t)__cvta_generic_to_shared(shared);
+  const uint32_t begin = shared_address(shared);
   Ring<D> ring;
   ring.data = (begin + 1023) / 1024 * 1024;
-  ring.full = (uint32_t)__cvta_generic_to_shared(barriers);
+  ring.full = shared_address(barriers);
   if (threadIdx.x == 0) {
     for (int s = 0; s < D::STAGES; s++) {
       barrier_init(ring.full + s * 8, 1);

@@ -1,31 +1,16 @@
 #ifndef MD_GEMM_CUDA_HOPPER_CUH
 #define MD_GEMM_CUDA_HOPPER_CUH
 
-/* The sm_90a instructions that the wgmma kernel is made of: barriers in shared memory (mbarrier),
- * bulk tensor copies (TMA), warpgroup matrix multiply (wgmma), register hand-over. PTX ISA 8.0,
- * chapters "mbarrier", "cp.async.bulk.tensor" and "wgmma". Addresses are in shared memory, 32 bits.
- */
-#include <cstdint>
+/* The sm_90a instructions that the Hopper kernels are made of: clusters, bulk tensor copies (TMA),
+ * warpgroup matrix multiply (wgmma), register hand-over. PTX ISA 8.0, chapters "mbarrier",
+ * "cp.async.bulk.tensor" and "wgmma". Addresses are in shared memory, 32 bits. */
+#include "base/shared_copy.cuh"
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <type_traits>
 
 namespace md {
-
-__device__ inline void barrier_init(uint32_t barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
-}
-
-/* Arrives and adds `bytes` to what the phase waits for. */
-__device__ inline void barrier_expect(uint32_t barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-
-__device__ inline void barrier_arrive(uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
 
 /* Arrives at the same barrier of block `rank` of the cluster. Without a qualifier for the cluster:
  * what is ordered here are reads by the Tensor Cores and writes by the copy engine, and a release
@@ -40,20 +25,6 @@ __device__ inline void barrier_arrive_at(uint32_t barrier, int rank) {
                : "memory");
 }
 
-/* Returns when the phase of that parity is complete. */
-__device__ inline void barrier_wait(uint32_t barrier, int parity) {
-  asm volatile("{\n"
-               ".reg .pred done;\n"
-               "again:\n"
-               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-               "@done bra.uni out;\n"
-               "bra.uni again;\n"
-               "out:\n"
-               "}" ::"r"(barrier),
-               "r"(parity)
-               : "memory");
-}
-
 __device__ inline int cluster_rank() {
   int rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -64,11 +35,6 @@ __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n"
                "barrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
-}
-
-/* Makes barrier_init visible to the copy engine and to the other blocks of the cluster. */
-__device__ inline void fence_barrier_init() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
 /* Box at (inner, outer) of the tensor to `to`; its bytes are counted at `barrier`. */

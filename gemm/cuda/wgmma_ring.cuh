@@ -173,8 +173,8 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(RING_THREADS, 1)
   extern __shared__ char shared[];
   __shared__ __align__(8) uint64_t barriers[2 * D::STAGES + 2 * D::BOXES];
   Ring<D> ring;
-  ring.data = ((uint32_t)__cvta_generic_to_shared(shared) + 1023) / 1024 * 1024;
-  ring.full = (uint32_t)__cvta_generic_to_shared(barriers), ring.empty = ring.full + D::STAGES * 8;
+  ring.data = (shared_address(shared) + 1023) / 1024 * 1024;
+  ring.full = shared_address(barriers), ring.empty = ring.full + D::STAGES * 8;
   const int rank = cluster_rank(), group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     for (int s = 0; s < D::STAGES; s++) {

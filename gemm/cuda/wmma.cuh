@@ -3,6 +3,7 @@
 
 /* WMMA fragments by input type: 16 x 16 tiles of C in fp32, row-major A and B, 16 deep for 16-bit
  * inputs and 8 for TF32. */
+#include "base/shared_copy.cuh"
 #include "gemm/cuda/workspace.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -19,7 +20,7 @@ enum : unsigned { TENSOR_INPUTS = 1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u <
   asm volatile("wmma.load." operand ".sync.aligned.row." shape ".shared." type                     \
                " {%0, %1, %2, %3}, [%4], %5;"                                                      \
                : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])                                    \
-               : "r"((uint32_t)__cvta_generic_to_shared(from)), "r"(ld))
+               : "r"(shared_address(from)), "r"(ld))
 
 template <class Use, int K, class T>
 __device__ inline void

@@ -1,0 +1,75 @@
+#ifndef MD_BASE_SHARED_COPY_CUH
+#define MD_BASE_SHARED_COPY_CUH
+
+/* Barriers in shared memory (mbarrier) and the bulk copies that they count, for the kernels that
+ * keep a copy engine busy beside their products: PTX ISA 8.0, chapters "mbarrier" and
+ * "cp.async.bulk"; sm_90 and later. Addresses are in shared memory, 32 bits. */
+#include <cstdint>
+
+namespace md {
+
+__device__ inline uint32_t shared_address(const void *pointer) {
+  return (uint32_t)__cvta_generic_to_shared(pointer);
+}
+
+__device__ inline void barrier_init(uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
+
+/* Makes barrier_init visible to the copy engine and to the other blocks of a cluster. */
+__device__ inline void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/* Arrives and adds `bytes` to what the phase waits for. */
+__device__ inline void barrier_expect(uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+
+__device__ inline void barrier_arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* Returns when the phase of that parity is complete. */
+__device__ inline void barrier_wait(uint32_t barrier, int parity) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+               "@done bra.uni out;\n"
+               "bra.uni again;\n"
+               "out:\n"
+               "}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
+
+/* `bytes`, a multiple of 16, from 16-byte aligned global memory; counted at `barrier`. */
+__device__ inline void copy_bulk(uint32_t to, const void *from, int bytes, uint32_t barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+
+/* The same for pointers. */
+__device__ inline void barrier_init(uint64_t *barrier, int arrivals) {
+  barrier_init(shared_address(barrier), arrivals);
+}
+__device__ inline void barrier_expect(uint64_t *barrier, int bytes) {
+  barrier_expect(shared_address(barrier), bytes);
+}
+__device__ inline void barrier_arrive(uint64_t *barrier) {
+  barrier_arrive(shared_address(barrier));
+}
+__device__ inline void barrier_wait(uint64_t *barrier, int parity) {
+  barrier_wait(shared_address(barrier), parity);
+}
+__device__ inline void copy_bulk(void *to, const void *from, int bytes, uint64_t *barrier) {
+  copy_bulk(shared_address(to), from, bytes, shared_address(barrier));
+}
+
+} // namespace md
+
+#endif
