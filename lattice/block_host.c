@@ -1,23 +1,73 @@
+#include "base/memory.h"
+#include "lattice/block_rows.h"
 #include "lattice/block_space.h"
 #include "lattice/sum.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLOURS = 3, MOST = 2 * MD_MAX_BLOCK, CORNERS = 8 };
+/* Cells of eight sites are added to doubles without rounding, at most this many before those go
+ * into the exact sums of lattice/sum.h. */
+enum { CORNERS = 8, COLOURS = MD_BLOCK_ROWS, MATRICES = 3, MOST_CELLS = 1 << 20 };
 
-/* Of every thread a cell's sums and the exact sums of all its cells, [thread][real]. */
+/* What a thread works with. */
+typedef struct worker {
+  double *plain, *turned; /* the rows of a cell */
+  double *cell;           /* its sums, padded */
+  double *high, *low;     /* those of all its cells, see md_block_rows.add */
+  md_sum *sums;           /* n (n + 1) for each slot: i <= j, row by row */
+} worker;
+
 typedef struct host_block {
-  int n, threads;
-  double *cell;
-  md_sum *sums[MD_BLOCK_SLOTS];
+  int n, width, threads;
+  const md_block_rows *rows;
+  double *memory;
+  md_sum *sums;
+  md_block_matrix b, a, c;
+  worker *workers;
+  double limit[MD_BLOCK_SLOTS]; /* for md_block_rows.add, from the sums before; 0: exact sums */
 } host_block;
+
+static const md_block_rows *best_rows(void) {
+#if defined(__x86_64__)
+  if (md_block_rows_avx512.runs()) return &md_block_rows_avx512;
+  if (md_block_rows_avx2.runs()) return &md_block_rows_avx2;
+#endif
+  return &md_block_rows_baseline;
+}
 
 static void destroy(void *state) {
   host_block *b = state;
-  for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) free(b->sums[slot]);
-  free(b->cell);
+  free(b->memory);
+  free(b->sums);
+  free(b->workers);
   free(b);
+}
+
+static size_t padded_rows(const host_block *b) {
+  return (size_t)(b->n + 3) / 4 * 4;
+}
+
+static size_t sums_of(const host_block *b) {
+  return (size_t)b->n * ((size_t)b->n + 1);
+}
+
+/* Cuts the memory into its parts. */
+static void share_out(host_block *b) {
+  const size_t width = (size_t)b->width, square = padded_rows(b) * width;
+  const size_t rows = MD_BLOCK_CELL_ROWS * width;
+  double *at = b->memory;
+  md_block_matrix *matrices[MATRICES] = {&b->b, &b->a, &b->c};
+  for (int m = 0; m < MATRICES; m++, at += 2 * square)
+    *matrices[m] = (md_block_matrix){at, at + square};
+  for (int t = 0; t < b->threads; t++, at += 2 * rows + 3 * square)
+    b->workers[t] = (worker){at,
+                             at + rows,
+                             at + 2 * rows,
+                             at + 2 * rows + square,
+                             at + 2 * rows + 2 * square,
+                             b->sums + (size_t)t * MD_BLOCK_SLOTS * sums_of(b)};
 }
 
 static md_status create(md_context *context, const md_geometry *geometry, int n, void **state) {
@@ -27,91 +77,110 @@ static md_status create(md_context *context, const md_geometry *geometry, int n,
   if (!b) return md_fail_memory(context, sizeof *b, "block operations");
   b->n = n;
   b->threads = context->threads;
-  const size_t entries = 2 * (size_t)n * (size_t)n * (size_t)b->threads;
-  b->cell = calloc(entries, sizeof *b->cell);
-  for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) {
-    b->sums[slot] = calloc(entries, sizeof *b->sums[slot]);
-    if (!b->sums[slot] || !b->cell)
-      return md_fail_memory(context, entries * sizeof(md_sum), "sums of a block");
-  }
+  b->rows = best_rows();
+  b->width = (2 * n + b->rows->chunk - 1) / b->rows->chunk * b->rows->chunk;
+  const size_t width = (size_t)b->width, square = padded_rows(b) * width;
+  const size_t threads = (size_t)b->threads, sums = sums_of(b) * MD_BLOCK_SLOTS;
+  const size_t reals =
+      MATRICES * 2 * square + threads * (2 * MD_BLOCK_CELL_ROWS * width + 3 * square);
+  b->workers = calloc(threads, sizeof *b->workers);
+  b->sums = calloc(threads * sums, sizeof *b->sums);
+  if (!b->workers || !b->sums)
+    return md_fail_memory(context, threads * sums * sizeof *b->sums, "sums of a block");
+  MD_TRY(md_allocate(context, reals * sizeof(double), "block operations", (void **)&b->memory));
+  memset(b->memory, 0, reals * sizeof(double));
+  share_out(b);
   return MD_OK;
 }
 
-/* The n complex numbers of a site and colour. */
-static double *row_of(const md_field *f, int64_t site, int colour) {
-  return (double *)f->data + (site * COLOURS + colour) * f->n_rhs * 2;
+/* The n complex numbers of a site's first colour. */
+static double *rows_of(const md_field *f, int64_t site) {
+  return f ? (double *)f->data + site * COLOURS * f->n_rhs * 2 : NULL;
 }
 
-/* to += from times the matrix */
-static void add_product(int n, const double *from, const double *matrix, double *to) {
-  for (int i = 0; i < n; i++) {
-    const double re = from[2 * i], im = from[2 * i + 1];
-    const double *m = matrix + 2 * i * n;
-    for (int j = 0; j < n; j++) {
-      to[2 * j] += re * m[2 * j] - im * m[2 * j + 1];
-      to[2 * j + 1] += re * m[2 * j + 1] + im * m[2 * j];
+static void take_matrix(const host_block *b, const double *from, md_block_matrix *to) {
+  for (int i = 0; i < b->n; i++)
+    for (int j = 0; j < b->n; j++) {
+      const double *e = from + 2 * (i * b->n + j);
+      double *plain = to->plain + i * b->width + 2 * j, *turned = to->turned + i * b->width + 2 * j;
+      plain[0] = e[0];
+      plain[1] = e[1];
+      turned[0] = -e[1];
+      turned[1] = e[0];
+    }
+}
+
+static void take_rows(const host_block *b, worker *w, const double *rows, int first) {
+  for (int r = 0; r < COLOURS; r++) {
+    double *plain = w->plain + (first + r) * b->width, *turned = w->turned + (first + r) * b->width;
+    for (int j = 0; j < 2 * b->n; j += 2) {
+      const double re = rows[2 * r * b->n + j], im = rows[2 * r * b->n + j + 1];
+      plain[j] = re;
+      plain[j + 1] = im;
+      turned[j] = im;
+      turned[j + 1] = -re;
     }
   }
 }
 
-static void update_site(const md_block_step *s, md_field *y, int64_t site) {
-  const int n = y->n_rhs;
-  for (int colour = 0; colour < COLOURS; colour++) {
-    double sum[MOST] = {0}, *to = row_of(y, site, colour);
-    if (s->z) add_product(n, to, s->c, row_of(s->z, site, colour));
-    add_product(n, to, s->b, sum);
-    if (s->x) add_product(n, row_of(s->x, site, colour), s->a, sum);
-    memcpy(to, sum, 2 * (size_t)n * sizeof *sum);
-  }
+static void add_exactly(const host_block *b, worker *w, int slot, const double *numbers) {
+  md_sum *sum = w->sums + (size_t)slot * sums_of(b);
+  for (int i = 0; i < b->n; i++)
+    for (int e = 2 * i; e < 2 * b->n; e++) md_sum_add(sum++, numbers[i * b->width + e]);
 }
 
-/* cell[i][j] += sum over colours of conj(x_i) x_j for i <= j */
-static void add_site(const md_field *x, int64_t site, double *cell) {
-  const int n = x->n_rhs;
-  for (int colour = 0; colour < COLOURS; colour++) {
-    const double *u = row_of(x, site, colour);
-    for (int i = 0; i < n; i++) {
-      const double re = u[2 * i], im = u[2 * i + 1];
-      double *to = cell + 2 * i * n;
-      for (int j = i; j < n; j++) {
-        to[2 * j] += re * u[2 * j] + im * u[2 * j + 1];
-        to[2 * j + 1] += re * u[2 * j + 1] - im * u[2 * j];
-      }
-    }
-  }
+/* To the exact sums: `high` and `low`, which become zero. */
+static void flush(const host_block *b, worker *w, int slot) {
+  add_exactly(b, w, slot, w->high);
+  add_exactly(b, w, slot, w->low);
+  memset(w->high, 0, 2 * padded_rows(b) * (size_t)b->width * sizeof *w->high);
+}
+
+/* Adds the rows of a cell. Which way it goes depends on the cell and on sums of the whole lattice
+ * alone, so that the result does not depend on the cut. */
+static void add_cell(const host_block *b, worker *w, int slot) {
+  b->rows->gram(b->n, b->width, w->plain, w->turned, w->cell);
+  if (b->limit[slot] > 0.0 &&
+      b->rows->add(b->n * b->width, b->limit[slot], w->cell, w->high, w->low))
+    return;
+  add_exactly(b, w, slot, w->cell);
 }
 
 /* Goes through the aligned 2x2x2x2 cells from `begin` on, eight sites of the parity each, in the
  * order of lattice/sum.h: what is added to the sums does not depend on the cut. */
-static void pass_cells(const md_block_step *step, md_field *y, int64_t begin, int64_t end,
-                       double *cell, md_sum *sums) {
+static void pass_cells(const host_block *b, const md_block_step *step, md_field *y, int64_t begin,
+                       int64_t end, worker *w, int slot) {
   const md_geometry *g = y->geometry;
-  const int n_rhs = y->n_rhs, half = g->local[0] / 2;
+  const int half = g->local[0] / 2;
   const int n[3] = {g->local[1] / 2, g->local[2] / 2, g->local[3] / 2};
   for (int64_t k = begin; k < end; k++) {
     const int64_t first = k % half, row = k / half;
     const int64_t c[3] = {row % n[0], row / n[0] % n[1], row / n[0] / n[1]};
-    if (sums) memset(cell, 0, 2 * (size_t)n_rhs * (size_t)n_rhs * sizeof *cell);
     for (int corner = 0; corner < CORNERS; corner++) {
       const int64_t line =
           ((2 * c[2] + (corner >> 2)) * g->local[2] + 2 * c[1] + (corner >> 1 & 1)) * g->local[1] +
           2 * c[0] + (corner & 1);
-      if (step) update_site(step, y, line * half + first);
-      if (sums) add_site(y, line * half + first, cell);
+      const int64_t site = line * half + first;
+      if (step)
+        b->rows->update(b->n, b->width, &b->b, rows_of(step->x, site), &b->a, rows_of(y, site),
+                        rows_of(step->z, site), &b->c);
+      if (slot >= 0) take_rows(b, w, rows_of(y, site), corner * COLOURS);
     }
-    for (int i = 0; sums && i < n_rhs; i++)
-      for (int e = 2 * i * (n_rhs + 1); e < 2 * (i + 1) * n_rhs; e++) md_sum_add(&sums[e], cell[e]);
+    if (slot >= 0) add_cell(b, w, slot);
+    if (slot >= 0 && (k - begin) % MOST_CELLS == MOST_CELLS - 1) flush(b, w, slot);
   }
+  if (slot >= 0) flush(b, w, slot);
 }
 
 static void pass(host_block *b, const md_block_step *step, md_field *y, int slot) {
   const int64_t cells = y->sites / CORNERS;
-  const size_t reals = 2 * (size_t)b->n * (size_t)b->n;
-  if (slot >= 0) memset(b->sums[slot], 0, (size_t)b->threads * reals * sizeof *b->sums[slot]);
+  const size_t sums = sums_of(b);
 #pragma omp parallel for num_threads(b->threads) schedule(static)
-  for (int t = 0; t < b->threads; t++)
-    pass_cells(step, y, cells * t / b->threads, cells * (t + 1) / b->threads,
-               b->cell + (size_t)t * reals, slot < 0 ? NULL : b->sums[slot] + (size_t)t * reals);
+  for (int t = 0; t < b->threads; t++) {
+    worker *w = &b->workers[t];
+    if (slot >= 0) memset(w->sums + (size_t)slot * sums, 0, sums * sizeof *w->sums);
+    pass_cells(b, step, y, cells * t / b->threads, cells * (t + 1) / b->threads, w, slot);
+  }
 }
 
 static md_status gram(md_context *context, void *state, const md_field *x, int slot) {
@@ -121,17 +190,28 @@ static md_status gram(md_context *context, void *state, const md_field *x, int s
 }
 
 static md_status update(md_context *context, void *state, md_field *y, const md_block_step *step) {
+  host_block *b = state;
   (void)context;
-  pass(state, step, y, step->slot);
+  take_matrix(b, step->b, &b->b);
+  if (step->x) take_matrix(b, step->a, &b->a);
+  if (step->z) take_matrix(b, step->c, &b->c);
+  pass(b, step, y, step->slot);
   return MD_OK;
 }
 
 static md_status wait(md_context *context, void *state, int slot, double *gram) {
   host_block *b = state;
-  const int reals = 2 * b->n * b->n;
+  const int n = b->n, count = n * (n + 1);
+  md_sum *sums = b->workers[0].sums + slot * count;
+  double largest = 0.0;
   for (int t = 1; t < b->threads; t++)
-    for (int e = 0; e < reals; e++) md_sum_merge(&b->sums[slot][e], &b->sums[slot][t * reals + e]);
-  md_sum_finish(context, b->sums[slot], reals, gram);
+    for (int e = 0; e < count; e++) md_sum_merge(&sums[e], &b->workers[t].sums[slot * count + e]);
+  md_sum_finish(context, sums, count, gram);
+  for (int i = n - 1; i >= 0; i--) { /* from packed rows to whole ones, the last first */
+    memmove(gram + 2 * i * (n + 1), gram + i * (2 * n - i + 1), 2 * (size_t)(n - i) * sizeof *gram);
+    largest = fmax(largest, gram[2 * i * (n + 1)]);
+  }
+  b->limit[slot] = largest > 0.0 && isfinite(largest) ? ldexp(1.0, ilogb(largest) + 4) : 0.0;
   return MD_OK;
 }
 

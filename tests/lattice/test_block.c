@@ -1,0 +1,172 @@
+/* Block operations on the host: the inner loops of every instruction set against plain ones, sums
+ * whose order does not matter, the same bits for every rank grid and thread count. */
+#include "lattice/block.h"
+#include "lattice/block_rows.h"
+#include "support.h"
+
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST = MD_MAX_BLOCK, WIDTH = 2 * MOST, SQUARE = MOST * WIDTH };
+
+static const md_block_rows *const all_rows[] = {
+    &md_block_rows_baseline,
+#if defined(__x86_64__)
+    &md_block_rows_avx2,
+    &md_block_rows_avx512,
+#endif
+};
+enum { ISAS = sizeof all_rows / sizeof *all_rows };
+static const int sizes[] = {2, 3, 5, 8, 16, 17, 33, 64};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static double number(int k) {
+  return sin(1.3 * k + 0.2);
+}
+
+static void fill(int n, int width, int seed, md_block_matrix m, double complex *plain) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      const double complex e = number(seed + i * n + j) + I * number(seed + 7 + i - 3 * j);
+      plain[i * n + j] = e;
+      m.plain[i * width + 2 * j] = creal(e);
+      m.plain[i * width + 2 * j + 1] = cimag(e);
+      m.turned[i * width + 2 * j] = -cimag(e);
+      m.turned[i * width + 2 * j + 1] = creal(e);
+    }
+}
+
+static double memory[6][SQUARE];
+static double complex plain[3][MOST * MOST];
+
+static void check_update(const md_block_rows *rows, int n) {
+  const int width = (2 * n + rows->chunk - 1) / rows->chunk * rows->chunk;
+  double complex x[3 * MOST] = {0}, y[3 * MOST] = {0}, z[3 * MOST] = {0};
+  double complex want_y[3 * MOST], want_z[3 * MOST];
+  const md_block_matrix b = {memory[0], memory[1]}, a = {memory[2], memory[3]},
+                        c = {memory[4], memory[5]};
+  memset(memory, 0, sizeof memory);
+  fill(n, width, 1, b, plain[0]);
+  fill(n, width, 2, a, plain[1]);
+  fill(n, width, 3, c, plain[2]);
+  for (int e = 0; e < 3 * n; e++) {
+    x[e] = number(e) + I * number(2 * e + 1);
+    y[e] = number(3 * e) + I * number(e + 5);
+    z[e] = number(5 * e) + I * number(e + 9);
+  }
+  for (int r = 0; r < 3; r++)
+    for (int j = 0; j < n; j++) {
+      want_y[r * n + j] = 0.0;
+      want_z[r * n + j] = z[r * n + j];
+      for (int i = 0; i < n; i++) {
+        want_y[r * n + j] +=
+            y[r * n + i] * plain[0][i * n + j] + x[r * n + i] * plain[1][i * n + j];
+        want_z[r * n + j] += y[r * n + i] * plain[2][i * n + j];
+      }
+    }
+  rows->update(n, width, &b, (double *)x, &a, (double *)y, (double *)z, &c);
+  for (int e = 0; e < 3 * n; e++) {
+    md_require_at_most(cabs(y[e] - want_y[e]), 4e-15 * n, "y of an update");
+    md_require_at_most(cabs(z[e] - want_z[e]), 4e-15 * n, "z of an update");
+  }
+}
+
+static void check_gram(const md_block_rows *rows, int n) {
+  static double straight[MD_BLOCK_CELL_ROWS * WIDTH], turned[MD_BLOCK_CELL_ROWS * WIDTH];
+  const int width = (2 * n + rows->chunk - 1) / rows->chunk * rows->chunk;
+  memset(straight, 0, sizeof straight);
+  memset(turned, 0, sizeof turned);
+  for (int r = 0; r < MD_BLOCK_CELL_ROWS; r++)
+    for (int j = 0; j < n; j++) {
+      const double re = number(r * n + j), im = number(r + 3 * j);
+      double *s = straight + r * width + 2 * j, *t = turned + r * width + 2 * j;
+      s[0] = re;
+      s[1] = t[0] = im;
+      t[1] = -re;
+    }
+  rows->gram(n, width, straight, turned, memory[0]);
+  for (int i = 0; i < n; i++)
+    for (int j = i; j < n; j++) {
+      double complex want = 0.0;
+      for (int r = 0; r < MD_BLOCK_CELL_ROWS; r++) {
+        const double *u = straight + r * width + 2 * i, *v = straight + r * width + 2 * j;
+        want += (u[0] - I * u[1]) * (v[0] + I * v[1]);
+      }
+      const double complex got =
+          memory[0][i * width + 2 * j] + I * memory[0][i * width + 2 * j + 1];
+      md_require_at_most(cabs(got - want), 1e-13, "Gram matrix of a cell");
+    }
+}
+
+/* Sixty-four times eight numbers over many orders of magnitude, from the front and from the back.
+ */
+static void check_add(const md_block_rows *rows) {
+  enum { COUNT = 8, TIMES = 64 };
+  double high[2][COUNT] = {{0.0}}, low[2][COUNT] = {{0.0}}, numbers[COUNT];
+  for (int way = 0; way < 2; way++)
+    for (int k = 0; k < TIMES; k++) {
+      const int seed = way ? TIMES - 1 - k : k;
+      for (int e = 0; e < COUNT; e++) numbers[e] = ldexp(number(seed * COUNT + e), -(seed % 40));
+      assert_true(rows->add(COUNT, 64.0, numbers, high[way], low[way]));
+    }
+  assert_memory_equal(high[0], high[1], sizeof high[0]);
+  assert_memory_equal(low[0], low[1], sizeof low[0]);
+  for (int e = 0; e < COUNT; e++) {
+    double sum = 0.0;
+    for (int k = 0; k < TIMES; k++) sum += ldexp(number(k * COUNT + e), -(k % 40));
+    md_require_at_most(fabs(high[0][e] + low[0][e] - sum), 1e-14, "sum");
+  }
+  numbers[3] = 64.0;
+  assert_false(rows->add(COUNT, 64.0, numbers, high[0], low[0]));
+  numbers[3] = NAN;
+  assert_false(rows->add(COUNT, 64.0, numbers, high[0], low[0]));
+  assert_memory_equal(high[0], high[1], sizeof high[0]);
+}
+
+static void every_instruction_set(void **state) {
+  (void)state;
+  int ran = 0;
+  for (int k = 0; k < ISAS; k++) {
+    if (!all_rows[k]->runs()) continue;
+    ran++;
+    for (int s = 0; s < SIZES; s++) {
+      check_update(all_rows[k], sizes[s]);
+      check_gram(all_rows[k], sizes[s]);
+    }
+    check_add(all_rows[k]);
+  }
+  assert_true(ran >= 1);
+}
+
+/* Two Gram matrices of one field, of which only the second knows its size before: they agree but
+ * for rounding, and are the same on one rank with one thread and on all of them. */
+static void does_not_depend_on_the_cut(void **state) {
+  enum { N = 5, REALS = 2 * N * N };
+  md_context *context = *state;
+  md_context alone = {.ranks = 1, .threads = 1};
+  md_context *const contexts[] = {&alone, context};
+  double grams[2][2][REALS];
+  for (int i = 0; i < 2; i++) {
+    const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+    md_geometry *g = md_test_geometry(contexts[i], 8, 4, 4, 8, false);
+    md_block *block;
+    md_field f;
+    md_test_random_field(contexts[i], g, MD_DOUBLE, N, MD_EVEN, 5, &f);
+    MD_REQUIRE(contexts[i], md_block_create(contexts[i], g, &shape, &block));
+    for (int k = 0; k < 2; k++) {
+      MD_REQUIRE(contexts[i], md_block_gram(contexts[i], block, &f, 1));
+      MD_REQUIRE(contexts[i], md_block_wait(contexts[i], block, 1, grams[i][k]));
+    }
+    md_block_destroy(block);
+    md_field_destroy(&f);
+    md_geometry_destroy(g);
+  }
+  assert_memory_equal(grams[0], grams[1], sizeof grams[0]);
+  for (int e = 0; e < REALS; e++)
+    md_require_at_most(fabs(grams[0][0][e] - grams[0][1][e]), 1e-13 * grams[0][0][0], "sums");
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(every_instruction_set),
+                                    cmocka_unit_test(does_not_depend_on_the_cut)};
+MD_RUN_TESTS(tests)
