@@ -3,12 +3,20 @@
 #include <math.h>
 #include <string.h>
 
+/* In real arithmetic: the complex product of C looks for infinities in every one. */
 void md_matrix_product(int n, const double complex *a, const double complex *b,
                        double complex *out) {
   memset(out, 0, (size_t)n * (size_t)n * sizeof *out);
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < n; k++)
-      for (int j = 0; j < n; j++) out[i * n + j] += a[i * n + k] * b[k * n + j];
+    for (int k = 0; k < n; k++) {
+      const double re = creal(a[i * n + k]), im = cimag(a[i * n + k]);
+      const double *from = (const double *)(b + k * n);
+      double *to = (double *)(out + i * n);
+      for (int j = 0; j < n; j++) {
+        to[2 * j] += re * from[2 * j] - im * from[2 * j + 1];
+        to[2 * j + 1] += re * from[2 * j + 1] + im * from[2 * j];
+      }
+    }
 }
 
 void md_matrix_adjoint_of(int n, const double complex *a, double complex *out) {
