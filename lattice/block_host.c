@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cells of eight sites are added to doubles without rounding, at most this many before those go
- * into the exact sums of lattice/sum.h. */
+/* Cells of eight sites are added to doubles without rounding, at most this many; those of more, or
+ * of several ranks, go into the exact sums of lattice/sum.h, which round to the same. */
 enum { CORNERS = 8, COLOURS = MD_BLOCK_ROWS, MATRICES = 3, MOST_CELLS = 1 << 20 };
 
 /* What a thread works with. */
 typedef struct worker {
   double *plain, *turned; /* the rows of a cell */
   double *cell;           /* its sums, padded */
-  double *high, *low;     /* those of all its cells, see md_block_rows.add */
-  md_sum *sums;           /* n (n + 1) for each slot: i <= j, row by row */
+  /* For each slot: those of all its cells, see md_block_rows.add; and n (n + 1) exact sums, i <= j
+   * row by row, that are in use once `exact` is set. */
+  double *high[MD_BLOCK_SLOTS], *low[MD_BLOCK_SLOTS];
+  md_sum *sums[MD_BLOCK_SLOTS];
+  bool exact[MD_BLOCK_SLOTS];
 } worker;
 
 typedef struct host_block {
@@ -26,6 +29,7 @@ typedef struct host_block {
   md_sum *sums;
   md_block_matrix b, a, c;
   worker *workers;
+  bool few[MD_BLOCK_SLOTS];     /* MOST_CELLS or fewer went into the slot */
   double limit[MD_BLOCK_SLOTS]; /* for md_block_rows.add, from the sums before; 0: exact sums */
 } host_block;
 
@@ -61,13 +65,18 @@ static void share_out(host_block *b) {
   md_block_matrix *matrices[MATRICES] = {&b->b, &b->a, &b->c};
   for (int m = 0; m < MATRICES; m++, at += 2 * square)
     *matrices[m] = (md_block_matrix){at, at + square};
-  for (int t = 0; t < b->threads; t++, at += 2 * rows + 3 * square)
-    b->workers[t] = (worker){at,
-                             at + rows,
-                             at + 2 * rows,
-                             at + 2 * rows + square,
-                             at + 2 * rows + 2 * square,
-                             b->sums + (size_t)t * MD_BLOCK_SLOTS * sums_of(b)};
+  for (int t = 0; t < b->threads; t++) {
+    worker *w = &b->workers[t];
+    w->plain = at;
+    w->turned = at + rows;
+    w->cell = at + 2 * rows;
+    at += 2 * rows + square;
+    for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++, at += 2 * square) {
+      w->high[slot] = at;
+      w->low[slot] = at + square;
+      w->sums[slot] = b->sums + (size_t)(t * MD_BLOCK_SLOTS + slot) * sums_of(b);
+    }
+  }
 }
 
 static md_status create(md_context *context, const md_geometry *geometry, int n, void **state) {
@@ -81,8 +90,8 @@ static md_status create(md_context *context, const md_geometry *geometry, int n,
   b->width = (2 * n + b->rows->chunk - 1) / b->rows->chunk * b->rows->chunk;
   const size_t width = (size_t)b->width, square = padded_rows(b) * width;
   const size_t threads = (size_t)b->threads, sums = sums_of(b) * MD_BLOCK_SLOTS;
-  const size_t reals =
-      MATRICES * 2 * square + threads * (2 * MD_BLOCK_CELL_ROWS * width + 3 * square);
+  const size_t reals = MATRICES * 2 * square + threads * (2 * MD_BLOCK_CELL_ROWS * width +
+                                                          (1 + 2 * MD_BLOCK_SLOTS) * square);
   b->workers = calloc(threads, sizeof *b->workers);
   b->sums = calloc(threads * sums, sizeof *b->sums);
   if (!b->workers || !b->sums)
@@ -124,16 +133,22 @@ static void take_rows(const host_block *b, worker *w, const double *rows, int fi
 }
 
 static void add_exactly(const host_block *b, worker *w, int slot, const double *numbers) {
-  md_sum *sum = w->sums + (size_t)slot * sums_of(b);
+  md_sum *sum = w->sums[slot];
+  if (!w->exact[slot]) memset(sum, 0, sums_of(b) * sizeof *sum);
+  w->exact[slot] = true;
   for (int i = 0; i < b->n; i++)
     for (int e = 2 * i; e < 2 * b->n; e++) md_sum_add(sum++, numbers[i * b->width + e]);
 }
 
+static void clear(const host_block *b, worker *w, int slot) {
+  memset(w->high[slot], 0, 2 * padded_rows(b) * (size_t)b->width * sizeof *w->high[slot]);
+}
+
 /* To the exact sums: `high` and `low`, which become zero. */
 static void flush(const host_block *b, worker *w, int slot) {
-  add_exactly(b, w, slot, w->high);
-  add_exactly(b, w, slot, w->low);
-  memset(w->high, 0, 2 * padded_rows(b) * (size_t)b->width * sizeof *w->high);
+  add_exactly(b, w, slot, w->high[slot]);
+  add_exactly(b, w, slot, w->low[slot]);
+  clear(b, w, slot);
 }
 
 /* Adds the rows of a cell. Which way it goes depends on the cell and on sums of the whole lattice
@@ -141,7 +156,7 @@ static void flush(const host_block *b, worker *w, int slot) {
 static void add_cell(const host_block *b, worker *w, int slot) {
   b->rows->gram(b->n, b->width, w->plain, w->turned, w->cell);
   if (b->limit[slot] > 0.0 &&
-      b->rows->add(b->n * b->width, b->limit[slot], w->cell, w->high, w->low))
+      b->rows->add(b->n * b->width, b->limit[slot], w->cell, w->high[slot], w->low[slot]))
     return;
   add_exactly(b, w, slot, w->cell);
 }
@@ -169,16 +184,18 @@ static void pass_cells(const host_block *b, const md_block_step *step, md_field 
     if (slot >= 0) add_cell(b, w, slot);
     if (slot >= 0 && (k - begin) % MOST_CELLS == MOST_CELLS - 1) flush(b, w, slot);
   }
-  if (slot >= 0) flush(b, w, slot);
 }
 
 static void pass(host_block *b, const md_block_step *step, md_field *y, int slot) {
   const int64_t cells = y->sites / CORNERS;
-  const size_t sums = sums_of(b);
+  if (slot >= 0) b->few[slot] = cells <= MOST_CELLS;
 #pragma omp parallel for num_threads(b->threads) schedule(static)
   for (int t = 0; t < b->threads; t++) {
     worker *w = &b->workers[t];
-    if (slot >= 0) memset(w->sums + (size_t)slot * sums, 0, sums * sizeof *w->sums);
+    if (slot >= 0) {
+      w->exact[slot] = false;
+      clear(b, w, slot);
+    }
     pass_cells(b, step, y, cells * t / b->threads, cells * (t + 1) / b->threads, w, slot);
   }
 }
@@ -199,14 +216,40 @@ static md_status update(md_context *context, void *state, md_field *y, const md_
   return MD_OK;
 }
 
+/* packed[..] = the sums of all ranks' cells through the exact accumulators. Collective. */
+static void finish_exactly(md_context *context, host_block *b, int slot, double *packed) {
+  const int count = (int)sums_of(b);
+  for (int t = 0; t < b->threads; t++) flush(b, &b->workers[t], slot);
+  for (int t = 1; t < b->threads; t++)
+    for (int e = 0; e < count; e++)
+      md_sum_merge(&b->workers[0].sums[slot][e], &b->workers[t].sums[slot][e]);
+  md_sum_finish(context, b->workers[0].sums[slot], count, packed);
+}
+
+/* The same where nothing is in the accumulators: every addition but the last is without rounding.
+ */
+static void finish_directly(const host_block *b, int slot, double *packed) {
+  for (int i = 0; i < b->n; i++)
+    for (int e = 2 * i; e < 2 * b->n; e++) {
+      double high = 0.0, low = 0.0;
+      for (int t = 0; t < b->threads; t++) {
+        high += b->workers[t].high[slot][i * b->width + e];
+        low += b->workers[t].low[slot][i * b->width + e];
+      }
+      *packed++ = high + low;
+    }
+}
+
 static md_status wait(md_context *context, void *state, int slot, double *gram) {
   host_block *b = state;
-  const int n = b->n, count = n * (n + 1);
-  md_sum *sums = b->workers[0].sums + slot * count;
+  const int n = b->n;
+  bool direct = context->ranks == 1 && b->few[slot];
   double largest = 0.0;
-  for (int t = 1; t < b->threads; t++)
-    for (int e = 0; e < count; e++) md_sum_merge(&sums[e], &b->workers[t].sums[slot * count + e]);
-  md_sum_finish(context, sums, count, gram);
+  for (int t = 0; t < b->threads; t++) direct = direct && !b->workers[t].exact[slot];
+  if (direct)
+    finish_directly(b, slot, gram);
+  else
+    finish_exactly(context, b, slot, gram);
   for (int i = n - 1; i >= 0; i--) { /* from packed rows to whole ones, the last first */
     memmove(gram + 2 * i * (n + 1), gram + i * (2 * n - i + 1), 2 * (size_t)(n - i) * sizeof *gram);
     largest = fmax(largest, gram[2 * i * (n + 1)]);
