@@ -1,4 +1,5 @@
 #include "base/device.cuh"
+#include "base/device_staging.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,6 +53,11 @@ md_status md_device_open(md_context *context) {
   return MD_OK;
 }
 
+void md_device_close(md_context *context) {
+  md_device_staging_close(context);
+  context->device_open = false;
+}
+
 md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
                              size_t *memory_bytes) {
   cudaDeviceProp properties;
@@ -102,17 +108,21 @@ void md_device_free_pinned(void *memory) {
   cudaFreeHost(memory);
 }
 
+static const size_t staged_from = (size_t)2 << 20; /* bytes of a copy that is worth the threads */
+
 static md_status copy(md_context *context, void *to, const void *from, size_t bytes,
                       cudaMemcpyKind kind, const char *what) {
   return md_cuda_status(context, cudaMemcpyAsync(to, from, bytes, kind, md_stream()), what);
 }
 
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes) {
+  if (bytes >= staged_from) return md_device_staged_upload(context, device, host, bytes);
   MD_TRY(copy(context, device, host, bytes, cudaMemcpyHostToDevice, "copy to the device"));
   return md_device_synchronise(context);
 }
 
 md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes) {
+  if (bytes >= staged_from) return md_device_staged_download(context, host, device, bytes);
   MD_TRY(copy(context, host, device, bytes, cudaMemcpyDeviceToHost, "copy from the device"));
   return md_device_synchronise(context);
 }
