@@ -27,8 +27,9 @@ typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_
  * space, in an order that repeats; value[rhs * most + k], k < count. */
 typedef struct md_partial_sums {
   double *value;
-  int most, count;
+  int most, count; /* most: MD_PARTIAL_SUMS at least, and enough for blocks of 128 threads */
 } md_partial_sums;
+enum { MD_PARTIAL_SUMS = 4096 };
 
 /* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
  * and parity of out and may be out itself. The last three only for backends that fuse; with `step`
@@ -38,7 +39,7 @@ typedef struct md_epilogue {
   double a, b;
   const double *step;     /* one per right-hand side in the backend's space: out += step (a x +
                              b D in) instead; x is then neither NULL nor out. NULL: assignment */
-  md_partial_sums *norm2; /* receives |out|^2 of this range; a call for MD_RANGE_BOUNDARY appends
+  md_partial_sums *norm2; /* with a step or without x: receives |out|^2 of this range; a call for MD_RANGE_BOUNDARY appends
                              to those of the interior. NULL: not summed */
   bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;

@@ -186,7 +186,8 @@ static void run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
 
 static md_status allocate(md_context *context, md_cg_device *cg, const md_field *x) {
   /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
-  const int64_t most = x->sites * (x->n_rhs + 4) / 128 + 8;
+  const int64_t blocks = x->sites * (x->n_rhs + 4) / 128 + 8;
+  const int64_t most = blocks < MD_PARTIAL_SUMS ? (int64_t)MD_PARTIAL_SUMS : blocks;
   if (most > INT32_MAX)
     return md_fail(context, MD_INPUT,
                    "the local lattice must have fewer than 2^31 blocks of sites");

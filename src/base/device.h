@@ -25,7 +25,7 @@ md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
 md_status md_device_require(md_context *context, size_t bytes, const char *what);
 /* Device memory, zeroed, 256-byte aligned; NULL for zero bytes and on failure. Opens the device. */
 md_status md_device_allocate(md_context *context, size_t bytes, const char *what, void **memory);
-/* Waits for work that may use it. NULL is fine. */
+/* After the work queued so far. NULL is fine. */
 void md_device_free(void *memory);
 /* Page-locked host memory that the device may also write itself, not cleared. */
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
