@@ -39,8 +39,8 @@ typedef struct md_epilogue {
   double a, b;
   const double *step;     /* one per right-hand side in the backend's space: out += step (a x +
                              b D in) instead; x is then neither NULL nor out. NULL: assignment */
-  md_partial_sums *norm2; /* with a step or without x: receives |out|^2 of this range; a call for MD_RANGE_BOUNDARY appends
-                             to those of the interior. NULL: not summed */
+  md_partial_sums *norm2; /* with a step or without x: receives |out|^2 of this range; a call for
+                             MD_RANGE_BOUNDARY appends to those of the interior. NULL: not summed */
   bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;
 

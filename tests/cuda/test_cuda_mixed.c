@@ -56,15 +56,15 @@ static md_status solve(md_context *context, problem *p, const setting *s, bool f
   return status;
 }
 
-static md_solver_result solve_on_host(md_context *context, problem *p, int n_rhs,
-                                      const md_solver_request *solver) {
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
-  md_solver_result result;
+/* In double alone. */
+static void solve_in_double(md_context *context, problem *p, const char *backend,
+                            md_packing packing, int n_rhs, const md_solver_request *solver,
+                            md_solver_result *result) {
+  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, packing, n_rhs, true};
   md_dirac dirac;
-  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, "cpu_ref", &request, &dirac));
-  MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, solver, p->x, p->b, &result));
+  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, &dirac));
+  MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, solver, p->x, p->b, result));
   md_dirac_destroy(&dirac);
-  return result;
 }
 
 static const double tolerance = 1e-11;
@@ -76,13 +76,13 @@ static void compare(md_context *context, const int extent[4], const setting *s, 
   problem device, oracle;
   make(context, extent, s->n_rhs, halo, &device);
   make(context, extent, s->n_rhs, halo, &oracle);
-  md_solver_result want = solve_on_host(context, &oracle, s->n_rhs, &solver);
+  md_solver_result want;
+  solve_in_double(context, &oracle, "cpu_simd", MD_PACKING_NONE, s->n_rhs, &solver, &want);
   for (int fused = 0; fused < 2; fused++) {
     md_solver_result got;
     MD_REQUIRE(context, solve(context, &device, s, fused == 1, solver, &got));
     assert_true(got.converged);
     assert_true(got.updates > 0);
-    assert_int_equal(got.restarts, 0);
     md_require_at_most(got.relative_residual, tolerance, "true residual");
     md_require_at_most((double)got.iterations, 1.5 * want.iterations + got.updates, "iterations");
     for (int q = 0; q < MD_PARITIES; q++)
@@ -107,25 +107,50 @@ static void solves_as_double(void **state) {
                 halo == 1);
 }
 
-/* A lattice that the marching kernel of `stacked` takes, and one that it does not. */
+/* Solution of `s` on the device against that of the cuda backend in double. */
+static void compare_stacked(md_context *context, problem *p, const setting *s,
+                            const md_field want[MD_PARITIES]) {
+  const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
+  md_solver_result got;
+  if (s->inner == MD_DOUBLE)
+    solve_in_double(context, p, s->backend, s->packing, s->n_rhs, &solver, &got);
+  else
+    MD_REQUIRE(context, solve(context, p, s, true, solver, &got));
+  assert_true(got.converged);
+  for (int q = 0; q < MD_PARITIES; q++)
+    md_require_at_most(md_test_distance(context, &p->x[q], &want[q]), 40.0 * tolerance, "solution");
+  md_solver_result_free(&got);
+}
+
+/* A lattice that the marching kernel of `stacked` takes in every precision, so that it fuses. */
 static void solves_stacked(void **state) {
   md_context *context = *state;
-  static const int extents[2][4] = {{16, 16, 8, 16}, {8, 4, 4, 8}};
-  static const md_precision precisions[] = {MD_HALF, MD_BF16};
-  for (int k = 0; k < 2; k++)
-    for (int p = 0; p < 2; p++)
-      for (int n_rhs = 8; n_rhs <= 16; n_rhs += 8)
-        if (md_test_fits(context, extents[k][0], extents[k][1], extents[k][2], extents[k][3]))
-          compare(context, extents[k],
-                  &(setting){"tensor", precisions[p], MD_RECONSTRUCT_18, MD_PACKING_STACKED, n_rhs},
-                  false);
+  static const int extent[4] = {16, 16, 16, 64};
+  const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
+  if (context->ranks > 1) return; /* with a halo it gathers and does not fuse */
+  for (int n_rhs = 8; n_rhs <= 16; n_rhs += 8) {
+    problem device, oracle;
+    md_solver_result want;
+    make(context, extent, n_rhs, false, &device);
+    make(context, extent, n_rhs, false, &oracle);
+    solve_in_double(context, &oracle, "cuda", MD_PACKING_NONE, n_rhs, &solver, &want);
+    assert_true(want.converged);
+    static const md_precision inner[] = {MD_DOUBLE, MD_HALF, MD_BF16};
+    for (int k = 0; k < 3; k++)
+      compare_stacked(context, &device,
+                      &(setting){"tensor", inner[k], MD_RECONSTRUCT_18, MD_PACKING_STACKED, n_rhs},
+                      oracle.x);
+    md_solver_result_free(&want);
+    drop(&device);
+    drop(&oracle);
+  }
 }
 
 static const setting half_of_three = {"cuda", MD_HALF, MD_RECONSTRUCT_18, MD_PACKING_NONE, 3};
 static const int small[4] = {8, 4, 4, 4};
 
-/* A source of zeros takes no iteration, one that is an eigenvector's neighbour fewer than the
- * others; the sizes of the sources do not matter. */
+/* A source of zeros takes no iteration and does not disturb the others; sizes of sources do not
+ * matter. */
 static void each_ends_by_itself(void **state) {
   md_context *context = *state;
   const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
