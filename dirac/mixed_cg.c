@@ -55,7 +55,7 @@ static md_status create(mixed_cg *m) {
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
-  if (!m->flexible && !m->deflates && md_dirac_fuses(m->inner, MD_SINGLE))
+  if (!m->flexible && md_dirac_fuses(m->inner, MD_SINGLE))
     return md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p,
                               &m->steps);
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
