@@ -27,19 +27,20 @@ typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_
  * space, in an order that repeats; value[rhs * most + k], k < count. */
 typedef struct md_partial_sums {
   double *value;
-  int most, count;
+  int most, count; /* most: MD_PARTIAL_SUMS at least, and enough for blocks of 128 threads */
 } md_partial_sums;
+enum { MD_PARTIAL_SUMS = 4096 };
 
 /* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
- * and parity of out and may be out itself. The last three only for
- * backends that fuse. */
+ * and parity of out and may be out itself. The last three only for backends that fuse; with `step`
+ * out may be MD_SINGLE where the operator and x are 16-bit, see `fuses`. */
 typedef struct md_epilogue {
   const md_field *x; /* NULL: plain assignment, a and b are not read */
   double a, b;
   const double *step;     /* one per right-hand side in the backend's space: out += step (a x +
                              b D in) instead; x is then neither NULL nor out. NULL: assignment */
-  md_partial_sums *norm2; /* receives |out|^2 of this range; a call for MD_RANGE_BOUNDARY appends
-                             to those of the interior. NULL: not summed */
+  md_partial_sums *norm2; /* with a step or without x: receives |out|^2 of this range; a call for
+                             MD_RANGE_BOUNDARY appends to those of the interior. NULL: not summed */
   bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;
 
@@ -61,7 +62,6 @@ typedef struct md_backend {
   unsigned precisions;     /* bit 1u << md_precision */
   unsigned reconstructs;   /* bit 1u << md_reconstruct */
   unsigned packings;       /* bit 1u << md_packing */
-  bool fuses;              /* hop serves epilogue->step and epilogue->norm2 */
   int speed;               /* --backend auto takes the highest that is available and fits */
 
   /* MD_INPUT with the reason for a request that the flags above allow but the backend cannot
@@ -77,6 +77,9 @@ typedef struct md_backend {
    * untouched. Local; no MPI. On a device: queued on its stream. */
   md_status (*hop)(md_context *context, void *state, md_field *out, const md_field *in,
                    md_range range, const md_epilogue *epilogue);
+  /* Whether hop serves epilogue->step into fields of precision `out`, and epilogue->norm2. NULL:
+   * no. */
+  bool (*fuses)(const void *state, md_precision out);
   /* Bytes of stored link data that one hop reads per output site. */
   double (*link_bytes)(const md_backend_request *request);
 } md_backend;

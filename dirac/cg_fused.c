@@ -8,28 +8,10 @@
 
 #include <math.h>
 
-static md_status queue_iteration(md_context *context, md_dirac *dirac, double mass,
-                                 md_cg_device *cg, md_cg_state *state, md_field *work) {
-  const md_epilogue first = {.norm2 = md_cg_device_sums(cg), .backwards = md_cg_device_turn(cg)};
-  const md_epilogue second = {.x = &state->p,
-                              .a = -mass * mass,
-                              .b = 1.0,
-                              .step = md_cg_device_alpha(cg),
-                              .norm2 = md_cg_device_sums(cg),
-                              .backwards = md_cg_device_turn(cg)};
-  MD_TRY(md_dirac_hop(context, dirac, work, &state->p, &first));
-  md_cg_device_find_alpha(context, cg);
-  MD_TRY(md_dirac_hop(context, dirac, &state->r, work, &second));
-  md_cg_device_find_beta(context, cg);
-  md_cg_device_update(cg, state);
-  return MD_OK;
-}
-
 /* Takes over the report of an iteration as the state's. */
-static md_status take_report(md_context *context, md_cg_device *cg, long long serial,
-                             md_cg_state *state) {
+static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state *state) {
   md_cg_report reports[MD_MAX_RHS];
-  MD_TRY(md_cg_device_wait(context, cg, serial, reports));
+  MD_TRY(md_cg_device_wait(context, cg, reports));
   state->iteration++;
   for (int r = 0; r < state->n_rhs; r++) {
     if (reports[r].failure)
@@ -54,17 +36,19 @@ static bool must_wait(const md_solver_request *request, int queued, int reported
 
 static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
                          md_cg_device *cg, md_cg_state *state, md_field *work) {
-  const int start = state->iteration;
-  int queued = start;
-  md_cg_device_start(cg, state);
+  int queued = state->iteration;
+  double limit[MD_MAX_RHS];
+  for (int r = 0; r < state->n_rhs; r++) limit[r] = md_cg_limit(request, state, r);
+  MD_TRY(md_cg_device_start(context, cg, state, limit));
   for (bool all = md_cg_record(request, state); !all;) {
     if (queued < state->most && !must_wait(request, queued, state->iteration)) {
-      MD_TRY(queue_iteration(context, dirac, request->mass, cg, state, work));
+      MD_TRY(md_cg_device_queue_step(context, cg, dirac, state, work));
+      md_cg_device_update(cg, state);
       queued++;
       continue;
     }
     if (state->iteration == queued) return MD_OK;
-    MD_TRY(take_report(context, cg, state->iteration + 1 - start, state));
+    MD_TRY(take_report(context, cg, state));
     all = md_cg_record(request, state);
     if (request->observe) MD_TRY(request->observe(request->user, state));
   }
@@ -75,10 +59,8 @@ md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,
                               const md_solver_request *request, md_cg_state *state) {
   md_field work = {0};
   md_cg_device *cg = NULL;
-  double limit[MD_MAX_RHS];
-  for (int r = 0; r < state->n_rhs; r++) limit[r] = md_cg_limit(request, state, r);
   md_status status = md_dirac_field(context, dirac, MD_ODD, &work);
-  if (status == MD_OK) status = md_cg_device_create(context, state, request->mass, limit, &cg);
+  if (status == MD_OK) status = md_cg_device_create(context, &state->x, request->mass, &cg);
   status = md_agree(context, status);
   if (status == MD_OK) status = iterate(context, dirac, request, cg, state, &work);
   md_cg_device_destroy(cg);

@@ -1,5 +1,6 @@
 #include "dirac/mixed_cg.h"
 #include "dirac/cg.h"
+#include "dirac/cg_steps.h"
 #include "dirac/deflation.h"
 #include "dirac/reliable_update.h"
 #include "lattice/linear.h"
@@ -16,6 +17,8 @@ typedef struct mixed_cg {
   md_field scratch, odd; /* in the outer space, double */
   md_field r, x;         /* in the inner space: MD_SINGLE */
   md_field p, a_p, work; /* in the inner space: the inner precision */
+  md_cg_steps *steps;    /* of a device that fuses, else NULL and a_p, work are there */
+  bool due;              /* an update, as soon as no step is under way */
   md_deflation deflation;
   bool deflates;
   bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
@@ -37,6 +40,7 @@ typedef struct mixed_cg {
 static void destroy(mixed_cg *m) {
   md_field *fields[] = {&m->scratch, &m->odd, &m->r, &m->x, &m->p, &m->a_p, &m->work};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
+  md_cg_steps_destroy(m->steps);
   md_deflation_destroy(&m->deflation);
   free(m);
 }
@@ -51,6 +55,9 @@ static md_status create(mixed_cg *m) {
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
+  if (!m->flexible && md_dirac_fuses(m->inner, MD_SINGLE))
+    return md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p,
+                              &m->steps);
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
 }
@@ -75,10 +82,17 @@ static md_status hand_down(mixed_cg *m) {
   return MD_OK;
 }
 
+/* The fields of the inner space are ready for the next step. */
+static md_status go_on(mixed_cg *m) {
+  m->due = false;
+  return m->steps ? md_cg_steps_begin(m->context, m->steps, m->norm2, m->done) : MD_OK;
+}
+
 /* Begins a new Krylov space from the true residual of the last update. */
 static md_status begin(mixed_cg *m) {
   MD_TRY(hand_down(m));
-  return md_agree(m->context, md_field_convert(m->context, &m->p, &m->r));
+  MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->p, &m->r)));
+  return go_on(m);
 }
 
 static md_status recover(mixed_cg *m) {
@@ -169,7 +183,7 @@ static md_status update(mixed_cg *m) {
   MD_TRY(hand_down(m));
   keep_direction(m, unit_before, of_r, of_p);
   md_linear_axpby(of_r, &m->r, of_p, &m->p);
-  return MD_OK;
+  return go_on(m);
 }
 
 /* alpha and the new r, |r|^2, beta; false when a sum is not what it must be. */
@@ -231,12 +245,21 @@ static bool at_end(const mixed_cg *m) {
   return all || s->iteration >= s->most;
 }
 
+/* The same from the device, where the next step is under way when the host learns of this one,
+ * unless this one brings an update. */
+static md_status fused_step(mixed_cg *m, bool *sound) {
+  const bool last = m->due || m->state->iteration + 1 >= m->state->most;
+  memcpy(m->before, m->norm2, sizeof m->before);
+  return md_cg_steps_next(m->context, m->steps, last, m->alpha, m->norm2, sound);
+}
+
 static md_status iterate_once(mixed_cg *m) {
   bool sound;
-  MD_TRY(step(m, &sound));
+  MD_TRY(m->steps ? fused_step(m, &sound) : step(m, &sound));
   if (!sound) return recover(m);
-  if (count(m)) return update(m);
-  md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
+  m->due = count(m) || m->due;
+  if (m->due && !(m->steps && md_cg_steps_under_way(m->steps))) return update(m);
+  if (!m->steps) md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
   return MD_OK;
 }
 

@@ -17,6 +17,10 @@
  *            small lattices on the host: (y, A y) enters a deflation space on which r is projected
  *            p = r + beta p, not p = r: the Krylov space goes on
  *
+ * Where the inner operator fuses (md_dirac_fuses) and the first beta serves, iterations run on the
+ * device without waiting for the host (dirac/cg_steps.h): it learns of one while the next is under
+ * way, so that an update comes one iteration later.
+ *
  * Deflation (dirac/deflation.h) is for lattices on which CG ends because its directions are all
  * conjugate: rounding brings the lowest modes back, time and again. The partial solutions hold
  * them, so that a space of eight, from the updates' own by-products, removes them.

@@ -239,8 +239,9 @@ static md_status iterate_fused(md_multishift_state *m) {
 
 /* One rank, no operand in 16 bits, a backend that fuses. */
 static bool fuses(const md_multishift_state *m) {
-  return m->context->ranks == 1 && m->dirac->backend->fuses &&
-         m->r.precision == m->dirac->shape.precision;
+  const md_precision precision = m->dirac->shape.precision;
+  return m->context->ranks == 1 && m->r.precision == precision &&
+         md_dirac_fuses(m->dirac, precision);
 }
 #endif
 

@@ -57,6 +57,10 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
                 epilogue);
 }
 
+bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {
+  return dirac->backend->fuses && dirac->backend->fuses(dirac->state, out);
+}
+
 /* out = m in +- D in */
 static md_status apply_m(md_context *context, md_dirac *dirac, double mass, double sign,
                          md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {

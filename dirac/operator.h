@@ -36,6 +36,9 @@ md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity,
 md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
                        const md_epilogue *epilogue);
 
+/* Whether md_dirac_hop serves epilogue->step into fields of precision `out`, and norm2. Local. */
+bool md_dirac_fuses(const md_dirac *dirac, md_precision out);
+
 /* out = M in = m in + D in on both parities, out[p] and in[p] of parity p. Collective. */
 md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, md_field out[MD_PARITIES],
                      md_field in[MD_PARITIES]);

@@ -22,12 +22,15 @@ enum { SLOTS = 2 };
 
 struct md_cg_device {
   int n_rhs;
-  const md_geometry *geometry;
+  double mass;
   cg_scalars *scalars;
   cg_slot *slots; /* [SLOTS][n_rhs] */
   md_partial_sums stencil, update;
-  long long serial; /* of the last find_beta */
-  bool backwards;   /* order of sites of the last kernel over a field */
+  long long serial;  /* of the last iteration */
+  long long awaited; /* of the last report */
+  /* Order of sites of the last kernel over a field: each pass begins where the one before ended,
+   * with what it left in the cache. */
+  bool backwards;
 };
 
 enum cg_phase { FIND_ALPHA, FIND_BETA };
@@ -49,7 +52,7 @@ static __device__ void find_beta(cg_scalars *s, int r, cg_slot *slot, long long 
     s->r_norm2[r] = norm2;
     s->iterations[r]++;
   }
-  slot->report = {s->r_norm2[r], s->failure[r] == 3 ? norm2 : p_ap, s->iterations[r],
+  slot->report = {s->r_norm2[r], s->alpha[r], s->failure[r] == 3 ? norm2 : p_ap, s->iterations[r],
                   s->failure[r]};
   __threadfence_system();
   *(volatile long long *)&slot->serial = serial;
@@ -137,7 +140,7 @@ template <class S> static void launch_update(md_cg_device *cg, md_cg_state *stat
 }
 
 static void update(md_cg_device *cg, md_cg_state *state, bool start) {
-  switch (state->x.precision) {
+  switch (state->p.precision) {
   case MD_DOUBLE:
     launch_update<double>(cg, state, start);
     break;
@@ -152,9 +155,6 @@ static void update(md_cg_device *cg, md_cg_state *state, bool start) {
   }
 }
 
-extern "C" void md_cg_device_start(md_cg_device *cg, md_cg_state *state) {
-  update(cg, state, true);
-}
 extern "C" void md_cg_device_update(md_cg_device *cg, md_cg_state *state) {
   update(cg, state, false);
 }
@@ -184,27 +184,10 @@ static void run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
                   true, slots, cg->serial);
 }
 
-extern "C" void md_cg_device_find_alpha(md_context *context, md_cg_device *cg) {
-  run_phase(context, cg, FIND_ALPHA);
-}
-extern "C" void md_cg_device_find_beta(md_context *context, md_cg_device *cg) {
-  cg->serial++;
-  run_phase(context, cg, FIND_BETA);
-}
-
-extern "C" md_partial_sums *md_cg_device_sums(md_cg_device *cg) {
-  return &cg->stencil;
-}
-extern "C" bool md_cg_device_turn(md_cg_device *cg) {
-  return cg->backwards = !cg->backwards;
-}
-extern "C" const double *md_cg_device_alpha(const md_cg_device *cg) {
-  return cg->scalars->alpha;
-}
-
 static md_status allocate(md_context *context, md_cg_device *cg, const md_field *x) {
   /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
-  const int64_t most = x->sites * (x->n_rhs + 4) / 128 + 8;
+  const int64_t blocks = x->sites * (x->n_rhs + 4) / 128 + 8;
+  const int64_t most = blocks < MD_PARTIAL_SUMS ? (int64_t)MD_PARTIAL_SUMS : blocks;
   if (most > INT32_MAX)
     return md_fail(context, MD_INPUT,
                    "the local lattice must have fewer than 2^31 blocks of sites");
@@ -217,22 +200,35 @@ static md_status allocate(md_context *context, md_cg_device *cg, const md_field 
                                    (void **)&cg->slots);
 }
 
-extern "C" md_status md_cg_device_create(md_context *context, const md_cg_state *state, double mass,
-                                         const double *limit, md_cg_device **cg) {
-  md_cg_device *d = new (std::nothrow) md_cg_device();
-  *cg = d;
-  if (!d) return md_fail_memory(context, sizeof *d, "solver");
-  d->n_rhs = state->n_rhs;
-  MD_TRY(allocate(context, d, &state->x));
-  for (int i = 0; i < SLOTS * d->n_rhs; i++) d->slots[i] = {};
+static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_state *state,
+                             const double *limit) {
   cg_scalars start = {};
-  start.mass2 = mass * mass;
-  for (int r = 0; r < d->n_rhs; r++) {
+  start.mass2 = cg->mass * cg->mass;
+  for (int r = 0; r < cg->n_rhs; r++) {
     start.r_norm2[r] = state->r_norm2[r];
     start.limit[r] = limit[r];
     start.iterations[r] = state->rhs_iterations[r];
   }
-  return md_device_upload(context, d->scalars, &start, sizeof start);
+  return md_device_upload(context, cg->scalars, &start, sizeof start);
+}
+
+extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state *state,
+                                        const double *limit) {
+  MD_TRY(set_scalars(context, cg, state, limit));
+  update(cg, state, true);
+  return MD_OK;
+}
+
+extern "C" md_status md_cg_device_create(md_context *context, const md_field *x, double mass,
+                                         md_cg_device **cg) {
+  md_cg_device *d = new (std::nothrow) md_cg_device();
+  *cg = d;
+  if (!d) return md_fail_memory(context, sizeof *d, "solver");
+  d->n_rhs = x->n_rhs;
+  d->mass = mass;
+  MD_TRY(allocate(context, d, x));
+  for (int i = 0; i < SLOTS * d->n_rhs; i++) d->slots[i] = {};
+  return MD_OK;
 }
 
 extern "C" void md_cg_device_destroy(md_cg_device *cg) {
@@ -245,8 +241,27 @@ extern "C" void md_cg_device_destroy(md_cg_device *cg) {
   delete cg;
 }
 
-extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg, long long iteration,
+extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dirac *dirac,
+                                             md_cg_state *state, md_field *work) {
+  md_epilogue first = {}, second = {};
+  first.norm2 = second.norm2 = &cg->stencil;
+  first.backwards = cg->backwards = !cg->backwards;
+  MD_TRY(md_dirac_hop(context, dirac, work, &state->p, &first));
+  run_phase(context, cg, FIND_ALPHA);
+  second.x = &state->p;
+  second.a = -cg->mass * cg->mass;
+  second.b = 1.0;
+  second.step = cg->scalars->alpha;
+  second.backwards = cg->backwards = !cg->backwards;
+  MD_TRY(md_dirac_hop(context, dirac, &state->r, work, &second));
+  cg->serial++;
+  run_phase(context, cg, FIND_BETA);
+  return MD_OK;
+}
+
+extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
                                        md_cg_report *reports) {
+  const long long iteration = ++cg->awaited;
   const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
   for (int r = 0; r < cg->n_rhs; r++) {
     for (long long spins = 1; __atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration;

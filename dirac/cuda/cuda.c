@@ -271,6 +271,12 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                  context->rank, error);
 }
 
+static bool fuses(const void *state, md_precision out) {
+  const cuda_state *s = state;
+  return out == s->request.precision ||
+         (out == MD_SINGLE && md_precision_bytes(s->request.precision) == 2);
+}
+
 static double link_bytes(const md_backend_request *request) {
   return 8.0 * reals_of(request->reconstruct) * (double)md_precision_bytes(request->precision);
 }
@@ -282,9 +288,9 @@ const md_backend md_backend_cuda = {
     .precisions = 1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16,
     .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8,
     .packings = 1u << MD_PACKING_NONE,
-    .fuses = true,
     .speed = 100,
     .load = load,
     .unload = unload,
     .hop = hop,
+    .fuses = fuses,
     .link_bytes = link_bytes};

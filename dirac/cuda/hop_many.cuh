@@ -18,6 +18,7 @@ template <class S> struct many_arguments {
   md_divisor per_row;
   const S *in, *x; /* x NULL: plain assignment */
   S *out;
+  float *wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
   const float *in_scale, *x_scale;
   float *out_scale;
   real_of<S> a, half_b;
@@ -65,6 +66,23 @@ static __device__ inline void store_block(S *data, int64_t site, int n_rhs,
       for (int e = 0; e < 2 * width; e++) piece.v[e] = store_real<S>(v[b + e / 2][2 * c + e % 2]);
       *reinterpret_cast<vector_of<S, 2 * width> *>(
           data + ((site * 3 + c) * n_rhs + rhs_of<S, B>(b)) * 2) = piece;
+    }
+  }
+}
+
+/* to += the right-hand sides of a site of `wide`, and stores the sum there. */
+template <class S, int B>
+static __device__ inline void add_to_wide(float to[B][6], float *wide, int64_t site, int n_rhs,
+                                          bool active) {
+#pragma unroll
+  for (int c = 0; c < 3; c++) {
+#pragma unroll
+    for (int b = 0; b < B; b++) {
+      float2 *p = reinterpret_cast<float2 *>(wide) + (site * 3 + c) * n_rhs + rhs_of<S, B>(b);
+      const float2 old = *p;
+      to[b][2 * c] += old.x;
+      to[b][2 * c + 1] += old.y;
+      if (active) *p = make_float2(to[b][2 * c], to[b][2 * c + 1]);
     }
   }
 }
@@ -143,28 +161,30 @@ static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const
     for (int c = 0; c < 6; c++) to[b][c] += factor * step[b] * x[b][c];
 }
 
-/* Stores the sites of the thread block with new scales and leaves its norms; `shared` holds a
- * double for each site and right-hand side. */
+/* Stores the sites of the thread block with new scales, unless they are in `wide` already, and
+ * leaves its norms; `shared` holds a double for each site and right-hand side. */
 template <class S, int B>
 static __device__ inline void finish_block(const many_arguments<S> &a, int block, int site,
                                            bool active, char *shared, real_of<S> acc[B][6]) {
   using T = real_of<S>;
   T scale = 1.0f, inverse = 1.0f;
-  if constexpr (is_scaled<S>) {
-    float largest = 0.0f;
+  const bool wide = sizeof(S) == 2 && a.wide;
+  if constexpr (is_scaled<S>)
+    if (!wide) {
+      float largest = 0.0f;
 #pragma unroll
-    for (int b = 0; b < B; b++)
+      for (int b = 0; b < B; b++)
 #pragma unroll
-      for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[b][c]));
-    scale = scale_of(site_largest(largest, (float *)shared));
-    inverse = inverse_of_scale(scale);
-    if (active && threadIdx.x == 0) a.out_scale[site] = scale;
-  }
+        for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[b][c]));
+      scale = scale_of(site_largest(largest, (float *)shared));
+      inverse = inverse_of_scale(scale);
+      if (active && threadIdx.x == 0) a.out_scale[site] = scale;
+    }
 #pragma unroll
   for (int b = 0; b < B; b++)
 #pragma unroll
     for (int c = 0; c < 6; c++) acc[b][c] *= inverse;
-  if (active) store_block<S, B>(a.out, site, a.n_rhs, acc);
+  if (active && !wide) store_block<S, B>(a.out, site, a.n_rhs, acc);
   if (!a.norm2) return;
   __syncthreads();
   double *sums = (double *)shared;
@@ -173,8 +193,8 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
     double norm2 = 0.0;
 #pragma unroll
     for (int c = 0; c < 6; c++) {
-      const double stored = (double)load_real(store_real<S>(acc[b][c])) * (double)scale;
-      norm2 += stored * stored;
+      const T stored = wide ? acc[b][c] : load_real(store_real<S>(acc[b][c])) * scale;
+      norm2 += (double)stored * (double)stored;
     }
     sums[threadIdx.y * a.n_rhs + rhs_of<S, B>(b)] = active ? norm2 : 0.0;
   }
@@ -233,7 +253,9 @@ __global__ void __launch_bounds__(128) hop_many(many_arguments<S> a) {
     for (int c = 0; c < 6; c++) acc[b][c] *= step[b] * a.half_b;
   }
   if (a.x) add_block<S, B>(acc, a.a, step, a.x, a.x_scale, site, a.n_rhs);
-  if (a.step) {
+  if constexpr (sizeof(S) == 2)
+    if (a.wide) add_to_wide<S, B>(acc, a.wide, site, a.n_rhs, active);
+  if (a.step && !(sizeof(S) == 2 && a.wide)) {
 #pragma unroll
     for (int b = 0; b < B; b++) step[b] = T(1);
     add_block<S, B>(acc, T(1), step, a.out, a.out_scale, site, a.n_rhs);
@@ -281,7 +303,10 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.in_scale = call->in->scale;
   a.x = x ? (const S *)x->data : NULL;
   a.x_scale = x ? x->scale : NULL;
-  a.out = (S *)call->out->data;
+  if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
+    a.wide = (float *)call->out->data;
+  else
+    a.out = (S *)call->out->data;
   a.out_scale = call->out->scale;
   a.a = (real_of<S>)call->a;
   a.half_b = (real_of<S>)call->half_b;

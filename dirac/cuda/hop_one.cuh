@@ -31,8 +31,9 @@ template <class S> struct hop_arguments {
   bool keep_links, backwards;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
   real_of<S> a, half_b;
-  const double *step; /* as in md_epilogue */
-  double *norm2;      /* one per block; NULL: none */
+  plane_view<float> wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
+  const double *step;     /* as in md_epilogue */
+  double *norm2;          /* one per block; NULL: none */
 };
 
 static __device__ inline int divide(int n, md_divisor d) {
@@ -137,8 +138,17 @@ static __device__ inline double finish_sites(const hop_arguments<S> &h, int site
 #pragma unroll
     for (int c = 0; c < 6; c++) acc[i][c] *= step * h.half_b;
   if (h.x.data) add_sites<S, V>(acc, step * h.a, h.x, site);
-  if (h.step) add_sites<S, V>(acc, T(1), h.out, site);
-  store_sites<S, V>(h.out, site, acc);
+  bool stored = false;
+  if constexpr (sizeof(S) == 2)
+    if (h.wide.data) {
+      add_sites<float, V>(acc, 1.0f, h.wide, site);
+      store_sites<float, V>(h.wide, site, acc);
+      stored = true;
+    }
+  if (!stored) {
+    if (h.step) add_sites<S, V>(acc, T(1), h.out, site);
+    store_sites<S, V>(h.out, site, acc);
+  }
   double norm2 = 0.0;
 #pragma unroll
   for (int i = 0; i < V; i++)
@@ -274,7 +284,10 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   a.per_row = s->slots_per_row;
   a.keep_links = s->keep_links;
   a.backwards = call->backwards;
-  a.out = planes_of<S>(call->out);
+  if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
+    a.wide = planes_of<float>(call->out);
+  else
+    a.out = planes_of<S>(call->out);
   a.in = planes_of<S>(call->in);
   a.x = planes_of<S>(call->x);
   a.a = (real_of<S>)call->a;

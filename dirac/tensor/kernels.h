@@ -21,6 +21,11 @@ typedef struct md_tensor_call {
   const void *x; /* NULL: out = D in, else out = a x + b D in */
   const float *x_scale;
   double a, b;
+  const double
+      *step;     /* as in md_epilogue, out is MD_SINGLE or MD_DOUBLE then; NULL: assignment.
+                    It and norm2 for a march over all sites, norm2 without a step for plain D in */
+  double *norm2; /* norm2[rhs * norm2_most + place]: one place for each warp that computes */
+  int norm2_most;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */
   int64_t count, sites;
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */

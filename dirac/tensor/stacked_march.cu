@@ -1,4 +1,5 @@
 #include "dirac/tensor/march_feeder.cuh"
+#include "dirac/tensor/stacked_step.cuh"
 
 /* Packing `stacked` as a march along t. A block owns a column of x*y*z output sites a time slice.
  * Shared memory holds the column's own rows of the time slices t-1, t, t+1 (`centre`) and the rows
@@ -36,8 +37,9 @@ struct source_row {
 
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step, batch after batch, the
  * links of the next batch under way. */
-template <typename T, int RHS, bool EPILOGUE> struct computer {
+template <typename T, int RHS, ending END> struct computer {
   using number = typename storage<T>::number;
+  using real = typename storage<T>::accumulator;
   using link_set = typename storage<T>::links;
   static constexpr int site_bytes = RHS * 3 * sizeof(number), colour_bytes = RHS * sizeof(number);
   static constexpr int link_bytes = 72 * sizeof(number);
@@ -46,6 +48,8 @@ template <typename T, int RHS, bool EPILOGUE> struct computer {
   const stage &memory;
   const lane at;
   link_set links[batch<T>];
+  real step[2];    /* of the lane's two rows; ending::step only */
+  double norms[2]; /* ending::summed and step only */
 
   __device__ link_set load(int site) const {
     return storage<T>::load_links(
@@ -72,7 +76,11 @@ template <typename T, int RHS, bool EPILOGUE> struct computer {
     for (int n = 0; n < batch<T>; n++) links[n] = load(next + n);
     const int64_t start = static_cast<int64_t>(site) * site_bytes + min(at.t, 2) * colour_bytes;
     const auto place = [&](int n) { return start + n * site_bytes; };
-    const int common = combine<T, RHS, true, EPILOGUE>(c, call, site + mine, unit, place, RHS, at);
+    if constexpr (END == ending::step)
+      return take_step<T, RHS>(norms, c, call, site + mine, unit, step, place, at);
+    const int common =
+        combine<T, RHS, true, END == ending::combined>(c, call, site + mine, unit, place, RHS, at);
+    if constexpr (END == ending::summed) add_norms<T>(norms, c, common, at);
     float factor = 1.0f;
     if constexpr (storage<T>::scaled) {
       const float scale = scale_of(largest_of<T>(c, at), common, &factor);
@@ -93,6 +101,17 @@ template <typename T, int RHS, bool EPILOGUE> struct computer {
     return bits;
   }
   __device__ void run() {
+    norms[0] = norms[1] = 0.0;
+    if constexpr (leaves_norms<END>) md_wait_for_predecessor(); /* step, and it may read norms */
+    if constexpr (END == ending::step)
+      for (int row = 0; row < RHS / 8; row++)
+        step[row] = static_cast<real>(call.step[rhs_of_row<T, RHS>(row, at)]);
+    walk_all();
+    const int warp = static_cast<int>(threadIdx.x / 32);
+    if constexpr (leaves_norms<END>)
+      leave_norms<T, RHS>(norms, call, static_cast<int>(blockIdx.x) * plan.warps + warp, at);
+  }
+  __device__ void walk_all() {
     const int first = threadIdx.x / 32 * plan.warp_sites, x0 = first % plan.x;
     const int y = first / plan.x % plan.y, z = first / plan.x / plan.y;
     const source_row ahead(memory, x0, y, z, at.t), behind(memory, x0, y, z, at.t + 4);
@@ -157,7 +176,7 @@ template <typename T, int RHS, bool EPILOGUE> struct computer {
   }
 };
 
-template <typename T, int RHS, bool EPILOGUE>
+template <typename T, int RHS, ending END>
 __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
     march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
   extern __shared__ __align__(128) char shared[];
@@ -176,12 +195,12 @@ __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
                                static_cast<int>(threadIdx.x % 32) * MARCH_FEEDERS + feeding}
         .run();
   else
-    computer<T, RHS, EPILOGUE>{call, plan, memory, lane(), {}}.run();
+    computer<T, RHS, END>{call, plan, memory, lane(), {}, {}, {}}.run();
 }
 
-template <typename T, int RHS, bool EPILOGUE>
+template <typename T, int RHS, ending END>
 cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) {
-  const auto kernel = march<T, RHS, EPILOGUE>;
+  const auto kernel = march<T, RHS, END>;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
   if (error != cudaSuccess) return error;
@@ -192,7 +211,10 @@ cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) 
 
 template <typename T, int RHS>
 cudaError_t march_epilogue(const md_tensor_call *call, const md_march_plan *plan) {
-  return call->x ? launch_march<T, RHS, true>(call, plan) : launch_march<T, RHS, false>(call, plan);
+  if (call->step) return launch_march<T, RHS, ending::step>(call, plan);
+  if (call->norm2) return launch_march<T, RHS, ending::summed>(call, plan);
+  return call->x ? launch_march<T, RHS, ending::combined>(call, plan)
+                 : launch_march<T, RHS, ending::plain>(call, plan);
 }
 
 template <typename T> cudaError_t march_rhs(const md_tensor_call *call, const md_march_plan *plan) {

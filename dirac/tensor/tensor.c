@@ -149,6 +149,8 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   const bool all = range == MD_RANGE_ALL || !s->range[p][1];
   const int part = range == MD_RANGE_BOUNDARY;
   if (all && part) return MD_OK; /* no halo: everything was interior */
+  md_partial_sums *sums = epilogue ? epilogue->norm2 : NULL;
+  if (sums) sums->count = s->plan.blocks * s->plan.warps;
   md_tensor_call call = {.packing = s->request.packing,
                          .precision = s->request.precision,
                          .links = s->links[p],
@@ -161,6 +163,9 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                          .x_scale = x ? x->scale : NULL,
                          .a = x ? epilogue->a : 0.0,
                          .b = x ? epilogue->b : 1.0,
+                         .step = epilogue ? epilogue->step : NULL,
+                         .norm2 = sums ? sums->value : NULL,
+                         .norm2_most = sums ? sums->most : 0,
                          .list = all ? NULL : s->range[p][part],
                          .count = all ? out->sites : s->range_count[p][part],
                          .sites = out->sites,
@@ -181,6 +186,12 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   return md_tensor_march(context, &call, &s->plan);
 }
 
+static bool fuses(const void *state, md_precision out) {
+  const tensor *s = state;
+  const bool wide = out == (s->request.precision == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE);
+  return wide && s->marches && s->geometry->halo_sites == 0;
+}
+
 const md_backend md_backend_tensor = {.name = "tensor",
                                       .needs = "CUDA GPU with Tensor Cores",
                                       .space = MD_DEVICE,
@@ -194,4 +205,5 @@ const md_backend md_backend_tensor = {.name = "tensor",
                                       .load = load,
                                       .unload = unload,
                                       .hop = hop,
+                                      .fuses = fuses,
                                       .link_bytes = md_tensor_link_bytes};

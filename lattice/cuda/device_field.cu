@@ -82,14 +82,9 @@ static size_t bytes_of(const md_field *f) {
 }
 
 extern "C" md_status md_device_transfer(md_context *context, md_field *out, const md_field *in) {
-  const char *what = "copy of a field to or from the device";
-  MD_TRY(md_cuda_status(
-      context, cudaMemcpyAsync(out->data, in->data, bytes_of(in), cudaMemcpyDefault, md_stream()),
-      what));
-  if (in->scale)
-    MD_TRY(md_cuda_status(context,
-                          cudaMemcpyAsync(out->scale, in->scale, (size_t)in->stride * sizeof(float),
-                                          cudaMemcpyDefault, md_stream()),
-                          what));
-  return md_device_synchronise(context);
+  md_status (*const copy)(md_context *, void *, const void *, size_t) =
+      in->space == MD_HOST ? md_device_upload : md_device_download;
+  MD_TRY(copy(context, out->data, in->data, bytes_of(in)));
+  return in->scale ? copy(context, out->scale, in->scale, (size_t)in->stride * sizeof(float))
+                   : MD_OK;
 }

@@ -1,4 +1,5 @@
 #include "base/context.h"
+#include "base/device.h"
 #include "base/ranks_mpi.h"
 
 #include <math.h>
@@ -32,6 +33,7 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
 }
 
 void md_context_close(md_context *context) {
+  md_device_close(context);
   if (context->communicator) {
     MPI_Comm_free(&context->communicator->world);
     free(context->communicator);

@@ -8,15 +8,16 @@
 /* The run: its ranks, threads and the message of the first failure. One per process, made by
  * main and handed down; there are no globals. */
 typedef struct md_context {
-  int rank;                      /* this process, 0 .. ranks-1 */
-  int ranks;                     /* processes of the run */
-  int local_rank;                /* this process among those of its host, 0 .. */
-  bool device_open;              /* see base/device.h */
-  int device;                    /* its GPU once that is open */
-  int threads;                   /* OpenMP threads of this process */
-  bool quiet;                    /* no progress, no tables; errors and reports only */
-  struct md_ranks *communicator; /* see base/ranks_mpi.h; NULL: one process without MPI */
-  char message[1024];            /* of the failure last reported by md_fail, one line */
+  int rank;                          /* this process, 0 .. ranks-1 */
+  int ranks;                         /* processes of the run */
+  int local_rank;                    /* this process among those of its host, 0 .. */
+  bool device_open;                  /* see base/device.h */
+  int device;                        /* its GPU once that is open */
+  struct md_device_staging *staging; /* its copy buffers, see base/device_staging.h */
+  int threads;                       /* OpenMP threads of this process */
+  bool quiet;                        /* no progress, no tables; errors and reports only */
+  struct md_ranks *communicator;     /* see base/ranks_mpi.h; NULL: one process without MPI */
+  char message[1024];                /* of the failure last reported by md_fail, one line */
 } md_context;
 
 /* Starts MPI (thread level funneled) and fills the context. Collective. When MPI cannot start,

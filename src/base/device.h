@@ -14,6 +14,8 @@ extern "C" {
 /* Takes GPU (rank within its host) mod (GPUs of the host) for this process, once: later calls
  * return at once. MD_ENVIRONMENT without a driver or a GPU that runs this build's code. */
 md_status md_device_open(md_context *context);
+/* Releases what the context holds of the device; it may be opened again. */
+void md_device_close(md_context *context);
 /* Name of the GPU and its memory in bytes, after md_device_open. */
 md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
                              size_t *memory_bytes);
@@ -23,7 +25,7 @@ md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
 md_status md_device_require(md_context *context, size_t bytes, const char *what);
 /* Device memory, zeroed, 256-byte aligned; NULL for zero bytes and on failure. Opens the device. */
 md_status md_device_allocate(md_context *context, size_t bytes, const char *what, void **memory);
-/* Waits for work that may use it. NULL is fine. */
+/* After the work queued so far. NULL is fine. */
 void md_device_free(void *memory);
 /* Page-locked host memory that the device may also write itself, not cleared. */
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,

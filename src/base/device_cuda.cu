@@ -1,4 +1,5 @@
 #include "base/device.cuh"
+#include "base/device_staging.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ md_status md_device_open(md_context *context) {
                    device, properties.name, properties.major, properties.minor, properties.major,
                    properties.minor);
   }
-  /* Freed stream-ordered memory stays in the pool: sums allocate and free in every iteration. */
+  /* Freed memory stays in the pool: solvers and sums allocate and free what others just freed. */
   cudaMemPool_t pool;
   uint64_t keep = UINT64_MAX;
   if (cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess)
@@ -50,6 +51,11 @@ md_status md_device_open(md_context *context) {
   context->device = device;
   context->device_open = true;
   return MD_OK;
+}
+
+void md_device_close(md_context *context) {
+  md_device_staging_close(context);
+  context->device_open = false;
 }
 
 md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
@@ -63,10 +69,21 @@ md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
   return MD_OK;
 }
 
+/* Bytes that the pool holds and nobody uses. */
+static size_t free_in_pool(int device) {
+  cudaMemPool_t pool;
+  uint64_t reserved = 0, used = 0;
+  if (cudaDeviceGetDefaultMemPool(&pool, device) != cudaSuccess) return 0;
+  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
+  return (size_t)(reserved - used);
+}
+
 md_status md_device_require(md_context *context, size_t bytes, const char *what) {
   MD_TRY(md_device_open(context));
   size_t available = 0, total = 0;
   MD_TRY(md_cuda_status(context, cudaMemGetInfo(&available, &total), "memory query"));
+  available += free_in_pool(context->device);
   if (bytes <= available) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "%s needs %.3f GB of device memory on rank %d, %.3f of %.3f GB are free; use "
@@ -79,12 +96,12 @@ md_status md_device_allocate(md_context *context, size_t bytes, const char *what
   *memory = NULL;
   if (bytes == 0) return MD_OK;
   MD_TRY(md_device_require(context, bytes, what));
-  MD_TRY(md_cuda_status(context, cudaMalloc(memory, bytes), what));
+  MD_TRY(md_cuda_status(context, cudaMallocAsync(memory, bytes, md_stream()), what));
   return md_cuda_status(context, cudaMemsetAsync(*memory, 0, bytes, md_stream()), what);
 }
 
 void md_device_free(void *memory) {
-  cudaFree(memory);
+  if (memory) cudaFreeAsync(memory, md_stream());
 }
 
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
@@ -102,17 +119,21 @@ void md_device_free_pinned(void *memory) {
   cudaFreeHost(memory);
 }
 
+static const size_t staged_from = (size_t)2 << 20; /* bytes of a copy that is worth the threads */
+
 static md_status copy(md_context *context, void *to, const void *from, size_t bytes,
                       cudaMemcpyKind kind, const char *what) {
   return md_cuda_status(context, cudaMemcpyAsync(to, from, bytes, kind, md_stream()), what);
 }
 
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes) {
+  if (bytes >= staged_from) return md_device_staged_upload(context, device, host, bytes);
   MD_TRY(copy(context, device, host, bytes, cudaMemcpyHostToDevice, "copy to the device"));
   return md_device_synchronise(context);
 }
 
 md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes) {
+  if (bytes >= staged_from) return md_device_staged_download(context, host, device, bytes);
   MD_TRY(copy(context, host, device, bytes, cudaMemcpyDeviceToHost, "copy from the device"));
   return md_device_synchronise(context);
 }

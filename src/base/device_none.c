@@ -11,6 +11,9 @@ static md_status none(md_context *context) {
 md_status md_device_open(md_context *context) {
   return none(context);
 }
+void md_device_close(md_context *context) {
+  (void)context;
+}
 md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
                              size_t *memory_bytes) {
   if (name_bytes > 0) name[0] = '\0';

@@ -1,6 +1,8 @@
 #include "base/memory.h"
 
+#include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -23,4 +25,13 @@ md_status md_allocate(md_context *context, size_t bytes, const char *what, void 
   const size_t rounded = (bytes + MD_ALIGNMENT - 1) / MD_ALIGNMENT * MD_ALIGNMENT;
   *memory = rounded < 2 * HUGE_PAGE ? aligned_alloc(MD_ALIGNMENT, rounded) : allocate_huge(rounded);
   return *memory ? MD_OK : md_fail_memory(context, bytes, what);
+}
+
+void md_copy_parallel(const md_context *context, void *to, const void *from, size_t bytes) {
+#pragma omp parallel num_threads(context->threads)
+  {
+    const size_t parts = (size_t)omp_get_num_threads(), i = (size_t)omp_get_thread_num();
+    const size_t first = bytes / parts * i, last = i + 1 == parts ? bytes : bytes / parts * (i + 1);
+    memcpy((char *)to + first, (const char *)from + first, last - first);
+  }
 }

@@ -42,7 +42,7 @@ static md_solver_result solve(md_context *context, problem *p, const char *backe
   request.reconstruct = MD_RECONSTRUCT_18;
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, &exact));
   copy = *dirac.backend;
-  copy.fuses = copy.fuses && fused;
+  if (!fused) copy.fuses = NULL;
   dirac.backend = &copy;
   MD_REQUIRE(context, md_solve_cg(context, &dirac, &exact, solver, p->x, p->b, &result));
   md_dirac_destroy(&dirac);
