@@ -265,12 +265,13 @@ static md_status iterate_once(mixed_cg *m) {
 
 /* The rules of reliable_update.h for this system. */
 static void set_rules(mixed_cg *m) {
-  const md_geometry *g = m->outer->geometry;
-  const double mass = m->request->mass, unknowns = 3.0 * 0.5 * (double)g->volume;
-  m->deflates =
-      m->inner->shape.space == MD_HOST && md_update_deflates(mass, m->request->tolerance, unknowns);
-  m->factor = md_update_factor(m->deflates);
-  m->flexible = md_precision_roundoff(m->inner->request.precision) > 0x1p-10;
+  const double mass = m->request->mass, unknowns = 1.5 * (double)m->outer->geometry->volume;
+  const double roundoff = md_precision_roundoff(m->inner->request.precision);
+  const bool coarse = md_update_is_coarse(mass, roundoff);
+  m->deflates = m->inner->shape.space == MD_HOST &&
+                (coarse || md_update_is_small(mass, m->request->tolerance, unknowns));
+  m->factor = md_update_factor(m->deflates, coarse);
+  m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(mass, m->factor);
 }
 

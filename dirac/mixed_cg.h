@@ -14,16 +14,17 @@
  *            y += alpha p,  p = r + beta p
  *   until    a rule of dirac/reliable_update.h asks for an update
  *   update   x += y in double, r = s - A x there, r / |r| handed down, y = 0
- *            small lattices on the host: (y, A y) enters a deflation space on which r is projected
+ *            on the host, where it pays: (y, A y) enters a deflation space on which r is projected
  *            p = r + beta p, not p = r: the Krylov space goes on
  *
  * Where the inner operator fuses (md_dirac_fuses) and the first beta serves, iterations run on the
  * device without waiting for the host (dirac/cg_steps.h): it learns of one while the next is under
  * way, so that an update comes one iteration later.
  *
- * Deflation (dirac/deflation.h) is for lattices on which CG ends because its directions are all
- * conjugate: rounding brings the lowest modes back, time and again. The partial solutions hold
- * them, so that a space of eight, from the updates' own by-products, removes them.
+ * Deflation (dirac/deflation.h) is for small lattices, on which CG ends because its directions are
+ * all conjugate, and for small masses in 16 bits: rounding brings the lowest modes back, time and
+ * again. The partial solutions hold them, so that a space of eight, from the updates' own
+ * by-products, removes them.
  *
  * Same contract as md_cg_iterate; state->p keeps r0, state->r is the true residual at the last
  * update, so that a saved state goes on from there (deflation begins anew); request->inner is not
