@@ -183,7 +183,7 @@ static md_status read_slab(md_context *context, void *file, int i, void *raw) {
   reader *r = file;
   const md_slab slab = md_slab_at(r->geometry, &r->plan, i);
   /* Chunks lie nearly in the order of their sites: good enough for a hint. */
-  md_slab_announce(r->geometry, &r->plan, i + 1, r->hints, 0,
+  md_slab_announce(r->geometry, &r->plan, i, r->hints, 0,
                    MD_DIMS * 18 * (size_t)r->shape.real_bytes);
   return md_h5_read_slab(context, r->path, r->dataset, r->geometry, &r->shape, 0, &slab, raw,
                          &r->damaged);

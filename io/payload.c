@@ -97,7 +97,7 @@ typedef struct reader {
 static md_status read_slab(md_context *context, void *file, int i, void *raw) {
   const reader *r = file;
   const md_slab slab = md_slab_at(r->geometry, &r->plan, i);
-  md_slab_announce(r->geometry, &r->plan, i + 1, r->hints, r->header->offset,
+  md_slab_announce(r->geometry, &r->plan, i, r->hints, r->header->offset,
                    md_site_bytes(&r->header->site));
   return transfer(context, r->path, &r->view, false, raw, md_slab_sites(r->geometry, &slab));
 }
