@@ -1,9 +1,9 @@
 #include "io/site_data.h"
 #include "base/ranks_mpi.h"
 
+#include <libdeflate.h>
 #include <omp.h>
 #include <stdio.h>
-#include <zlib.h>
 
 static uint32_t rotate_left(uint32_t word, unsigned by) {
   return word << by | word >> (-by & 31u); /* by == 0 included */
@@ -89,7 +89,7 @@ static void add_row(const row *r, int real_bytes, md_checksum *sum) {
   if (sum->kind == MD_CHECKSUM_SCIDAC) {
     const unsigned site_bytes = (unsigned)(r->reals * real_bytes);
     for (int x = 0; x < r->length; x++) {
-      const uint32_t c = (uint32_t)crc32(0, r->raw + (size_t)x * site_bytes, site_bytes);
+      const uint32_t c = libdeflate_crc32(0, r->raw + (size_t)x * site_bytes, site_bytes);
       sum->a ^= rotate_left(c, (unsigned)((r->first + x) % 29));
       sum->b ^= rotate_left(c, (unsigned)((r->first + x) % 31));
     }
