@@ -4,37 +4,31 @@
 #include <math.h>
 #include <stdbool.h>
 
-#ifdef __CUDACC__
-#define MD_UPDATE_RULE static __host__ __device__ inline
-#else
-#define MD_UPDATE_RULE static inline
-#endif
-
-/* When mixed-precision CG recomputes its residual, the same on host and device. `norm2` is the
- * recursive |r|^2 of a right-hand side, `largest` the largest since its last update. */
+/* When mixed-precision CG recomputes its residual. `norm2` is the recursive
+ * |r|^2 of a right-hand side, `largest` the largest since its last update. */
 
 /* Bound on the condition number of A = m^2 + D^dag D, |D| <= 4. */
-MD_UPDATE_RULE double md_update_kappa(double mass) {
+static inline double md_update_kappa(double mass) {
   return 1.0 + 16.0 / (mass * mass);
 }
 /* Where the roundoff of the inner precision times that is large, an update finds little of what the
  * inner iterations claim in the lowest modes. */
-MD_UPDATE_RULE bool md_update_is_coarse(double mass, double roundoff) {
+static inline bool md_update_is_coarse(double mass, double roundoff) {
   return roundoff * md_update_kappa(mass) > 10.0;
 }
 
 /* |r| has fallen by this factor: smaller costs iterations on small masses in 16 bits, larger costs
  * stencils in double; docs/precision.md has the counts. */
-MD_UPDATE_RULE double md_update_factor(bool deflates, bool coarse) {
+static inline double md_update_factor(bool deflates, bool coarse) {
   return deflates ? 0.4 : coarse ? 0.6 : 0.3;
 }
-MD_UPDATE_RULE bool md_update_due(double norm2, double largest, double factor) {
+static inline bool md_update_due(double norm2, double largest, double factor) {
   return norm2 < factor * factor * largest;
 }
 
 /* The bound of CG on the iterations that lower |r| by `factor`: an inner solver that takes longer
  * has lost its way and is updated as it is. */
-MD_UPDATE_RULE int md_update_latest(double mass, double factor) {
+static inline int md_update_latest(double mass, double factor) {
   const double root_kappa = sqrt(md_update_kappa(mass));
   return 1 + (int)fmin(0.5 * root_kappa * log(2.0 * root_kappa / factor), 1e9);
 }
@@ -42,13 +36,13 @@ MD_UPDATE_RULE int md_update_latest(double mass, double factor) {
 /* True where CG may take more iterations than a quarter of the unknowns (complex, all ranks): it
  * ends as its directions are conjugate, which rounding in 16 or 32 bits undoes. Deflation helps
  * there, and where the inner precision is coarse. */
-MD_UPDATE_RULE bool md_update_is_small(double mass, double tolerance, double unknowns) {
+static inline bool md_update_is_small(double mass, double tolerance, double unknowns) {
   return unknowns < 2.0 * sqrt(md_update_kappa(mass)) * log(2.0 / fmax(tolerance, 1e-17));
 }
 
 /* Updates in a row that did not lower the smallest true residual by a tenth: after a few the
  * search direction is dropped, after most the right-hand side has stalled. */
-MD_UPDATE_RULE bool md_update_is_vain(double now, double best) {
+static inline bool md_update_is_vain(double now, double best) {
   return !(now < 0.9 * best);
 }
 enum { MD_UPDATES_FEW_IN_VAIN = 3, MD_UPDATES_MOST_IN_VAIN = 10 };
