@@ -22,8 +22,7 @@ typedef struct md_deflation {
   double complex (*gram)[MD_DEFLATION_MOST][MD_DEFLATION_MOST];
 } md_deflation;
 
-/* Empty; fields of `shape`, which must be MD_SINGLE on the
- * host, parity even. Destroy also after a failure.
+/* Empty; even fields of `shape`, which must be MD_SINGLE on the host. Destroy also after a failure.
  * Local. */
 md_status md_deflation_create(md_context *context, const md_geometry *geometry,
                               const md_field_shape *shape, md_deflation *deflation);

@@ -1,35 +1,11 @@
 /* Mixed-precision conjugate gradients on the device, with its iterations fused and not: the
  * solution of the double solver on the host, for every inner precision and operator; each
  * right-hand side ends by itself; NaN and the end of iterations are said. */
-#include "dirac/solver.h"
 #include "gpu_tests.h"
+#include "solver_problem.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef struct problem {
-  md_geometry *geometry;
-  md_gauge gauge;
-  md_field b[MD_PARITIES], x[MD_PARITIES];
-} problem;
-
-static void make(md_context *context, const int extent[4], int n_rhs, bool halo, problem *p) {
-  p->geometry = md_test_geometry(context, extent[0], extent[1], extent[2], extent[3], halo);
-  md_test_random_gauge(context, p->geometry, 7, &p->gauge);
-  for (int q = 0; q < MD_PARITIES; q++) {
-    md_test_random_field(context, p->geometry, MD_DOUBLE, n_rhs, q, 21, &p->b[q]);
-    md_test_random_field(context, p->geometry, MD_DOUBLE, n_rhs, q, 22, &p->x[q]);
-  }
-}
-
-static void drop(problem *p) {
-  for (int q = 0; q < MD_PARITIES; q++) {
-    md_field_destroy(&p->b[q]);
-    md_field_destroy(&p->x[q]);
-  }
-  md_gauge_destroy(&p->gauge);
-  md_geometry_destroy(p->geometry);
-}
 
 typedef struct setting {
   const char *backend;
@@ -74,8 +50,8 @@ static const double tolerance = 1e-11;
 static void compare(md_context *context, const int extent[4], const setting *s, bool halo) {
   const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
   problem device, oracle;
-  make(context, extent, s->n_rhs, halo, &device);
-  make(context, extent, s->n_rhs, halo, &oracle);
+  problem_make(context, extent, s->n_rhs, halo, &device);
+  problem_make(context, extent, s->n_rhs, halo, &oracle);
   md_solver_result want;
   solve_in_double(context, &oracle, "cpu_simd", MD_PACKING_NONE, s->n_rhs, &solver, &want);
   for (int fused = 0; fused < 2; fused++) {
@@ -91,8 +67,8 @@ static void compare(md_context *context, const int extent[4], const setting *s, 
     md_solver_result_free(&got);
   }
   md_solver_result_free(&want);
-  drop(&device);
-  drop(&oracle);
+  problem_drop(&device);
+  problem_drop(&oracle);
 }
 
 static void solves_as_double(void **state) {
@@ -131,8 +107,8 @@ static void solves_stacked(void **state) {
   for (int n_rhs = 8; n_rhs <= 16; n_rhs += 8) {
     problem device, oracle;
     md_solver_result want;
-    make(context, extent, n_rhs, false, &device);
-    make(context, extent, n_rhs, false, &oracle);
+    problem_make(context, extent, n_rhs, false, &device);
+    problem_make(context, extent, n_rhs, false, &oracle);
     solve_in_double(context, &oracle, "cuda", MD_PACKING_NONE, n_rhs, &solver, &want);
     assert_true(want.converged);
     static const md_precision inner[] = {MD_DOUBLE, MD_HALF, MD_BF16};
@@ -141,8 +117,8 @@ static void solves_stacked(void **state) {
                       &(setting){"tensor", inner[k], MD_RECONSTRUCT_18, MD_PACKING_STACKED, n_rhs},
                       oracle.x);
     md_solver_result_free(&want);
-    drop(&device);
-    drop(&oracle);
+    problem_drop(&device);
+    problem_drop(&oracle);
   }
 }
 
@@ -157,7 +133,7 @@ static void each_ends_by_itself(void **state) {
   static const double size[3] = {0.0, 1e-8, 1e6};
   problem p;
   md_solver_result result;
-  make(context, small, 3, false, &p);
+  problem_make(context, small, 3, false, &p);
   for (int q = 0; q < MD_PARITIES; q++)
     for (int64_t i = 0; i < p.geometry->sites; i++) {
       double v[3 * MD_FERMION_REALS];
@@ -173,13 +149,13 @@ static void each_ends_by_itself(void **state) {
   assert_true(result.rhs_iterations[1] > 0 && result.rhs_iterations[2] > 0);
   for (int r = 0; r < 3; r++) md_require_at_most(result.residuals[r], tolerance, "one residual");
   md_solver_result_free(&result);
-  drop(&p);
+  problem_drop(&p);
 }
 
 static void ends_with_its_iterations(void **state) {
   md_context *context = *state;
   problem p;
-  make(context, small, 3, false, &p);
+  problem_make(context, small, 3, false, &p);
   for (int most = 1; most <= 4; most++) {
     md_solver_result result;
     const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = most};
@@ -189,7 +165,7 @@ static void ends_with_its_iterations(void **state) {
     assert_true(result.relative_residual > tolerance && result.relative_residual < 10.0);
     md_solver_result_free(&result);
   }
-  drop(&p);
+  problem_drop(&p);
 }
 
 static void not_a_number_ends_it(void **state) {
@@ -197,14 +173,14 @@ static void not_a_number_ends_it(void **state) {
   const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
   problem p;
   md_solver_result result;
-  make(context, small, 3, false, &p);
+  problem_make(context, small, 3, false, &p);
   double u[MD_LINK_REALS] = {NAN};
   md_gauge_set(&p.gauge, MD_EVEN, MD_X, 3, u);
   MD_REQUIRE(context, md_gauge_exchange(context, &p.gauge));
   assert_int_equal(solve(context, &p, &half_of_three, true, solver, &result), MD_UNREACHED);
   assert_non_null(strstr(context->message, "finite"));
   md_solver_result_free(&result);
-  drop(&p);
+  problem_drop(&p);
 }
 
 static struct CMUnitTest tests[] = {

@@ -1,35 +1,13 @@
 /* Conjugate gradients on the device: the solution of the host, the same answer with and without
  * fused stencils and on every rank grid, and the same bits after an interruption. */
-#include "dirac/solver.h"
 #include "gpu_tests.h"
 #include "lattice/linear.h"
+#include "solver_problem.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct problem {
-  md_geometry *geometry;
-  md_gauge gauge;
-  md_field b[MD_PARITIES], x[MD_PARITIES];
-} problem;
-
-static void make(md_context *context, int n_rhs, bool halo, problem *p) {
-  p->geometry = md_test_geometry(context, 8, 4, 4, 8, halo);
-  md_test_random_gauge(context, p->geometry, 7, &p->gauge);
-  for (int q = 0; q < MD_PARITIES; q++) {
-    md_test_random_field(context, p->geometry, MD_DOUBLE, n_rhs, q, 21, &p->b[q]);
-    md_test_random_field(context, p->geometry, MD_DOUBLE, n_rhs, q, 22, &p->x[q]);
-  }
-}
-
-static void drop(problem *p) {
-  for (int q = 0; q < MD_PARITIES; q++) {
-    md_field_destroy(&p->b[q]);
-    md_field_destroy(&p->x[q]);
-  }
-  md_gauge_destroy(&p->gauge);
-  md_geometry_destroy(p->geometry);
-}
+static const int extent[4] = {8, 4, 4, 8};
 
 static md_solver_result solve(md_context *context, problem *p, const char *backend,
                               md_backend_request request, bool fused,
@@ -56,8 +34,8 @@ static void solves(md_context *context, md_precision precision, int n_rhs, bool 
   const double tolerance = precision == MD_DOUBLE ? 1e-11 : precision == MD_SINGLE ? 1e-5 : 3e-2;
   const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
   problem device, oracle;
-  make(context, n_rhs, halo, &device);
-  make(context, n_rhs, halo, &oracle);
+  problem_make(context, extent, n_rhs, halo, &device);
+  problem_make(context, extent, n_rhs, halo, &oracle);
   md_solver_result want = solve(context, &oracle, "cpu_ref", host, false, &solver);
   for (int fused = 0; fused < 2; fused++) {
     md_solver_result got = solve(context, &device, "cuda", request, fused == 1, &solver);
@@ -70,8 +48,8 @@ static void solves(md_context *context, md_precision precision, int n_rhs, bool 
     md_solver_result_free(&got);
   }
   md_solver_result_free(&want);
-  drop(&device);
-  drop(&oracle);
+  problem_drop(&device);
+  problem_drop(&oracle);
 }
 
 static void solves_as_the_host(void **state) {
@@ -126,7 +104,7 @@ static void goes_on_with_the_same_bits(void **state) {
   const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 2, true};
   saved s = {.context = context};
   problem p;
-  make(context, 2, false, &p);
+  problem_make(context, extent, 2, false, &p);
   md_solver_request solver = {.mass = 0.3,
                               .tolerance = 1e-9,
                               .max_iterations = 400,
@@ -147,7 +125,7 @@ static void goes_on_with_the_same_bits(void **state) {
   md_field_destroy(&s.x);
   md_field_destroy(&s.r);
   md_field_destroy(&s.p);
-  drop(&p);
+  problem_drop(&p);
 }
 
 static void not_a_number_ends_it(void **state) {
@@ -157,7 +135,7 @@ static void not_a_number_ends_it(void **state) {
   md_dirac dirac;
   md_solver_result result;
   problem p;
-  make(context, 1, false, &p);
+  problem_make(context, extent, 1, false, &p);
   double u[MD_LINK_REALS] = {NAN};
   md_gauge_set(&p.gauge, MD_EVEN, MD_X, 3, u);
   MD_REQUIRE(context, md_gauge_exchange(context, &p.gauge));
@@ -166,7 +144,7 @@ static void not_a_number_ends_it(void **state) {
   assert_non_null(strstr(context->message, "finite"));
   md_solver_result_free(&result);
   md_dirac_destroy(&dirac);
-  drop(&p);
+  problem_drop(&p);
 }
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(solves_as_the_host),

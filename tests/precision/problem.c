@@ -50,3 +50,27 @@ void problem_residuals(md_context *context, problem *p, double mass, double *res
     residuals[r] = sqrt((r2[0][r] + r2[1][r]) / (b2[0][r] + b2[1][r]));
   md_dirac_destroy(&dirac);
 }
+
+void problem_make_dependent(md_context *context, problem *p) {
+  problem other;
+  problem_make(context, 5, p);
+  problem_make(context, 5, &other);
+  for (int k = 0; k < MD_PARITIES; k++) {
+    const double twice[5] = {0.0, 0.0, 2.0, 0.0, 1.0}, keep[5] = {1.0, 0.0, 0.0, 1.0, 0.0};
+    const double little[5] = {0.0, 0.0, 0.0, 0.0, 1e-9};
+    for (int r = 0; r < 5; r++) md_field_copy_rhs(&other.b[k], r, &p->b[k], 0);
+    md_linear_axpby(twice, &other.b[k], keep, &p->b[k]);
+    for (int r = 0; r < 5; r++) md_field_copy_rhs(&other.b[k], r, &p->b[k], 3);
+    md_linear_axpy(little, &other.b[k], &p->b[k]);
+  }
+  problem_drop(&other);
+}
+
+void problem_check_dependent(md_context *context, problem *p, double mass, double tolerance) {
+  double residuals[MD_MAX_RHS];
+  problem_residuals(context, p, mass, residuals);
+  for (int r = 0; r < 5; r++)
+    if (r != 1) md_require_at_most(residuals[r], 1.1 * tolerance, "dependent sources");
+  md_linear_norm2(context, &p->x[MD_EVEN], residuals);
+  assert_true(residuals[1] == 0.0);
+}

@@ -13,6 +13,11 @@ typedef struct problem {
 
 /* 4x4x4x8, links by seed, sources of normal deviates. Collective. */
 void problem_make(md_context *context, int n_rhs, problem *p);
+/* With the sources b, 0, 2 b, c, b + 1e-9 c: three of the five add nothing, or next to nothing, to
+ * a block of them. */
+void problem_make_dependent(md_context *context, problem *p);
+/* Requires their solutions to this tolerance, and that of 0 to be 0. */
+void problem_check_dependent(md_context *context, problem *p, double mass, double tolerance);
 void problem_drop(problem *p);
 /* Operator on the links of the problem, 18 reals, no packing. */
 void problem_dirac(md_context *context, const problem *p, const char *backend,
