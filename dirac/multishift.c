@@ -25,7 +25,10 @@ static md_status create(md_multishift_state *m, const md_field *b) {
   if (md_precision_bytes(wide.precision) == 2) wide.precision = MD_SINGLE;
   m->shifts = calloc((size_t)m->request->n_shifts, sizeof *m->shifts);
   m->result->shifts = calloc((size_t)m->request->n_shifts, sizeof *m->result->shifts);
-  if (!m->shifts || !m->result->shifts) return md_fail_memory(m->context, 1, "shifts");
+  m->result->history = calloc((size_t)m->request->max_iterations + 1, sizeof(double));
+  if (!m->shifts || !m->result->shifts || !m->result->history)
+    return md_fail_memory(m->context, ((size_t)m->request->max_iterations + 1) * sizeof(double),
+                          "shifts and residual history");
   m->result->n_shifts = m->request->n_shifts;
   for (int k = 0; k < m->request->n_shifts; k++)
     if (m->request->shifts[k] < m->request->shifts[m->smallest]) m->smallest = k;
@@ -75,8 +78,9 @@ static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
   return s->residual[r] <= m->request->tolerance * m->b_norm[r];
 }
 
-/* Marks the shifts that are done now, with their iteration; true when all are. Larger shifts
- * converge no later than the smallest, whose right-hand sides may rest only when all do. */
+/* Marks the shifts that are done now, with their iteration, and writes the history; true when all
+ * are. Larger shifts converge no later than the smallest, whose right-hand sides may rest only when
+ * all do. */
 static bool mark(md_multishift_state *m, int iteration, double *worst) {
   bool all = true;
   *worst = 0.0;
@@ -97,6 +101,7 @@ static bool mark(md_multishift_state *m, int iteration, double *worst) {
     s->done = done;
     all = all && done;
   }
+  m->result->history[iteration] = *worst;
   return all;
 }
 
@@ -291,5 +296,6 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
 
 void md_multishift_result_free(md_multishift_result *result) {
   free(result->shifts);
+  free(result->history);
   *result = (md_multishift_result){0};
 }

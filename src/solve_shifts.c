@@ -51,6 +51,7 @@ static md_status report_shifts(md_context *context, const md_solve_run *run,
   cJSON_AddNumberToObject(root, "iterations", result->iterations);
   cJSON_AddBoolToObject(root, "converged", result->converged);
   cJSON_AddNumberToObject(root, "relative_residual", worst_of(result));
+  md_report_reals(root, "residual_history", result->history, result->iterations + 1);
   cJSON_AddNumberToObject(root, "solver_seconds", result->seconds);
   cJSON_AddNumberToObject(root, "gflops", result->gflops);
   cJSON *rows = cJSON_AddArrayToObject(root, "shifts");

@@ -1,6 +1,7 @@
 #include "base/context.h"
 #include "base/device.h"
 #include "base/ranks_mpi.h"
+#include "base/timer.h"
 
 #include <math.h>
 #include <omp.h>
@@ -14,7 +15,7 @@ struct md_ranks {
 };
 
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
-  *context = (md_context){.ranks = 1, .threads = omp_get_max_threads()};
+  *context = (md_context){.ranks = 1, .threads = omp_get_max_threads(), .start_s = md_time_s()};
   int level = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");

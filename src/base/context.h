@@ -15,6 +15,7 @@ typedef struct md_context {
   int device;                        /* its GPU once that is open */
   struct md_device_staging *staging; /* its copy buffers, see base/device_staging.h */
   int threads;                       /* OpenMP threads of this process */
+  double start_s;                    /* md_time_s() when the run began */
   bool quiet;                        /* no progress, no tables; errors and reports only */
   struct md_ranks *communicator;     /* see base/ranks_mpi.h; NULL: one process without MPI */
   char message[1024];                /* of the failure last reported by md_fail, one line */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 md_status md_report_open(md_context *context, const char *command, md_report *report) {
-  *report = (md_report){cJSON_CreateObject(), md_time_s()};
+  report->root = cJSON_CreateObject();
   if (!report->root) return md_fail_memory(context, sizeof(cJSON), "report");
   const int one[4] = {1, 1, 1, 1};
   cJSON_AddStringToObject(report->root, "command", command);
@@ -53,7 +53,7 @@ static md_status put(md_context *context, const char *path, const char *text) {
 }
 
 md_status md_report_close(md_context *context, md_report *report, const char *path) {
-  cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - report->start_s);
+  cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - context->start_s);
   char *text = path ? cJSON_Print(report->root) : NULL;
   cJSON_Delete(report->root);
   report->root = NULL;

@@ -7,11 +7,11 @@
 /* The machine-readable report of a run. Every rank may build it; only rank 0 writes. */
 typedef struct md_report {
   cJSON *root; /* add keys with cJSON_Add...ToObject(report.root, ...) */
-  double start_s;
 } md_report;
 
 /* Opens the report with the keys that every report has: command, version, commit, ranks,
- * threads, grid (x,y,z,t; md_report_grid overwrites it), seconds. Local. */
+ * threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since the
+ * run began. Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 void md_report_grid(md_report *report, const int grid[4]);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then
