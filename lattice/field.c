@@ -35,10 +35,6 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
   if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
                    shape->n_rhs);
-  if (shape->space == MD_DEVICE && shape->precision == MD_FIXED)
-    return md_fail(context, MD_INPUT,
-                   "fields on a device are double, single, half or bf16, got fixed; use a host "
-                   "backend");
   *field = (md_field){.precision = shape->precision,
                       .space = shape->space,
                       .parity = parity,

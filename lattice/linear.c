@@ -13,7 +13,8 @@ static const md_linear_table *table_of(const md_field *f) {
       [MD_DEVICE] = {[MD_DOUBLE] = &md_linear_device_double,
                      [MD_SINGLE] = &md_linear_device_single,
                      [MD_HALF] = &md_linear_device_half,
-                     [MD_BF16] = &md_linear_device_bf16},
+                     [MD_BF16] = &md_linear_device_bf16,
+                     [MD_FIXED] = &md_linear_device_fixed},
 #endif
   };
   return tables[f->space][f->precision];

@@ -17,7 +17,6 @@ typedef struct md_linear_table {
   void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
   void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
                      md_field *const *p, md_field *const *x);
-  /* Host only. */
   void (*dot_imaginary)(const md_context *context, const md_field *x, const md_field *y,
                         double *dots);
   void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
@@ -27,7 +26,7 @@ extern const md_linear_table md_linear_host_double, md_linear_host_single, md_li
     md_linear_host_bf16, md_linear_host_fixed;
 #ifdef MINIDIRAC_HAVE_CUDA
 extern const md_linear_table md_linear_device_double, md_linear_device_single,
-    md_linear_device_half, md_linear_device_bf16;
+    md_linear_device_half, md_linear_device_bf16, md_linear_device_fixed;
 #endif
 
 #endif

@@ -150,6 +150,9 @@ static void update(md_cg_device *cg, md_cg_state *state, bool start) {
   case MD_HALF:
     launch_update<__half>(cg, state, start);
     break;
+  case MD_FIXED:
+    launch_update<fixed16>(cg, state, start);
+    break;
   default:
     launch_update<__nv_bfloat16>(cg, state, start);
   }

@@ -15,10 +15,9 @@ typedef struct cuda_state {
 } cuda_state;
 
 static const md_stencil_kernels *const kernels_of[MD_PRECISIONS] = {
-    [MD_DOUBLE] = &md_stencil_double,
-    [MD_SINGLE] = &md_stencil_single,
-    [MD_HALF] = &md_stencil_half,
-    [MD_BF16] = &md_stencil_bf16,
+    [MD_DOUBLE] = &md_stencil_double, [MD_SINGLE] = &md_stencil_single,
+    [MD_HALF] = &md_stencil_half,     [MD_BF16] = &md_stencil_bf16,
+    [MD_FIXED] = &md_stencil_fixed,
 };
 
 static int reals_of(md_reconstruct reconstruct) {
@@ -285,7 +284,8 @@ const md_backend md_backend_cuda = {
     .name = "cuda",
     .needs = "CUDA GPU",
     .space = MD_DEVICE,
-    .precisions = 1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16,
+    .precisions =
+        1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,
     .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8,
     .packings = 1u << MD_PACKING_NONE,
     .speed = 100,

@@ -135,6 +135,7 @@ static __device__ inline void load_link(const void *links, int direction, uint64
       if (r >= 0 && r < R) u[r] = load_real(raw[e]);
     }
   }
+  unpack_link<S, R>(u);
 }
 
 /* Largest component of a site over its right-hand sides, which sit in neighbouring threads. */
@@ -143,7 +144,7 @@ static __device__ inline float site_largest(float largest, float *shared) {
   float *mine = shared + threadIdx.y * blockDim.x;
   mine[threadIdx.x] = largest;
   __syncthreads();
-  for (int j = 0; j < (int)blockDim.x; j++) largest = fmaxf(largest, mine[j]);
+  for (int j = 0; j < (int)blockDim.x; j++) largest = larger(largest, mine[j]);
   return largest;
 }
 
@@ -175,9 +176,9 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
 #pragma unroll
       for (int b = 0; b < B; b++)
 #pragma unroll
-        for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[b][c]));
-      scale = scale_of(site_largest(largest, (float *)shared));
-      inverse = inverse_of_scale(scale);
+        for (int c = 0; c < 6; c++) largest = larger(largest, acc[b][c]);
+      scale = scale_of<S>(site_largest(largest, (float *)shared));
+      inverse = inverse_of_scale<S>(scale);
       if (active && threadIdx.x == 0) a.out_scale[site] = scale;
     }
 #pragma unroll
@@ -238,6 +239,7 @@ __global__ void __launch_bounds__(128) hop_many(many_arguments<S> a) {
     load_link<S, R, STAGED>(links, d, policy, stored);
     full_link<R>(stored, u);
     T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
+    if (R == 18) factor *= link_unit<S>; /* of whole links; others are unpacked */
     if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
     if (is_scaled<S> || R != 18)
 #pragma unroll

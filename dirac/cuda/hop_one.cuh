@@ -68,6 +68,7 @@ template <class S, int R>
 static __device__ inline void apply_factor(real_of<S> v[6], float scale, unsigned minus) {
   if constexpr (is_scaled<S> || R != 18) {
     real_of<S> factor = is_scaled<S> ? scale : 1.0f;
+    if (R == 18) factor *= link_unit<S>; /* of whole links; others are unpacked */
     if (R != 18 && minus) factor = -factor;
 #pragma unroll
     for (int c = 0; c < 6; c++) v[c] *= factor;
@@ -110,9 +111,9 @@ static __device__ inline void store_sites(const plane_view<S> &out, int site,
     if constexpr (is_scaled<S>) {
       float largest = 0.0f;
 #pragma unroll
-      for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(acc[i][c]));
-      scales.v[i] = scale_of(largest);
-      inverse = inverse_of_scale(scales.v[i]);
+      for (int c = 0; c < 6; c++) largest = larger(largest, acc[i][c]);
+      scales.v[i] = scale_of<S>(largest);
+      inverse = inverse_of_scale<S>(scales.v[i]);
     }
 #pragma unroll
     for (int c = 0; c < 6; c++) {
@@ -168,6 +169,7 @@ static __device__ inline void add_direction(const S raw[2 * R * V], int side, un
     T u[R];
 #pragma unroll
     for (int r = 0; r < R; r++) u[r] = load_real(raw[(side * R + r) * V + i]);
+    unpack_link<S, R>(u);
     apply_factor<S, R>(v[i], scale[i], bits >> (1 + direction) & 1u);
     add_link_product<R>(u, v[i], acc[i]);
   }

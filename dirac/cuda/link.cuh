@@ -142,23 +142,54 @@ template <int R, class T> static __device__ inline void full_link(const T u[R], 
   }
 }
 
+/* Reals of a link as loaded -> as they enter the product. Whole links of fixed stay in steps:
+ * their unit goes into the other factor. R = 8 in fixed holds tan(phi/4), which is at most 1, in
+ * place of t = tan(phi/2). */
+template <class S, int R> static __device__ inline void unpack_link(real_of<S> u[R]) {
+  if constexpr (is_fixed<S> && R != 18) {
+#pragma unroll
+    for (int r = 0; r < R; r++) u[r] *= link_unit<S>;
+    if constexpr (R == 8) u[4] = 2.0f * u[4] * reciprocal(1.0f - u[4] * u[4]);
+  }
+}
+
+/* The stored form of a real of size 1 at most, and what it reads back as. */
+template <class S> static __device__ inline S store_link_real(double x) {
+  return store_real<S>((real_of<S>)(is_fixed<S> ? x * fixed_steps : x));
+}
+template <class S> static __device__ inline double load_link_real(S x) {
+  return (double)load_real(x) / (is_fixed<S> ? fixed_steps : 1);
+}
+
+/* t = tan(phi/2), stored; r receives what reads back. Bounded, as +-pi may come out. */
+template <class S> static __device__ inline S store_tangent(double phi, double &r) {
+  if constexpr (is_fixed<S>) {
+    const double most = (fixed_steps - 1.0) / fixed_steps;
+    const S stored = store_link_real<S>(fmin(fmax(tan(0.25 * phi), -most), most));
+    const double s = load_link_real(stored);
+    r = 2.0 * s / (1.0 - s * s);
+    return stored;
+  }
+  const double most = sizeof(S) == 2 && is_scaled<S> ? 6e4 : 1e18;
+  const S stored = store_real<S>((real_of<S>)fmin(fmax(tan(0.5 * phi), -most), most));
+  r = (double)load_real(stored);
+  return stored;
+}
+
 /* stored[R] of the link u in SU(3), rounded to S. The later coordinates of R = 8 are found for the
  * earlier ones as rounded, so that rounding errors do not pile up. */
 template <class S, int R>
 static __device__ inline void encode_link(const double u[18], S stored[R]) {
   if constexpr (R != 8) {
-    for (int k = 0; k < R; k++) stored[k] = store_real<S>((real_of<S>)u[k]);
+    for (int k = 0; k < R; k++) stored[k] = store_link_real<S>(u[k]);
   } else {
-    const double most = sizeof(S) == 2 && is_scaled<S> ? 6e4 : 1e18;
     const double c = hypot(u[0], u[1]), theta = atan2(u[1], u[0]);
     double r[8] = {}, phi = 0.5 * theta;
-    for (int k = 0; k < 4; k++) stored[k] = store_real<S>((real_of<S>)(u[2 + k] / (1.0 + c)));
-    for (int k = 0; k < 4; k++) r[k] = (double)load_real(stored[k]);
+    for (int k = 0; k < 4; k++) stored[k] = store_link_real<S>(u[2 + k] / (1.0 + c));
+    for (int k = 0; k < 4; k++) r[k] = load_link_real(stored[k]);
     for (int round = 0; round < 2; round++) {
       /* S = rows 2, 3 of U (H diag)^dag, whose rows 2, 3 are U with S = 1. */
-      r[4] = fmin(fmax(tan(0.5 * phi), -most), most);
-      stored[4] = store_real<S>((real_of<S>)r[4]);
-      r[4] = (double)load_real(stored[4]);
+      stored[4] = store_tangent<S>(phi, r[4]);
       eight<double> e = decode_eight(r);
       const double kt = 2.0 / (1.0 + r[4] * r[4]);
       const complex_of<double> phase = {kt - 1.0, r[4] * kt};
@@ -189,7 +220,7 @@ static __device__ inline void encode_link(const double u[18], S stored[R]) {
         if (a[0] < 0.0) phi += phi > 0.0 ? -CUDART_PI : CUDART_PI;
         continue;
       }
-      for (int k = 1; k < 4; k++) stored[4 + k] = store_real<S>((real_of<S>)(a[k] / (norm + a[0])));
+      for (int k = 1; k < 4; k++) stored[4 + k] = store_link_real<S>(a[k] / (norm + a[0]));
     }
   }
 }

@@ -63,6 +63,6 @@ typedef struct md_stencil_kernels {
 } md_stencil_kernels;
 
 extern const md_stencil_kernels md_stencil_double, md_stencil_single, md_stencil_half,
-    md_stencil_bf16;
+    md_stencil_bf16, md_stencil_fixed;
 
 #endif

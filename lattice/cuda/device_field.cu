@@ -30,6 +30,8 @@ static __device__ double load(const field_view &f, int64_t at) {
     return ((const float *)f.data)[at];
   case MD_HALF:
     return __half2float(((const __half *)f.data)[at]);
+  case MD_FIXED:
+    return load_real(((const fixed16 *)f.data)[at]);
   default:
     return __bfloat162float(((const __nv_bfloat16 *)f.data)[at]);
   }
@@ -46,26 +48,35 @@ static __device__ void store(const field_view &f, int64_t at, double value) {
   case MD_HALF:
     ((__half *)f.data)[at] = __float2half_rn((float)value);
     break;
+  case MD_FIXED:
+    ((fixed16 *)f.data)[at] = store_real<fixed16>((float)value);
+    break;
   default:
     ((__nv_bfloat16 *)f.data)[at] = __float2bfloat16_rn((float)value);
     break;
   }
 }
 
+/* What a stored number is a multiple of. */
+static __device__ double unit_of(const field_view &f, int64_t site) {
+  if (f.scale) return f.scale[site];
+  return f.precision == MD_FIXED ? 1.0 / fixed_steps : 1.0;
+}
+
 /* One thread per site: the scale of a site belongs to all its right-hand sides. */
 __global__ void convert(field_view out, field_view in) {
   const int64_t site = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (site >= in.sites) return;
-  const double scale = in.scale ? in.scale[site] : 1.0;
-  double inverse = 1.0;
+  const double scale = unit_of(in, site);
   if (out.scale) {
     float largest = 0.0f;
     for (int r = 0; r < in.n_rhs; r++)
       for (int c = 0; c < in.components; c++)
-        largest = fmaxf(largest, fabsf((float)(scale * load(in, index_of(in, site, c, r)))));
-    out.scale[site] = scale_of(largest);
-    inverse = inverse_of_scale(out.scale[site]);
+        largest = larger(largest, (float)(scale * load(in, index_of(in, site, c, r))));
+    out.scale[site] =
+        out.precision == MD_FIXED ? scale_of<fixed16>(largest) : scale_of<__half>(largest);
   }
+  const double inverse = 1.0 / unit_of(out, site);
   for (int r = 0; r < in.n_rhs; r++)
     for (int c = 0; c < in.components; c++)
       store(out, index_of(out, site, c, r), inverse * (scale * load(in, index_of(in, site, c, r))));

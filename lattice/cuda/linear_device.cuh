@@ -72,16 +72,16 @@ static __device__ inline void store_six(const linear_view<S> &f, int64_t site, b
     __shared__ float largest_of[1024];
     float largest = 0.0f;
 #pragma unroll
-    for (int c = 0; c < 6; c++) largest = fmaxf(largest, fabsf(v[c]));
+    for (int c = 0; c < 6; c++) largest = larger(largest, v[c]);
     if constexpr (!ONE) {
       float *mine = largest_of + threadIdx.y * blockDim.x;
       __syncthreads();
       mine[threadIdx.x] = largest;
       __syncthreads();
-      for (int j = 0; j < (int)blockDim.x; j++) largest = fmaxf(largest, mine[j]);
+      for (int j = 0; j < (int)blockDim.x; j++) largest = larger(largest, mine[j]);
     }
-    scale = scale_of(largest);
-    inverse = inverse_of_scale(scale);
+    scale = scale_of<S>(largest);
+    inverse = inverse_of_scale<S>(scale);
     if (active && r == 0) f.scale[site] = scale;
   }
   S stored[6];
@@ -131,9 +131,21 @@ static __global__ void add_partials(const double *partial, int count, double *va
   if (threadIdx.x == 0) values[blockIdx.x] = sum;
 }
 
-enum linear_operation { COMBINE, COMBINE_NORM2, DOT };
+enum linear_operation { COMBINE, COMBINE_COMPLEX, COMBINE_NORM2, DOT, DOT_IMAGINARY };
 
-/* COMBINE: y = a x + b y; COMBINE_NORM2: and |y|^2; DOT: Re <x, y>. */
+static __host__ __device__ constexpr bool is_dot(linear_operation op) {
+  return op == DOT || op == DOT_IMAGINARY;
+}
+static __host__ __device__ constexpr bool is_sum(linear_operation op) {
+  return is_dot(op) || op == COMBINE_NORM2;
+}
+/* i times six reals. */
+template <class T> static __device__ inline T turned(const T v[6], int c) {
+  return c % 2 ? v[c - 1] : -v[c + 1];
+}
+
+/* COMBINE: y = a x + b y; COMBINE_COMPLEX: y = (a + i b) x + y; COMBINE_NORM2: as COMBINE, and
+ * |y|^2; DOT: Re <x, y>; DOT_IMAGINARY: Im <x, y> = Re <i x, y>. */
 template <class X, class Y, bool ONE, linear_operation OP>
 static __global__ void combine(coefficients a, coefficients b, linear_view<X> x, linear_view<Y> y,
                                int64_t sites, int n_rhs, double *partial) {
@@ -147,17 +159,23 @@ static __global__ void combine(coefficients a, coefficients b, linear_view<X> x,
     T u[6], v[6];
     load_six<X, ONE>(x, site, n_rhs, r, u);
     load_six<Y, ONE>(y, site, n_rhs, r, v);
-    if constexpr (OP != DOT) {
+    if constexpr (!is_dot(OP)) {
       const T left = (T)a.of[r], right = (T)b.of[r];
 #pragma unroll
-      for (int c = 0; c < 6; c++) v[c] = left * u[c] + right * v[c];
+      for (int c = 0; c < 6; c++)
+        v[c] = OP == COMBINE_COMPLEX ? v[c] + left * u[c] + right * turned(u, c)
+                                     : left * u[c] + right * v[c];
       store_six<Y, ONE>(y, site, active, n_rhs, r, v);
     }
-    if (OP != COMBINE && active)
+    if (is_sum(OP) && active)
 #pragma unroll
-      for (int c = 0; c < 6; c++) sum += (double)(OP == DOT ? u[c] : v[c]) * (double)v[c];
+      for (int c = 0; c < 6; c++)
+        sum += (double)(OP == DOT             ? u[c]
+                        : OP == DOT_IMAGINARY ? turned(u, c)
+                                              : v[c]) *
+               (double)v[c];
   }
-  if constexpr (OP != COMBINE) add_block<ONE>(sum, partial, gridDim.x, blockIdx.x);
+  if constexpr (is_sum(OP)) add_block<ONE>(sum, partial, gridDim.x, blockIdx.x);
 }
 
 /* x += a p; p = r + b p */
@@ -195,7 +213,7 @@ template <class X, class Y, linear_operation OP>
 static void launch_combine(const double *a, const md_field *x, const double *b, md_field *y,
                            unsigned blocks, double *partial) {
   const dim3 block = block_of(x);
-  const size_t shared = OP == COMBINE ? 0 : block.x * block.y * sizeof(double);
+  const size_t shared = !is_sum(OP) ? 0 : block.x * block.y * sizeof(double);
   const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
   const linear_view<X> u = linear_view_of<X>(x);
   const linear_view<Y> v = linear_view_of<Y>(y);
@@ -287,6 +305,13 @@ template <class S> struct linear_device {
   static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
     reduce<S, DOT>(context, NULL, x, NULL, (md_field *)y, dots);
   }
+  static void dot_imaginary(const md_context *context, const md_field *x, const md_field *y,
+                            double *dots) {
+    reduce<S, DOT_IMAGINARY>(context, NULL, x, NULL, (md_field *)y, dots);
+  }
+  static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
+    run_combine<S, COMBINE_COMPLEX>(re, x, im, y, all_blocks(x, block_of(x)), NULL);
+  }
   static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
                          double *norms) {
     reduce<S, COMBINE_NORM2>(context, a, x, NULL, y, norms);
@@ -305,8 +330,8 @@ template <class S> struct linear_device {
 
 template <class S> constexpr md_linear_table linear_table_of() {
   using L = linear_device<S>;
-  return {L::zero, L::copy,       L::axpy,      L::xpby,       L::axpby, L::norm2,
-          L::dot,  L::axpy_norm2, L::cg_update, L::cg_updates, NULL,     NULL};
+  return {L::zero, L::copy,       L::axpy,      L::xpby,       L::axpby,         L::norm2,
+          L::dot,  L::axpy_norm2, L::cg_update, L::cg_updates, L::dot_imaginary, L::axpy_complex};
 }
 
 #endif

@@ -10,9 +10,19 @@ template <class S> struct arithmetic { using real = float; };
 template <> struct arithmetic<double> { using real = double; };
 template <class S> using real_of = typename arithmetic<S>::real;
 
-/* Fermions in half carry a power-of-two scale per site (lattice/field.h). */
-template <class S> constexpr bool is_scaled = false;
+/* MD_FIXED: 16-bit integers, of which MD_FIXED_STEPS make the unit (base/precision.h). */
+struct fixed16 {
+  int16_t steps;
+};
+template <class S> constexpr bool is_fixed = false;
+template <> constexpr bool is_fixed<fixed16> = true;
+constexpr int fixed_steps = 32767;
+
+/* Fermions carry a scale per site (lattice/field.h). */
+template <class S> constexpr bool is_scaled = is_fixed<S>;
 template <> constexpr bool is_scaled<__half> = true;
+/* What stored links are multiples of. */
+template <class S> constexpr float link_unit = is_fixed<S> ? 1.0f / fixed_steps : 1.0f;
 
 static __device__ inline double load_real(double x) {
   return x;
@@ -25,6 +35,10 @@ static __device__ inline float load_real(__half x) {
 }
 static __device__ inline float load_real(__nv_bfloat16 x) {
   return __bfloat162float(x);
+}
+
+static __device__ inline float load_real(fixed16 x) {
+  return (float)x.steps;
 }
 
 template <class S> static __device__ inline S store_real(real_of<S> x);
@@ -41,16 +55,30 @@ template <> __device__ inline __nv_bfloat16 store_real<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
+template <> __device__ inline fixed16 store_real<fixed16>(float x) {
+  return {(int16_t)max(-fixed_steps, min(fixed_steps, __float2int_rn(x)))};
+}
+
 /* N neighbouring values, loaded and stored by one instruction of up to 16 bytes. */
 template <class T, int N> struct alignas(sizeof(T) * N) vector_of { T v[N]; };
 
-/* Scale of a site whose largest component is `largest`: the power of two that brings it into
- * [2^14, 2^15), as md_field_scale_of on the host; and its inverse. */
-static __device__ inline float scale_of(float largest) {
+/* The larger magnitude, NaN before all. */
+static __device__ inline float larger(float largest, float value) {
+  return __uint_as_float(max(__float_as_uint(largest), __float_as_uint(value) & 0x7fffffffu));
+}
+
+/* Scale of a site whose largest component is `largest`, as md_field_scale_of on the host: the
+ * power of two that brings it into [2^14, 2^15), or for fixed its step; and its inverse. */
+template <class S> static __device__ inline float scale_of(float largest) {
+  if constexpr (is_fixed<S>) {
+    const float scale = largest * (1.0f / fixed_steps);
+    return scale < 0x1p-126f ? 0x1p-126f : scale;
+  }
   const int exponent = (int)(__float_as_uint(largest) >> 23) - 14;
   return __uint_as_float((unsigned)(exponent < 1 || exponent > 240 ? 1 : exponent) << 23);
 }
-static __device__ inline float inverse_of_scale(float scale) {
+template <class S> static __device__ inline float inverse_of_scale(float scale) {
+  if constexpr (is_fixed<S>) return 1.0f / scale;
   return __uint_as_float((254u << 23) - __float_as_uint(scale));
 }
 

@@ -70,7 +70,7 @@ static void compare(md_context *context, const md_gauge *gauge, const setting *s
 }
 
 static void all_formats(md_context *context, const md_gauge *gauge, int n_rhs) {
-  for (int p = 0; p < MD_FIXED; p++) /* fixed is of the host */
+  for (int p = 0; p < MD_PRECISIONS; p++)
     for (int r = MD_RECONSTRUCT_18; r <= MD_RECONSTRUCT_8; r++)
       compare(context, gauge, &(setting){(md_precision)p, (md_reconstruct)r, n_rhs}, true);
 }
@@ -119,17 +119,16 @@ static void no_singular_links(void **state) {
   md_geometry_destroy(g);
 }
 
-/* Half keeps its accuracy at any size of the field, and site by site where it decays. */
-static void half_has_no_range(void **state) {
-  md_context *context = *state;
+/* Scaled types keep their accuracy at any size of the field, and site by site where it decays. */
+static void has_no_range(md_context *context, md_precision precision) {
   md_geometry *g = md_test_geometry(context, 8, 4, 4, 16, false);
   const md_backend_request exact = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
-  const md_backend_request half = {MD_HALF, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  const md_backend_request request = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
   md_gauge gauge;
   md_dirac oracle, dirac;
   md_test_random_gauge(context, g, 3, &gauge);
   MD_REQUIRE(context, md_dirac_create(context, &gauge, "cpu_ref", &exact, &oracle));
-  MD_REQUIRE(context, md_dirac_create(context, &gauge, "cuda", &half, &dirac));
+  MD_REQUIRE(context, md_dirac_create(context, &gauge, "cuda", &request, &dirac));
   for (int k = 0; k < 3; k++) {
     md_field in, want, got;
     md_test_random_field(context, g, MD_DOUBLE, 1, MD_ODD, 5, &in);
@@ -153,8 +152,8 @@ static void half_has_no_range(void **state) {
         difference += (a[c] - b[c]) * (a[c] - b[c]);
         size += a[c] * a[c];
       }
-      md_require_at_most(sqrt(difference), 20.0 * md_precision_roundoff(MD_HALF) * sqrt(size),
-                         "one site in half");
+      md_require_at_most(sqrt(difference), 20.0 * md_precision_roundoff(precision) * sqrt(size),
+                         md_precision_name(precision));
     }
     md_field_destroy(&in);
     md_field_destroy(&want);
@@ -166,7 +165,12 @@ static void half_has_no_range(void **state) {
   md_geometry_destroy(g);
 }
 
+static void scaled_types_have_no_range(void **state) {
+  for (int p = 0; p < MD_PRECISIONS; p++)
+    if (md_precision_scaled((md_precision)p)) has_no_range(*state, (md_precision)p);
+}
+
 static struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_oracle),
                                     cmocka_unit_test(no_singular_links),
-                                    cmocka_unit_test(half_has_no_range)};
+                                    cmocka_unit_test(scaled_types_have_no_range)};
 MD_RUN_GPU_TESTS(tests)

@@ -65,6 +65,13 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_xpby(&x.host, b, &y.host);
   md_linear_xpby(&x.device, b, &y.device);
   same(context, &y, "xpby");
+  md_linear_axpy_complex(a, b, &x.host, &y.host);
+  md_linear_axpy_complex(a, b, &x.device, &y.device);
+  same(context, &y, "axpy_complex");
+  md_linear_dot_imaginary(context, &x.host, &z.host, on_host);
+  md_linear_dot_imaginary(context, &x.device, &z.device, on_device);
+  same_sums(on_host, on_device, n_rhs, size, 1e-12);
+  MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host)); /* the same bits again */
   md_linear_cg_update(a, b, &x.host, &y.host, &z.host);
   md_linear_cg_update(a, b, &x.device, &y.device, &z.device);
   same(context, &y, "p of cg_update");
@@ -91,7 +98,7 @@ static void as_on_the_host(void **state) {
   md_context *context = *state;
   static const int rhs[] = {1, 3, 16, 128};
   md_geometry *g = md_test_geometry(context, 12, 4, 8, 4, false);
-  for (int p = 0; p < MD_FIXED; p++) /* fixed is of the host */
+  for (int p = 0; p < MD_PRECISIONS; p++)
     for (int k = 0; k < 4; k++) check(context, g, (md_precision)p, rhs[k]);
   md_geometry_destroy(g);
 }
@@ -100,8 +107,8 @@ static void as_on_the_host(void **state) {
 static void converts_as_the_host(void **state) {
   md_context *context = *state;
   md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
-  for (int from = 0; from < MD_FIXED; from++) {
-    for (int to = 0; to < MD_FIXED; to++) {
+  for (int from = 0; from < MD_PRECISIONS; from++) {
+    for (int to = 0; to < MD_PRECISIONS; to++) {
       pair in, out;
       make(context, g, (md_precision)from, 2, 1, &in);
       make(context, g, (md_precision)to, 2, 2, &out);

@@ -54,7 +54,7 @@ static void solves(md_context *context, md_precision precision, int n_rhs, bool 
 
 static void solves_as_the_host(void **state) {
   md_context *context = *state;
-  for (int p = 0; p < MD_FIXED; p++) /* fixed is of the host */
+  for (int p = 0; p < MD_PRECISIONS; p++)
     for (int n_rhs = 1; n_rhs <= 6; n_rhs += 5)
       for (int halo = 0; halo < 2; halo++) solves(context, (md_precision)p, n_rhs, halo == 1);
 }
