@@ -34,10 +34,9 @@ void md_deflation_destroy(md_deflation *deflation) {
 
 static void dot(const md_context *context, const md_field *x, const md_field *y,
                 double complex *dots) {
-  double re[MD_MAX_RHS], im[MD_MAX_RHS];
-  md_linear_dot(context, x, y, re);
-  md_linear_dot_imaginary(context, x, y, im);
-  for (int r = 0; r < x->n_rhs; r++) dots[r] = re[r] + I * im[r];
+  double parts[2 * MD_MAX_RHS];
+  md_linear_dots(context, 1, x, y, parts);
+  for (int r = 0; r < x->n_rhs; r++) dots[r] = parts[r] + I * parts[x->n_rhs + r];
 }
 
 /* y += sign a x */
@@ -142,12 +141,16 @@ static void orthonormalise(const md_context *context, md_deflation *d) {
 
 void md_deflation_insert(const md_context *context, md_deflation *d) {
   const int last = d->count;
-  double complex g[MD_MAX_RHS], v[MD_MAX_RHS][MOST];
+  double complex v[MD_MAX_RHS][MOST];
+  double parts[2 * MOST * MD_MAX_RHS];
   orthonormalise(context, d);
-  for (int i = 0; i <= last; i++) {
-    dot(context, &d->w[i], &d->w[last], g);
-    for (int r = 0; r < d->n_rhs; r++) d->gram[r][i][last] = g[r], d->gram[r][last][i] = conj(g[r]);
-  }
+  md_linear_dots(context, last + 1, d->w, &d->w[last], parts);
+  for (int i = 0; i <= last; i++)
+    for (int r = 0; r < d->n_rhs; r++) {
+      const double *part = parts + 2 * i * d->n_rhs + r;
+      d->gram[r][i][last] = part[0] + I * part[d->n_rhs];
+      d->gram[r][last][i] = part[0] - I * part[d->n_rhs];
+    }
   if (last < MD_DEFLATION_KEPT) {
     d->count++;
     return;

@@ -22,8 +22,7 @@ typedef struct md_deflation {
   double complex (*gram)[MD_DEFLATION_MOST][MD_DEFLATION_MOST];
 } md_deflation;
 
-/* Empty; even fields of `shape`, which must be MD_SINGLE on the host. Destroy also after a failure.
- * Local. */
+/* Empty; even fields of `shape`, which must be MD_SINGLE. Destroy also after a failure. Local. */
 md_status md_deflation_create(md_context *context, const md_geometry *geometry,
                               const md_field_shape *shape, md_deflation *deflation);
 void md_deflation_destroy(md_deflation *deflation);

@@ -17,7 +17,8 @@ typedef struct mixed_cg {
   md_field scratch, odd; /* in the outer space, double */
   md_field r, x;         /* in the inner space: MD_SINGLE */
   md_field p, a_p, work; /* in the inner space: the inner precision */
-  md_cg_steps *steps;    /* of a device that fuses, else NULL and a_p, work are there */
+  md_cg_steps *steps;    /* of a device that fuses, else NULL; a_p and work are there without it
+                            and for deflation */
   bool due;              /* an update, as soon as no step is under way */
   md_deflation deflation;
   bool deflates;
@@ -56,8 +57,9 @@ static md_status create(mixed_cg *m) {
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
   if (!m->flexible && md_dirac_fuses(m->inner, MD_SINGLE))
-    return md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p,
-                              &m->steps);
+    MD_TRY(
+        md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p, &m->steps));
+  if (m->steps && !m->deflates) return MD_OK;
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
 }
@@ -155,10 +157,16 @@ static md_status update_solution(mixed_cg *m) {
 /* of_r and of_p of the new direction p = of_r r + of_p p. Without deflation, with u = p in the new
  * unit: p = r + beta (u - <r,u> / |r|^2 r), beta = |r|^2 / |r|^2 before the last step: the new
  * residual and the kept direction are orthogonal. A projected residual is not the recursion's next
- * one, so that beta is what makes the new direction conjugate to the last: -<A p, r> / <p, A p>.
- * A direction that was followed in vain a few times is dropped. */
-static void keep_direction(mixed_cg *m, const double *unit_before, double *of_r, double *of_p) {
+ * one, so that beta is what makes the new direction conjugate to the last: -<A p, r> / <p, A p>;
+ * fused iterations leave no A p, so that it is made anew. A direction that was followed in vain a
+ * few times is dropped. */
+static md_status keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
+                                double *of_p) {
   double product[MD_MAX_RHS];
+  if (m->deflates && m->steps) {
+    MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
+    md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap);
+  }
   md_linear_dot(m->context, m->deflates ? &m->a_p : &m->p, &m->r, product);
   for (int r = 0; r < m->state->n_rhs; r++) {
     of_r[r] = 1.0;
@@ -172,6 +180,7 @@ static void keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
     of_p[r] = m->norm2[r] / (m->before[r] * ratio);
     of_r[r] = 1.0 - of_p[r] * product[r] / m->norm2[r];
   }
+  return MD_OK;
 }
 
 /* A reliable update. */
@@ -181,7 +190,7 @@ static md_status update(mixed_cg *m) {
   md_linear_axpy(m->alpha, &m->p, &m->x);
   MD_TRY(update_solution(m));
   MD_TRY(hand_down(m));
-  keep_direction(m, unit_before, of_r, of_p);
+  MD_TRY(keep_direction(m, unit_before, of_r, of_p));
   md_linear_axpby(of_r, &m->r, of_p, &m->p);
   return go_on(m);
 }
@@ -268,8 +277,8 @@ static void set_rules(mixed_cg *m) {
   const double mass = m->request->mass, unknowns = 1.5 * (double)m->outer->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->request.precision);
   const bool coarse = md_update_is_coarse(mass, roundoff);
-  m->deflates = m->inner->shape.space == MD_HOST &&
-                (coarse || md_update_is_small(mass, m->request->tolerance, unknowns));
+  m->deflates = (coarse && m->inner->shape.space == MD_HOST) ||
+                md_update_is_small(mass, m->request->tolerance, unknowns);
   m->factor = md_update_factor(m->deflates, coarse);
   m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(mass, m->factor);

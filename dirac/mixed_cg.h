@@ -14,7 +14,7 @@
  *            y += alpha p,  p = r + beta p
  *   until    a rule of dirac/reliable_update.h asks for an update
  *   update   x += y in double, r = s - A x there, r / |r| handed down, y = 0
- *            on the host, where it pays: (y, A y) enters a deflation space on which r is projected
+ *            where it pays: (y, A y) enters a deflation space on which r is projected
  *            p = r + beta p, not p = r: the Krylov space goes on
  *
  * Where the inner operator fuses (md_dirac_fuses) and the first beta serves, iterations run on the

@@ -35,7 +35,8 @@ static inline int md_update_latest(double mass, double factor) {
 
 /* True where CG may take more iterations than a quarter of the unknowns (complex, all ranks): it
  * ends as its directions are conjugate, which rounding in 16 or 32 bits undoes. Deflation helps
- * there, and where the inner precision is coarse. */
+ * there, and where the inner precision is coarse; in the second case the host alone deflates:
+ * docs/precision.md has the cost of an update beside a device's iterations. */
 static inline bool md_update_is_small(double mass, double tolerance, double unknowns) {
   return unknowns < 2.0 * sqrt(md_update_kappa(mass)) * log(2.0 / fmax(tolerance, 1e-17));
 }

@@ -54,9 +54,9 @@ void md_linear_dot(const md_context *context, const md_field *x, const md_field 
   narrower(x, y)->dot(context, x, y, dots);
 }
 
-void md_linear_dot_imaginary(const md_context *context, const md_field *x, const md_field *y,
-                             double *dots) {
-  narrower(x, y)->dot_imaginary(context, x, y, dots);
+void md_linear_dots(const md_context *context, int count, const md_field *x, const md_field *y,
+                    double *dots) {
+  if (count > 0) narrower(x, y)->dots(context, count, x, y, dots);
 }
 
 void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {

@@ -23,9 +23,11 @@ void md_linear_axpby(const double *a, const md_field *x, const double *b, md_fie
 void md_linear_norm2(const md_context *context, const md_field *x, double *norms);
 /* dots[r] = Re <x_r, y_r> */
 void md_linear_dot(const md_context *context, const md_field *x, const md_field *y, double *dots);
-/* Im <x_r, y_r>, the inner product linear in y. */
-void md_linear_dot_imaginary(const md_context *context, const md_field *x, const md_field *y,
-                             double *dots);
+/* <x[k]_r, y_r>, linear in y, for `count` fields x of one precision: the real part in
+ * dots[2 k n_rhs + r], the imaginary part in dots[(2 k + 1) n_rhs + r]. On a device the host waits
+ * once for all. */
+void md_linear_dots(const md_context *context, int count, const md_field *x, const md_field *y,
+                    double *dots);
 /* y = (re + i im) x + y; x may be y itself. */
 void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y);
 /* y = a x + y and norms[r] = |y_r|^2 in one pass. */

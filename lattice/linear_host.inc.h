@@ -304,9 +304,12 @@ static void dot(const md_context *context, const md_field *x, const md_field *y,
   reduce(context, NULL, x, (md_field *)y, sum_product, dots);
 }
 
-static void dot_imaginary(const md_context *context, const md_field *x, const md_field *y,
-                          double *dots) {
-  reduce(context, NULL, x, (md_field *)y, sum_turned, dots);
+static void dots(const md_context *context, int count, const md_field *x, const md_field *y,
+                 double *values) {
+  for (int k = 0; k < count; k++, values += 2 * y->n_rhs) {
+    reduce(context, NULL, &x[k], (md_field *)y, sum_product, values);
+    reduce(context, NULL, &x[k], (md_field *)y, sum_turned, values + y->n_rhs);
+  }
 }
 
 static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
@@ -340,6 +343,5 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero,      copy,       axpy,          xpby,
-                               combine,   norm2,      dot,           axpy_norm2,
-                               cg_update, cg_updates, dot_imaginary, axpy_complex};
+const md_linear_table TABLE = {zero, copy,       axpy,      xpby,       combine, norm2,
+                               dot,  axpy_norm2, cg_update, cg_updates, dots,    axpy_complex};

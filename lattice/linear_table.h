@@ -17,8 +17,8 @@ typedef struct md_linear_table {
   void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
   void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
                      md_field *const *p, md_field *const *x);
-  void (*dot_imaginary)(const md_context *context, const md_field *x, const md_field *y,
-                        double *dots);
+  void (*dots)(const md_context *context, int count, const md_field *x, const md_field *y,
+               double *dots);
   void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
 } md_linear_table;
 

@@ -250,27 +250,41 @@ static void launch_cg_step(const double *a, const double *b, const md_field *r, 
     cg_step<S, W, false><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, x->n_rhs);
 }
 
-/* Runs an operation with a sum and adds over ranks; NaN when the device failed. */
-template <class S, linear_operation OP>
-static void reduce(const md_context *context, const double *a, const md_field *x, const double *b,
-                   md_field *y, double *values) {
+/* values[q * n_rhs + r], the q-th of `quantities` sums, which `queue` leaves in blocks for a place
+ * of its own; waits and adds over ranks. NaN when the device failed. */
+template <class QUEUE>
+static void reduce(const md_context *context, const md_field *x, int quantities, double *values,
+                   QUEUE queue) {
   const unsigned most = 1056, all = all_blocks(x, block_of(x)), blocks = all < most ? all : most;
-  const size_t n = (size_t)x->n_rhs;
+  const size_t n = (size_t)x->n_rhs, count = n * quantities;
   double *partial = NULL;
   cudaError_t error =
-      cudaMallocAsync((void **)&partial, (blocks + 1) * n * sizeof(double), md_stream());
+      cudaMallocAsync((void **)&partial, (blocks + 1) * count * sizeof(double), md_stream());
   if (error == cudaSuccess) {
-    run_combine<S, OP>(a, x, b, y, blocks, partial);
-    add_partials<<<(unsigned)n, 256, 0, md_stream()>>>(partial, (int)blocks, partial + blocks * n);
-    cudaMemcpyAsync(values, partial + blocks * n, n * sizeof(double), cudaMemcpyDeviceToHost,
-                    md_stream());
+    for (int q = 0; q < quantities; q++) queue(q, blocks, partial + q * blocks * n);
+    add_partials<<<(unsigned)count, 256, 0, md_stream()>>>(partial, (int)blocks,
+                                                           partial + blocks * count);
+    cudaMemcpyAsync(values, partial + blocks * count, count * sizeof(double),
+                    cudaMemcpyDeviceToHost, md_stream());
     cudaFreeAsync(partial, md_stream());
     error = cudaStreamSynchronize(md_stream());
   }
   if (error == cudaSuccess) error = cudaPeekAtLastError();
-  md_sum sums[MD_MAX_RHS] = {};
-  for (size_t r = 0; r < n; r++) md_sum_add(&sums[r], error == cudaSuccess ? values[r] : NAN);
-  md_sum_finish(context, sums, (int)n, values);
+  for (size_t first = 0; first < count; first += n) {
+    md_sum sums[MD_MAX_RHS] = {};
+    for (size_t r = 0; r < n; r++)
+      md_sum_add(&sums[r], error == cudaSuccess ? values[first + r] : NAN);
+    md_sum_finish(context, sums, (int)n, values + first);
+  }
+}
+
+/* One operation with a sum. */
+template <class S, linear_operation OP>
+static void reduce_one(const md_context *context, const double *a, const md_field *x, md_field *y,
+                       double *values) {
+  reduce(context, x, 1, values, [&](int, unsigned blocks, double *partial) {
+    run_combine<S, OP>(a, x, NULL, y, blocks, partial);
+  });
 }
 
 template <class S> struct linear_device {
@@ -279,7 +293,9 @@ template <class S> struct linear_device {
     cudaMemsetAsync(x->data, 0,
                     (size_t)md_field_planes(x) * x->stride * md_field_entry(x) * sizeof(S),
                     md_stream());
-    if (x->scale) axpy(none, x, x);
+    if (!x->scale) return;
+    cudaMemsetAsync(x->scale, 0, x->sites * sizeof(float), md_stream()); /* one may be NaN */
+    axpy(none, x, x);
   }
   static void copy(md_field *out, const md_field *in) {
     const size_t entry = (size_t)md_field_entry(in) * sizeof(S);
@@ -300,21 +316,27 @@ template <class S> struct linear_device {
     run_combine<S, COMBINE>(a, x, b, y, all_blocks(x, block_of(x)), NULL);
   }
   static void norm2(const md_context *context, const md_field *x, double *norms) {
-    reduce<S, DOT>(context, NULL, x, NULL, (md_field *)x, norms);
+    reduce_one<S, DOT>(context, NULL, x, (md_field *)x, norms);
   }
   static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
-    reduce<S, DOT>(context, NULL, x, NULL, (md_field *)y, dots);
+    reduce_one<S, DOT>(context, NULL, x, (md_field *)y, dots);
   }
-  static void dot_imaginary(const md_context *context, const md_field *x, const md_field *y,
-                            double *dots) {
-    reduce<S, DOT_IMAGINARY>(context, NULL, x, NULL, (md_field *)y, dots);
+  static void dots(const md_context *context, int count, const md_field *x, const md_field *y,
+                   double *values) {
+    md_field *second = (md_field *)y;
+    reduce(context, y, 2 * count, values, [&](int q, unsigned blocks, double *partial) {
+      if (q % 2 == 0)
+        run_combine<S, DOT>(NULL, &x[q / 2], NULL, second, blocks, partial);
+      else
+        run_combine<S, DOT_IMAGINARY>(NULL, &x[q / 2], NULL, second, blocks, partial);
+    });
   }
   static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
     run_combine<S, COMBINE_COMPLEX>(re, x, im, y, all_blocks(x, block_of(x)), NULL);
   }
   static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
                          double *norms) {
-    reduce<S, COMBINE_NORM2>(context, a, x, NULL, y, norms);
+    reduce_one<S, COMBINE_NORM2>(context, a, x, y, norms);
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {
@@ -330,8 +352,8 @@ template <class S> struct linear_device {
 
 template <class S> constexpr md_linear_table linear_table_of() {
   using L = linear_device<S>;
-  return {L::zero, L::copy,       L::axpy,      L::xpby,       L::axpby,         L::norm2,
-          L::dot,  L::axpy_norm2, L::cg_update, L::cg_updates, L::dot_imaginary, L::axpy_complex};
+  return {L::zero, L::copy,       L::axpy,      L::xpby,       L::axpby, L::norm2,
+          L::dot,  L::axpy_norm2, L::cg_update, L::cg_updates, L::dots,  L::axpy_complex};
 }
 
 #endif

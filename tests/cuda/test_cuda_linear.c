@@ -68,9 +68,10 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_axpy_complex(a, b, &x.host, &y.host);
   md_linear_axpy_complex(a, b, &x.device, &y.device);
   same(context, &y, "axpy_complex");
-  md_linear_dot_imaginary(context, &x.host, &z.host, on_host);
-  md_linear_dot_imaginary(context, &x.device, &z.device, on_device);
-  same_sums(on_host, on_device, n_rhs, size, 1e-12);
+  double many_on_host[4 * MD_MAX_RHS], many_on_device[4 * MD_MAX_RHS];
+  md_linear_dots(context, 2, (md_field[]){x.host, z.host}, &z.host, many_on_host);
+  md_linear_dots(context, 2, (md_field[]){x.device, z.device}, &z.device, many_on_device);
+  same_sums(many_on_host, many_on_device, 4 * n_rhs, size, 1e-12);
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host)); /* the same bits again */
   md_linear_cg_update(a, b, &x.host, &y.host, &z.host);
   md_linear_cg_update(a, b, &x.device, &y.device, &z.device);
@@ -86,6 +87,8 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_copy(&x.device, &y.device);
   md_linear_copy(&x.host, &y.host);
   same(context, &x, "copy");
+  for (int r = 0; r < n_rhs; r++) a[r] = NAN;
+  md_linear_axpy(a, &y.device, &x.device);
   md_linear_zero(&x.device);
   md_linear_norm2(context, &x.device, on_device);
   for (int r = 0; r < n_rhs; r++) assert_true(on_device[r] == 0.0);
