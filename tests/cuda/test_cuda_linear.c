@@ -106,7 +106,8 @@ static void as_on_the_host(void **state) {
   md_geometry_destroy(g);
 }
 
-/* Conversions between precisions give the host's bits. */
+/* Conversions between precisions give the host's bits. Between equal ones a field comes to the host
+ * as it is, where the host rounds the scales of fixed anew. */
 static void converts_as_the_host(void **state) {
   md_context *context = *state;
   md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
@@ -122,7 +123,8 @@ static void converts_as_the_host(void **state) {
       MD_REQUIRE(context, md_field_convert(context, &back, &out.device));
       md_require_at_most(md_test_distance(context, &back, &out.host), 0.0, "device conversion");
       MD_REQUIRE(context, md_field_convert(context, &back, &in.device));
-      md_require_at_most(md_test_distance(context, &back, &out.host), 0.0, "to the host");
+      md_require_at_most(md_test_distance(context, &back, &out.host),
+                         from == to && from == MD_FIXED ? 0x1p-23 : 0.0, "to the host");
       md_field_destroy(&back);
       drop(&in);
       drop(&out);
