@@ -17,10 +17,10 @@ static md_status naive(md_context *context, const md_gemv_problem *p, void *stre
   for (int64_t i = 0; i < p->rows; i++) {
     double sum = 0.0;
     for (int64_t j = 0; j < p->columns; j++)
-      sum += p->type == MD_GEMV_INTEGER
+      sum += p->type == MD_SMALL_INTEGER
                  ? (double)((const int32_t *)a)[i * p->columns + j] * ((const int32_t *)x)[j]
                  : (double)((const float *)a)[i * p->columns + j] * ((const float *)x)[j];
-    if (p->type == MD_GEMV_INTEGER)
+    if (p->type == MD_SMALL_INTEGER)
       ((int32_t *)y)[i] = (int32_t)sum;
     else
       ((float *)y)[i] = (float)sum;
@@ -50,7 +50,7 @@ static md_status lanes(md_context *context, const md_gemv_problem *p, void *stre
   (void)stream, (void)state;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
   for (int64_t i = 0; i < p->rows; i++)
-    if (p->type == MD_GEMV_INTEGER)
+    if (p->type == MD_SMALL_INTEGER)
       ((int32_t *)y)[i] = row_sum_integer(p->columns, (const int32_t *)a + i * p->columns, x);
     else
       ((float *)y)[i] = row_sum_float(p->columns, (const float *)a + i * p->columns, x);
@@ -61,13 +61,13 @@ const md_gemv_kernel md_gemv_host_naive = {
     .name = "host_naive",
     .idea = "the definition with double sums: the reference",
     .space = MD_GEMM_HOST,
-    .types = 1u << MD_GEMV_INTEGER | 1u << MD_GEMV_SINGLE,
+    .types = 1u << MD_SMALL_INTEGER | 1u << MD_SMALL_SINGLE,
     .run = naive,
 };
 const md_gemv_kernel md_gemv_host_lanes = {
     .name = "host_lanes",
     .idea = "16 sums side by side in a vector register, threads over rows",
     .space = MD_GEMM_HOST,
-    .types = 1u << MD_GEMV_INTEGER | 1u << MD_GEMV_SINGLE,
+    .types = 1u << MD_SMALL_INTEGER | 1u << MD_SMALL_SINGLE,
     .run = lanes,
 };

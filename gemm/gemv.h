@@ -1,25 +1,22 @@
 #ifndef MD_GEMM_GEMV_H
 #define MD_GEMM_GEMV_H
 
-#include "gemm/gemm.h"
+#include "gemm/small.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum md_gemv_type { MD_GEMV_INTEGER, MD_GEMV_SINGLE } md_gemv_type; /* int32_t, float */
-
-/* y (rows) <- A x, A rows x columns, row-major and dense, x of `columns`. Integers wrap nowhere:
- * the caller keeps the sums below 2^31. */
+/* y (rows) <- A x, A rows x columns, row-major and dense, x of `columns`. */
 typedef struct md_gemv_problem {
   int64_t rows, columns;
-  md_gemv_type type;
+  md_small_type type;
 } md_gemv_problem;
 
 typedef struct md_gemv_kernel {
   const char *name;
   const char *idea;
   md_gemm_space space;
-  unsigned types; /* bit 1u << md_gemv_type */
+  unsigned types; /* bit 1u << md_small_type */
   const char *unavailable;
   /* Scratch and handles; may be NULL, as in md_gemm_kernel. */
   md_status (*open)(md_context *context, const md_gemv_problem *problem, void *stream,

@@ -15,15 +15,22 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static md_status host(md_context *context, const md_shift_problem *p, const float *in, float *out,
+#define ELEMENT int32_t
+#define NAME(name) name##_integer
+#include "gemm/shift.inc.h"
+#undef ELEMENT
+#undef NAME
+#define ELEMENT float
+#define NAME(name) name##_single
+#include "gemm/shift.inc.h"
+
+static md_status host(md_context *context, const md_shift_problem *p, const void *in, void *out,
                       void *stream) {
   (void)stream;
-#pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
-  for (int64_t y0 = 0; y0 < p->height; y0 += p->block_y)
-    for (int64_t x0 = 0; x0 < p->width; x0 += p->block_x)
-      for (int64_t y = y0; y < least(y0 + p->block_y, p->height); y++)
-        for (int64_t x = x0; x < least(x0 + p->block_x, p->width); x++)
-          out[y * p->out_ld + x] = in[y * p->in_ld + x] + in[y * p->in_ld + x + MD_SHIFT];
+  if (p->type == MD_SMALL_INTEGER)
+    shift_integer(p, context->threads, in, out);
+  else
+    shift_single(p, context->threads, in, out);
   return MD_OK;
 }
 
@@ -34,11 +41,11 @@ const md_shift_kernel md_shift_host = {
     .run = host,
 };
 
-enum { WARP = 32, SECTOR_FLOATS = 8 };
+enum { WARP = 32, SECTOR_ELEMENTS = 32 / MD_SMALL_BYTES };
 
-/* Sectors of one row of `length` floats that starts `offset` floats behind a boundary. */
+/* Sectors of one row of `length` elements that starts `offset` elements behind a boundary. */
 static int sectors_of_row(int offset, int length) {
-  return (offset + length + SECTOR_FLOATS - 1) / SECTOR_FLOATS - offset / SECTOR_FLOATS;
+  return (offset + length + SECTOR_ELEMENTS - 1) / SECTOR_ELEMENTS - offset / SECTOR_ELEMENTS;
 }
 
 md_shift_sectors md_shift_warp_sectors(int block_x, int block_y) {

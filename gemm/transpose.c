@@ -9,27 +9,36 @@ const md_transpose_kernel *const *md_transpose_kernels(void) {
   return KERNELS;
 }
 
-static md_status naive(md_context *context, const md_transpose_problem *p, const float *in,
-                       float *out, void *stream) {
-  (void)context, (void)stream;
-  for (int64_t i = 0; i < p->rows; i++)
-    for (int64_t j = 0; j < p->columns; j++) out[j * p->rows + i] = in[i * p->columns + j];
-  return MD_OK;
-}
-
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static md_status tile(md_context *context, const md_transpose_problem *p, const float *in,
-                      float *out, void *stream) {
+#define ELEMENT int32_t
+#define NAME(name) name##_integer
+#include "gemm/transpose.inc.h"
+#undef ELEMENT
+#undef NAME
+#define ELEMENT float
+#define NAME(name) name##_single
+#include "gemm/transpose.inc.h"
+
+static md_status naive(md_context *context, const md_transpose_problem *p, const void *in,
+                       void *out, void *stream) {
+  (void)context, (void)stream;
+  if (p->type == MD_SMALL_INTEGER)
+    naive_integer(p, in, out);
+  else
+    naive_single(p, in, out);
+  return MD_OK;
+}
+
+static md_status tile(md_context *context, const md_transpose_problem *p, const void *in, void *out,
+                      void *stream) {
   (void)stream;
-#pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
-  for (int64_t i0 = 0; i0 < p->rows; i0 += p->block_y)
-    for (int64_t j0 = 0; j0 < p->columns; j0 += p->block_x)
-      for (int64_t j = j0; j < least(j0 + p->block_x, p->columns); j++)
-        for (int64_t i = i0; i < least(i0 + p->block_y, p->rows); i++)
-          out[j * p->rows + i] = in[i * p->columns + j];
+  if (p->type == MD_SMALL_INTEGER)
+    tile_integer(p, context->threads, in, out);
+  else
+    tile_single(p, context->threads, in, out);
   return MD_OK;
 }
 

@@ -93,6 +93,6 @@ static md_status run_gemv(md_context *context, const md_gemv_problem *p, void *,
 }
 
 const md_gemv_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",
-                                       MD_GEMM_DEVICE, 1u << MD_GEMV_SINGLE,
+                                       MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE,
                                        nullptr,        open_gemv,
                                        close,          run_gemv};

@@ -53,65 +53,61 @@ __device__ inline void load_fragments(double (&a)[M][4], double (&b)[N][2], cons
       b[j][e] = *(const double *)(stage + place.b_at(j % 2, e) + j / 2 * BOX_BYTES + l * 1024);
 }
 
-__device__ inline void store_pair(const Operands<double> &g, bool vector, int i, int j, double x,
-                                  double y) {
-  if (i >= g.m || j >= g.n) return;
-  double *c = g.c + i * g.ldc + j;
-  if (vector && j + 2 <= g.n) {
-    double2 r = {g.alpha * x, g.alpha * y};
-    if (g.beta != 0.0) {
-      const double2 old = *(const double2 *)c;
-      r.x += g.beta * old.x, r.y += g.beta * old.y;
-    }
-    *(double2 *)c = r;
-    return;
-  }
-  store(c, x, g.alpha, g.beta);
-  if (j + 1 < g.n) store(c + 1, y, g.alpha, g.beta);
-}
-
-/* Lane l holds of each m16n8 tile the rows l / 4 and l / 4 + 8 and the columns 2 (l % 4) and the
- * next one, in the order of Place. */
-struct Corner {
-  int row, column; /* of the warp's 32 x 32 */
-  __device__ Corner(int lane)
-      : row(lane / 4 % 4 * 2 + lane / 16), column(lane % 4 / 2 * 2 + lane % 2 * 8) {}
-};
-
-__device__ inline void store_elements(const Operands<double> &g, bool vector, int row, int column,
-                                      int lane, const double (&sum)[M][N][4]) {
-  const Corner corner(lane);
+/* Calls use(row, column, pair) for this lane's pairs of neighbours in `boxes` boxes of a warp's
+ * part of C, 16 columns each, from `box` on: of each m16n8 tile lane l holds the rows l / 4 and l /
+ * 4 + 8 and the columns 2 (l % 4) and the next one, in the order of Place. */
+template <class Use>
+__device__ inline void for_pairs(const double (&sum)[M][N][4], int lane, int box, int boxes,
+                                 Use use) {
+  const int row = lane / 4 % 4 * 2 + lane / 16, column = lane % 4 / 2 * 2 + lane % 2 * 8;
 #pragma unroll
   for (int i = 0; i < M; i++)
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
       for (int j = 0; j < N; j++)
-        store_pair(g, vector, row + corner.row + i * 16 + h * 8,
-                   column + corner.column + j / 2 * 16 + j % 2 * 4, sum[i][j][2 * h],
-                   sum[i][j][2 * h + 1]);
+        if (j < 2 * boxes)
+          use(row + i * 16 + h * 8, column + j / 2 * 16 + j % 2 * 4, &sum[i][box * 2 + j][2 * h]);
 }
 
-/* One of the two boxes of a warp's part of C into its slot: swizzled rows of 128 bytes. */
+/* alpha pair + beta old; old is read by `load` only when beta is not 0. */
+template <class Load>
+__device__ inline double2 result(const Operands<double> &g, const double *pair, Load load) {
+  double2 r = {g.alpha * pair[0], g.alpha * pair[1]};
+  if (g.beta != 0.0) {
+    const double2 old = load();
+    r.x += g.beta * old.x, r.y += g.beta * old.y;
+  }
+  return r;
+}
+
+/* A warp's part of C at (row, column), from its registers to where it belongs. */
+__device__ inline void store_elements(const Operands<double> &g, bool vector, int row, int column,
+                                      int lane, const double (&sum)[M][N][4]) {
+  for_pairs(sum, lane, 0, 2, [&](int i, int j, const double *pair) {
+    i += row, j += column;
+    if (i >= g.m || j >= g.n) return;
+    double *c = g.c + i * g.ldc + j;
+    if (vector && j + 2 <= g.n) {
+      *(double2 *)c = result(g, pair, [c] { return *(const double2 *)c; });
+      return;
+    }
+    store(c, pair[0], g.alpha, g.beta);
+    if (j + 1 < g.n) store(c + 1, pair[1], g.alpha, g.beta);
+  });
+}
+
+/* One of its boxes into the warp's slot: swizzled rows of 128 bytes. */
 __device__ inline void fill_slot(const Operands<double> &g, uint32_t slot, int lane, int box,
                                  const double (&sum)[M][N][4]) {
-  const Corner corner(lane);
-#pragma unroll
-  for (int i = 0; i < M; i++)
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-      for (int j = 0; j < N / 2; j++) {
-        const int row = corner.row + i * 16 + h * 8, chunk = corner.column / 2 + j * 2;
-        const double *d = &sum[i][box * 2 + j][2 * h];
-        const uint32_t to = slot + row * 128 + (chunk ^ (row % 8)) * 16;
-        double2 r = {g.alpha * d[0], g.alpha * d[1]}, old;
-        if (g.beta != 0.0) {
-          shared_load(old, to);
-          r.x += g.beta * old.x, r.y += g.beta * old.y;
-        }
-        shared_store(to, r);
-      }
+  for_pairs(sum, lane, box, 1, [&](int i, int j, const double *pair) {
+    const uint32_t to = slot + i * 128 + ((j / 2) ^ (i % 8)) * 16;
+    shared_store(to, result(g, pair, [to] {
+                   double2 old;
+                   shared_load(old, to);
+                   return old;
+                 }));
+  });
 }
 
 } // namespace md::dmma

@@ -108,7 +108,7 @@ md_status run(md_context *context, const md_gemv_problem *p, void *stream, void 
   if (p->rows > INT_MAX - BLOCK)
     return md_fail(context, MD_INPUT, "device kernels take fewer than 2^31 rows, got %lld",
                    (long long)p->rows);
-  if (p->type == MD_GEMV_INTEGER)
+  if (p->type == MD_SMALL_INTEGER)
     launch<method, int>(p, (cudaStream_t)stream, state, a, x, y);
   else
     launch<method, float>(p, (cudaStream_t)stream, state, a, x, y);
@@ -128,7 +128,7 @@ void close_scratch(void *state) {
   cudaFree(state);
 }
 
-constexpr unsigned BOTH = 1u << MD_GEMV_INTEGER | 1u << MD_GEMV_SINGLE;
+constexpr unsigned BOTH = 1u << MD_SMALL_INTEGER | 1u << MD_SMALL_SINGLE;
 
 constexpr md_gemv_kernel entry(const char *name, const char *idea,
                                decltype(md_gemv_kernel::run) run) {

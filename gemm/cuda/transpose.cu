@@ -8,17 +8,17 @@
 
 using namespace md;
 
-static __global__ void naive(const float *in, float *out, int64_t rows, int64_t columns,
-                             int64_t across) {
+template <class T>
+static __global__ void naive(const T *in, T *out, int64_t rows, int64_t columns, int64_t across) {
   const int64_t x = blockIdx.x % across * blockDim.x + threadIdx.x;
   const int64_t y = blockIdx.x / across * blockDim.y + threadIdx.y;
   if (x < columns && y < rows) out[x * rows + y] = in[y * columns + x];
 }
 
-template <int PADDING>
-static __global__ void tiled(const float *in, float *out, int64_t rows, int64_t columns,
-                             int64_t across, int height) {
-  __shared__ float tile[32 * (32 + PADDING)];
+template <int PADDING, class T>
+static __global__ void tiled(const T *in, T *out, int64_t rows, int64_t columns, int64_t across,
+                             int height) {
+  __shared__ T tile[32 * (32 + PADDING)];
   const int width = blockDim.x, ld = width + PADDING;
   const int64_t x0 = blockIdx.x % across * width, y0 = blockIdx.x / across * height;
 #pragma unroll 4
@@ -44,32 +44,37 @@ static md_status count(md_context *context, const md_transpose_problem *p, int h
                  (long long)p->rows, (long long)p->columns, p->block_x, p->block_y, (long long)all);
 }
 
-static md_status run_naive(md_context *context, const md_transpose_problem *p, const float *in,
-                           float *out, void *stream) {
-  int64_t across;
-  unsigned blocks;
-  MD_TRY(count(context, p, p->block_y, &across, &blocks));
-  naive<<<blocks, dim3(p->block_x, p->block_y), 0, (cudaStream_t)stream>>>(in, out, p->rows,
-                                                                           p->columns, across);
-  return launched(context, "transpose naive");
-}
+constexpr int NO_TILE = -1; /* instead of a padding: the naive kernel */
 
-template <int PADDING>
-static md_status run_tiled(md_context *context, const md_transpose_problem *p, const float *in,
-                           float *out, void *stream) {
-  const int height = p->block_x > p->block_y ? p->block_x : p->block_y;
+template <int PADDING, class T>
+static md_status run_type(md_context *context, const md_transpose_problem *p, const void *in,
+                          void *out, void *stream) {
+  const bool square = PADDING != NO_TILE && p->block_x > p->block_y;
+  const int height = square ? p->block_x : p->block_y;
+  const dim3 block(p->block_x, p->block_y);
   int64_t across;
   unsigned blocks;
   MD_TRY(count(context, p, height, &across, &blocks));
-  tiled<PADDING><<<blocks, dim3(p->block_x, p->block_y), 0, (cudaStream_t)stream>>>(
-      in, out, p->rows, p->columns, across, height);
-  return launched(context, "transpose tile");
+  if constexpr (PADDING == NO_TILE)
+    naive<<<blocks, block, 0, (cudaStream_t)stream>>>((const T *)in, (T *)out, p->rows, p->columns,
+                                                      across);
+  else
+    tiled<PADDING><<<blocks, block, 0, (cudaStream_t)stream>>>((const T *)in, (T *)out, p->rows,
+                                                               p->columns, across, height);
+  return launched(context, "transpose");
+}
+
+template <int PADDING>
+static md_status run(md_context *context, const md_transpose_problem *p, const void *in, void *out,
+                     void *stream) {
+  return p->type == MD_SMALL_INTEGER ? run_type<PADDING, int>(context, p, in, out, stream)
+                                     : run_type<PADDING, float>(context, p, in, out, stream);
 }
 
 const md_transpose_kernel md_transpose_naive = {"naive", "reads along rows, writes down columns",
-                                                MD_GEMM_DEVICE, nullptr, run_naive};
+                                                MD_GEMM_DEVICE, nullptr, run<NO_TILE>};
 const md_transpose_kernel md_transpose_tile = {"tile", "through a tile in shared memory",
-                                               MD_GEMM_DEVICE, nullptr, run_tiled<0>};
+                                               MD_GEMM_DEVICE, nullptr, run<0>};
 const md_transpose_kernel md_transpose_padded = {
     "padded", "the tile's rows padded by one element: no bank conflicts", MD_GEMM_DEVICE, nullptr,
-    run_tiled<1>};
+    run<1>};

@@ -36,57 +36,51 @@ extern "C" void md_device_staging_close(md_context *context) {
   context->staging = NULL;
 }
 
-/* Piece number i of the whole: its bytes, its place in the buffers. */
+/* Of piece number i of the whole. */
 static size_t bytes_of(size_t bytes, size_t i) {
   const size_t left = bytes - i * piece_bytes;
   return left < piece_bytes ? left : piece_bytes;
 }
-static char *place_of(const md_device_staging *s, size_t i) {
-  return s->memory + i % PIECES * piece_bytes;
-}
-static cudaError_t await(const md_device_staging *s, size_t i) {
-  return cudaEventSynchronize(s->done[i % PIECES]);
-}
-static cudaError_t queue(const md_device_staging *s, size_t i, void *to, const void *from,
+
+/* Carries `bytes` through the buffers, up to the device or down from it. Each buffer takes every
+ * PIECES-th piece: it waits until the copy engine is done with the one before, whose bytes on the
+ * way down then go to the host, and queues its next. The loop runs PIECES rounds beyond the last
+ * piece, in which those under way come in. */
+static cudaError_t carry(const md_context *context, bool up, char *device, char *host,
                          size_t bytes) {
-  const cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, md_stream());
-  return error == cudaSuccess ? cudaEventRecord(s->done[i % PIECES], md_stream()) : error;
+  const md_device_staging *s = context->staging;
+  const size_t count = (bytes + piece_bytes - 1) / piece_bytes;
+  cudaError_t error = cudaSuccess;
+  for (size_t i = 0; i < count + PIECES && error == cudaSuccess; i++) {
+    char *buffer = s->memory + i % PIECES * piece_bytes;
+    cudaEvent_t done = s->done[i % PIECES];
+    if (i >= PIECES) {
+      const size_t before = i - PIECES;
+      error = cudaEventSynchronize(done);
+      if (!up && error == cudaSuccess)
+        md_copy_parallel(context, host + before * piece_bytes, buffer, bytes_of(bytes, before));
+    }
+    if (i >= count || error != cudaSuccess) continue;
+    const size_t n = bytes_of(bytes, i);
+    char *piece = device + i * piece_bytes;
+    if (up) md_copy_parallel(context, buffer, host + i * piece_bytes, n);
+    error = cudaMemcpyAsync(up ? piece : buffer, up ? buffer : piece, n, cudaMemcpyDefault,
+                            md_stream());
+    if (error == cudaSuccess) error = cudaEventRecord(done, md_stream());
+  }
+  return error;
 }
 
 extern "C" md_status md_device_staged_upload(md_context *context, void *device, const void *host,
                                              size_t bytes) {
   MD_TRY(open_staging(context));
-  const md_device_staging *s = context->staging;
-  cudaError_t error = cudaSuccess;
-  const size_t count = (bytes + piece_bytes - 1) / piece_bytes;
-  for (size_t i = 0; i < count && error == cudaSuccess; i++) {
-    const size_t at = i * piece_bytes, n = bytes_of(bytes, i);
-    if (i >= PIECES) error = await(s, i);
-    if (error != cudaSuccess) break;
-    md_copy_parallel(context, place_of(s, i), (const char *)host + at, n);
-    error = queue(s, i, (char *)device + at, place_of(s, i), n);
-  }
-  if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
-  return md_cuda_status(context, error, "copy to the device");
+  return md_cuda_status(context, carry(context, true, (char *)device, (char *)host, bytes),
+                        "copy to the device");
 }
 
 extern "C" md_status md_device_staged_download(md_context *context, void *host, const void *device,
                                                size_t bytes) {
   MD_TRY(open_staging(context));
-  const md_device_staging *s = context->staging;
-  cudaError_t error = cudaSuccess;
-  const size_t count = (bytes + piece_bytes - 1) / piece_bytes;
-  for (size_t i = 0; i < count + PIECES && error == cudaSuccess; i++) {
-    if (i >= PIECES) {
-      const size_t full = i - PIECES;
-      error = await(s, full);
-      if (error != cudaSuccess) break;
-      md_copy_parallel(context, (char *)host + full * piece_bytes, place_of(s, full),
-                       bytes_of(bytes, full));
-    }
-    if (i < count)
-      error =
-          queue(s, i, place_of(s, i), (const char *)device + i * piece_bytes, bytes_of(bytes, i));
-  }
-  return md_cuda_status(context, error, "copy from the device");
+  return md_cuda_status(context, carry(context, false, (char *)device, (char *)host, bytes),
+                        "copy from the device");
 }

@@ -10,37 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A matrix of 4-byte elements where a kernel of `space` wants it; get brings it back. */
-typedef struct both {
-  float *host;
-  md_gemm_device_matrix device;
-} both;
-
-static both make(md_context *context, md_gemm_device *device, md_gemm_space space, int64_t rows,
-                 int64_t columns) {
-  both x = {.host = calloc((size_t)(rows * columns), sizeof(float))};
-  assert_non_null(x.host);
-  md_gemm_fill_whole(3, MD_GEMM_A, MD_GEMM_SINGLE, rows, columns, x.host, columns);
-  if (space == MD_GEMM_DEVICE) {
-    MD_REQUIRE(context, md_gemm_device_allocate(context, device, rows, columns, sizeof(float),
-                                                false, &x.device));
-    MD_REQUIRE(context, md_gemm_device_put(context, device, &x.device, x.host, columns));
-  }
-  return x;
-}
-static void *data(const both *x) {
-  return x->device.data ? x->device.data : x->host;
-}
-static void get(md_context *context, md_gemm_device *device, both *x) {
-  if (x->device.data)
-    MD_REQUIRE(context,
-               md_gemm_device_get(context, device, x->host, x->device.columns, &x->device));
-}
-static void destroy(both *x) {
-  free(x->host);
-  md_gemm_device_free(&x->device);
-}
-
 typedef struct bench {
   md_context *context;
   md_gemm_device device;
@@ -59,9 +28,67 @@ static void end(bench *b) {
   if (b->has_device) md_gemm_device_close(&b->device);
 }
 
+/* A matrix where a kernel of `space` wants it; get brings it back. */
+typedef struct both {
+  void *host;
+  md_small_type type;
+  md_gemm_device_matrix device;
+} both;
+
+static double value(const both *x, int64_t at) {
+  if (x->type == MD_SMALL_INTEGER) return ((const int32_t *)x->host)[at];
+  return (double)((const float *)x->host)[at];
+}
+
+/* Floats in (-1, 1); integers small enough for every sum here, and different next to each other. */
+static both make(bench *b, md_gemm_space space, md_small_type type, int64_t rows, int64_t columns) {
+  both x = {.host = calloc((size_t)(rows * columns), MD_SMALL_BYTES), .type = type};
+  assert_non_null(x.host);
+  if (type == MD_SMALL_SINGLE)
+    md_gemm_fill_whole(3, MD_GEMM_A, MD_GEMM_SINGLE, rows, columns, x.host, columns);
+  for (int64_t i = 0; i < rows * columns && type == MD_SMALL_INTEGER; i++)
+    ((int32_t *)x.host)[i] = (int32_t)(i * 7919 % 1009) - 504;
+  if (space == MD_GEMM_DEVICE) {
+    MD_REQUIRE(b->context, md_gemm_device_allocate(b->context, &b->device, rows, columns,
+                                                   MD_SMALL_BYTES, false, &x.device));
+    MD_REQUIRE(b->context, md_gemm_device_put(b->context, &b->device, &x.device, x.host, columns));
+  }
+  return x;
+}
+static void *data(const both *x) {
+  return x->device.data ? x->device.data : x->host;
+}
+static void get(bench *b, both *x) {
+  if (x->device.data)
+    MD_REQUIRE(b->context,
+               md_gemm_device_get(b->context, &b->device, x->host, x->device.columns, &x->device));
+}
+static void destroy(both *x) {
+  free(x->host);
+  md_gemm_device_free(&x->device);
+}
+
 static const int BLOCKS[][2] = {{32, 1}, {32, 8}, {32, 32}, {16, 16},
                                 {16, 5}, {7, 3},  {3, 30},  {1, 1}};
 enum { BLOCK_COUNT = sizeof BLOCKS / sizeof *BLOCKS };
+
+static void transpose(bench *b, const md_transpose_kernel *kernel, md_small_type type,
+                      const int64_t *size, const int *block) {
+  const int64_t rows = size[0], columns = size[1];
+  both in = make(b, kernel->space, type, rows, columns);
+  both out = make(b, kernel->space, type, columns, rows);
+  const md_transpose_problem p = {rows, columns, type, block[0], block[1]};
+  MD_REQUIRE(b->context, kernel->run(b->context, &p, data(&in), data(&out), b->device.stream));
+  get(b, &out);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++)
+      if (value(&out, j * rows + i) != value(&in, i * columns + j))
+        fail_msg("%s type %d %lldx%lld block %dx%d at %lld, %lld", kernel->name, type,
+                 (long long)rows, (long long)columns, block[0], block[1], (long long)i,
+                 (long long)j);
+  destroy(&in);
+  destroy(&out);
+}
 
 static void transposes(void **state) {
   static const int64_t SIZES[][2] = {{1, 1}, {1, 50}, {33, 1}, {64, 96}, {67, 101}};
@@ -69,24 +96,31 @@ static void transposes(void **state) {
   for (int k = 0; md_transpose_kernels()[k]; k++) {
     const md_transpose_kernel *kernel = md_transpose_kernels()[k];
     if (!runs(&b, kernel->space, kernel->unavailable)) continue;
-    for (int s = 0; s < 5 * BLOCK_COUNT; s++) {
-      const int64_t rows = SIZES[s % 5][0], columns = SIZES[s % 5][1];
-      const int *block = BLOCKS[s / 5];
-      both in = make(b.context, &b.device, kernel->space, rows, columns);
-      both out = make(b.context, &b.device, kernel->space, columns, rows);
-      const md_transpose_problem p = {rows, columns, block[0], block[1]};
-      MD_REQUIRE(b.context, kernel->run(b.context, &p, data(&in), data(&out), b.device.stream));
-      get(b.context, &b.device, &out);
-      for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-          if (out.host[j * rows + i] != in.host[i * columns + j])
-            fail_msg("%s %lldx%lld block %dx%d at %lld, %lld", kernel->name, (long long)rows,
-                     (long long)columns, block[0], block[1], (long long)i, (long long)j);
-      destroy(&in);
-      destroy(&out);
-    }
+    for (int s = 0; s < 5 * BLOCK_COUNT; s++)
+      for (int type = 0; type < MD_SMALL_TYPES; type++)
+        transpose(&b, kernel, (md_small_type)type, SIZES[s % 5], BLOCKS[s / 5]);
   }
   end(&b);
+}
+
+static void shift(bench *b, const md_shift_kernel *kernel, md_small_type type, const int *block) {
+  const md_shift_problem p = {61, 19, 70, 63, type, block[0], block[1]};
+  both in = make(b, kernel->space, type, p.height, p.in_ld);
+  both out = make(b, kernel->space, type, p.height, p.out_ld);
+  const double guard = value(&out, p.width);
+  MD_REQUIRE(b->context, kernel->run(b->context, &p, data(&in), data(&out), b->device.stream));
+  get(b, &out);
+  assert_true(value(&out, p.width) == guard);
+  for (int64_t y = 0; y < p.height; y++)
+    for (int64_t x = 0; x < p.width; x++) {
+      const double a = value(&in, y * p.in_ld + x), c = value(&in, y * p.in_ld + x + MD_SHIFT);
+      const double sum = type == MD_SMALL_INTEGER ? a + c : (double)((float)a + (float)c);
+      if (value(&out, y * p.out_ld + x) != sum)
+        fail_msg("%s type %d block %dx%d at %lld, %lld", kernel->name, type, block[0], block[1],
+                 (long long)x, (long long)y);
+    }
+  destroy(&in);
+  destroy(&out);
 }
 
 static void shifts(void **state) {
@@ -94,21 +128,9 @@ static void shifts(void **state) {
   for (int k = 0; md_shift_kernels()[k]; k++) {
     const md_shift_kernel *kernel = md_shift_kernels()[k];
     if (!runs(&b, kernel->space, kernel->unavailable)) continue;
-    for (int s = 0; s < BLOCK_COUNT; s++) {
-      const md_shift_problem p = {61, 19, 70, 63, BLOCKS[s][0], BLOCKS[s][1]};
-      both in = make(b.context, &b.device, kernel->space, p.height, p.in_ld);
-      both out = make(b.context, &b.device, kernel->space, p.height, p.out_ld);
-      float guard = out.host[p.width];
-      MD_REQUIRE(b.context, kernel->run(b.context, &p, data(&in), data(&out), b.device.stream));
-      get(b.context, &b.device, &out);
-      assert_true(out.host[p.width] == guard);
-      for (int64_t y = 0; y < p.height; y++)
-        for (int64_t x = 0; x < p.width; x++)
-          assert_true(out.host[y * p.out_ld + x] ==
-                      in.host[y * p.in_ld + x] + in.host[y * p.in_ld + x + 4]);
-      destroy(&in);
-      destroy(&out);
-    }
+    for (int s = 0; s < BLOCK_COUNT; s++)
+      for (int type = 0; type < MD_SMALL_TYPES; type++)
+        shift(&b, kernel, (md_small_type)type, BLOCKS[s]);
   }
   end(&b);
 }
@@ -127,46 +149,28 @@ static void sectors_of_a_warp(void **state) {
   }
 }
 
-static void multiply(bench *b, const md_gemv_kernel *kernel, md_gemv_type type, int64_t rows,
+static void multiply(bench *b, const md_gemv_kernel *kernel, md_small_type type, int64_t rows,
                      int64_t columns) {
   const md_gemv_problem p = {rows, columns, type};
-  both a = make(b->context, &b->device, MD_GEMM_HOST, rows, columns);
-  both x = make(b->context, &b->device, MD_GEMM_HOST, 1, columns);
-  for (int64_t i = 0; i < rows * columns && type == MD_GEMV_INTEGER; i++)
-    ((int32_t *)(void *)a.host)[i] = (int32_t)(i * 7 % 23) - 11;
-  for (int64_t i = 0; i < columns && type == MD_GEMV_INTEGER; i++)
-    ((int32_t *)(void *)x.host)[i] = (int32_t)(i * 5 % 17) - 8;
-  both y = make(b->context, &b->device, kernel->space, 1, rows);
-  if (kernel->space == MD_GEMM_DEVICE) {
-    both *operand[2] = {&a, &x};
-    for (int o = 0; o < 2; o++) {
-      MD_REQUIRE(b->context, md_gemm_device_allocate(b->context, &b->device, o ? 1 : rows, columns,
-                                                     sizeof(float), false, &operand[o]->device));
-      MD_REQUIRE(b->context, md_gemm_device_put(b->context, &b->device, &operand[o]->device,
-                                                operand[o]->host, columns));
-    }
-  }
+  both a = make(b, kernel->space, type, rows, columns);
+  both x = make(b, kernel->space, type, 1, columns);
+  both y = make(b, kernel->space, type, 1, rows);
   void *kernel_state = NULL;
   if (kernel->open)
     MD_REQUIRE(b->context, kernel->open(b->context, &p, b->device.stream, &kernel_state));
   MD_REQUIRE(b->context, kernel->run(b->context, &p, b->device.stream, kernel_state, data(&a),
                                      data(&x), data(&y)));
-  get(b->context, &b->device, &y);
+  get(b, &y);
   if (kernel->close && kernel_state) kernel->close(kernel_state);
   for (int64_t i = 0; i < rows; i++) {
     double sum = 0.0, modulus = 0.0;
     for (int64_t j = 0; j < columns; j++) {
-      const double term = type == MD_GEMV_INTEGER
-                              ? (double)((int32_t *)(void *)a.host)[i * columns + j] *
-                                    ((int32_t *)(void *)x.host)[j]
-                              : (double)a.host[i * columns + j] * x.host[j];
+      const double term = value(&a, i * columns + j) * value(&x, j);
       sum += term;
       modulus += fabs(term);
     }
-    const double result =
-        type == MD_GEMV_INTEGER ? ((int32_t *)(void *)y.host)[i] : (double)y.host[i];
-    const double bound = type == MD_GEMV_INTEGER ? 0.0 : (double)(columns + 2) * 0x1p-24 * modulus;
-    md_require_at_most(fabs(result - sum), bound, kernel->name);
+    const double bound = type == MD_SMALL_INTEGER ? 0.0 : (double)(columns + 2) * 0x1p-24 * modulus;
+    md_require_at_most(fabs(value(&y, i) - sum), bound, kernel->name);
   }
   destroy(&a);
   destroy(&x);
@@ -180,9 +184,9 @@ static void products_with_vectors(void **state) {
     const md_gemv_kernel *kernel = md_gemv_kernels()[k];
     if (!runs(&b, kernel->space, kernel->unavailable)) continue;
     for (int s = 0; s < 6; s++)
-      for (int type = MD_GEMV_INTEGER; type <= MD_GEMV_SINGLE; type++)
+      for (int type = 0; type < MD_SMALL_TYPES; type++)
         if (kernel->types & 1u << type)
-          multiply(&b, kernel, (md_gemv_type)type, SIZES[s][0], SIZES[s][1]);
+          multiply(&b, kernel, (md_small_type)type, SIZES[s][0], SIZES[s][1]);
   }
   end(&b);
 }
