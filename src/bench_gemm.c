@@ -90,6 +90,14 @@ static md_status run_entry(bench *b, const md_gemm_entry *e, md_gemm_matrices *x
   return MD_OK;
 }
 
+/* Matrices that stay dealt out are made in parts: no rank needs the memory of all. */
+static bool needs_whole(const bench *b) {
+  bool needed = strcmp(b->order.baseline, "off") != 0;
+  for (int i = 0; i < b->order.entry_count; i++)
+    needed = needed || b->order.entries[i].kernel || b->order.entries[i].method->from_root;
+  return needed;
+}
+
 static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_shape *shape) {
   md_gemm_matrices x;
   md_gemm_result *results = calloc(MD_GEMM_MOST_ENTRIES, sizeof *results);
@@ -97,8 +105,9 @@ static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_
   double baseline_s = NAN;
   md_status status = results ? MD_OK : md_fail_memory(b->context, sizeof *results, "results");
   if ((status = md_agree(b->context, status)) != MD_OK) return status;
-  status = md_gemm_matrices_make(b->context, &b->order.settings, precision, shape->m, shape->n,
-                                 shape->k, &x);
+  const md_gemm_problem problem =
+      md_gemm_case_problem(&b->order.settings, precision, shape->m, shape->n, shape->k);
+  status = md_gemm_matrices_make(b->context, &b->order.settings, &problem, needs_whole(b), &x);
   if (status == MD_OK) status = run_baseline(b, &x, &baseline_s);
   for (int i = 0; i < b->order.entry_count && status == MD_OK; i++) {
     md_progress_update(&b->progress, (double)b->done / b->jobs, "%lldx%lldx%lld",
@@ -153,6 +162,29 @@ static md_status check_entries(bench *b) {
   return md_agree(b->context, status);
 }
 
+/* Sizes that a method over ranks does not take or that the memory does not hold, likewise. */
+static md_status check_shapes(bench *b) {
+  const md_gemm_order *o = &b->order;
+  for (int p = 0; p < o->precision_count; p++)
+    for (int s = 0; s < o->list.count; s++) {
+      const md_gemm_shape *shape = &o->list.shape[s];
+      const md_gemm_problem problem =
+          md_gemm_case_problem(&o->settings, o->precision[p], shape->m, shape->n, shape->k);
+      const md_gemm_request request = md_gemm_case_request(&o->settings, &problem);
+      md_status status = md_gemm_check(b->context, &problem);
+      if (status == MD_OK)
+        status =
+            md_gemm_case_memory_check(b->context, &problem, needs_whole(b) ? 1 : b->context->ranks);
+      MD_TRY(md_agree(b->context, status));
+      for (int i = 0; i < o->entry_count; i++) {
+        const md_gemm_entry *e = &o->entries[i];
+        if (e->method && !(o->all && reason_to_pass(b, e, &problem)))
+          MD_TRY(md_gemm_request_check(b->context, e->method, &request));
+      }
+    }
+  return MD_OK;
+}
+
 static md_status run_all(bench *b) {
   md_report report;
   MD_TRY(md_agree(b->context, md_report_open(b->context, "bench gemm", &report)));
@@ -190,6 +222,7 @@ md_status md_bench_gemm(md_context *context, int argc, char **argv) {
   if (status == MD_OK && !b->order.common.help) {
     status = open_device(b);
     if (status == MD_OK) status = check_entries(b);
+    if (status == MD_OK) status = check_shapes(b);
     if (status == MD_OK) status = run_all(b);
     if (b->has_device) md_gemm_device_close(&b->device);
   }

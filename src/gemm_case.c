@@ -15,6 +15,11 @@ static double bytes_of(const md_gemm_problem *p) {
              (p->beta != 0.0 ? 2.0 : 1.0);
 }
 
+md_status md_gemm_case_memory_check(md_context *context, const md_gemm_problem *problem,
+                                    int parts) {
+  return md_bench_memory_check(context, bytes_of(problem) / parts);
+}
+
 static size_t c_bytes(const md_gemm_problem *p) {
   return (size_t)(p->m * p->n) * md_gemm_output_bytes(p->precision);
 }
@@ -23,7 +28,7 @@ static md_status make_whole(md_context *context, const md_gemm_settings *setting
                             md_gemm_matrices *x) {
   const md_gemm_problem *p = &x->problem;
   const size_t in = md_gemm_input_bytes(p->precision);
-  MD_TRY(md_bench_memory_check(context, bytes_of(p)));
+  MD_TRY(md_gemm_case_memory_check(context, p, 1));
   MD_TRY(md_gemm_host_allocate(context, x->kind, (size_t)(p->m * p->k) * in, "A", &x->a));
   MD_TRY(md_gemm_host_allocate(context, x->kind, (size_t)(p->k * p->n) * in, "B", &x->b));
   MD_TRY(md_gemm_host_allocate(context, x->kind, c_bytes(p), "C", &x->c));
@@ -36,13 +41,28 @@ static md_status make_whole(md_context *context, const md_gemm_settings *setting
   return MD_OK;
 }
 
+md_gemm_problem md_gemm_case_problem(const md_gemm_settings *settings, md_gemm_precision precision,
+                                     int64_t m, int64_t n, int64_t k) {
+  return (md_gemm_problem){m, n, k, precision, k, n, n, settings->alpha, settings->beta};
+}
+
+md_gemm_request md_gemm_case_request(const md_gemm_settings *settings,
+                                     const md_gemm_problem *problem) {
+  return (md_gemm_request){.problem = *problem,
+                           .grid = settings->grid,
+                           .block_rows = settings->block[0],
+                           .block_columns = settings->block[1],
+                           .block_depth = settings->block[2],
+                           .kernel = settings->local_kernel,
+                           .launch = {settings->local_variant, settings->threads, NULL},
+                           .place = settings->place};
+}
+
 md_status md_gemm_matrices_make(md_context *context, const md_gemm_settings *settings,
-                                md_gemm_precision precision, int64_t m, int64_t n, int64_t k,
-                                md_gemm_matrices *x) {
-  *x = (md_gemm_matrices){.problem = {m, n, k, precision, k, n, n, settings->alpha, settings->beta},
-                          .kind = settings->host_memory};
-  md_status status = md_gemm_check(context, &x->problem);
-  if (status == MD_OK && context->rank == 0) status = make_whole(context, settings, x);
+                                const md_gemm_problem *problem, bool whole, md_gemm_matrices *x) {
+  *x = (md_gemm_matrices){.problem = *problem, .kind = settings->host_memory};
+  md_status status = md_gemm_check(context, problem);
+  if (status == MD_OK && whole && context->rank == 0) status = make_whole(context, settings, x);
   return md_agree(context, status);
 }
 
@@ -211,14 +231,7 @@ static md_status method_runs(md_context *context, const md_gemm_settings *settin
 md_status md_gemm_case_method(md_context *context, const md_gemm_settings *settings,
                               md_gemm_matrices *x, const md_gemm_method *method,
                               md_gemm_result *result) {
-  const md_gemm_request request = {.problem = x->problem,
-                                   .grid = settings->grid,
-                                   .block_rows = settings->block[0],
-                                   .block_columns = settings->block[1],
-                                   .block_depth = settings->block[2],
-                                   .kernel = settings->local_kernel,
-                                   .launch = {settings->local_variant, settings->threads, NULL},
-                                   .place = settings->place};
+  const md_gemm_request request = md_gemm_case_request(settings, &x->problem);
   *result = (md_gemm_result){.method = method,
                              .problem = x->problem,
                              .ranks = context->ranks,

@@ -27,10 +27,22 @@ typedef struct md_gemm_matrices {
   void *a, *b, *c, *c0;
 } md_gemm_matrices;
 
-/* Makes the problem of a shape and, on rank 0, its filled matrices. MD_INPUT for sizes that
- * overflow, MD_ENVIRONMENT when rank 0 has less memory than they take. Collective. */
+/* The problem of a shape, dense. */
+md_gemm_problem md_gemm_case_problem(const md_gemm_settings *settings, md_gemm_precision precision,
+                                     int64_t m, int64_t n, int64_t k);
+/* What a method over ranks is asked for. */
+md_gemm_request md_gemm_case_request(const md_gemm_settings *settings,
+                                     const md_gemm_problem *problem);
+
+/* MD_ENVIRONMENT when this machine has less memory than the matrices take, or one of the `parts`
+ * that they are dealt out in. Local. */
+md_status md_gemm_case_memory_check(md_context *context, const md_gemm_problem *problem, int parts);
+
+/* With `whole`, on rank 0, the filled matrices of the problem; without, none: methods whose
+ * matrices stay dealt out make their own parts. MD_INPUT for sizes that overflow, MD_ENVIRONMENT
+ * when rank 0 has less memory than they take. Collective. */
 md_status md_gemm_matrices_make(md_context *context, const md_gemm_settings *settings,
-                                md_gemm_precision precision, int64_t m, int64_t n, int64_t k,
+                                const md_gemm_problem *problem, bool whole,
                                 md_gemm_matrices *matrices);
 void md_gemm_matrices_free(md_gemm_matrices *matrices);
 

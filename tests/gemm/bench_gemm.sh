@@ -10,6 +10,7 @@ refuses 2 "MxNxK" 1 bench gemm --shapes 3x4x5x6
 refuses 2 "sizes from 1" 1 bench gemm --shapes 99999999999999999999x1x1
 refuses 2 "more bytes than fit" 1 bench gemm --shapes 4000000000x4000000000x4
 refuses 3 "must fit the memory" 1 bench gemm --shapes 3000000x3000000x1 --kernels naive
+refuses 3 "must fit the memory" 1 bench gemm --shapes 2x2x2,3000000x3000000x1 --kernels summa --baseline off
 refuses 2 "go together" 1 bench gemm --rect 3x4
 refuses 2 "go together" 1 bench gemm --k 3
 refuses 2 "FROM:TO:STEP" 1 bench gemm --square 5:1:1
@@ -20,6 +21,9 @@ refuses 2 "takes inputs in" 1 bench gemm --kernels cpu_tiled --precision half
 refuses 2 "--precision must be one of" 1 bench gemm --precision quad
 refuses 2 "2x3 does not make 1 ranks" 1 bench gemm --process-grid 2x3
 refuses 2 "--block takes" 1 bench gemm --block 0x4
+refuses 2 "none of them empty" 1 bench gemm --shapes 4x4x4,
+refuses 2 "summa takes sizes up to" 1 bench gemm --kernels summa --shapes 8x8x8,3000000000x1x1 --baseline off
+refuses 2 "block sizes must be" 1 bench gemm --kernels block_cyclic --block 9999999999x1
 refuses 2 "--check takes" 1 bench gemm --check maybe
 refuses 2 "--repeat must lie" 1 bench gemm --repeat 0
 refuses 2 "two-dimensional" 1 bench gemm --grid 1x1x2x1
