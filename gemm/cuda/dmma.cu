@@ -115,6 +115,15 @@ __device__ inline void store_boxes(const Job &job, const Ring<D> &ring, const CU
   }
 }
 
+/* A warp is done with a stage. That all reads of it were begun is not enough: they may wait behind
+ * stores of C for longer than the copy engine, which no order of generic accesses binds, takes to
+ * put the next box in their place. So a stage is handed back when the next one has come: by then
+ * the products of the first were issued, and they had their operands. */
+__device__ inline void hand_back(uint32_t empty) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) barrier_arrive(empty);
+}
+
 template <class D>
 __device__ void consume(const Job &job, const CUtensorMap *c, const char *stages, Ring<D> ring) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -126,22 +135,22 @@ __device__ void consume(const Job &job, const CUtensorMap *c, const char *stages
     if constexpr (D::SLOTS)
       if (by_engine && job.g.beta != 0.0 && lane == 0) load_slot(ring, c, Target(job, t), 0);
     double sum[M][N][4] = {}, a[M][4], b[N][2];
+    uint32_t used = 0; /* empty barrier of the stage before */
     for (int step = 0; step < job.steps; step++, ring.next()) {
       barrier_wait(ring.full_now(), ring.phase);
+      if (step > 0) hand_back(used);
+      used = ring.empty_now();
       const char *stage = stages + ring.stage * STAGE_BYTES;
 #pragma unroll
       for (int l = 0; l < 2; l++) {
         load_fragments(a, b, stage, place, l);
-        if (l == 1) { /* all is read: hand the stage back before the last products */
-          __syncwarp();
-          if (lane == 0) barrier_arrive(ring.empty_now());
-        }
 #pragma unroll
         for (int i = 0; i < M; i++)
 #pragma unroll
           for (int j = 0; j < N; j++) mma(sum[i][j], a[i], b[j]);
       }
     }
+    hand_back(used);
     const Target target(job, t);
     if constexpr (D::SLOTS)
       if (by_engine) store_boxes(job, ring, c, target, phase, sum);
