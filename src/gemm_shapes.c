@@ -67,7 +67,8 @@ static md_status read_words(md_context *context, const char *option, const char 
   const char *words[MOST_WORDS];
   const int count = md_words(text, copy, sizeof copy, words, MOST_WORDS);
   if (count < 0)
-    return md_fail(context, MD_INPUT, "--%s takes 1 to %d words between commas, none of them empty, got '%.60s'",
+    return md_fail(context, MD_INPUT,
+                   "--%s takes 1 to %d words between commas, none of them empty, got '%.60s'",
                    option, MOST_WORDS, text);
   for (int i = 0; i < count; i++) {
     int64_t size[3];
