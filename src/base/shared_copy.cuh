@@ -27,6 +27,8 @@ __device__ inline void barrier_expect(uint32_t barrier, int bytes) {
                : "memory");
 }
 
+/* It orders ordinary accesses to shared memory, not the copy engine's: before the engine is told
+ * that it may write again, what stood there must have been used, not only its reads begun. */
 __device__ inline void barrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
