@@ -26,12 +26,14 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
   return MD_OK;
 }
 
+static bool will_be_read(const md_solver_request *request, int iteration) {
+  return request->observe && request->save_every > 0 && iteration % request->save_every == 0;
+}
+
 /* True when iteration `queued` must end before more is queued: the observer will read its fields,
  * or the host would fall behind by two. */
 static bool must_wait(const md_solver_request *request, int queued, int reported) {
-  const bool read =
-      request->observe && request->save_every > 0 && queued % request->save_every == 0;
-  return queued > reported + 1 || (read && queued > reported);
+  return queued > reported + 1 || (will_be_read(request, queued) && queued > reported);
 }
 
 static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
@@ -44,14 +46,15 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
     if (queued < state->most && !must_wait(request, queued, state->iteration)) {
       MD_TRY(md_cg_device_queue_step(context, cg, dirac, state, work));
       md_cg_device_update(cg, state);
-      queued++;
+      if (will_be_read(request, ++queued)) md_cg_device_complete(cg, state);
       continue;
     }
-    if (state->iteration == queued) return MD_OK;
+    if (state->iteration == queued) break;
     MD_TRY(take_report(context, cg, state));
     all = md_cg_record(request, state);
     if (request->observe) MD_TRY(request->observe(request->user, state));
   }
+  md_cg_device_complete(cg, state);
   return MD_OK;
 }
 
@@ -60,7 +63,7 @@ md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,
   md_field work = {0};
   md_cg_device *cg = NULL;
   md_status status = md_dirac_field(context, dirac, MD_ODD, &work);
-  if (status == MD_OK) status = md_cg_device_create(context, &state->x, request->mass, &cg);
+  if (status == MD_OK) status = md_cg_device_create(context, &state->p, request->mass, &cg);
   status = md_agree(context, status);
   if (status == MD_OK) status = iterate(context, dirac, request, cg, state, &work);
   md_cg_device_destroy(cg);

@@ -65,7 +65,10 @@ md_status md_cg_steps_next(md_context *context, md_cg_steps *steps, bool last, d
                            double *norm2, bool *sound) {
   md_cg_report reports[MD_MAX_RHS];
   if (!md_cg_steps_under_way(steps)) MD_TRY(queue(context, steps));
-  if (!last) MD_TRY(queue(context, steps));
+  if (last)
+    md_cg_device_complete(steps->device, &steps->state);
+  else
+    MD_TRY(queue(context, steps));
   MD_TRY(md_cg_device_wait(context, steps->device, reports));
   steps->reported++;
   *sound = true;

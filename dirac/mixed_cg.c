@@ -68,14 +68,13 @@ static md_status create(mixed_cg *m) {
  * double: right-hand sides of one 16-bit field then share their sites' scales fairly. */
 static md_status hand_down(mixed_cg *m) {
   const md_cg_state *s = m->state;
-  double inverse[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
+  double inverse[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
     m->unit[r] = sqrt(s->r_norm2[r]);
     m->done[r] = m->unit[r] <= md_cg_limit(m->request, s, r);
     inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
   }
-  md_linear_axpby(inverse, &s->r, none, &m->scratch);
-  MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->r, &m->scratch)));
+  MD_TRY(md_agree(m->context, md_field_convert_times(m->context, &m->r, inverse, &s->r)));
   md_linear_zero(&m->x);
   if (m->deflates) md_deflation_project(m->context, &m->deflation, &m->r, &m->x);
   md_linear_norm2(m->context, &m->r, m->norm2);
@@ -109,37 +108,47 @@ static md_status recover(mixed_cg *m) {
   return begin(m);
 }
 
-/* The partial solution and A times it, the change of the true residual, in the old units: a new
- * direction to deflate with. scratch = A x; state->r, the old residual, is overwritten. */
+/* The partial solution and A times it, the change of the true residual to that in scratch, in the
+ * old units: a new direction to deflate with. state->r, the old residual, is overwritten. */
 static md_status deflate_more(mixed_cg *m) {
   md_cg_state *s = m->state;
   md_deflation *d = &m->deflation;
-  double one[MD_MAX_RHS], minus[MD_MAX_RHS], inverse[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
+  double minus[MD_MAX_RHS], inverse[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
-    one[r] = 1.0;
     minus[r] = -1.0;
     inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
   }
-  md_linear_axpy(one, &m->scratch, &s->r);
-  md_linear_axpy(minus, &s->p, &s->r);
-  md_linear_axpby(inverse, &s->r, none, &s->r);
-  MD_TRY(md_agree(m->context, md_field_convert(m->context, &d->a_w[d->count], &s->r)));
+  md_linear_axpy(minus, &m->scratch, &s->r);
+  MD_TRY(
+      md_agree(m->context, md_field_convert_times(m->context, &d->a_w[d->count], inverse, &s->r)));
   md_linear_copy(&d->w[d->count], &m->x);
   md_deflation_insert(m->context, d);
+  return MD_OK;
+}
+
+/* scratch = s - A x in double, and its norm^2. */
+static md_status true_residual(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  const double mass2 = m->request->mass * m->request->mass;
+  const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
+  double one[MD_MAX_RHS];
+  for (int r = 0; r < s->n_rhs; r++) one[r] = 1.0;
+  MD_TRY(md_dirac_hop(m->context, m->outer, &m->odd, &s->x, NULL));
+  MD_TRY(md_dirac_hop(m->context, m->outer, &m->scratch, &m->odd, &minus_a));
+  md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2);
   return MD_OK;
 }
 
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
   md_cg_state *s = m->state;
-  double minus[MD_MAX_RHS];
   MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->scratch, &m->x)));
   md_linear_axpy(m->unit, &m->scratch, &s->x);
-  MD_TRY(md_dirac_mdag_m(m->context, m->outer, m->request->mass, &m->scratch, &s->x, &m->odd));
+  MD_TRY(true_residual(m));
   if (m->deflates) MD_TRY(deflate_more(m));
-  md_linear_copy(&s->r, &s->p);
-  for (int r = 0; r < s->n_rhs; r++) minus[r] = -1.0;
-  md_linear_axpy_norm2(m->context, minus, &m->scratch, &s->r, s->r_norm2);
+  const md_field before = s->r;
+  s->r = m->scratch;
+  m->scratch = before;
   for (int r = 0; r < s->n_rhs; r++) {
     if (!isfinite(s->r_norm2[r]))
       return md_fail(m->context, MD_UNREACHED,

@@ -152,7 +152,8 @@ void md_field_set(md_field *f, int64_t site, const double *in) {
       store(f, md_field_at(f, site, c, r), inverse * in[r * f->components + c]);
 }
 
-static md_status convert_on_host(md_context *context, md_field *out, const md_field *in) {
+static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
+                                 const md_field *in) {
   double *buffers = NULL;
   const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
   MD_TRY(md_allocate(context, (size_t)context->threads * reals * sizeof(double),
@@ -162,7 +163,11 @@ static md_status convert_on_host(md_context *context, md_field *out, const md_fi
     double *site = buffers + (size_t)omp_get_thread_num() * reals;
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < in->sites; i++) {
-      for (int r = 0; r < in->n_rhs; r++) md_field_get(in, i, r, site + r * in->components);
+      for (int r = 0; r < in->n_rhs; r++) {
+        md_field_get(in, i, r, site + r * in->components);
+        for (int c = 0; factor && c < in->components; c++)
+          site[r * in->components + c] *= factor[r];
+      }
       md_field_set(out, i, site);
     }
   }
@@ -172,20 +177,21 @@ static md_status convert_on_host(md_context *context, md_field *out, const md_fi
 
 #ifdef MINIDIRAC_HAVE_CUDA
 /* The device converts: a field of the host goes there, or a result comes from there, as it is. */
-static md_status convert_with_device(md_context *context, md_field *out, const md_field *in) {
+static md_status convert_with_device(md_context *context, md_field *out, const double *factor,
+                                     const md_field *in) {
   const md_field *host = in->space == MD_HOST ? in : out;
   const md_field_shape shape = {host->precision, MD_DEVICE, host->components, host->n_rhs,
                                 host->scale != NULL};
-  if (in->space == out->space) return md_device_convert(context, out, in);
-  if (in->precision == out->precision) return md_device_transfer(context, out, in);
+  if (in->space == out->space) return md_device_convert(context, out, factor, in);
+  if (in->precision == out->precision && !factor) return md_device_transfer(context, out, in);
   md_field staged;
   MD_TRY(md_field_create(context, host->geometry, &shape, host->parity, &staged));
   md_status status;
   if (host == in) {
     status = md_device_transfer(context, &staged, in);
-    if (status == MD_OK) status = md_device_convert(context, out, &staged);
+    if (status == MD_OK) status = md_device_convert(context, out, factor, &staged);
   } else {
-    status = md_device_convert(context, &staged, in);
+    status = md_device_convert(context, &staged, factor, in);
     if (status == MD_OK) status = md_device_transfer(context, out, &staged);
   }
   md_field_destroy(&staged);
@@ -194,6 +200,11 @@ static md_status convert_with_device(md_context *context, md_field *out, const m
 #endif
 
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
+  return md_field_convert_times(context, out, NULL, in);
+}
+
+md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
+                                 const md_field *in) {
   if (out->sites != in->sites || out->components != in->components || out->n_rhs != in->n_rhs ||
       out->parity != in->parity)
     return md_fail(context, MD_INPUT,
@@ -201,9 +212,9 @@ md_status md_field_convert(md_context *context, md_field *out, const md_field *i
                    in->components, in->n_rhs, out->components, out->n_rhs);
 #ifdef MINIDIRAC_HAVE_CUDA
   if (in->space == MD_DEVICE || out->space == MD_DEVICE)
-    return convert_with_device(context, out, in);
+    return convert_with_device(context, out, factor, in);
 #endif
-  return convert_on_host(context, out, in);
+  return convert_on_host(context, out, factor, in);
 }
 
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {

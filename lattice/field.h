@@ -76,6 +76,9 @@ void md_field_set(md_field *f, int64_t site, const double *in);
 /* Assigns out = in over the local sites, converting precision, between fields of the same
  * components, n_rhs and geometry in any two spaces. out's halo is left without meaning. Local. */
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in);
+/* The same of factor[rhs] * in, multiplied in double before it is rounded; NULL: ones. */
+md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
+                                 const md_field *in);
 /* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);
 

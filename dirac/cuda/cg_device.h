@@ -15,8 +15,8 @@ typedef struct md_cg_report {
   int iterations, failure;
 } md_cg_report;
 
-/* For fields of x's lattice and right-hand sides. */
-md_status md_cg_device_create(md_context *context, const md_field *x, double mass,
+/* For search directions of p's shape, a few of which it keeps. */
+md_status md_cg_device_create(md_context *context, const md_field *p, double mass,
                               md_cg_device **cg);
 void md_cg_device_destroy(md_cg_device *cg);
 
@@ -30,8 +30,10 @@ md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state 
  * and the iteration's report. Collective. */
 md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dirac *dirac,
                                   md_cg_state *state, md_field *work);
-/* The last one: x = x + alpha p, p = r + beta p, and |p|^2. */
+/* The last one: p = r + beta p with |p|^2; and every few iterations x takes what it lacks. Until
+ * md_cg_device_complete the state's x lags behind and its p may be an older one. */
 void md_cg_device_update(md_cg_device *cg, md_cg_state *state);
+void md_cg_device_complete(md_cg_device *cg, md_cg_state *state);
 /* Waits for the next report that was not waited for yet; at most two may be under way. */
 md_status md_cg_device_wait(md_context *context, md_cg_device *cg, md_cg_report *reports);
 

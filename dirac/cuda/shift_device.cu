@@ -3,7 +3,8 @@
 extern "C" {
 #include "dirac/cuda/shift_device.h"
 }
-#include "lattice/cuda/linear_device.cuh"
+#include "dirac/cuda/sums.cuh"
+#include "lattice/cuda/pieces.cuh"
 
 namespace {
 
@@ -35,22 +36,15 @@ struct fields {
 
 template <class S> struct pairs { S *x[MOST_SHIFTS], *p[MOST_SHIFTS]; };
 
-/* Adds up a right-hand side's partial sums in a fixed order; the sum in thread 0. */
-__device__ double add_all(const md_partial_sums &sums, int r) {
-  double value = 0.0;
-#pragma unroll 8
-  for (int k = threadIdx.x; k < sums.count; k += blockDim.x)
-    value += sums.value[(int64_t)r * sums.most + k];
-  return add_threads(value);
-}
-
 /* step = |r|^2 / <p, A p> of the smallest shift, 0 when it is done; a block for each side. */
 __global__ void __launch_bounds__(SETTLERS)
     find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update) {
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
-  const double hopped = add_all(stencil, r), norm2 = add_all(update, r);
+  double hopped = share_of(stencil, r), norm2 = share_of(update, r);
+  hopped = add_threads(hopped);
+  norm2 = add_threads(norm2);
   if (threadIdx.x != 0) return;
   const double p_ap = s->mass2 * norm2 + hopped;
   const bool done = sqrt(s->r_norm2[r]) <= s->limit[r];
@@ -85,7 +79,7 @@ __global__ void __launch_bounds__(SETTLERS)
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
-  const double added = add_all(stencil, r);
+  const double added = add_threads(share_of(stencil, r));
   if (threadIdx.x == 0) sum = added;
   __syncthreads();
   const double alpha = s->step[r], norm2 = alpha != 0.0 ? sum : s->r_norm2[r];
@@ -115,40 +109,32 @@ template <class S, bool ONE>
 __global__ void update_fields(const scalars *s, linear_view<S> residual, pairs<S> of, int n_shifts,
                               int smallest, int64_t sites, int n_rhs, bool start, double *norm2,
                               int most) {
-  using T = real_of<S>;
-  const int r = threadIdx.x;
-  const int64_t first = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-  const bool active = first < sites;
-  const int64_t site = active ? first : sites - 1;
-  double sum = 0.0;
-  T u[6];
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  double sum[1] = {};
+  real_of<S> r[1][6];
   md_release_successor();
   md_wait_for_predecessor();
-  load_six<S, ONE>(residual, site, n_rhs, r, u);
+  load_piece<ONE>(residual, at, r);
 #pragma unroll 2
   for (int k = 0; k < n_shifts; k++) {
-    const bool resting = start || s->resting[k][r];
+    const bool resting = start || s->resting[k][at.rhs];
     if (resting && k != smallest) continue;
-    T v[6], w[6];
-    const linear_view<S> p = {of.p[k], NULL, residual.stride, NULL};
-    const linear_view<S> x = {of.x[k], NULL, residual.stride, NULL};
-    load_six<S, ONE>(p, site, n_rhs, r, v);
+    real_of<S> old_p[1][6], p[1][6], x[1][6];
+    const linear_view<S> ps = {of.p[k], NULL, residual.stride};
+    const linear_view<S> xs = {of.x[k], NULL, residual.stride};
+    load_piece<ONE>(ps, at, old_p);
+#pragma unroll
+    for (int c = 0; c < 6; c++) p[0][c] = resting ? old_p[0][c] : r[0][c];
     if (!resting) {
-      const T a = (T)s->for_x[k][r], b = (T)s->for_p[k][r];
-      load_six<S, ONE>(x, site, n_rhs, r, w);
-#pragma unroll
-      for (int c = 0; c < 6; c++) {
-        w[c] += a * v[c];
-        v[c] = u[c] + b * v[c];
-      }
-      store_six<S, ONE>(x, site, active, n_rhs, r, w);
-      store_six<S, ONE>(p, site, active, n_rhs, r, v);
+      load_piece<ONE>(xs, at, x);
+      add_times<ONE>(x, s->for_x[k], at, old_p);
+      add_times<ONE>(p, s->for_p[k], at, old_p);
+      store_piece<ONE>(xs, at, x);
+      store_piece<ONE>(ps, at, p);
     }
-    if (k == smallest && active)
-#pragma unroll
-      for (int c = 0; c < 6; c++) sum += (double)v[c] * (double)v[c];
+    if (k == smallest) add_products(sum, at, p, p);
   }
-  add_block<ONE>(sum, norm2, most, blockIdx.x);
+  add_block<ONE>(sum, at, norm2, most, blockIdx.x);
 }
 
 } // namespace
@@ -179,9 +165,9 @@ template <class S> void launch_update(md_shift_device *d, bool start) {
   }
   d->update.count = (int)blocks;
   auto *kernel = d->n_rhs == 1 ? update_fields<S, true> : update_fields<S, false>;
-  md_launch_early(kernel, dim3(blocks), block, block.x * block.y * sizeof(double),
-                  (const scalars *)d->on_device, r, of, d->n_shifts, d->smallest, d->f.r.sites,
-                  d->n_rhs, start, d->update.value, d->update.most);
+  md_launch_early(kernel, dim3(blocks), block, shared_of(block), (const scalars *)d->on_device, r,
+                  of, d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start, d->update.value,
+                  d->update.most);
 }
 
 void update(md_shift_device *d, bool start) {

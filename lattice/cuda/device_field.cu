@@ -3,7 +3,7 @@
 extern "C" {
 #include "lattice/cuda/device_field.h"
 }
-#include "lattice/cuda/storage.cuh"
+#include "lattice/cuda/pieces.cuh"
 
 /* Reals of any precision through one kernel: conversions are rare beside stencils. */
 struct field_view {
@@ -63,27 +63,39 @@ static __device__ double unit_of(const field_view &f, int64_t site) {
   return f.precision == MD_FIXED ? 1.0 / fixed_steps : 1.0;
 }
 
-/* One thread per site: the scale of a site belongs to all its right-hand sides. */
-__global__ void convert(field_view out, field_view in) {
-  const int64_t site = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (site >= in.sites) return;
+/* Thread (r, i) of a block converts right-hand side r of the block's i-th site; a site's scale
+ * belongs to all of them. */
+static __global__ void convert(field_view out, coefficients factor, field_view in) {
+  __shared__ float shared[256];
+  const piece_place at = place_of<1, false>(in.sites, in.n_rhs, blockIdx.x);
+  const int64_t site = at.site;
+  const int r = at.rhs;
   const double scale = unit_of(in, site);
+  const auto value = [&](int c) {
+    return factor.of[r] * (scale * load(in, index_of(in, site, c, r)));
+  };
+  double unit = out.scale ? 1.0 : unit_of(out, site);
   if (out.scale) {
-    float largest = 0.0f;
-    for (int r = 0; r < in.n_rhs; r++)
-      for (int c = 0; c < in.components; c++)
-        largest = larger(largest, (float)(scale * load(in, index_of(in, site, c, r))));
-    out.scale[site] =
+    float *row = shared + threadIdx.y * blockDim.x, largest = 0.0f;
+    for (int c = 0; c < in.components; c++) largest = larger(largest, (float)value(c));
+    row[r] = largest;
+    __syncthreads();
+    for (int j = 0; j < in.n_rhs; j++) largest = larger(largest, row[j]);
+    const float chosen =
         out.precision == MD_FIXED ? scale_of<fixed16>(largest) : scale_of<__half>(largest);
+    if (at.active && r == 0) out.scale[site] = chosen;
+    unit = chosen;
   }
-  const double inverse = 1.0 / unit_of(out, site);
-  for (int r = 0; r < in.n_rhs; r++)
-    for (int c = 0; c < in.components; c++)
-      store(out, index_of(out, site, c, r), inverse * (scale * load(in, index_of(in, site, c, r))));
+  if (!at.active) return;
+  const double inverse = 1.0 / unit;
+  for (int c = 0; c < in.components; c++) store(out, index_of(out, site, c, r), inverse * value(c));
 }
 
-extern "C" md_status md_device_convert(md_context *context, md_field *out, const md_field *in) {
-  convert<<<(unsigned)((in->sites + 127) / 128), 128, 0, md_stream()>>>(view_of(out), view_of(in));
+extern "C" md_status md_device_convert(md_context *context, md_field *out, const double *factor,
+                                       const md_field *in) {
+  const dim3 block = block_of(in);
+  convert<<<all_blocks(in, block), block, 0, md_stream()>>>(
+      view_of(out), coefficients_of(factor, in->n_rhs), view_of(in));
   return md_cuda_launched(context, "conversion of a field");
 }
 

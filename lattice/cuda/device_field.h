@@ -6,8 +6,9 @@
 /* The device side of field.h, halo.h and linear.h, called by their dispatch only. Kernels are
  * queued; a failure of theirs is met by the next call that returns a status, and by sums as NaN. */
 
-/* out = in over the local sites, converting precision; both on the device, of one shape. Local. */
-md_status md_device_convert(md_context *context, md_field *out, const md_field *in);
+/* md_field_convert_times of fermions that both lie on the device. Local. */
+md_status md_device_convert(md_context *context, md_field *out, const double *factor,
+                            const md_field *in);
 /* Data and scales with halo between fields of one shape, of which one or both are host fields.
  * Waits. Local. */
 md_status md_device_transfer(md_context *context, md_field *out, const md_field *in);

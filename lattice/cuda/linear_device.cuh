@@ -1,9 +1,7 @@
 #ifndef MD_LATTICE_CUDA_LINEAR_DEVICE_CUH
 #define MD_LATTICE_CUDA_LINEAR_DEVICE_CUH
 
-#include "base/device.cuh"
-#include "lattice/cuda/reduce.cuh"
-#include "lattice/cuda/storage.cuh"
+#include "lattice/cuda/pieces.cuh"
 
 extern "C" {
 #include "lattice/linear_table.h"
@@ -12,116 +10,8 @@ extern "C" {
 #include <math.h>
 
 /* Vector operations on the device for one storage type S; beside 16-bit operands others may be
- * float. Thread (r, i) of a block has right-hand side r of the block's i-th site. Sums: each block
- * adds its threads in a fixed order, one block adds the blocks in a fixed order, so that a run
- * repeats its bits. */
-
-template <class S> struct linear_view {
-  S *data;
-  float *scale;
-  int64_t stride;
-  float *wide; /* the data of an operand in MD_SINGLE beside 16-bit ones, else NULL */
-};
-template <class S> static linear_view<S> linear_view_of(const md_field *f) {
-  if (sizeof(S) == 2 && f->precision == MD_SINGLE) return {NULL, NULL, f->stride, (float *)f->data};
-  return {(S *)f->data, f->scale, f->stride, NULL};
-}
-
-struct coefficients {
-  double of[MD_MAX_RHS];
-};
-static coefficients coefficients_of(const double *a, int n_rhs) {
-  coefficients c;
-  for (int r = 0; r < n_rhs; r++) c.of[r] = a ? a[r] : 1.0;
-  return c;
-}
-
-/* The six reals of a right-hand side at a site. */
-template <class S, bool ONE>
-static __device__ inline void load_six(const linear_view<S> &f, int64_t site, int n_rhs, int r,
-                                       real_of<S> v[6]) {
-  if constexpr (sizeof(S) == 2)
-    if (f.wide) return load_six<float, ONE>({f.wide, NULL, f.stride, NULL}, site, n_rhs, r, v);
-  const real_of<S> scale = is_scaled<S> ? f.scale[site] : 1.0f;
-#pragma unroll
-  for (int c = 0; c < 3; c++) {
-    if constexpr (ONE) {
-      v[2 * c] = load_real(f.data[2 * c * f.stride + site]);
-      v[2 * c + 1] = load_real(f.data[(2 * c + 1) * f.stride + site]);
-    } else {
-      const vector_of<S, 2> z =
-          *reinterpret_cast<const vector_of<S, 2> *>(f.data + ((site * 3 + c) * n_rhs + r) * 2);
-      v[2 * c] = load_real(z.v[0]);
-      v[2 * c + 1] = load_real(z.v[1]);
-    }
-  }
-  if (is_scaled<S>)
-#pragma unroll
-    for (int c = 0; c < 6; c++) v[c] *= scale;
-}
-
-/* Stores them, v as they then read back; the threads of the block go through it together. */
-template <class S, bool ONE>
-static __device__ inline void store_six(const linear_view<S> &f, int64_t site, bool active,
-                                        int n_rhs, int r, real_of<S> v[6]) {
-  if constexpr (sizeof(S) == 2)
-    if (f.wide)
-      return store_six<float, ONE>({f.wide, NULL, f.stride, NULL}, site, active, n_rhs, r, v);
-  real_of<S> inverse = 1.0f, scale = 1.0f;
-  if constexpr (is_scaled<S>) {
-    __shared__ float largest_of[1024];
-    float largest = 0.0f;
-#pragma unroll
-    for (int c = 0; c < 6; c++) largest = larger(largest, v[c]);
-    if constexpr (!ONE) {
-      float *mine = largest_of + threadIdx.y * blockDim.x;
-      __syncthreads();
-      mine[threadIdx.x] = largest;
-      __syncthreads();
-      for (int j = 0; j < (int)blockDim.x; j++) largest = larger(largest, mine[j]);
-    }
-    scale = scale_of<S>(largest);
-    inverse = inverse_of_scale<S>(scale);
-    if (active && r == 0) f.scale[site] = scale;
-  }
-  S stored[6];
-#pragma unroll
-  for (int c = 0; c < 6; c++) {
-    stored[c] = store_real<S>(v[c] * inverse);
-    v[c] = load_real(stored[c]) * scale;
-  }
-  if (!active) return;
-#pragma unroll
-  for (int c = 0; c < 3; c++) {
-    if constexpr (ONE) {
-      f.data[2 * c * f.stride + site] = stored[2 * c];
-      f.data[(2 * c + 1) * f.stride + site] = stored[2 * c + 1];
-    } else {
-      *reinterpret_cast<vector_of<S, 2> *>(f.data + ((site * 3 + c) * n_rhs + r) *
-                                                        2) = {{stored[2 * c], stored[2 * c + 1]}};
-    }
-  }
-}
-
-/* Adds the threads of a block for each right-hand side: partial[r * most + block]. */
-template <bool ONE>
-static __device__ inline void add_block(double value, double *partial, int most, int block) {
-  if constexpr (ONE) {
-    value = add_threads(value);
-    if (threadIdx.y == 0) partial[block] = value;
-  } else {
-    extern __shared__ double sums[];
-    double *mine = sums + threadIdx.x;
-    const int width = (int)blockDim.x;
-    mine[threadIdx.y * width] = value;
-    for (int left = (int)blockDim.y; left > 1; left = (left + 1) / 2) {
-      __syncthreads();
-      const int other = (int)threadIdx.y + (left + 1) / 2;
-      if (other < left) mine[threadIdx.y * width] += mine[other * width];
-    }
-    if (threadIdx.y == 0) partial[(int64_t)threadIdx.x * most + block] = mine[0];
-  }
-}
+ * float. Sums: each block adds its threads in a fixed order, one block adds the blocks in a fixed
+ * order, so that a run repeats its bits. */
 
 /* values[r] = the sum of r's partial sums; one block each. */
 static __global__ void add_partials(const double *partial, int count, double *values) {
@@ -150,70 +40,53 @@ template <class X, class Y, bool ONE, linear_operation OP>
 static __global__ void combine(coefficients a, coefficients b, linear_view<X> x, linear_view<Y> y,
                                int64_t sites, int n_rhs, double *partial) {
   using T = real_of<X>;
-  const int r = threadIdx.x;
-  double sum = 0.0;
-  for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < sites;
-       first += (int64_t)gridDim.x * blockDim.y) {
-    const bool active = first + threadIdx.y < sites;
-    const int64_t site = active ? first + threadIdx.y : sites - 1;
-    T u[6], v[6];
-    load_six<X, ONE>(x, site, n_rhs, r, u);
-    load_six<Y, ONE>(y, site, n_rhs, r, v);
+  double sum[1] = {};
+  for (int64_t block = blockIdx.x; block * blockDim.y < sites; block += gridDim.x) {
+    const piece_place at = place_of<1, ONE>(sites, n_rhs, block);
+    T u[1][6], v[1][6];
+    load_piece<ONE>(x, at, u);
+    load_piece<ONE>(y, at, v);
     if constexpr (!is_dot(OP)) {
-      const T left = (T)a.of[r], right = (T)b.of[r];
+      const T left = (T)a.of[at.rhs], right = (T)b.of[at.rhs];
 #pragma unroll
       for (int c = 0; c < 6; c++)
-        v[c] = OP == COMBINE_COMPLEX ? v[c] + left * u[c] + right * turned(u, c)
-                                     : left * u[c] + right * v[c];
-      store_six<Y, ONE>(y, site, active, n_rhs, r, v);
+        v[0][c] = OP == COMBINE_COMPLEX ? v[0][c] + left * u[0][c] + right * turned(u[0], c)
+                                        : left * u[0][c] + right * v[0][c];
+      store_piece<ONE>(y, at, v);
     }
-    if (is_sum(OP) && active)
+    if constexpr (OP == DOT_IMAGINARY) {
+      T w[1][6];
 #pragma unroll
-      for (int c = 0; c < 6; c++)
-        sum += (double)(OP == DOT             ? u[c]
-                        : OP == DOT_IMAGINARY ? turned(u, c)
-                                              : v[c]) *
-               (double)v[c];
+      for (int c = 0; c < 6; c++) w[0][c] = turned(u[0], c);
+      add_products(sum, at, w, v);
+    }
+    if constexpr (OP == DOT) add_products(sum, at, u, v);
+    if constexpr (OP == COMBINE_NORM2) add_products(sum, at, v, v);
   }
-  if constexpr (is_sum(OP)) add_block<ONE>(sum, partial, gridDim.x, blockIdx.x);
+  if constexpr (is_sum(OP))
+    add_block<ONE>(sum, place_of<1, ONE>(sites, n_rhs, 0), partial, gridDim.x, blockIdx.x);
 }
 
 /* x += a p; p = r + b p */
 template <class S, class W, bool ONE>
 static __global__ void cg_step(coefficients a, coefficients b, linear_view<W> residual,
                                linear_view<S> p, linear_view<W> x, int64_t sites, int n_rhs) {
-  using T = real_of<S>;
-  const int r = threadIdx.x;
-  const int64_t first = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-  const bool active = first < sites;
-  const int64_t site = active ? first : sites - 1;
-  T u[6], v[6], w[6];
-  load_six<W, ONE>(residual, site, n_rhs, r, u);
-  load_six<S, ONE>(p, site, n_rhs, r, v);
-  load_six<W, ONE>(x, site, n_rhs, r, w);
-  const T alpha = (T)a.of[r], beta = (T)b.of[r];
-#pragma unroll
-  for (int c = 0; c < 6; c++) {
-    w[c] += alpha * v[c];
-    v[c] = u[c] + beta * v[c];
-  }
-  store_six<W, ONE>(x, site, active, n_rhs, r, w);
-  store_six<S, ONE>(p, site, active, n_rhs, r, v);
-}
-
-static dim3 block_of(const md_field *f) {
-  const int sites = 256 / f->n_rhs;
-  return dim3((unsigned)f->n_rhs, (unsigned)(sites > 0 ? sites : 1));
-}
-static unsigned all_blocks(const md_field *f, dim3 block) {
-  return (unsigned)((f->sites + block.y - 1) / block.y);
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  real_of<S> u[1][6], v[1][6], w[1][6];
+  load_piece<ONE>(residual, at, u);
+  load_piece<ONE>(p, at, v);
+  load_piece<ONE>(x, at, w);
+  add_times<ONE>(w, a.of, at, v);
+  add_times<ONE>(u, b.of, at, v);
+  store_piece<ONE>(x, at, w);
+  store_piece<ONE>(p, at, u);
 }
 
 template <class X, class Y, linear_operation OP>
 static void launch_combine(const double *a, const md_field *x, const double *b, md_field *y,
                            unsigned blocks, double *partial) {
   const dim3 block = block_of(x);
-  const size_t shared = !is_sum(OP) ? 0 : block.x * block.y * sizeof(double);
+  const size_t shared = !is_sum(OP) ? 0 : shared_of(block);
   const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
   const linear_view<X> u = linear_view_of<X>(x);
   const linear_view<Y> v = linear_view_of<Y>(y);

@@ -106,10 +106,11 @@ static void as_on_the_host(void **state) {
   md_geometry_destroy(g);
 }
 
-/* Conversions between precisions give the host's bits. Between equal ones a field comes to the host
- * as it is, where the host rounds the scales of fixed anew. */
+/* Conversions between precisions give the host's bits, with factors too. Between equal ones a field
+ * comes to the host as it is, where the host rounds the scales of fixed anew. */
 static void converts_as_the_host(void **state) {
   md_context *context = *state;
+  const double factor[2] = {0.3, -1.7};
   md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
   for (int from = 0; from < MD_PRECISIONS; from++) {
     for (int to = 0; to < MD_PRECISIONS; to++) {
@@ -125,6 +126,12 @@ static void converts_as_the_host(void **state) {
       MD_REQUIRE(context, md_field_convert(context, &back, &in.device));
       md_require_at_most(md_test_distance(context, &back, &out.host),
                          from == to && from == MD_FIXED ? 0x1p-23 : 0.0, "to the host");
+      MD_REQUIRE(context, md_field_convert_times(context, &out.host, factor, &in.host));
+      MD_REQUIRE(context, md_field_convert_times(context, &out.device, factor, &in.device));
+      MD_REQUIRE(context, md_field_convert(context, &back, &out.device));
+      md_require_at_most(md_test_distance(context, &back, &out.host), 0.0, "with factors");
+      MD_REQUIRE(context, md_field_convert_times(context, &back, factor, &in.device));
+      md_require_at_most(md_test_distance(context, &back, &out.host), 0.0, "with factors, down");
       md_field_destroy(&back);
       drop(&in);
       drop(&out);

@@ -167,6 +167,21 @@ static void complex_coefficients(void **state) {
   }
 }
 
+/* factor x between precisions is what rounding the product gives. */
+static void converts_with_factors(void **state) {
+  const double none[MD_MAX_RHS] = {0};
+  for (int s = 0; s < SETTINGS; s++)
+    for (int to = 0; to < MD_PRECISIONS; to++) {
+      fixture from, into;
+      make(*state, settings[s], &from);
+      make(*state, (setting){(md_precision)to, settings[s].n_rhs}, &into);
+      MD_REQUIRE(*state, md_field_convert_times(*state, &into.y, from.b, &from.x));
+      check(&into.y, from.b, &from.x, none, &into.y);
+      drop(&from);
+      drop(&into);
+    }
+}
+
 static void norms_and_dots(void **state) {
   for (int s = 0; s < SETTINGS; s++) {
     fixture f;
@@ -221,6 +236,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(updates),
     cmocka_unit_test(narrow_beside_single),
     cmocka_unit_test(complex_coefficients),
+    cmocka_unit_test(converts_with_factors),
     cmocka_unit_test(norms_and_dots),
     cmocka_unit_test(sums_do_not_depend_on_the_cut),
 };
