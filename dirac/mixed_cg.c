@@ -41,7 +41,7 @@ typedef struct mixed_cg {
 static void destroy(mixed_cg *m) {
   md_field *fields[] = {&m->scratch, &m->odd, &m->r, &m->x, &m->p, &m->a_p, &m->work};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
-  md_cg_steps_destroy(m->steps);
+  if (m->steps) m->steps->destroy(m->steps);
   md_deflation_destroy(&m->deflation);
   free(m);
 }
@@ -56,9 +56,11 @@ static md_status create(mixed_cg *m) {
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
+#ifdef MINIDIRAC_HAVE_CUDA
   if (!m->flexible && md_dirac_fuses(m->inner, MD_SINGLE))
     MD_TRY(
         md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p, &m->steps));
+#endif
   if (m->steps && !m->deflates) return MD_OK;
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
@@ -86,7 +88,7 @@ static md_status hand_down(mixed_cg *m) {
 /* The fields of the inner space are ready for the next step. */
 static md_status go_on(mixed_cg *m) {
   m->due = false;
-  return m->steps ? md_cg_steps_begin(m->context, m->steps, m->norm2, m->done) : MD_OK;
+  return m->steps ? m->steps->begin(m->context, m->steps, m->norm2, m->done) : MD_OK;
 }
 
 /* Begins a new Krylov space from the true residual of the last update. */
@@ -268,7 +270,7 @@ static bool at_end(const mixed_cg *m) {
 static md_status fused_step(mixed_cg *m, bool *sound) {
   const bool last = m->due || m->state->iteration + 1 >= m->state->most;
   memcpy(m->before, m->norm2, sizeof m->before);
-  return md_cg_steps_next(m->context, m->steps, last, m->alpha, m->norm2, sound);
+  return m->steps->next(m->context, m->steps, last, m->alpha, m->norm2, sound);
 }
 
 static md_status iterate_once(mixed_cg *m) {
@@ -276,7 +278,7 @@ static md_status iterate_once(mixed_cg *m) {
   MD_TRY(m->steps ? fused_step(m, &sound) : step(m, &sound));
   if (!sound) return recover(m);
   m->due = count(m) || m->due;
-  if (m->due && !(m->steps && md_cg_steps_under_way(m->steps))) return update(m);
+  if (m->due && !(m->steps && m->steps->under_way(m->steps))) return update(m);
   if (!m->steps) md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
   return MD_OK;
 }
