@@ -181,20 +181,21 @@ static __device__ inline void add_block(const double (&value)[V], const piece_pl
     all = add_threads(all);
     if (threadIdx.y == 0) partial[block] = all;
   } else {
-    extern __shared__ double sums[]; /* [site of the block][right-hand side] */
-    double *mine = sums + at.rhs;
+    extern __shared__ double sums[]; /* [neighbour][site of the block][piece] */
+    const int plane = (int)(blockDim.x * blockDim.y), width = (int)blockDim.x;
+    double *mine = sums + threadIdx.y * width + threadIdx.x;
 #pragma unroll
-    for (int i = 0; i < V; i++) mine[threadIdx.y * at.n_rhs + i] = value[i];
+    for (int i = 0; i < V; i++) mine[i * plane] = value[i];
     for (int left = (int)blockDim.y; left > 1; left = (left + 1) / 2) {
+      const int distance = (left + 1) / 2;
       __syncthreads();
-      const int other = (int)threadIdx.y + (left + 1) / 2;
-      if (other < left)
+      if ((int)threadIdx.y + distance < left)
 #pragma unroll
-        for (int i = 0; i < V; i++) mine[threadIdx.y * at.n_rhs + i] += mine[other * at.n_rhs + i];
+        for (int i = 0; i < V; i++) mine[i * plane] += mine[i * plane + distance * width];
     }
     if (threadIdx.y == 0)
 #pragma unroll
-      for (int i = 0; i < V; i++) partial[(int64_t)(at.rhs + i) * most + block] = mine[i];
+      for (int i = 0; i < V; i++) partial[(int64_t)(at.rhs + i) * most + block] = mine[i * plane];
   }
 }
 
