@@ -7,7 +7,7 @@ extern "C" {
 #include <new>
 
 enum { PIECES = 4 };
-static const size_t piece_bytes = (size_t)4 << 20;
+static const size_t piece_bytes = (size_t)8 << 20;
 
 struct md_device_staging {
   char *memory; /* page-locked, PIECES of piece_bytes */
