@@ -63,6 +63,7 @@ typedef struct md_march_plan {
   int columns[3];            /* tiles of a time slice along x, y, z */
   int band;                  /* tiles along y that are walked together, for reuse in L2 */
   int ring;                  /* steps under way: the one in work and those being fetched */
+  int spare;                 /* slots of the centre beyond those that they need */
   int site_bytes;            /* of a source site */
   md_march_ring centre, rim; /* struct stage of the kernel says what they hold */
   int shared_bytes, blocks;  /* all; of the launch */

@@ -51,28 +51,40 @@ struct corner {
 };
 
 /* Shared memory of a block: barriers, then two rings of slots, each slot the rows of one time
- * slice: `centre` with depth + 3 slots, `rim` with depth + 1. A row is sites and, behind them,
+ * slice: `centre` with ring + 2 + spare slots, `rim` with ring. A row is sites and, behind them,
  * scales in half. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at
  * place 0 and ends with the neighbour beyond, that of even offset starts with the neighbour before;
- * rim rows hold x. The row (y, z) of slot k starts at 32 ((y + 2z + 3k) mod 4) bytes past a
- * multiple of 128, so that the four lanes t of a fragment load read different banks. */
+ * rim rows hold x.
+ *
+ * Banks: the four lanes t of a fragment load take 32 bytes each, of the row itself and of its
+ * neighbours along y, z, t. Rows start at (3 - skew) y + 3 z (+ skew if odd) units of 32 bytes past
+ * a multiple of 128, rim rows of even offset a site further: then the four are different modulo
+ * 128 bytes for rows of both kinds and for both ways along the axes, where a site has 0 or 64 bytes
+ * modulo 128, with skew 2 or 1. */
 struct stage {
   const md_march_plan &plan;
   char *memory;
-  uint64_t *filled, *emptied; /* one for each step under way: depth + 1 */
-  int centre_rows, rim_rows;
+  uint64_t *filled, *emptied; /* one for each step under way */
+  int centre_rows, rim_rows, skew;
   __device__ stage(char *at, const md_march_plan &p)
       : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
-        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)) {}
-  /* Bytes from `memory` to a row of slot 0; slot k follows k times the ring's slot_bytes later. */
-  __device__ static int shifted(int at, int y, int z) { return at + (32 * (y + 2 * z) - at & 127); }
-  __device__ int centre(int row, int y, int z) const {
-    return shifted(MARCH_BARRIERS + row * plan.centre.row_bytes, y, z);
+        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)), skew(p.site_bytes % 128 ? 1 : 2) {}
+  __device__ int shifted(int at, int y, int z, int bytes) const {
+    return at + (32 * ((3 - skew) * y + 3 * z) + bytes - at & 127);
   }
-  __device__ int rim(int row, int y, int z) const {
-    return shifted(MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes, y, z);
+  /* Bytes from `memory` to a row of slot 0 whose output sites have odd x offset or not; slot k
+   * follows k times the ring's slot_bytes later. */
+  __device__ int centre(int row, int y, int z, int odd) const {
+    return shifted(MARCH_BARRIERS + row * plan.centre.row_bytes, y, z, odd ? 32 * skew : 0);
+  }
+  __device__ int rim(int row, int y, int z, int odd) const {
+    return shifted(MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes, y, z,
+                   odd ? 32 * skew : plan.site_bytes);
   }
 };
+
+/* Scales in front of that of the row's first site. */
+enum { CENTRE_LEAD = 4, RIM_LEAD = 0 };
 
 /* A position in a ring, as bytes from its slot 0. */
 __device__ inline int after(int slot, const md_march_ring &ring) {
@@ -85,6 +97,10 @@ struct turn {
   uint32_t phase = 0;
   __device__ void next(int ring) {
     if (++at == ring) at = 0, phase ^= 1;
+  }
+  /* That of `steps` steps ago, at most ring. */
+  __device__ turn before(int steps, int ring) const {
+    return at >= steps ? turn{at - steps, phase} : turn{at - steps + ring, phase ^ 1};
   }
 };
 

@@ -24,14 +24,20 @@ struct source_row {
                        : ny == plan.y ? plan.z + z
                        : nz < 0       ? 2 * plan.z + y
                                       : 2 * plan.z + plan.y + y;
-    const int row = rim ? memory.rim(of_rim, ny, nz) : memory.centre(nz * plan.y + ny, ny, nz);
+    /* The row, of output sites with odd x offset or not, as seen from such a site. */
+    const auto start = [&](int odd) {
+      const int its = mu == 0 ? odd : 1 - odd;
+      return rim ? memory.rim(of_rim, ny, nz, its) : memory.centre(nz * plan.y + ny, ny, nz, its);
+    };
     /* Along x both neighbours lie in the own row, which is x0 and x0+1 there; else the neighbour
      * has the same x, which is one place further in odd rows of the centre. */
-    sites = row + (x0 + (mu == 0 && sign > 0)) * plan.site_bytes;
-    moved = rim || mu == 0 ? 0 : plan.site_bytes;
-    scales = row + (plan.x + !rim) * plan.site_bytes +
-             static_cast<int>(sizeof(float)) * (4 + x0 - (mu == 0 && sign < 0));
-    scale_moved = mu == 0 ? sizeof(float) : 0;
+    const int even = start(0), apart = start(1) - even;
+    sites = even + (x0 + (mu == 0 && sign > 0)) * plan.site_bytes;
+    moved = apart + (rim || mu == 0 ? 0 : plan.site_bytes);
+    scales = even + (plan.x + !rim) * plan.site_bytes +
+             static_cast<int>(sizeof(float)) *
+                 ((rim ? RIM_LEAD : CENTRE_LEAD) + x0 - (mu == 0 && sign < 0));
+    scale_moved = apart + (mu == 0 ? static_cast<int>(sizeof(float)) : 0);
   }
 };
 
