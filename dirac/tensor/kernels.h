@@ -51,12 +51,12 @@ enum {
   MARCH_WARPS = 16,    /* most that compute */
   MARCH_FEEDERS = 4,   /* that feed */
   MARCH_RING = 4,      /* most steps under way */
-  MARCH_X = 12,        /* most sites of a tile along x */
+  MARCH_X = 8,         /* most sites of a tile along x */
   MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };
-/* A ring of slots in shared memory, bytes of a row, a slot and the ring. */
+/* A ring of slots in shared memory: bytes of a row's scales, a row, a slot and the ring. */
 typedef struct md_march_ring {
-  int row_bytes, slot_bytes, bytes;
+  int scale_bytes, row_bytes, slot_bytes, bytes;
 } md_march_ring;
 typedef struct md_march_plan {
   int x, y, z;               /* tile; x in sites of one parity */

@@ -52,8 +52,8 @@ template <bool SCALED> struct feeder {
     const rim_place place(plan, row - memory.centre_rows);
     const int y = at.y + min(max(place.y, 0), plan.y - 1);
     const int z = at.z + min(max(place.z, 0), plan.z - 1);
-    const int odd = (at.y + place.y + at.z + place.z + call.parity) & 1;
     const int base = neighbour(place.direction, site(at.x, y, z));
+    const int odd = (at.y + place.y + at.z + place.z + call.parity) & 1;
     return {base, call.stride[place.direction % 4], odd, {}};
   }
   __device__ strip find(const origin &o, int t) const {
@@ -94,16 +94,18 @@ template <bool SCALED> struct feeder {
   }
   __device__ void store_scales(const strip &s, char *to) const {
     if constexpr (SCALED) {
-      const bool centre = of_centre();
-      float *scale = reinterpret_cast<float *>(to + (plan.x + centre) * plan.site_bytes) +
-                     (centre ? CENTRE_LEAD : RIM_LEAD);
+      float *scale = reinterpret_cast<float *>(to) + (of_centre() ? CENTRE_LEAD : RIM_LEAD);
 #pragma unroll
       for (int i = 0; i < MARCH_X / 4; i++)
         if (4 * i < plan.x) reinterpret_cast<float4 *>(scale)[i] = s.scale[i];
-      if (centre) scale[s.end_place ? plan.x : -1] = s.end_scale;
+      if (of_centre()) scale[s.end_place ? plan.x : -1] = s.end_scale;
     }
   }
-  /* Where the thread's row lies in slot 0. */
+  /* Where the scales and the sites of the thread's row lie in slot 0. */
+  __device__ char *place_of_scales() const {
+    return memory.memory +
+           (of_centre() ? memory.centre_scales(row) : memory.rim_scales(row - memory.centre_rows));
+  }
   __device__ char *place(int odd) const {
     if (of_centre()) return memory.memory + memory.centre(row, row % plan.y, row / plan.y, odd);
     const rim_place at(plan, row - memory.centre_rows);
@@ -122,6 +124,7 @@ template <bool SCALED> struct feeder {
     const bool idle = row >= memory.centre_rows + memory.rim_rows, mine = of_centre();
     const md_march_ring &ring = mine ? plan.centre : plan.rim;
     char *const even = idle ? memory.memory : place(0), *const odd = idle ? even : place(1);
+    char *const scales = idle ? even : place_of_scales();
     walk w(plan, call.local[3]);
     turn now;
     int slot = 0, step = 0;
@@ -138,24 +141,21 @@ template <bool SCALED> struct feeder {
       for (int t = w.t; t <= w.last; t++, step++) {
         const bool begins = t == w.t;
         uint64_t *b = &memory.filled[now.at];
-        int bytes = 0;
-        char *to[3] = {};
-        /* Sites may come to lie where a row of the other kind had its scales. */
-        if constexpr (SCALED) md::fence_copies();
+        int bytes = 0, slots[3] = {};
 #pragma unroll
         for (int i = 0; i < 3; i++) {
           if (i < 2 && !begins) continue;
           wait_for_slot(begins, i, step, now);
           if (idle || (!mine && begins && i > 0)) continue;
-          to[i] = (strips[i].odd ? odd : even) + slot;
-          bytes += copy_sites(strips[i], to[i], b);
+          slots[i] = slot;
+          bytes += copy_sites(strips[i], (strips[i].odd ? odd : even) + slot, b);
           slot = after(slot, ring);
         }
         if constexpr (SCALED) {
 #pragma unroll
           for (int i = 0; i < 3; i++)
             if (!idle && (i == 2 ? mine || !begins : begins && (mine || i == 0)))
-              store_scales(strips[i], to[i]);
+              store_scales(strips[i], scales + slots[i]);
         }
         __syncwarp();
         bytes = __reduce_add_sync(0xffffffffu, bytes);

@@ -19,13 +19,13 @@ static int band_of(const md_march_plan *plan) {
 }
 
 /* A ring of `slots` slots of `rows` rows, each of `sites` sites and, in half, `scales` scales.
- * Every row has room to start at any of four places. */
+ * The sites of a row have room to start at any of four places. */
 static md_march_ring ring_of(const md_march_plan *plan, int slots, int rows, int sites,
                              int scales) {
   const int scale_bytes = (scales * (int)sizeof(float) + 31) / 32 * 32;
-  const int row_bytes = sites * plan->site_bytes + scale_bytes + 96;
+  const int row_bytes = scale_bytes + 96 + sites * plan->site_bytes;
   const int slot_bytes = (rows * row_bytes + 127) / 128 * 128;
-  return (md_march_ring){row_bytes, slot_bytes, slots * slot_bytes};
+  return (md_march_ring){scale_bytes, row_bytes, slot_bytes, slots * slot_bytes};
 }
 
 /* Shared memory with `ring` steps under way; see struct stage of the kernel. */

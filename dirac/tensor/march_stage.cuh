@@ -14,22 +14,23 @@ using md::barrier_arrive, md::barrier_expect, md::barrier_init, md::barrier_wait
  * while there is one for every block, then an equal share of what is left. Blocks walk
  * neighbouring columns at the same time, so that rims come from L2. */
 struct walk {
-  int full, round, column, t, last; /* last: final slice of the segment */
-  int64_t low, high;
+  int round, column, t, last; /* last: final slice of the segment */
+  int low, high;              /* share of the rest: column * slices + t, from its first column */
   __device__ walk(const md_march_plan &plan, int slices) {
     const int columns = plan.columns[0] * plan.columns[1] * plan.columns[2];
-    full = columns / plan.blocks, round = 0, column = t = last = 0;
-    const int64_t rest = static_cast<int64_t>(columns - full * plan.blocks) * slices;
-    low = rest * blockIdx.x / plan.blocks, high = rest * (blockIdx.x + 1) / plan.blocks;
+    const int rest = columns % plan.blocks * slices, block = static_cast<int>(blockIdx.x);
+    round = column = t = last = 0;
+    low = static_cast<int>(static_cast<int64_t>(rest) * block / plan.blocks);
+    high = static_cast<int>(static_cast<int64_t>(rest) * (block + 1) / plan.blocks);
   }
   /* The next segment; false at the end. */
   __device__ bool next(const md_march_plan &plan, int slices) {
+    const int full = plan.columns[0] * plan.columns[1] * plan.columns[2] / plan.blocks;
     if (round < full) {
       column = round++ * plan.blocks + blockIdx.x, t = 0, last = slices - 1;
     } else if (low < high) {
-      column = full * plan.blocks + static_cast<int>(low / slices);
-      t = static_cast<int>(low % slices);
-      last = static_cast<int>(min(static_cast<int64_t>(slices), t + high - low)) - 1;
+      column = full * plan.blocks + low / slices, t = low % slices;
+      last = min(slices, t + high - low) - 1;
       low += last + 1 - t;
     } else {
       return false;
@@ -51,16 +52,16 @@ struct corner {
 };
 
 /* Shared memory of a block: barriers, then two rings of slots, each slot the rows of one time
- * slice: `centre` with ring + 2 + spare slots, `rim` with ring. A row is sites and, behind them,
- * scales in half. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at
+ * slice: `centre` with ring + 2 + spare slots, `rim` with ring. A row is scales, in half, and then
+ * sites. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at
  * place 0 and ends with the neighbour beyond, that of even offset starts with the neighbour before;
  * rim rows hold x.
  *
  * Banks: the four lanes t of a fragment load take 32 bytes each, of the row itself and of its
- * neighbours along y, z, t. Rows start at (3 - skew) y + 3 z (+ skew if odd) units of 32 bytes past
- * a multiple of 128, rim rows of even offset a site further: then the four are different modulo
- * 128 bytes for rows of both kinds and for both ways along the axes, where a site has 0 or 64 bytes
- * modulo 128, with skew 2 or 1. */
+ * neighbours along y, z, t. The sites start at (3 - skew) y + 3 z (+ skew if odd) units of 32 bytes
+ * past a multiple of 128, rim rows of even offset a site further: then the four are different
+ * modulo 128 bytes for rows of both kinds and for both ways along the axes, where a site has 0 or
+ * 64 bytes modulo 128, with skew 2 or 1. */
 struct stage {
   const md_march_plan &plan;
   char *memory;
@@ -72,14 +73,19 @@ struct stage {
   __device__ int shifted(int at, int y, int z, int bytes) const {
     return at + (32 * ((3 - skew) * y + 3 * z) + bytes - at & 127);
   }
-  /* Bytes from `memory` to a row of slot 0 whose output sites have odd x offset or not; slot k
-   * follows k times the ring's slot_bytes later. */
+  /* Bytes from `memory` to the scales of a row of slot 0, and to its sites where the row's output
+   * sites have odd x offset or not; slot k follows k times the ring's slot_bytes later. */
+  __device__ int centre_scales(int row) const {
+    return MARCH_BARRIERS + row * plan.centre.row_bytes;
+  }
+  __device__ int rim_scales(int row) const {
+    return MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes;
+  }
   __device__ int centre(int row, int y, int z, int odd) const {
-    return shifted(MARCH_BARRIERS + row * plan.centre.row_bytes, y, z, odd ? 32 * skew : 0);
+    return shifted(centre_scales(row) + plan.centre.scale_bytes, y, z, odd ? 32 * skew : 0);
   }
   __device__ int rim(int row, int y, int z, int odd) const {
-    return shifted(MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes, y, z,
-                   odd ? 32 * skew : plan.site_bytes);
+    return shifted(rim_scales(row) + plan.rim.scale_bytes, y, z, odd ? 32 * skew : plan.site_bytes);
   }
 };
 

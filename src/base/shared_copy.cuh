@@ -21,11 +21,6 @@ __device__ inline void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/* Orders the thread's own stores to shared memory before its bulk copies to the same place. */
-__device__ inline void fence_copies() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 /* Arrives and adds `bytes` to what the phase waits for. */
 __device__ inline void barrier_expect(uint32_t barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
