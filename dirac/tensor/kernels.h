@@ -32,7 +32,7 @@ typedef struct md_tensor_call {
   int n_rhs, parity;
   int local[MD_DIMS];
   /* For the march: only sites with coordinates low <= x < high are assigned. stride: sites from a
-   * neighbour along x, y or z to that of the next time slice. */
+   * neighbour beyond this rank along x, y or z to that of the next time slice. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
 } md_tensor_call;
 
@@ -44,9 +44,8 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  * from global memory. */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
-/* stacked, all sites, or all but the first and last time slices, of a lattice that is cut into
- * whole tiles and not split along x, y or z: each block marches along t with three time slices of
- * its tile in shared memory. */
+/* stacked, all sites, or all that read no halo, of a lattice that is cut into whole tiles: each
+ * block marches along t with three time slices of its tile in shared memory. */
 enum {
   MARCH_WARPS = 16,    /* most that compute */
   MARCH_FEEDERS = 4,   /* that feed */

@@ -54,7 +54,7 @@ template <bool SCALED> struct feeder {
     const int z = at.z + min(max(place.z, 0), plan.z - 1);
     const int base = neighbour(place.direction, site(at.x, y, z));
     const int odd = (at.y + place.y + at.z + place.z + call.parity) & 1;
-    return {base, call.stride[place.direction % 4], odd, {}};
+    return {base, base < call.sites ? slice() : call.stride[place.direction % 4], odd, {}};
   }
   __device__ strip find(const origin &o, int t) const {
     const int last = call.local[3] - 1, odd = (o.odd + t) & 1;
