@@ -13,6 +13,14 @@
 /* Up to here SPLIT pays, on 132 multiprocessors. */
 template <class S> constexpr int few_slots = sizeof(S) << 15;
 
+/* How the slots of a hop are dealt out. ahead: split, and the links, where they stay in L2, come to
+ * shared memory while the predecessor ends. */
+enum class sharing { none, split, ahead };
+
+/* Blocks of `ahead` that a multiprocessor is to hold: the more registers, the more of a thread's
+ * loads are under way; 0 leaves it to the compiler. */
+template <class S, int R> constexpr int least_blocks = sizeof(S) == 2 && R < 18 ? 4 : 0;
+
 template <class S> struct plane_view {
   S *data;
   float *scale;
@@ -200,9 +208,11 @@ static __device__ inline void load_far(const plane_view<S> &in, const md_row &ro
   }
 }
 
-template <class S, int R, int V, bool SPLIT>
-__global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
+template <class S, int R, int V, sharing SHARING>
+__global__ void __launch_bounds__(128, SHARING == sharing::ahead ? least_blocks<S, R> : 0)
+    hop_one(hop_arguments<S> a) {
   using T = real_of<S>;
+  constexpr bool SPLIT = SHARING != sharing::none, AHEAD = SHARING == sharing::ahead;
   constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
   using chunk = chunk_of<piece>;
   md_release_successor();
@@ -218,14 +228,22 @@ __global__ void __launch_bounds__(128) hop_one(hop_arguments<S> a) {
   const chunk *links =
       (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) + (slot & 31);
   T acc[V][6] = {};
+  __shared__ chunk early[AHEAD ? chunks : 1][4][32];
+  if constexpr (AHEAD)
+#pragma unroll
+    for (int c = 0; c < chunks; c++)
+      start_load(&early[c][threadIdx.y][threadIdx.x], links + (threadIdx.y * chunks + c) * 32,
+                 policy);
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  if (AHEAD) finish_loads();
 #pragma unroll
   for (int mu = 0; mu < 4; mu++) {
     if (SPLIT && mu != (int)threadIdx.y) continue;
     alignas(16) S raw[2 * R * V];
 #pragma unroll
     for (int c = 0; c < chunks; c++)
-      reinterpret_cast<chunk *>(raw)[c] = load_once(links + (mu * chunks + c) * 32, policy);
+      reinterpret_cast<chunk *>(raw)[c] = AHEAD ? early[AHEAD ? c : 0][threadIdx.y][threadIdx.x]
+                                                : load_once(links + (mu * chunks + c) * 32, policy);
     T v[V][6], w[V][6];
     float v_scale[V] = {}, w_scale[V] = {};
     const int here = mu == 0 ? site : row.base[(mu + 2) % 3] + h;
@@ -258,20 +276,22 @@ static inline double *partial_sums(md_partial_sums *sums, md_range range, int bl
   return first;
 }
 
-template <class S, int R, int V, bool SPLIT>
+template <class S, int R, int V, sharing SHARING>
 static void launch_one(hop_arguments<S> &a, const md_hop_call *call) {
-  const dim3 threads = SPLIT ? dim3(32, 4) : dim3(128);
+  const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.count + (int)threads.x - 1) / (int)threads.x;
   a.norm2 = partial_sums(call->norm2, call->range, blocks);
-  if (blocks > 0) md_launch_early(hop_one<S, R, V, SPLIT>, dim3(blocks), threads, 0, a);
+  if (blocks > 0) md_launch_early(hop_one<S, R, V, SHARING>, dim3(blocks), threads, 0, a);
 }
 
 template <class S, int R, int V>
 static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
-  if (a.count <= few_slots<S> && !call->norm2) /* with sums it has not been measured */
-    launch_one<S, R, V, true>(a, call);
+  if (a.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
+    launch_one<S, R, V, sharing::none>(a, call);
+  else if (a.keep_links)
+    launch_one<S, R, V, sharing::ahead>(a, call);
   else
-    launch_one<S, R, V, false>(a, call);
+    launch_one<S, R, V, sharing::split>(a, call);
 }
 
 template <class S, int R> static int hop_one_reals(const md_hop_call *call) {

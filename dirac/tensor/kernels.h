@@ -32,7 +32,7 @@ typedef struct md_tensor_call {
   int n_rhs, parity;
   int local[MD_DIMS];
   /* For the march: only sites with coordinates low <= x < high are assigned. stride: sites from a
-   * neighbour along x, y or z to that of the next time slice. */
+   * neighbour beyond this rank along x, y or z to that of the next time slice. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
 } md_tensor_call;
 
@@ -44,25 +44,25 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  * from global memory. */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
-/* stacked, all sites, or all but the first and last time slices, of a lattice that is cut into
- * whole tiles and not split along x, y or z: each block marches along t with three time slices of
- * its tile in shared memory. */
+/* stacked, all sites, or all that read no halo, of a lattice that is cut into whole tiles: each
+ * block marches along t with three time slices of its tile in shared memory. */
 enum {
   MARCH_WARPS = 16,    /* most that compute */
   MARCH_FEEDERS = 4,   /* that feed */
   MARCH_RING = 4,      /* most steps under way */
-  MARCH_X = 12,        /* most sites of a tile along x */
+  MARCH_X = 8,         /* most sites of a tile along x */
   MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };
-/* A ring of slots in shared memory, bytes of a row, a slot and the ring. */
+/* A ring of slots in shared memory: bytes of a row's scales, a row, a slot and the ring. */
 typedef struct md_march_ring {
-  int row_bytes, slot_bytes, bytes;
+  int scale_bytes, row_bytes, slot_bytes, bytes;
 } md_march_ring;
 typedef struct md_march_plan {
   int x, y, z;               /* tile; x in sites of one parity */
   int columns[3];            /* tiles of a time slice along x, y, z */
   int band;                  /* tiles along y that are walked together, for reuse in L2 */
   int ring;                  /* steps under way: the one in work and those being fetched */
+  int spare;                 /* slots of the centre beyond those that they need */
   int site_bytes;            /* of a source site */
   md_march_ring centre, rim; /* struct stage of the kernel says what they hold */
   int shared_bytes, blocks;  /* all; of the launch */

@@ -18,14 +18,14 @@ template <bool SCALED> struct feeder {
   /* Where the row's sites lie in the source, of slice 0. */
   struct origin {
     int base, stride; /* site x 0 of the row; to the next slice */
-    int odd;          /* whether the output sites of slice 0 have odd x offset */
+    int odd;          /* whether the row's output sites of slice 0 have odd x offset */
     int edge[2];      /* of even and odd rows: the neighbour beyond the end, -1 where it is the next
                          site in memory */
   };
   /* `count` sites from site `from` on go to place `place`, and, unless `end` is -1, that one site
    * to place `end_place`. The scale of the site at end_place is end_scale. */
   struct strip {
-    int from, place, count, end, end_place;
+    int from, place, count, end, end_place, odd;
     float4 scale[MARCH_X / 4];
     float end_scale;
   };
@@ -52,12 +52,14 @@ template <bool SCALED> struct feeder {
     const rim_place place(plan, row - memory.centre_rows);
     const int y = at.y + min(max(place.y, 0), plan.y - 1);
     const int z = at.z + min(max(place.z, 0), plan.z - 1);
-    return {neighbour(place.direction, site(at.x, y, z)), call.stride[place.direction % 4], 0, {}};
+    const int base = neighbour(place.direction, site(at.x, y, z));
+    const int odd = (at.y + place.y + at.z + place.z + call.parity) & 1;
+    return {base, base < call.sites ? slice() : call.stride[place.direction % 4], odd, {}};
   }
   __device__ strip find(const origin &o, int t) const {
     const int last = call.local[3] - 1, odd = (o.odd + t) & 1;
     const int own = o.base + t * o.stride;
-    strip s = {own, 0, plan.x, -1, 0, {}, 0.0f};
+    strip s = {own, 0, plan.x, -1, 0, odd, {}, 0.0f};
     int scales = own, end = -1;
     if (of_centre() && (t < 0 || t > last)) { /* only the row itself, which t-neighbours read */
       s.from = scales = neighbour(t < 0 ? 7 : 3, t < 0 ? o.base : own - o.stride);
@@ -85,59 +87,80 @@ template <bool SCALED> struct feeder {
               count * plan.site_bytes, b);
   }
   /* Returns the bytes that b will see arrive. */
-  __device__ int put(const strip &s, char *to, uint64_t *b) const {
+  __device__ int copy_sites(const strip &s, char *to, uint64_t *b) const {
     copy(to + s.place * plan.site_bytes, s.from, s.count, b);
     if (s.end >= 0) copy(to + s.end_place * plan.site_bytes, s.end, 1, b);
-    if constexpr (SCALED) {
-      float *scale =
-          reinterpret_cast<float *>(to + (plan.x + (of_centre() ? 1 : 0)) * plan.site_bytes);
-#pragma unroll
-      for (int i = 0; i < MARCH_X / 4; i++)
-        if (4 * i < plan.x) reinterpret_cast<float4 *>(scale)[1 + i] = s.scale[i];
-      scale[s.end_place ? 4 + plan.x : 3] = s.end_scale;
-    }
     return (s.count + (s.end >= 0)) * plan.site_bytes;
   }
-  /* Where the thread's row lies in slot 0. */
-  __device__ char *place() const {
-    if (of_centre()) return memory.memory + memory.centre(row, row % plan.y, row / plan.y);
+  __device__ void store_scales(const strip &s, char *to) const {
+    if constexpr (SCALED) {
+      float *scale = reinterpret_cast<float *>(to) + (of_centre() ? CENTRE_LEAD : RIM_LEAD);
+#pragma unroll
+      for (int i = 0; i < MARCH_X / 4; i++)
+        if (4 * i < plan.x) reinterpret_cast<float4 *>(scale)[i] = s.scale[i];
+      if (of_centre()) scale[s.end_place ? plan.x : -1] = s.end_scale;
+    }
+  }
+  /* Where the scales and the sites of the thread's row lie in slot 0. */
+  __device__ char *place_of_scales() const {
+    return memory.memory +
+           (of_centre() ? memory.centre_scales(row) : memory.rim_scales(row - memory.centre_rows));
+  }
+  __device__ char *place(int odd) const {
+    if (of_centre()) return memory.memory + memory.centre(row, row % plan.y, row / plan.y, odd);
     const rim_place at(plan, row - memory.centre_rows);
-    return memory.memory + memory.rim(row - memory.centre_rows, at.y, at.z);
+    return memory.memory + memory.rim(row - memory.centre_rows, at.y, at.z, odd);
+  }
+  /* Waits until slot i of the three that a segment begins with (else i = 2) is free for step
+   * `step`, whose turn is `now`. */
+  __device__ void wait_for_slot(bool begins, int i, int step, const turn &now) const {
+    const int back = begins ? max(min(plan.ring + plan.spare - i, plan.ring), 1) : plan.ring;
+    if (back > step) return;
+    const turn read = now.before(back, plan.ring);
+    barrier_wait(&memory.emptied[read.at], read.phase);
   }
 
   __device__ void run() const {
     const bool idle = row >= memory.centre_rows + memory.rim_rows, mine = of_centre();
     const md_march_ring &ring = mine ? plan.centre : plan.rim;
-    const int lead = mine; /* a step brings its own slice of the rim, the next one of the centre */
-    char *const to = idle ? memory.memory : place();
+    char *const even = idle ? memory.memory : place(0), *const odd = idle ? even : place(1);
+    char *const scales = idle ? even : place_of_scales();
     walk w(plan, call.local[3]);
-    turn now, previous;
+    turn now;
     int slot = 0, step = 0;
     while (w.next(plan, call.local[3])) {
       const corner at(plan, w.column);
       origin o = {};
       if (!idle) o = mine ? find_centre(at) : find_rim(at);
       if (step == 0) md_wait_for_predecessor(); /* it wrote the source */
-      strip first[2] = {}, next = {};
-      if (mine) first[0] = find(o, w.t - 1), first[1] = find(o, w.t);
-      if (!idle) next = find(o, w.t + lead);
+      /* A step brings its own slice of the rim and the next one of the centre; the first of a
+       * segment also those of the centre before. */
+      strip strips[3] = {};
+      if (!idle) strips[0] = find(o, w.t - mine);
+      if (mine) strips[1] = find(o, w.t), strips[2] = find(o, w.t + 1);
       for (int t = w.t; t <= w.last; t++, step++) {
-        /* The slots that this step overwrites were read last a ring of steps ago; a new segment
-         * also takes those of the step before. */
         const bool begins = t == w.t;
-        if (step >= plan.ring) barrier_wait(&memory.emptied[now.at], now.phase ^ 1);
-        if (begins && step > 0) barrier_wait(&memory.emptied[previous.at], previous.phase);
         uint64_t *b = &memory.filled[now.at];
-        int bytes = 0;
-        if (mine && begins)
-          for (int i = 0; i < 2; i++)
-            bytes += put(first[i], to + slot, b), slot = after(slot, ring);
-        if (!idle) bytes += put(next, to + slot, b), slot = after(slot, ring);
+        int bytes = 0, slots[3] = {};
+#pragma unroll
+        for (int i = 0; i < 3; i++) {
+          if (i < 2 && !begins) continue;
+          wait_for_slot(begins, i, step, now);
+          if (idle || (!mine && begins && i > 0)) continue;
+          slots[i] = slot;
+          bytes += copy_sites(strips[i], (strips[i].odd ? odd : even) + slot, b);
+          slot = after(slot, ring);
+        }
+        if constexpr (SCALED) {
+#pragma unroll
+          for (int i = 0; i < 3; i++)
+            if (!idle && (i == 2 ? mine || !begins : begins && (mine || i == 0)))
+              store_scales(strips[i], scales + slots[i]);
+        }
         __syncwarp();
         bytes = __reduce_add_sync(0xffffffffu, bytes);
         if (threadIdx.x % 32 == 0) barrier_expect(b, bytes);
-        if (!idle && t < w.last) next = find(o, t + 1 + lead);
-        previous = now;
+        if (!idle && t < w.last) strips[2] = find(o, t + 1 + mine);
         now.next(plan.ring);
       }
     }

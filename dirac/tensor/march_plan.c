@@ -19,22 +19,23 @@ static int band_of(const md_march_plan *plan) {
 }
 
 /* A ring of `slots` slots of `rows` rows, each of `sites` sites and, in half, `scales` scales.
- * Every row has room to start at any of four places; slots follow each other three of them apart.
- */
+ * The sites of a row have room to start at any of four places. */
 static md_march_ring ring_of(const md_march_plan *plan, int slots, int rows, int sites,
                              int scales) {
   const int scale_bytes = (scales * (int)sizeof(float) + 31) / 32 * 32;
-  const int row_bytes = sites * plan->site_bytes + scale_bytes + 96;
-  const int slot_bytes = (rows * row_bytes + 31) / 128 * 128 + 96;
-  return (md_march_ring){row_bytes, slot_bytes, slots * slot_bytes};
+  const int row_bytes = scale_bytes + 96 + sites * plan->site_bytes;
+  const int slot_bytes = (rows * row_bytes + 127) / 128 * 128;
+  return (md_march_ring){scale_bytes, row_bytes, slot_bytes, slots * slot_bytes};
 }
 
 /* Shared memory with `ring` steps under way; see struct stage of the kernel. */
-static bool lay_out(md_precision precision, int ring, md_march_plan *plan) {
-  const int scales = precision == MD_HALF ? plan->x + 8 : 0;
+static bool lay_out(md_precision precision, int ring, int spare, md_march_plan *plan) {
+  const bool half = precision == MD_HALF;
   plan->ring = ring;
-  plan->centre = ring_of(plan, ring + 2, plan->y * plan->z, plan->x + 1, scales);
-  plan->rim = ring_of(plan, ring, 2 * (plan->y + plan->z), plan->x, scales);
+  plan->spare = spare;
+  plan->centre =
+      ring_of(plan, ring + 2 + spare, plan->y * plan->z, plan->x + 1, half ? plan->x + 5 : 0);
+  plan->rim = ring_of(plan, ring, 2 * (plan->y + plan->z), plan->x, half ? plan->x : 0);
   plan->shared_bytes = MARCH_BARRIERS + plan->centre.bytes + plan->rim.bytes;
   return plan->shared_bytes <= SHARED_MOST;
 }
@@ -57,8 +58,10 @@ bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DI
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
   plan->band = band_of(plan);
   if (plan->warps < WARPS_LEAST) return false;
+  /* With two spare slots a new segment, which takes three at once, need not wait for the last. */
   for (int ring = 3; ring >= 2; ring--)
-    if (lay_out(precision, ring, plan)) return true;
+    for (int spare = 2; spare >= 0; spare -= 2)
+      if (lay_out(precision, ring, spare, plan)) return true;
   return false;
 }
 

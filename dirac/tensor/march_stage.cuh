@@ -14,22 +14,23 @@ using md::barrier_arrive, md::barrier_expect, md::barrier_init, md::barrier_wait
  * while there is one for every block, then an equal share of what is left. Blocks walk
  * neighbouring columns at the same time, so that rims come from L2. */
 struct walk {
-  int full, round, column, t, last; /* last: final slice of the segment */
-  int64_t low, high;
+  int round, column, t, last; /* last: final slice of the segment */
+  int low, high;              /* share of the rest: column * slices + t, from its first column */
   __device__ walk(const md_march_plan &plan, int slices) {
     const int columns = plan.columns[0] * plan.columns[1] * plan.columns[2];
-    full = columns / plan.blocks, round = 0, column = t = last = 0;
-    const int64_t rest = static_cast<int64_t>(columns - full * plan.blocks) * slices;
-    low = rest * blockIdx.x / plan.blocks, high = rest * (blockIdx.x + 1) / plan.blocks;
+    const int rest = columns % plan.blocks * slices, block = static_cast<int>(blockIdx.x);
+    round = column = t = last = 0;
+    low = static_cast<int>(static_cast<int64_t>(rest) * block / plan.blocks);
+    high = static_cast<int>(static_cast<int64_t>(rest) * (block + 1) / plan.blocks);
   }
   /* The next segment; false at the end. */
   __device__ bool next(const md_march_plan &plan, int slices) {
+    const int full = plan.columns[0] * plan.columns[1] * plan.columns[2] / plan.blocks;
     if (round < full) {
       column = round++ * plan.blocks + blockIdx.x, t = 0, last = slices - 1;
     } else if (low < high) {
-      column = full * plan.blocks + static_cast<int>(low / slices);
-      t = static_cast<int>(low % slices);
-      last = static_cast<int>(min(static_cast<int64_t>(slices), t + high - low)) - 1;
+      column = full * plan.blocks + low / slices, t = low % slices;
+      last = min(slices, t + high - low) - 1;
       low += last + 1 - t;
     } else {
       return false;
@@ -51,28 +52,45 @@ struct corner {
 };
 
 /* Shared memory of a block: barriers, then two rings of slots, each slot the rows of one time
- * slice: `centre` with depth + 3 slots, `rim` with depth + 1. A row is sites and, behind them,
- * scales in half. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at
+ * slice: `centre` with ring + 2 + spare slots, `rim` with ring. A row is scales, in half, and then
+ * sites. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at
  * place 0 and ends with the neighbour beyond, that of even offset starts with the neighbour before;
- * rim rows hold x. The row (y, z) of slot k starts at 32 ((y + 2z + 3k) mod 4) bytes past a
- * multiple of 128, so that the four lanes t of a fragment load read different banks. */
+ * rim rows hold x.
+ *
+ * Banks: the four lanes t of a fragment load take 32 bytes each, of the row itself and of its
+ * neighbours along y, z, t. The sites start at (3 - skew) y + 3 z (+ skew if odd) units of 32 bytes
+ * past a multiple of 128, rim rows of even offset a site further: then the four are different
+ * modulo 128 bytes for rows of both kinds and for both ways along the axes, where a site has 0 or
+ * 64 bytes modulo 128, with skew 2 or 1. */
 struct stage {
   const md_march_plan &plan;
   char *memory;
-  uint64_t *filled, *emptied; /* one for each step under way: depth + 1 */
-  int centre_rows, rim_rows;
+  uint64_t *filled, *emptied; /* one for each step under way */
+  int centre_rows, rim_rows, skew;
   __device__ stage(char *at, const md_march_plan &p)
       : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
-        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)) {}
-  /* Bytes from `memory` to a row of slot 0; slot k follows k times the ring's slot_bytes later. */
-  __device__ static int shifted(int at, int y, int z) { return at + (32 * (y + 2 * z) - at & 127); }
-  __device__ int centre(int row, int y, int z) const {
-    return shifted(MARCH_BARRIERS + row * plan.centre.row_bytes, y, z);
+        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)), skew(p.site_bytes % 128 ? 1 : 2) {}
+  __device__ int shifted(int at, int y, int z, int bytes) const {
+    return at + (32 * ((3 - skew) * y + 3 * z) + bytes - at & 127);
   }
-  __device__ int rim(int row, int y, int z) const {
-    return shifted(MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes, y, z);
+  /* Bytes from `memory` to the scales of a row of slot 0, and to its sites where the row's output
+   * sites have odd x offset or not; slot k follows k times the ring's slot_bytes later. */
+  __device__ int centre_scales(int row) const {
+    return MARCH_BARRIERS + row * plan.centre.row_bytes;
+  }
+  __device__ int rim_scales(int row) const {
+    return MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes;
+  }
+  __device__ int centre(int row, int y, int z, int odd) const {
+    return shifted(centre_scales(row) + plan.centre.scale_bytes, y, z, odd ? 32 * skew : 0);
+  }
+  __device__ int rim(int row, int y, int z, int odd) const {
+    return shifted(rim_scales(row) + plan.rim.scale_bytes, y, z, odd ? 32 * skew : plan.site_bytes);
   }
 };
+
+/* Scales in front of that of the row's first site. */
+enum { CENTRE_LEAD = 4, RIM_LEAD = 0 };
 
 /* A position in a ring, as bytes from its slot 0. */
 __device__ inline int after(int slot, const md_march_ring &ring) {
@@ -85,6 +103,10 @@ struct turn {
   uint32_t phase = 0;
   __device__ void next(int ring) {
     if (++at == ring) at = 0, phase ^= 1;
+  }
+  /* That of `steps` steps ago, at most ring. */
+  __device__ turn before(int steps, int ring) const {
+    return at >= steps ? turn{at - steps, phase} : turn{at - steps + ring, phase ^ 1};
   }
 };
 

@@ -3,36 +3,44 @@
 
 /* Packing `stacked` as a march along t. A block owns a column of x*y*z output sites a time slice.
  * Shared memory holds the column's own rows of the time slices t-1, t, t+1 (`centre`) and the rows
- * that surround it in slice t (`rim`), and the same for `depth` steps ahead. Four warps feed: they
+ * that surround it in slice t (`rim`), and what the next steps add to them. Four warps feed: they
  * copy rows, which are contiguous in memory, with the bulk copy engine while the others compute.
  * Each source site is thus fetched 1 + 1/x + 2/y + 2/z times instead of eight. */
 namespace stacked {
 
-/* Where a computing lane reads the sources of one of its directions, in bytes from `memory` for
- * slot 0 and an even row: the row of a centre slice (slice: -1, 0, 1 relative to t) or of the rim.
- * In odd rows the sites lie `moved` bytes further, the scales `scale_moved`. */
+/* Where a computing lane reads the sources of one of its directions, from `memory` for slot 0:
+ * sites of even and of odd rows in units of 32 bytes, scales in bytes. Few registers: what does not
+ * fit into them comes back from L2 in every step. */
 struct source_row {
-  int sites, moved, scales, scale_moved, slice;
-  bool rim;
+  enum { past, here, future, rim }; /* of the centre: relative to t */
+  unsigned slot : 2, even : 14, odd : 14;
+  int scales;
   __device__ source_row(const stage &memory, int x0, int y, int z, int direction) {
     const md_march_plan &plan = memory.plan;
     const int mu = direction % 4, sign = direction < 4 ? 1 : -1;
     const int ny = y + (mu == 1 ? sign : 0), nz = z + (mu == 2 ? sign : 0);
-    slice = mu == 3 ? sign : 0;
-    rim = ny < 0 || ny == plan.y || nz < 0 || nz == plan.z;
-    const int of_rim = ny < 0         ? z
-                       : ny == plan.y ? plan.z + z
-                       : nz < 0       ? 2 * plan.z + y
-                                      : 2 * plan.z + plan.y + y;
-    const int row = rim ? memory.rim(of_rim, ny, nz) : memory.centre(nz * plan.y + ny, ny, nz);
+    const bool outside = ny < 0 || ny == plan.y || nz < 0 || nz == plan.z;
+    slot = outside ? rim : mu < 3 ? here : sign > 0 ? future : past;
+    const int row = !outside       ? nz * plan.y + ny
+                    : ny < 0       ? z
+                    : ny == plan.y ? plan.z + z
+                    : nz < 0       ? 2 * plan.z + y
+                                   : 2 * plan.z + plan.y + y;
+    /* The row, of output sites with odd x offset or not, as seen from such a site. */
+    const auto start = [&](int odd) {
+      const int its = mu == 0 ? odd : 1 - odd;
+      return outside ? memory.rim(row, ny, nz, its) : memory.centre(row, ny, nz, its);
+    };
     /* Along x both neighbours lie in the own row, which is x0 and x0+1 there; else the neighbour
      * has the same x, which is one place further in odd rows of the centre. */
-    sites = row + (x0 + (mu == 0 && sign > 0)) * plan.site_bytes;
-    moved = rim || mu == 0 ? 0 : plan.site_bytes;
-    scales = row + (plan.x + !rim) * plan.site_bytes +
-             static_cast<int>(sizeof(float)) * (4 + x0 - (mu == 0 && sign < 0));
-    scale_moved = mu == 0 ? sizeof(float) : 0;
+    const int place = x0 + (mu == 0 && sign > 0), further = outside || mu == 0 ? 0 : 1;
+    even = (start(0) + place * plan.site_bytes) / 32;
+    odd = (start(1) + (place + further) * plan.site_bytes) / 32;
+    scales = (outside ? memory.rim_scales(row) : memory.centre_scales(row)) +
+             static_cast<int>(sizeof(float)) *
+                 ((outside ? RIM_LEAD : CENTRE_LEAD) + x0 - (mu == 0 && sign < 0));
   }
+  __device__ int sites(bool in_odd_row) const { return 32 * (in_odd_row ? odd : even); }
 };
 
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step, batch after batch, the
@@ -112,45 +120,50 @@ template <typename T, int RHS, ending END> struct computer {
       leave_norms<T, RHS>(norms, call, static_cast<int>(blockIdx.x) * plan.warps + warp, at);
   }
   __device__ void walk_all() {
-    const int first = threadIdx.x / 32 * plan.warp_sites, x0 = first % plan.x;
-    const int y = first / plan.x % plan.y, z = first / plan.x / plan.y;
-    const source_row ahead(memory, x0, y, z, at.t), behind(memory, x0, y, z, at.t + 4);
+    const int first = threadIdx.x / 32 * plan.warp_sites;
+    const int of_row = first % plan.x, of_y = first / plan.x % plan.y,
+              of_z = first / plan.x / plan.y;
+    const source_row ahead(memory, of_row, of_y, of_z, at.t);
+    const source_row behind(memory, of_row, of_y, of_z, at.t + 4);
     const int slice = call.local[0] / 2 * call.local[1] * call.local[2];
-    const auto first_site = [&](const corner &c, int t) {
-      return ((c.z + z) * call.local[1] + c.y + y) * (call.local[0] / 2) + c.x + x0 + t * slice;
-    };
     bool partial = false;
     for (int d = 0; d < 4; d++) partial |= call.high[d] - call.low[d] < call.local[d];
     walk w(plan, call.local[3]);
-    bool more = w.next(plan, call.local[3]);
-    if (!more) return;
-    corner c(plan, w.column);
-    int site = first_site(c, w.t);
+    if (!w.next(plan, call.local[3])) return;
+    int x, y, z, site; /* the warp's first site */
+    const auto begin = [&] {
+      const corner c(plan, w.column);
+      x = c.x + first % plan.x, y = c.y + first / plan.x % plan.y,
+      z = c.z + first / plan.x / plan.y;
+      return (z * call.local[1] + y) * (call.local[0] / 2) + x + w.t * slice;
+    };
+    site = begin();
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) links[n] = load(site + n);
     md_wait_for_predecessor(); /* it may read out */
-    /* Slots of the slices t-1, t, t+1 and of the rim. */
-    int past = 0, here = plan.centre.slot_bytes, future = 2 * here, rim = 0;
+    /* Slots of the slices t-1, t, t+1. */
+    int past = 0, here = plan.centre.slot_bytes, future = 2 * here;
     turn now;
-    while (more) {
-      const int odd = (c.y + y + c.z + z + w.t + call.parity) & 1;
+    for (bool more = true; more;) {
+      const int odd = (y + z + w.t + call.parity) & 1;
       const auto slot = [&](const source_row &s) {
-        return s.rim ? rim : s.slice == 0 ? here : s.slice > 0 ? future : past;
+        return s.slot == s.rim      ? now.at * plan.rim.slot_bytes
+               : s.slot == s.here   ? here
+               : s.slot == s.future ? future
+                                    : past;
       };
       const char *forward = memory.memory + slot(ahead), *backward = memory.memory + slot(behind);
-      const float *ahead_scale =
-          reinterpret_cast<const float *>(forward + ahead.scales + odd * ahead.scale_moved);
-      const float *behind_scale =
-          reinterpret_cast<const float *>(backward + behind.scales + odd * behind.scale_moved);
-      forward += ahead.sites + odd * ahead.moved, backward += behind.sites + odd * behind.moved;
-      const int in_y = c.y + y, in_z = c.z + z, in_x = c.x + x0, in_t = w.t;
+      const int along = at.t == 0 ? odd : 0;
+      const float *ahead_scale = reinterpret_cast<const float *>(forward + ahead.scales) + along;
+      const float *behind_scale = reinterpret_cast<const float *>(backward + behind.scales) + along;
+      forward += ahead.sites(odd), backward += behind.sites(odd);
+      const int in_x = x, in_y = y, in_z = z, in_t = w.t;
       int next = site + slice, slices = 1;
       if (w.t < w.last) {
         w.t++;
       } else {
         more = w.next(plan, call.local[3]), slices = 3;
-        if (more) c = corner(plan, w.column);
-        next = more ? first_site(c, w.t) : site; /* at the end: anything that may be read */
+        next = more ? begin() : site; /* at the end: anything that may be read */
       }
       barrier_wait(&memory.filled[now.at], now.phase);
       uint32_t ratios = 0;
@@ -168,7 +181,6 @@ template <typename T, int RHS, ending END> struct computer {
       __syncwarp();
       if (threadIdx.x % 32 == 0) barrier_arrive(&memory.emptied[now.at]);
       now.next(plan.ring);
-      rim = after(rim, plan.rim);
       for (int i = 0; i < slices; i++)
         past = here, here = future, future = after(future, plan.centre);
       site = next;

@@ -123,8 +123,7 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
   if (!s) return md_fail_memory(context, sizeof *s, "tensor");
   s->request = *request;
   s->geometry = g;
-  const bool split_in_space = g->split[MD_X] || g->split[MD_Y] || g->split[MD_Z];
-  s->marches = request->packing == MD_PACKING_STACKED && !split_in_space &&
+  s->marches = request->packing == MD_PACKING_STACKED &&
                md_march_plan_make(request->precision, request->n_rhs, g->local,
                                   md_tensor_multiprocessors(), &s->plan);
   md_status status = MD_OK;

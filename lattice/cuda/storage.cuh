@@ -104,4 +104,15 @@ static __device__ inline uint2 load_once(const uint2 *p, uint64_t policy) {
   return r;
 }
 
+/* The same into shared memory, without waiting for it; finish_loads waits for all of the thread. */
+template <class C> static __device__ inline void start_load(C *to, const C *from, uint64_t policy) {
+  asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(
+                   (uint32_t)__cvta_generic_to_shared(to)),
+               "l"(from), "n"(sizeof(C)), "l"(policy)
+               : "memory");
+}
+static __device__ inline void finish_loads() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 #endif
