@@ -1,12 +1,11 @@
 #include "base/memory.h"
-#include "io/hdf5_file.h"
+#include "io/hdf5_chunks.h"
 #include "io/lattice_format.h"
+#include "io/read_ahead.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* miniDirac's own lattice files: dataset /gauge/links [t][z][y][x][mu][3][3] of complex {r, i}.
  * The SciDAC checksum pair is that of the big-endian image of the sites: the same numbers as in
@@ -175,16 +174,18 @@ typedef struct reader {
   md_h5_shape shape;
   md_slab_plan plan;
   hid_t dataset;
-  int hints; /* descriptor of the same file */
+  md_read_ahead *ahead;
+  bool straight; /* as long as all that was met was as it should be */
+  md_h5_chunks chunks;
   long long damaged;
 } reader;
 
 static md_status read_slab(md_context *context, void *file, int i, void *raw) {
   reader *r = file;
   const md_slab slab = md_slab_at(r->geometry, &r->plan, i);
-  /* Chunks lie nearly in the order of their sites: good enough for a hint. */
-  md_slab_announce(r->geometry, &r->plan, i, r->hints, 0,
-                   MD_DIMS * 18 * (size_t)r->shape.real_bytes);
+  md_read_ahead_advance(r->ahead);
+  r->straight = r->straight && md_h5_chunks_read(&r->chunks, &slab, raw);
+  if (r->straight) return MD_OK;
   return md_h5_read_slab(context, r->path, r->dataset, r->geometry, &r->shape, 0, &slab, raw,
                          &r->damaged);
 }
@@ -199,12 +200,15 @@ static md_status read_part(md_context *context, const char *path, hid_t file,
   MD_TRY(md_h5_open_sites(context, path, file, links_name, header->dims, &r.shape, &r.dataset));
   r.plan = md_slab_plan_make(geometry, site_bytes, SLAB_BYTES, chunk_z(r.dataset));
   md_status status = md_slab_buffers(context, geometry, &r.plan, site_bytes, raw);
-  r.hints = open(path, O_RDONLY);
+  /* Chunks lie nearly in the order of their sites: good enough for a hint. */
+  r.ahead = md_read_ahead_start(path, geometry, &r.plan, 0, site_bytes);
+  r.straight = md_h5_chunks_open(path, file, r.dataset, geometry, &r.shape, &r.chunks);
   if (status == MD_OK)
     status = md_sites_read(context, geometry, &r.plan, &header->site, read_slab, &r, raw, gauge,
                            checksum);
   checksum->damaged += r.damaged;
-  if (r.hints >= 0) close(r.hints);
+  md_h5_chunks_close(&r.chunks);
+  md_read_ahead_stop(r.ahead);
   free(raw[0]);
   free(raw[1]);
   H5Dclose(r.dataset);

@@ -1,6 +1,7 @@
 #include "io/payload.h"
 #include "base/memory.h"
 #include "base/ranks_mpi.h"
+#include "io/read_ahead.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,14 +92,13 @@ typedef struct reader {
   const md_geometry *geometry;
   md_slab_plan plan;
   view view;
-  int hints; /* descriptor of the same file */
+  md_read_ahead *ahead;
 } reader;
 
 static md_status read_slab(md_context *context, void *file, int i, void *raw) {
   const reader *r = file;
   const md_slab slab = md_slab_at(r->geometry, &r->plan, i);
-  md_slab_announce(r->geometry, &r->plan, i, r->hints, r->header->offset,
-                   md_site_bytes(&r->header->site));
+  md_read_ahead_advance(r->ahead);
   return transfer(context, r->path, &r->view, false, raw, md_slab_sites(r->geometry, &slab));
 }
 
@@ -112,12 +112,12 @@ md_status md_payload_read(md_context *context, const char *path, const md_lattic
   void *raw[2];
   *checksum = (md_checksum){.kind = header->checksum.kind};
   MD_TRY(md_agree(context, md_slab_buffers(context, geometry, &r.plan, site_bytes, raw)));
+  r.ahead = md_read_ahead_start(path, geometry, &r.plan, header->offset, site_bytes);
   md_status status = view_open(context, path, MPI_MODE_RDONLY, header, geometry, &r.view);
-  r.hints = open(path, O_RDONLY);
   if (status == MD_OK)
     status = md_sites_read(context, geometry, &r.plan, &header->site, read_slab, &r, raw, gauge,
                            checksum);
-  if (r.hints >= 0) close(r.hints);
+  md_read_ahead_stop(r.ahead);
   const md_status closed = view_close(context, path, &r.view);
   free(raw[0]);
   free(raw[1]);

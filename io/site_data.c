@@ -4,6 +4,7 @@
 #include <libdeflate.h>
 #include <omp.h>
 #include <stdio.h>
+#include <string.h>
 
 static uint32_t rotate_left(uint32_t word, unsigned by) {
   return word << by | word >> (-by & 31u); /* by == 0 included */
@@ -59,15 +60,32 @@ static row row_at(const md_geometry *geometry, const md_slab *slab, const md_sit
   return r;
 }
 
-static void swap_row(const row *r, int real_bytes) {
-  const int count = r->length * r->reals;
-  if (real_bytes == 4) {
-    uint32_t *words = (uint32_t *)r->raw;
-    for (int i = 0; i < count; i++) words[i] = __builtin_bswap32(words[i]);
-  } else {
-    uint64_t *words = (uint64_t *)r->raw;
-    for (int i = 0; i < count; i++) words[i] = __builtin_bswap64(words[i]);
+/* Two words of 64 bits; the operators work lane by lane. */
+typedef uint64_t word_pair __attribute__((vector_size(16)));
+
+/* Reverses the bytes of each real: neighbouring bytes, then pairs of bytes, then words. */
+static inline word_pair swapped_reals(word_pair v, int real_bytes) {
+  const uint64_t bytes = 0x00ff00ff00ff00ff, pairs = 0x0000ffff0000ffff;
+  v = ((v & bytes) << 8) | ((v >> 8) & bytes);
+  v = ((v & pairs) << 16) | ((v >> 16) & pairs);
+  return real_bytes == 4 ? v : (v << 32) | (v >> 32);
+}
+
+static inline void swap_bytes(unsigned char *data, size_t bytes, int real_bytes) {
+  word_pair v;
+  for (size_t i = 0; i < bytes; i += sizeof v) { /* a link is a multiple */
+    memcpy(&v, data + i, sizeof v);
+    v = swapped_reals(v, real_bytes);
+    memcpy(data + i, &v, sizeof v);
   }
+}
+
+static void swap_row(const row *r, int real_bytes) {
+  const size_t bytes = (size_t)r->length * r->reals * real_bytes;
+  if (real_bytes == 4)
+    swap_bytes(r->raw, bytes, 4);
+  else
+    swap_bytes(r->raw, bytes, 8);
 }
 
 /* XOR of words rotated by their number modulo 29 or 31: words of equal rotation are gathered

@@ -1,7 +1,6 @@
 #include "io/slabs.h"
 #include "base/memory.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 
 md_slab_plan md_slab_plan_make(const md_geometry *geometry, size_t site_bytes, size_t most_bytes,
@@ -50,27 +49,4 @@ md_status md_slab_buffers(md_context *context, const md_geometry *geometry,
   free(raw[0]);
   raw[0] = NULL;
   return status;
-}
-
-static void announce(const md_geometry *geometry, const md_slab *slab, int file, int64_t offset,
-                     size_t site_bytes) {
-  enum { STEP = 1 << 20 }; /* the kernel cuts longer requests short */
-  const int *origin = geometry->origin, *local = geometry->local;
-  const int first[MD_DIMS] = {origin[0], origin[1], origin[2] + slab->z, origin[3] + slab->t};
-  const int last[MD_DIMS] = {origin[0] + local[0] - 1, origin[1] + local[1] - 1,
-                             first[2] + slab->nz - 1, first[3] + slab->nt - 1};
-  const int64_t begin = offset + md_global_index(geometry, first) * (int64_t)site_bytes;
-  const int64_t end = offset + (md_global_index(geometry, last) + 1) * (int64_t)site_bytes;
-  for (int64_t at = begin; at < end; at += STEP)
-    (void)posix_fadvise(file, at, STEP, POSIX_FADV_WILLNEED);
-}
-
-void md_slab_announce(const md_geometry *geometry, const md_slab_plan *plan, int i, int file,
-                      int64_t offset, size_t site_bytes) {
-  enum { AHEAD = 8 }; /* slabs under way: what keeps a disk busy that answers late */
-  if (file < 0) return;
-  for (int k = i > 0 ? i + AHEAD : 1; k <= i + AHEAD && k < plan->count; k++) {
-    const md_slab slab = md_slab_at(geometry, plan, k);
-    announce(geometry, &slab, file, offset, site_bytes);
-  }
 }

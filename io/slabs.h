@@ -28,10 +28,4 @@ size_t md_slab_bytes(const md_geometry *geometry, const md_slab_plan *plan, size
 md_status md_slab_buffers(md_context *context, const md_geometry *geometry,
                           const md_slab_plan *plan, size_t site_bytes, void *raw[2]);
 
-/* Tells the system, when slab i is about to be read from a file that holds the lattice's sites from
- * `offset` on, what the next few reads will be, so that the disk works meanwhile. A hint; a file
- * below 0 does nothing. Called for i = 0, 1, ... Local. */
-void md_slab_announce(const md_geometry *geometry, const md_slab_plan *plan, int i, int file,
-                      int64_t offset, size_t site_bytes);
-
 #endif

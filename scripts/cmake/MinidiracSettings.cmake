@@ -20,7 +20,7 @@ find_package(MPI REQUIRED COMPONENTS C)
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(PkgConfig REQUIRED)
 set(HDF5_PREFER_PARALLEL ON)
-find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(HDF5 1.10.5 REQUIRED COMPONENTS C) # finds chunks in a file
 if(NOT HDF5_IS_PARALLEL)
   message(FATAL_ERROR "miniDirac needs parallel HDF5 and found a serial one (${HDF5_INCLUDE_DIRS}). "
                       "On Debian or Ubuntu: apt-get install libhdf5-openmpi-dev")
