@@ -34,11 +34,8 @@ typedef struct host_block {
 } host_block;
 
 static const md_block_rows *best_rows(void) {
-#if defined(__x86_64__)
-  if (md_block_rows_avx512.runs()) return &md_block_rows_avx512;
-  if (md_block_rows_avx2.runs()) return &md_block_rows_avx2;
-#endif
-  return &md_block_rows_baseline;
+  static const md_block_rows *const rows[MD_ISAS] = MD_EVERY_ISA(&md_block_rows);
+  return rows[md_isa_best()];
 }
 
 static void destroy(void *state) {

@@ -1,4 +1,4 @@
-/* Compiled once for each instruction set, MD_BLOCK_ISA names it. The vector types of gcc and clang
+/* Compiled once for each instruction set, MD_ISA names it. The vector types of gcc and clang
  * say all that is needed: lane by lane, whatever the width. */
 #include "lattice/block_rows.h"
 
@@ -101,14 +101,4 @@ static bool add(int count, double limit, const double *numbers, double *high, do
   return true;
 }
 
-static bool runs(void) {
-#if defined(__AVX512F__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
-#elif defined(__AVX2__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-  return true;
-#endif
-}
-
-const md_block_rows NAME(md_block_rows_, MD_BLOCK_ISA) = {CHUNK, runs, update, gram, add};
+const md_block_rows NAME(md_block_rows_, MD_ISA) = {CHUNK, update, gram, add};

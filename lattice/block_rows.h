@@ -1,7 +1,7 @@
 #ifndef MD_LATTICE_BLOCK_ROWS_H
 #define MD_LATTICE_BLOCK_ROWS_H
 
-#include <stdbool.h>
+#include "base/instruction_set.h"
 
 /* Inner loops of the block operations on the host, compiled once for each instruction set. A row
  * is the n complex numbers of a site and colour. Padded rows are `width` reals long. */
@@ -14,7 +14,6 @@ typedef struct md_block_matrix {
 
 typedef struct md_block_rows {
   int chunk; /* width is a multiple of it */
-  bool (*runs)(void);
   /* z += y c, then y = y b + x a for the rows of a site; x with a, z with c may be NULL. */
   void (*update)(int n, int width, const md_block_matrix *b, const double *x,
                  const md_block_matrix *a, double *y, double *z, const md_block_matrix *c);
@@ -27,9 +26,6 @@ typedef struct md_block_rows {
   bool (*add)(int count, double limit, const double *numbers, double *high, double *low);
 } md_block_rows;
 
-extern const md_block_rows md_block_rows_baseline;
-#if defined(__x86_64__)
-extern const md_block_rows md_block_rows_avx2, md_block_rows_avx512;
-#endif
+MD_DECLARE_EVERY_ISA(const md_block_rows, md_block_rows);
 
 #endif

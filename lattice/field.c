@@ -126,14 +126,12 @@ void md_field_get(const md_field *f, int64_t site, int rhs, double *out) {
 }
 
 float md_field_scale_of(md_precision precision, float largest) {
-  int exponent;
-  if (precision == MD_FIXED) {
-    const float scale = largest * (1.0f / MD_FIXED_STEPS);
-    return scale < MD_SCALE_OF_ZERO ? MD_SCALE_OF_ZERO : scale;
-  }
-  if (!(largest > 0.0f) || isinf(largest)) return MD_SCALE_OF_ZERO;
-  frexpf(largest, &exponent); /* largest in [2^(e-1), 2^e) */
-  return ldexpf(1.0f, exponent - 15 > -126 ? exponent - 15 : -126);
+  union {
+    float value;
+    int32_t bits;
+  } word = {largest};
+  word.bits = md_field_scale_bits(precision, word.bits & INT32_MAX);
+  return word.value;
 }
 
 void md_field_set(md_field *f, int64_t site, const double *in) {

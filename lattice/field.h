@@ -35,6 +35,19 @@ typedef struct md_field {
 
 enum { MD_MAX_RHS = 128 }; /* of one field; more are solved in several fields */
 #define MD_SCALE_OF_ZERO 0x1p-126f
+/* The bits of a site's scale from those of the magnitude of its largest component. */
+static inline int32_t md_field_scale_bits(md_precision precision, int32_t largest) {
+  const int32_t one = 1 << 23, smallest = one; /* in the exponent; MD_SCALE_OF_ZERO */
+  union {
+    int32_t bits;
+    float value;
+  } scale = {largest};
+  if (precision == MD_FIXED)
+    scale.value *= 1.0f / MD_FIXED_STEPS;
+  else
+    scale.bits = (largest & 0x7f800000) - 14 * one;
+  return scale.bits > smallest ? scale.bits : smallest;
+}
 /* The scale of a site whose largest component is `largest` >= 0 or NaN. */
 float md_field_scale_of(md_precision precision, float largest);
 

@@ -1,23 +1,28 @@
 #include "lattice/linear.h"
 #include "lattice/linear_table.h"
 
+const md_linear_table *md_linear_host(md_isa isa, md_precision precision) {
+  static const md_linear_table *const tables[MD_PRECISIONS][MD_ISAS] = {
+      [MD_DOUBLE] = MD_EVERY_ISA(&md_linear_host_double),
+      [MD_SINGLE] = MD_EVERY_ISA(&md_linear_host_single),
+      [MD_HALF] = MD_EVERY_ISA(&md_linear_host_half),
+      [MD_BF16] = MD_EVERY_ISA(&md_linear_host_bf16),
+      [MD_FIXED] = MD_EVERY_ISA(&md_linear_host_fixed)};
+  return tables[precision][isa];
+}
+
 /* By space and precision; without CUDA no field lies on a device. */
 static const md_linear_table *table_of(const md_field *f) {
-  static const md_linear_table *const tables[][MD_PRECISIONS] = {
-      [MD_HOST] = {[MD_DOUBLE] = &md_linear_host_double,
-                   [MD_SINGLE] = &md_linear_host_single,
-                   [MD_HALF] = &md_linear_host_half,
-                   [MD_BF16] = &md_linear_host_bf16,
-                   [MD_FIXED] = &md_linear_host_fixed},
 #ifdef MINIDIRAC_HAVE_CUDA
-      [MD_DEVICE] = {[MD_DOUBLE] = &md_linear_device_double,
-                     [MD_SINGLE] = &md_linear_device_single,
-                     [MD_HALF] = &md_linear_device_half,
-                     [MD_BF16] = &md_linear_device_bf16,
-                     [MD_FIXED] = &md_linear_device_fixed},
+  static const md_linear_table *const device[MD_PRECISIONS] = {
+      [MD_DOUBLE] = &md_linear_device_double,
+      [MD_SINGLE] = &md_linear_device_single,
+      [MD_HALF] = &md_linear_device_half,
+      [MD_BF16] = &md_linear_device_bf16,
+      [MD_FIXED] = &md_linear_device_fixed};
+  if (f->space == MD_DEVICE) return device[f->precision];
 #endif
-  };
-  return tables[f->space][f->precision];
+  return md_linear_host(md_isa_best(), f->precision);
 }
 
 /* The table of the operand that is stored in the fewest bits. */

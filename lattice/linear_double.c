@@ -1,7 +1,9 @@
+#define PRECISION MD_DOUBLE
+#define SUFFIX double
 #define STORED double
 #define ARITH double
 #define LOAD(x) (x)
 #define STORE(x) (x)
 #define DIRECT 1
-#define TABLE md_linear_host_double
+#define SCALED 0
 #include "lattice/linear_host.inc.h"

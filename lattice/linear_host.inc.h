@@ -1,8 +1,12 @@
 /* Vector operations on the host for one storage type, included by a five-line .c with
+ *   PRECISION  as md_field has it       SUFFIX   its name
  *   STORED   the stored type          ARITH   the arithmetic type
  *   LOAD(s)  STORED -> ARITH          STORE(a) ARITH -> STORED
  *   DIRECT   1 when both types are one and nothing is scaled: strips are used where they lie
- *   TABLE    the table's name
+ *   SCALED   1 when sites carry a scale
+ * and compiled once for each instruction set (MD_ISA names it), without fused multiply-adds: the
+ * results are the same for all of them, and for a site in the last part of a loop as in the others.
+ * Loops over lanes are plain, so that the compiler vectorises them.
  *
  * Work goes in strips: `planes` rows of `lanes` consecutive reals, `distance` apart. With one
  * right-hand side a strip is up to MOST_LANES neighbouring sites of a row (6 planes); with many it
@@ -13,7 +17,6 @@
 #include "lattice/linear_table.h"
 #include "lattice/sum.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { MOST_LANES = 2 * MD_MAX_RHS, MOST_PLANES = 6, MOST_REALS = 3 * MOST_LANES };
@@ -50,35 +53,52 @@ static inline view strip_load(const md_field *f, const strip *s, ARITH *buffer) 
   const STORED *data = (const STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
     for (int l = 0; l < s->lanes; l++) buffer[c * s->lanes + l] = LOAD(data[c * s->distance + l]);
-  for (int l = 0; f->scale && l < s->lanes; l++) {
-    const ARITH scale = f->scale[f->n_rhs == 1 ? s->site + l : s->site];
-    for (int c = 0; c < s->planes; c++) buffer[c * s->lanes + l] *= scale;
+#if SCALED
+  const float *scale = f->scale + s->site;
+  for (int c = 0; c < s->planes; c++) {
+    ARITH *values = buffer + c * s->lanes;
+    if (f->n_rhs == 1)
+      for (int l = 0; l < s->lanes; l++) values[l] *= scale[l];
+    else
+      for (int l = 0; l < s->lanes; l++) values[l] *= scale[0];
   }
+#endif
   return (view){buffer, s->lanes};
 }
 
-/* The larger magnitude, NaN before all. */
-static inline ARITH larger(ARITH largest, ARITH value) {
-  const ARITH size = value < 0 ? -value : value;
-  return size > largest || size != size ? size : largest;
+#if SCALED
+/* A float and its bits, which are ordered as the magnitudes are, NaN above all. */
+typedef union word {
+  float value;
+  int32_t bits;
+} word;
+
+static inline int32_t larger(int32_t largest, float value) {
+  const int32_t size = (word){value}.bits & INT32_MAX;
+  return size > largest ? size : largest;
 }
 
-/* Sets new scales where the field has them; changes `values`. */
-static void strip_rescale(const md_field *f, const strip *s, ARITH *values) {
-  ARITH largest[MOST_LANES];
-  for (int l = 0; l < s->lanes; l++) largest[l] = 0;
+/* Sets new scales; changes `values`. */
+static inline void strip_rescale(const md_field *f, const strip *s, float *values) {
+  int32_t largest[MOST_LANES] = {0};
+  float inverse[MOST_LANES], *scale = f->scale + s->site;
+  if (f->n_rhs > 1) { /* one scale for the site */
+    for (int i = 0; i < s->planes * s->lanes; i++) largest[0] = larger(largest[0], values[i]);
+    scale[0] = (word){.bits = md_field_scale_bits(PRECISION, largest[0])}.value;
+    inverse[0] = 1.0f / scale[0];
+    for (int i = 0; i < s->planes * s->lanes; i++) values[i] *= inverse[0];
+    return;
+  }
   for (int c = 0; c < s->planes; c++)
     for (int l = 0; l < s->lanes; l++) largest[l] = larger(largest[l], values[c * s->lanes + l]);
-  if (f->n_rhs > 1) { /* one scale for the site */
-    for (int l = 1; l < s->lanes; l++) largest[0] = larger(largest[0], largest[l]);
-    for (int l = 1; l < s->lanes; l++) largest[l] = largest[0];
-  }
   for (int l = 0; l < s->lanes; l++) {
-    const float scale = md_field_scale_of(f->precision, (float)largest[l]);
-    f->scale[f->n_rhs == 1 ? s->site + l : s->site] = scale;
-    for (int c = 0; c < s->planes; c++) values[c * s->lanes + l] /= scale;
+    scale[l] = (word){.bits = md_field_scale_bits(PRECISION, largest[l])}.value;
+    inverse[l] = 1.0f / scale[l];
   }
+  for (int c = 0; c < s->planes; c++)
+    for (int l = 0; l < s->lanes; l++) values[c * s->lanes + l] *= inverse[l];
 }
+#endif
 
 /* i times the values: (re, im) are neighbouring planes of one right-hand side, neighbouring lanes
  * of many. */
@@ -96,7 +116,9 @@ static inline view strip_turn(const md_field *f, const strip *s, view v, ARITH *
 /* Ends a change of the values of `v`; nothing is left to do where they lie in the field. */
 static inline void strip_store(const md_field *f, const strip *s, view v) {
   if (in_place(f)) return;
-  if (f->scale) strip_rescale(f, s, v.at);
+#if SCALED
+  strip_rescale(f, s, v.at);
+#endif
   STORED *data = (STORED *)f->data + s->start;
   for (int c = 0; c < s->planes; c++)
     for (int l = 0; l < s->lanes; l++) data[c * s->distance + l] = STORE(v.at[c * s->lanes + l]);
@@ -249,33 +271,69 @@ static void sum_axpy(const ARITH *a, const md_field *x, md_field *y, const strip
   }
 }
 
-/* One row of 2x2x2x2 cells from column `first`: `count` columns when n_rhs is 1, else one. The
- * eight sites of a cell are added in the order t, z, y. */
-static void cell_sums(const ARITH *a, const md_field *x, md_field *y, const int cell[3], int first,
-                      int count, strip_sum add, md_sum *sums) {
+/* The sums of cells of 2x2x2x2 sites are added to sums[rhs]. A cell is given by half the
+ * coordinates z, t of its first site. */
+
+/* One right-hand side: the cells of an even number of rows from `row` and of `columns` from
+ * `first`, no more than MOST_LANES / 2 sites of whole rows, or as many of each of two. A cell's
+ * four sites of one y are added in the order t, z. */
+static void row_sums(const ARITH *a, const md_field *x, md_field *y, const int cell[2], int row,
+                     int rows, int first, int columns, strip_sum add, md_sum *sums) {
   const md_geometry *g = x->geometry;
+  const int half = g->local[0] / 2;
+  const int runs = columns == half && rows * columns <= MOST_LANES / 2 ? 1 : rows;
+  const int length = rows / runs * columns; /* of sites that follow each other */
   double lane[MOST_LANES] = {0};
-  const int lanes = x->n_rhs == 1 ? count : 2 * x->n_rhs;
-  for (int corner = 0; corner < 8; corner++) {
-    const int64_t row =
-        ((int64_t)(2 * cell[2] + (corner >> 2)) * g->local[2] + 2 * cell[1] + (corner >> 1 & 1)) *
-            g->local[1] +
-        2 * cell[0] + (corner & 1);
-    const int64_t site = row * (g->local[0] / 2) + first;
-    const strip sx = strip_at(x, site, count), sy = strip_at(y, site, count);
-    add(a, x, y, &sx, &sy, lane);
-  }
-  if (x->n_rhs == 1)
-    for (int l = 0; l < lanes; l++) md_sum_add(&sums[0], lane[l]);
-  else
-    for (int r = 0; r < x->n_rhs; r++) md_sum_add(&sums[r], lane[2 * r] + lane[2 * r + 1]);
+  for (int corner = 0; corner < 4; corner++)
+    for (int run = 0; run < runs; run++) {
+      const int64_t line =
+          ((int64_t)(2 * cell[1] + (corner >> 1)) * g->local[2] + 2 * cell[0] + (corner & 1)) *
+              g->local[1] +
+          row + run;
+      const int64_t site = line * half + first;
+      const strip sx = strip_at(x, site, length), sy = strip_at(y, site, length);
+      add(a, x, y, &sx, &sy, lane + run * length);
+    }
+  for (int r = 0; r < rows; r += 2)
+    for (int c = 0; c < columns; c++)
+      md_sum_add(&sums[0], lane[r * columns + c] + lane[(r + 1) * columns + c]);
+}
+
+static void plane_sums_of_one(const ARITH *a, const md_field *x, md_field *y, const int cell[2],
+                              strip_sum add, md_sum *sums) {
+  const int half = x->geometry->local[0] / 2, all = x->geometry->local[1];
+  const int most = MOST_LANES / 2, columns = 2 * half <= most ? half : most;
+  const int together = columns == half ? most / half / 2 * 2 : 2; /* rows */
+  for (int row = 0; row < all; row += together)
+    for (int first = 0; first < half; first += columns)
+      row_sums(a, x, y, cell, row, all - row < together ? all - row : together, first,
+               half - first < columns ? half - first : columns, add, sums);
+}
+
+/* Many: cell by cell, whose sites are added in the order t, z, y. */
+static void plane_sums_of_many(const ARITH *a, const md_field *x, md_field *y, const int cell[2],
+                               strip_sum add, md_sum *sums) {
+  const md_geometry *g = x->geometry;
+  const int half = g->local[0] / 2;
+  for (int row = 0; row < g->local[1]; row += 2)
+    for (int column = 0; column < half; column++) {
+      double lane[MOST_LANES] = {0};
+      for (int corner = 0; corner < 8; corner++) {
+        const int64_t line = ((int64_t)(2 * cell[1] + (corner >> 2)) * g->local[2] + 2 * cell[0] +
+                              (corner >> 1 & 1)) *
+                                 g->local[1] +
+                             row + (corner & 1);
+        const int64_t site = line * half + column;
+        const strip sx = strip_at(x, site, 1), sy = strip_at(y, site, 1);
+        add(a, x, y, &sx, &sy, lane);
+      }
+      for (int r = 0; r < x->n_rhs; r++) md_sum_add(&sums[r], lane[2 * r] + lane[2 * r + 1]);
+    }
 }
 
 static void reduce(const md_context *context, const double *a, const md_field *x, md_field *y,
                    strip_sum add, double *values) {
-  const md_geometry *g = x->geometry;
-  const int half = g->local[0] / 2, most = sites_per_strip(x);
-  const int n[3] = {g->local[1] / 2, g->local[2] / 2, g->local[3] / 2};
+  const int n[2] = {x->geometry->local[2] / 2, x->geometry->local[3] / 2};
   md_sum all[MD_MAX_RHS];
   ARITH as[MOST_LANES];
   memset(all, 0, (size_t)x->n_rhs * sizeof *all);
@@ -285,10 +343,12 @@ static void reduce(const md_context *context, const double *a, const md_field *x
     md_sum mine[MD_MAX_RHS];
     memset(mine, 0, (size_t)x->n_rhs * sizeof *mine);
 #pragma omp for schedule(static)
-    for (int k = 0; k < n[0] * n[1] * n[2]; k++) {
-      const int cell[3] = {k % n[0], k / n[0] % n[1], k / n[0] / n[1]};
-      for (int first = 0; first < half; first += most)
-        cell_sums(as, x, y, cell, first, half - first < most ? half - first : most, add, mine);
+    for (int k = 0; k < n[0] * n[1]; k++) {
+      const int cell[2] = {k % n[0], k / n[0]};
+      if (x->n_rhs == 1)
+        plane_sums_of_one(as, x, y, cell, add, mine);
+      else
+        plane_sums_of_many(as, x, y, cell, add, mine);
     }
 #pragma omp critical
     for (int r = 0; r < x->n_rhs; r++) md_sum_merge(&all[r], &mine[r]);
@@ -343,5 +403,8 @@ static void zero(md_field *x) {
   }
 }
 
-const md_linear_table TABLE = {zero, copy,       axpy,      xpby,       combine, norm2,
-                               dot,  axpy_norm2, cg_update, cg_updates, dots,    axpy_complex};
+#define JOIN3(a, b, c) a##b##_##c
+#define NAME3(a, b, c) JOIN3(a, b, c)
+const md_linear_table NAME3(md_linear_host_, SUFFIX, MD_ISA) = {
+    zero, copy,       axpy,      xpby,       combine, norm2,
+    dot,  axpy_norm2, cg_update, cg_updates, dots,    axpy_complex};

@@ -1,7 +1,9 @@
+#define PRECISION MD_SINGLE
+#define SUFFIX single
 #define STORED float
 #define ARITH float
 #define LOAD(x) (x)
 #define STORE(x) (x)
 #define DIRECT 1
-#define TABLE md_linear_host_single
+#define SCALED 0
 #include "lattice/linear_host.inc.h"

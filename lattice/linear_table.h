@@ -1,6 +1,7 @@
 #ifndef MD_LATTICE_LINEAR_TABLE_H
 #define MD_LATTICE_LINEAR_TABLE_H
 
+#include "base/instruction_set.h"
 #include "lattice/linear.h"
 
 /* The operations of linear.h for one storage type in one space; same contracts. */
@@ -22,8 +23,13 @@ typedef struct md_linear_table {
   void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
 } md_linear_table;
 
-extern const md_linear_table md_linear_host_double, md_linear_host_single, md_linear_host_half,
-    md_linear_host_bf16, md_linear_host_fixed;
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_double);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_single);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_half);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_bf16);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_fixed);
+/* Those of one instruction set, by precision. */
+const md_linear_table *md_linear_host(md_isa isa, md_precision precision);
 #ifdef MINIDIRAC_HAVE_CUDA
 extern const md_linear_table md_linear_device_double, md_linear_device_single,
     md_linear_device_half, md_linear_device_bf16, md_linear_device_fixed;

@@ -3,46 +3,20 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#define KERNELS(isa)                                                                               \
-  extern const md_simd_kernels md_simd_kernels_double_##isa, md_simd_kernels_single_##isa,         \
-      md_simd_kernels_half_##isa, md_simd_kernels_bf16_##isa, md_simd_kernels_fixed_##isa
-#define ROW(isa)                                                                                   \
-  {                                                                                                \
-    &md_simd_kernels_double_##isa, &md_simd_kernels_single_##isa, &md_simd_kernels_half_##isa,     \
-        &md_simd_kernels_bf16_##isa, &md_simd_kernels_fixed_##isa                                  \
-  }
+#define DECLARE(precision) MD_DECLARE_EVERY_ISA(const md_simd_kernels, md_simd_kernels_##precision)
+DECLARE(double);
+DECLARE(single);
+DECLARE(half);
+DECLARE(bf16);
+DECLARE(fixed);
 
-KERNELS(baseline);
-#if defined(__x86_64__)
-KERNELS(avx2);
-KERNELS(avx512);
-#endif
-
-static const md_simd_kernels *const kernels[MD_SIMD_ISAS][MD_PRECISIONS] = {
-    [MD_SIMD_BASELINE] = ROW(baseline),
-#if defined(__x86_64__)
-    [MD_SIMD_AVX2] = ROW(avx2),
-    [MD_SIMD_AVX512] = ROW(avx512),
-#endif
+static const md_simd_kernels *const kernels[MD_PRECISIONS][MD_ISAS] = {
+    [MD_DOUBLE] = MD_EVERY_ISA(&md_simd_kernels_double),
+    [MD_SINGLE] = MD_EVERY_ISA(&md_simd_kernels_single),
+    [MD_HALF] = MD_EVERY_ISA(&md_simd_kernels_half),
+    [MD_BF16] = MD_EVERY_ISA(&md_simd_kernels_bf16),
+    [MD_FIXED] = MD_EVERY_ISA(&md_simd_kernels_fixed),
 };
-
-bool md_simd_isa_runs(md_simd_isa isa) {
-  if (isa == MD_SIMD_BASELINE) return true;
-#if defined(__x86_64__)
-  /* Every CPU with AVX2 and FMA converts fp16 (F16C). */
-  if (isa == MD_SIMD_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-#else
-  return false;
-#endif
-}
-
-const char *md_simd_isa_name(md_simd_isa isa) {
-  static const char *const names[MD_SIMD_ISAS] = {"baseline", "avx2", "avx512"};
-  return names[isa];
-}
 
 static void unload(void *state) {
   md_simd_state *s = state;
@@ -55,11 +29,11 @@ static void unload(void *state) {
 }
 
 md_status md_simd_load(md_context *context, const md_gauge *gauge,
-                       const md_backend_request *request, md_simd_isa isa, void **state) {
+                       const md_backend_request *request, md_isa isa, void **state) {
   md_simd_state *s = calloc(1, sizeof *s);
   *state = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "cpu_simd");
-  s->kernels = kernels[isa][request->precision];
+  s->kernels = kernels[request->precision][isa];
   s->request = *request;
   const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
   md_status status = MD_OK;
@@ -78,9 +52,7 @@ md_status md_simd_load(md_context *context, const md_gauge *gauge,
 
 static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
                       void **state) {
-  md_simd_isa isa = MD_SIMD_ISAS - 1;
-  while (!md_simd_isa_runs(isa)) isa--;
-  return md_simd_load(context, gauge, request, isa, state);
+  return md_simd_load(context, gauge, request, md_isa_best(), state);
 }
 
 static double link_bytes(const md_backend_request *request) {

@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_CPU_SIMD_H
 #define MD_DIRAC_CPU_SIMD_H
 
+#include "base/instruction_set.h"
 #include "dirac/backend.h"
 
 /* cpu_simd inside: what its files share, and what tests need to force an instruction set.
@@ -13,13 +14,6 @@
  * with phase, boundary sign, minus sign of the backward terms and adjoint folded in, so that a
  * hop is a sum over eight products u * v(neighbour) and reads the links as one stream. Of
  * reconstruct-12 the sign of the third row is in md_simd_plan.sign. */
-
-typedef enum md_simd_isa {
-  MD_SIMD_BASELINE, /* what every CPU of the target has: SSE2 on x86-64 */
-  MD_SIMD_AVX2,     /* with FMA and F16C */
-  MD_SIMD_AVX512,   /* F, BW, CD, DQ, VL */
-  MD_SIMD_ISAS
-} md_simd_isa;
 
 enum {
   MD_SIMD_CONTIGUOUS = 0,  /* pattern number of W neighbours in a row */
@@ -90,12 +84,9 @@ md_status md_simd_links_create(md_context *context, const md_gauge *gauge,
                                const md_backend_request *request, const md_simd_plan *plan,
                                int parity, void **links);
 
-/* True when this build and this CPU have it. */
-bool md_simd_isa_runs(md_simd_isa isa);
-const char *md_simd_isa_name(md_simd_isa isa); /* "baseline", "avx2", "avx512" */
 /* The backend's load with the instruction set given; isa must run. */
 md_status md_simd_load(md_context *context, const md_gauge *gauge,
-                       const md_backend_request *request, md_simd_isa isa, void **state);
+                       const md_backend_request *request, md_isa isa, void **state);
 
 extern const md_backend md_backend_cpu_simd;
 

@@ -2,7 +2,7 @@
  *   SUFFIX   double, single, half, bf16, fixed  STORED  the stored type
  *   ARITH    double or float                    SCALED  1 when fermion sites carry a scale
  *   LINK_UNIT  what stored links are multiples of, where that is not 1
- * and compiled once for each instruction set (MD_SIMD_ISA names it). Every site goes through the
+ * and compiled once for each instruction set (MD_ISA names it). Every site goes through the
  * same instructions, whatever the range, thread or rank that it falls to. */
 
 #include "dirac/cpu_simd/cpu_simd.h"
@@ -24,4 +24,4 @@ enum { LANES = PASTE(MD_LANES_OF, ARITH) };
 #include "dirac/cpu_simd/hop_one.inc.h"
 
 const md_simd_kernels PASTE(PASTE(md_simd_kernels, SUFFIX),
-                            MD_SIMD_ISA) = {LANES, {one_18, one_12}, {many_18, many_12}};
+                            MD_ISA) = {LANES, {one_18, one_12}, {many_18, many_12}};

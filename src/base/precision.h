@@ -56,9 +56,11 @@ static inline uint16_t md_half_of_float(float f) {
   sub.f += 0.5f; /* result below 2^-14: the sum's last bit is worth 2^-24, rounding to even */
   const uint32_t small = sub.u - 0x3f000000u;
   const uint32_t normal = (v.u - 0x38000000u + 0xfffu + ((v.u >> 13) & 1u)) >> 13;
-  const uint32_t large = v.u > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  const uint32_t bits = v.u >= 0x47800000u ? large : v.u < 0x38800000u ? small : normal;
-  return (uint16_t)(sign | bits);
+  /* Masks, as compilers make jumps of nested conditions, which keeps loops from vectorising. */
+  const uint32_t nan = -(uint32_t)(v.u > 0x7f800000u), large = -(uint32_t)(v.u >= 0x47800000u);
+  const uint32_t tiny = -(uint32_t)(v.u < 0x38800000u);
+  const uint32_t finite = (tiny & small) | (~tiny & normal);
+  return (uint16_t)(sign | (nan & 0x0200u) | (large & 0x7c00u) | (~large & finite));
 }
 
 /* bfloat16: the upper half of a float, round to nearest even, NaN kept. */

@@ -9,7 +9,7 @@
 
 typedef struct variant {
   md_backend_request request;
-  md_simd_isa isa;
+  md_isa isa;
 } variant;
 
 static const int lattices[][MD_DIMS] = {
@@ -19,19 +19,19 @@ enum { LATTICES = sizeof lattices / sizeof *lattices };
 /* Calls `run` for every instruction set of this CPU, precision, reconstruct and rhs count. */
 static void each_variant(void **state, void (*run)(md_context *context, const variant *v)) {
   static const int n_rhs[] = {1, 3, 13, 16};
-  for (int isa = MD_SIMD_BASELINE; isa < MD_SIMD_ISAS; isa++)
+  for (int isa = MD_ISA_BASELINE; isa < MD_ISAS; isa++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
       for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++)
         for (size_t i = 0; i < sizeof n_rhs / sizeof *n_rhs; i++) {
           const variant v = {{(md_precision)precision, (md_reconstruct)reconstruct, MD_PACKING_NONE,
                               n_rhs[i], true},
-                             (md_simd_isa)isa};
-          if (md_simd_isa_runs((md_simd_isa)isa)) run(*state, &v);
+                             (md_isa)isa};
+          if (md_isa_runs((md_isa)isa)) run(*state, &v);
         }
 }
 
 static void name(const variant *v, char text[128]) {
-  snprintf(text, 128, "%s %s %s rhs %d", md_simd_isa_name(v->isa),
+  snprintf(text, 128, "%s %s %s rhs %d", md_isa_name(v->isa),
            md_precision_name(v->request.precision), md_reconstruct_name(v->request.reconstruct),
            v->request.n_rhs);
 }

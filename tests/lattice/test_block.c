@@ -10,14 +10,7 @@
 
 enum { MOST = MD_MAX_BLOCK, WIDTH = 2 * MOST, SQUARE = MOST * WIDTH };
 
-static const md_block_rows *const all_rows[] = {
-    &md_block_rows_baseline,
-#if defined(__x86_64__)
-    &md_block_rows_avx2,
-    &md_block_rows_avx512,
-#endif
-};
-enum { ISAS = sizeof all_rows / sizeof *all_rows };
+static const md_block_rows *const all_rows[MD_ISAS] = MD_EVERY_ISA(&md_block_rows);
 static const int sizes[] = {2, 3, 5, 8, 16, 17, 33, 64};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -127,8 +120,8 @@ static void check_add(const md_block_rows *rows) {
 static void every_instruction_set(void **state) {
   (void)state;
   int ran = 0;
-  for (int k = 0; k < ISAS; k++) {
-    if (!all_rows[k]->runs()) continue;
+  for (int k = 0; k < MD_ISAS; k++) {
+    if (!md_isa_runs((md_isa)k)) continue;
     ran++;
     for (int s = 0; s < SIZES; s++) {
       check_update(all_rows[k], sizes[s]);

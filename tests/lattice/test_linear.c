@@ -1,6 +1,6 @@
 /* Vector operations against plain loops over md_field_get, for every precision and layout, and
  * sums that are the same to the last bit on every rank grid and thread count. */
-#include "lattice/linear.h"
+#include "lattice/linear_table.h"
 #include "support.h"
 
 #include <math.h>
@@ -232,7 +232,77 @@ static void sums_do_not_depend_on_the_cut(void **state) {
   omp_set_num_threads(context->threads);
 }
 
+/* Rows of sites that are longer than what is worked on at once, cut or not. */
+static void long_rows(void **state) {
+  md_context *context = *state;
+  md_context alone = {.ranks = 1, .threads = 1};
+  const int lengths[] = {132, 200, 264, 528};
+  for (int i = 0; i < 4; i++) {
+    md_context *const contexts[] = {&alone, context};
+    double norms[2], plain = 0.0;
+    for (int k = 0; k < 2; k++) {
+      md_geometry *g = md_test_geometry(contexts[k], lengths[i], 4, 2, 2, false);
+      md_field x;
+      md_test_random_field(contexts[k], g, MD_HALF, 1, MD_EVEN, 3, &x);
+      md_linear_norm2(contexts[k], &x, &norms[k]);
+      for (int64_t site = 0; k == 0 && site < x.sites; site++) {
+        double v[6];
+        md_field_get(&x, site, 0, v);
+        for (int c = 0; c < 6; c++) plain += v[c] * v[c];
+      }
+      md_field_destroy(&x);
+      md_geometry_destroy(g);
+    }
+    md_require_at_most(fabs(norms[0] - plain), 1e-13 * plain, "norm");
+    assert_true(norms[0] == norms[1]);
+  }
+}
+
+static bool same_bits(const md_field *a, const md_field *b) {
+  for (int64_t i = 0; i < a->sites; i++)
+    for (int r = 0; r < a->n_rhs; r++) {
+      double u[6], v[6];
+      md_field_get(a, i, r, u);
+      md_field_get(b, i, r, v);
+      for (int c = 0; c < 6; c++)
+        if (!(u[c] == v[c])) return false;
+    }
+  return true;
+}
+
+/* What a CPU without vectors computes, all do. */
+static void same_for_every_instruction_set(void **state) {
+  for (int s = 0; s < SETTINGS; s++)
+    for (int isa = MD_ISA_BASELINE + 1; isa < MD_ISAS; isa++) {
+      fixture f[2];
+      double sums[2][2][MD_MAX_RHS], products[2][2 * MD_MAX_RHS];
+      if (!md_isa_runs((md_isa)isa)) continue;
+      for (int k = 0; k < 2; k++) {
+        const md_linear_table *table =
+            md_linear_host(k ? (md_isa)isa : MD_ISA_BASELINE, settings[s].precision);
+        make(*state, settings[s], &f[k]);
+        table->dot(*state, &f[k].x, &f[k].y, sums[k][0]);
+        table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, sums[k][1]);
+        table->cg_update(f[k].a, f[k].b, &f[k].z, &f[k].x, &f[k].y);
+        table->axpy_complex(f[k].a, f[k].b, &f[k].x, &f[k].z);
+        table->dots(*state, 1, &f[k].y, &f[k].z, products[k]);
+      }
+      if (!same_bits(&f[0].x, &f[1].x) || !same_bits(&f[0].y, &f[1].y) ||
+          !same_bits(&f[0].z, &f[1].z))
+        fail_msg("%s, %s, %d right-hand sides", md_isa_name((md_isa)isa),
+                 md_precision_name(settings[s].precision), settings[s].n_rhs);
+      assert_memory_equal(products[0], products[1],
+                          2 * (size_t)settings[s].n_rhs * sizeof products[0][0]);
+      for (int i = 0; i < 2; i++)
+        assert_memory_equal(sums[0][i], sums[1][i],
+                            (size_t)settings[s].n_rhs * sizeof sums[0][i][0]);
+      for (int k = 0; k < 2; k++) drop(&f[k]);
+    }
+}
+
 static struct CMUnitTest tests[] = {
+    cmocka_unit_test(long_rows),
+    cmocka_unit_test(same_for_every_instruction_set),
     cmocka_unit_test(updates),
     cmocka_unit_test(narrow_beside_single),
     cmocka_unit_test(complex_coefficients),

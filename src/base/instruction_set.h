@@ -1,0 +1,36 @@
+#ifndef MD_BASE_INSTRUCTION_SET_H
+#define MD_BASE_INSTRUCTION_SET_H
+
+#include <stdbool.h>
+
+/* Instruction sets that inner loops are compiled for, each from the same source (md_every_isa in
+ * scripts/cmake defines MD_ISA as the name); which one runs is decided at run time, so that one
+ * binary runs anywhere. */
+typedef enum md_isa {
+  MD_ISA_BASELINE, /* what every CPU of the target has: SSE2 on x86-64 */
+  MD_ISA_AVX2,     /* with FMA and F16C */
+  MD_ISA_AVX512,   /* F, BW, CD, DQ, VL */
+  MD_ISAS
+} md_isa;
+
+/* True when this build and this CPU have it. */
+bool md_isa_runs(md_isa isa);
+/* The last in the list that runs. */
+md_isa md_isa_best(void);
+const char *md_isa_name(md_isa isa); /* "baseline", "avx2", "avx512" */
+
+/* A table of what NAME_baseline, NAME_avx2, NAME_avx512 are, indexed by md_isa. */
+#if defined(__x86_64__)
+#define MD_EVERY_ISA(name)                                                                         \
+  {                                                                                                \
+    [MD_ISA_BASELINE] = name##_baseline, [MD_ISA_AVX2] = name##_avx2,                              \
+    [MD_ISA_AVX512] = name##_avx512                                                                \
+  }
+#define MD_DECLARE_EVERY_ISA(type, name) extern type name##_baseline, name##_avx2, name##_avx512
+#else
+#define MD_EVERY_ISA(name)                                                                         \
+  { [MD_ISA_BASELINE] = name##_baseline }
+#define MD_DECLARE_EVERY_ISA(type, name) extern type name##_baseline
+#endif
+
+#endif
