@@ -139,12 +139,12 @@ static __device__ inline void load_link(const void *links, int direction, uint64
 }
 
 /* Largest component of a site over its right-hand sides, which sit in neighbouring threads. */
-static __device__ inline float site_largest(float largest, float *shared) {
+template <class S> static __device__ inline float site_largest(float largest, float *shared) {
   __syncthreads(); /* staged links have been read */
   float *mine = shared + threadIdx.y * blockDim.x;
   mine[threadIdx.x] = largest;
   __syncthreads();
-  for (int j = 0; j < (int)blockDim.x; j++) largest = larger(largest, mine[j]);
+  for (int j = 0; j < (int)blockDim.x; j++) largest = larger_component<S>(largest, mine[j]);
   return largest;
 }
 
@@ -176,8 +176,8 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
 #pragma unroll
       for (int b = 0; b < B; b++)
 #pragma unroll
-        for (int c = 0; c < 6; c++) largest = larger(largest, acc[b][c]);
-      scale = scale_of<S>(site_largest(largest, (float *)shared));
+        for (int c = 0; c < 6; c++) largest = larger_component<S>(largest, acc[b][c]);
+      scale = scale_of<S>(site_largest<S>(largest, (float *)shared));
       inverse = inverse_of_scale<S>(scale);
       if (active && threadIdx.x == 0) a.out_scale[site] = scale;
     }

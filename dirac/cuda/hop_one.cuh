@@ -119,7 +119,7 @@ static __device__ inline void store_sites(const plane_view<S> &out, int site,
     if constexpr (is_scaled<S>) {
       float largest = 0.0f;
 #pragma unroll
-      for (int c = 0; c < 6; c++) largest = larger(largest, acc[i][c]);
+      for (int c = 0; c < 6; c++) largest = larger_component<S>(largest, acc[i][c]);
       scales.v[i] = scale_of<S>(largest);
       inverse = inverse_of_scale<S>(scales.v[i]);
     }

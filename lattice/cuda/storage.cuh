@@ -66,6 +66,11 @@ template <class T, int N> struct alignas(sizeof(T) * N) vector_of { T v[N]; };
 static __device__ inline float larger(float largest, float value) {
   return __uint_as_float(max(__float_as_uint(largest), __float_as_uint(value) & 0x7fffffffu));
 }
+/* The same in one instruction where S keeps a NaN in its components, so that the scale need not. */
+template <class S> static __device__ inline float larger_component(float largest, float value) {
+  if constexpr (is_fixed<S>) return larger(largest, value);
+  return fmaxf(largest, fabsf(value));
+}
 
 /* Scale of a site whose largest component is `largest`, as md_field_scale_of on the host: the
  * power of two that brings it into [2^14, 2^15), or for fixed its step; and its inverse. */
