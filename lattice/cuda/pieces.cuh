@@ -105,7 +105,7 @@ static __device__ inline void choose_scales(const linear_view<S> &f, const piece
   for (int i = 0; i < V; i++) {
     if (ONE) largest = 0.0f;
 #pragma unroll
-    for (int c = 0; c < 6; c++) largest = larger(largest, v[i][c]);
+    for (int c = 0; c < 6; c++) largest = larger_component<S>(largest, v[i][c]);
     scale[i] = scale_of<S>(largest);
     if (ONE && at.active) f.scale[at.site + i] = scale[i];
   }
@@ -114,7 +114,7 @@ static __device__ inline void choose_scales(const linear_view<S> &f, const piece
   __syncthreads();
   row[threadIdx.x] = largest;
   __syncthreads();
-  for (int j = 0; j < (int)blockDim.x; j++) largest = larger(largest, row[j]);
+  for (int j = 0; j < (int)blockDim.x; j++) largest = larger_component<S>(largest, row[j]);
 #pragma unroll
   for (int i = 0; i < V; i++) scale[i] = scale_of<S>(largest);
   if (at.active && at.rhs == 0) f.scale[at.site] = scale[0];
