@@ -150,9 +150,52 @@ void md_field_set(md_field *f, int64_t site, const double *in) {
       store(f, md_field_at(f, site, c, r), inverse * in[r * f->components + c]);
 }
 
+/* `runs` times `lanes` reals that follow each other, each lane with its factor. */
+#define DEFINE_CONVERT(TO, FROM)                                                                   \
+  static void TO##_of_##FROM(void *out, const void *in, const double *lane, int lanes, int runs) { \
+    TO *to = out;                                                                                  \
+    const FROM *from = in;                                                                         \
+    for (int k = 0; k < runs; k++, to += lanes, from += lanes)                                     \
+      for (int l = 0; l < lanes; l++) to[l] = (TO)(lane[l] * (double)from[l]);                     \
+  }
+DEFINE_CONVERT(double, double)
+DEFINE_CONVERT(double, float)
+DEFINE_CONVERT(float, double)
+DEFINE_CONVERT(float, float)
+
+/* Between double and single, as they lie: what mixed CG does at each update. */
+static void convert_unscaled(md_field *out, const double *factor, const md_field *in) {
+  enum { TOGETHER = 64 }; /* sites of a plane */
+  void (*const converts[2][2])(void *, const void *, const double *, int, int) = {
+      {double_of_double, double_of_float}, {float_of_double, float_of_float}};
+  void (*const convert)(void *, const void *, const double *, int, int) =
+      converts[out->precision == MD_SINGLE][in->precision == MD_SINGLE];
+  const size_t out_bytes = md_precision_bytes(out->precision);
+  const size_t in_bytes = md_precision_bytes(in->precision);
+  const int n = in->n_rhs, planes = md_field_planes(in), most = n == 1 ? TOGETHER : 1;
+  double lane[2 * MD_MAX_RHS];
+  for (int l = 0; l < 2 * MD_MAX_RHS; l++) lane[l] = factor ? factor[n == 1 ? 0 : l / 2 % n] : 1.0;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i += most) {
+    const int sites = (int)(in->sites - i < most ? in->sites - i : most);
+    for (int c = 0; c < planes; c++)
+      convert((char *)out->data + (size_t)md_field_at(out, i, c, 0) * out_bytes,
+              (const char *)in->data + (size_t)md_field_at(in, i, c, 0) * in_bytes, lane,
+              n == 1 ? sites : 2 * n, n == 1 ? 1 : in->components / 2);
+  }
+}
+
+static bool is_unscaled(const md_field *f) {
+  return f->precision == MD_DOUBLE || f->precision == MD_SINGLE;
+}
+
 static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   double *buffers = NULL;
+  if (is_unscaled(out) && is_unscaled(in)) {
+    convert_unscaled(out, factor, in);
+    return MD_OK;
+  }
   const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
   MD_TRY(md_allocate(context, (size_t)context->threads * reals * sizeof(double),
                      "conversion buffer", (void **)&buffers));

@@ -103,13 +103,19 @@ static inline void strip_rescale(const md_field *f, const strip *s, float *value
 /* i times the values: (re, im) are neighbouring planes of one right-hand side, neighbouring lanes
  * of many. */
 static inline view strip_turn(const md_field *f, const strip *s, view v, ARITH *buffer) {
-  const bool one = f->n_rhs == 1;
-  for (int c = 0; c < s->planes; c++)
-    for (int l = 0; l < s->lanes; l++) {
-      const int part = one ? c & 1 : l & 1;
-      const ARITH other = one ? v.at[(c ^ 1) * v.distance + l] : v.at[c * v.distance + (l ^ 1)];
-      buffer[c * s->lanes + l] = part ? other : -other;
-    }
+  for (int c = 0; c < s->planes; c++) {
+    ARITH *turned = buffer + c * s->lanes;
+    const ARITH *other = v.at + (f->n_rhs == 1 ? c ^ 1 : c) * v.distance;
+    if (f->n_rhs > 1)
+      for (int l = 0; l < s->lanes; l += 2) {
+        turned[l] = -other[l + 1];
+        turned[l + 1] = other[l];
+      }
+    else if (c & 1)
+      for (int l = 0; l < s->lanes; l++) turned[l] = other[l];
+    else
+      for (int l = 0; l < s->lanes; l++) turned[l] = -other[l];
+  }
   return (view){buffer, s->lanes};
 }
 

@@ -270,6 +270,34 @@ static bool same_bits(const md_field *a, const md_field *b) {
   return true;
 }
 
+/* Conversions with a factor for each right-hand side round once, as md_field_get and a cast do. */
+static void conversions(void **state) {
+  const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE};
+  for (int k = 0; k < 12; k++) {
+    const int n = k / 4 == 0 ? 1 : k / 4 == 1 ? 3 : 128;
+    const md_precision from = precisions[k & 1], to = precisions[k >> 1 & 1];
+    fixture f, g;
+    make(*state, (setting){from, n}, &f);
+    make(*state, (setting){to, n}, &g);
+    MD_REQUIRE(*state, md_field_convert_times(*state, &g.y, f.a, &f.x));
+    MD_REQUIRE(*state, md_field_convert(*state, &g.z, &f.x));
+    for (int64_t i = 0; i < f.x.sites; i++)
+      for (int r = 0; r < n; r++) {
+        double x[6], scaled[6], plain[6];
+        md_field_get(&f.x, i, r, x);
+        md_field_get(&g.y, i, r, scaled);
+        md_field_get(&g.z, i, r, plain);
+        for (int c = 0; c < 6; c++) {
+          const double product = f.a[r] * x[c];
+          assert_true(scaled[c] == (to == MD_SINGLE ? (float)product : product));
+          assert_true(plain[c] == (to == MD_SINGLE ? (float)x[c] : x[c]));
+        }
+      }
+    drop(&f);
+    drop(&g);
+  }
+}
+
 /* What a CPU without vectors computes, all do. */
 static void same_for_every_instruction_set(void **state) {
   for (int s = 0; s < SETTINGS; s++)
@@ -302,6 +330,7 @@ static void same_for_every_instruction_set(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(long_rows),
+    cmocka_unit_test(conversions),
     cmocka_unit_test(same_for_every_instruction_set),
     cmocka_unit_test(updates),
     cmocka_unit_test(narrow_beside_single),
