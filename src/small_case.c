@@ -86,7 +86,8 @@ md_status md_small_fill(md_small_bench *bench, md_small_matrix *matrix, md_small
     md_random random = md_random_at(seed, purpose, (uint64_t)i);
     for (int64_t at = i * matrix->columns; at < (i + 1) * matrix->columns; at++)
       if (type == MD_SMALL_INTEGER)
-        ((int32_t *)matrix->host)[at] = (int32_t)(md_random_bits(&random) % values) - magnitude;
+        ((int32_t *)matrix->host)[at] =
+            (int32_t)((int64_t)(md_random_bits(&random) % values) - magnitude);
       else
         ((float *)matrix->host)[at] = (float)(2.0 * md_random_uniform(&random) - 1.0);
   }
