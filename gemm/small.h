@@ -9,4 +9,9 @@ typedef enum md_small_type { MD_SMALL_INTEGER, MD_SMALL_SINGLE, MD_SMALL_TYPES }
 
 enum { MD_SMALL_BYTES = 4 }; /* of an element */
 
+/* Where a tile from `begin` ends in a matrix of `extent`. */
+static inline int64_t md_small_tile_end(int64_t begin, int tile, int64_t extent) {
+  return begin + tile < extent ? begin + tile : extent;
+}
+
 #endif

@@ -9,10 +9,6 @@ const md_transpose_kernel *const *md_transpose_kernels(void) {
   return KERNELS;
 }
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 #define ELEMENT int32_t
 #define NAME(name) name##_integer
 #include "gemm/transpose.inc.h"

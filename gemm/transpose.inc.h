@@ -10,7 +10,7 @@ static void NAME(tile)(const md_transpose_problem *p, int threads, const ELEMENT
 #pragma omp parallel for collapse(2) schedule(static) num_threads(threads)
   for (int64_t i0 = 0; i0 < p->rows; i0 += p->block_y)
     for (int64_t j0 = 0; j0 < p->columns; j0 += p->block_x)
-      for (int64_t j = j0; j < least(j0 + p->block_x, p->columns); j++)
-        for (int64_t i = i0; i < least(i0 + p->block_y, p->rows); i++)
+      for (int64_t j = j0; j < md_small_tile_end(j0, p->block_x, p->columns); j++)
+        for (int64_t i = i0; i < md_small_tile_end(i0, p->block_y, p->rows); i++)
           out[j * p->rows + i] = in[i * p->columns + j];
 }
