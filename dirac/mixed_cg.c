@@ -287,10 +287,10 @@ static md_status iterate_once(mixed_cg *m) {
 static void set_rules(mixed_cg *m) {
   const double mass = m->request->mass, unknowns = 1.5 * (double)m->outer->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->request.precision);
-  const bool coarse = md_update_is_coarse(mass, roundoff);
-  m->deflates = (coarse && m->inner->shape.space == MD_HOST) ||
+  const double noise = md_update_noise(mass, roundoff);
+  m->deflates = (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
                 md_update_is_small(mass, m->request->tolerance, unknowns);
-  m->factor = md_update_factor(m->deflates, coarse);
+  m->factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(mass, m->factor);
 }

@@ -11,16 +11,20 @@
 static inline double md_update_kappa(double mass) {
   return 1.0 + 16.0 / (mass * mass);
 }
-/* Where the roundoff of the inner precision times that is large, an update finds little of what the
- * inner iterations claim in the lowest modes. */
-static inline bool md_update_is_coarse(double mass, double roundoff) {
-  return roundoff * md_update_kappa(mass) > 10.0;
+/* Roundoff of the inner precision times that: above ten an update finds little of what the inner
+ * iterations claim in the lowest modes. */
+static inline double md_update_noise(double mass, double roundoff) {
+  return roundoff * md_update_kappa(mass);
+}
+static inline bool md_update_is_coarse(double noise) {
+  return noise > 10.0;
 }
 
-/* |r| has fallen by this factor: smaller costs iterations on small masses in 16 bits, larger costs
+/* |r| has fallen by this factor: smaller costs iterations where the noise is large, larger costs
  * stencils in double; docs/precision.md has the counts. */
-static inline double md_update_factor(bool deflates, bool coarse) {
-  return deflates ? 0.4 : coarse ? 0.6 : 0.3;
+static inline double md_update_factor(bool deflates, double noise) {
+  if (deflates) return 0.4;
+  return md_update_is_coarse(noise) ? 0.6 : fmin(fmax(0.12 * sqrt(noise), 0.05), 0.3);
 }
 static inline bool md_update_due(double norm2, double largest, double factor) {
   return norm2 < factor * factor * largest;
