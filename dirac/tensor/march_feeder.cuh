@@ -157,9 +157,7 @@ template <bool SCALED> struct feeder {
             if (!idle && (i == 2 ? mine || !begins : begins && (mine || i == 0)))
               store_scales(strips[i], scales + slots[i]);
         }
-        __syncwarp();
-        bytes = __reduce_add_sync(0xffffffffu, bytes);
-        if (threadIdx.x % 32 == 0) barrier_expect(b, bytes);
+        barrier_expect(b, bytes);
         if (!idle && t < w.last) strips[2] = find(o, t + 1 + mine);
         now.next(plan.ring);
       }

@@ -65,7 +65,8 @@ struct corner {
 struct stage {
   const md_march_plan &plan;
   char *memory;
-  uint64_t *filled, *emptied; /* one for each step under way */
+  uint64_t *filled, *emptied; /* one for each step under way; every thread arrives for itself, which
+                                 costs less than gathering its warp, and racecheck follows it */
   int centre_rows, rim_rows, skew;
   __device__ stage(char *at, const md_march_plan &p)
       : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),

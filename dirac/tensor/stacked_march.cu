@@ -178,8 +178,7 @@ template <typename T, int RHS, ending END> struct computer {
              partial ? assigned(in_x + n, odd, in_y, in_z, in_t) : ~0u, forward + n * site_bytes,
              backward + n * site_bytes, n % 8, ratios, units);
       }
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) barrier_arrive(&memory.emptied[now.at]);
+      barrier_arrive(&memory.emptied[now.at]);
       now.next(plan.ring);
       for (int i = 0; i < slices; i++)
         past = here, here = future, future = after(future, plan.centre);
@@ -196,8 +195,8 @@ __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
   md_release_successor();
   if (threadIdx.x == 0)
     for (int i = 0; i < plan.ring; i++) {
-      barrier_init(&memory.filled[i], MARCH_FEEDERS);
-      barrier_init(&memory.emptied[i], plan.warps);
+      barrier_init(&memory.filled[i], 32 * MARCH_FEEDERS);
+      barrier_init(&memory.emptied[i], 32 * plan.warps);
     }
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
