@@ -141,11 +141,19 @@ static md_status true_residual(mixed_cg *m) {
   return MD_OK;
 }
 
+/* x += the partial solution. The inner operator may work in another space. */
+static md_status add_partial(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  if (s->x.space == m->x.space) return md_field_add_single(m->context, &s->x, m->unit, &m->x);
+  MD_TRY(md_field_convert(m->context, &m->scratch, &m->x));
+  md_linear_axpy(m->unit, &m->scratch, &s->x);
+  return MD_OK;
+}
+
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
   md_cg_state *s = m->state;
-  MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->scratch, &m->x)));
-  md_linear_axpy(m->unit, &m->scratch, &s->x);
+  MD_TRY(md_agree(m->context, add_partial(m)));
   MD_TRY(true_residual(m));
   if (m->deflates) MD_TRY(deflate_more(m));
   const md_field before = s->r;

@@ -151,25 +151,27 @@ void md_field_set(md_field *f, int64_t site, const double *in) {
 }
 
 /* `runs` times `lanes` reals that follow each other, each lane with its factor. */
-#define DEFINE_CONVERT(TO, FROM)                                                                   \
-  static void TO##_of_##FROM(void *out, const void *in, const double *lane, int lanes, int runs) { \
+#define DEFINE_CONVERT(NAME, TO, ASSIGN, FROM)                                                     \
+  static void NAME(void *out, const void *in, const double *lane, int lanes, int runs) {           \
     TO *to = out;                                                                                  \
     const FROM *from = in;                                                                         \
     for (int k = 0; k < runs; k++, to += lanes, from += lanes)                                     \
-      for (int l = 0; l < lanes; l++) to[l] = (TO)(lane[l] * (double)from[l]);                     \
+      for (int l = 0; l < lanes; l++) to[l] ASSIGN(TO)(lane[l] * (double)from[l]);                 \
   }
-DEFINE_CONVERT(double, double)
-DEFINE_CONVERT(double, float)
-DEFINE_CONVERT(float, double)
-DEFINE_CONVERT(float, float)
+DEFINE_CONVERT(double_of_double, double, =, double)
+DEFINE_CONVERT(double_of_float, double, =, float)
+DEFINE_CONVERT(float_of_double, float, =, double)
+DEFINE_CONVERT(float_of_float, float, =, float)
+DEFINE_CONVERT(add_float, double, +=, float)
 
-/* Between double and single, as they lie: what mixed CG does at each update. */
-static void convert_unscaled(md_field *out, const double *factor, const md_field *in) {
+/* Between double and single, as they lie: what mixed CG does at each update. add: single is added
+ * to double. */
+static void convert_unscaled(md_field *out, const double *factor, const md_field *in, bool add) {
   enum { TOGETHER = 64 }; /* sites of a plane */
   void (*const converts[2][2])(void *, const void *, const double *, int, int) = {
       {double_of_double, double_of_float}, {float_of_double, float_of_float}};
   void (*const convert)(void *, const void *, const double *, int, int) =
-      converts[out->precision == MD_SINGLE][in->precision == MD_SINGLE];
+      add ? add_float : converts[out->precision == MD_SINGLE][in->precision == MD_SINGLE];
   const size_t out_bytes = md_precision_bytes(out->precision);
   const size_t in_bytes = md_precision_bytes(in->precision);
   const int n = in->n_rhs, planes = md_field_planes(in), most = n == 1 ? TOGETHER : 1;
@@ -193,7 +195,7 @@ static md_status convert_on_host(md_context *context, md_field *out, const doubl
                                  const md_field *in) {
   double *buffers = NULL;
   if (is_unscaled(out) && is_unscaled(in)) {
-    convert_unscaled(out, factor, in);
+    convert_unscaled(out, factor, in, false);
     return MD_OK;
   }
   const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
@@ -239,6 +241,18 @@ static md_status convert_with_device(md_context *context, md_field *out, const d
   return status;
 }
 #endif
+
+md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
+                              const md_field *in) {
+  if (out->precision != MD_DOUBLE || in->precision != MD_SINGLE)
+    return md_fail(context, MD_INPUT, "a single field can be added to a double one, got %s and %s",
+                   md_precision_name(in->precision), md_precision_name(out->precision));
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (out->space == MD_DEVICE) return md_device_add_single(context, out, factor, in);
+#endif
+  convert_unscaled(out, factor, in, true);
+  return MD_OK;
+}
 
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
   return md_field_convert_times(context, out, NULL, in);

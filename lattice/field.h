@@ -92,6 +92,10 @@ md_status md_field_convert(md_context *context, md_field *out, const md_field *i
 /* The same of factor[rhs] * in, multiplied in double before it is rounded; NULL: ones. */
 md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
                                  const md_field *in);
+/* out += factor[rhs] * in over the local sites, out MD_DOUBLE, in MD_SINGLE of one shape and space
+ * with it: one pass where a conversion and an axpy take two. Local. */
+md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
+                              const md_field *in);
 /* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);
 

@@ -99,6 +99,31 @@ extern "C" md_status md_device_convert(md_context *context, md_field *out, const
   return md_cuda_launched(context, "conversion of a field");
 }
 
+/* out += factor in */
+template <bool ONE>
+static __global__ void add_single(linear_view<double> out, coefficients factor,
+                                  linear_view<float> in, int64_t sites, int n_rhs) {
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  float u[1][6];
+  double v[1][6], w[1][6];
+  load_piece<ONE>(in, at, u);
+  load_piece<ONE>(out, at, v);
+#pragma unroll
+  for (int c = 0; c < 6; c++) w[0][c] = u[0][c];
+  add_times<ONE>(v, factor.of, at, w);
+  store_piece<ONE>(out, at, v);
+}
+
+extern "C" md_status md_device_add_single(md_context *context, md_field *out, const double *factor,
+                                          const md_field *in) {
+  const dim3 block = block_of(in);
+  const auto kernel = in->n_rhs == 1 ? add_single<true> : add_single<false>;
+  kernel<<<all_blocks(in, block), block, 0, md_stream()>>>(
+      linear_view_of<double>(out), coefficients_of(factor, in->n_rhs), linear_view_of<float>(in),
+      in->sites, in->n_rhs);
+  return md_cuda_launched(context, "sum of fields");
+}
+
 static size_t bytes_of(const md_field *f) {
   return (size_t)md_field_planes(f) * (size_t)f->stride * (size_t)md_field_entry(f) *
          md_precision_bytes(f->precision);

@@ -9,6 +9,9 @@
 /* md_field_convert_times of fermions that both lie on the device. Local. */
 md_status md_device_convert(md_context *context, md_field *out, const double *factor,
                             const md_field *in);
+/* md_field_add_single on the device. Local. */
+md_status md_device_add_single(md_context *context, md_field *out, const double *factor,
+                               const md_field *in);
 /* Data and scales with halo between fields of one shape, of which one or both are host fields.
  * Waits. Local. */
 md_status md_device_transfer(md_context *context, md_field *out, const md_field *in);

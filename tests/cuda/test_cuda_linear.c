@@ -140,6 +140,29 @@ static void converts_as_the_host(void **state) {
   md_geometry_destroy(g);
 }
 
+static void adds_single_as_the_host(void **state) {
+  md_context *context = *state;
+  static const int rhs[] = {1, 3, 16};
+  md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
+  for (int k = 0; k < 3; k++) {
+    pair in, out;
+    double factor[16];
+    for (int r = 0; r < rhs[k]; r++) factor[r] = 0.3 * r - 1.7;
+    make(context, g, MD_SINGLE, rhs[k], 1, &in);
+    make(context, g, MD_DOUBLE, rhs[k], 2, &out);
+    MD_REQUIRE(context, md_field_add_single(context, &out.host, factor, &in.host));
+    MD_REQUIRE(context, md_field_add_single(context, &out.device, factor, &in.device));
+    md_field back;
+    md_test_random_field(context, g, MD_DOUBLE, rhs[k], MD_EVEN, 99, &back);
+    MD_REQUIRE(context, md_field_convert(context, &back, &out.device));
+    md_require_at_most(md_test_distance(context, &back, &out.host), 0x1p-50, "device addition");
+    md_field_destroy(&back);
+    drop(&in);
+    drop(&out);
+  }
+  md_geometry_destroy(g);
+}
+
 static void too_large_is_refused(void **state) {
   md_context *context = *state;
   void *memory;
@@ -150,5 +173,6 @@ static void too_large_is_refused(void **state) {
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(as_on_the_host),
                                     cmocka_unit_test(converts_as_the_host),
+                                    cmocka_unit_test(adds_single_as_the_host),
                                     cmocka_unit_test(too_large_is_refused)};
 MD_RUN_GPU_TESTS(tests)

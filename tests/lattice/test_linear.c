@@ -270,6 +270,23 @@ static bool same_bits(const md_field *a, const md_field *b) {
   return true;
 }
 
+/* A single field times factors is added to a double one as two steps would. */
+static void adds_single(void **state) {
+  static const int rhs[] = {1, 3, 16, 128};
+  for (int k = 0; k < 4; k++) {
+    fixture f, g;
+    make(*state, (setting){MD_SINGLE, rhs[k]}, &f);
+    make(*state, (setting){MD_DOUBLE, rhs[k]}, &g);
+    MD_REQUIRE(*state, md_field_convert(*state, &g.z, &f.x));
+    md_linear_axpy(f.a, &g.z, &g.y);
+    MD_REQUIRE(*state, md_field_add_single(*state, &g.old_y, f.a, &f.x));
+    md_require_at_most(md_test_distance(*state, &g.y, &g.old_y), 0x1p-50, "sum");
+    assert_int_equal(md_field_add_single(*state, &f.x, f.a, &g.y), MD_INPUT);
+    drop(&f);
+    drop(&g);
+  }
+}
+
 /* Conversions with a factor for each right-hand side round once, as md_field_get and a cast do. */
 static void conversions(void **state) {
   const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE};
@@ -332,7 +349,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(long_rows),
     cmocka_unit_test(conversions),
     cmocka_unit_test(same_for_every_instruction_set),
-    cmocka_unit_test(updates),
+    cmocka_unit_test(updates), cmocka_unit_test(adds_single),
     cmocka_unit_test(narrow_beside_single),
     cmocka_unit_test(complex_coefficients),
     cmocka_unit_test(converts_with_factors),
