@@ -179,7 +179,7 @@ static __device__ inline void add_direction(const S raw[2 * R * V], int side, un
   for (int i = 0; i < V; i++) {
     T u[R];
 #pragma unroll
-    for (int r = 0; r < R; r++) u[r] = load_real(raw[(side * R + r) * V + i]);
+    for (int r = 0; r < R; r++) u[r] = load_link_real(raw, (side * R + r) * V + i);
     unpack_link<S, R>(u);
     apply_factor<S, R>(v[i], scale[i], bits >> (1 + direction) & 1u);
     add_link_product<R>(u, v[i], acc[i]);
