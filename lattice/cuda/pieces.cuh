@@ -84,7 +84,7 @@ static __device__ inline void load_piece(const linear_view<S> &f, const piece_pl
     const auto part =
         *reinterpret_cast<const vector_of<S, reals> *>(f.data + part_at<ONE>(f.stride, at, c));
 #pragma unroll
-    for (int i = 0; i < reals; i++) real_at<ONE>(v, c, i) = load_real(part.v[i]);
+    for (int i = 0; i < reals; i++) real_at<ONE>(v, c, i) = load_real_by<ONE>(part.v[i]);
   }
   if constexpr (is_scaled<S>)
 #pragma unroll

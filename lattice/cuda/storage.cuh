@@ -41,16 +41,13 @@ static __device__ inline float load_real(fixed16 x) {
   return (float)x.steps;
 }
 
-/* raw[n] of several, as load_real gives it. For fixed without the conversion unit, a quarter as wide
- * as the others, which sources keep busy: the integer becomes the end of a float's mantissa. */
-template <class S> static __device__ inline real_of<S> load_link_real(const S *raw, int n) {
-  if constexpr (is_fixed<S>) {
-    const unsigned two = reinterpret_cast<const unsigned *>(raw)[n / 2] ^ 0x80008000u;
-    const unsigned bits = __byte_perm(two, 0x4b00u, n % 2 ? 0x5432 : 0x5410);
-    return __uint_as_float(bits) - 8421376.0f; /* 2^23 + 2^15 */
-  } else {
-    return load_real(raw[n]);
-  }
+/* The same. MANTISSA: integers become the end of a float's mantissa, which costs more instructions
+ * but none of the conversion unit. */
+template <bool MANTISSA, class S> static __device__ inline real_of<S> load_real_by(S x) {
+  if constexpr (MANTISSA && is_fixed<S>)
+    return __uint_as_float((uint16_t)x.steps ^ 0x4b008000u) - 8421376.0f; /* 2^23 + 2^15 */
+  else
+    return load_real(x);
 }
 
 template <class S> static __device__ inline S store_real(real_of<S> x);
