@@ -63,14 +63,14 @@ using chunk_of =
                               typename std::conditional<BYTES == 8, uint2, uint32_t>::type>::type;
 
 /* v[site][c] = f values of V neighbouring sites */
-template <class S, int V, bool MANTISSA = false>
+template <class S, int V>
 static __device__ inline void load_sites(const plane_view<S> &f, int site, real_of<S> v[V][6]) {
 #pragma unroll
   for (int c = 0; c < 6; c++) {
     const vector_of<S, V> piece =
         *reinterpret_cast<const vector_of<S, V> *>(f.data + c * f.stride + site);
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i][c] = load_real_by<MANTISSA>(piece.v[i]);
+    for (int i = 0; i < V; i++) v[i][c] = load_real(piece.v[i]);
   }
 }
 
@@ -169,10 +169,6 @@ static __device__ inline double finish_sites(const hop_arguments<S> &h, int site
   return norm2;
 }
 
-/* Fixed: integers of whole links and their sources would fill the conversion unit; with 12 and 8
- * reals there are fewer, and issue slots are short. */
-template <int R> constexpr bool by_mantissa = R == 18;
-
 /* acc += U v for one direction of the pair and all V sites */
 template <class S, int R, int V>
 static __device__ inline void add_direction(const S raw[2 * R * V], int side, unsigned bits,
@@ -183,7 +179,7 @@ static __device__ inline void add_direction(const S raw[2 * R * V], int side, un
   for (int i = 0; i < V; i++) {
     T u[R];
 #pragma unroll
-    for (int r = 0; r < R; r++) u[r] = load_real_by<by_mantissa<R>>(raw[(side * R + r) * V + i]);
+    for (int r = 0; r < R; r++) u[r] = load_real(raw[(side * R + r) * V + i]);
     unpack_link<S, R>(u);
     apply_factor<S, R>(v[i], scale[i], bits >> (1 + direction) & 1u);
     add_link_product<R>(u, v[i], acc[i]);
@@ -254,12 +250,12 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>())
     T v[V][6], w[V][6];
     float v_scale[V] = {}, w_scale[V] = {};
     const int here = mu == 0 ? site : row.base[(mu + 2) % 3] + h;
-    load_sites<S, V, by_mantissa<R>>(a.in, here, v);
+    load_sites<S, V>(a.in, here, v);
     load_scales<S, V>(a.in, here, v_scale);
     if (mu == 0) {
       load_far<S, V>(a.in, row, site, h, (int)a.per_row.divisor * V, v, v_scale, w, w_scale);
     } else {
-      load_sites<S, V, by_mantissa<R>>(a.in, row.base[mu + 2] + h, w);
+      load_sites<S, V>(a.in, row.base[mu + 2] + h, w);
       load_scales<S, V>(a.in, row.base[mu + 2] + h, w_scale);
     }
     add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v_scale, v, acc);
@@ -328,8 +324,10 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   return (int)cudaGetLastError();
 }
 
+/* In fixed the integers of whole links would fill the conversion unit; with 12 and 8 reals there are
+ * fewer, and issue slots are short. */
 template <class S> static int hop_one_any(const md_hop_call *call, int reals) {
-  return reals == 18   ? hop_one_reals<S, 18>(call)
+  return reals == 18   ? hop_one_reals<typename by_mantissa<S>::type, 18>(call)
          : reals == 12 ? hop_one_reals<S, 12>(call)
                        : hop_one_reals<S, 8>(call);
 }

@@ -5,6 +5,8 @@
 #include "lattice/cuda/reduce.cuh"
 #include "lattice/cuda/storage.cuh"
 
+#include <type_traits>
+
 extern "C" {
 #include "lattice/field.h"
 }
@@ -79,12 +81,13 @@ template <bool ONE, class S, int V>
 static __device__ inline void load_piece(const linear_view<S> &f, const piece_place &at,
                                          real_of<S> (&v)[V][6]) {
   constexpr int reals = piece_reals<V, ONE>;
+  using read_as = typename std::conditional<ONE, typename by_mantissa<S>::type, S>::type;
 #pragma unroll
   for (int c = 0; c < piece_parts<ONE>; c++) {
     const auto part =
-        *reinterpret_cast<const vector_of<S, reals> *>(f.data + part_at<ONE>(f.stride, at, c));
+        *reinterpret_cast<const vector_of<read_as, reals> *>(f.data + part_at<ONE>(f.stride, at, c));
 #pragma unroll
-    for (int i = 0; i < reals; i++) real_at<ONE>(v, c, i) = load_real_by<ONE>(part.v[i]);
+    for (int i = 0; i < reals; i++) real_at<ONE>(v, c, i) = load_real(part.v[i]);
   }
   if constexpr (is_scaled<S>)
 #pragma unroll

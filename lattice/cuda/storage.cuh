@@ -14,8 +14,14 @@ template <class S> using real_of = typename arithmetic<S>::real;
 struct fixed16 {
   int16_t steps;
 };
+/* The same, read by more instructions but none of the conversion unit: for kernels that keep it
+ * busy. */
+struct fixed16_mantissa : fixed16 {};
+template <class S> struct by_mantissa { using type = S; };
+template <> struct by_mantissa<fixed16> { using type = fixed16_mantissa; };
 template <class S> constexpr bool is_fixed = false;
 template <> constexpr bool is_fixed<fixed16> = true;
+template <> constexpr bool is_fixed<fixed16_mantissa> = true;
 constexpr int fixed_steps = 32767;
 
 /* Fermions carry a scale per site (lattice/field.h). */
@@ -41,13 +47,9 @@ static __device__ inline float load_real(fixed16 x) {
   return (float)x.steps;
 }
 
-/* The same. MANTISSA: integers become the end of a float's mantissa, which costs more instructions
- * but none of the conversion unit. */
-template <bool MANTISSA, class S> static __device__ inline real_of<S> load_real_by(S x) {
-  if constexpr (MANTISSA && is_fixed<S>)
-    return __uint_as_float((uint16_t)x.steps ^ 0x4b008000u) - 8421376.0f; /* 2^23 + 2^15 */
-  else
-    return load_real(x);
+/* By the end of a float's mantissa, 2^23 + 2^15 + steps. */
+static __device__ inline float load_real(fixed16_mantissa x) {
+  return __uint_as_float((uint16_t)x.steps ^ 0x4b008000u) - 8421376.0f;
 }
 
 template <class S> static __device__ inline S store_real(real_of<S> x);
@@ -66,6 +68,10 @@ template <> __device__ inline __nv_bfloat16 store_real<__nv_bfloat16>(float x) {
 
 template <> __device__ inline fixed16 store_real<fixed16>(float x) {
   return {(int16_t)max(-fixed_steps, min(fixed_steps, __float2int_rn(x)))};
+}
+
+template <> __device__ inline fixed16_mantissa store_real<fixed16_mantissa>(float x) {
+  return {store_real<fixed16>(x)};
 }
 
 /* N neighbouring values, loaded and stored by one instruction of up to 16 bytes. */
