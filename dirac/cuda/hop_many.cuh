@@ -208,8 +208,16 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
   }
 }
 
+/* Blocks that a multiprocessor is to hold, 0: as the compiler likes. Half is short of warps, and a
+ * few registers decide between six and seven blocks, five and six. */
+template <class S, int R, int B, bool STAGED> constexpr int least_many() {
+  if (!std::is_same<S, __half>::value || B < 4) return 0;
+  return R == 18 ? 7 : R == 12 && !STAGED ? 6 : 0;
+}
+
 template <class S, int R, int B, bool STAGED>
-__global__ void __launch_bounds__(128) hop_many(many_arguments<S> a) {
+__global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
+    hop_many(many_arguments<S> a) {
   using T = real_of<S>;
   extern __shared__ __align__(16) char memory[];
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
