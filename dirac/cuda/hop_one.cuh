@@ -18,7 +18,8 @@ template <class S> constexpr int few_slots = sizeof(S) << 15;
 enum class sharing { none, split, ahead };
 
 /* Blocks that a multiprocessor is to hold, 0: as the compiler likes. In `ahead` the fewer, the more
- * of a thread's loads are under way; 8 reals gain 7 to 9 % by one block more in double and single. */
+ * of a thread's loads are under way; 8 reals gain 7 to 9 % by one block more in double and single.
+ */
 template <class S, int R, int V, sharing SHARING> constexpr int least_blocks() {
   if (SHARING == sharing::ahead) return sizeof(S) == 2 && R < 18 ? 4 : 0;
   if (SHARING != sharing::none || R != 8) return 0;
@@ -325,8 +326,8 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   return (int)cudaGetLastError();
 }
 
-/* In fixed the integers of whole links would fill the conversion unit; with 12 and 8 reals there are
- * fewer, and issue slots are short. */
+/* In fixed the integers of whole links would fill the conversion unit; with 12 and 8 reals there
+ * are fewer, and issue slots are short. */
 template <class S> static int hop_one_any(const md_hop_call *call, int reals) {
   return reals == 18   ? hop_one_reals<typename by_mantissa<S>::type, 18>(call)
          : reals == 12 ? hop_one_reals<S, 12>(call)

@@ -84,8 +84,8 @@ static __device__ inline void load_piece(const linear_view<S> &f, const piece_pl
   using read_as = typename std::conditional<ONE, typename by_mantissa<S>::type, S>::type;
 #pragma unroll
   for (int c = 0; c < piece_parts<ONE>; c++) {
-    const auto part =
-        *reinterpret_cast<const vector_of<read_as, reals> *>(f.data + part_at<ONE>(f.stride, at, c));
+    const auto part = *reinterpret_cast<const vector_of<read_as, reals> *>(
+        f.data + part_at<ONE>(f.stride, at, c));
 #pragma unroll
     for (int i = 0; i < reals; i++) real_at<ONE>(v, c, i) = load_real(part.v[i]);
   }

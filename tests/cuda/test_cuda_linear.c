@@ -171,8 +171,7 @@ static void too_large_is_refused(void **state) {
   assert_null(memory);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(as_on_the_host),
-                                    cmocka_unit_test(converts_as_the_host),
-                                    cmocka_unit_test(adds_single_as_the_host),
-                                    cmocka_unit_test(too_large_is_refused)};
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(as_on_the_host), cmocka_unit_test(converts_as_the_host),
+    cmocka_unit_test(adds_single_as_the_host), cmocka_unit_test(too_large_is_refused)};
 MD_RUN_GPU_TESTS(tests)
