@@ -242,8 +242,19 @@ static md_status convert_with_device(md_context *context, md_field *out, const d
 }
 #endif
 
+/* Fields of one shape, but for the precision. */
+static md_status check_shapes(md_context *context, const md_field *out, const md_field *in) {
+  if (out->sites == in->sites && out->components == in->components && out->n_rhs == in->n_rhs &&
+      out->parity == in->parity)
+    return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "fields must have one shape to be converted, got %d reals x %d rhs and %d x %d",
+                 in->components, in->n_rhs, out->components, out->n_rhs);
+}
+
 md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
                               const md_field *in) {
+  MD_TRY(check_shapes(context, out, in));
   if (out->precision != MD_DOUBLE || in->precision != MD_SINGLE)
     return md_fail(context, MD_INPUT, "a single field can be added to a double one, got %s and %s",
                    md_precision_name(in->precision), md_precision_name(out->precision));
@@ -260,11 +271,7 @@ md_status md_field_convert(md_context *context, md_field *out, const md_field *i
 
 md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
-  if (out->sites != in->sites || out->components != in->components || out->n_rhs != in->n_rhs ||
-      out->parity != in->parity)
-    return md_fail(context, MD_INPUT,
-                   "fields must have one shape to be converted, got %d reals x %d rhs and %d x %d",
-                   in->components, in->n_rhs, out->components, out->n_rhs);
+  MD_TRY(check_shapes(context, out, in));
 #ifdef MINIDIRAC_HAVE_CUDA
   if (in->space == MD_DEVICE || out->space == MD_DEVICE)
     return convert_with_device(context, out, factor, in);
