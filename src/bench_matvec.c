@@ -77,11 +77,11 @@ static md_status prepare(md_context *context, int64_t count, bool device, produc
   return md_device_upload(context, p->device[1], p->vectors, bytes_of(p, 1));
 }
 
-/* One kernel over all products `passes` times, and the wait for it. */
+/* One kernel over all products `passes` times, and the wait for it; the host goes once. */
 static md_status once(md_context *context, products *p, int packing, int passes) {
   if (packing < 0) {
     const md_matvec work = {p->count, p->matrices, p->vectors, p->results};
-    for (int i = 0; i < passes; i++) md_matvec_host(&work);
+    md_matvec_host(&work);
     return MD_OK;
   }
   const md_matvec work = {p->count, p->device[0], p->device[1], p->device[2]};
@@ -125,12 +125,16 @@ static md_status check(md_context *context, products *p, int packing, double *er
 static md_status bench_one(md_context *context, products *p, int kernel, int repetitions,
                            cJSON *rows) {
   const int packing = KERNELS[kernel].packing;
-  double error, launch_s, many_s;
+  double error, launch_s;
   MD_TRY(check(context, p, packing, &error));
   MD_TRY(median_s(context, p, packing, 1, repetitions, &launch_s));
-  const int passes = packing < 0 ? 1 : PASSES; /* the host has no launch to take off */
-  MD_TRY(median_s(context, p, packing, 1 + passes, repetitions, &many_s));
-  const double kernel_s = (many_s - launch_s) / passes, n = (double)p->count;
+  double kernel_s = launch_s; /* the host has no launch to take off */
+  if (packing >= 0) {
+    double many_s;
+    MD_TRY(median_s(context, p, packing, 1 + PASSES, repetitions, &many_s));
+    kernel_s = (many_s - launch_s) / PASSES;
+  }
+  const double n = (double)p->count;
   cJSON *row = cJSON_CreateObject();
   cJSON_AddStringToObject(row, "kernel", KERNELS[kernel].name);
   cJSON_AddNumberToObject(row, "count", n);

@@ -27,6 +27,9 @@ has 'rows backend packing precision operation rel_l2_error max_rel_error bound p
   validate --lattice "$lattice" --backend cpu_simd --precision single
 has 'copy_gbytes_per_s rows backend packing precision reconstruct rhs dims seconds_median seconds_min seconds_max
   repetitions gflops gbytes_per_s roofline_fraction error' bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
+has 'rows kernel count seconds_kernel seconds_launch ns_kernel ns_launch error' \
+  bench dirac --kernel matvec --counts 64 --repetitions 3
+awk -v s="$(key seconds_kernel "$work/r.json")" 'BEGIN { exit !(s + 0 > 0) }' || complain "matvec: a kernel took no time"
 has 'rows kernel precision m n k seconds_mean seconds_std gflops_kernel gflops_total speedup relative_error vs_reference' \
   bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
 finish
