@@ -1,8 +1,8 @@
 #ifndef MD_DIRAC_BACKEND_H
 #define MD_DIRAC_BACKEND_H
 
-#include "lattice/field.h"
-#include "lattice/gauge.h"
+#include "lattice/fields/field.h"
+#include "lattice/gauge/gauge.h"
 
 /* How links are stored in a backend's own copy. */
 typedef enum md_reconstruct {

@@ -2,7 +2,7 @@
 #define MD_DIRAC_OPERATOR_H
 
 #include "dirac/backend.h"
-#include "lattice/halo.h"
+#include "lattice/halo/halo.h"
 
 /* The public Dirac operator: a backend loaded with a gauge field, and the halo transport. */
 typedef struct md_dirac {

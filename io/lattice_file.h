@@ -2,7 +2,7 @@
 #define MD_IO_LATTICE_FILE_H
 
 #include "io/site_data.h"
-#include "lattice/gauge.h"
+#include "lattice/gauge/gauge.h"
 
 /* Lattice files of every format: sniffed by their first bytes, read and written by all ranks,
  * each its own part, in slabs of bounded size. */

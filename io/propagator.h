@@ -2,7 +2,7 @@
 #define MD_IO_PROPAGATOR_H
 
 #include "io/attribute.h"
-#include "lattice/field.h"
+#include "lattice/fields/field.h"
 
 /* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST, of either layout; every rank moves
  * its own part, and a file can be read on another rank grid than it was written on. Files are

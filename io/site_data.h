@@ -2,7 +2,7 @@
 #define MD_IO_SITE_DATA_H
 
 #include "io/slabs.h"
-#include "lattice/gauge.h"
+#include "lattice/gauge/gauge.h"
 
 /* The links of a site as every lattice format has them: sites in lexicographic order, x fastest;
  * four links mu = x,y,z,t; rows; columns; re, im. */

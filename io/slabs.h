@@ -1,7 +1,7 @@
 #ifndef MD_IO_SLABS_H
 #define MD_IO_SLABS_H
 
-#include "lattice/geometry.h"
+#include "lattice/geometry/geometry.h"
 
 /* A part of the rank's sites that is held in memory at once: all x and y, and either several
  * whole time slices or some z planes of one. Extents and origin are local. */

@@ -1,7 +1,7 @@
 #include "support.h"
-#include "lattice/gauge_start.h"
-#include "lattice/source.h"
-#include "lattice/sum.h"
+#include "lattice/fields/source.h"
+#include "lattice/fields/sum.h"
+#include "lattice/gauge/gauge_start.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#ifndef MD_TEST_SUPPORT_H
-#define MD_TEST_SUPPORT_H
+#ifndef MD_TESTS_SUPPORT_H
+#define MD_TESTS_SUPPORT_H
 
 #include "base/context.h"
 #include "dirac/operator.h"

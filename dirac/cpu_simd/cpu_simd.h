@@ -1,5 +1,5 @@
-#ifndef MD_DIRAC_CPU_SIMD_H
-#define MD_DIRAC_CPU_SIMD_H
+#ifndef MD_DIRAC_CPU_SIMD_CPU_SIMD_H
+#define MD_DIRAC_CPU_SIMD_CPU_SIMD_H
 
 #include "base/instruction_set.h"
 #include "dirac/backend.h"

@@ -4,7 +4,7 @@
 #include "base/device.cuh"
 #include "dirac/cuda/link.cuh"
 #include "dirac/cuda/stencil.h"
-#include "lattice/cuda/reduce.cuh"
+#include "lattice/fields/cuda/reduce.cuh"
 
 /* One right-hand side: a thread computes the V sites of a slot from 16-byte pieces of links and
  * V-wide pieces of the source planes. Where there are few slots for the many threads of a GPU

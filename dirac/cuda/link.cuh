@@ -1,7 +1,7 @@
 #ifndef MD_DIRAC_CUDA_LINK_CUH
 #define MD_DIRAC_CUDA_LINK_CUH
 
-#include "lattice/cuda/storage.cuh"
+#include "lattice/fields/cuda/storage.cuh"
 
 /* Products of a stored link with a colour vector: R = 18, 12 or 8 reals a link, re and im in turn.
  *

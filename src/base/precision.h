@@ -27,7 +27,7 @@ int md_precision_of(const char *name);
 /* Unit roundoff of the storage type: 2^-53, 2^-24, 2^-11, 2^-8; 2^-16 for MD_FIXED, half a step,
  * relative to the unit. */
 double md_precision_roundoff(md_precision precision);
-/* True where fermions carry a scale for each site (lattice/field.h): half and fixed. */
+/* True where fermions carry a scale for each site (lattice/fields/field.h): half and fixed. */
 bool md_precision_scaled(md_precision precision);
 
 /* IEEE binary16 <-> float, round to nearest even, overflow to infinity, NaN kept. Integer and

@@ -1,5 +1,5 @@
-#ifndef MD_GPU_TESTS_H
-#define MD_GPU_TESTS_H
+#ifndef MD_TESTS_CUDA_GPU_TESTS_H
+#define MD_TESTS_CUDA_GPU_TESTS_H
 
 #include "base/device.h"
 #include "support.h"

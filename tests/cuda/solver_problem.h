@@ -1,7 +1,7 @@
-#ifndef MD_TEST_CUDA_SOLVER_PROBLEM_H
-#define MD_TEST_CUDA_SOLVER_PROBLEM_H
+#ifndef MD_TESTS_CUDA_SOLVER_PROBLEM_H
+#define MD_TESTS_CUDA_SOLVER_PROBLEM_H
 
-#include "dirac/solver.h"
+#include "dirac/solvers/solver.h"
 #include "support.h"
 
 /* M x = b on random links with a random first guess, host fields in double. */

@@ -2,8 +2,8 @@
  * device: the solutions of independent CG in fewer iterations, dependent sources, NaN. */
 #include "../precision/problem.h"
 #include "gpu_tests.h"
-#include "lattice/block.h"
-#include "lattice/linear.h"
+#include "lattice/fields/block.h"
+#include "lattice/fields/linear.h"
 
 #include <math.h>
 #include <string.h>

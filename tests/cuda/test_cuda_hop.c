@@ -2,7 +2,7 @@
  * right-hand sides, on rows of odd and even length, with and without halo, with an epilogue, and
  * on links where coordinates of a reconstruction could be singular. */
 #include "gpu_tests.h"
-#include "lattice/su3.h"
+#include "lattice/gauge/su3.h"
 
 #include <math.h>
 #include <string.h>

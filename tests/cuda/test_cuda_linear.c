@@ -1,6 +1,6 @@
 /* Vector operations on the device against the same on the host, and sums that repeat. */
 #include "gpu_tests.h"
-#include "lattice/linear.h"
+#include "lattice/fields/linear.h"
 
 #include <math.h>
 #include <string.h>

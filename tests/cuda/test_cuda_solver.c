@@ -1,7 +1,7 @@
 /* Conjugate gradients on the device: the solution of the host, the same answer with and without
  * fused stencils and on every rank grid, and the same bits after an interruption. */
 #include "gpu_tests.h"
-#include "lattice/linear.h"
+#include "lattice/fields/linear.h"
 #include "solver_problem.h"
 
 #include <math.h>

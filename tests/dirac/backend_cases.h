@@ -1,5 +1,5 @@
-#ifndef MD_TEST_BACKEND_CASES_H
-#define MD_TEST_BACKEND_CASES_H
+#ifndef MD_TESTS_DIRAC_BACKEND_CASES_H
+#define MD_TESTS_DIRAC_BACKEND_CASES_H
 
 #include "support.h"
 

@@ -1,8 +1,8 @@
 /* Symmetries of the operator on every backend: <a, Deo b> = -<Doe a, b>, gauge covariance,
  and M^dag M = m^2 - Deo Doe. */
 #include "backend_cases.h"
-#include "lattice/linear.h"
-#include "lattice/su3.h"
+#include "lattice/fields/linear.h"
+#include "lattice/gauge/su3.h"
 
 #include <math.h>
 

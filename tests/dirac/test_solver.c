@@ -2,9 +2,9 @@
  * rank grid, thread count and overlap mode gives the same history to the last bit, right-hand
  * sides stop on their own, and NaN ends the solve with a message. */
 #include "backend_cases.h"
-#include "dirac/solver.h"
-#include "lattice/observables.h"
-#include "lattice/source.h"
+#include "dirac/solvers/solver.h"
+#include "lattice/fields/observables.h"
+#include "lattice/fields/source.h"
 
 #include <math.h>
 #include <omp.h>

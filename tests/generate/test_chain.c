@@ -1,8 +1,8 @@
 /* The Markov chain: the same links for every rank grid and thread count, an action that
  * overrelaxation keeps, and plaquettes at strong coupling, weak coupling and in between. */
 #include "base/statistics.h"
-#include "lattice/gauge_start.h"
-#include "lattice/heatbath.h"
+#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/heatbath.h"
 #include "support.h"
 
 #include <math.h>

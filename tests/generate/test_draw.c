@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "lattice/heatbath.h"
+#include "lattice/gauge/heatbath.h"
 
 /* (2/z)^n I_n(z) n!, by its power series. */
 static double bessel_scaled(int n, double z) {

@@ -1,4 +1,5 @@
-/* Algebra of lattice/su3.h: identities between its functions on general and on SU(3) matrices. */
+/* Algebra of lattice/gauge/su3.h: identities between its functions on general and on SU(3)
+ * matrices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lattice/su3.h"
+#include "lattice/gauge/su3.h"
 
 static const double rounding = 0x1p-53;
 

@@ -1,5 +1,5 @@
-#ifndef MD_TEST_IO_SUPPORT_H
-#define MD_TEST_IO_SUPPORT_H
+#ifndef MD_TESTS_IO_IO_SUPPORT_H
+#define MD_TESTS_IO_IO_SUPPORT_H
 
 #include "io/lattice_file.h"
 #include "support.h"

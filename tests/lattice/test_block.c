@@ -1,7 +1,7 @@
 /* Block operations on the host: the inner loops of every instruction set against plain ones, sums
  * whose order does not matter, the same bits for every rank grid and thread count. */
-#include "lattice/block.h"
-#include "lattice/block_rows.h"
+#include "lattice/fields/block.h"
+#include "lattice/fields/block_rows.h"
 #include "support.h"
 
 #include <complex.h>

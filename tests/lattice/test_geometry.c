@@ -1,6 +1,6 @@
 /* Neighbour tables and halo transport: every neighbour of every site, seen through the tables,
  * is the site that coordinates say, whether it is local or came through the halo. */
-#include "lattice/halo.h"
+#include "lattice/halo/halo.h"
 #include "support.h"
 
 #include <string.h>

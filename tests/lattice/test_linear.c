@@ -1,6 +1,6 @@
 /* Vector operations against plain loops over md_field_get, for every precision and layout, and
  * sums that are the same to the last bit on every rank grid and thread count. */
-#include "lattice/linear_table.h"
+#include "lattice/fields/linear_table.h"
 #include "support.h"
 
 #include <math.h>

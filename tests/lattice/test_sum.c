@@ -1,6 +1,6 @@
 /* The exact accumulator: results that plain summation gets wrong, and independence of the order. */
 #include "base/random.h"
-#include "lattice/sum.h"
+#include "lattice/fields/sum.h"
 #include "support.h"
 
 #include <float.h>

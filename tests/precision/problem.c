@@ -1,6 +1,6 @@
 #include "problem.h"
-#include "lattice/linear.h"
-#include "lattice/source.h"
+#include "lattice/fields/linear.h"
+#include "lattice/fields/source.h"
 
 #include <math.h>
 

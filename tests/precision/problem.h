@@ -1,7 +1,7 @@
-#ifndef MD_TEST_PRECISION_PROBLEM_H
-#define MD_TEST_PRECISION_PROBLEM_H
+#ifndef MD_TESTS_PRECISION_PROBLEM_H
+#define MD_TESTS_PRECISION_PROBLEM_H
 
-#include "dirac/solver.h"
+#include "dirac/solvers/solver.h"
 #include "support.h"
 
 /* M x = b on a random gauge field, host fields in double. */

@@ -1,7 +1,7 @@
 /* Block CG: the solutions of independent CG in fewer iterations, sources that depend on each other
  * or are zero, the same history on every rank grid, refusals. */
 #include "../dirac/backend_cases.h"
-#include "lattice/linear.h"
+#include "lattice/fields/linear.h"
 #include "problem.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * are no more than a small multiple of the storage rounding away from what is seen. */
 #include "../dirac/backend_cases.h"
 #include "problem.h"
-#include "validate.h"
+#include "validate/validate.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The deflation space: conjugate directions of unit A-norm that span what was put in, of which the
  * lowest Rayleigh quotients are kept; a projection that does not change s = r + A x. */
-#include "dirac/deflation.h"
-#include "lattice/linear.h"
+#include "dirac/solvers/deflation.h"
+#include "lattice/fields/linear.h"
 #include "problem.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * their own, sources far below the range of fp16, links that are not unitary, and recovery from
  * NaN in the inner operator. */
 #include "../dirac/backend_cases.h"
-#include "lattice/linear.h"
+#include "lattice/fields/linear.h"
 #include "problem.h"
 
 #include <math.h>

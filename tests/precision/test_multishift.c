@@ -2,8 +2,8 @@
  * done stop, refinement reaches double-precision answers from narrower iterations, and the same
  * numbers come out on every rank grid. */
 #include "../dirac/backend_cases.h"
-#include "dirac/multishift.h"
-#include "lattice/linear.h"
+#include "dirac/solvers/multishift.h"
+#include "lattice/fields/linear.h"
 #include "problem.h"
 
 #include <math.h>

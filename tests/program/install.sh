@@ -9,7 +9,7 @@ cmake --install "$build" --prefix "$work/prefix" >/dev/null
 "$work/prefix/bin/minidirac" --version
 
 cat > "$work/user.c" <<'C'
-#include "dirac/solver.h"
+#include "dirac/solvers/solver.h"
 #include <stdio.h>
 int main(int argc, char **argv) {
   md_context context;

@@ -1,0 +1,30 @@
+#ifndef MD_DIRAC_SOLVERS_CG_STEPS_H
+#define MD_DIRAC_SOLVERS_CG_STEPS_H
+
+#include "dirac/operator.h"
+
+/* Iterations of conjugate gradients on the device, handed out one at a time while the next is
+ * under way, for solvers that decide between them: alpha = |r|^2 / <p, A p>, r -= alpha A p,
+ * x += alpha p, p = r + (|r|^2 / |r|^2 before) p. */
+typedef struct md_cg_steps md_cg_steps;
+struct md_cg_steps {
+  /* Goes on from the fields as they are now, norm2[rhs] = |r|^2; a right-hand side that is `done`
+   * has alpha = 0 from here on. Steps under way are dropped. Collective. */
+  md_status (*begin)(md_context *context, md_cg_steps *steps, const double *norm2,
+                     const bool *done);
+  /* Waits for the next iteration's alpha and norm2 (|r|^2 after it); *sound is false when <p, A p>
+   * was not positive or a sum not finite. Unless `last`, another one is then under way; when none
+   * is, x and p still lack the update of the iteration that was returned. Collective. */
+  md_status (*next)(md_context *context, md_cg_steps *steps, bool last, double *alpha,
+                    double *norm2, bool *sound);
+  bool (*under_way)(const md_cg_steps *steps);
+  void (*destroy)(md_cg_steps *steps);
+};
+
+/* For an operator that fuses into fields of r's precision. x, r and p are even fields of the
+ * caller's, which outlive the steps; x and r may be MD_SINGLE where p is 16-bit. *steps is to be
+ * destroyed after a failure too, unless NULL. Only in builds with CUDA. Local. */
+md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, const md_field *x,
+                             const md_field *r, const md_field *p, md_cg_steps **steps);
+
+#endif

@@ -1,0 +1,174 @@
+#include "dirac/solvers/deflation.h"
+#include "dirac/solvers/small_matrix.h"
+#include "lattice/fields/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = MD_DEFLATION_MOST };
+static const double none[MD_MAX_RHS];
+
+md_status md_deflation_create(md_context *context, const md_geometry *geometry,
+                              const md_field_shape *shape, md_deflation *deflation) {
+  *deflation = (md_deflation){.n_rhs = shape->n_rhs};
+  const size_t bytes = (size_t)shape->n_rhs * sizeof *deflation->gram;
+  deflation->gram = malloc(bytes);
+  if (!deflation->gram) return md_fail_memory(context, bytes, "deflation");
+  memset(deflation->gram, 0, bytes);
+  for (int i = 0; i < MOST; i++) {
+    MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &deflation->w[i]));
+    MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &deflation->a_w[i]));
+  }
+  return MD_OK;
+}
+
+void md_deflation_destroy(md_deflation *deflation) {
+  for (int i = 0; i < MOST; i++) {
+    md_field_destroy(&deflation->w[i]);
+    md_field_destroy(&deflation->a_w[i]);
+  }
+  free(deflation->gram);
+  *deflation = (md_deflation){0};
+}
+
+static void dot(const md_context *context, const md_field *x, const md_field *y,
+                double complex *dots) {
+  double parts[2 * MD_MAX_RHS];
+  md_linear_dots(context, 1, x, y, parts);
+  for (int r = 0; r < x->n_rhs; r++) dots[r] = parts[r] + I * parts[x->n_rhs + r];
+}
+
+/* y += sign a x */
+static void axpy(double sign, const double complex *a, const md_field *x, md_field *y) {
+  double re[MD_MAX_RHS], im[MD_MAX_RHS];
+  for (int r = 0; r < x->n_rhs; r++) re[r] = sign * creal(a[r]), im[r] = sign * cimag(a[r]);
+  md_linear_axpy_complex(re, im, x, y);
+}
+
+/* The unit eigenvector of the smallest eigenvalue of a Hermitian positive n x n matrix, nearly:
+ * inverse iteration. False when the matrix is not finite. */
+static bool smallest_eigenvector(int n, const double complex gram[MOST][MOST], double complex *u) {
+  double complex a[MOST * MOST], factor[MOST * MOST], inverse[MOST * MOST], half[MOST];
+  double trace = 0.0;
+  for (int i = 0; i < n; i++) trace += creal(gram[i][i]);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) a[i * n + j] = gram[i][j] + (i == j ? 1e-12 * trace : 0.0);
+  if (!(trace > 0.0) || md_matrix_cholesky(n, a, factor) < 0.0) return false;
+  md_matrix_upper_inverse(n, factor, inverse);
+  for (int i = 0; i < n; i++) u[i] = 1.0;
+  for (int step = 0; step < 40; step++) {
+    double norm2 = 0.0;
+    for (int i = 0; i < n; i++) {
+      half[i] = 0.0;
+      for (int k = 0; k <= i; k++) half[i] += conj(inverse[k * n + i]) * u[k];
+    }
+    for (int i = 0; i < n; i++) {
+      u[i] = 0.0;
+      for (int k = i; k < n; k++) u[i] += inverse[i * n + k] * half[k];
+      norm2 += creal(u[i]) * creal(u[i]) + cimag(u[i]) * cimag(u[i]);
+    }
+    if (!(norm2 > 0.0) || !isfinite(norm2)) return false;
+    for (int i = 0; i < n; i++) u[i] /= sqrt(norm2);
+  }
+  return true;
+}
+
+/* v of the reflection 1 - 2 v v^H that turns the smallest eigenvector of the Gram matrix into the
+ * last unit vector; 0 where there is none. */
+static void reflection(const double complex gram[MOST][MOST], double complex v[MOST]) {
+  double norm2 = 0.0;
+  memset(v, 0, MOST * sizeof *v);
+  if (!smallest_eigenvector(MOST, gram, v)) {
+    memset(v, 0, MOST * sizeof *v);
+    return;
+  }
+  const double last = cabs(v[MOST - 1]);
+  v[MOST - 1] += last > 0.0 ? v[MOST - 1] / last : 1.0;
+  for (int i = 0; i < MOST; i++) norm2 += creal(v[i] * conj(v[i]));
+  for (int i = 0; i < MOST; i++) v[i] /= sqrt(norm2);
+}
+
+/* columns (1 - 2 v v^H) but the last, which is overwritten. */
+static void reflect(md_field columns[MOST], double complex (*v)[MOST]) {
+  const int n_rhs = columns[0].n_rhs;
+  md_field *sum = &columns[MOST - 1];
+  double complex a[MD_MAX_RHS];
+  for (int r = 0; r < n_rhs; r++) a[r] = v[r][MOST - 1] - 1.0;
+  axpy(1.0, a, sum, sum);
+  for (int i = 0; i < MOST - 1; i++) {
+    for (int r = 0; r < n_rhs; r++) a[r] = v[r][i];
+    axpy(1.0, a, &columns[i], sum);
+  }
+  for (int i = 0; i < MOST - 1; i++) {
+    for (int r = 0; r < n_rhs; r++) a[r] = conj(v[r][i]);
+    axpy(-2.0, a, sum, &columns[i]);
+  }
+}
+
+static void reflect_gram(double complex gram[MOST][MOST], const double complex v[MOST]) {
+  double complex row[MOST], column[MOST];
+  for (int j = 0; j < MOST; j++) {
+    row[j] = 0.0;
+    for (int i = 0; i < MOST; i++) row[j] += conj(v[i]) * gram[i][j];
+  }
+  for (int i = 0; i < MOST; i++)
+    for (int j = 0; j < MOST; j++) gram[i][j] -= 2.0 * v[i] * row[j];
+  for (int i = 0; i < MOST; i++) {
+    column[i] = 0.0;
+    for (int j = 0; j < MOST; j++) column[i] += gram[i][j] * v[j];
+  }
+  for (int i = 0; i < MOST; i++)
+    for (int j = 0; j < MOST; j++) gram[i][j] -= 2.0 * column[i] * conj(v[j]);
+}
+
+/* The last direction becomes conjugate to the others and of unit A-norm. */
+static void orthonormalise(const md_context *context, md_deflation *d) {
+  md_field *w = &d->w[d->count], *a_w = &d->a_w[d->count];
+  double complex h[MD_MAX_RHS];
+  double norm2[MD_MAX_RHS], scale[MD_MAX_RHS];
+  for (int i = 0; i < d->count; i++) {
+    dot(context, &d->a_w[i], w, h);
+    axpy(-1.0, h, &d->w[i], w);
+    axpy(-1.0, h, &d->a_w[i], a_w);
+  }
+  md_linear_dot(context, w, a_w, norm2);
+  for (int r = 0; r < d->n_rhs; r++)
+    scale[r] = norm2[r] > 0.0 && isfinite(norm2[r]) ? 1.0 / sqrt(norm2[r]) : 0.0;
+  md_linear_axpby(scale, w, none, w);
+  md_linear_axpby(scale, a_w, none, a_w);
+}
+
+void md_deflation_insert(const md_context *context, md_deflation *d) {
+  const int last = d->count;
+  double complex v[MD_MAX_RHS][MOST];
+  double parts[2 * MOST * MD_MAX_RHS];
+  orthonormalise(context, d);
+  md_linear_dots(context, last + 1, d->w, &d->w[last], parts);
+  for (int i = 0; i <= last; i++)
+    for (int r = 0; r < d->n_rhs; r++) {
+      const double *part = parts + 2 * i * d->n_rhs + r;
+      d->gram[r][i][last] = part[0] + I * part[d->n_rhs];
+      d->gram[r][last][i] = part[0] - I * part[d->n_rhs];
+    }
+  if (last < MD_DEFLATION_KEPT) {
+    d->count++;
+    return;
+  }
+  for (int r = 0; r < d->n_rhs; r++) {
+    reflection(d->gram[r], v[r]);
+    reflect_gram(d->gram[r], v[r]);
+  }
+  reflect(d->w, v);
+  reflect(d->a_w, v);
+}
+
+void md_deflation_project(const md_context *context, const md_deflation *d, md_field *r,
+                          md_field *x) {
+  double complex h[MD_MAX_RHS];
+  for (int i = 0; i < d->count; i++) {
+    dot(context, &d->w[i], r, h);
+    axpy(1.0, h, &d->w[i], x);
+    axpy(-1.0, h, &d->a_w[i], r);
+  }
+}

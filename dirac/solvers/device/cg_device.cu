@@ -1,0 +1,276 @@
+#include <new>
+
+extern "C" {
+#include "dirac/solvers/device/cg_device.h"
+}
+#include "dirac/solvers/device/cg_update.cuh"
+#include "dirac/solvers/device/sums.cuh"
+
+extern "C" {
+#include "lattice/fields/linear.h"
+#include "lattice/fields/sum.h"
+}
+#include <math.h>
+
+/* On the device. */
+struct cg_scalars {
+  double sum[2][MD_MAX_RHS]; /* over this rank's or all ranks' sites: stencil, update */
+  double r_norm2[MD_MAX_RHS], beta[MD_MAX_RHS], limit[MD_MAX_RHS];
+  double alpha[CG_DIRECTIONS][MD_MAX_RHS]; /* of each direction that x may still lack */
+  double mass2;
+  int iterations[MD_MAX_RHS], failure[MD_MAX_RHS];
+};
+
+/* In pinned host memory, written by the device: `serial` last. */
+struct cg_slot {
+  md_cg_report report;
+  long long serial;
+};
+enum { SLOTS = 2 };
+
+struct md_cg_device {
+  int n_rhs;
+  double mass;
+  cg_scalars *scalars;
+  cg_slot *slots; /* [SLOTS][n_rhs] */
+  md_partial_sums stencil, update;
+  md_field more[CG_DIRECTIONS - 1]; /* p is the state's or one of these */
+  int at;                           /* which: 0 the state's; x lacks those before it too */
+  long long serial;                 /* of the last iteration */
+  long long awaited;                /* of the last report */
+  /* Order of sites of the last kernel over a field: each pass begins where the one before ended,
+   * with what it left in the cache. */
+  bool backwards;
+};
+
+enum cg_phase { FIND_ALPHA, FIND_BETA };
+
+/* What of a right-hand side is read before its sums are known. */
+struct cg_known {
+  double r_norm2, limit, alpha, p_ap;
+};
+
+static __device__ void find_alpha(cg_scalars *s, int at, int r, const cg_known &known) {
+  const double p_ap = s->mass2 * s->sum[1][r] + s->sum[0][r];
+  const bool done = sqrt(known.r_norm2) <= known.limit;
+  const int failure = done ? 0 : !isfinite(p_ap) ? 1 : p_ap <= 0.0 ? 2 : 0;
+  s->failure[r] = failure;
+  s->alpha[at][r] = done || failure ? 0.0 : known.r_norm2 / p_ap;
+  s->beta[r] = p_ap;
+}
+
+static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &known, cg_slot *slot,
+                                 long long serial) {
+  const bool going = known.alpha != 0.0;
+  const double norm2 = s->sum[0][r], now = going ? norm2 : known.r_norm2;
+  const int failure = going && !isfinite(norm2) ? 3 : s->failure[r];
+  s->beta[r] = going ? norm2 / known.r_norm2 : 0.0;
+  s->r_norm2[r] = now;
+  s->iterations[r] += going;
+  slot->report = {now, known.alpha, failure == 3 ? norm2 : known.p_ap, s->iterations[r], failure};
+  __threadfence_system();
+  *(volatile long long *)&slot->serial = serial;
+}
+
+/* One block of 1024 threads per right-hand side: the sums, then what follows from them. With
+ * several ranks the two are launched apart and the ranks' sums are added in between. */
+static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial_sums update,
+                              cg_phase phase, int at, bool sum, bool apply, cg_slot *slots,
+                              long long serial) {
+  md_release_successor();
+  md_wait_for_predecessor();
+  const int r = blockIdx.x;
+  const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r], s->beta[r]};
+  if (sum) {
+    double first = share_of(stencil, r);
+    double second = phase == FIND_ALPHA ? share_of(update, r) : 0.0;
+    first = add_threads(first);
+    if (phase == FIND_ALPHA) second = add_threads(second);
+    if (threadIdx.x == 0) s->sum[0][r] = first;
+    if (threadIdx.x == 0 && phase == FIND_ALPHA) s->sum[1][r] = second;
+  }
+  if (!apply || threadIdx.x != 0) return;
+  if (phase == FIND_ALPHA)
+    find_alpha(s, at, r, known);
+  else
+    find_beta(s, at, r, known, &slots[r], serial);
+}
+
+static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
+  return k == 0 ? &state->p : &cg->more[k - 1];
+}
+
+/* x takes the first `count` directions; then the next direction is made, or not. */
+template <class S, class W>
+static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool next) {
+  cg_pass<S, W> a = {};
+  for (int k = 0; k < CG_DIRECTIONS; k++)
+    a.direction[k] = linear_view_of<S>(direction(cg, state, k));
+  a.p = a.direction[cg->at];
+  if (next) a.next = a.direction[(cg->at + 1) % CG_DIRECTIONS];
+  a.r = linear_view_of<W>(&state->r);
+  a.x = linear_view_of<W>(&state->x);
+  a.count = count;
+  a.alpha = cg->scalars->alpha[0];
+  a.beta = cg->scalars->beta;
+  a.sites = state->x.sites;
+  a.n_rhs = cg->n_rhs;
+  a.backwards = cg->backwards = !cg->backwards;
+  a.norm2 = cg->update.value;
+  a.most = cg->update.most;
+  cg->update.count = launch_vectors(a, &state->x);
+}
+
+static void pass(md_cg_device *cg, md_cg_state *state, int count, bool next) {
+  const bool wide = state->x.precision == MD_SINGLE;
+  switch (state->p.precision) {
+  case MD_DOUBLE:
+    return launch_pass<double, double>(cg, state, count, next);
+  case MD_SINGLE:
+    return launch_pass<float, float>(cg, state, count, next);
+  case MD_HALF:
+    return wide ? launch_pass<__half, float>(cg, state, count, next)
+                : launch_pass<__half, __half>(cg, state, count, next);
+  case MD_FIXED:
+    return wide ? launch_pass<fixed16, float>(cg, state, count, next)
+                : launch_pass<fixed16, fixed16>(cg, state, count, next);
+  default:
+    return wide ? launch_pass<__nv_bfloat16, float>(cg, state, count, next)
+                : launch_pass<__nv_bfloat16, __nv_bfloat16>(cg, state, count, next);
+  }
+}
+
+extern "C" void md_cg_device_update(md_cg_device *cg, md_cg_state *state) {
+  pass(cg, state, cg->at == CG_DIRECTIONS - 1 ? CG_DIRECTIONS : 0, true);
+  cg->at = (cg->at + 1) % CG_DIRECTIONS;
+}
+
+extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
+  if (cg->at == 0) return;
+  pass(cg, state, cg->at, false);
+  md_linear_copy(&state->p, direction(cg, state, cg->at));
+  cg->at = 0;
+}
+
+/* Adds `count` doubles of the device over the ranks; NaN where the device failed. */
+static void add_ranks(md_context *context, double *on_device, int count) {
+  double values[2 * MD_MAX_RHS];
+  md_sum sums[MD_MAX_RHS] = {};
+  const bool good =
+      cudaMemcpy(values, on_device, count * sizeof(double), cudaMemcpyDeviceToHost) == cudaSuccess;
+  for (int r = 0; r < count; r++) md_sum_add(&sums[r], good ? values[r] : NAN);
+  md_sum_finish(context, sums, count, values);
+  cudaMemcpy(on_device, values, count * sizeof(double), cudaMemcpyHostToDevice);
+}
+
+static void run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
+  cg_slot *slots = cg->slots + (cg->serial % SLOTS) * cg->n_rhs;
+  const bool alone = context->ranks == 1;
+  const dim3 blocks(cg->n_rhs), threads(1024);
+  md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
+                  true, alone, slots, cg->serial);
+  if (alone) return;
+  cudaStreamSynchronize(md_stream());
+  add_ranks(context, cg->scalars->sum[0], cg->n_rhs);
+  if (phase == FIND_ALPHA) add_ranks(context, cg->scalars->sum[1], cg->n_rhs);
+  md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
+                  false, true, slots, cg->serial);
+}
+
+static md_status allocate(md_context *context, md_cg_device *cg, const md_field *p) {
+  const md_field_shape shape = {p->precision, MD_DEVICE, p->components, p->n_rhs, true};
+  for (int k = 0; k < CG_DIRECTIONS - 1; k++)
+    MD_TRY(md_field_create(context, p->geometry, &shape, p->parity, &cg->more[k]));
+  /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
+  const int64_t blocks = p->sites * (p->n_rhs + 4) / 128 + 8;
+  const int64_t most = blocks < MD_PARTIAL_SUMS ? (int64_t)MD_PARTIAL_SUMS : blocks;
+  if (most > INT32_MAX)
+    return md_fail(context, MD_INPUT,
+                   "the local lattice must have fewer than 2^31 blocks of sites");
+  const size_t bytes = (size_t)most * p->n_rhs * sizeof(double);
+  cg->stencil.most = cg->update.most = (int)most;
+  MD_TRY(md_device_allocate(context, sizeof *cg->scalars, "scalars", (void **)&cg->scalars));
+  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&cg->stencil.value));
+  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&cg->update.value));
+  return md_device_allocate_pinned(context, SLOTS * (size_t)p->n_rhs * sizeof *cg->slots, "reports",
+                                   (void **)&cg->slots);
+}
+
+static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_state *state,
+                             const double *limit) {
+  cg_scalars start = {};
+  start.mass2 = cg->mass * cg->mass;
+  for (int r = 0; r < cg->n_rhs; r++) {
+    start.r_norm2[r] = state->r_norm2[r];
+    start.limit[r] = limit[r];
+    start.iterations[r] = state->rhs_iterations[r];
+  }
+  return md_device_upload(context, cg->scalars, &start, sizeof start);
+}
+
+extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state *state,
+                                        const double *limit) {
+  MD_TRY(set_scalars(context, cg, state, limit));
+  cg->at = 0;
+  pass(cg, state, 0, false);
+  return MD_OK;
+}
+
+extern "C" md_status md_cg_device_create(md_context *context, const md_field *p, double mass,
+                                         md_cg_device **cg) {
+  md_cg_device *d = new (std::nothrow) md_cg_device();
+  *cg = d;
+  if (!d) return md_fail_memory(context, sizeof *d, "solver");
+  d->n_rhs = p->n_rhs;
+  d->mass = mass;
+  MD_TRY(allocate(context, d, p));
+  for (int i = 0; i < SLOTS * d->n_rhs; i++) d->slots[i] = {};
+  return MD_OK;
+}
+
+extern "C" void md_cg_device_destroy(md_cg_device *cg) {
+  if (!cg) return;
+  cudaStreamSynchronize(md_stream());
+  for (int k = 0; k < CG_DIRECTIONS - 1; k++) md_field_destroy(&cg->more[k]);
+  md_device_free(cg->scalars);
+  md_device_free(cg->stencil.value);
+  md_device_free(cg->update.value);
+  md_device_free_pinned(cg->slots);
+  delete cg;
+}
+
+extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dirac *dirac,
+                                             md_cg_state *state, md_field *work) {
+  md_epilogue first = {}, second = {};
+  first.norm2 = second.norm2 = &cg->stencil;
+  first.backwards = cg->backwards = !cg->backwards;
+  md_field *p = direction(cg, state, cg->at);
+  MD_TRY(md_dirac_hop(context, dirac, work, p, &first));
+  run_phase(context, cg, FIND_ALPHA);
+  second.x = p;
+  second.a = -cg->mass * cg->mass;
+  second.b = 1.0;
+  second.step = cg->scalars->alpha[cg->at];
+  second.backwards = cg->backwards = !cg->backwards;
+  MD_TRY(md_dirac_hop(context, dirac, &state->r, work, &second));
+  cg->serial++;
+  run_phase(context, cg, FIND_BETA);
+  return MD_OK;
+}
+
+extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
+                                       md_cg_report *reports) {
+  const long long iteration = ++cg->awaited;
+  const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
+  for (int r = 0; r < cg->n_rhs; r++) {
+    for (long long spins = 1; __atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration;
+         spins++) {
+      if (spins % 4096 != 0) continue;
+      const cudaError_t error = cudaStreamQuery(md_stream());
+      if (error != cudaSuccess && error != cudaErrorNotReady)
+        return md_cuda_status(context, error, "the solver's iteration");
+    }
+    reports[r] = slots[r].report;
+  }
+  return MD_OK;
+}

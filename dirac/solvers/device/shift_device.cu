@@ -1,0 +1,295 @@
+#include <new>
+
+extern "C" {
+#include "dirac/solvers/device/shift_device.h"
+}
+#include "dirac/solvers/device/sums.cuh"
+#include "lattice/fields/cuda/pieces.cuh"
+
+namespace {
+
+constexpr int SLOTS = 2, MOST_SHIFTS = 64, SETTLERS = 1024;
+
+/* On the device, an entry for each right-hand side, or [shift][rhs]. `step` is what the stencil
+ * reads; alpha and beta are those of the iteration before. */
+struct scalars {
+  double step[MD_MAX_RHS], alpha[MD_MAX_RHS], beta[MD_MAX_RHS];
+  double r_norm2[MD_MAX_RHS], p_ap[MD_MAX_RHS], limit[MD_MAX_RHS], mass2;
+  double delta[MOST_SHIFTS];
+  double zeta[MOST_SHIFTS][MD_MAX_RHS], before[MOST_SHIFTS][MD_MAX_RHS];
+  double for_x[MOST_SHIFTS][MD_MAX_RHS], for_p[MOST_SHIFTS][MD_MAX_RHS];
+  bool done[MOST_SHIFTS][MD_MAX_RHS];    /* before this iteration's update */
+  bool resting[MOST_SHIFTS][MD_MAX_RHS]; /* in this iteration's update */
+  int failure[MD_MAX_RHS];               /* 1: <p, A p>, 2: |r|^2 */
+};
+
+/* In page-locked memory, written by the device: `serial` last. */
+struct report {
+  double r_norm2, value;
+  int failure;
+  long long serial;
+};
+
+struct fields {
+  md_field r, x[MOST_SHIFTS], p[MOST_SHIFTS];
+};
+
+template <class S> struct pairs { S *x[MOST_SHIFTS], *p[MOST_SHIFTS]; };
+
+/* step = |r|^2 / <p, A p> of the smallest shift, 0 when it is done; a block for each side. */
+__global__ void __launch_bounds__(SETTLERS)
+    find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update) {
+  md_release_successor();
+  md_wait_for_predecessor();
+  const int r = blockIdx.x;
+  double hopped = share_of(stencil, r), norm2 = share_of(update, r);
+  hopped = add_threads(hopped);
+  norm2 = add_threads(norm2);
+  if (threadIdx.x != 0) return;
+  const double p_ap = s->mass2 * norm2 + hopped;
+  const bool done = sqrt(s->r_norm2[r]) <= s->limit[r];
+  if (!done && !(isfinite(p_ap) && p_ap > 0.0)) s->failure[r] = 1;
+  s->p_ap[r] = p_ap;
+  s->step[r] = done || s->failure[r] ? 0.0 : s->r_norm2[r] / p_ap;
+}
+
+/* beta, and by the recursion of B. Jegerlehner (hep-lat/9612014, eq. 2.42 ff.) the coefficients of
+ * all shifts, a thread each. */
+__device__ void follow(scalars *s, int k, int r, double beta, double norm2, double *reported) {
+  const double alpha = s->step[r], zeta = s->zeta[k][r], before = s->before[k][r];
+  const bool resting = s->done[k][r] || alpha == 0.0;
+  s->resting[k][r] = resting;
+  if (!resting) {
+    const double divisor =
+        alpha * s->beta[r] * (before - zeta) + before * s->alpha[r] * (1.0 + s->delta[k] * alpha);
+    const double next = zeta * before * s->alpha[r] / divisor;
+    s->for_x[k][r] = alpha * next;
+    s->for_p[k][r] = beta * next / zeta;
+    s->before[k][r] = zeta;
+    s->zeta[k][r] = next;
+    s->done[k][r] = fabs(next) * sqrt(norm2) <= s->limit[r];
+  }
+  *reported = s->zeta[k][r];
+}
+
+__global__ void __launch_bounds__(SETTLERS)
+    find_beta(scalars *s, md_partial_sums stencil, int n_shifts, report *reports, double *zeta,
+              long long serial) {
+  __shared__ double sum;
+  md_release_successor();
+  md_wait_for_predecessor();
+  const int r = blockIdx.x;
+  const double added = add_threads(share_of(stencil, r));
+  if (threadIdx.x == 0) sum = added;
+  __syncthreads();
+  const double alpha = s->step[r], norm2 = alpha != 0.0 ? sum : s->r_norm2[r];
+  const double beta = alpha != 0.0 ? norm2 / s->r_norm2[r] : 0.0;
+  for (int k = threadIdx.x; k < n_shifts; k += blockDim.x) {
+    follow(s, k, r, beta, norm2, &zeta[k * gridDim.x + r]);
+    __threadfence_system();
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (alpha != 0.0) {
+    if (!isfinite(norm2)) s->failure[r] = 2;
+    s->r_norm2[r] = norm2;
+    s->alpha[r] = alpha;
+    s->beta[r] = beta;
+  }
+  reports[r].r_norm2 = norm2;
+  reports[r].value = s->failure[r] == 2 ? norm2 : s->p_ap[r];
+  reports[r].failure = s->failure[r];
+  __threadfence_system();
+  *(volatile long long *)&reports[r].serial = serial;
+}
+
+/* x_k += for_x p_k, p_k = r + for_p p_k of all shifts that go on, unless `start`; leaves the
+ * blocks' sums of |p|^2 of the smallest. */
+template <class S, bool ONE>
+__global__ void update_fields(const scalars *s, linear_view<S> residual, pairs<S> of, int n_shifts,
+                              int smallest, int64_t sites, int n_rhs, bool start, double *norm2,
+                              int most) {
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  double sum[1] = {};
+  real_of<S> r[1][6];
+  md_release_successor();
+  md_wait_for_predecessor();
+  load_piece<ONE>(residual, at, r);
+#pragma unroll 2
+  for (int k = 0; k < n_shifts; k++) {
+    const bool resting = start || s->resting[k][at.rhs];
+    if (resting && k != smallest) continue;
+    real_of<S> old_p[1][6], p[1][6], x[1][6];
+    const linear_view<S> ps = {of.p[k], NULL, residual.stride};
+    const linear_view<S> xs = {of.x[k], NULL, residual.stride};
+    load_piece<ONE>(ps, at, old_p);
+#pragma unroll
+    for (int c = 0; c < 6; c++) p[0][c] = resting ? old_p[0][c] : r[0][c];
+    if (!resting) {
+      load_piece<ONE>(xs, at, x);
+      add_times<ONE>(x, s->for_x[k], at, old_p);
+      add_times<ONE>(p, s->for_p[k], at, old_p);
+      store_piece<ONE>(xs, at, x);
+      store_piece<ONE>(ps, at, p);
+    }
+    if (k == smallest) add_products(sum, at, p, p);
+  }
+  add_block<ONE>(sum, at, norm2, most, blockIdx.x);
+}
+
+} // namespace
+
+struct md_shift_device {
+  md_dirac *dirac;
+  int n_shifts, smallest, n_rhs;
+  double mass2;
+  fields f;
+  md_field work;
+  scalars *on_device;
+  md_partial_sums stencil, update;
+  report *reports; /* [SLOTS][n_rhs] */
+  double *zeta;    /* [SLOTS][n_shifts * n_rhs] */
+  long long queued, waited;
+};
+
+namespace {
+
+template <class S> void launch_update(md_shift_device *d, bool start) {
+  const dim3 block = block_of(&d->f.r);
+  const unsigned blocks = all_blocks(&d->f.r, block);
+  const linear_view<S> r = linear_view_of<S>(&d->f.r);
+  pairs<S> of = {};
+  for (int k = 0; k < d->n_shifts; k++) {
+    of.x[k] = (S *)d->f.x[k].data;
+    of.p[k] = (S *)d->f.p[k].data;
+  }
+  d->update.count = (int)blocks;
+  auto *kernel = d->n_rhs == 1 ? update_fields<S, true> : update_fields<S, false>;
+  md_launch_early(kernel, dim3(blocks), block, shared_of(block), (const scalars *)d->on_device, r,
+                  of, d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start, d->update.value,
+                  d->update.most);
+}
+
+void update(md_shift_device *d, bool start) {
+  if (d->f.r.precision == MD_DOUBLE)
+    launch_update<double>(d, start);
+  else
+    launch_update<float>(d, start);
+}
+
+md_status allocate(md_context *context, md_shift_device *d) {
+  /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
+  const int64_t most = d->f.r.sites * (d->n_rhs + 4) / 128 + 4096;
+  if (most > INT32_MAX)
+    return md_fail(context, MD_INPUT,
+                   "the local lattice must have fewer than 2^31 blocks of sites");
+  const size_t bytes = (size_t)most * d->n_rhs * sizeof(double), n = (size_t)d->n_rhs;
+  d->stencil.most = d->update.most = (int)most;
+  MD_TRY(md_dirac_field(context, d->dirac, MD_ODD, &d->work));
+  MD_TRY(md_device_allocate(context, sizeof *d->on_device, "shifts", (void **)&d->on_device));
+  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&d->stencil.value));
+  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&d->update.value));
+  MD_TRY(md_device_allocate_pinned(context, SLOTS * n * sizeof *d->reports, "reports",
+                                   (void **)&d->reports));
+  for (size_t i = 0; i < SLOTS * n; i++) d->reports[i] = {};
+  return md_device_allocate_pinned(context, SLOTS * n * d->n_shifts * sizeof *d->zeta, "reports",
+                                   (void **)&d->zeta);
+}
+
+md_status upload(md_context *context, md_shift_device *d, const md_shift_setup *setup) {
+  scalars *s = new (std::nothrow) scalars();
+  if (!s) return md_fail_memory(context, sizeof *s, "shifts");
+  s->mass2 = setup->mass2;
+  for (int r = 0; r < d->n_rhs; r++) {
+    s->alpha[r] = 1.0;
+    s->r_norm2[r] = setup->r_norm2[r];
+    s->limit[r] = setup->limit[r];
+    for (int k = 0; k < d->n_shifts; k++) {
+      s->delta[k] = setup->deltas[k];
+      s->zeta[k][r] = s->before[k][r] = 1.0;
+    }
+  }
+  const md_status status = md_device_upload(context, d->on_device, s, sizeof *s);
+  delete s;
+  return status;
+}
+
+} // namespace
+
+extern "C" md_status md_shift_device_create(md_context *context, md_dirac *dirac,
+                                            const md_shift_setup *setup, md_shift_device **shifts) {
+  md_shift_device *d = new (std::nothrow) md_shift_device();
+  *shifts = d;
+  if (!d) return md_fail_memory(context, sizeof *d, "shifts");
+  d->dirac = dirac;
+  d->n_shifts = setup->n_shifts;
+  d->smallest = setup->smallest;
+  d->n_rhs = setup->r->n_rhs;
+  d->mass2 = setup->mass2;
+  d->f.r = *setup->r;
+  for (int k = 0; k < d->n_shifts; k++) {
+    d->f.x[k] = *setup->x[k];
+    d->f.p[k] = *setup->p[k];
+  }
+  MD_TRY(allocate(context, d));
+  MD_TRY(upload(context, d, setup));
+  update(d, true);
+  return md_cuda_launched(context, "start of the shifts");
+}
+
+extern "C" void md_shift_device_destroy(md_shift_device *d) {
+  if (!d) return;
+  cudaStreamSynchronize(md_stream());
+  md_field_destroy(&d->work);
+  md_device_free(d->on_device);
+  md_device_free(d->stencil.value);
+  md_device_free(d->update.value);
+  md_device_free_pinned(d->reports);
+  md_device_free_pinned(d->zeta);
+  delete d;
+}
+
+/* Each pass over the fields begins where the one before ended, with what it left in the cache. */
+extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device *d) {
+  md_field *p = &d->f.p[d->smallest];
+  md_epilogue first = {}, second = {};
+  first.norm2 = second.norm2 = &d->stencil;
+  first.backwards = true;
+  second.x = p;
+  second.a = -d->mass2;
+  second.b = 1.0;
+  second.step = d->on_device->step;
+  MD_TRY(md_dirac_hop(context, d->dirac, &d->work, p, &first));
+  md_launch_early(find_alpha, dim3(d->n_rhs), dim3(SETTLERS), 0, d->on_device, d->stencil,
+                  d->update);
+  MD_TRY(md_dirac_hop(context, d->dirac, &d->f.r, &d->work, &second));
+  const int slot = (int)(++d->queued % SLOTS);
+  md_launch_early(find_beta, dim3(d->n_rhs), dim3(SETTLERS), 0, d->on_device, d->stencil,
+                  d->n_shifts, d->reports + slot * d->n_rhs,
+                  d->zeta + (size_t)slot * d->n_shifts * d->n_rhs, d->queued);
+  update(d, false);
+  return md_cuda_launched(context, "an iteration of the shifts");
+}
+
+extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *d, double *r_norm2,
+                                          double *zeta) {
+  const long long serial = ++d->waited;
+  const int slot = (int)(serial % SLOTS), entries = d->n_shifts * d->n_rhs;
+  for (int r = 0; r < d->n_rhs; r++) {
+    const report *at = &d->reports[slot * d->n_rhs + r];
+    for (long long spins = 1; __atomic_load_n(&at->serial, __ATOMIC_ACQUIRE) != serial; spins++) {
+      if (spins % 4096 != 0) continue;
+      const cudaError_t error = cudaStreamQuery(md_stream());
+      if (error != cudaSuccess && error != cudaErrorNotReady)
+        return md_cuda_status(context, error, "an iteration of the shifts");
+    }
+    if (at->failure)
+      return md_fail(context, MD_UNREACHED,
+                     "%s must be finite and positive, got %g in iteration %lld of right-hand side "
+                     "%d; use a wider precision",
+                     at->failure == 1 ? "<p, A p>" : "the residual", at->value, serial, r);
+    r_norm2[r] = at->r_norm2;
+  }
+  for (int e = 0; e < entries; e++) zeta[e] = d->zeta[slot * entries + e];
+  return MD_OK;
+}

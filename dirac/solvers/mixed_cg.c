@@ -1,0 +1,326 @@
+#include "dirac/solvers/mixed_cg.h"
+#include "dirac/solvers/cg.h"
+#include "dirac/solvers/cg_steps.h"
+#include "dirac/solvers/deflation.h"
+#include "dirac/solvers/reliable_update.h"
+#include "lattice/fields/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct mixed_cg {
+  md_context *context;
+  md_dirac *outer, *inner;
+  const md_solver_request *request;
+  md_cg_state *state;
+  md_field scratch, odd; /* in the outer space, double */
+  md_field r, x;         /* in the inner space: MD_SINGLE */
+  md_field p, a_p, work; /* in the inner space: the inner precision */
+  md_cg_steps *steps;    /* of a device that fuses, else NULL; a_p and work are there without it
+                            and for deflation */
+  bool due;              /* an update, as soon as no step is under way */
+  md_deflation deflation;
+  bool deflates;
+  bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
+  double factor;  /* of |r| for an update */
+  int since;      /* iterations since the last update */
+  int latest;     /* of them that bring an update anyway */
+  bool restarted; /* from the present solution */
+  /* One entry per right-hand side: */
+  double alpha[MD_MAX_RHS], beta[MD_MAX_RHS], p_ap[MD_MAX_RHS]; /* of the last step */
+  double before[MD_MAX_RHS];                                    /* |r|^2 before it, in units */
+  double unit[MD_MAX_RHS];    /* true |r| at the last update: the inner vectors' unit */
+  double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
+  double largest[MD_MAX_RHS]; /* its largest value since the last update */
+  bool done[MD_MAX_RHS];      /* by the true residual */
+  double best[MD_MAX_RHS];    /* smallest true |r| so far */
+  int in_vain[MD_MAX_RHS];    /* updates in a row that did not lower it by a tenth */
+} mixed_cg;
+
+static void destroy(mixed_cg *m) {
+  md_field *fields[] = {&m->scratch, &m->odd, &m->r, &m->x, &m->p, &m->a_p, &m->work};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
+  if (m->steps) m->steps->destroy(m->steps);
+  md_deflation_destroy(&m->deflation);
+  free(m);
+}
+
+static md_status create(mixed_cg *m) {
+  md_field_shape wide = m->inner->shape;
+  wide.precision = MD_SINGLE;
+  if (m->deflates)
+    MD_TRY(md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation));
+  MD_TRY(md_dirac_field(m->context, m->outer, MD_EVEN, &m->scratch));
+  MD_TRY(md_dirac_field(m->context, m->outer, MD_ODD, &m->odd));
+  MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
+  MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
+  MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (!m->flexible && md_dirac_fuses(m->inner, MD_SINGLE))
+    MD_TRY(
+        md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p, &m->steps));
+#endif
+  if (m->steps && !m->deflates) return MD_OK;
+  MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
+  return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
+}
+
+/* The inner r = r of the system / |r|, zero where nothing is left to do. The factor is applied in
+ * double: right-hand sides of one 16-bit field then share their sites' scales fairly. */
+static md_status hand_down(mixed_cg *m) {
+  const md_cg_state *s = m->state;
+  double inverse[MD_MAX_RHS];
+  for (int r = 0; r < s->n_rhs; r++) {
+    m->unit[r] = sqrt(s->r_norm2[r]);
+    m->done[r] = m->unit[r] <= md_cg_limit(m->request, s, r);
+    inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
+  }
+  MD_TRY(md_agree(m->context, md_field_convert_times(m->context, &m->r, inverse, &s->r)));
+  md_linear_zero(&m->x);
+  if (m->deflates) md_deflation_project(m->context, &m->deflation, &m->r, &m->x);
+  md_linear_norm2(m->context, &m->r, m->norm2);
+  for (int r = 0; r < s->n_rhs; r++) m->largest[r] = m->norm2[r];
+  m->since = 0;
+  return MD_OK;
+}
+
+/* The fields of the inner space are ready for the next step. */
+static md_status go_on(mixed_cg *m) {
+  m->due = false;
+  return m->steps ? m->steps->begin(m->context, m->steps, m->norm2, m->done) : MD_OK;
+}
+
+/* Begins a new Krylov space from the true residual of the last update. */
+static md_status begin(mixed_cg *m) {
+  MD_TRY(hand_down(m));
+  MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->p, &m->r)));
+  return go_on(m);
+}
+
+static md_status recover(mixed_cg *m) {
+  if (m->restarted)
+    return md_fail(m->context, MD_UNREACHED,
+                   "sums of the inner solver must be finite and <p, A p> positive, which failed "
+                   "twice from one solution, last in iteration %d; check the links for NaN, or use "
+                   "a wider inner precision than %s",
+                   m->state->iteration + 1, md_precision_name(m->inner->request.precision));
+  m->restarted = true;
+  m->state->restarts++;
+  return begin(m);
+}
+
+/* The partial solution and A times it, the change of the true residual to that in scratch, in the
+ * old units: a new direction to deflate with. state->r, the old residual, is overwritten. */
+static md_status deflate_more(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  md_deflation *d = &m->deflation;
+  double minus[MD_MAX_RHS], inverse[MD_MAX_RHS];
+  for (int r = 0; r < s->n_rhs; r++) {
+    minus[r] = -1.0;
+    inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
+  }
+  md_linear_axpy(minus, &m->scratch, &s->r);
+  MD_TRY(
+      md_agree(m->context, md_field_convert_times(m->context, &d->a_w[d->count], inverse, &s->r)));
+  md_linear_copy(&d->w[d->count], &m->x);
+  md_deflation_insert(m->context, d);
+  return MD_OK;
+}
+
+/* scratch = s - A x in double, and its norm^2. */
+static md_status true_residual(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  const double mass2 = m->request->mass * m->request->mass;
+  const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
+  double one[MD_MAX_RHS];
+  for (int r = 0; r < s->n_rhs; r++) one[r] = 1.0;
+  MD_TRY(md_dirac_hop(m->context, m->outer, &m->odd, &s->x, NULL));
+  MD_TRY(md_dirac_hop(m->context, m->outer, &m->scratch, &m->odd, &minus_a));
+  md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2);
+  return MD_OK;
+}
+
+/* x += the partial solution. The inner operator may work in another space. */
+static md_status add_partial(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  if (s->x.space == m->x.space) return md_field_add_single(m->context, &s->x, m->unit, &m->x);
+  MD_TRY(md_field_convert(m->context, &m->scratch, &m->x));
+  md_linear_axpy(m->unit, &m->scratch, &s->x);
+  return MD_OK;
+}
+
+/* x += the partial solution; r = s - A x in double. */
+static md_status update_solution(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  MD_TRY(md_agree(m->context, add_partial(m)));
+  MD_TRY(true_residual(m));
+  if (m->deflates) MD_TRY(deflate_more(m));
+  const md_field before = s->r;
+  s->r = m->scratch;
+  m->scratch = before;
+  for (int r = 0; r < s->n_rhs; r++) {
+    if (!isfinite(s->r_norm2[r]))
+      return md_fail(m->context, MD_UNREACHED,
+                     "the residual must be finite, got %g in iteration %d of right-hand side %d",
+                     s->r_norm2[r], s->iteration, r);
+    const double now = sqrt(s->r_norm2[r]);
+    m->in_vain[r] = md_update_is_vain(now, m->best[r]) ? m->in_vain[r] + 1 : 0;
+    m->best[r] = fmin(m->best[r], now);
+  }
+  m->restarted = false;
+  s->updates++;
+  return MD_OK;
+}
+
+/* of_r and of_p of the new direction p = of_r r + of_p p. Without deflation, with u = p in the new
+ * unit: p = r + beta (u - <r,u> / |r|^2 r), beta = |r|^2 / |r|^2 before the last step: the new
+ * residual and the kept direction are orthogonal. A projected residual is not the recursion's next
+ * one, so that beta is what makes the new direction conjugate to the last: -<A p, r> / <p, A p>;
+ * fused iterations leave no A p, so that it is made anew. A direction that was followed in vain a
+ * few times is dropped. */
+static md_status keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
+                                double *of_p) {
+  double product[MD_MAX_RHS];
+  if (m->deflates && m->steps) {
+    MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
+    md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap);
+  }
+  md_linear_dot(m->context, m->deflates ? &m->a_p : &m->p, &m->r, product);
+  for (int r = 0; r < m->state->n_rhs; r++) {
+    of_r[r] = 1.0;
+    of_p[r] = 0.0;
+    if (m->done[r] || m->in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) continue;
+    if (m->deflates) {
+      of_p[r] = -product[r] / m->p_ap[r];
+      continue;
+    }
+    const double ratio = unit_before[r] / m->unit[r];
+    of_p[r] = m->norm2[r] / (m->before[r] * ratio);
+    of_r[r] = 1.0 - of_p[r] * product[r] / m->norm2[r];
+  }
+  return MD_OK;
+}
+
+/* A reliable update. */
+static md_status update(mixed_cg *m) {
+  double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
+  memcpy(unit_before, m->unit, sizeof unit_before);
+  md_linear_axpy(m->alpha, &m->p, &m->x);
+  MD_TRY(update_solution(m));
+  MD_TRY(hand_down(m));
+  MD_TRY(keep_direction(m, unit_before, of_r, of_p));
+  md_linear_axpby(of_r, &m->r, of_p, &m->p);
+  return go_on(m);
+}
+
+/* alpha and the new r, |r|^2, beta; false when a sum is not what it must be. */
+static md_status step(mixed_cg *m, bool *sound) {
+  const int n = m->state->n_rhs;
+  double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
+  MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
+  md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap);
+  *sound = true;
+  for (int r = 0; r < n; r++) {
+    if (!m->done[r] && !(m->p_ap[r] > 0.0 && isfinite(m->p_ap[r]))) *sound = false;
+    m->alpha[r] = m->done[r] ? 0.0 : m->norm2[r] / m->p_ap[r];
+    minus[r] = -m->alpha[r];
+    m->before[r] = m->norm2[r];
+  }
+  if (!*sound) return MD_OK;
+  md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, m->norm2);
+  if (m->flexible) md_linear_dot(m->context, &m->a_p, &m->r, r_ap);
+  for (int r = 0; r < n; r++) {
+    m->beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / m->before[r];
+    if (m->done[r]) m->beta[r] = 0.0;
+    if (!isfinite(m->beta[r])) *sound = false;
+  }
+  return MD_OK;
+}
+
+/* Counts the iteration, writes the history; true when an update is due: a right-hand side has
+ * come far enough, all may be done, it takes too long or no iteration is left. */
+static bool count(mixed_cg *m) {
+  md_cg_state *s = m->state;
+  bool far = false, all = true;
+  double worst = 0.0;
+  s->iteration++;
+  m->since++;
+  for (int r = 0; r < s->n_rhs; r++) {
+    const double size = m->unit[r] * (m->done[r] ? 1.0 : sqrt(m->norm2[r]));
+    if (s->b_norm[r] > 0.0) worst = fmax(worst, size / (m->request->mass * s->b_norm[r]));
+    if (m->done[r]) continue;
+    s->rhs_iterations[r]++;
+    m->largest[r] = fmax(m->largest[r], m->norm2[r]);
+    far = far || md_update_due(m->norm2[r], m->largest[r], m->factor);
+    all = all && size <= md_cg_limit(m->request, s, r);
+  }
+  s->history[s->iteration] = worst;
+  return far || all || m->since >= m->latest || s->iteration >= s->most;
+}
+
+/* Every right-hand side is done or has stalled, or no iteration is left. */
+static bool at_end(const mixed_cg *m) {
+  md_cg_state *s = m->state;
+  bool all = true;
+  s->stalled = false;
+  for (int r = 0; r < s->n_rhs; r++) {
+    const bool stalled = !m->done[r] && m->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN;
+    all = all && (m->done[r] || stalled);
+    s->stalled = s->stalled || stalled;
+  }
+  s->stalled = s->stalled && all;
+  return all || s->iteration >= s->most;
+}
+
+/* The same from the device, where the next step is under way when the host learns of this one,
+ * unless this one brings an update. */
+static md_status fused_step(mixed_cg *m, bool *sound) {
+  const bool last = m->due || m->state->iteration + 1 >= m->state->most;
+  memcpy(m->before, m->norm2, sizeof m->before);
+  return m->steps->next(m->context, m->steps, last, m->alpha, m->norm2, sound);
+}
+
+static md_status iterate_once(mixed_cg *m) {
+  bool sound;
+  MD_TRY(m->steps ? fused_step(m, &sound) : step(m, &sound));
+  if (!sound) return recover(m);
+  m->due = count(m) || m->due;
+  if (m->due && !(m->steps && m->steps->under_way(m->steps))) return update(m);
+  if (!m->steps) md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
+  return MD_OK;
+}
+
+/* The rules of reliable_update.h for this system. */
+static void set_rules(mixed_cg *m) {
+  const double mass = m->request->mass, unknowns = 1.5 * (double)m->outer->geometry->volume;
+  const double roundoff = md_precision_roundoff(m->inner->request.precision);
+  const double noise = md_update_noise(mass, roundoff);
+  m->deflates = (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
+                md_update_is_small(mass, m->request->tolerance, unknowns);
+  m->factor = md_update_factor(m->deflates, noise);
+  m->flexible = roundoff > 0x1p-10;
+  m->latest = md_update_latest(mass, m->factor);
+}
+
+md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
+                              const md_solver_request *request, md_cg_state *state) {
+  mixed_cg *m = calloc(1, sizeof *m);
+  MD_TRY(md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed CG")));
+  m->context = context;
+  m->outer = dirac;
+  m->inner = request->inner;
+  m->request = request;
+  m->state = state;
+  set_rules(m);
+  md_status status = md_agree(context, create(m));
+  if (status == MD_OK) status = begin(m);
+  for (int r = 0; r < state->n_rhs; r++) m->best[r] = m->unit[r];
+  if (status == MD_OK) md_cg_record(request, state);
+  while (status == MD_OK && !at_end(m)) {
+    status = iterate_once(m);
+    if (status == MD_OK && request->observe) status = request->observe(request->user, state);
+  }
+  destroy(m);
+  return status;
+}

@@ -1,0 +1,38 @@
+#ifndef MD_DIRAC_SOLVERS_MIXED_CG_H
+#define MD_DIRAC_SOLVERS_MIXED_CG_H
+
+#include "dirac/solvers/solver.h"
+
+/* Conjugate gradients whose iterations run in `inner`, an operator of the same links in a narrower
+ * precision, while the solution x and the true residual are kept in `dirac` (MD_DOUBLE): reliable
+ * updates (G. Sleijpen and H. van der Vorst, Computing 56 (1996) 141; M. Clark et al., Comput.
+ * Phys. Commun. 181 (2010) 1517, arXiv:0911.3191). With r, y in MD_SINGLE, p and A p as narrow as
+ * the inner operator, and the true |r| of the last update as the unit of all four:
+ *
+ *   repeat   alpha = |r|^2 / <p, A p>,  r -= alpha A p,  beta = |r|^2 / |r before|^2
+ *            (16 bits with fewer than ten of mantissa: beta = -<alpha A p, r> / |r before|^2)
+ *            y += alpha p,  p = r + beta p
+ *   until    a rule of dirac/solvers/reliable_update.h asks for an update
+ *   update   x += y in double, r = s - A x there, r / |r| handed down, y = 0
+ *            where it pays: (y, A y) enters a deflation space on which r is projected
+ *            p = r + beta p, not p = r: the Krylov space goes on
+ *
+ * Where the inner operator fuses (md_dirac_fuses) and the first beta serves, iterations run on the
+ * device without waiting for the host (dirac/solvers/cg_steps.h): it learns of one while the next
+ * is under way, so that an update comes one iteration later.
+ *
+ * Deflation (dirac/solvers/deflation.h) is for small lattices, on which CG ends because its
+ * directions are all conjugate, and for small masses in 16 bits: rounding brings the lowest modes
+ * back, time and again. The partial solutions hold them, so that a space of eight, from the
+ * updates' own by-products, removes them.
+ *
+ * Same contract as md_cg_iterate; state->p keeps r0, state->r is the true residual at the last
+ * update, so that a saved state goes on from there (deflation begins anew); request->inner is not
+ * NULL. A sum that is NaN or infinite, or a <p, A p> that is not positive, discards the partial
+ * solution and starts again from the last update; MD_UNREACHED with a message when that happens
+ * twice from one solution. MD_OK with state->stalled when updates no longer lower the true
+ * residual. Collective. */
+md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
+                              const md_solver_request *request, md_cg_state *state);
+
+#endif

@@ -1,0 +1,51 @@
+#ifndef MD_DIRAC_SOLVERS_MULTISHIFT_H
+#define MD_DIRAC_SOLVERS_MULTISHIFT_H
+
+#include "dirac/solvers/solver.h"
+
+enum { MD_MAX_SHIFTS = 64 };
+
+typedef struct md_multishift_request {
+  double mass;
+  const double *shifts; /* mass^2 + shift > 0 for each */
+  int n_shifts;         /* 1 .. MD_MAX_SHIFTS */
+  double tolerance;   /* on norm(b - (A + shift) x) / norm(b) of every shift and right-hand side */
+  int max_iterations; /* of the common iteration, and again of each refinement */
+  bool refine;        /* shifts whose true residual misses the tolerance go on by CG in double,
+                         with `dirac` as the inner operator where that is narrower */
+  /* Called after each common iteration with the largest residual estimate; may be NULL. */
+  md_status (*observe)(void *user, int iteration, double residual);
+  void *user;
+} md_multishift_request;
+
+typedef struct md_shift_result {
+  double shift;
+  int iterations;           /* common iterations until this shift was done */
+  int refine_iterations;    /* of CG after that */
+  double estimate;          /* residual of the recursion, largest of the right-hand sides */
+  double relative_residual; /* the true one in double */
+  bool converged;           /* by the true one */
+} md_shift_result;
+
+typedef struct md_multishift_result {
+  md_shift_result *shifts; /* n_shifts entries in the order of the request */
+  int n_shifts;
+  int iterations;  /* of the common iteration */
+  double *history; /* iterations + 1 entries: largest estimate of the shifts that go on */
+  bool converged;  /* all */
+  double seconds, gflops;
+} md_multishift_result;
+
+/* Solves (M^dag M + shift_k) x_k = b on the even sites for all shifts in one Krylov space
+ * (B. Jegerlehner, hep-lat/9612014): the smallest shift is iterated, the others follow by scalar
+ * recursions at the cost of one vector update each, and none once they are done.
+ * b and x[k]: host, MD_DOUBLE, parity even, n_rhs as the operator's; x is assigned.
+ * The iteration runs in the precision of `dirac`, residuals and refinements in `exact`, MD_DOUBLE,
+ * which may be `dirac`. MD_OK also when not converged; MD_UNREACHED when a sum is not finite. Free
+ * the result also after a failure. Collective. */
+md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *exact,
+                              const md_multishift_request *request, md_field *x, const md_field *b,
+                              md_multishift_result *result);
+void md_multishift_result_free(md_multishift_result *result);
+
+#endif

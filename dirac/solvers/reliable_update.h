@@ -1,0 +1,55 @@
+#ifndef MD_DIRAC_SOLVERS_RELIABLE_UPDATE_H
+#define MD_DIRAC_SOLVERS_RELIABLE_UPDATE_H
+
+#include <math.h>
+#include <stdbool.h>
+
+/* When mixed-precision CG recomputes its residual. `norm2` is the recursive
+ * |r|^2 of a right-hand side, `largest` the largest since its last update. */
+
+/* Bound on the condition number of A = m^2 + D^dag D, |D| <= 4. */
+static inline double md_update_kappa(double mass) {
+  return 1.0 + 16.0 / (mass * mass);
+}
+/* Roundoff of the inner precision times that: above ten an update finds little of what the inner
+ * iterations claim in the lowest modes. */
+static inline double md_update_noise(double mass, double roundoff) {
+  return roundoff * md_update_kappa(mass);
+}
+static inline bool md_update_is_coarse(double noise) {
+  return noise > 10.0;
+}
+
+/* |r| has fallen by this factor: smaller costs iterations where the noise is large, larger costs
+ * stencils in double; docs/precision.md has the counts. */
+static inline double md_update_factor(bool deflates, double noise) {
+  if (deflates) return 0.4;
+  return md_update_is_coarse(noise) ? 0.6 : fmin(fmax(0.12 * sqrt(noise), 0.05), 0.3);
+}
+static inline bool md_update_due(double norm2, double largest, double factor) {
+  return norm2 < factor * factor * largest;
+}
+
+/* The bound of CG on the iterations that lower |r| by `factor`: an inner solver that takes longer
+ * has lost its way and is updated as it is. */
+static inline int md_update_latest(double mass, double factor) {
+  const double root_kappa = sqrt(md_update_kappa(mass));
+  return 1 + (int)fmin(0.5 * root_kappa * log(2.0 * root_kappa / factor), 1e9);
+}
+
+/* True where CG may take more iterations than a quarter of the unknowns (complex, all ranks): it
+ * ends as its directions are conjugate, which rounding in 16 or 32 bits undoes. Deflation helps
+ * there, and where the inner precision is coarse; in the second case the host alone deflates:
+ * docs/precision.md has the cost of an update beside a device's iterations. */
+static inline bool md_update_is_small(double mass, double tolerance, double unknowns) {
+  return unknowns < 2.0 * sqrt(md_update_kappa(mass)) * log(2.0 / fmax(tolerance, 1e-17));
+}
+
+/* Updates in a row that did not lower the smallest true residual by a tenth: after a few the
+ * search direction is dropped, after most the right-hand side has stalled. */
+static inline bool md_update_is_vain(double now, double best) {
+  return !(now < 0.9 * best);
+}
+enum { MD_UPDATES_FEW_IN_VAIN = 3, MD_UPDATES_MOST_IN_VAIN = 10 };
+
+#endif

@@ -1,0 +1,20 @@
+#ifndef MD_DIRAC_SOLVERS_SMALL_MATRIX_H
+#define MD_DIRAC_SOLVERS_SMALL_MATRIX_H
+
+#include <complex.h>
+
+/* n x n complex matrices, row-major, of block solvers. Results do not alias arguments. */
+
+/* out = a b */
+void md_matrix_product(int n, const double complex *a, const double complex *b,
+                       double complex *out);
+/* out = a^H */
+void md_matrix_adjoint_of(int n, const double complex *a, double complex *out);
+/* Upper triangular u with u^H u = a for a Hermitian and not negative. Columns that depend on those
+ * before them (pivot below 1e-13 of the diagonal) get zero rows. Returns the smallest pivot over
+ * its diagonal, 0 when a column is dependent, -1 when an entry is not finite. */
+double md_matrix_cholesky(int n, const double complex *a, double complex *u);
+/* v with u v = 1 on the rows of u that are not zero; zero rows and columns elsewhere. */
+void md_matrix_upper_inverse(int n, const double complex *u, double complex *v);
+
+#endif

@@ -1,0 +1,217 @@
+#include "dirac/solvers/solver.h"
+#include "base/timer.h"
+#include "dirac/solvers/block_cg.h"
+#include "dirac/solvers/cg.h"
+#include "dirac/solvers/mixed_cg.h"
+#include "lattice/fields/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The system in the space of the exact operator, in double. */
+typedef struct exact_system {
+  md_dirac *dirac;
+  double mass;
+  md_field b[MD_PARITIES], x[MD_PARITIES], work[MD_PARITIES];
+} exact_system;
+
+static void system_destroy(exact_system *s) {
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field_destroy(&s->b[p]);
+    md_field_destroy(&s->x[p]);
+    md_field_destroy(&s->work[p]);
+  }
+}
+
+static md_status system_create(md_context *context, md_dirac *dirac, double mass,
+                               md_field b[MD_PARITIES], exact_system *s) {
+  *s = (exact_system){.dirac = dirac, .mass = mass};
+  for (int p = 0; p < MD_PARITIES; p++) {
+    MD_TRY(md_dirac_field(context, dirac, p, &s->b[p]));
+    MD_TRY(md_dirac_field(context, dirac, p, &s->x[p]));
+    MD_TRY(md_dirac_field(context, dirac, p, &s->work[p]));
+    MD_TRY(md_field_convert(context, &s->b[p], &b[p]));
+  }
+  return MD_OK;
+}
+
+/* norms[r] = the square root of the sum over both parities. */
+static void full_norms(const md_context *context, const md_field f[MD_PARITIES], double *norms) {
+  double odd[MD_MAX_RHS];
+  md_linear_norm2(context, &f[MD_EVEN], norms);
+  md_linear_norm2(context, &f[MD_ODD], odd);
+  for (int r = 0; r < f[0].n_rhs; r++) norms[r] = sqrt(norms[r] + odd[r]);
+}
+
+/* work[even] = s = m b_e - Deo b_o */
+static md_status prepare_source(md_context *context, exact_system *s) {
+  const md_epilogue epilogue = {.x = &s->b[MD_EVEN], .a = s->mass, .b = -1.0};
+  return md_dirac_hop(context, s->dirac, &s->work[MD_EVEN], &s->b[MD_ODD], &epilogue);
+}
+
+/* x_o = (b_o - Doe x_e) / m */
+static md_status reconstruct_odd(md_context *context, exact_system *s) {
+  const md_epilogue epilogue = {.x = &s->b[MD_ODD], .a = 1.0 / s->mass, .b = -1.0 / s->mass};
+  return md_dirac_hop(context, s->dirac, &s->x[MD_ODD], &s->x[MD_EVEN], &epilogue);
+}
+
+/* work = b - M x and residuals[r] = |work_r| / |b_r|; 0 for a source of zeros. */
+static md_status true_residuals(md_context *context, exact_system *s, const double *b_norm,
+                                double *residuals) {
+  double minus[MD_MAX_RHS];
+  for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -1.0;
+  MD_TRY(md_dirac_m(context, s->dirac, s->mass, s->work, s->x));
+  for (int p = 0; p < MD_PARITIES; p++) md_linear_xpby(&s->b[p], minus, &s->work[p]);
+  full_norms(context, s->work, residuals);
+  for (int r = 0; r < s->x[0].n_rhs; r++) {
+    if (!isfinite(residuals[r]))
+      return md_fail(context, MD_UNREACHED,
+                     "the true residual must be finite, got %g for right-hand side %d",
+                     residuals[r], r);
+    residuals[r] = b_norm[r] > 0.0 ? residuals[r] / b_norm[r] : residuals[r];
+  }
+  return MD_OK;
+}
+
+/* Starts CG from the even right-hand side in work[even]. */
+static md_status start(md_context *context, exact_system *s, md_cg_state *state) {
+  MD_TRY(md_agree(context, md_field_convert(context, &state->r, &s->work[MD_EVEN])));
+  md_linear_copy(&state->p, &state->r);
+  md_linear_zero(&state->x);
+  md_linear_norm2(context, &state->r, state->r_norm2);
+  for (int r = 0; r < state->n_rhs; r++)
+    if (!isfinite(state->r_norm2[r]) || !isfinite(state->b_norm[r]))
+      return md_fail(context, MD_UNREACHED,
+                     "the source must be finite, got norm^2 %g of right-hand side %d",
+                     state->r_norm2[r], r);
+  return MD_OK;
+}
+
+/* x_e += the solution in state->x; x_o follows from it. work[even] is overwritten. */
+static md_status collect(md_context *context, exact_system *s, const md_cg_state *state) {
+  double one[MD_MAX_RHS];
+  for (int r = 0; r < state->n_rhs; r++) one[r] = 1.0;
+  MD_TRY(md_agree(context, md_field_convert(context, &s->work[MD_EVEN], &state->x)));
+  md_linear_axpy(one, &s->work[MD_EVEN], &s->x[MD_EVEN]);
+  return reconstruct_odd(context, s);
+}
+
+static double largest_of(const double *values, int count) {
+  double largest = 0.0;
+  for (int i = 0; i < count; i++) largest = fmax(largest, values[i]);
+  return largest;
+}
+
+typedef md_status iteration(md_context *context, md_dirac *dirac, const md_solver_request *request,
+                            md_cg_state *state);
+
+static iteration *iteration_of(const md_solver_request *request) {
+  if (request->block) return md_block_cg_iterate;
+  return request->inner ? md_mixed_cg_iterate : md_cg_iterate;
+}
+
+/* CG, true residual, and in double again from the true residual as long as that halves it. The
+ * even residual of the whole system is (s - A x_e) / m, so m times it is the next right-hand
+ * side. */
+static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
+                     const md_solver_request *request, md_cg_state *state, double *residuals) {
+  double before = INFINITY, mass_less_one[MD_MAX_RHS];
+  for (int r = 0; r < state->n_rhs; r++) mass_less_one[r] = request->mass - 1.0;
+  full_norms(context, s->b, state->b_norm);
+  MD_TRY(prepare_source(context, s));
+  MD_TRY(start(context, s, state));
+  if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));
+  for (;;) {
+    MD_TRY(iteration_of(request)(context, dirac, request, state));
+    MD_TRY(collect(context, s, state));
+    MD_TRY(true_residuals(context, s, state->b_norm, residuals));
+    const double now = largest_of(residuals, state->n_rhs);
+    if (now <= request->tolerance || dirac->request.precision != MD_DOUBLE ||
+        state->iteration >= state->most || state->stalled || !(now < 0.5 * before))
+      return MD_OK;
+    before = now;
+    md_linear_axpy(mass_less_one, &s->work[MD_EVEN], &s->work[MD_EVEN]);
+    MD_TRY(start(context, s, state));
+  }
+}
+
+static void hand_over(md_cg_state *state, const md_solver_request *request, const double *residuals,
+                      md_solver_result *result) {
+  result->n_rhs = state->n_rhs;
+  result->iterations = state->iteration;
+  result->updates = state->updates;
+  result->restarts = state->restarts;
+  result->stalled = state->stalled;
+  result->history = state->history;
+  result->rhs_iterations = state->rhs_iterations;
+  state->history = NULL;
+  state->rhs_iterations = NULL;
+  memcpy(result->residuals, residuals, (size_t)state->n_rhs * sizeof *residuals);
+  result->relative_residual = largest_of(residuals, state->n_rhs);
+  result->converged = result->relative_residual <= request->tolerance;
+}
+
+int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner) {
+  return dirac->hops + (exact != dirac ? exact->hops : 0) + (inner ? inner->hops : 0);
+}
+
+double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds) {
+  return (double)hops * MD_HOP_FLOPS * 0.5 * (double)dirac->geometry->volume *
+         dirac->request.n_rhs / seconds * 1e-9;
+}
+
+/* The inner operator must be narrower than a double one, and of the same fields. */
+static md_status check_inner(md_context *context, const md_dirac *dirac, const md_dirac *inner) {
+  if (!inner) return MD_OK;
+  if (dirac->request.precision != MD_DOUBLE || inner->request.precision == MD_DOUBLE)
+    return md_fail(context, MD_INPUT,
+                   "mixed-precision CG needs a double operator and a narrower inner one, got %s "
+                   "and %s",
+                   md_precision_name(dirac->request.precision),
+                   md_precision_name(inner->request.precision));
+  if (dirac->geometry != inner->geometry || dirac->request.n_rhs != inner->request.n_rhs ||
+      dirac->request.antiperiodic != inner->request.antiperiodic)
+    return md_fail(context, MD_INPUT,
+                   "the inner operator must have the lattice, boundary and right-hand sides of the "
+                   "outer one, got %d and %d right-hand sides",
+                   inner->request.n_rhs, dirac->request.n_rhs);
+  return MD_OK;
+}
+
+md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
+                      const md_solver_request *request, md_field x[MD_PARITIES],
+                      md_field b[MD_PARITIES], md_solver_result *result) {
+  const double start_s = md_time_s();
+  const int64_t hops = md_solver_hops(dirac, exact, request->inner);
+  double residuals[MD_MAX_RHS] = {0};
+  exact_system s = {0};
+  md_cg_state state = {0};
+  *result = (md_solver_result){0};
+  MD_TRY(md_agree(context, check_inner(context, dirac, request->inner)));
+  result->residuals = calloc((size_t)dirac->request.n_rhs, sizeof *result->residuals);
+  md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
+  if (status == MD_OK) status = system_create(context, exact, request->mass, b, &s);
+  if (status == MD_OK) status = md_cg_state_create(context, dirac, request->max_iterations, &state);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = run(context, dirac, &s, request, &state, residuals);
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_field_convert(context, &x[p], &s.x[p]);
+  status = md_agree(context, status);
+  if (status == MD_OK) {
+    hand_over(&state, request, residuals, result);
+    result->seconds = md_time_s() - start_s;
+    const int64_t done = md_solver_hops(dirac, exact, request->inner) - hops;
+    result->gflops = md_solver_gflops(dirac, done, result->seconds);
+  }
+  md_cg_state_destroy(&state);
+  system_destroy(&s);
+  return status;
+}
+
+void md_solver_result_free(md_solver_result *result) {
+  free(result->residuals);
+  free(result->rhs_iterations);
+  free(result->history);
+  *result = (md_solver_result){0};
+}

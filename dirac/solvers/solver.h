@@ -1,0 +1,79 @@
+#ifndef MD_DIRAC_SOLVERS_SOLVER_H
+#define MD_DIRAC_SOLVERS_SOLVER_H
+
+#include "dirac/operator.h"
+
+/* The state of conjugate gradients on the even sites between two iterations: enough to go on with
+ * the same bits. Fields have the operator's shape and parity even. */
+typedef struct md_cg_state {
+  md_field x, r, p;
+  double *r_norm2;     /* |r|^2 of each right-hand side, recursive */
+  double *b_norm;      /* |b| of each right-hand side, both parities */
+  int *rhs_iterations; /* iterations that each right-hand side has had */
+  int iteration;
+  double *history;       /* after iteration i: largest norm(s - A x_e) / (m norm(b)) over right-hand
+                            sides, recursive; [0] is the start. That is norm(b - M x) / norm(b) of the
+                            solution whose odd sites are reconstructed. */
+  int n_rhs, most;       /* entries of the arrays; history has most + 1 */
+  int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
+  bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
+} md_cg_state;
+
+typedef struct md_solver_request {
+  double mass;
+  double tolerance; /* on norm(b - M x) / norm(b) of every right-hand side */
+  int max_iterations;
+  /* Called after each iteration on every rank; a failure, agreed over ranks, ends the solve. May
+   * show progress or save the state. NULL: not called. */
+  md_status (*observe)(void *user, const md_cg_state *state);
+  int save_every; /* observe reads the state's fields in multiples of this iteration only; 0: in
+                     none. Elsewhere they may be ahead of the state's numbers */
+  /* Called once before the first iteration with the state of a fresh start; may put a saved one in
+   * its place. NULL: not called. */
+  md_status (*resume)(void *user, md_cg_state *state);
+  void *user;
+  /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
+   * precision of the operator itself. */
+  md_dirac *inner;
+  bool block; /* block CG over all right-hand sides, see dirac/solvers/block_cg.h; goes without
+                 inner */
+} md_solver_request;
+
+typedef struct md_solver_result {
+  int iterations;           /* of the right-hand side that took longest */
+  bool converged;           /* every right-hand side: its true residual meets the tolerance */
+  double relative_residual; /* largest true one, norm(b - M x) / norm(b) in double */
+  double *residuals;        /* true one of each right-hand side */
+  int *rhs_iterations;
+  double *history; /* as in md_cg_state, iterations + 1 entries */
+  int n_rhs;
+  int updates;    /* reliable updates of mixed-precision CG, else 0 */
+  int restarts;   /* times that its inner solver met NaN or Inf and began again */
+  bool stalled;   /* ended because updates no longer lowered the true residual */
+  double seconds; /* in the solver, set-up of the source and residual included */
+  double gflops;  /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
+} md_solver_result;
+
+/* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites
+ * (Hestenes and Stiefel, J. Res. NBS 49, 409, 1952):
+ *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
+ * Right-hand sides advance in step; one that has converged is left alone.
+ * b and x: host, MD_DOUBLE, n_rhs as the operator's, [even, odd]; x is assigned (start: zero).
+ * The iteration runs in the operator's precision, or in that of request->inner, which needs a
+ * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/mixed_cg.h); the residual
+ * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
+ * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
+ * MD_OK also when not converged (see result); MD_UNREACHED with a message when a sum is NaN or
+ * infinite or the operator is not positive. Free the result with md_solver_result_free, also
+ * after a failure. Collective. */
+md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
+                      const md_solver_request *request, md_field x[MD_PARITIES],
+                      md_field b[MD_PARITIES], md_solver_result *result);
+void md_solver_result_free(md_solver_result *result);
+
+/* Stencil calls so far of the operators of a solve, of each once; inner may be NULL. */
+int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);
+/* 570 flops per hop, site and right-hand side over the seconds, all ranks. */
+double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
+
+#endif

@@ -1,0 +1,55 @@
+#include "lattice/fields/block.h"
+#include "lattice/fields/block_space.h"
+
+#include <stdlib.h>
+
+struct md_block {
+  const md_block_space *space;
+  void *state;
+  int n;
+};
+
+static const md_block_space *space_of(md_space space) {
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (space == MD_DEVICE) return &md_block_device;
+#endif
+  (void)space; /* without CUDA no field lies on a device */
+  return &md_block_host;
+}
+
+md_status md_block_create(md_context *context, const md_geometry *geometry,
+                          const md_field_shape *shape, md_block **block) {
+  md_block *b = calloc(1, sizeof *b);
+  *block = b;
+  if (!b) return md_fail_memory(context, sizeof *b, "block operations");
+  b->space = space_of(shape->space);
+  b->n = shape->n_rhs;
+  return b->space->create(context, geometry, b->n, &b->state);
+}
+
+void md_block_destroy(md_block *block) {
+  if (block && block->state) block->space->destroy(block->state);
+  free(block);
+}
+
+md_status md_block_gram(md_context *context, md_block *block, const md_field *x, int slot) {
+  return block->space->gram(context, block->state, x, slot);
+}
+
+md_status md_block_update(md_context *context, md_block *block, md_field *y,
+                          const md_block_step *step) {
+  return block->space->update(context, block->state, y, step);
+}
+
+md_status md_block_wait(md_context *context, md_block *block, int slot, double *gram) {
+  const int n = block->n;
+  MD_TRY(block->space->wait(context, block->state, slot, gram));
+  for (int i = 0; i < n; i++) {
+    gram[2 * (i * n + i) + 1] = 0.0;
+    for (int j = 0; j < i; j++) {
+      gram[2 * (i * n + j)] = gram[2 * (j * n + i)];
+      gram[2 * (i * n + j) + 1] = -gram[2 * (j * n + i) + 1];
+    }
+  }
+  return MD_OK;
+}

@@ -1,0 +1,44 @@
+#ifndef MD_LATTICE_FIELDS_BLOCK_H
+#define MD_LATTICE_FIELDS_BLOCK_H
+
+#include "lattice/fields/field.h"
+
+/* The right-hand sides of a field as the n = n_rhs columns of a tall matrix: its products with
+ * small matrices and with itself, for block solvers. Fields are MD_DOUBLE with 2 .. MD_MAX_BLOCK
+ * right-hand sides, of one space, on their local sites; small matrices are host arrays of n x n
+ * complex numbers, row-major [i][j] of (re, im) pairs. Every function dispatches on the space of
+ * the work space, so that one solver source serves host and device. */
+enum { MD_MAX_BLOCK = 64, MD_BLOCK_SLOTS = 2 };
+
+/* Work space: sums on their way. */
+typedef struct md_block md_block;
+/* For fields of this shape. Local. */
+md_status md_block_create(md_context *context, const md_geometry *geometry,
+                          const md_field_shape *shape, md_block **block);
+void md_block_destroy(md_block *block); /* NULL is fine */
+
+/* Gram matrix x^H x, entry [i][j] = <x_i, x_j>, into a slot, 0 .. MD_BLOCK_SLOTS - 1, from which
+ * md_block_wait takes it. On a device it is queued only. Local. */
+md_status md_block_gram(md_context *context, md_block *block, const md_field *x, int slot);
+
+/* In one pass: z = z + y c, then y = y b + x a, then y^H y of the new y into a slot. The three
+ * fields are different ones. */
+typedef struct md_block_step {
+  const double *b;
+  const md_field *x; /* NULL: nothing is added to y b; a is not read */
+  const double *a;
+  md_field *z; /* NULL: there is none; c is not read */
+  const double *c;
+  int slot;       /* < 0: no sum */
+  bool backwards; /* a hint: take the sites from the last to the first */
+} md_block_step;
+/* The step's matrices may change after the call. On a device it is queued only. Local. */
+md_status md_block_update(md_context *context, md_block *block, md_field *y,
+                          const md_block_step *step);
+
+/* Waits for the sums of a slot and adds them over the ranks: gram is Hermitian to the bit and the
+ * same on all ranks; on the host also the same for every rank grid and thread count (md_sum), on
+ * a device from run to run. Sums that are not finite are NaN. Collective. */
+md_status md_block_wait(md_context *context, md_block *block, int slot, double *gram);
+
+#endif

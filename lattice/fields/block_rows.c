@@ -1,0 +1,104 @@
+/* Compiled once for each instruction set, MD_ISA names it. The vector types of gcc and clang
+ * say all that is needed: lane by lane, whatever the width. */
+#include "lattice/fields/block_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#define JOIN(a, b) a##b
+#define NAME(a, b) JOIN(a, b)
+
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
+typedef double lanes __attribute__((vector_size(VECTOR_BYTES)));
+
+enum { LANES = VECTOR_BYTES / 8, VECTORS = 4, CHUNK = VECTORS * LANES, MOST_REALS = 128 };
+enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * LANES };
+
+static lanes load(const double *p) {
+  lanes v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+/* sum += the chunk of (rows times matrix) that starts at real `first`. */
+static inline void multiply(int n, int width, const double *rows, const md_block_matrix *m,
+                            int first, lanes sum[MD_BLOCK_ROWS][VECTORS]) {
+  const double *plain = m->plain + first, *turned = m->turned + first;
+  lanes now[MD_BLOCK_ROWS][VECTORS]; /* in registers */
+  memcpy(now, sum, sizeof now);
+  for (int k = 0; k < n; k++, plain += width, turned += width)
+    for (int v = 0; v < VECTORS; v++) {
+      const lanes p = load(plain + v * LANES), t = load(turned + v * LANES);
+      for (int r = 0; r < MD_BLOCK_ROWS; r++)
+        now[r][v] = now[r][v] + rows[2 * (r * n + k)] * p + rows[2 * (r * n + k) + 1] * t;
+    }
+  memcpy(sum, now, sizeof now);
+}
+
+static void store(int n, int first, lanes sum[MD_BLOCK_ROWS][VECTORS], double *rows) {
+  const int left = 2 * n - first, reals = left < CHUNK ? left : CHUNK;
+  for (int r = 0; r < MD_BLOCK_ROWS; r++)
+    memcpy(rows + 2 * r * n + first, sum[r], (size_t)reals * sizeof(double));
+}
+
+static void update(int n, int width, const md_block_matrix *b, const double *x,
+                   const md_block_matrix *a, double *y, double *z, const md_block_matrix *c) {
+  double fresh[MD_BLOCK_ROWS * MOST_REALS];
+  for (int first = 0; first < 2 * n; first += CHUNK) {
+    lanes sum[MD_BLOCK_ROWS][VECTORS] = {0};
+    if (z) {
+      const int left = 2 * n - first, reals = left < CHUNK ? left : CHUNK;
+      for (int r = 0; r < MD_BLOCK_ROWS; r++)
+        memcpy(sum[r], z + 2 * r * n + first, (size_t)reals * sizeof(double));
+      multiply(n, width, y, c, first, sum);
+      store(n, first, sum, z);
+      memset(sum, 0, sizeof sum);
+    }
+    multiply(n, width, y, b, first, sum);
+    if (x) multiply(n, width, x, a, first, sum);
+    store(n, first, sum, fresh);
+  }
+  memcpy(y, fresh, MD_BLOCK_ROWS * 2 * (size_t)n * sizeof *y);
+}
+
+static void gram(int n, int width, const double *plain, const double *turned, double *cell) {
+  for (int first = 0; first < 2 * n; first += TILE_REALS)
+    for (int i = 0; i < n && 2 * i < first + TILE_REALS; i += TILE_ROWS) {
+      lanes sum[TILE_ROWS][TILE_VECTORS] = {0};
+      for (int row = 0; row < MD_BLOCK_CELL_ROWS; row++) {
+        const double *from = plain + row * width + 2 * i;
+        for (int v = 0; v < TILE_VECTORS; v++) {
+          const lanes p = load(plain + row * width + first + v * LANES);
+          const lanes t = load(turned + row * width + first + v * LANES);
+          for (int k = 0; k < TILE_ROWS; k++)
+            sum[k][v] = sum[k][v] + from[2 * k] * p + from[2 * k + 1] * t;
+        }
+      }
+      for (int k = 0; k < TILE_ROWS; k++)
+        memcpy(cell + (i + k) * width + first, sum[k], sizeof sum[k]);
+    }
+}
+
+static bool add(int count, double limit, const double *numbers, double *high, double *low) {
+  /* Adding and taking away 3 * 2^51 units leaves a multiple of the unit. */
+  const double to_high = 3.0 * 0x1p51 * 0x1p-32 * limit, to_low = 3.0 * 0x1p51 * 0x1p-64 * limit;
+  double size[LANES] = {0.0}, all = 0.0;
+  for (int e = 0; e < count; e += LANES)
+    for (int l = 0; l < LANES; l++) size[l] += fabs(numbers[e + l]);
+  for (int l = 0; l < LANES; l++) all += size[l];
+  if (!(all < limit)) return false;
+  for (int e = 0; e < count; e++) {
+    const double h = (numbers[e] + to_high) - to_high, rest = numbers[e] - h;
+    high[e] += h;
+    low[e] += (rest + to_low) - to_low;
+  }
+  return true;
+}
+
+const md_block_rows NAME(md_block_rows_, MD_ISA) = {CHUNK, update, gram, add};

@@ -1,0 +1,217 @@
+/* The device side of block.h: launches, and sums on their way to the host. */
+#include <new>
+
+#include "lattice/fields/cuda/block_rows.cuh"
+
+extern "C" {
+#include "lattice/fields/block_space.h"
+#include "lattice/fields/sum.h"
+}
+#include <math.h>
+
+namespace {
+
+using namespace md_block_rows;
+
+struct device_block {
+  int n, blocks, tiles;
+  double *partial;    /* [slot][tile][block][TILE] */
+  double2 *matrices;  /* three, on the device */
+  double2 *staging;   /* the same on the host */
+  double *values;     /* [slot][tile][TILE], page-locked */
+  long long *serials; /* [slot][tile][ADDERS], page-locked */
+  long long serial, of_slot[MD_BLOCK_SLOTS];
+  bool pending[MD_BLOCK_SLOTS]; /* the blocks have left their sums, nothing has added them yet */
+};
+
+int groups_of(int n) { /* Q */
+  return n <= 8 ? 1 : n <= 16 ? 2 : n <= 32 ? 4 : 8;
+}
+
+void destroy(void *state) {
+  device_block *d = (device_block *)state;
+  cudaStreamSynchronize(md_stream());
+  md_device_free(d->partial);
+  md_device_free(d->matrices);
+  md_device_free_pinned(d->values);
+  md_device_free_pinned(d->serials);
+  delete[] d->staging;
+  delete d;
+}
+
+md_status create(md_context *context, const md_geometry *geometry, int n, void **state) {
+  (void)geometry;
+  device_block *d = new (std::nothrow) device_block();
+  *state = d;
+  if (!d) return md_fail_memory(context, sizeof *d, "block operations");
+  int device = 0, processors = 0;
+  MD_TRY(md_device_open(context));
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  const int side = (n + SIDE - 1) / SIDE, groups = groups_of(n);
+  d->n = n;
+  d->blocks = BLOCKS_EACH * processors;
+  d->tiles = side * (side + 1) / 2;
+  const size_t entries = 3 * 64 * (size_t)groups * groups;
+  d->staging = new (std::nothrow) double2[entries];
+  if (!d->staging) return md_fail_memory(context, entries * sizeof(double2), "block matrices");
+  MD_TRY(md_device_allocate(context, sizeof(double) * TILE * d->tiles * d->blocks * MD_BLOCK_SLOTS,
+                            "block sums", (void **)&d->partial));
+  MD_TRY(md_device_allocate(context, entries * sizeof(double2), "block matrices",
+                            (void **)&d->matrices));
+  MD_TRY(md_device_allocate_pinned(context, sizeof(double) * TILE * d->tiles * MD_BLOCK_SLOTS,
+                                   "block sums", (void **)&d->values));
+  const size_t serials = (size_t)ADDERS * d->tiles * MD_BLOCK_SLOTS;
+  MD_TRY(md_device_allocate_pinned(context, serials * sizeof(long long), "block sums",
+                                   (void **)&d->serials));
+  for (size_t k = 0; k < serials; k++) d->serials[k] = 0;
+  return MD_OK;
+}
+
+double *partial_of(const device_block *d, int slot) {
+  return slot < 0 ? NULL : d->partial + (size_t)slot * d->tiles * d->blocks * TILE;
+}
+
+/* Queues the sums over the blocks of all slots that wait for them, in one launch. */
+md_status add_up(md_context *context, device_block *d) {
+  all_sums all = {};
+  for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) {
+    if (!d->pending[slot]) continue;
+    d->pending[slot] = false;
+    d->of_slot[slot] = ++d->serial;
+    all.of_slot[slot] = {partial_of(d, slot), d->values + (size_t)slot * d->tiles * TILE,
+                         d->serials + (size_t)slot * d->tiles * ADDERS, d->serial};
+  }
+  md_launch_early(add_blocks, dim3(ADDERS, d->tiles, MD_BLOCK_SLOTS), dim3(1024), 0, all,
+                  d->blocks);
+  return md_cuda_launched(context, "sums of a block");
+}
+
+constexpr size_t GRAM_BYTES = sizeof(double) * WARPS * TILE;
+
+void queue_gram(device_block *d, const md_field *x, int slot) {
+  multiply_self<<<dim3(d->blocks, d->tiles), THREADS, GRAM_BYTES, md_stream()>>>(
+      view_of(x), partial_of(d, slot));
+  d->pending[slot] = true;
+}
+
+/* Adds up at once: work that the sums need not wait for may be queued before they are taken. */
+md_status gram(md_context *context, void *state, const md_field *x, int slot) {
+  queue_gram((device_block *)state, x, slot);
+  return add_up(context, (device_block *)state);
+}
+
+/* A matrix in the order of lanes: entry (4 s + t, 8 q + g) at ((q 2Q + s) 32 + 4 g + t). */
+void stage(int n, int groups, const double *matrix, double2 *to) {
+  for (int q = 0; q < groups; q++)
+    for (int s = 0; s < 2 * groups; s++)
+      for (int lane = 0; lane < 32; lane++) {
+        const int i = 4 * s + lane % 4, j = 8 * q + lane / 4;
+        const bool inside = i < n && j < n;
+        const double *m = matrix + 2 * ((size_t)i * n + j);
+        *to++ = inside ? make_double2(m[0], m[1]) : make_double2(0.0, 0.0);
+      }
+}
+
+template <int Q, bool X, bool Z, bool GRAM>
+md_status launch(md_context *context, device_block *d, md_field *y, const md_block_step *s) {
+  constexpr size_t matrices = (1 + X + Z) * 64 * Q * Q * sizeof(double2);
+  constexpr size_t bytes = GRAM && matrices < GRAM_BYTES ? GRAM_BYTES : matrices;
+  auto *kernel = update_rows<Q, X, Z, GRAM>;
+  if (bytes > 48 * 1024)
+    MD_TRY(md_cuda_status(
+        context,
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+        "shared memory of a block update"));
+  MD_TRY(md_cuda_status(
+      context,
+      cudaMemcpyAsync(d->matrices, d->staging, matrices, cudaMemcpyHostToDevice, md_stream()),
+      "copy of block matrices"));
+  const view none = {};
+  kernel<<<d->blocks, THREADS, bytes, md_stream()>>>(view_of(y), X ? view_of(s->x) : none,
+                                                     Z ? view_of(s->z) : none, d->matrices,
+                                                     s->backwards, partial_of(d, s->slot));
+  return md_cuda_launched(context, "update of a block");
+}
+
+template <int Q, bool GRAM>
+md_status launch_with(md_context *context, device_block *d, md_field *y, const md_block_step *s) {
+  if (s->x && s->z) return launch<Q, true, true, GRAM>(context, d, y, s);
+  if (s->x) return launch<Q, true, false, GRAM>(context, d, y, s);
+  if (s->z) return launch<Q, false, true, GRAM>(context, d, y, s);
+  return launch<Q, false, false, GRAM>(context, d, y, s);
+}
+
+/* By the groups of eight right-hand sides; beyond 16 the sums are too many for the registers. */
+md_status run(md_context *context, device_block *d, int groups, md_field *y,
+              const md_block_step *s) {
+  const bool sum = s->slot >= 0;
+  if (groups == 8) return launch_with<8, false>(context, d, y, s);
+  if (groups == 4) return launch_with<4, false>(context, d, y, s);
+  if (groups == 2)
+    return sum ? launch_with<2, true>(context, d, y, s) : launch_with<2, false>(context, d, y, s);
+  return sum ? launch_with<1, true>(context, d, y, s) : launch_with<1, false>(context, d, y, s);
+}
+
+md_status update(md_context *context, void *state, md_field *y, const md_block_step *s) {
+  device_block *d = (device_block *)state;
+  const int groups = groups_of(d->n), entries = 64 * groups * groups;
+  double2 *to = d->staging;
+  stage(d->n, groups, s->b, to);
+  if (s->x) stage(d->n, groups, s->a, to += entries);
+  if (s->z) stage(d->n, groups, s->c, to += entries);
+  MD_TRY(run(context, d, groups, y, s));
+  if (s->slot < 0) return MD_OK;
+  if (groups > 2) queue_gram(d, y, s->slot);
+  d->pending[s->slot] = true;
+  return md_cuda_launched(context, "sums of a block");
+}
+
+/* Spins until the last sum is there: the wait is shorter than one in the driver. */
+md_status wait_for(md_context *context, const device_block *d, int slot) {
+  const long long *serials = d->serials + (size_t)slot * d->tiles * ADDERS;
+  for (int k = 0; k < d->tiles * ADDERS; k++)
+    for (long long spins = 1; __atomic_load_n(&serials[k], __ATOMIC_ACQUIRE) != d->of_slot[slot];
+         spins++) {
+      if (spins % 4096 != 0) continue;
+      const cudaError_t error = cudaStreamQuery(md_stream());
+      if (error != cudaSuccess && error != cudaErrorNotReady)
+        return md_cuda_status(context, error, "a sum of the block solver");
+    }
+  return MD_OK;
+}
+
+/* Adds over the ranks in an order that does not matter. */
+md_status add_ranks(md_context *context, int n, double *gram) {
+  const int reals = 2 * n * n;
+  md_sum *sums = new (std::nothrow) md_sum[reals]();
+  MD_TRY(md_agree(context,
+                  sums ? MD_OK : md_fail_memory(context, reals * sizeof *sums, "block sums")));
+  for (int e = 0; e < reals; e++) md_sum_add(&sums[e], gram[e]);
+  md_sum_finish(context, sums, reals, gram);
+  delete[] sums;
+  return MD_OK;
+}
+
+md_status wait(md_context *context, void *state, int slot, double *gram) {
+  device_block *d = (device_block *)state;
+  const int n = d->n;
+  md_status status = d->pending[slot] ? add_up(context, d) : MD_OK;
+  if (status == MD_OK) status = wait_for(context, d, slot);
+  if (context->ranks == 1) MD_TRY(status);
+  const double *tile = d->values + (size_t)slot * d->tiles * TILE;
+  for (int column = 0; column < n; column += SIDE)
+    for (int row = 0; row <= column; row += SIDE, tile += TILE)
+      for (int i = row; i < row + SIDE && i < n; i++)
+        for (int j = column; j < column + SIDE && j < n; j++)
+          for (int part = 0; part < 2; part++)
+            gram[2 * (i * n + j) + part] =
+                status == MD_OK ? tile[2 * ((i - row) * SIDE + j - column) + part] : NAN;
+  if (context->ranks == 1) return MD_OK;
+  MD_TRY(md_agree(context, status));
+  return add_ranks(context, n, gram);
+}
+
+} // namespace
+
+extern "C" const md_block_space md_block_device = {create, destroy, gram, update, wait};

@@ -1,0 +1,205 @@
+#ifndef MD_LATTICE_FIELDS_CUDA_PIECES_CUH
+#define MD_LATTICE_FIELDS_CUDA_PIECES_CUH
+
+#include "base/device.cuh"
+#include "lattice/fields/cuda/reduce.cuh"
+#include "lattice/fields/cuda/storage.cuh"
+
+#include <type_traits>
+
+extern "C" {
+#include "lattice/fields/field.h"
+}
+
+/* What kernels over vectors share. A thread has a piece of a field: the six reals of V neighbours,
+ * which are sites of the only right-hand side (ONE), V dividing their number, or right-hand sides
+ * of a site, V dividing theirs. Thread (j, i) of a block of block_of has the j-th piece of the
+ * block's i-th site. */
+
+template <class S> struct linear_view {
+  S *data;
+  float *scale;
+  int64_t stride;
+};
+template <class S> static linear_view<S> linear_view_of(const md_field *f) {
+  return {(S *)f->data, f->scale, f->stride};
+}
+
+/* One for each right-hand side; ones for NULL. */
+struct coefficients {
+  double of[MD_MAX_RHS];
+};
+static inline coefficients coefficients_of(const double *a, int n_rhs) {
+  coefficients c;
+  for (int r = 0; r < n_rhs; r++) c.of[r] = a ? a[r] : 1.0;
+  return c;
+}
+
+/* A thread's piece; one beyond the last site repeats the last piece and stores nothing. */
+struct piece_place {
+  int64_t site;
+  int n_rhs, rhs;
+  bool active;
+};
+template <int V, bool ONE>
+static __device__ inline piece_place place_of(int64_t sites, int n_rhs, int64_t block) {
+  const int64_t site = (block * blockDim.y + threadIdx.y) * (ONE ? V : 1);
+  const bool active = site < sites;
+  return {active ? site : sites - (ONE ? V : 1), n_rhs, ONE ? 0 : (int)threadIdx.x * V, active};
+}
+
+static inline dim3 block_of(const md_field *f, int v = 1) {
+  const int pieces = f->n_rhs == 1 ? 1 : f->n_rhs / v;
+  return dim3((unsigned)pieces, (unsigned)(256 / pieces));
+}
+static inline unsigned all_blocks(const md_field *f, dim3 block, int v = 1) {
+  const int64_t sites = (int64_t)block.y * (f->n_rhs == 1 ? v : 1);
+  return (unsigned)((f->sites + sites - 1) / sites);
+}
+/* Shared memory of add_block. */
+static inline size_t shared_of(dim3 block, int v = 1) {
+  return (size_t)block.x * block.y * v * sizeof(double);
+}
+
+/* Neighbouring reals of a piece, `piece_reals` of them, lie together for each of its parts:
+ * components of ONE, colours of many. Real i of part c is v[neighbour][component]. */
+template <int V, bool ONE> constexpr int piece_reals = ONE ? V : 2 * V;
+template <bool ONE> constexpr int piece_parts = ONE ? 6 : 3;
+template <bool ONE, class T, int V>
+static __device__ inline T &real_at(T (&v)[V][6], int c, int i) {
+  if constexpr (ONE)
+    return v[i][c];
+  else
+    return v[i / 2][2 * c + i % 2];
+}
+template <bool ONE>
+static __device__ inline int64_t part_at(int64_t stride, const piece_place &at, int c) {
+  return ONE ? c * stride + at.site : ((at.site * 3 + c) * at.n_rhs + at.rhs) * 2;
+}
+
+template <bool ONE, class S, int V>
+static __device__ inline void load_piece(const linear_view<S> &f, const piece_place &at,
+                                         real_of<S> (&v)[V][6]) {
+  constexpr int reals = piece_reals<V, ONE>;
+  using read_as = typename std::conditional<ONE, typename by_mantissa<S>::type, S>::type;
+#pragma unroll
+  for (int c = 0; c < piece_parts<ONE>; c++) {
+    const auto part = *reinterpret_cast<const vector_of<read_as, reals> *>(
+        f.data + part_at<ONE>(f.stride, at, c));
+#pragma unroll
+    for (int i = 0; i < reals; i++) real_at<ONE>(v, c, i) = load_real(part.v[i]);
+  }
+  if constexpr (is_scaled<S>)
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      const float scale = f.scale[at.site + (ONE ? i : 0)];
+#pragma unroll
+      for (int c = 0; c < 6; c++) v[i][c] *= scale;
+    }
+}
+
+/* New scales of the piece's sites, from all right-hand sides of each. */
+template <bool ONE, class S, int V>
+static __device__ inline void choose_scales(const linear_view<S> &f, const piece_place &at,
+                                            const float (&v)[V][6], float (&scale)[V]) {
+  __shared__ float shared[256];
+  float largest = 0.0f;
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    if (ONE) largest = 0.0f;
+#pragma unroll
+    for (int c = 0; c < 6; c++) largest = larger_component<S>(largest, v[i][c]);
+    scale[i] = scale_of<S>(largest);
+    if (ONE && at.active) f.scale[at.site + i] = scale[i];
+  }
+  if (ONE) return;
+  float *row = shared + threadIdx.y * blockDim.x;
+  __syncthreads();
+  row[threadIdx.x] = largest;
+  __syncthreads();
+  for (int j = 0; j < (int)blockDim.x; j++) largest = larger_component<S>(largest, row[j]);
+#pragma unroll
+  for (int i = 0; i < V; i++) scale[i] = scale_of<S>(largest);
+  if (at.active && at.rhs == 0) f.scale[at.site] = scale[0];
+}
+
+/* Stores them, v as they then read back; the threads of the block go through it together. */
+template <bool ONE, class S, int V>
+static __device__ inline void store_piece(const linear_view<S> &f, const piece_place &at,
+                                          real_of<S> (&v)[V][6]) {
+  constexpr int reals = piece_reals<V, ONE>;
+  float scale[V], inverse[V];
+  if constexpr (is_scaled<S>) {
+    choose_scales<ONE>(f, at, v, scale);
+#pragma unroll
+    for (int i = 0; i < V; i++) inverse[i] = inverse_of_scale<S>(scale[i]);
+  }
+#pragma unroll
+  for (int c = 0; c < piece_parts<ONE>; c++) {
+    vector_of<S, reals> part;
+#pragma unroll
+    for (int i = 0; i < reals; i++) {
+      real_of<S> &value = real_at<ONE>(v, c, i);
+      if constexpr (is_scaled<S>) value *= inverse[ONE ? i : i / 2];
+      part.v[i] = store_real<S>(value);
+      value = load_real(part.v[i]);
+      if constexpr (is_scaled<S>) value *= scale[ONE ? i : i / 2];
+    }
+    if (at.active)
+      *reinterpret_cast<vector_of<S, reals> *>(f.data + part_at<ONE>(f.stride, at, c)) = part;
+  }
+}
+
+/* y += a[right-hand side] x */
+template <bool ONE, class T, int V>
+static __device__ inline void add_times(T (&y)[V][6], const double *a, const piece_place &at,
+                                        const T (&x)[V][6]) {
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    const T factor = (T)a[at.rhs + (ONE ? 0 : i)];
+#pragma unroll
+    for (int c = 0; c < 6; c++) y[i][c] += factor * x[i][c];
+  }
+}
+
+/* sum[i] += <u, v> of neighbour i */
+template <class T, int V>
+static __device__ inline void add_products(double (&sum)[V], const piece_place &at,
+                                           const T (&u)[V][6], const T (&v)[V][6]) {
+#pragma unroll
+  for (int i = 0; i < V; i++)
+#pragma unroll
+    for (int c = 0; c < 6; c++) sum[i] += at.active ? (double)u[i][c] * (double)v[i][c] : 0.0;
+}
+
+/* Adds the threads of a block for each right-hand side, in a fixed order: partial[r * most +
+ * block]. */
+template <bool ONE, int V>
+static __device__ inline void add_block(const double (&value)[V], const piece_place &at,
+                                        double *partial, int most, int block) {
+  if constexpr (ONE) {
+    double all = 0.0;
+#pragma unroll
+    for (int i = 0; i < V; i++) all += value[i];
+    all = add_threads(all);
+    if (threadIdx.y == 0) partial[block] = all;
+  } else {
+    extern __shared__ double sums[]; /* [neighbour][site of the block][piece] */
+    const int plane = (int)(blockDim.x * blockDim.y), width = (int)blockDim.x;
+    double *mine = sums + threadIdx.y * width + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < V; i++) mine[i * plane] = value[i];
+    for (int left = (int)blockDim.y; left > 1; left = (left + 1) / 2) {
+      const int distance = (left + 1) / 2;
+      __syncthreads();
+      if ((int)threadIdx.y + distance < left)
+#pragma unroll
+        for (int i = 0; i < V; i++) mine[i * plane] += mine[i * plane + distance * width];
+    }
+    if (threadIdx.y == 0)
+#pragma unroll
+      for (int i = 0; i < V; i++) partial[(int64_t)(at.rhs + i) * most + block] = mine[i * plane];
+  }
+}
+
+#endif

@@ -1,0 +1,288 @@
+#include "lattice/fields/field.h"
+#include "base/device.h"
+#include "base/memory.h"
+#include "lattice/fields/cuda/device_field.h"
+#include "lattice/fields/linear.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 64-byte aligned planes whose distance is no multiple of 4 KiB, so that the planes of one site
+ * do not meet in one cache set. */
+static int64_t plane_stride(int64_t sites, size_t bytes) {
+  const int64_t line = MD_ALIGNMENT / (int64_t)bytes;
+  int64_t stride = (sites + line - 1) / line * line;
+  if (stride * (int64_t)bytes % 4096 == 0) stride += line;
+  return stride;
+}
+
+/* The threads that will compute on a site touch its memory first. */
+static void touch(md_field *f) {
+  const size_t entry = (size_t)md_field_entry(f) * md_precision_bytes(f->precision);
+  const int planes = md_field_planes(f);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < f->stride; i++) {
+    for (int c = 0; c < planes; c++)
+      memset((char *)f->data + ((size_t)c * (size_t)f->stride + (size_t)i) * entry, 0, entry);
+    if (f->scale) f->scale[i] = MD_SCALE_OF_ZERO;
+  }
+}
+
+md_status md_field_create(md_context *context, const md_geometry *geometry,
+                          const md_field_shape *shape, int parity, md_field *field) {
+  if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
+    return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
+                   shape->n_rhs);
+  *field = (md_field){.precision = shape->precision,
+                      .space = shape->space,
+                      .parity = parity,
+                      .components = shape->components,
+                      .n_rhs = shape->n_rhs,
+                      .sites = geometry->sites,
+                      .halo = geometry->halo_sites,
+                      .geometry = geometry};
+  const size_t bytes = md_precision_bytes(shape->precision);
+  const int64_t all = field->sites + field->halo;
+  field->stride = shape->n_rhs == 1 ? plane_stride(all, bytes) : all;
+  const size_t used = (size_t)md_field_planes(field) * (size_t)field->stride *
+                      (size_t)md_field_entry(field) * bytes;
+  const size_t size = used + MD_ALIGNMENT;
+  const size_t scale_bytes = shape->scaled && md_precision_scaled(shape->precision)
+                                 ? (size_t)field->stride * sizeof(float)
+                                 : 0;
+  md_status (*const allocate)(md_context *, size_t, const char *, void **) =
+      shape->space == MD_DEVICE ? md_device_allocate : md_allocate;
+  md_status status = allocate(context, size, "lattice field", &field->data);
+  if (status == MD_OK)
+    status = allocate(context, scale_bytes, "scales of sites", (void **)&field->scale);
+  if (status != MD_OK)
+    md_field_destroy(field);
+  else if (shape->space == MD_HOST) {
+    touch(field);
+    memset((char *)field->data + used, 0, MD_ALIGNMENT);
+  } else if (field->scale)
+    md_linear_zero(field);
+  return status;
+}
+
+void md_field_destroy(md_field *field) {
+  void (*const release)(void *) = field->space == MD_DEVICE ? md_device_free : free;
+  release(field->data);
+  release(field->scale);
+  *field = (md_field){0};
+}
+
+static double load(const md_field *f, int64_t at) {
+  switch (f->precision) {
+  case MD_DOUBLE:
+    return ((const double *)f->data)[at];
+  case MD_SINGLE:
+    return ((const float *)f->data)[at];
+  case MD_HALF:
+    return md_float_of_half(((const uint16_t *)f->data)[at]);
+  case MD_BF16:
+    return md_float_of_bf16(((const uint16_t *)f->data)[at]);
+  case MD_FIXED:
+    return md_float_of_fixed(((const int16_t *)f->data)[at]);
+  case MD_PRECISIONS:
+    break;
+  }
+  return NAN;
+}
+
+static void store(const md_field *f, int64_t at, double value) {
+  switch (f->precision) {
+  case MD_DOUBLE:
+    ((double *)f->data)[at] = value;
+    break;
+  case MD_SINGLE:
+    ((float *)f->data)[at] = (float)value;
+    break;
+  case MD_HALF:
+    ((uint16_t *)f->data)[at] = md_half_of_float((float)value);
+    break;
+  case MD_BF16:
+    ((uint16_t *)f->data)[at] = md_bf16_of_float((float)value);
+    break;
+  case MD_FIXED:
+    ((int16_t *)f->data)[at] = md_fixed_of_float((float)value);
+    break;
+  case MD_PRECISIONS:
+    break;
+  }
+}
+
+/* What a stored number is a multiple of. */
+static double unit_of(const md_field *f, int64_t site) {
+  if (f->scale) return f->scale[site];
+  return f->precision == MD_FIXED ? 1.0 / MD_FIXED_STEPS : 1.0;
+}
+
+void md_field_get(const md_field *f, int64_t site, int rhs, double *out) {
+  const double scale = unit_of(f, site);
+  for (int c = 0; c < f->components; c++) out[c] = scale * load(f, md_field_at(f, site, c, rhs));
+}
+
+float md_field_scale_of(md_precision precision, float largest) {
+  union {
+    float value;
+    int32_t bits;
+  } word = {largest};
+  word.bits = md_field_scale_bits(precision, word.bits & INT32_MAX);
+  return word.value;
+}
+
+void md_field_set(md_field *f, int64_t site, const double *in) {
+  const int n = f->components * f->n_rhs;
+  if (f->scale) {
+    float largest = 0.0f;
+    for (int c = 0; c < n; c++) {
+      const float size = fabsf((float)in[c]);
+      if (size > largest || isnan(size)) largest = size;
+    }
+    f->scale[site] = md_field_scale_of(f->precision, largest);
+  }
+  const double inverse = 1.0 / unit_of(f, site);
+  for (int r = 0; r < f->n_rhs; r++)
+    for (int c = 0; c < f->components; c++)
+      store(f, md_field_at(f, site, c, r), inverse * in[r * f->components + c]);
+}
+
+/* `runs` times `lanes` reals that follow each other, each lane with its factor. */
+#define DEFINE_CONVERT(NAME, TO, ASSIGN, FROM)                                                     \
+  static void NAME(void *out, const void *in, const double *lane, int lanes, int runs) {           \
+    TO *to = out;                                                                                  \
+    const FROM *from = in;                                                                         \
+    for (int k = 0; k < runs; k++, to += lanes, from += lanes)                                     \
+      for (int l = 0; l < lanes; l++) to[l] ASSIGN(TO)(lane[l] * (double)from[l]);                 \
+  }
+DEFINE_CONVERT(double_of_double, double, =, double)
+DEFINE_CONVERT(double_of_float, double, =, float)
+DEFINE_CONVERT(float_of_double, float, =, double)
+DEFINE_CONVERT(float_of_float, float, =, float)
+DEFINE_CONVERT(add_float, double, +=, float)
+
+/* Between double and single, as they lie: what mixed CG does at each update. add: single is added
+ * to double. */
+static void convert_unscaled(md_field *out, const double *factor, const md_field *in, bool add) {
+  enum { TOGETHER = 64 }; /* sites of a plane */
+  void (*const converts[2][2])(void *, const void *, const double *, int, int) = {
+      {double_of_double, double_of_float}, {float_of_double, float_of_float}};
+  void (*const convert)(void *, const void *, const double *, int, int) =
+      add ? add_float : converts[out->precision == MD_SINGLE][in->precision == MD_SINGLE];
+  const size_t out_bytes = md_precision_bytes(out->precision);
+  const size_t in_bytes = md_precision_bytes(in->precision);
+  const int n = in->n_rhs, planes = md_field_planes(in), most = n == 1 ? TOGETHER : 1;
+  double lane[2 * MD_MAX_RHS];
+  for (int l = 0; l < 2 * MD_MAX_RHS; l++) lane[l] = factor ? factor[n == 1 ? 0 : l / 2 % n] : 1.0;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i += most) {
+    const int sites = (int)(in->sites - i < most ? in->sites - i : most);
+    for (int c = 0; c < planes; c++)
+      convert((char *)out->data + (size_t)md_field_at(out, i, c, 0) * out_bytes,
+              (const char *)in->data + (size_t)md_field_at(in, i, c, 0) * in_bytes, lane,
+              n == 1 ? sites : 2 * n, n == 1 ? 1 : in->components / 2);
+  }
+}
+
+static bool is_unscaled(const md_field *f) {
+  return f->precision == MD_DOUBLE || f->precision == MD_SINGLE;
+}
+
+static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
+                                 const md_field *in) {
+  double *buffers = NULL;
+  if (is_unscaled(out) && is_unscaled(in)) {
+    convert_unscaled(out, factor, in, false);
+    return MD_OK;
+  }
+  const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
+  MD_TRY(md_allocate(context, (size_t)context->threads * reals * sizeof(double),
+                     "conversion buffer", (void **)&buffers));
+#pragma omp parallel num_threads(context->threads)
+  {
+    double *site = buffers + (size_t)omp_get_thread_num() * reals;
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < in->sites; i++) {
+      for (int r = 0; r < in->n_rhs; r++) {
+        md_field_get(in, i, r, site + r * in->components);
+        for (int c = 0; factor && c < in->components; c++)
+          site[r * in->components + c] *= factor[r];
+      }
+      md_field_set(out, i, site);
+    }
+  }
+  free(buffers);
+  return MD_OK;
+}
+
+#ifdef MINIDIRAC_HAVE_CUDA
+/* The device converts: a field of the host goes there, or a result comes from there, as it is. */
+static md_status convert_with_device(md_context *context, md_field *out, const double *factor,
+                                     const md_field *in) {
+  const md_field *host = in->space == MD_HOST ? in : out;
+  const md_field_shape shape = {host->precision, MD_DEVICE, host->components, host->n_rhs,
+                                host->scale != NULL};
+  if (in->space == out->space) return md_device_convert(context, out, factor, in);
+  if (in->precision == out->precision && !factor) return md_device_transfer(context, out, in);
+  md_field staged;
+  MD_TRY(md_field_create(context, host->geometry, &shape, host->parity, &staged));
+  md_status status;
+  if (host == in) {
+    status = md_device_transfer(context, &staged, in);
+    if (status == MD_OK) status = md_device_convert(context, out, factor, &staged);
+  } else {
+    status = md_device_convert(context, &staged, factor, in);
+    if (status == MD_OK) status = md_device_transfer(context, out, &staged);
+  }
+  md_field_destroy(&staged);
+  return status;
+}
+#endif
+
+/* Fields of one shape, but for the precision. */
+static md_status check_shapes(md_context *context, const md_field *out, const md_field *in) {
+  if (out->sites == in->sites && out->components == in->components && out->n_rhs == in->n_rhs &&
+      out->parity == in->parity)
+    return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "fields must have one shape to be converted, got %d reals x %d rhs and %d x %d",
+                 in->components, in->n_rhs, out->components, out->n_rhs);
+}
+
+md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
+                              const md_field *in) {
+  MD_TRY(check_shapes(context, out, in));
+  if (out->precision != MD_DOUBLE || in->precision != MD_SINGLE)
+    return md_fail(context, MD_INPUT, "a single field can be added to a double one, got %s and %s",
+                   md_precision_name(in->precision), md_precision_name(out->precision));
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (out->space == MD_DEVICE) return md_device_add_single(context, out, factor, in);
+#endif
+  convert_unscaled(out, factor, in, true);
+  return MD_OK;
+}
+
+md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
+  return md_field_convert_times(context, out, NULL, in);
+}
+
+md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
+                                 const md_field *in) {
+  MD_TRY(check_shapes(context, out, in));
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (in->space == MD_DEVICE || out->space == MD_DEVICE)
+    return convert_with_device(context, out, factor, in);
+#endif
+  return convert_on_host(context, out, factor, in);
+}
+
+void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i++)
+    for (int c = 0; c < in->components; c++)
+      ((double *)out->data)[md_field_at(out, i, c, to)] =
+          ((const double *)in->data)[md_field_at(in, i, c, from)];
+}

@@ -1,0 +1,102 @@
+#ifndef MD_LATTICE_FIELDS_FIELD_H
+#define MD_LATTICE_FIELDS_FIELD_H
+
+#include "base/precision.h"
+#include "lattice/geometry/geometry.h"
+
+typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
+
+/* A field of one parity: reals on sites, halo behind them.
+ *
+ * n_rhs == 1: structure of arrays. Plane c (0 .. components-1) starts at data + c*stride elements,
+ *   holds `sites` local values, then `halo` values; stride >= sites + halo, every plane 64-byte
+ *   aligned. Components of a fermion: colour*2 + (0 re, 1 im); of a link: (row*3 + column)*2 + ...
+ * n_rhs > 1: one plane of [site][colour][rhs] complex numbers (re, im), rhs fastest; element
+ *   (site, colour, rhs, part) at ((site*3 + colour)*n_rhs + rhs)*2 + part; halo sites follow.
+ *
+ * MD_HALF: value = stored * scale[site] with one power-of-two float a site (also over the halo),
+ *   chosen so that the site's largest |stored| over colours and rhs lies in [2^14, 2^15); fp16
+ *   keeps its relative accuracy for parts down to 2^-28 of that. A site of zeros has the scale
+ *   MD_SCALE_OF_ZERO. Links are stored unscaled (|U| <= 1): scale is NULL, as for other types.
+ * MD_FIXED: value = steps * scale[site] likewise, scale the largest component / MD_FIXED_STEPS and
+ *   no less than MD_SCALE_OF_ZERO; NaN or infinite where the site holds such a value. Unscaled:
+ *   value = steps / MD_FIXED_STEPS, saturating at 1. */
+typedef struct md_field {
+  md_precision precision;
+  md_space space;
+  int parity;
+  int components; /* reals of a site and right-hand side: 6 fermion, 18 or 12 link */
+  int n_rhs;
+  int64_t sites, halo, stride; /* stride in elements of a plane; n_rhs > 1: in sites */
+  void *data;
+  float *scale;
+  const md_geometry *geometry;
+} md_field;
+
+enum { MD_MAX_RHS = 128 }; /* of one field; more are solved in several fields */
+#define MD_SCALE_OF_ZERO 0x1p-126f
+/* The bits of a site's scale from those of the magnitude of its largest component. */
+static inline int32_t md_field_scale_bits(md_precision precision, int32_t largest) {
+  const int32_t one = 1 << 23, smallest = one; /* in the exponent; MD_SCALE_OF_ZERO */
+  union {
+    int32_t bits;
+    float value;
+  } scale = {largest};
+  if (precision == MD_FIXED)
+    scale.value *= 1.0f / MD_FIXED_STEPS;
+  else
+    scale.bits = (largest & 0x7f800000) - 14 * one;
+  return scale.bits > smallest ? scale.bits : smallest;
+}
+/* The scale of a site whose largest component is `largest` >= 0 or NaN. */
+float md_field_scale_of(md_precision precision, float largest);
+
+typedef struct md_field_shape {
+  md_precision precision;
+  md_space space;
+  int components;
+  int n_rhs;
+  bool scaled; /* fermions: true; takes effect where md_precision_scaled */
+} md_field_shape;
+
+/* Allocates; host memory is zeroed by the threads that will use it (first touch, static schedule
+ * over sites). 64 bytes behind the last element may be read, so that vectors may be whole.
+ * MD_DEVICE asks the device file, MD_ENVIRONMENT where the build has none. Local. */
+md_status md_field_create(md_context *context, const md_geometry *geometry,
+                          const md_field_shape *shape, int parity, md_field *field);
+/* Frees and clears; a zeroed descriptor is fine. */
+void md_field_destroy(md_field *field);
+
+/* Planes of the field, elements of one site in a plane, bytes of one plane entry. */
+static inline int md_field_planes(const md_field *f) {
+  return f->n_rhs == 1 ? f->components : 1;
+}
+static inline int md_field_entry(const md_field *f) {
+  return f->n_rhs == 1 ? 1 : f->components * f->n_rhs;
+}
+/* Element index of a real: component c of right-hand side r at a site. */
+static inline int64_t md_field_at(const md_field *f, int64_t site, int c, int r) {
+  return f->n_rhs == 1 ? c * f->stride + site
+                       : ((site * (f->components / 2) + c / 2) * f->n_rhs + r) * 2 + c % 2;
+}
+
+/* out[c], c < components, of one site and right-hand side as doubles, scale applied. Host only;
+ * site may lie in the halo. For set-up, input and output and tests, not for kernels. */
+void md_field_get(const md_field *f, int64_t site, int rhs, double *out);
+/* Stores all right-hand sides of a site: in[r*components + c]; sets the scale. Host only. */
+void md_field_set(md_field *f, int64_t site, const double *in);
+
+/* Assigns out = in over the local sites, converting precision, between fields of the same
+ * components, n_rhs and geometry in any two spaces. out's halo is left without meaning. Local. */
+md_status md_field_convert(md_context *context, md_field *out, const md_field *in);
+/* The same of factor[rhs] * in, multiplied in double before it is rounded; NULL: ones. */
+md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
+                                 const md_field *in);
+/* out += factor[rhs] * in over the local sites, out MD_DOUBLE, in MD_SINGLE of one shape and space
+ * with it: one pass where a conversion and an axpy take two. Local. */
+md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
+                              const md_field *in);
+/* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
+void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);
+
+#endif

@@ -1,0 +1,84 @@
+#include "lattice/fields/linear.h"
+#include "lattice/fields/linear_table.h"
+
+const md_linear_table *md_linear_host(md_isa isa, md_precision precision) {
+  static const md_linear_table *const tables[MD_PRECISIONS][MD_ISAS] = {
+      [MD_DOUBLE] = MD_EVERY_ISA(&md_linear_host_double),
+      [MD_SINGLE] = MD_EVERY_ISA(&md_linear_host_single),
+      [MD_HALF] = MD_EVERY_ISA(&md_linear_host_half),
+      [MD_BF16] = MD_EVERY_ISA(&md_linear_host_bf16),
+      [MD_FIXED] = MD_EVERY_ISA(&md_linear_host_fixed)};
+  return tables[precision][isa];
+}
+
+/* By space and precision; without CUDA no field lies on a device. */
+static const md_linear_table *table_of(const md_field *f) {
+#ifdef MINIDIRAC_HAVE_CUDA
+  static const md_linear_table *const device[MD_PRECISIONS] = {
+      [MD_DOUBLE] = &md_linear_device_double,
+      [MD_SINGLE] = &md_linear_device_single,
+      [MD_HALF] = &md_linear_device_half,
+      [MD_BF16] = &md_linear_device_bf16,
+      [MD_FIXED] = &md_linear_device_fixed};
+  if (f->space == MD_DEVICE) return device[f->precision];
+#endif
+  return md_linear_host(md_isa_best(), f->precision);
+}
+
+/* The table of the operand that is stored in the fewest bits. */
+static const md_linear_table *narrower(const md_field *x, const md_field *y) {
+  const size_t bytes_x = md_precision_bytes(x->precision);
+  return table_of(bytes_x < md_precision_bytes(y->precision) ? x : y);
+}
+
+void md_linear_zero(md_field *x) {
+  table_of(x)->zero(x);
+}
+
+void md_linear_copy(md_field *out, const md_field *in) {
+  table_of(in)->copy(out, in);
+}
+
+void md_linear_axpy(const double *a, const md_field *x, md_field *y) {
+  narrower(x, y)->axpy(a, x, y);
+}
+
+void md_linear_xpby(const md_field *x, const double *b, md_field *y) {
+  narrower(x, y)->xpby(x, b, y);
+}
+
+void md_linear_axpby(const double *a, const md_field *x, const double *b, md_field *y) {
+  narrower(x, y)->axpby(a, x, b, y);
+}
+
+void md_linear_norm2(const md_context *context, const md_field *x, double *norms) {
+  table_of(x)->norm2(context, x, norms);
+}
+
+void md_linear_dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
+  narrower(x, y)->dot(context, x, y, dots);
+}
+
+void md_linear_dots(const md_context *context, int count, const md_field *x, const md_field *y,
+                    double *dots) {
+  if (count > 0) narrower(x, y)->dots(context, count, x, y, dots);
+}
+
+void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
+  narrower(x, y)->axpy_complex(re, im, x, y);
+}
+
+void md_linear_axpy_norm2(const md_context *context, const double *a, const md_field *x,
+                          md_field *y, double *norms) {
+  narrower(x, y)->axpy_norm2(context, a, x, y, norms);
+}
+
+void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
+                         md_field *x) {
+  table_of(p)->cg_update(a, b, r, p, x);
+}
+
+void md_linear_cg_updates(int count, const double *const *a, const double *const *b,
+                          const md_field *r, md_field *const *p, md_field *const *x) {
+  if (count > 0) table_of(p[0])->cg_updates(count, a, b, r, p, x);
+}

@@ -1,0 +1,38 @@
+#ifndef MD_LATTICE_FIELDS_LINEAR_TABLE_H
+#define MD_LATTICE_FIELDS_LINEAR_TABLE_H
+
+#include "base/instruction_set.h"
+#include "lattice/fields/linear.h"
+
+/* The operations of linear.h for one storage type in one space; same contracts. */
+typedef struct md_linear_table {
+  void (*zero)(md_field *x);
+  void (*copy)(md_field *out, const md_field *in);
+  void (*axpy)(const double *a, const md_field *x, md_field *y);
+  void (*xpby)(const md_field *x, const double *b, md_field *y);
+  void (*axpby)(const double *a, const md_field *x, const double *b, md_field *y);
+  void (*norm2)(const md_context *context, const md_field *x, double *norms);
+  void (*dot)(const md_context *context, const md_field *x, const md_field *y, double *dots);
+  void (*axpy_norm2)(const md_context *context, const double *a, const md_field *x, md_field *y,
+                     double *norms);
+  void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
+  void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
+                     md_field *const *p, md_field *const *x);
+  void (*dots)(const md_context *context, int count, const md_field *x, const md_field *y,
+               double *dots);
+  void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
+} md_linear_table;
+
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_double);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_single);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_half);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_bf16);
+MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_fixed);
+/* Those of one instruction set, by precision. */
+const md_linear_table *md_linear_host(md_isa isa, md_precision precision);
+#ifdef MINIDIRAC_HAVE_CUDA
+extern const md_linear_table md_linear_device_double, md_linear_device_single,
+    md_linear_device_half, md_linear_device_bf16, md_linear_device_fixed;
+#endif
+
+#endif

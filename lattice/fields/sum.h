@@ -1,0 +1,30 @@
+#ifndef MD_LATTICE_FIELDS_SUM_H
+#define MD_LATTICE_FIELDS_SUM_H
+
+#include "lattice/geometry/geometry.h"
+
+/* Global sums that do not depend on rank grid or thread count.
+ *
+ * Method: an exact fixed-point accumulator over the whole range of double (U. Kulisch and
+ * W. Miranker, Computer Arithmetic in Theory and Practice, 1981; the small superaccumulator of
+ * R. Neal, arXiv:1505.05571): limbs of 32 bits held in 64-bit integers, so that addition is
+ * integer addition, which is associative. What is added must itself be independent of the cut:
+ * fields sum the eight sites of a parity in each aligned 2x2x2x2 cell in a fixed order in double
+ * (local extents are even, so no cell is ever cut), then add the cell to the accumulator. */
+enum { MD_SUM_LIMBS = 68 }; /* bits 2^-1074 .. 2^1101 */
+
+typedef struct md_sum {
+  int64_t limb[MD_SUM_LIMBS];
+  int64_t not_finite; /* NaN or infinite values that were added */
+  int64_t terms;      /* since the last carry; carried when it nears 2^30 */
+} md_sum;
+
+/* Adds one double exactly. */
+void md_sum_add(md_sum *sum, double value);
+/* Adds another accumulator. */
+void md_sum_merge(md_sum *sum, const md_sum *other);
+/* Sums over ranks and rounds once to double: NaN when any value was not finite. sums[count] ->
+ * values[count], the same on all ranks. One MPI_Allreduce. Collective. */
+void md_sum_finish(const md_context *context, md_sum *sums, int count, double *values);
+
+#endif

@@ -1,0 +1,38 @@
+#include "lattice/gauge/gauge.h"
+#include "lattice/halo/halo.h"
+
+static const md_field_shape link_shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+
+md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_gauge *gauge) {
+  *gauge = (md_gauge){.geometry = geometry};
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      const md_status status =
+          md_field_create(context, geometry, &link_shape, p, &gauge->links[p][mu]);
+      if (status != MD_OK) {
+        md_gauge_destroy(gauge);
+        return status;
+      }
+      const md_field *f = &gauge->links[p][mu];
+      for (int row = 0; row < 3; row++)
+        for (int64_t i = 0; i < f->stride; i++) ((double *)f->data)[row * 8 * f->stride + i] = 1.0;
+    }
+  return MD_OK;
+}
+
+void md_gauge_destroy(md_gauge *gauge) {
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) md_field_destroy(&gauge->links[p][mu]);
+}
+
+md_status md_gauge_exchange(md_context *context, md_gauge *gauge) {
+  md_halo *halo = NULL;
+  MD_TRY(md_halo_create(context, gauge->geometry, &link_shape, &halo));
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      md_halo_begin(halo, &gauge->links[p][mu]);
+      md_halo_end(halo, &gauge->links[p][mu]);
+    }
+  md_halo_destroy(halo);
+  return MD_OK;
+}

@@ -1,0 +1,53 @@
+#ifndef MD_LATTICE_GAUGE_GAUGE_H
+#define MD_LATTICE_GAUGE_GAUGE_H
+
+#include "lattice/fields/field.h"
+
+/* Bare SU(3) links in double: no phases, no boundary signs. links[p][mu] holds U_mu(x) of the
+ * sites x of parity p as 18 planes, with halo. */
+typedef struct md_gauge {
+  md_field links[MD_PARITIES][MD_DIMS];
+  const md_geometry *geometry;
+} md_gauge;
+
+/* Allocates unit links. Local. */
+md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_gauge *gauge);
+void md_gauge_destroy(md_gauge *gauge);
+
+/* One link, [row][column][re, im]; the site may lie in the halo for the getter. */
+static inline void md_gauge_get(const md_gauge *g, int parity, int mu, int64_t site,
+                                double u[MD_LINK_REALS]) {
+  const md_field *f = &g->links[parity][mu];
+  for (int c = 0; c < MD_LINK_REALS; c++) u[c] = ((const double *)f->data)[c * f->stride + site];
+}
+static inline void md_gauge_set(md_gauge *g, int parity, int mu, int64_t site,
+                                const double u[MD_LINK_REALS]) {
+  const md_field *f = &g->links[parity][mu];
+  for (int c = 0; c < MD_LINK_REALS; c++) ((double *)f->data)[c * f->stride + site] = u[c];
+}
+
+/* Fills the halos of all links. Collective; after any change of links and before
+ * md_gauge_observe or a backend's load. */
+md_status md_gauge_exchange(md_context *context, md_gauge *gauge);
+
+typedef struct md_gauge_observables {
+  double plaquette;           /* Re tr / 3, mean of the six planes; 1 on a cold lattice */
+  double plaquette_ss;        /* mean of the three space-space planes */
+  double plaquette_st;        /* mean of the three space-time planes */
+  double link_trace;          /* Re tr / 3, mean of the 4V links */
+  double unitarity_deviation; /* largest |(U U^dag - 1)_ij| or |det U - 1| of all links */
+  long long bad_links;        /* links with a component that is NaN or infinite */
+} md_gauge_observables;
+
+/* Needs exchanged halos. The same to the last bit for every rank grid and thread count. Collective.
+ */
+md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
+                           md_gauge_observables *observables);
+
+/* U_mu(x) -> g(x) U_mu(x) g(x+mu)^dag with random g(x) in SU(3) drawn by (seed, site); the same
+ * for every rank grid. Exchanges halos. `transform`, if not NULL, receives g(x) as two fields of
+ * parity even, odd with 18 components in MD_DOUBLE. Collective. */
+md_status md_gauge_transform(md_context *context, md_gauge *gauge, uint64_t seed,
+                             md_field transform[MD_PARITIES]);
+
+#endif

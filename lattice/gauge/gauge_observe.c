@@ -1,0 +1,143 @@
+#include "lattice/fields/sum.h"
+#include "lattice/gauge/gauge.h"
+#include "lattice/gauge/su3.h"
+
+#include <math.h>
+
+enum { PURPOSE_TRANSFORM = 0x7472616e }; /* keeps the random numbers of md_gauge_transform apart */
+
+/* Re tr of the plaquette of directions mu < nu at a site of parity p. */
+static double plaquette_at(const md_gauge *g, int p, int64_t site, int mu, int nu) {
+  double a[18], b[18], ab[18], c[18], d[18], cd[18];
+  md_gauge_get(g, p, mu, site, a);
+  md_gauge_get(g, 1 - p, nu, g->geometry->neighbour[p][mu][site], b);
+  md_gauge_get(g, p, nu, site, c);
+  md_gauge_get(g, 1 - p, mu, g->geometry->neighbour[p][nu][site], d);
+  md_su3_multiply(ab, a, b);
+  md_su3_multiply(cd, c, d);
+  return md_su3_trace_adjoint(ab, cd);
+}
+
+static double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+/* Square of the largest |(U U^dag - 1)_ij| or |det U - 1|. */
+static double deviation2_of(const double u[18]) {
+  double product[18], one[18], det[2];
+  md_su3_multiply_adjoint(product, u, u);
+  md_su3_one(one);
+  md_su3_determinant(u, det);
+  double largest = (det[0] - 1.0) * (det[0] - 1.0) + det[1] * det[1];
+  for (int k = 0; k < 18; k += 2) {
+    const double re = product[k] - one[k], im = product[k + 1];
+    largest = larger(largest, re * re + im * im);
+  }
+  return largest;
+}
+
+static bool finite_link(const double u[18]) {
+  double zero = 0.0;
+  for (int k = 0; k < 18; k++) zero += 0.0 * u[k]; /* NaN when any is not finite */
+  return zero == 0.0;
+}
+
+enum { SPACE, TIME, TRACE, SUMS };
+
+typedef struct partial {
+  md_sum sum[SUMS];
+  double deviation2;
+  long long bad_links;
+} partial;
+
+static void observe_site(const md_gauge *g, int p, int64_t site, partial *mine) {
+  double space = 0.0, time = 0.0, trace = 0.0;
+  for (int mu = 0; mu < MD_DIMS; mu++) {
+    double u[18];
+    md_gauge_get(g, p, mu, site, u);
+    trace += md_su3_trace(u);
+    if (finite_link(u))
+      mine->deviation2 = larger(mine->deviation2, deviation2_of(u));
+    else
+      mine->bad_links++;
+    for (int nu = mu + 1; nu < MD_DIMS; nu++)
+      *(nu == MD_T ? &time : &space) += plaquette_at(g, p, site, mu, nu);
+  }
+  md_sum_add(&mine->sum[SPACE], space);
+  md_sum_add(&mine->sum[TIME], time);
+  md_sum_add(&mine->sum[TRACE], trace);
+}
+
+md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
+                           md_gauge_observables *observables) {
+  partial all = {0};
+#pragma omp parallel
+  {
+    partial mine = {0};
+    for (int p = 0; p < MD_PARITIES; p++) {
+#pragma omp for schedule(static)
+      for (int64_t i = 0; i < gauge->geometry->sites; i++) observe_site(gauge, p, i, &mine);
+    }
+#pragma omp critical
+    {
+      for (int s = 0; s < SUMS; s++) md_sum_merge(&all.sum[s], &mine.sum[s]);
+      all.deviation2 = larger(all.deviation2, mine.deviation2);
+      all.bad_links += mine.bad_links;
+    }
+  }
+  double value[SUMS];
+  md_sum_finish(context, all.sum, SUMS, value);
+  md_maximum(context, &all.deviation2, 1);
+  md_sum_integers(context, &all.bad_links, 1);
+  const double planes = 9.0 * (double)gauge->geometry->volume; /* three planes, trace of three */
+  *observables = (md_gauge_observables){.plaquette = (value[SPACE] + value[TIME]) / (2.0 * planes),
+                                        .plaquette_ss = value[SPACE] / planes,
+                                        .plaquette_st = value[TIME] / planes,
+                                        .link_trace = value[TRACE] / (planes * 4.0 / 3.0),
+                                        .unitarity_deviation = sqrt(all.deviation2),
+                                        .bad_links = all.bad_links};
+  return MD_OK;
+}
+
+/* g(x) at any site, also across the cut: drawn from the global coordinates alone. */
+static void rotation_at(const md_geometry *geometry, uint64_t seed, const int x[MD_DIMS],
+                        double g[18]) {
+  md_random random = md_random_at(seed, PURPOSE_TRANSFORM, (uint64_t)md_global_index(geometry, x));
+  md_su3_random(&random, g);
+}
+
+static void transform_site(md_gauge *gauge, uint64_t seed, int p, int64_t site) {
+  const md_geometry *geometry = gauge->geometry;
+  int x[MD_DIMS];
+  double g[18], h[18], u[18], gu[18];
+  md_global_coordinates(geometry, p, site, x);
+  rotation_at(geometry, seed, x, g);
+  for (int mu = 0; mu < MD_DIMS; mu++) {
+    const int here = x[mu];
+    x[mu] = (here + 1) % geometry->global[mu];
+    rotation_at(geometry, seed, x, h);
+    x[mu] = here;
+    md_gauge_get(gauge, p, mu, site, u);
+    md_su3_multiply(gu, g, u);
+    md_su3_multiply_adjoint(u, gu, h);
+    md_gauge_set(gauge, p, mu, site, u);
+  }
+}
+
+md_status md_gauge_transform(md_context *context, md_gauge *gauge, uint64_t seed,
+                             md_field transform[MD_PARITIES]) {
+  for (int p = 0; p < MD_PARITIES; p++) {
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < gauge->geometry->sites; i++) {
+      transform_site(gauge, seed, p, i);
+      if (transform) {
+        double g[18];
+        int x[MD_DIMS];
+        md_global_coordinates(gauge->geometry, p, i, x);
+        rotation_at(gauge->geometry, seed, x, g);
+        md_field_set(&transform[p], i, g);
+      }
+    }
+  }
+  return md_gauge_exchange(context, gauge);
+}

@@ -1,0 +1,80 @@
+#ifndef MD_LATTICE_GEOMETRY_GEOMETRY_H
+#define MD_LATTICE_GEOMETRY_GEOMETRY_H
+
+#include "base/context.h"
+#include "lattice/geometry/conventions.h"
+#include <stdint.h>
+
+/* The part of the lattice that a rank holds, and tables built once.
+ *
+ * Sites of one parity are numbered by local lexicographic order, x fastest, halved:
+ * site = ((t*Lz + z)*Ly + y)*(Lx/2) + x/2. Local extents are even, so local and global parity
+ * agree and each pair (x, x+1) of a row holds one site of each parity.
+ *
+ * A direction is `split` when its neighbours come through the halo: the rank grid cuts it, or the
+ * self-halo mode asks for it on one rank. Halo sites follow the local ones, one zone for each of
+ * the eight neighbour directions that is split: zone d starts at halo_offset[d] (>= sites), holds
+ * face_sites[d % 4] sites, those of the neighbouring rank's facing slab in that rank's order. */
+typedef struct md_geometry {
+  int global[MD_DIMS]; /* extents of the lattice, all even */
+  int grid[MD_DIMS];   /* ranks along x,y,z,t */
+  int place[MD_DIMS];  /* this rank's coordinates in the grid; rank = x fastest */
+  int local[MD_DIMS];  /* extents of this rank's part, all even, >= 2 */
+  int origin[MD_DIMS]; /* global coordinates of its first site */
+  bool split[MD_DIMS];
+  int neighbour_rank[MD_DIRECTIONS];
+  int64_t volume;       /* sites of the lattice, both parities */
+  int64_t local_volume; /* sites of this rank, both parities */
+  int64_t sites;        /* local sites of one parity = local_volume / 2 */
+  int64_t halo_sites;   /* halo sites of one parity, all zones together */
+  int64_t face_sites[MD_DIMS];
+  int64_t halo_offset[MD_DIRECTIONS]; /* -1 where not split */
+  /* neighbour[p][d][i]: index, in fields of parity 1-p, of the neighbour in direction d of site i
+   * of parity p; below `sites` it is local, else it lies in a halo zone. */
+  int32_t *neighbour[MD_PARITIES][MD_DIRECTIONS];
+  /* face[p][d][k]: local site of parity p that is sent as k-th to the neighbour in direction d. */
+  int32_t *face[MD_PARITIES][MD_DIRECTIONS];
+} md_geometry;
+
+typedef struct md_layout_request {
+  int global[MD_DIMS];
+  int grid[MD_DIMS]; /* all 0: choose the valid rank grid of smallest halo surface */
+  bool self_halo;    /* every direction goes through the halo, also on one rank (tests) */
+} md_layout_request;
+
+/* Checks the extents (even, 2..32767, 2^40 sites at most), finds the rank grid, builds the tables.
+ * Collective in the sense that all ranks pass the same and get the same; communicates only to
+ * agree. MD_INPUT with the valid grids when the lattice cannot be cut as asked. */
+md_status md_geometry_create(md_context *context, const md_layout_request *request,
+                             md_geometry **geometry);
+void md_geometry_destroy(md_geometry *geometry);
+
+/* Site number of local coordinates x (its parity is md_parity(x)). */
+static inline int64_t md_site(const md_geometry *g, const int x[MD_DIMS]) {
+  return (((int64_t)x[3] * g->local[2] + x[2]) * g->local[1] + x[1]) * (g->local[0] / 2) + x[0] / 2;
+}
+static inline int md_parity(const int x[MD_DIMS]) {
+  return (x[0] + x[1] + x[2] + x[3]) & 1;
+}
+
+/* Local coordinates of site `site` of parity `parity`. */
+static inline void md_coordinates(const md_geometry *g, int parity, int64_t site, int x[MD_DIMS]) {
+  const int half = g->local[0] / 2;
+  const int64_t row = site / half;
+  x[1] = (int)(row % g->local[1]);
+  x[2] = (int)(row / g->local[1] % g->local[2]);
+  x[3] = (int)(row / g->local[1] / g->local[2]);
+  x[0] = 2 * (int)(site - row * half) + ((x[1] + x[2] + x[3] + parity) & 1);
+}
+/* The same as global coordinates. */
+static inline void md_global_coordinates(const md_geometry *g, int parity, int64_t site,
+                                         int x[MD_DIMS]) {
+  md_coordinates(g, parity, site, x);
+  for (int d = 0; d < MD_DIMS; d++) x[d] += g->origin[d];
+}
+/* Lexicographic index of global coordinates, x fastest: the key of random numbers and checksums. */
+static inline int64_t md_global_index(const md_geometry *g, const int x[MD_DIMS]) {
+  return (((int64_t)x[3] * g->global[2] + x[2]) * g->global[1] + x[1]) * g->global[0] + x[0];
+}
+
+#endif

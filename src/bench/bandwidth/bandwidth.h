@@ -1,0 +1,43 @@
+#ifndef MD_BENCH_BANDWIDTH_BANDWIDTH_H
+#define MD_BENCH_BANDWIDTH_BANDWIDTH_H
+
+#include "lattice/fields/field.h"
+
+/* The memory bandwidth that kernels are held against, measured in the same run. */
+typedef enum md_stream { MD_STREAM_COPY, MD_STREAM_TRIAD } md_stream;
+
+/* Three arrays of doubles in one space, of which a copy uses two. */
+typedef struct md_stream_arrays {
+  md_space space;
+  size_t count; /* doubles in each */
+  double *array[3];
+} md_stream_arrays;
+
+/* "copy", "triad"; the bytes that one pass counts: each array read or written once. */
+const char *md_stream_name(md_stream stream);
+double md_stream_bytes(const md_stream_arrays *arrays, md_stream stream);
+
+/* Arrays that `stream` moves `bytes` through in one pass, first touched by the threads that will
+ * use them. A device has the copy only. Local. */
+md_status md_stream_create(md_context *context, md_space space, md_stream stream, double bytes,
+                           md_stream_arrays *arrays);
+void md_stream_destroy(md_stream_arrays *arrays);
+
+/* One piece of work that is timed; on a device it is queued only. Local. */
+typedef md_status (*md_timed_work)(md_context *context, void *user);
+/* Runs `work` `passes` times between two barriers; *time_s is the time of one pass on the slowest
+ * rank. On a device it waits for the queued work before each reading of the clock. Collective. */
+md_status md_time_work(md_context *context, md_space space, md_timed_work work, void *user,
+                       int passes, double *time_s);
+/* Passes that fill `window_s`, from one timed pass after an untimed one; at most `most`.
+ * Collective. */
+md_status md_passes_for(md_context *context, md_space space, md_timed_work work, void *user,
+                        double window_s, int most, int *passes);
+
+/* The same for one pass over the arrays. Collective. */
+md_status md_time_stream(md_context *context, md_stream_arrays *arrays, md_stream stream,
+                         int passes, double *time_s);
+md_status md_stream_passes_for(md_context *context, md_stream_arrays *arrays, md_stream stream,
+                               double window_s, int *passes);
+
+#endif

@@ -1,0 +1,149 @@
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/report.h"
+#include "base/timer.h"
+#include "bench/bandwidth/bandwidth.h"
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SIZES = 32, TEXT_BYTES = 512 };
+#define WINDOW_S 0.02 /* of one repetition */
+
+typedef struct measurement {
+  md_space space;
+  md_stream stream;
+  double bytes; /* of one pass on one rank */
+  int repetitions;
+  double median_s, min_s, max_s;
+} measurement;
+
+/* Times m->stream through about `bytes` a rank. Collective. */
+static md_status measure(md_context *context, double bytes, measurement *m) {
+  double *samples = NULL;
+  md_stream_arrays arrays = {0};
+  int passes;
+  md_status status =
+      md_allocate(context, (size_t)m->repetitions * sizeof *samples, "times", (void **)&samples);
+  if (status == MD_OK) status = md_stream_create(context, m->space, m->stream, bytes, &arrays);
+  status = md_agree(context, status);
+  if (status == MD_OK)
+    status = md_stream_passes_for(context, &arrays, m->stream, WINDOW_S, &passes);
+  for (int k = 0; k < m->repetitions && status == MD_OK; k++)
+    status = md_time_stream(context, &arrays, m->stream, passes, &samples[k]);
+  if (status == MD_OK) {
+    m->bytes = md_stream_bytes(&arrays, m->stream);
+    m->median_s = md_median(samples, m->repetitions);
+    m->min_s = samples[0];
+    m->max_s = samples[m->repetitions - 1];
+  }
+  free(samples);
+  md_stream_destroy(&arrays);
+  return status;
+}
+
+static double add_row(md_context *context, const measurement *m, cJSON *rows) {
+  const double gbytes = 1e-9 * m->bytes * context->ranks / m->median_s;
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(rows, row);
+  cJSON_AddStringToObject(row, "kernel", md_stream_name(m->stream));
+  cJSON_AddStringToObject(row, "space", m->space == MD_DEVICE ? "device" : "host");
+  cJSON_AddNumberToObject(row, "bytes", m->bytes);
+  cJSON_AddNumberToObject(row, "ranks", context->ranks);
+  cJSON_AddNumberToObject(row, "threads", context->threads);
+  cJSON_AddNumberToObject(row, "seconds_median", m->median_s);
+  cJSON_AddNumberToObject(row, "seconds_min", m->min_s);
+  cJSON_AddNumberToObject(row, "seconds_max", m->max_s);
+  cJSON_AddNumberToObject(row, "repetitions", m->repetitions);
+  cJSON_AddNumberToObject(row, "gbytes_per_s", gbytes);
+  md_say(context, "%-6s %12.3f %12.3e %10.2f\n", md_stream_name(m->stream), 1e-6 * m->bytes,
+         m->median_s, gbytes);
+  return gbytes;
+}
+
+/* Megabytes of the words of --sizes; returns the count, -1 on a word that is no size. */
+static int read_sizes(const char *text, double sizes[MOST_SIZES]) {
+  char copy[TEXT_BYTES];
+  const char *words[MOST_SIZES];
+  const int count = md_words(text, copy, sizeof copy, words, MOST_SIZES);
+  for (int i = 0; i < count; i++) {
+    char *end;
+    sizes[i] = strtod(words[i], &end);
+    if (*end != '\0' || !(sizes[i] >= 1e-3 && sizes[i] <= 1e6)) return -1;
+  }
+  return count;
+}
+
+static md_status run(md_context *context, const double *sizes, int count, const measurement *like,
+                     md_report *report, cJSON *rows) {
+  double largest = 0.0, copy = NAN;
+  md_say(context,
+         "%d ranks x %d threads; copy a[i] = b[i] counts 16 bytes, triad a[i] = b[i] + "
+         "s c[i] 24;\nMB of the arrays of one rank, GB/s of all\n\n%-6s %12s %12s %10s\n",
+         context->ranks, context->threads, "kernel", "MB", "seconds", "GB/s");
+  for (int i = 0; i < count; i++)
+    for (int s = MD_STREAM_COPY; s <= MD_STREAM_TRIAD; s++) {
+      if (like->space == MD_DEVICE && s != MD_STREAM_COPY) continue;
+      measurement m = *like;
+      m.stream = (md_stream)s;
+      MD_TRY(measure(context, 1e6 * sizes[i], &m));
+      const double gbytes = add_row(context, &m, rows);
+      if (s != MD_STREAM_COPY || sizes[i] < largest) continue;
+      largest = sizes[i];
+      copy = gbytes;
+    }
+  cJSON_AddNumberToObject(report->root, "copy_gbytes_per_s", copy);
+  return MD_OK;
+}
+
+md_status md_bench_copy(md_context *context, int argc, char **argv) {
+  const char *sizes_text = "0.1,1,10,40,100,300", *space = "host", *csv = NULL;
+  long long repetitions = 15;
+  double sizes[MOST_SIZES];
+  md_common_options common = {0};
+  md_option options[] = {{.name = "sizes",
+                          .type = MD_OPTION_TEXT,
+                          .target = &sizes_text,
+                          .argument = "A,B",
+                          .help = "megabytes of the arrays of a rank [0.1,1,10,40,100,300]"},
+                         {.name = "space",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &space,
+                          .choices = "host|device",
+                          .help = "whose memory [host]"},
+                         {.name = "repetitions",
+                          .type = MD_OPTION_INTEGER,
+                          .target = &repetitions,
+                          .argument = "N",
+                          .help = "timed samples of each size [15]",
+                          .low = 1,
+                          .high = 1e6},
+                         {.name = "csv",
+                          .type = MD_OPTION_TEXT,
+                          .target = &csv,
+                          .argument = "FILE",
+                          .help = "the rows as CSV"},
+                         MD_COMMON_OPTIONS(common)};
+  enum { COUNT = sizeof options / sizeof *options };
+  const md_command_text text = {"bench copy", "memory bandwidth by working set",
+                                "copy_gbytes_per_s of the report is that of the largest size."};
+  md_report report;
+  MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
+  if (common.help) return MD_OK;
+  const int count = read_sizes(sizes_text, sizes);
+  if (count < 0)
+    return md_fail(context, MD_INPUT,
+                   "--sizes must be a list of at most %d sizes of 0.001 to 1000000 MB, got '%s'",
+                   MOST_SIZES, sizes_text);
+  MD_TRY(md_report_open(context, "bench copy", &report));
+  cJSON *rows = cJSON_CreateArray();
+  const measurement like = {.space = strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
+                            .repetitions = (int)repetitions};
+  md_status status = run(context, sizes, count, &like, &report, rows);
+  cJSON_AddItemToObject(report.root, "rows", rows);
+  if (status == MD_OK) status = md_report_csv(context, rows, csv);
+  const md_status written = md_report_close(context, &report, status == MD_OK ? common.json : NULL);
+  return status != MD_OK ? status : written;
+}

@@ -1,0 +1,339 @@
+#include "bench/dirac/case.h"
+#include "base/device.h"
+#include "base/memory.h"
+#include "base/timer.h"
+#include "bench/bandwidth/bandwidth.h"
+#include "lattice/fields/source.h"
+#include "lattice/fields/sum.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOURCE_SEED = 7, RECORDED = 20 };
+#define WINDOW_S 0.02            /* of one repetition */
+#define DEVICE_COPY_BYTES 0x1p30 /* at least: no cache of a device may flatter the copy */
+
+md_status md_dirac_bench_open(md_dirac_bench *bench) {
+  md_context *context = bench->context;
+  const md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = 1, .antiperiodic = true};
+  md_dirac oracle;
+  MD_TRY(md_dirac_create(context, bench->gauge, "cpu_ref", &request, &oracle));
+  md_status status = MD_OK;
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
+    status = md_dirac_field(context, &oracle, p, &bench->base[p]);
+    if (status == MD_OK) status = md_dirac_field(context, &oracle, p, &bench->reference[p]);
+  }
+  status = md_agree(context, status);
+  if (status == MD_OK) md_source_gaussian(bench->base, SOURCE_SEED);
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_dirac_hop(context, &oracle, &bench->reference[p], &bench->base[1 - p], NULL);
+  md_dirac_destroy(&oracle);
+  return status;
+}
+
+void md_dirac_bench_close(md_dirac_bench *bench) {
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field_destroy(&bench->base[p]);
+    md_field_destroy(&bench->reference[p]);
+  }
+}
+
+double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *r, bool reuse) {
+  const double vector = MD_FERMION_REALS * r->n_rhs * (double)md_precision_bytes(r->precision) +
+                        (md_precision_scaled(r->precision) ? sizeof(float) : 0);
+  return backend->link_bytes(r) + vector * (reuse ? 2 : 1 + MD_DIRECTIONS);
+}
+
+/* out of right-hand side r is this number times the source: distinct, of size 1 to 2. */
+static void factor(int rhs, int n_rhs, double z[2]) {
+  const double size = 1.0 + (double)rhs / n_rhs;
+  z[0] = size * cos(rhs);
+  z[1] = size * sin(rhs);
+}
+
+static void multiply(const double z[2], const double in[MD_FERMION_REALS], double *out) {
+  for (int c = 0; c < MD_FERMION_REALS; c += 2) {
+    out[c] = z[0] * in[c] - z[1] * in[c + 1];
+    out[c + 1] = z[0] * in[c + 1] + z[1] * in[c];
+  }
+}
+
+/* The bench's source into `field`, through `scratch` (host, double, the same right-hand sides). */
+static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *field) {
+  const md_field *base = &bench->base[field->parity];
+  scratch->parity = field->parity;
+#pragma omp parallel for schedule(static) num_threads(bench->context->threads)
+  for (int64_t i = 0; i < base->sites; i++) {
+    double v[MD_FERMION_REALS], all[MD_FERMION_REALS * MD_MAX_RHS], z[2];
+    md_field_get(base, i, 0, v);
+    for (int r = 0; r < scratch->n_rhs; r++) {
+      factor(r, scratch->n_rhs, z);
+      multiply(z, v, all + r * MD_FERMION_REALS);
+    }
+    md_field_set(scratch, i, all);
+  }
+  return md_field_convert(bench->context, field, scratch);
+}
+
+/* Relative distance in L2 of `field` from the oracle's result. Collective. */
+static md_status distance(md_dirac_bench *bench, md_field *scratch, const md_field *field,
+                          double *error) {
+  const md_field *reference = &bench->reference[field->parity];
+  double values[2];
+  md_sum sums[2];
+  memset(sums, 0, sizeof sums);
+  scratch->parity = field->parity;
+  MD_TRY(md_agree(bench->context, md_field_convert(bench->context, scratch, field)));
+#pragma omp parallel num_threads(bench->context->threads)
+  {
+    md_sum mine[2];
+    memset(mine, 0, sizeof mine);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < reference->sites; i++) {
+      double v[MD_FERMION_REALS], expected[MD_FERMION_REALS], z[2], square[2] = {0};
+      md_field_get(reference, i, 0, v);
+      for (int r = 0; r < scratch->n_rhs; r++) {
+        double got[MD_FERMION_REALS];
+        factor(r, scratch->n_rhs, z);
+        multiply(z, v, expected);
+        md_field_get(scratch, i, r, got);
+        for (int c = 0; c < MD_FERMION_REALS; c++) {
+          square[0] += (got[c] - expected[c]) * (got[c] - expected[c]);
+          square[1] += expected[c] * expected[c];
+        }
+      }
+      for (int k = 0; k < 2; k++) md_sum_add(&mine[k], square[k]);
+    }
+#pragma omp critical
+    for (int k = 0; k < 2; k++) md_sum_merge(&sums[k], &mine[k]);
+  }
+  md_sum_finish(bench->context, sums, 2, values);
+  *error = sqrt(values[0] / values[1]);
+  return MD_OK;
+}
+
+/* Larger of the errors of Deo and Doe. */
+static md_status check(md_dirac_bench *bench, md_dirac *dirac, md_field fields[MD_PARITIES],
+                       md_field *scratch, double *error) {
+  *error = 0.0;
+  for (int p = 0; p < MD_PARITIES; p++) {
+    double one;
+    MD_TRY(md_agree(bench->context, set_source(bench, scratch, &fields[1 - p])));
+    MD_TRY(md_agree(bench->context,
+                    md_dirac_hop(bench->context, dirac, &fields[p], &fields[1 - p], NULL)));
+    MD_TRY(distance(bench, scratch, &fields[p], &one));
+    if (!(one <= *error)) *error = one;
+  }
+  const double bound = 6.0 * md_precision_roundoff(dirac->request.precision);
+  if (*error <= bound) return MD_OK;
+  return md_fail(bench->context, MD_UNREACHED,
+                 "%s %s %s reconstruct %s rhs %d must agree with cpu_ref within %.1e before it is "
+                 "timed, got %.1e",
+                 dirac->backend->name, md_packing_name(dirac->request.packing),
+                 md_precision_name(dirac->request.precision),
+                 md_reconstruct_name(dirac->request.reconstruct), dirac->request.n_rhs, bound,
+                 *error);
+}
+
+/* What one timed pass works on. */
+typedef struct pass {
+  md_dirac *dirac;
+  md_field *fields;
+  bool turn;
+  md_device_recording *recording; /* of RECORDED hops; NULL: each is queued by itself */
+} pass;
+
+static md_status hop(md_context *context, void *user) {
+  pass *p = user;
+  MD_TRY(md_dirac_hop(context, p->dirac, &p->fields[MD_EVEN], &p->fields[MD_ODD], NULL));
+  if (!p->turn) return MD_OK;
+  return md_dirac_hop(context, p->dirac, &p->fields[MD_ODD], &p->fields[MD_EVEN], NULL);
+}
+
+static md_status queue_hops(md_context *context, void *user) {
+  pass *p = user;
+  for (int k = 0; k < RECORDED; k++)
+    MD_TRY(md_dirac_hop(context, p->dirac, &p->fields[MD_EVEN], &p->fields[MD_ODD], NULL));
+  return MD_OK;
+}
+
+static md_status replay(md_context *context, void *user) {
+  return md_device_replay(context, ((pass *)user)->recording);
+}
+
+typedef struct timing {
+  double median_s, min_s, max_s; /* one hop */
+  md_stream stream;
+  double stream_gbytes_per_s; /* triad or copy of the same working set, all ranks */
+} timing;
+
+static double median_of(double *values, int count, double *smallest, double *largest) {
+  const double median = md_median(values, count);
+  if (smallest) *smallest = values[0];
+  if (largest) *largest = values[count - 1];
+  return median;
+}
+
+/* Stencil and bandwidth are timed in turn, so that a change of the machine's load meets both. In
+ * turn mode the fields grow by about sqrt(2) a hop: few hops from a fresh source each time. */
+static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scratch,
+                              md_stream_arrays *arrays, timing *result, double *samples) {
+  md_context *context = bench->context;
+  const md_space space = arrays->space;
+  const int hops = work->recording ? RECORDED : bench->turn ? 2 : 1, n = bench->repetitions;
+  const int most = work->recording ? 1000 / RECORDED : bench->turn ? 16 : 1000;
+  md_status (*const pass_once)(md_context *, void *) = work->recording ? replay : hop;
+  double *stream = samples + n;
+  int passes, stream_passes;
+  MD_TRY(md_passes_for(context, space, pass_once, work, WINDOW_S, most, &passes));
+  MD_TRY(md_stream_passes_for(context, arrays, result->stream, WINDOW_S, &stream_passes));
+  for (int k = 0; k < n; k++) {
+    if (bench->turn) MD_TRY(md_agree(context, set_source(bench, scratch, &work->fields[MD_ODD])));
+    MD_TRY(
+        md_time_work(context, space, pass_once, work, 1, &samples[k])); /* caches as in a solver */
+    MD_TRY(md_time_work(context, space, pass_once, work, passes, &samples[k]));
+    samples[k] /= hops;
+    MD_TRY(md_time_stream(context, arrays, result->stream, 1, &stream[k]));
+    MD_TRY(md_time_stream(context, arrays, result->stream, stream_passes, &stream[k]));
+  }
+  result->median_s = median_of(samples, n, &result->min_s, &result->max_s);
+  const double bytes = md_stream_bytes(arrays, result->stream) * context->ranks;
+  result->stream_gbytes_per_s = 1e-9 * bytes / median_of(stream, n, NULL, NULL);
+  return MD_OK;
+}
+
+/* The copy bandwidth of the report, at the largest working set. */
+static md_status note_copy(md_dirac_bench *bench, md_space space, double bytes) {
+  if (space < bench->copy_space || (space == bench->copy_space && bytes <= bench->copy_bytes))
+    return MD_OK;
+  enum { SAMPLES = 5 };
+  double samples[SAMPLES];
+  md_stream_arrays arrays;
+  int passes;
+  md_context *context = bench->context;
+  MD_TRY(md_agree(context, md_stream_create(context, space, MD_STREAM_COPY, bytes, &arrays)));
+  md_status status = md_stream_passes_for(context, &arrays, MD_STREAM_COPY, WINDOW_S, &passes);
+  for (int k = 0; k < SAMPLES && status == MD_OK; k++)
+    status = md_time_stream(context, &arrays, MD_STREAM_COPY, passes, &samples[k]);
+  if (status == MD_OK) {
+    bench->copy_gbytes_per_s = 1e-9 * md_stream_bytes(&arrays, MD_STREAM_COPY) * context->ranks /
+                               md_median(samples, SAMPLES);
+    bench->copy_bytes = bytes;
+    bench->copy_space = space;
+  }
+  md_stream_destroy(&arrays);
+  return status;
+}
+
+/* Memory of this rank that the timed hops go through. */
+static double working_set(const md_dirac_bench *bench, const md_dirac *dirac) {
+  const md_backend_request *r = &dirac->request;
+  const double links = dirac->backend->link_bytes(r);
+  const double site = md_dirac_site_bytes(dirac->backend, r, true);
+  return (bench->turn ? site + links : site) * (double)bench->geometry->sites;
+}
+
+static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fields[MD_PARITIES],
+                           md_field *scratch, timing *result) {
+  md_context *context = bench->context;
+  const md_space space = dirac->backend->space;
+  double bytes = working_set(bench, dirac), *samples = NULL;
+  if (space == MD_DEVICE) bytes = fmax(bytes, DEVICE_COPY_BYTES);
+  result->stream = space == MD_DEVICE ? MD_STREAM_COPY : MD_STREAM_TRIAD;
+  MD_TRY(note_copy(bench, space, bytes));
+  md_stream_arrays arrays = {0};
+  md_status status = md_allocate(context, 2 * (size_t)bench->repetitions * sizeof *samples, "times",
+                                 (void **)&samples);
+  if (status == MD_OK) status = md_stream_create(context, space, result->stream, bytes, &arrays);
+  status = md_agree(context, status);
+  pass work = {dirac, fields, bench->turn, NULL};
+  if (status == MD_OK && space == MD_DEVICE && !bench->turn && bench->geometry->halo_sites == 0)
+    status = md_device_record(context, queue_hops, &work, &work.recording);
+  if (status == MD_OK) status = time_samples(bench, &work, scratch, &arrays, result, samples);
+  free(samples);
+  md_device_recording_destroy(work.recording);
+  md_stream_destroy(&arrays);
+  return status;
+}
+
+static void add_request(cJSON *row, const md_backend *backend, const md_backend_request *r) {
+  cJSON_AddStringToObject(row, "backend", backend->name);
+  cJSON_AddStringToObject(row, "packing", md_packing_name(r->packing));
+  cJSON_AddStringToObject(row, "precision", md_precision_name(r->precision));
+  cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(r->reconstruct));
+  cJSON_AddNumberToObject(row, "rhs", r->n_rhs);
+}
+
+static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
+  const md_backend_request *r = &dirac->request;
+  const double sites = (double)bench->geometry->volume / 2;
+  const double gflops = 1e-9 * MD_HOP_FLOPS * r->n_rhs * sites / t->median_s;
+  const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
+  const double gbytes = 1e-9 * bytes * sites / t->median_s;
+  const double all = md_dirac_site_bytes(dirac->backend, r, false);
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(bench->rows, row);
+  add_request(row, dirac->backend, r);
+  md_report_integers(row, "dims", bench->geometry->global, MD_DIMS);
+  cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
+  cJSON_AddNumberToObject(row, "seconds_median", t->median_s);
+  cJSON_AddNumberToObject(row, "seconds_min", t->min_s);
+  cJSON_AddNumberToObject(row, "seconds_max", t->max_s);
+  cJSON_AddNumberToObject(row, "repetitions", bench->repetitions);
+  cJSON_AddNumberToObject(row, "gflops", gflops);
+  cJSON_AddNumberToObject(row, "gbytes_per_s", gbytes);
+  cJSON_AddNumberToObject(row, "roofline_fraction", gbytes / t->stream_gbytes_per_s);
+  cJSON_AddNumberToObject(row, "error", error);
+  cJSON_AddStringToObject(row, "mode", bench->turn ? "turn" : "single");
+  cJSON_AddStringToObject(row, "bandwidth", md_stream_name(t->stream));
+  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s", t->stream_gbytes_per_s);
+  cJSON_AddNumberToObject(row, "no_reuse_gbytes_per_s", 1e-9 * all * sites / t->median_s);
+  cJSON_AddNumberToObject(row, "site_bytes", bytes);
+  cJSON_AddNumberToObject(row, "site_bytes_no_reuse", all);
+  cJSON_AddNumberToObject(row, "load_seconds", dirac->load_s);
+  md_say(bench->context, "%-10s %-8s %-6s %3s %4d %11.3e %10.2f %9.2f %9.2f %8.3f %9.1e\n",
+         dirac->backend->name, md_packing_name(r->packing), md_precision_name(r->precision),
+         md_reconstruct_name(r->reconstruct), r->n_rhs, t->median_s, gflops, gbytes,
+         t->stream_gbytes_per_s, gbytes / t->stream_gbytes_per_s, error);
+}
+
+/* Notes why a configuration is not timed; says it once for each backend and reason. */
+static void skip(md_dirac_bench *bench, const md_backend *backend,
+                 const md_backend_request *request) {
+  const char *reason = bench->context->message;
+  bool said = false;
+  for (const cJSON *one = bench->skipped->child; one; one = one->next)
+    said = said || (strcmp(cJSON_GetObjectItem(one, "reason")->valuestring, reason) == 0 &&
+                    strcmp(cJSON_GetObjectItem(one, "backend")->valuestring, backend->name) == 0);
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(bench->skipped, row);
+  add_request(row, backend, request);
+  cJSON_AddStringToObject(row, "reason", reason);
+  if (!said) md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
+}
+
+md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
+                              const md_backend_request *request) {
+  md_context *context = bench->context;
+  const md_field_shape exact = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, request->n_rhs, false};
+  md_dirac dirac;
+  md_field fields[MD_PARITIES] = {0}, scratch = {0};
+  timing result = {0};
+  double error = 0.0;
+  if (md_dirac_create(context, bench->gauge, backend->name, request, &dirac) != MD_OK) {
+    skip(bench, backend, request);
+    return MD_OK;
+  }
+  md_status status = md_field_create(context, bench->geometry, &exact, MD_EVEN, &scratch);
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_dirac_field(context, &dirac, p, &fields[p]);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = check(bench, &dirac, fields, &scratch, &error);
+  if (status == MD_OK) status = time_case(bench, &dirac, fields, &scratch, &result);
+  if (status == MD_OK) add_row(bench, &dirac, &result, error);
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&fields[p]);
+  md_field_destroy(&scratch);
+  md_dirac_destroy(&dirac);
+  return status;
+}

@@ -1,0 +1,38 @@
+#ifndef MD_BENCH_DIRAC_CASE_H
+#define MD_BENCH_DIRAC_CASE_H
+
+#include "base/report.h"
+#include "dirac/operator.h"
+
+/* One run of bench dirac: what its configurations share. */
+typedef struct md_dirac_bench {
+  md_context *context;
+  const md_geometry *geometry;
+  const md_gauge *gauge;
+  bool turn; /* time Deo and Doe in turn, else Deo alone */
+  int repetitions;
+  md_field base[MD_PARITIES];      /* random source, one right-hand side in double */
+  md_field reference[MD_PARITIES]; /* reference[p] = D base[1-p] by cpu_ref */
+  cJSON *rows, *skipped;
+  double copy_gbytes_per_s; /* of the largest working set so far, devices before the host */
+  double copy_bytes;
+  md_space copy_space;
+} md_dirac_bench;
+
+/* Draws the source and applies cpu_ref once to each parity. Collective. */
+md_status md_dirac_bench_open(md_dirac_bench *bench);
+void md_dirac_bench_close(md_dirac_bench *bench);
+
+/* Checks one configuration against cpu_ref, then times it and adds a row; adds to `skipped` with
+ * the reason what this build, machine or backend does not serve. MD_UNREACHED when the result is
+ * wrong. Right-hand side r of the check is the source times a number that depends on r, so that
+ * one application of cpu_ref serves all. Collective. */
+md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
+                              const md_backend_request *request);
+
+/* Bytes of one output site: every link, source vector (and its scale, in half and fixed) read once
+ * and every result written once; with every neighbour read anew when `reuse` is false. */
+double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *request,
+                           bool reuse);
+
+#endif

@@ -1,0 +1,191 @@
+#include "bench/dirac/matvec.h"
+
+#include "base/device.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/random.h"
+#include "base/timer.h"
+#include "dirac/tensor/matvec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COUNTS = 16, MOST_REPETITIONS = 1000, PASSES = 20 };
+static const double LONGEST_S = 0.5; /* of one median, once three samples are there */
+
+/* Kernels in the order of the table. packing < 0: the host. The published times are those of the
+ * first account of the packings, ns a product, CUDA cores against Tensor Cores; CUDA cores were
+ * timed beside each packing, 11, 12 and 9.9. */
+static const struct {
+  const char *name;
+  int packing;
+  double published_ns;
+} KERNELS[] = {{"cpu", -1, NAN},
+               {"cuda_cores", MD_PACKING_NONE, 9.9},
+               {"single", MD_PACKING_SINGLE, 68000.0},
+               {"diagonal", MD_PACKING_DIAGONAL, 35.0},
+               {"block8", MD_PACKING_BLOCK8, 5.5}};
+enum { KERNEL_COUNT = sizeof KERNELS / sizeof KERNELS[0] };
+
+typedef struct products {
+  int64_t count;
+  uint16_t *matrices, *vectors;
+  float *results, *expected;
+  void *device[3]; /* matrices, vectors, results */
+} products;
+
+static size_t bytes_of(const products *p, int array) {
+  static const size_t each[] = {MD_MATVEC_MATRIX * sizeof(uint16_t),
+                                MD_MATVEC_VECTOR * sizeof(uint16_t),
+                                MD_MATVEC_VECTOR * sizeof(float)};
+  return (size_t)p->count * each[array];
+}
+
+static void release(products *p) {
+  for (int i = 0; i < 3; i++) md_device_free(p->device[i]);
+  free(p->matrices);
+  free(p->vectors);
+  free(p->results);
+  free(p->expected);
+}
+
+static void draw(uint16_t *numbers, int64_t count, int reals, uint64_t purpose) {
+#pragma omp parallel for schedule(static)
+  for (int64_t n = 0; n < count; n++) {
+    md_random random = md_random_at(1, purpose, (uint64_t)n);
+    for (int i = 0; i < reals; i++)
+      numbers[n * reals + i] = md_half_of_float((float)(2.0 * md_random_uniform(&random) - 1.0));
+  }
+}
+
+static md_status prepare(md_context *context, int64_t count, bool device, products *p) {
+  *p = (products){.count = count};
+  MD_TRY(md_allocate(context, bytes_of(p, 0), "matrices", (void **)&p->matrices));
+  MD_TRY(md_allocate(context, bytes_of(p, 1), "vectors", (void **)&p->vectors));
+  MD_TRY(md_allocate(context, bytes_of(p, 2), "results", (void **)&p->results));
+  MD_TRY(md_allocate(context, bytes_of(p, 2), "results", (void **)&p->expected));
+  draw(p->matrices, count, MD_MATVEC_MATRIX, 1);
+  draw(p->vectors, count, MD_MATVEC_VECTOR, 2);
+  const md_matvec work = {count, p->matrices, p->vectors, p->expected};
+  md_matvec_host(&work);
+  for (int i = 0; i < 3 && device; i++)
+    MD_TRY(md_device_allocate(context, bytes_of(p, i), "products", &p->device[i]));
+  if (!device) return MD_OK;
+  MD_TRY(md_device_upload(context, p->device[0], p->matrices, bytes_of(p, 0)));
+  return md_device_upload(context, p->device[1], p->vectors, bytes_of(p, 1));
+}
+
+/* One kernel over all products `passes` times, and the wait for it; the host goes once. */
+static md_status once(md_context *context, products *p, int packing, int passes) {
+  if (packing < 0) {
+    const md_matvec work = {p->count, p->matrices, p->vectors, p->results};
+    md_matvec_host(&work);
+    return MD_OK;
+  }
+  const md_matvec work = {p->count, p->device[0], p->device[1], p->device[2]};
+  MD_TRY(md_matvec_device(context, (md_packing)packing, passes, &work));
+  return md_device_synchronise(context);
+}
+
+static md_status median_s(md_context *context, products *p, int packing, int passes,
+                          int repetitions, double *time_s) {
+  double times[MOST_REPETITIONS];
+  const double first_s = md_time_s();
+  int n = 0;
+  do {
+    const double start_s = md_time_s();
+    MD_TRY(once(context, p, packing, passes));
+    times[n++] = md_time_s() - start_s;
+  } while (n < repetitions && (n < 3 || md_time_s() - first_s < LONGEST_S));
+  *time_s = md_median(times, n);
+  return MD_OK;
+}
+
+/* Largest difference from the host over the largest number. */
+static md_status check(md_context *context, products *p, int packing, double *error) {
+  memset(p->results, 0xff, bytes_of(p, 2));
+  if (packing >= 0) MD_TRY(md_device_upload(context, p->device[2], p->results, bytes_of(p, 2)));
+  MD_TRY(once(context, p, packing, 1));
+  if (packing >= 0) MD_TRY(md_device_download(context, p->results, p->device[2], bytes_of(p, 2)));
+  double worst = 0.0, largest = 0.0;
+  for (int64_t i = 0; i < p->count * MD_MATVEC_VECTOR; i++) {
+    const double difference = fabs((double)p->results[i] - (double)p->expected[i]);
+    if (!(difference <= worst)) worst = difference;
+    largest = fmax(largest, fabs((double)p->expected[i]));
+  }
+  *error = worst / largest;
+  if (!(*error <= 1e-5))
+    return md_fail(context, MD_UNREACHED, "matrix-vector products differ by %.3g from the host's",
+                   *error);
+  return MD_OK;
+}
+
+static md_status bench_one(md_context *context, products *p, int kernel, int repetitions,
+                           cJSON *rows) {
+  const int packing = KERNELS[kernel].packing;
+  double error, launch_s;
+  MD_TRY(check(context, p, packing, &error));
+  MD_TRY(median_s(context, p, packing, 1, repetitions, &launch_s));
+  double kernel_s = launch_s; /* the host has no launch to take off */
+  if (packing >= 0) {
+    double many_s;
+    MD_TRY(median_s(context, p, packing, 1 + PASSES, repetitions, &many_s));
+    kernel_s = (many_s - launch_s) / PASSES;
+  }
+  const double n = (double)p->count;
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddStringToObject(row, "kernel", KERNELS[kernel].name);
+  cJSON_AddNumberToObject(row, "count", n);
+  cJSON_AddNumberToObject(row, "seconds_kernel", kernel_s);
+  cJSON_AddNumberToObject(row, "seconds_launch", launch_s);
+  cJSON_AddNumberToObject(row, "ns_kernel", 1e9 * kernel_s / n);
+  cJSON_AddNumberToObject(row, "ns_launch", 1e9 * launch_s / n);
+  cJSON_AddNumberToObject(row, "published_ns", KERNELS[kernel].published_ns);
+  cJSON_AddNumberToObject(row, "error", error);
+  cJSON_AddItemToArray(rows, row);
+  char published[16] = "-";
+  if (KERNELS[kernel].published_ns > 0.0)
+    snprintf(published, sizeof published, "%g", KERNELS[kernel].published_ns);
+  md_say(context, "%-10s %10lld %12.4f %12.4f %12s %10.2e\n", KERNELS[kernel].name,
+         (long long)p->count, 1e9 * kernel_s / n, 1e9 * launch_s / n, published, error);
+  return MD_OK;
+}
+
+static md_status bench_count(md_context *context, int64_t count, bool device, int repetitions,
+                             cJSON *rows) {
+  products p;
+  md_status status = prepare(context, count, device, &p);
+  for (int k = 0; k < KERNEL_COUNT && status == MD_OK; k++)
+    if (device || KERNELS[k].packing < 0) status = bench_one(context, &p, k, repetitions, rows);
+  release(&p);
+  return status;
+}
+
+md_status md_bench_matvec(md_context *context, const char *counts, int repetitions, cJSON *rows) {
+  char copy[256];
+  const char *words[MOST_COUNTS];
+  const int most = md_words(counts, copy, sizeof copy, words, MOST_COUNTS);
+  const bool device = md_device_open(context) == MD_OK;
+  if (most < 0)
+    return md_fail(context, MD_INPUT, "--counts must be a list N,M of at most %d, got '%s'",
+                   MOST_COUNTS, counts);
+  if (!device) md_warn(context, "only the host is timed: %s", context->message);
+  md_say(context,
+         "independent products of 3x3 complex matrices and vectors in fp16, sums in float\n"
+         "kernel      ns a product inside one kernel; launch: one kernel launched and waited for\n"
+         "published   CUDA cores beside single, diagonal, block8: 11, 12, 9.9\n\n"
+         "%-10s %10s %12s %12s %12s %10s\n",
+         "kernel", "count", "ns kernel", "ns launch", "published", "error");
+  for (int i = 0; i < most; i++) {
+    char *end;
+    const long long count = strtoll(words[i], &end, 10);
+    if (*end || count < 1 || count > 1LL << 32)
+      return md_fail(context, MD_INPUT, "--counts must be numbers from 1 to 2^32, got '%s'",
+                     words[i]);
+    MD_TRY(bench_count(context, count, device,
+                       repetitions < MOST_REPETITIONS ? repetitions : MOST_REPETITIONS, rows));
+  }
+  return MD_OK;
+}

@@ -1,0 +1,78 @@
+#ifndef MD_BENCH_GEMM_CASE_H
+#define MD_BENCH_GEMM_CASE_H
+
+#include "bench/statistics.h"
+#include "gemm/distributed.h"
+#include "gemm/verify.h"
+
+/* One row of bench gemm: a product by one kernel or one method over ranks, checked, then timed. */
+typedef struct md_gemm_settings {
+  double alpha, beta;
+  int repeat;
+  int64_t check_size; /* every element of products up to check_size^3, sampled rows above; 0: no */
+  uint64_t seed;
+  md_gemm_host_memory host_memory;
+  md_gemm_place place;
+  int threads;
+  md_gemm_grid grid;
+  int64_t block[3];                   /* of m, n, k */
+  const md_gemm_kernel *local_kernel; /* of the ranks' own products */
+  int local_variant;
+} md_gemm_settings;
+
+/* Whole matrices on rank 0, dense; c0 is C before the product (NULL for beta == 0). */
+typedef struct md_gemm_matrices {
+  md_gemm_problem problem;
+  md_gemm_host_memory kind;
+  void *a, *b, *c, *c0;
+} md_gemm_matrices;
+
+/* The problem of a shape, dense. */
+md_gemm_problem md_gemm_case_problem(const md_gemm_settings *settings, md_gemm_precision precision,
+                                     int64_t m, int64_t n, int64_t k);
+/* What a method over ranks is asked for. */
+md_gemm_request md_gemm_case_request(const md_gemm_settings *settings,
+                                     const md_gemm_problem *problem);
+
+/* MD_ENVIRONMENT when this machine has less memory than the matrices take, or one of the `parts`
+ * that they are dealt out in. Local. */
+md_status md_gemm_case_memory_check(md_context *context, const md_gemm_problem *problem, int parts);
+
+/* With `whole`, on rank 0, the filled matrices of the problem; without, none: methods whose
+ * matrices stay dealt out make their own parts. MD_INPUT for sizes that overflow, MD_ENVIRONMENT
+ * when rank 0 has less memory than they take. Collective. */
+md_status md_gemm_matrices_make(md_context *context, const md_gemm_settings *settings,
+                                const md_gemm_problem *problem, bool whole,
+                                md_gemm_matrices *matrices);
+void md_gemm_matrices_free(md_gemm_matrices *matrices);
+
+typedef struct md_gemm_result {
+  char name[64]; /* NAME or NAME:VARIANT */
+  const md_gemm_kernel *kernel;
+  const md_gemm_method *method;
+  md_gemm_problem problem;
+  int ranks, threads, grid[2];
+  md_bench_statistics kernel_s, total_s; /* the product; with transfers, scatter and gather */
+  double scatter_s, product_s, gather_s; /* medians; NaN for a kernel of one rank */
+  const char *checked;                   /* "all", "rows", "off" */
+  md_gemm_error error;                   /* NaN when off */
+} md_gemm_result;
+
+/* Collective; the result is whole on rank 0. repeat >= 1. */
+md_status md_gemm_case_kernel(md_context *context, const md_gemm_settings *settings,
+                              md_gemm_matrices *matrices, const md_gemm_kernel *kernel, int variant,
+                              int threads, int repeat, md_gemm_result *result);
+md_status md_gemm_case_method(md_context *context, const md_gemm_settings *settings,
+                              md_gemm_matrices *matrices, const md_gemm_method *method,
+                              md_gemm_result *result);
+
+/* Compares c on rank 0 with the definition. Local. */
+md_status md_gemm_check_whole(md_context *context, const md_gemm_settings *settings,
+                              const md_gemm_matrices *matrices, md_gemm_result *result);
+/* The same for the dealt-out result of a request: every rank makes the rows of A and columns of B
+ * that it needs anew. Collective. */
+md_status md_gemm_check_parts(md_context *context, const md_gemm_settings *settings,
+                              const md_gemm_request *request, const void *c,
+                              md_gemm_result *result);
+
+#endif

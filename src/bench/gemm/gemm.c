@@ -1,0 +1,232 @@
+#include "base/progress.h"
+#include "bench/bench.h"
+#include "bench/gemm/options.h"
+#include "bench/gemm/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t SLOW_SIZE = 1024; /* 'all' leaves the oracle out above its cube */
+
+typedef struct bench {
+  md_context *context;
+  md_gemm_order order;
+  md_gemm_device device;
+  bool has_device;
+  cJSON *rows;
+  md_progress progress;
+  int done, jobs;
+  double worst_excess; /* of all checks, and whose it is */
+  char worst[64];
+} bench;
+
+static bool is_device(const bench *b, const md_gemm_entry *e) {
+  const md_gemm_kernel *kernel = e->method ? b->order.settings.local_kernel : e->kernel;
+  return kernel->space == MD_GEMM_DEVICE && !kernel->unavailable;
+}
+
+/* A device is opened when a kernel of the run wants one; 'all' goes on without. */
+static md_status open_device(bench *b) {
+  bool wanted = b->order.settings.host_memory != MD_GEMM_PAGEABLE;
+  for (int i = 0; i < b->order.entry_count; i++)
+    wanted = wanted || is_device(b, &b->order.entries[i]);
+  if (!wanted) return MD_OK;
+  const md_status status = md_agree(b->context, md_gemm_device_open(b->context, &b->device));
+  b->has_device = status == MD_OK;
+  if (b->has_device) b->order.settings.place.device = &b->device;
+  if (b->has_device || !b->order.all) return status;
+  md_say(b->context, "without a device: %s\n", b->context->message);
+  return MD_OK;
+}
+
+/* 'all' passes over what this build, machine or precision has not; NULL: it is to run. */
+static const char *reason_to_pass(const bench *b, const md_gemm_entry *e,
+                                  const md_gemm_problem *p) {
+  const unsigned bit = 1u << p->precision;
+  const md_gemm_kernel *kernel = e->method ? b->order.settings.local_kernel : e->kernel;
+  if (e->method && e->method->unavailable) return e->method->unavailable;
+  if (e->method && !(e->method->precisions & bit)) return "not in this precision";
+  if (e->method && !e->method->local_kernel) return NULL;
+  if (kernel->unavailable) return kernel->unavailable;
+  if (!(kernel->precisions & bit)) return "not in this precision";
+  if (is_device(b, e) && !b->has_device) return "no device";
+  if (kernel->missing && kernel->missing()) return kernel->missing();
+  const double limit = (double)SLOW_SIZE;
+  if (e->kernel && strcmp(kernel->name, "naive") == 0 &&
+      (double)p->m * (double)p->n * (double)p->k > limit * limit * limit)
+    return "slow above 1024^3; name it to run it";
+  return NULL;
+}
+
+static md_status run_baseline(bench *b, md_gemm_matrices *x, double *baseline_s) {
+  *baseline_s = NAN;
+  const md_gemm_problem *p = &x->problem;
+  if (strcmp(b->order.baseline, "off") == 0) return MD_OK;
+  const md_gemm_kernel *kernel;
+  int variant;
+  MD_TRY(md_gemm_find(b->context, b->order.baseline, &kernel, &variant));
+  if (!(kernel->precisions & 1u << p->precision)) return MD_OK;
+  md_gemm_settings once = b->order.settings;
+  once.check_size = 0;
+  md_gemm_result result;
+  const bool small = (double)p->m * (double)p->n * (double)p->k < 1e9;
+  MD_TRY(md_gemm_case_kernel(b->context, &once, x, kernel, variant, 1, small ? 3 : 1, &result));
+  *baseline_s = result.kernel_s.median;
+  return MD_OK;
+}
+
+static md_status run_entry(bench *b, const md_gemm_entry *e, md_gemm_matrices *x,
+                           md_gemm_result *result) {
+  md_context *context = b->context;
+  MD_TRY(e->method
+             ? md_gemm_case_method(context, &b->order.settings, x, e->method, result)
+             : md_gemm_case_kernel(context, &b->order.settings, x, e->kernel, e->variant,
+                                   b->order.settings.threads, b->order.settings.repeat, result));
+  const bool checked = context->rank == 0 && strcmp(result->checked, "off") != 0;
+  if (checked && !isnan(b->worst_excess) && !(result->error.excess <= b->worst_excess)) {
+    b->worst_excess = result->error.excess;
+    memcpy(b->worst, result->name, sizeof b->worst);
+  }
+  return MD_OK;
+}
+
+/* Matrices that stay dealt out are made in parts: no rank needs the memory of all. */
+static bool needs_whole(const bench *b) {
+  bool needed = strcmp(b->order.baseline, "off") != 0;
+  for (int i = 0; i < b->order.entry_count; i++)
+    needed = needed || b->order.entries[i].kernel || b->order.entries[i].method->from_root;
+  return needed;
+}
+
+static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_shape *shape) {
+  md_gemm_matrices x;
+  md_gemm_result *results = calloc(MD_GEMM_MOST_ENTRIES, sizeof *results);
+  int count = 0;
+  double baseline_s = NAN;
+  md_status status = results ? MD_OK : md_fail_memory(b->context, sizeof *results, "results");
+  if ((status = md_agree(b->context, status)) != MD_OK) return status;
+  const md_gemm_problem problem =
+      md_gemm_case_problem(&b->order.settings, precision, shape->m, shape->n, shape->k);
+  status = md_gemm_matrices_make(b->context, &b->order.settings, &problem, needs_whole(b), &x);
+  if (status == MD_OK) status = run_baseline(b, &x, &baseline_s);
+  for (int i = 0; i < b->order.entry_count && status == MD_OK; i++) {
+    md_progress_update(&b->progress, (double)b->done / b->jobs, "%lldx%lldx%lld",
+                       (long long)shape->m, (long long)shape->n, (long long)shape->k);
+    const char *reason = b->order.all ? reason_to_pass(b, &b->order.entries[i], &x.problem) : NULL;
+    if (!reason) status = run_entry(b, &b->order.entries[i], &x, &results[count++]);
+  }
+  md_gemm_matrices_free(&x);
+  b->done++;
+  md_progress_stop(&b->progress); /* the table goes on where the line was */
+  if (status == MD_OK && b->context->rank == 0) {
+    md_gemm_report_add(b->rows, &b->order.settings, results, count, baseline_s);
+    md_gemm_table_rows(b->context, b->rows, count);
+  }
+  free(results);
+  return status;
+}
+
+static const char *lacking(const bench *b, int i) {
+  const md_gemm_entry *e = &b->order.entries[i];
+  return e->method ? e->method->unavailable : e->kernel->unavailable;
+}
+
+/* What 'all' leaves out: a line for each reason. */
+static void say_passed(const bench *b) {
+  const int count = b->order.all ? b->order.entry_count : 0;
+  for (int i = 0; i < count; i++) {
+    bool said = lacking(b, i) == NULL;
+    for (int j = 0; j < i && !said; j++)
+      said = lacking(b, j) && strcmp(lacking(b, j), lacking(b, i)) == 0;
+    if (said) continue;
+    for (int j = i; j < count; j++)
+      if (lacking(b, j) && strcmp(lacking(b, j), lacking(b, i)) == 0)
+        md_say(b->context, "%s ",
+               b->order.entries[j].method ? b->order.entries[j].method->name
+                                          : b->order.entries[j].kernel->name);
+    md_say(b->context, "left out: %s\n", lacking(b, i));
+  }
+}
+
+/* What was asked for by name must be there before anything runs. */
+static md_status check_entries(bench *b) {
+  const md_gemm_order *o = &b->order;
+  md_status status = MD_OK;
+  for (int i = 0; i < o->entry_count && !o->all; i++)
+    for (int p = 0; p < o->precision_count && status == MD_OK; p++) {
+      const md_gemm_entry *e = &o->entries[i];
+      if (!e->method || (e->method->local_kernel && !e->method->unavailable))
+        status = md_gemm_kernel_check(b->context, e->method ? o->settings.local_kernel : e->kernel,
+                                      o->precision[p]);
+    }
+  return md_agree(b->context, status);
+}
+
+/* Sizes that a method over ranks does not take or that the memory does not hold, likewise. */
+static md_status check_shapes(bench *b) {
+  const md_gemm_order *o = &b->order;
+  for (int p = 0; p < o->precision_count; p++)
+    for (int s = 0; s < o->list.count; s++) {
+      const md_gemm_shape *shape = &o->list.shape[s];
+      const md_gemm_problem problem =
+          md_gemm_case_problem(&o->settings, o->precision[p], shape->m, shape->n, shape->k);
+      const md_gemm_request request = md_gemm_case_request(&o->settings, &problem);
+      md_status status = md_gemm_check(b->context, &problem);
+      if (status == MD_OK)
+        status =
+            md_gemm_case_memory_check(b->context, &problem, needs_whole(b) ? 1 : b->context->ranks);
+      MD_TRY(md_agree(b->context, status));
+      for (int i = 0; i < o->entry_count; i++) {
+        const md_gemm_entry *e = &o->entries[i];
+        if (e->method && !(o->all && reason_to_pass(b, e, &problem)))
+          MD_TRY(md_gemm_request_check(b->context, e->method, &request));
+      }
+    }
+  return MD_OK;
+}
+
+static md_status run_all(bench *b) {
+  md_report report;
+  MD_TRY(md_agree(b->context, md_report_open(b->context, "bench gemm", &report)));
+  const int grid[4] = {b->order.settings.grid.rows, b->order.settings.grid.columns, 1, 1};
+  md_report_grid(&report, grid);
+  cJSON_AddNumberToObject(report.root, "seed", (double)b->order.settings.seed);
+  cJSON_AddStringToObject(report.root, "baseline", b->order.baseline);
+  if (b->has_device) cJSON_AddStringToObject(report.root, "device", b->device.name);
+  b->rows = cJSON_AddArrayToObject(report.root, "rows");
+  say_passed(b);
+  b->jobs = b->order.precision_count * b->order.list.count;
+  b->progress = md_progress_start(b->context, "bench gemm");
+  md_gemm_table_head(b->context);
+  md_status status = MD_OK;
+  for (int p = 0; p < b->order.precision_count; p++)
+    for (int s = 0; s < b->order.list.count && status == MD_OK; s++)
+      status = run_shape(b, b->order.precision[p], &b->order.list.shape[s]);
+  md_progress_stop(&b->progress);
+  const md_status csv = status == MD_OK ? md_report_csv(b->context, b->rows, b->order.csv) : MD_OK;
+  const md_status json =
+      md_report_close(b->context, &report, status == MD_OK ? b->order.common.json : NULL);
+  if (status == MD_OK) status = csv != MD_OK ? csv : json;
+  if (status == MD_OK && !(b->worst_excess <= 1.0))
+    status = md_fail(b->context, MD_UNREACHED,
+                     "every element must be within its rounding bound: %s is off by %.3g times it",
+                     b->worst, b->worst_excess);
+  return md_agree(b->context, status);
+}
+
+md_status md_bench_gemm(md_context *context, int argc, char **argv) {
+  bench *b = calloc(1, sizeof *b);
+  if (!b) return md_fail_memory(context, sizeof *b, "bench gemm");
+  b->context = context;
+  md_status status = md_gemm_order_read(context, argc, argv, &b->order);
+  if (status == MD_OK && !b->order.common.help) {
+    status = open_device(b);
+    if (status == MD_OK) status = check_entries(b);
+    if (status == MD_OK) status = check_shapes(b);
+    if (status == MD_OK) status = run_all(b);
+    if (b->has_device) md_gemm_device_close(&b->device);
+  }
+  free(b->order.list.shape);
+  free(b);
+  return status;
+}

@@ -1,0 +1,63 @@
+#ifndef MD_BENCH_SOLVER_CASE_H
+#define MD_BENCH_SOLVER_CASE_H
+
+#include "base/report.h"
+#include "dirac/solvers/multishift.h"
+#include "dirac/solvers/solver.h"
+
+/* One run of bench solver: what its solves share. */
+typedef struct md_solver_bench {
+  md_context *context;
+  const md_geometry *geometry;
+  const md_gauge *gauge;
+  double tolerance; /* on the true residual */
+  int max_iterations, repetitions;
+  const double *shifts; /* of M^dag M, for the solvers that take them */
+  int n_shifts;
+  cJSON *rows, *skipped;
+  int missed;         /* solves that did not reach the tolerance */
+  double reference_s; /* seconds per right-hand side of the mass's first solve that did; 0: none */
+} md_solver_bench;
+
+/* A way to solve, by the name it has on the command line. */
+typedef enum md_solver_kind {
+  MD_BENCH_CG,         /* independent right-hand sides in step; with an inner precision mixed CG */
+  MD_BENCH_BLOCK,      /* block CG */
+  MD_BENCH_MULTISHIFT, /* all shifts in one Krylov space, no refinement */
+  MD_BENCH_REFINED,    /* the same with refinement of what misses the tolerance */
+  MD_BENCH_SEPARATE,   /* every shift by CG of its own */
+  MD_BENCH_SOLVERS
+} md_solver_kind;
+const char *md_solver_kind_name(md_solver_kind kind);
+int md_solver_kind_of(const char *name); /* -1: unknown */
+
+typedef struct md_solver_case {
+  md_solver_kind kind;
+  const char *backend;        /* "auto" or a name of the table */
+  md_backend_request request; /* of the iterations: its precision is the inner one, or double */
+  double mass;
+} md_solver_case;
+
+/* Solves for random sources `repetitions` times after a short solve that is not timed, and adds
+ * the median as a row; adds to `skipped` with the reason what this build, machine or solver does
+ * not serve. MD_OK also when the tolerance was missed. Collective. */
+md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c);
+
+/* What a solve came to. */
+typedef struct md_solver_figures {
+  const md_backend *backend, *outer; /* of the iterations; of the residual that decides */
+  int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
+  double residual;                   /* largest true one */
+  double seconds, min_s, max_s;      /* of a solve, median and extremes */
+  double iteration_s;                /* between reported iterations; NaN for fewer than two */
+  double operator_share;             /* hops times the time of a plain one over the seconds */
+} md_solver_figures;
+
+/* The table's head; a line with its row; a line, once for each reason, for one that is missing,
+ * with the reason in the context's message. */
+void md_solver_bench_head(const md_solver_bench *bench);
+void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
+                         const md_solver_figures *f);
+void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c);
+
+#endif

@@ -1,0 +1,98 @@
+#include "base/report.h"
+#include "solve/solve.h"
+
+#include <math.h>
+
+/* Mean over sources and its standard error (0 for one source). */
+static void mean_of(const double *values, int count, double *mean, double *error) {
+  double sum = 0.0, squares = 0.0;
+  for (int i = 0; i < count; i++) sum += values[i];
+  *mean = sum / count;
+  for (int i = 0; i < count; i++) squares += (values[i] - *mean) * (values[i] - *mean);
+  *error = count > 1 ? sqrt(squares / count / (count - 1)) : 0.0;
+}
+
+void md_solve_print(const md_context *context, const md_solve_run *run) {
+  const md_solve_options *o = &run->options;
+  const md_geometry *g = run->geometry;
+  const md_solver_result *r = &run->result;
+  md_say(context, "lattice      %s, %dx%dx%dx%d, plaquette %.12f\n", o->lattice, g->global[0],
+         g->global[1], g->global[2], g->global[3], run->info.observables.plaquette);
+  md_say(context,
+         "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes a hop and rank\n",
+         context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
+         (long long)md_halo_bytes(md_solve_operator(run)->halo));
+  md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
+         md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
+         o->mass, o->boundary);
+  md_say(context, "source       %s, %d right-hand sides\n", o->source, r->n_rhs);
+  md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
+         r->gflops);
+  if (o->mixed)
+    md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
+           r->restarts);
+  md_say(context, "residual     %.3e (true, double), asked %g: %s\n", r->relative_residual,
+         o->tolerance, r->converged ? "converged" : "NOT converged");
+  for (int t = 0; run->pion_correlator && t < g->global[MD_T]; t++)
+    md_say(context, "%s%3d  %.16g\n", t == 0 ? "pion correlator, t and C(t)\n" : "", t,
+           run->pion_correlator[t]);
+  if (run->condensate) {
+    double mean, error;
+    mean_of(run->condensate, r->n_rhs, &mean, &error);
+    md_say(context, "condensate   tr M^-1 / V = %.12g +- %.2g over %d sources\n", mean, error,
+           r->n_rhs);
+  }
+}
+
+static void report_result(cJSON *root, const md_solve_run *run) {
+  const md_solver_result *r = &run->result;
+  cJSON_AddNumberToObject(root, "iterations", r->iterations);
+  cJSON_AddBoolToObject(root, "converged", r->converged);
+  cJSON_AddNumberToObject(root, "relative_residual", r->relative_residual);
+  cJSON_AddNumberToObject(root, "reliable_updates", r->updates);
+  cJSON_AddNumberToObject(root, "inner_restarts", r->restarts);
+  md_report_reals(root, "residuals", r->residuals, r->n_rhs);
+  md_report_integers(root, "rhs_iterations", r->rhs_iterations, r->n_rhs);
+  md_report_reals(root, "residual_history", r->history, r->iterations + 1);
+  cJSON_AddNumberToObject(root, "solver_seconds", r->seconds);
+  cJSON_AddNumberToObject(root, "load_seconds", md_solve_operator(run)->load_s);
+  cJSON_AddNumberToObject(root, "gflops", r->gflops);
+  if (run->pion_correlator)
+    md_report_reals(root, "pion_correlator", run->pion_correlator, run->geometry->global[MD_T]);
+  if (run->condensate) {
+    double mean, error;
+    mean_of(run->condensate, r->n_rhs, &mean, &error);
+    cJSON_AddNumberToObject(root, "chiral_condensate", mean);
+    cJSON_AddNumberToObject(root, "chiral_condensate_error", error);
+    md_report_reals(root, "chiral_condensate_estimates", run->condensate, r->n_rhs);
+  }
+}
+
+void md_solve_report_common(md_report *report, const md_solve_run *run) {
+  const md_solve_options *o = &run->options;
+  cJSON *root = report->root;
+  md_report_grid(report, run->geometry->grid);
+  cJSON_AddStringToObject(root, "lattice", o->lattice);
+  md_report_integers(root, "dims", run->geometry->global, MD_DIMS);
+  cJSON_AddNumberToObject(root, "plaquette", run->info.observables.plaquette);
+  cJSON_AddNumberToObject(root, "mass", o->mass);
+  cJSON_AddStringToObject(root, "boundary", o->boundary);
+  cJSON_AddStringToObject(root, "backend", md_solve_operator(run)->backend->name);
+  cJSON_AddStringToObject(root, "packing", o->packing);
+  cJSON_AddStringToObject(root, "precision", o->precision);
+  cJSON_AddStringToObject(root, "inner", o->inner);
+  cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
+  cJSON_AddStringToObject(root, "solver", o->solver);
+  cJSON_AddStringToObject(root, "source", o->source);
+  cJSON_AddNumberToObject(root, "rhs", o->request.n_rhs);
+  cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
+  cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));
+}
+
+md_status md_solve_report(md_context *context, const md_solve_run *run) {
+  md_report report;
+  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
+  md_solve_report_common(&report, run);
+  report_result(report.root, run);
+  return md_report_close(context, &report, run->options.common.json);
+}

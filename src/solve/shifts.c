@@ -1,0 +1,111 @@
+#include "base/progress.h"
+#include "solve/solve.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct observer {
+  md_progress progress;
+  double tolerance, first;
+} observer;
+
+static md_status observe(void *user, int iteration, double residual) {
+  observer *o = user;
+  if (iteration == 1) o->first = residual;
+  md_progress_update(&o->progress, log(residual / o->first) / log(o->tolerance / o->first),
+                     "iteration %d, residual %.2e", iteration, residual);
+  return MD_OK;
+}
+
+static void print(const md_context *context, const md_solve_run *run,
+                  const md_multishift_result *result) {
+  const md_solve_options *o = &run->options;
+  md_say(context, "operator     %s, packing %s, %s, %s reals a link; mass %g, %s\n",
+         run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
+  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source,
+         o->request.n_rhs);
+  md_say(context, "solver       %d common iterations, %.3f s, %.2f GFLOP/s\n", result->iterations,
+         result->seconds, result->gflops);
+  md_say(context, "shift           iterations  refinement  iterated   true residual\n");
+  for (int k = 0; k < result->n_shifts; k++) {
+    const md_shift_result *s = &result->shifts[k];
+    md_say(context, "%-15g %10d  %10d  %.2e   %.3e  %s\n", s->shift, s->iterations,
+           s->refine_iterations, s->estimate, s->relative_residual,
+           s->converged ? "converged" : "NOT converged");
+  }
+}
+
+static double worst_of(const md_multishift_result *result) {
+  double worst = 0.0;
+  for (int k = 0; k < result->n_shifts; k++)
+    worst = fmax(worst, result->shifts[k].relative_residual);
+  return worst;
+}
+
+static md_status report_shifts(md_context *context, const md_solve_run *run,
+                               const md_multishift_result *result) {
+  md_report report;
+  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
+  md_solve_report_common(&report, run);
+  cJSON *root = report.root;
+  cJSON_AddNumberToObject(root, "iterations", result->iterations);
+  cJSON_AddBoolToObject(root, "converged", result->converged);
+  cJSON_AddNumberToObject(root, "relative_residual", worst_of(result));
+  md_report_reals(root, "residual_history", result->history, result->iterations + 1);
+  cJSON_AddNumberToObject(root, "solver_seconds", result->seconds);
+  cJSON_AddNumberToObject(root, "gflops", result->gflops);
+  cJSON *rows = cJSON_AddArrayToObject(root, "shifts");
+  for (int k = 0; k < result->n_shifts; k++) {
+    const md_shift_result *s = &result->shifts[k];
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(rows, row);
+    cJSON_AddNumberToObject(row, "shift", s->shift);
+    cJSON_AddNumberToObject(row, "iterations", s->iterations);
+    cJSON_AddNumberToObject(row, "refine_iterations", s->refine_iterations);
+    cJSON_AddNumberToObject(row, "iterated_residual", s->estimate);
+    cJSON_AddNumberToObject(row, "relative_residual", s->relative_residual);
+    cJSON_AddBoolToObject(row, "converged", s->converged);
+  }
+  return md_report_close(context, &report, run->options.common.json);
+}
+
+static md_status solve(md_context *context, md_solve_run *run, md_field *x,
+                       md_multishift_result *result) {
+  const md_solve_options *o = &run->options;
+  observer watch = {md_progress_start(context, "solve"), o->tolerance, 1.0};
+  const md_multishift_request request = {.mass = o->mass,
+                                         .shifts = o->shifts,
+                                         .n_shifts = o->n_shifts,
+                                         .tolerance = o->tolerance,
+                                         .max_iterations = (int)o->max_iterations,
+                                         .refine = o->refine,
+                                         .observe = observe,
+                                         .user = &watch};
+  md_dirac *exact = run->exact.backend ? &run->exact : &run->dirac;
+  const md_status status =
+      md_solve_multishift(context, &run->dirac, exact, &request, x, &run->b[MD_EVEN], result);
+  md_progress_stop(&watch.progress);
+  return status;
+}
+
+md_status md_solve_shifts(md_context *context, md_solve_run *run) {
+  const md_solve_options *o = &run->options;
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
+  md_field x[MD_MAX_SHIFTS] = {0};
+  md_multishift_result result = {0};
+  md_status status = MD_OK;
+  for (int k = 0; k < o->n_shifts && status == MD_OK; k++)
+    status = md_field_create(context, run->geometry, &shape, MD_EVEN, &x[k]);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = solve(context, run, x, &result);
+  if (status == MD_OK) print(context, run, &result);
+  if (status == MD_OK) status = report_shifts(context, run, &result);
+  if (status == MD_OK && !result.converged)
+    status = md_fail(context, MD_UNREACHED,
+                     "the true residual of every shift must be at most %g, got %.3e after %d "
+                     "iterations; raise --max-iter or --tol, or add --refine",
+                     o->tolerance, worst_of(&result), result.iterations);
+  for (int k = 0; k < o->n_shifts; k++) md_field_destroy(&x[k]);
+  md_multishift_result_free(&result);
+  return status;
+}

@@ -1,0 +1,165 @@
+#include "solve/solve.h"
+#include "base/progress.h"
+#include "base/timer.h"
+#include "commands.h"
+#include "io/propagator.h"
+#include "lattice/fields/observables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct observer {
+  md_context *context;
+  const md_solve_run *run;
+  md_progress progress;
+} observer;
+
+/* The residual falls about exponentially, so its logarithm measures the way done. */
+static md_status observe(void *user, const md_cg_state *state) {
+  observer *o = user;
+  const md_solve_options *options = &o->run->options;
+  const double residual = state->history[state->iteration], first = state->history[0];
+  const double fraction = log(residual / first) / log(options->tolerance / first);
+  md_progress_update(&o->progress, fraction, "iteration %d, residual %.2e", state->iteration,
+                     residual);
+  if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0)
+    return md_solve_checkpoint_save(o->context, o->run, state);
+  return MD_OK;
+}
+
+static md_status resume(void *user, md_cg_state *state) {
+  observer *o = user;
+  return md_solve_checkpoint_load(o->context, o->run, state);
+}
+
+/* True when the operator itself decides: nothing of it is rounded or reconstructed. */
+static bool is_exact(const md_backend_request *request) {
+  return request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18;
+}
+
+static md_status create_operators(md_context *context, md_solve_run *run) {
+  const md_solve_options *o = &run->options;
+  if (o->mixed) {
+    MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->inner));
+    return md_dirac_create_exact(context, &run->gauge, run->inner.backend->name, &o->request,
+                                 &run->dirac);
+  }
+  MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->dirac));
+  if (is_exact(&o->request)) return MD_OK;
+  return md_dirac_create_exact(context, &run->gauge, run->dirac.backend->name, &o->request,
+                               &run->exact);
+}
+
+const md_dirac *md_solve_operator(const md_solve_run *run) {
+  return run->options.mixed ? &run->inner : &run->dirac;
+}
+
+static md_status set_up(md_context *context, md_solve_run *run) {
+  md_solve_options *o = &run->options;
+  const md_backend *backend;
+  MD_TRY(md_backend_find(context, o->backend, &o->request, &backend));
+  MD_TRY(md_lattice_load(context, o->lattice, o->common.grid, o->ignore_checksum, &run->geometry,
+                         &run->gauge, &run->info));
+  MD_TRY(md_solve_source_check(context, o, run->geometry->global));
+  MD_TRY(create_operators(context, run));
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
+  md_status status = MD_OK;
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
+    status = md_field_create(context, run->geometry, &shape, p, &run->b[p]);
+    if (status == MD_OK) status = md_field_create(context, run->geometry, &shape, p, &run->x[p]);
+  }
+  MD_TRY(md_agree(context, status));
+  md_solve_source_fill(&o->parsed_source, run->b);
+  return MD_OK;
+}
+
+static md_status solve(md_context *context, md_solve_run *run) {
+  md_solve_options *o = &run->options;
+  observer watch = {context, run, md_progress_start(context, "solve")};
+  const md_solver_request request = {.mass = o->mass,
+                                     .tolerance = o->tolerance,
+                                     .max_iterations = (int)o->max_iterations,
+                                     .observe = observe,
+                                     .save_every = (int)o->checkpoint_every,
+                                     .resume = o->resume ? resume : NULL,
+                                     .user = &watch,
+                                     .inner = o->mixed ? &run->inner : NULL,
+                                     .block = strcmp(o->solver, "block") == 0};
+  md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
+  const md_status status =
+      md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);
+  md_progress_stop(&watch.progress);
+  return status;
+}
+
+static md_status measure(md_context *context, md_solve_run *run) {
+  const md_source_kind kind = run->options.parsed_source.kind;
+  const size_t times = (size_t)run->geometry->global[MD_T], rhs = (size_t)run->result.n_rhs;
+  if (kind == MD_SOURCE_POINT) run->pion_correlator = calloc(times, sizeof(double));
+  if (kind == MD_SOURCE_RANDOM) run->condensate = calloc(rhs, sizeof(double));
+  const bool short_of = (kind == MD_SOURCE_POINT && !run->pion_correlator) ||
+                        (kind == MD_SOURCE_RANDOM && !run->condensate);
+  MD_TRY(md_agree(context, short_of ? md_fail_memory(context, times * 8, "observables") : MD_OK));
+  if (run->pion_correlator) md_pion_correlator(context, run->x, run->pion_correlator);
+  if (run->condensate) md_chiral_condensate(context, run->b, run->x, run->condensate);
+  return MD_OK;
+}
+
+static md_status write_solution(md_context *context, md_solve_run *run) {
+  md_solve_options *o = &run->options;
+  if (!o->output) return MD_OK;
+  const md_attribute attributes[] = {
+      {"mass", MD_ATTRIBUTE_REAL, 1, &o->mass},
+      {"residuals", MD_ATTRIBUTE_REAL, run->result.n_rhs, run->result.residuals},
+      {"plaquette", MD_ATTRIBUTE_REAL, 1, &run->info.observables.plaquette},
+      {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->source},
+      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
+  return md_propagator_write(context, o->output, run->x, attributes,
+                             sizeof attributes / sizeof *attributes);
+}
+
+static void tear_down(md_solve_run *run) {
+  md_solver_result_free(&run->result);
+  free(run->pion_correlator);
+  free(run->condensate);
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field_destroy(&run->b[p]);
+    md_field_destroy(&run->x[p]);
+  }
+  md_dirac_destroy(&run->dirac);
+  md_dirac_destroy(&run->exact);
+  md_dirac_destroy(&run->inner);
+  md_gauge_destroy(&run->gauge);
+  md_geometry_destroy(run->geometry);
+  md_lattice_info_destroy(&run->info);
+}
+
+md_status md_command_solve(md_context *context, int argc, char **argv) {
+  md_solve_run run = {.start_s = md_time_s()};
+  MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
+  if (run.options.common.help) return MD_OK;
+  md_status status = set_up(context, &run);
+  if (run.options.n_shifts > 0) {
+    if (status == MD_OK) status = md_solve_shifts(context, &run);
+    tear_down(&run);
+    return status;
+  }
+  if (status == MD_OK) status = solve(context, &run);
+  if (status == MD_OK) status = measure(context, &run);
+  if (status == MD_OK) md_solve_print(context, &run);
+  if (status == MD_OK) status = write_solution(context, &run);
+  if (status == MD_OK) status = md_solve_report(context, &run);
+  if (status == MD_OK && !run.result.converged)
+    status = md_fail(
+        context, MD_UNREACHED,
+        "the true residual must be at most %g, %s %.3e after %d iterations; raise %s--tol%s",
+        run.options.tolerance, run.result.stalled ? "stalled at" : "got",
+        run.result.relative_residual, run.result.iterations,
+        run.result.stalled ? "" : "--max-iter or ",
+        run.options.request.precision == MD_DOUBLE ? ""
+        : run.options.mixed                        ? ", or use a wider --inner"
+                                                   : ", or use --precision double with --inner");
+  tear_down(&run);
+  return status;
+}

@@ -1,0 +1,258 @@
+#include "lattice/fields/linear.h"
+#include "lattice/fields/source.h"
+#include "lattice/fields/sum.h"
+#include "validate/validate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fields that the operations are tried on. Smooth: one plane wave a colour, falling along t by
+ * 1e-8 over the lattice, so that 16-bit fields need their scales. */
+enum { RANDOM_FIELDS = 3, POINT_FIELD = RANDOM_FIELDS, SMOOTH_FIELD, FIELDS };
+
+enum { DEO, DOE, MDAG_M, ANTISYMMETRY, OPERATIONS };
+static const char *const operation_names[OPERATIONS] = {"Deo", "Doe", "MdagM", "antisymmetry"};
+
+typedef struct trial {
+  md_context *context;
+  md_validate_run *run;
+  md_dirac *dirac, *reference;
+  md_errors errors[OPERATIONS];
+  /* By parity; host, double but for `mine`, `mine_out`, which are the operator's. */
+  md_field in[MD_PARITIES], out[MD_PARITIES], in_error[MD_PARITIES], bound[MD_PARITIES];
+  md_field got[MD_PARITIES], mine[MD_PARITIES], mine_out[MD_PARITIES];
+} trial;
+
+enum { FIELD_SETS = 7 };
+static void sets_of(trial *t, md_field *sets[FIELD_SETS]) {
+  md_field *const all[FIELD_SETS] = {t->in,  t->out,  t->in_error, t->bound,
+                                     t->got, t->mine, t->mine_out};
+  memcpy(sets, all, sizeof all);
+}
+
+static md_status create(trial *t) {
+  md_field *sets[FIELD_SETS];
+  sets_of(t, sets);
+  for (int s = 0; s < FIELD_SETS; s++)
+    for (int p = 0; p < MD_PARITIES; p++)
+      MD_TRY(md_dirac_field(t->context, s < 5 ? t->reference : t->dirac, p, &sets[s][p]));
+  return MD_OK;
+}
+
+static void destroy(trial *t) {
+  md_field *sets[FIELD_SETS];
+  sets_of(t, sets);
+  for (int s = 0; s < FIELD_SETS; s++)
+    for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&sets[s][p]);
+}
+
+void md_errors_add(const md_context *context, md_errors *errors, const md_field *got,
+                   const md_field *reference, const md_field *bound) {
+  md_sum sums[3] = {0};
+  double most[3] = {0.0}, total[3];
+  long long counts[MD_ERROR_BINS] = {0};
+  for (int64_t i = 0; i < got->sites; i++)
+    for (int r = 0; r < got->n_rhs; r++) {
+      double v[MD_FERMION_REALS], w[MD_FERMION_REALS], b[MD_FERMION_REALS];
+      double error2 = 0.0, size2 = 0.0, bound2 = 0.0, largest = 0.0;
+      md_field_get(got, i, r, v);
+      md_field_get(reference, i, r, w);
+      md_field_get(bound, i, r, b);
+      for (int c = 0; c < MD_FERMION_REALS; c++) largest = fmax(largest, fabs(w[c]));
+      for (int c = 0; c < MD_FERMION_REALS; c++) {
+        const double error = fabs(v[c] - w[c]);
+        error2 += error * error;
+        size2 += w[c] * w[c];
+        bound2 += b[c] * b[c];
+        if (!(error <= most[0] * b[c])) /* not even NaN gets by */
+          most[0] = b[c] > 0.0 && error <= HUGE_VAL ? error / b[c] : INFINITY;
+        if (fabs(w[c]) >= 0.01 * largest && error > 0.0)
+          most[2] = fmax(most[2], 100.0 * error / fabs(w[c]));
+        const double decades = error > 0.0 ? log10(error / largest) - MD_ERROR_LOWEST : 0.0;
+        const double bin = fmin(fmax(2.0 * decades, 0.0), MD_ERROR_BINS - 1);
+        if (largest > 0.0) counts[(int)bin]++;
+      }
+      if (error2 > 0.0) most[1] = fmax(most[1], sqrt(error2 / size2));
+      md_sum_add(&sums[0], error2);
+      md_sum_add(&sums[1], size2);
+      md_sum_add(&sums[2], bound2);
+    }
+  md_sum_finish(context, sums, 3, total);
+  md_maximum(context, most, 3);
+  md_sum_integers(context, counts, MD_ERROR_BINS);
+  const double l2 = sqrt(total[0] / total[1]);
+  if (!(l2 <= errors->rel_l2_error)) {
+    errors->rel_l2_error = l2;
+    errors->bound = sqrt(total[2] / total[1]);
+  }
+  if (!(most[0] <= errors->bound_used)) errors->bound_used = most[0];
+  errors->max_rel_error = fmax(errors->max_rel_error, most[1]);
+  errors->max_percent = fmax(errors->max_percent, most[2]);
+  for (int i = 0; i < MD_ERROR_BINS; i++) errors->histogram[i] += counts[i];
+}
+
+static void set_smooth(md_field in[MD_PARITIES]) {
+  const md_geometry *g = in[0].geometry;
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int64_t i = 0; i < in[p].sites; i++) {
+      int x[MD_DIMS];
+      double v[MD_FERMION_REALS * MD_MAX_RHS];
+      md_global_coordinates(g, p, i, x);
+      const double falls = pow(1e-8, (double)x[MD_T] / g->global[MD_T]);
+      for (int k = 0; k < in[p].n_rhs * 3; k++) {
+        const int mu = k % MD_DIMS;
+        const double phase = 2.0 * acos(-1.0) * x[mu] / g->global[mu] + 0.7 * k;
+        v[2 * k] = falls * cos(phase);
+        v[2 * k + 1] = falls * sin(phase);
+      }
+      md_field_set(&in[p], i, v);
+    }
+}
+
+/* A point on each parity, in all components. */
+static void set_points(md_field in[MD_PARITIES]) {
+  const md_geometry *g = in[0].geometry;
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_linear_zero(&in[p]);
+    for (int64_t i = 0; i < in[p].sites; i++) {
+      int x[MD_DIMS];
+      double v[MD_FERMION_REALS * MD_MAX_RHS];
+      md_global_coordinates(g, p, i, x);
+      if (x[0] != p || x[1] || x[2] || x[3]) continue;
+      for (int k = 0; k < MD_FERMION_REALS * in[p].n_rhs; k++) v[k] = 1.0 / (3.0 + k % 7);
+      md_field_set(&in[p], i, v);
+    }
+  }
+}
+
+static void set_field(const trial *t, int which, md_field in[MD_PARITIES]) {
+  if (which < RANDOM_FIELDS)
+    md_source_gaussian(in, (uint64_t)t->run->options.seed + (uint64_t)which);
+  else if (which == POINT_FIELD)
+    set_points(in);
+  else
+    set_smooth(in);
+}
+
+static void fill_halo(trial *t, md_field *field) {
+  md_halo_begin(t->reference->halo, field);
+  md_halo_end(t->reference->halo, field);
+}
+
+/* out, bound and got of one hop from parity 1-p to p; in_error as it stands. */
+static md_status hop(trial *t, int p) {
+  const md_backend_request *request = &t->dirac->request;
+  MD_TRY(md_dirac_hop(t->context, t->reference, &t->out[p], &t->in[1 - p], NULL));
+  fill_halo(t, &t->in_error[1 - p]);
+  md_bound_hop(&t->run->gauge, request, &t->in[1 - p], &t->in_error[1 - p], &t->bound[p]);
+  md_bound_store(request, &t->out[p], &t->bound[p]);
+  MD_TRY(md_dirac_hop(t->context, t->dirac, &t->mine_out[p], &t->mine[1 - p], NULL));
+  return md_agree(t->context, md_field_convert(t->context, &t->got[p], &t->mine_out[p]));
+}
+
+/* MdagM on even sites; out, bound of Doe are there. bound: D of the intermediate field with its
+ * error, m^2 times the stored source (four roundings of it: storage, m^2, product, sum), storage.
+ */
+static md_status mdag_m(trial *t) {
+  const md_backend_request *request = &t->dirac->request;
+  const double mass = t->run->options.mass;
+  double factor[MD_MAX_RHS];
+  for (int r = 0; r < MD_MAX_RHS; r++) factor[r] = 4.0 * mass * mass;
+  fill_halo(t, &t->out[MD_ODD]);
+  fill_halo(t, &t->bound[MD_ODD]);
+  md_bound_hop(&t->run->gauge, request, &t->out[MD_ODD], &t->bound[MD_ODD], &t->bound[MD_EVEN]);
+  md_linear_axpy(factor, &t->in_error[MD_EVEN], &t->bound[MD_EVEN]);
+  MD_TRY(md_dirac_mdag_m(t->context, t->reference, mass, &t->out[MD_EVEN], &t->in[MD_EVEN],
+                         &t->out[MD_ODD]));
+  md_bound_store(request, &t->out[MD_EVEN], &t->bound[MD_EVEN]);
+  MD_TRY(md_dirac_mdag_m(t->context, t->dirac, mass, &t->mine_out[MD_EVEN], &t->mine[MD_EVEN],
+                         &t->mine_out[MD_ODD]));
+  MD_TRY(
+      md_agree(t->context, md_field_convert(t->context, &t->got[MD_EVEN], &t->mine_out[MD_EVEN])));
+  md_errors_add(t->context, &t->errors[MDAG_M], &t->got[MD_EVEN], &t->out[MD_EVEN],
+                &t->bound[MD_EVEN]);
+  return MD_OK;
+}
+
+/* |<a, Deo b> + <Doe a, b>| / (|a| |b|) with the operator's own results and exact sums, a and b as
+ * stored; its bound by that of the components. */
+static void antisymmetry(trial *t, md_errors *errors) {
+  md_sum sums[4] = {0};
+  double total[4];
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int64_t i = 0; i < t->got[p].sites; i++)
+      for (int r = 0; r < t->got[p].n_rhs; r++) {
+        double a[MD_FERMION_REALS], d[MD_FERMION_REALS], b[MD_FERMION_REALS], e[MD_FERMION_REALS];
+        md_field_get(&t->in[p], i, r, a);
+        md_field_get(&t->in_error[p], i, r, e);
+        md_field_get(&t->got[p], i, r, d);
+        md_field_get(&t->bound[p], i, r, b);
+        for (int c = 0; c < MD_FERMION_REALS; c++) {
+          md_sum_add(&sums[0], a[c] * d[c]);
+          md_sum_add(&sums[1], fabs(a[c]) * b[c]);
+          md_sum_add(&sums[2 + p], a[c] * a[c]);
+        }
+      }
+  md_sum_finish(t->context, sums, 4, total);
+  const double size = sqrt(total[2] * total[3]), defect = fabs(total[0]) / size;
+  errors->bound = fmax(errors->bound, total[1] / size);
+  errors->rel_l2_error = errors->max_rel_error = fmax(errors->rel_l2_error, defect);
+  errors->bound_used = fmax(errors->bound_used, fabs(total[0]) / total[1]);
+}
+
+static md_status try_field(trial *t, int which) {
+  set_field(t, which, t->in);
+  for (int p = 0; p < MD_PARITIES; p++) {
+    MD_TRY(md_agree(t->context, md_field_convert(t->context, &t->mine[p], &t->in[p])));
+    md_linear_zero(&t->in_error[p]);
+    md_bound_store(&t->dirac->request, &t->in[p], &t->in_error[p]);
+  }
+  for (int p = 0; p < MD_PARITIES; p++) {
+    MD_TRY(hop(t, p));
+    md_errors_add(t->context, &t->errors[p == MD_EVEN ? DEO : DOE], &t->got[p], &t->out[p],
+                  &t->bound[p]);
+  }
+  if (which < RANDOM_FIELDS) antisymmetry(t, &t->errors[ANTISYMMETRY]);
+  return mdag_m(t);
+}
+
+static void add_row(trial *t, int operation) {
+  const md_errors *e = &t->errors[operation];
+  const md_backend_request *request = &t->dirac->request;
+  const bool pass = e->bound_used <= 1.0;
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(t->run->rows, row);
+  cJSON_AddStringToObject(row, "backend", t->dirac->backend->name);
+  cJSON_AddStringToObject(row, "packing", md_packing_name(request->packing));
+  cJSON_AddStringToObject(row, "precision", md_precision_name(request->precision));
+  cJSON_AddNumberToObject(row, "reconstruct", atoi(md_reconstruct_name(request->reconstruct)));
+  cJSON_AddNumberToObject(row, "rhs", request->n_rhs);
+  cJSON_AddStringToObject(row, "operation", operation_names[operation]);
+  md_report_real(row, "rel_l2_error", e->rel_l2_error);
+  md_report_real(row, "max_rel_error", e->max_rel_error);
+  md_report_real(row, "max_percent", e->max_percent);
+  md_report_real(row, "bound", e->bound);
+  md_report_real(row, "bound_used", e->bound_used);
+  cJSON_AddBoolToObject(row, "pass", pass);
+  int counts[MD_ERROR_BINS];
+  for (int i = 0; i < MD_ERROR_BINS; i++) counts[i] = (int)e->histogram[i];
+  md_report_integers(row, "histogram", counts, MD_ERROR_BINS);
+  if (!pass) t->run->broken++;
+  md_say(t->context, "%-10s %-8s %-6s %3s  %-12s %9.2e %9.2e %9.2e %9.2e %5.2f  %s\n",
+         t->dirac->backend->name, md_packing_name(request->packing),
+         md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
+         operation_names[operation], e->rel_l2_error, e->max_rel_error, e->max_percent, e->bound,
+         e->bound_used, pass ? "ok" : "BROKEN");
+}
+
+md_status md_validate_operator(md_context *context, md_validate_run *run, md_dirac *dirac,
+                               md_dirac *reference) {
+  trial t = {.context = context, .run = run, .dirac = dirac, .reference = reference};
+  md_status status = md_agree(context, create(&t));
+  for (int field = 0; field < FIELDS && status == MD_OK; field++) status = try_field(&t, field);
+  for (int operation = 0; operation < OPERATIONS && status == MD_OK; operation++)
+    add_row(&t, operation);
+  destroy(&t);
+  return status;
+}

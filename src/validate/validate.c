@@ -1,0 +1,253 @@
+#include "validate/validate.h"
+#include "commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Right-hand sides to try, in this order: some packings need a whole tile of them. */
+static const int rhs_counts[] = {1, 8, 16};
+enum { RHS_COUNTS = sizeof rhs_counts / sizeof *rhs_counts };
+
+static md_status read_options(md_context *context, md_validate_options *o, int argc, char **argv) {
+  *o = (md_validate_options){.backend = "all",
+                             .packing = "all",
+                             .precision = "all",
+                             .reconstruct = "all",
+                             .boundary = "antiperiodic",
+                             .mass = 0.1,
+                             .seed = 1,
+                             .max_iterations = 3000};
+  md_option options[] = {{.name = "lattice",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->lattice,
+                          .argument = "FILE",
+                          .help = "lattice file of any format (required)"},
+                         {.name = "backend",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->backend,
+                          .argument = "NAME",
+                          .help = "one of the README's table, or all that are available [all]"},
+                         {.name = "packing",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &o->packing,
+                          .choices = "all|none|single|diagonal|block8|stacked",
+                          .help = "of Tensor Core backends [all]"},
+                         {.name = "precision",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &o->precision,
+                          .choices = "all|double|single|half|bf16|fixed",
+                          .help = "storage of links and fermions [all]"},
+                         {.name = "reconstruct",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &o->reconstruct,
+                          .choices = "all|18|12",
+                          .help = "reals a link is stored in [all]"},
+                         {.name = "mass",
+                          .type = MD_OPTION_REAL,
+                          .target = &o->mass,
+                          .argument = "M",
+                          .help = "quark mass of MdagM and the solver [0.1]",
+                          .low = 1e-6,
+                          .high = 100},
+                         {.name = "boundary",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &o->boundary,
+                          .choices = "antiperiodic|periodic",
+                          .help = "in t [antiperiodic]"},
+                         {.name = "seed",
+                          .type = MD_OPTION_INTEGER,
+                          .target = &o->seed,
+                          .argument = "N",
+                          .help = "of the random fields [1]",
+                          .low = 0,
+                          .high = 1e15},
+                         {.name = "max-iter",
+                          .type = MD_OPTION_INTEGER,
+                          .target = &o->max_iterations,
+                          .argument = "N",
+                          .help = "iterations of each solver at most [3000]",
+                          .low = 1,
+                          .high = 10000000},
+                         {.name = "csv",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->csv,
+                          .argument = "FILE",
+                          .help = "the rows of the operators as CSV"},
+                         {.name = "solver-csv",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->solver_csv,
+                          .argument = "FILE",
+                          .help = "the rows of the solvers as CSV"},
+                         {.name = "ignore-checksum",
+                          .type = MD_OPTION_FLAG,
+                          .target = &o->ignore_checksum,
+                          .help = "a checksum that does not fit is a warning"},
+                         MD_COMMON_OPTIONS(o->common)};
+  const md_command_text text = {
+      "validate", "Hold every backend, packing and precision to double cpu_ref.",
+      "Errors of Deo, Doe and MdagM with their a-priori bounds, links in 16 bits, broken "
+      "symmetry,\n"
+      "and what the solver reaches in each precision. Exit 1 when a bound is broken."};
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
+                         argc, argv));
+  if (!o->common.help && !o->lattice)
+    return md_fail(context, MD_INPUT, "validate needs --lattice FILE");
+  return MD_OK;
+}
+
+static bool wanted(const char *asked, const char *name) {
+  return strcmp(asked, "all") == 0 || strcmp(asked, name) == 0;
+}
+
+/* The request with the first number of right-hand sides that the backend serves. */
+static md_status find_request(md_context *context, const char *backend, md_backend_request *request,
+                              int least) {
+  const md_backend *found;
+  md_status status = MD_INPUT;
+  for (int i = 0; i < RHS_COUNTS && status != MD_OK; i++) {
+    request->n_rhs = rhs_counts[i] > least ? rhs_counts[i] : least;
+    status = md_backend_find(context, backend, request, &found);
+    if (status == MD_ENVIRONMENT) return status;
+  }
+  return status;
+}
+
+static md_status check_case(md_context *context, md_validate_run *run, const md_backend *backend,
+                            const md_backend_request *request) {
+  md_backend_request exact = *request;
+  md_dirac dirac, reference;
+  exact.precision = MD_DOUBLE;
+  exact.reconstruct = MD_RECONSTRUCT_18;
+  exact.packing = MD_PACKING_NONE;
+  MD_TRY(md_dirac_create(context, &run->gauge, backend->name, request, &dirac));
+  md_status status = md_dirac_create(context, &run->gauge, "cpu_ref", &exact, &reference);
+  if (status == MD_OK) {
+    status = md_validate_operator(context, run, &dirac, &reference);
+    md_dirac_destroy(&reference);
+  }
+  md_dirac_destroy(&dirac);
+  return status;
+}
+
+/* Every request of one backend that the options want and the backend serves. */
+static md_status check_backend(md_context *context, md_validate_run *run,
+                               const md_backend *backend) {
+  const md_validate_options *o = &run->options;
+  for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++)
+    for (int precision = 0; precision < MD_PRECISIONS; precision++)
+      for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++) {
+        md_backend_request request = {(md_precision)precision, (md_reconstruct)reconstruct,
+                                      (md_packing)packing, 1,
+                                      strcmp(o->boundary, "antiperiodic") == 0};
+        if (!wanted(o->packing, md_packing_name(request.packing)) ||
+            !wanted(o->precision, md_precision_name(request.precision)) ||
+            !wanted(o->reconstruct, md_reconstruct_name(request.reconstruct)) ||
+            find_request(context, backend->name, &request, 1) != MD_OK)
+          continue;
+        MD_TRY(check_case(context, run, backend, &request));
+      }
+  return MD_OK;
+}
+
+static md_status check_operators(md_context *context, md_validate_run *run) {
+  const md_validate_options *o = &run->options;
+  const bool all = strcmp(o->backend, "all") == 0;
+  md_say(context, "backend    packing  prec   U    operation     rel L2    site max  max %%     "
+                  "L2 bound  used   verdict\n");
+  for (const md_backend *const *b = md_backends(); *b; b++) {
+    if (!wanted(o->backend, (*b)->name)) continue;
+    if ((*b)->unavailable && all) continue;
+    const md_status status =
+        (*b)->unavailable ? md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s",
+                                    (*b)->name, (*b)->unavailable)
+                          : check_backend(context, run, *b);
+    if (status == MD_ENVIRONMENT && all)
+      md_warn(context, "backend %s is passed over: %s", (*b)->name, context->message);
+    else
+      MD_TRY(status);
+  }
+  if (run->rows->child) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "no backend of this build serves --backend %s --packing %s --precision %s "
+                 "--reconstruct %s",
+                 o->backend, o->packing, o->precision, o->reconstruct);
+}
+
+/* Each precision alone, then inside double; double alone first, it is what the others are
+ * compared with. */
+static md_status check_solvers(md_context *context, md_validate_run *run) {
+  const md_validate_options *o = &run->options;
+  const size_t times = (size_t)run->geometry->global[MD_T];
+  const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
+  const char *packing = strcmp(o->packing, "all") == 0 ? "none" : o->packing;
+  double *exact = calloc(2 * times, sizeof *exact);
+  md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 3,
+                                strcmp(o->boundary, "antiperiodic") == 0};
+  md_status status =
+      md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
+  md_say(context, "\nbackend    packing  precision inner iterations residual  correlator %%\n");
+  if (status == MD_OK)
+    status = md_validate_solver(context, run, "auto", &request, false, NULL, exact);
+  for (int inner = 0; inner < 2; inner++)
+    for (int p = MD_SINGLE; p < MD_PRECISIONS && status == MD_OK; p++) {
+      request.precision = (md_precision)p;
+      request.packing = (md_packing)md_packing_of(packing);
+      if (!wanted(o->precision, md_precision_name(request.precision)) ||
+          (find_request(context, backend, &request, 3) != MD_OK &&
+           find_request(context, backend, &request, 1) != MD_OK))
+        continue;
+      status =
+          md_validate_solver(context, run, backend, &request, inner == 1, exact, exact + times);
+    }
+  if (status == MD_OK) md_validate_print_correlators(context, run);
+  free(exact);
+  return status;
+}
+
+static md_status check_all(md_context *context, md_validate_run *run, cJSON *root) {
+  md_validate_options *o = &run->options;
+  MD_TRY(md_lattice_load(context, o->lattice, o->common.grid, o->ignore_checksum, &run->geometry,
+                         &run->gauge, &run->info));
+  run->rows = cJSON_AddArrayToObject(root, "rows");
+  run->links = cJSON_AddArrayToObject(root, "links");
+  run->solver = cJSON_AddArrayToObject(root, "solver");
+  MD_TRY(check_operators(context, run));
+  MD_TRY(md_validate_links(context, run));
+  return check_solvers(context, run);
+}
+
+static md_status finish(md_context *context, md_validate_run *run, md_report *report) {
+  const md_validate_options *o = &run->options;
+  md_report_grid(report, run->geometry->grid);
+  cJSON_AddStringToObject(report->root, "lattice", o->lattice);
+  md_report_integers(report->root, "dims", run->geometry->global, MD_DIMS);
+  md_report_real(report->root, "plaquette", run->info.observables.plaquette);
+  cJSON_AddNumberToObject(report->root, "mass", o->mass);
+  cJSON_AddNumberToObject(report->root, "histogram_lowest_log10", MD_ERROR_LOWEST);
+  cJSON_AddNumberToObject(report->root, "histogram_step_log10", 0.5);
+  cJSON_AddNumberToObject(report->root, "broken_bounds", (double)run->broken);
+  MD_TRY(md_report_csv(context, run->rows, o->csv));
+  MD_TRY(md_report_csv(context, run->solver, o->solver_csv));
+  MD_TRY(md_report_close(context, report, o->common.json));
+  if (run->broken == 0) return MD_OK;
+  return md_fail(
+      context, MD_UNREACHED,
+      "errors must stay below their a-priori bounds, %lld operations broke them; see the "
+      "rows that say BROKEN",
+      run->broken);
+}
+
+md_status md_command_validate(md_context *context, int argc, char **argv) {
+  md_validate_run run = {0};
+  md_report report;
+  MD_TRY(read_options(context, &run.options, argc, argv));
+  if (run.options.common.help) return MD_OK;
+  MD_TRY(md_agree(context, md_report_open(context, "validate", &report)));
+  md_status status = check_all(context, &run, report.root);
+  if (status == MD_OK) status = finish(context, &run, &report);
+  cJSON_Delete(report.root);
+  md_gauge_destroy(&run.gauge);
+  md_geometry_destroy(run.geometry);
+  md_lattice_info_destroy(&run.info);
+  return status;
+}

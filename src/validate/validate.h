@@ -1,0 +1,70 @@
+#ifndef MD_VALIDATE_VALIDATE_H
+#define MD_VALIDATE_VALIDATE_H
+
+#include "base/options.h"
+#include "base/report.h"
+#include "dirac/solvers/solver.h"
+#include "io/lattice_file.h"
+
+/* The parts of `minidirac validate`: every backend, packing and precision against cpu_ref in
+ * double. docs/precision.md derives the bounds. */
+
+typedef struct md_validate_options {
+  md_common_options common;
+  const char *lattice, *backend, *packing, *precision, *reconstruct, *boundary, *csv, *solver_csv;
+  double mass;
+  long long seed, max_iterations;
+  bool ignore_checksum;
+} md_validate_options;
+
+typedef struct md_validate_run {
+  md_validate_options options;
+  md_geometry *geometry;
+  md_gauge gauge;
+  md_lattice_info info;
+  cJSON *rows, *links, *solver; /* arrays of the report */
+  long long broken;             /* bounds that were broken */
+} md_validate_run;
+
+/* Errors of one operation over several fields. The histogram counts components by log10 of their
+ * error relative to the largest component of their site, half decades from -18. */
+enum { MD_ERROR_BINS = 40 };
+#define MD_ERROR_LOWEST (-18.0)
+typedef struct md_errors {
+  double rel_l2_error;  /* |error| / |reference|, largest of the fields */
+  double max_rel_error; /* of a site: |error| / |reference| there */
+  double max_percent;   /* of a component that is at least 1 % of its site's largest */
+  double bound;         /* a-priori bound on the rel_l2_error above */
+  double bound_used;    /* largest |error| / bound of a component; more than 1 breaks the bound */
+  long long histogram[MD_ERROR_BINS];
+} md_errors;
+
+/* Adds what `got` shows against `reference` with componentwise bounds `bound`: host fields of one
+ * shape, reference and bound in double. Collective. */
+void md_errors_add(const md_context *context, md_errors *errors, const md_field *got,
+                   const md_field *reference, const md_field *bound);
+
+/* Rounding of a field to storage: bound += u |value| + floor; value is what was to be stored,
+ * `bound` its componentwise error so far. Host, double. Local. */
+void md_bound_store(const md_backend_request *request, const md_field *value, md_field *bound);
+/* Assigns the error bound of D in, without that of storing the result; in_error bounds the error
+ * that `in` carries. in and in_error: host, double, halos filled. Local. */
+void md_bound_hop(const md_gauge *gauge, const md_backend_request *request, const md_field *in,
+                  const md_field *in_error, md_field *bound);
+
+/* One backend, packing, precision and reconstruction: rows for Deo, Doe, MdagM and the broken
+ * antisymmetry. `reference` is cpu_ref in double for the same right-hand sides. Collective. */
+md_status md_validate_operator(md_context *context, md_validate_run *run, md_dirac *dirac,
+                               md_dirac *reference);
+/* Plaquette and unitarity of links that are stored in each precision. Collective. */
+md_status md_validate_links(md_context *context, md_validate_run *run);
+/* The solver in one precision alone, or with it as the inner one of double: iterations, the true
+ * residual that it reaches, deviation of the pion correlator from `exact` (global[T] entries; NULL:
+ * this is the exact one, stored into *correlator). Collective. */
+md_status md_validate_solver(md_context *context, md_validate_run *run, const char *backend,
+                             const md_backend_request *request, bool inner, const double *exact,
+                             double *correlator);
+/* The deviations of all solver rows on each time slice, as a table. */
+void md_validate_print_correlators(const md_context *context, const md_validate_run *run);
+
+#endif
