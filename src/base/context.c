@@ -127,6 +127,10 @@ void md_broadcast(const md_context *context, void *data, size_t bytes) {
   }
 }
 
+void md_gather_all(const md_context *context, const void *mine, size_t bytes, void *all) {
+  MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, md_mpi(context));
+}
+
 void md_barrier(const md_context *context) {
   if (context->ranks > 1) MPI_Barrier(md_mpi(context));
 }

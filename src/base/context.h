@@ -58,6 +58,8 @@ md_status md_defer(md_context *context, md_status status);
 
 /* Collective: rank 0's bytes to every rank. */
 void md_broadcast(const md_context *context, void *data, size_t bytes);
+/* Collective: `bytes` of every rank to all ranks, all[rank * bytes] on. Below 2 GiB in all. */
+void md_gather_all(const md_context *context, const void *mine, size_t bytes, void *all);
 /* Collective: waits for all ranks. */
 void md_barrier(const md_context *context);
 /* Collective: the largest / smallest value over ranks, in place. NaN counts as largest. */
