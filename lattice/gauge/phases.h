@@ -26,7 +26,8 @@ const char *md_phase_name(md_phase_convention convention);
 
 typedef struct md_phases {
   md_phase_convention convention;
-  bool antiperiodic; /* the sign: thin, fat t-links at t = T-1; long ones at T-3, T-2, T-1 */
+  bool antiperiodic;     /* t-links that cross the boundary an odd number of times have a
+                           minus sign: thin, fat at t = T-1; long at T-3, T-2, T-1 (T > 2) */
   double score;          /* of the convention found, over the links that no boundary crosses */
   double boundary_score; /* of the sign found, over the t-links that cross it */
 } md_phases;
@@ -37,6 +38,11 @@ typedef struct md_phases {
 md_status md_phases_find(md_context *context, const md_gauge *gauge, md_link_kind kind,
                          const char *name, md_phases *phases);
 #define MD_PHASE_SCORE 0.5
+
+/* The same without words: true when an answer has both scores at MD_PHASE_SCORE or more; *phases
+ * is the best one in any case. Collective. */
+bool md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
+                     md_phases *phases);
 
 /* Multiplies the links by the signs: puts them in, and, done again, takes them off. Exchanges
  * halos. Collective. */

@@ -29,16 +29,17 @@ typedef struct md_recipe md_recipe; /* one line of the table in recipes.c */
 const md_recipe *md_recipe_find(const char *name);
 const char *md_recipe_name(const md_recipe *recipe);
 extern const char md_recipe_names[];
-/* True when the recipe makes long links; when u0, naik_epsilon, alpha, rho, steps mean anything. */
+/* True when the recipe makes long links; when it looks at the parameter of that name: u0,
+ * naik-epsilon, alpha, rho, steps. */
 bool md_recipe_has_long(const md_recipe *recipe);
-bool md_recipe_takes(const md_recipe *recipe, const char *option);
+bool md_recipe_takes(const md_recipe *recipe, const char *parameter);
 
 typedef struct md_smear_request {
   const md_recipe *recipe;
-  double u0;           /* tadpole factor of asqtad and fat7, > 0; others do not look at it */
-  double alpha, rho;   /* of ape, of stout */
-  int steps;           /* of ape, stout */
-  int epsilon_count;   /* of hisq: how many values of eps, >= 1; 0 is the same as one eps = 0 */
+  double u0;         /* tadpole factor of asqtad and fat7, > 0; others do not look at it */
+  double alpha, rho; /* of ape, of stout */
+  int steps;         /* of ape, stout */
+  int epsilon_count; /* of hisq: how many values of eps, >= 1; 0 is the same as one eps = 0 */
   const double *naik_epsilon;
 } md_smear_request;
 
@@ -47,20 +48,20 @@ md_smear_request md_smear_defaults(const md_recipe *recipe);
 
 /* Means over a kind of link of all directions and sites. */
 typedef struct md_link_means {
-  char name;          /* 'V', 'W', 'X', 'L' */
-  double naik_epsilon; /* of X and L */
-  double plaquette;   /* Re tr / 3 of the plaquette, mean of six planes; long links: of one link
-                         lengths as they stand, without meaning */
-  double link_trace;  /* Re tr / 3 */
-  double norm2;       /* |link|^2 / 3, sum over the nine elements */
+  char name;           /* 'V': a sum of paths that is then projected, or fat7; 'W': projected or
+                          stout links, after the last step; 'X': fat; 'L': long */
+  double naik_epsilon; /* of X and L of hisq */
+  double plaquette;    /* Re tr / 3 of the plaquette, mean of six planes; NaN of long links */
+  double link_trace;   /* Re tr / 3 */
+  double norm2;        /* sum of the nine |elements|^2, / 3 */
 } md_link_means;
 
-enum { MD_LINK_KINDS_MOST = 2 + 2 * 8, MD_EPSILONS_MOST = 8 };
+enum { MD_EPSILONS_MOST = 8, MD_LINK_KINDS_MOST = 2 + 2 * MD_EPSILONS_MOST };
 
 typedef struct md_smear_report {
   md_link_means kinds[MD_LINK_KINDS_MOST];
   int kind_count;
-  bool projected;                 /* the recipe projects */
+  bool projected;                  /* the recipe projects */
   md_projection_counts projection; /* summed over steps */
 } md_smear_report;
 

@@ -1,0 +1,171 @@
+#include "lattice/gauge/recipes.h"
+
+/* What one call of md_smear works on. */
+typedef struct work {
+  md_context *context;
+  const md_smear_request *request;
+  md_staples *staples;
+  md_projection_counts counts; /* of this rank */
+  md_smear_report *report;     /* NULL: nothing is measured */
+} work;
+
+static md_status note(work *w, const md_gauge *gauge, char name, double epsilon) {
+  if (!w->report || !name) return MD_OK;
+  md_link_means *means = &w->report->kinds[w->report->kind_count++];
+  MD_TRY(md_link_measure(w->context, gauge, name, means));
+  means->naik_epsilon = epsilon;
+  return MD_OK;
+}
+
+static void directions_of(const md_gauge *gauge, md_matrices u[MD_DIMS]) {
+  for (int mu = 0; mu < MD_DIMS; mu++) u[mu] = md_gauge_direction(gauge, mu);
+}
+
+/* The sums of paths become the links of the level. */
+static void finish_level(work *w, md_level_end end, const md_matrices *in, md_matrices *out) {
+  const md_staple_kernels *kernels = md_staples_kernels(w->staples);
+  for (int mu = 0; mu < MD_DIMS; mu++) {
+    if (end == MD_END_STOUT)
+      kernels->stout(&out[mu], &out[mu], &in[mu]);
+    else
+      kernels->project(&out[mu], end == MD_END_SU3, &w->counts);
+  }
+}
+
+/* out = one level of smearing of `in`, both with halos exchanged; noted when it is to be. */
+static md_status make_level(work *w, const md_level *level, bool noted, const md_gauge *in,
+                            md_gauge *out) {
+  const md_path_weights weights = md_smear_weights(w->request, level);
+  md_matrices u[MD_DIMS], v[MD_DIMS];
+  directions_of(in, u);
+  directions_of(out, v);
+  for (int mu = 0; mu < MD_DIMS; mu++) md_staples_fat(w->staples, u, mu, &weights, &v[mu]);
+  MD_TRY(md_gauge_exchange(w->context, out));
+  if (level->end == MD_END_NONE) return MD_OK; /* noted when epsilon is in */
+  if (noted) MD_TRY(note(w, out, level->sum_name, 0.0));
+  finish_level(w, level->end, u, v);
+  MD_TRY(md_gauge_exchange(w->context, out));
+  return noted ? note(w, out, level->end_name, 0.0) : MD_OK;
+}
+
+/* Level after level; `result` receives the links of the last, *source those that it smeared:
+ * `thin` or *previous, which is to be destroyed in any case. */
+static md_status make_levels(work *w, const md_gauge *thin, md_gauge *result, md_gauge *previous,
+                             const md_gauge **source) {
+  const md_recipe *recipe = w->request->recipe;
+  const int steps = md_smear_steps(w->request), levels = recipe->level_count;
+  *source = thin;
+  for (int step = 0; step < steps; step++) {
+    const bool last = step == steps - 1;
+    const md_level *level = &recipe->levels[step < levels ? step : levels - 1];
+    md_gauge next = {0};
+    md_gauge *out = last ? result : &next;
+    md_status status = MD_OK;
+    if (!last) status = md_agree(w->context, md_gauge_create(w->context, thin->geometry, &next));
+    if (status == MD_OK) status = make_level(w, level, last || levels > 1, *source, out);
+    if (status != MD_OK) {
+      md_gauge_destroy(&next);
+      return status;
+    }
+    if (last) return MD_OK;
+    md_gauge_destroy(previous);
+    *previous = next;
+    *source = previous;
+  }
+  return MD_OK;
+}
+
+/* From the fat links for epsilon = 0 in fat[0] to those of all values. */
+static md_status spread_fat(work *w, const md_gauge *source, md_gauge *fat) {
+  const md_recipe *recipe = w->request->recipe;
+  const md_staple_kernels *kernels = md_staples_kernels(w->staples);
+  const md_level *level = &recipe->levels[recipe->level_count - 1];
+  md_matrices u[MD_DIMS], base[MD_DIMS], v[MD_DIMS];
+  directions_of(source, u);
+  directions_of(&fat[0], base);
+  for (int e = md_smear_epsilons(w->request) - 1; e >= 0; e--) { /* fat[0] is the last to change */
+    const double epsilon = md_smear_epsilon(w->request, e);
+    directions_of(&fat[e], v);
+    for (int mu = 0; mu < MD_DIMS && recipe->epsilon_one != 0.0; mu++)
+      kernels->combine(&v[mu], 1.0, &base[mu], recipe->epsilon_one * epsilon, &u[mu], NULL);
+    MD_TRY(md_gauge_exchange(w->context, &fat[e]));
+  }
+  if (level->end != MD_END_NONE) return MD_OK;
+  for (int e = 0; e < md_smear_epsilons(w->request); e++)
+    MD_TRY(note(w, &fat[e], level->sum_name, md_smear_epsilon(w->request, e)));
+  return MD_OK;
+}
+
+static md_status make_long(work *w, const md_gauge *source, md_gauge *long_links) {
+  const md_staple_kernels *kernels = md_staples_kernels(w->staples);
+  md_matrices u[MD_DIMS], base[MD_DIMS], v[MD_DIMS];
+  directions_of(source, u);
+  directions_of(&long_links[0], base);
+  for (int mu = 0; mu < MD_DIMS; mu++) md_staples_triple(w->staples, &u[mu], mu, &base[mu]);
+  for (int e = md_smear_epsilons(w->request) - 1; e >= 0; e--) {
+    directions_of(&long_links[e], v);
+    for (int mu = 0; mu < MD_DIMS; mu++)
+      kernels->combine(&v[mu], md_smear_naik_weight(w->request, e), &base[mu], 0.0, NULL, NULL);
+    MD_TRY(md_gauge_exchange(w->context, &long_links[e]));
+  }
+  for (int e = 0; e < md_smear_epsilons(w->request); e++)
+    MD_TRY(note(w, &long_links[e], 'L', md_smear_epsilon(w->request, e)));
+  return MD_OK;
+}
+
+/* The counts of all ranks, and whether every matrix had a projection. */
+static md_status count_projections(work *w) {
+  long long counts[3] = {w->counts.links, w->counts.fallbacks, w->counts.singular};
+  md_sum_integers(w->context, counts, 3);
+  if (w->report) w->report->projection = (md_projection_counts){counts[0], counts[1], counts[2]};
+  if (counts[2] == 0) return MD_OK;
+  return md_fail(w->context, MD_INPUT,
+                 "%lld of %lld sums of paths have no inverse and so no projection to U(3); other "
+                 "parameters or other links are needed",
+                 counts[2], counts[0]);
+}
+
+static md_status make_links(work *w, const md_gauge *thin, md_gauge *fat, md_gauge *long_links) {
+  md_gauge previous = {0};
+  const md_gauge *source = NULL;
+  md_status status = make_levels(w, thin, &fat[0], &previous, &source);
+  if (status == MD_OK) status = count_projections(w);
+  if (status == MD_OK) status = spread_fat(w, source, fat);
+  if (status == MD_OK && long_links) status = make_long(w, source, long_links);
+  md_gauge_destroy(&previous);
+  return status;
+}
+
+static md_status create_results(md_context *context, const md_geometry *geometry, int count,
+                                md_gauge *gauge) {
+  for (int e = 0; e < count; e++) gauge[e] = (md_gauge){0};
+  md_status status = MD_OK;
+  for (int e = 0; e < count && status == MD_OK; e++)
+    status = md_gauge_create(context, geometry, &gauge[e]);
+  return status;
+}
+
+md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_request *request,
+                   md_gauge *fat, md_gauge *long_links, md_smear_report *report) {
+  const int count = md_smear_epsilons(request);
+  work w = {.context = context, .request = request, .report = report};
+  if (report) *report = (md_smear_report){0};
+  MD_TRY(md_smear_check_request(context, request, long_links != NULL));
+  MD_TRY(md_smear_check_thin(context, thin));
+  md_status status = create_results(context, thin->geometry, count, fat);
+  if (long_links) {
+    const md_status second = create_results(context, thin->geometry, count, long_links);
+    status = status == MD_OK ? second : status;
+  }
+  status = md_agree(context, status);
+  if (status == MD_OK)
+    status = md_staples_create(context, thin->geometry, md_recipe_name(request->recipe),
+                               MD_DIMS * md_smear_steps(request), &w.staples);
+  if (status == MD_OK) status = make_links(&w, thin, fat, long_links);
+  md_staples_destroy(w.staples);
+  for (int e = 0; e < count && status != MD_OK; e++) {
+    md_gauge_destroy(&fat[e]);
+    if (long_links) md_gauge_destroy(&long_links[e]);
+  }
+  return status;
+}
