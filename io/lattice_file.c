@@ -233,6 +233,10 @@ bool md_lattice_format_holds(const md_lattice_format *format, md_precision preci
   return precision == MD_SINGLE || (precision == MD_DOUBLE && !format->single_only);
 }
 
+bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind) {
+  return kind == MD_LINKS_THIN || !format->thin_only;
+}
+
 /* Nothing but a regular file is replaced. Rank 0. */
 static md_status check_target(md_context *context, const char *path) {
   struct stat there;
@@ -271,7 +275,7 @@ md_status md_lattice_save_links(md_context *context, const char *path,
     return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
                    format->single_only ? "single precision" : "single or double precision",
                    md_precision_name(precision));
-  if (format->thin_only && label->kind != MD_LINKS_THIN)
+  if (!md_lattice_format_takes(format, label->kind))
     return md_fail(context, MD_INPUT, "%s files hold thin links, got %s links; use hdf5 or ildg",
                    format->name, md_link_kind_name(label->kind));
   MD_TRY(md_temporary_name(context, path, temporary, sizeof temporary));

@@ -102,6 +102,8 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
                                  const md_lattice_format **format);
 /* True when files of this format can hold that precision. */
 bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision);
+/* True when they can hold links of that kind: NERSC files only thin ones, in SU(3). */
+bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind);
 
 /* Writes the links under PATH.partial, reads them back and compares checksums, flushes, renames
  * to `path`: what was there stays whole until then. Plaquette and link trace of the links go

@@ -5,10 +5,11 @@
 
 /* Projection of 3x3 complex matrices to U(3): W = V (V^dag V)^(-1/2), the unitary matrix nearest
  * to V. By Cayley and Hamilton Q^(-1/2) = f0 + f1 Q + f2 Q^2 for Q = V^dag V, the f from Q's
- * eigenvalues (A. Hasenfratz, R. Hoffmann, S. Schaefer, JHEP 0705, 029 (2007), eq. 3.7 f.). Its
- * error grows with the square of V's condition number, so where the smallest eigenvalue of Q is
- * below MD_PROJECT_RATIO times the largest, W comes from the singular value decomposition of V
- * (one-sided Jacobi), whose error grows with 1/(s2 + s3), the two smallest singular values. */
+ * eigenvalues (A. Hasenfratz, R. Hoffmann, S. Schaefer, JHEP 0705, 029 (2007)). Its error grows
+ * with the square of V's condition number, so where the smallest eigenvalue of Q is below
+ * MD_PROJECT_RATIO times the largest, W comes from the singular value decomposition of V
+ * (one-sided Jacobi), whose error grows with the condition number itself, as W does when V is
+ * rounded. */
 #define MD_PROJECT_RATIO 1e-4
 
 typedef struct md_projection_counts {

@@ -33,6 +33,8 @@ MD_SU3_INLINE void md_hermitian_eigenvalues(const double q[18], double g[3]) {
 MD_SU3_INLINE bool md_project_analytic(const double v[18], double w[18]) {
   double q[18], g[3], p[18], product[18];
   md_su3_adjoint_multiply(q, v, v);
+  const double mean = (q[0] + q[8] + q[16]) / 3.0, size = 1.0 / sqrt(mean);
+  for (int k = 0; k < 18; k++) q[k] /= mean; /* of order 1 whatever the size of v */
   md_hermitian_eigenvalues(q, g);
   if (!(g[2] > MD_PROJECT_RATIO * g[0])) return false;
   const double r0 = sqrt(g[0]), r1 = sqrt(g[1]), r2 = sqrt(g[2]);
@@ -45,7 +47,7 @@ MD_SU3_INLINE bool md_project_analytic(const double v[18], double w[18]) {
   md_su3_multiply(product, p, q);
   for (int k = 0; k < 18; k += 8) product[k] += f0;
   md_su3_multiply(p, v, product);
-  for (int k = 0; k < 18; k++) w[k] = p[k];
+  for (int k = 0; k < 18; k++) w[k] = size * p[k];
   return true;
 }
 

@@ -40,7 +40,18 @@ static md_status check_output(md_context *context, const char *path, bool force)
   return md_fail(context, MD_INPUT, "%s is there already; --force replaces it", path);
 }
 
+/* Links of ape and stout are in SU(3), and as good as thin ones for a file. */
+static md_link_kind kind_of(const request *r) {
+  const bool unitary = strcmp(r->action, "ape") == 0 || strcmp(r->action, "stout") == 0;
+  return unitary ? MD_LINKS_THIN : MD_LINKS_FAT;
+}
+
 static md_status check_outputs(md_context *context, const request *r) {
+  if (!md_lattice_format_takes(r->fat_format, kind_of(r)) ||
+      (r->long_out && !md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
+    return md_fail(context, MD_INPUT,
+                   "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
+                   ".lime or .ildg");
   if (r->long_out && strcmp(r->fat_out, r->long_out) == 0)
     return md_fail(context, MD_INPUT, "--fat-out and --long-out must differ, both are %s",
                    r->fat_out);
@@ -108,8 +119,7 @@ static void describe(const request *r, char *text, size_t bytes) {
 
 static md_status save(md_context *context, const request *r, const result *made) {
   const md_precision precision = (md_precision)md_precision_of(r->precision);
-  const bool unitary = strcmp(r->action, "ape") == 0 || strcmp(r->action, "stout") == 0;
-  md_link_label label = {.kind = unitary ? MD_LINKS_THIN : MD_LINKS_FAT, .bare = true};
+  md_link_label label = {.kind = kind_of(r), .bare = true};
   describe(r, label.made, sizeof label.made);
   MD_TRY(md_lattice_save_links(context, r->fat_out, r->fat_format, precision, &label, &made->fat));
   if (!r->long_out) return MD_OK;

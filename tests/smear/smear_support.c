@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 md_smear_request smear_request(const char *action) {
@@ -35,28 +34,6 @@ double smear_difference(md_context *context, const md_gauge *a, const md_gauge *
     }
   md_maximum(context, &most, 1);
   return most;
-}
-
-uint64_t smear_digest(md_context *context, const md_gauge *gauge) {
-  long long digest = 0;
-  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
-    for (int64_t i = 0; i < gauge->geometry->sites; i++) {
-      double u[MD_LINK_REALS];
-      int x[MD_DIMS];
-      md_gauge_get(gauge, k % 2, k / 2, i, u);
-      md_global_coordinates(gauge->geometry, k % 2, i, x);
-      for (int c = 0; c < MD_LINK_REALS; c++) {
-        uint64_t bits, at = (uint64_t)md_global_index(gauge->geometry, x) * 144 +
-                            (uint64_t)(k / 2 * MD_LINK_REALS + c);
-        memcpy(&bits, &u[c], sizeof bits);
-        bits = (bits ^ (at * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
-        bits = (bits ^ (bits >> 31)) * 0x94d049bb133111ebu;
-        digest = (long long)((uint64_t)digest + (bits >> 8)); /* sums of ranks do not overflow */
-      }
-    }
-  digest &= 0x00ffffffffffffff;
-  md_sum_integers(context, &digest, 1);
-  return (uint64_t)digest & 0x00ffffffffffffff;
 }
 
 void smear_load(md_context *context, const char *folder, const char *name, md_geometry **geometry,
