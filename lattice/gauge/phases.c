@@ -80,7 +80,10 @@ static bool find(md_context *context, const md_gauge *gauge, md_link_kind kind, 
                         .antiperiodic = boundary < 0.0,
                         .score = scores[best],
                         .boundary_score = fabs(boundary)};
-  return phases->score >= MD_PHASE_SCORE && phases->boundary_score >= MD_PHASE_SCORE;
+  bool clear = phases->score >= MD_PHASE_SCORE && phases->boundary_score >= MD_PHASE_SCORE;
+  for (int c = 0; c < MD_PHASE_CONVENTIONS; c++)
+    clear = clear && (c == best || fabs(scores[c]) <= 0.5 * phases->score);
+  return clear;
 }
 
 bool md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
@@ -93,10 +96,11 @@ md_status md_phases_find(md_context *context, const md_gauge *gauge, md_link_kin
                          const char *name, md_phases *phases) {
   double scores[MD_PHASE_CONVENTIONS];
   if (find(context, gauge, kind, phases, scores)) return MD_OK;
-  if (phases->convention == MD_PHASES_NONE && !phases->antiperiodic && phases->score > 0.0) {
+  if (phases->convention == MD_PHASES_NONE && !phases->antiperiodic &&
+      phases->score >= MD_PHASE_DOUBT && phases->boundary_score >= MD_PHASE_DOUBT) {
     md_warn(context,
             "%s: the signs of these %s links are not clear (scores: no phases %.2f, boundary "
-            "periodic %.2f; clear is above %.1f); they are taken as bare",
+            "periodic %.2f; clear is above %.2f); they are taken as bare",
             name, md_link_kind_name(kind), phases->score, phases->boundary_score, MD_PHASE_SCORE);
     return MD_OK;
   }
@@ -108,8 +112,8 @@ md_status md_phases_find(md_context *context, const md_gauge *gauge, md_link_kin
                    scores[MD_PHASES_NONE],
                    kind == MD_LINKS_LONG ? "; the Naik coefficient -1/24 must be in them" : "");
   return md_fail(context, MD_INPUT,
-                 "%s: phases and boundary sign of %s links must be clear, the best scores are "
-                 "below %.1f: none %.2f, xyzt %.2f, txyz %.2f, boundary %s %.2f",
+                 "%s: phases and boundary sign of %s links must be clear, with a score above "
+                 "%.2f, the scores are: none %.2f, xyzt %.2f, txyz %.2f, boundary %s %.2f",
                  name, md_link_kind_name(kind), MD_PHASE_SCORE, scores[MD_PHASES_NONE],
                  scores[MD_PHASES_XYZT], scores[MD_PHASES_TXYZ],
                  phases->antiperiodic ? "antiperiodic" : "periodic", phases->boundary_score);

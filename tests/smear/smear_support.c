@@ -36,16 +36,14 @@ double smear_difference(md_context *context, const md_gauge *a, const md_gauge *
   return most;
 }
 
-void smear_load(md_context *context, const char *folder, const char *name, md_geometry **geometry,
+bool smear_load(md_context *context, const char *folder, const char *name, md_geometry **geometry,
                 md_gauge *gauge) {
   const int grid[MD_DIMS] = {0};
   md_lattice_info info = {0};
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  if (access(path, R_OK) != 0) {
-    md_context_close(context);
-    _exit(77);
-  }
+  if (access(path, R_OK) != 0) return false;
   MD_REQUIRE(context, md_lattice_load(context, path, grid, false, geometry, gauge, &info));
   md_lattice_info_destroy(&info);
+  return true;
 }
