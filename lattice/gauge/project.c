@@ -20,7 +20,10 @@ static void set(const md_field *f, int64_t site, const double u[MD_LINK_REALS]) 
   for (int c = 0; c < MD_LINK_REALS; c++) ((double *)f->data)[c * f->stride + site] = u[c];
 }
 
-static void project(md_matrices *v, bool special, md_projection_counts *counts) {
+static md_status project(md_context *context, const md_staple_tables *tables, md_matrices *v,
+                         bool special, md_projection_counts *counts) {
+  (void)context;
+  (void)tables;
   long long fallbacks = 0, singular = 0;
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field *f = &v->at[p];
@@ -38,6 +41,7 @@ static void project(md_matrices *v, bool special, md_projection_counts *counts) 
   }
   counts->fallbacks += fallbacks;
   counts->singular += singular;
+  return MD_OK;
 }
 
 static void stout(md_matrices *out, const md_matrices *sum, const md_matrices *u) {

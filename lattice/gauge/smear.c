@@ -9,10 +9,23 @@ typedef struct work {
   md_smear_report *report;     /* NULL: nothing is measured */
 } work;
 
+/* Links on the device are brought to the host to be measured. */
+static md_status measure(work *w, const md_gauge *gauge, char name, md_link_means *means) {
+  if (w->request->space == MD_HOST) return md_link_measure(w->context, gauge, name, means);
+  md_gauge host;
+  md_status status = md_gauge_create(w->context, gauge->geometry, &host);
+  if (status == MD_OK) status = md_gauge_copy(w->context, &host, gauge);
+  status = md_agree(w->context, status);
+  if (status == MD_OK) status = md_gauge_exchange(w->context, &host);
+  if (status == MD_OK) status = md_link_measure(w->context, &host, name, means);
+  md_gauge_destroy(&host);
+  return status;
+}
+
 static md_status note(work *w, const md_gauge *gauge, char name, double epsilon) {
   if (!w->report || !name) return MD_OK;
   md_link_means *means = &w->report->kinds[w->report->kind_count++];
-  MD_TRY(md_link_measure(w->context, gauge, name, means));
+  MD_TRY(measure(w, gauge, name, means));
   means->naik_epsilon = epsilon;
   return MD_OK;
 }
@@ -22,14 +35,16 @@ static void directions_of(const md_gauge *gauge, md_matrices u[MD_DIMS]) {
 }
 
 /* The sums of paths become the links of the level. */
-static void finish_level(work *w, md_level_end end, const md_matrices *in, md_matrices *out) {
+static md_status finish_level(work *w, md_level_end end, const md_matrices *in, md_matrices *out) {
   const md_staple_kernels *kernels = md_staples_kernels(w->staples);
+  const md_staple_tables *tables = md_staples_tables(w->staples);
   for (int mu = 0; mu < MD_DIMS; mu++) {
     if (end == MD_END_STOUT)
       kernels->stout(&out[mu], &out[mu], &in[mu]);
     else
-      kernels->project(&out[mu], end == MD_END_SU3, &w->counts);
+      MD_TRY(kernels->project(w->context, tables, &out[mu], end == MD_END_SU3, &w->counts));
   }
+  return MD_OK;
 }
 
 /* out = one level of smearing of `in`, both with halos exchanged; noted when it is to be. */
@@ -40,11 +55,11 @@ static md_status make_level(work *w, const md_level *level, bool noted, const md
   directions_of(in, u);
   directions_of(out, v);
   for (int mu = 0; mu < MD_DIMS; mu++) md_staples_fat(w->staples, u, mu, &weights, &v[mu]);
-  MD_TRY(md_gauge_exchange(w->context, out));
+  md_staples_exchange_gauge(w->staples, out);
   if (level->end == MD_END_NONE) return MD_OK; /* noted when epsilon is in */
   if (noted) MD_TRY(note(w, out, level->sum_name, 0.0));
-  finish_level(w, level->end, u, v);
-  MD_TRY(md_gauge_exchange(w->context, out));
+  MD_TRY(md_agree(w->context, finish_level(w, level->end, u, v)));
+  md_staples_exchange_gauge(w->staples, out);
   return noted ? note(w, out, level->end_name, 0.0) : MD_OK;
 }
 
@@ -61,7 +76,8 @@ static md_status make_levels(work *w, const md_gauge *thin, md_gauge *result, md
     md_gauge next = {0};
     md_gauge *out = last ? result : &next;
     md_status status = MD_OK;
-    if (!last) status = md_agree(w->context, md_gauge_create(w->context, thin->geometry, &next));
+    if (!last)
+      status = md_agree(w->context, md_staples_create_gauge(w->context, w->staples, &next));
     if (status == MD_OK) status = make_level(w, level, last || levels > 1, *source, out);
     if (status != MD_OK) {
       md_gauge_destroy(&next);
@@ -88,7 +104,7 @@ static md_status spread_fat(work *w, const md_gauge *source, md_gauge *fat) {
     directions_of(&fat[e], v);
     for (int mu = 0; mu < MD_DIMS && recipe->epsilon_one != 0.0; mu++)
       kernels->combine(&v[mu], 1.0, &base[mu], recipe->epsilon_one * epsilon, &u[mu], NULL);
-    MD_TRY(md_gauge_exchange(w->context, &fat[e]));
+    md_staples_exchange_gauge(w->staples, &fat[e]);
   }
   if (level->end != MD_END_NONE) return MD_OK;
   for (int e = 0; e < md_smear_epsilons(w->request); e++)
@@ -106,7 +122,7 @@ static md_status make_long(work *w, const md_gauge *source, md_gauge *long_links
     directions_of(&long_links[e], v);
     for (int mu = 0; mu < MD_DIMS; mu++)
       kernels->combine(&v[mu], md_smear_naik_weight(w->request, e), &base[mu], 0.0, NULL, NULL);
-    MD_TRY(md_gauge_exchange(w->context, &long_links[e]));
+    md_staples_exchange_gauge(w->staples, &long_links[e]);
   }
   for (int e = 0; e < md_smear_epsilons(w->request); e++)
     MD_TRY(note(w, &long_links[e], 'L', md_smear_epsilon(w->request, e)));
@@ -136,12 +152,54 @@ static md_status make_links(work *w, const md_gauge *thin, md_gauge *fat, md_gau
   return status;
 }
 
-static md_status create_results(md_context *context, const md_geometry *geometry, int count,
-                                md_gauge *gauge) {
-  for (int e = 0; e < count; e++) gauge[e] = (md_gauge){0};
+static md_status create_all(work *w, int count, md_gauge *gauge) {
   md_status status = MD_OK;
-  for (int e = 0; e < count && status == MD_OK; e++)
-    status = md_gauge_create(context, geometry, &gauge[e]);
+  for (int e = 0; e < count && gauge && status == MD_OK; e++)
+    status = md_staples_create_gauge(w->context, w->staples, &gauge[e]);
+  return status;
+}
+
+static void destroy_all(int count, md_gauge *gauge) {
+  for (int e = 0; e < count && gauge; e++) md_gauge_destroy(&gauge[e]);
+}
+
+/* All in the space of the staples: `thin` with halos exchanged. */
+static md_status make_all(work *w, const md_gauge *thin, md_gauge *fat, md_gauge *long_links) {
+  const int count = md_smear_epsilons(w->request);
+  md_status status = create_all(w, count, fat);
+  if (status == MD_OK) status = create_all(w, count, long_links);
+  status = md_agree(w->context, status);
+  return status == MD_OK ? make_links(w, thin, fat, long_links) : status;
+}
+
+/* host[] are created from device[], one after another, halos exchanged. */
+static md_status bring_home(work *w, int count, md_gauge *host, md_gauge *device) {
+  for (int e = 0; e < count && host; e++) {
+    md_status status = md_gauge_create(w->context, device[e].geometry, &host[e]);
+    if (status == MD_OK) status = md_gauge_copy(w->context, &host[e], &device[e]);
+    MD_TRY(md_agree(w->context, status));
+    md_gauge_destroy(&device[e]);
+    MD_TRY(md_gauge_exchange(w->context, &host[e]));
+  }
+  return MD_OK;
+}
+
+static md_status make_on_device(work *w, const md_gauge *thin, md_gauge *fat,
+                                md_gauge *long_links) {
+  const int count = md_smear_epsilons(w->request);
+  md_gauge there = {0}, fat_there[MD_EPSILONS_MOST] = {0}, long_there[MD_EPSILONS_MOST] = {0};
+  md_status status = md_staples_create_gauge(w->context, w->staples, &there);
+  if (status == MD_OK) status = md_gauge_copy(w->context, &there, thin);
+  status = md_agree(w->context, status);
+  if (status == MD_OK) {
+    md_staples_exchange_gauge(w->staples, &there);
+    status = make_all(w, &there, fat_there, long_links ? long_there : NULL);
+  }
+  md_gauge_destroy(&there);
+  if (status == MD_OK) status = bring_home(w, count, fat, fat_there);
+  if (status == MD_OK) status = bring_home(w, count, long_links, long_there);
+  destroy_all(count, fat_there);
+  destroy_all(count, long_there);
   return status;
 }
 
@@ -152,20 +210,17 @@ md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_req
   if (report) *report = (md_smear_report){0};
   MD_TRY(md_smear_check_request(context, request, long_links != NULL));
   MD_TRY(md_smear_check_thin(context, thin));
-  md_status status = create_results(context, thin->geometry, count, fat);
-  if (long_links) {
-    const md_status second = create_results(context, thin->geometry, count, long_links);
-    status = status == MD_OK ? second : status;
+  for (int e = 0; e < count; e++) {
+    fat[e] = (md_gauge){0};
+    if (long_links) long_links[e] = (md_gauge){0};
   }
-  status = md_agree(context, status);
-  if (status == MD_OK)
-    status = md_staples_create(context, thin->geometry, md_recipe_name(request->recipe),
-                               MD_DIMS * md_smear_steps(request), &w.staples);
-  if (status == MD_OK) status = make_links(&w, thin, fat, long_links);
+  MD_TRY(md_staples_create(context, thin->geometry, request->space, md_recipe_name(request->recipe),
+                           MD_DIMS * md_smear_steps(request), &w.staples));
+  const md_status status = request->space == MD_HOST ? make_all(&w, thin, fat, long_links)
+                                                     : make_on_device(&w, thin, fat, long_links);
   md_staples_destroy(w.staples);
-  for (int e = 0; e < count && status != MD_OK; e++) {
-    md_gauge_destroy(&fat[e]);
-    if (long_links) md_gauge_destroy(&long_links[e]);
-  }
+  if (status == MD_OK) return MD_OK;
+  destroy_all(count, fat);
+  destroy_all(count, long_links);
   return status;
 }

@@ -7,8 +7,9 @@
 /* Fat and long links of improved staggered actions, and other smeared links, from thin links.
  *
  * Thin links are bare SU(3) without phases and boundary signs, halos exchanged. The results are
- * bare too (phases and the boundary sign belong to the operator), in double on the host, halos
- * exchanged; fat and long links are not unitary. Formulas and coefficients: docs/actions.md.
+ * bare too (phases and the boundary sign belong to the operator), in double on the host wherever
+ * they were made, halos exchanged; fat and long links are not unitary. Formulas and coefficients:
+ * docs/actions.md.
  *
  *   asqtad  X: 1, 3, 5, 7 links and Lepage term with u0; L = -(1/24) u0^-2 UUU
  *           G. P. Lepage, Phys. Rev. D59, 074502 (1999); K. Orginos, D. Toussaint, R. L. Sugar,
@@ -22,7 +23,8 @@
  *   stout   steps times: exp(i Q) U, Q from rho times the sum of 3-staples
  *           C. Morningstar, M. Peardon, Phys. Rev. D69, 054501 (2004)
  *
- * Every result is the same to the last bit for every rank grid and thread count. */
+ * Every result is the same to the last bit for every rank grid and thread count; those of a GPU
+ * differ from those of the host by rounding. */
 typedef struct md_recipe md_recipe; /* one line of the table in recipes.c */
 
 /* The recipe of a name, NULL when there is none; and the names "asqtad|hisq|...". */
@@ -36,6 +38,7 @@ bool md_recipe_takes(const md_recipe *recipe, const char *parameter);
 
 typedef struct md_smear_request {
   const md_recipe *recipe;
+  md_space space;    /* where they are made; MD_DEVICE needs a build with CUDA and a GPU */
   double u0;         /* tadpole factor of asqtad and fat7, > 0; others do not look at it */
   double alpha, rho; /* of ape, of stout */
   int steps;         /* of ape, stout */

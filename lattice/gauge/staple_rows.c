@@ -17,7 +17,7 @@ static inline void add(md_su3_lanes *restrict sum, const md_su3_lanes *restrict 
     for (int l = 0; l < MD_LANES; l++) sum->c[c][l] += a->c[c][l];
 }
 
-static void lower(const md_neighbour_tables *tables, md_matrices *out, const md_matrices *u,
+static void lower(const md_staple_tables *tables, md_matrices *out, const md_matrices *u,
                   const md_matrices *a, int mu) {
   FOR_SITES(out, p, y) {
     md_su3_lanes first, second, product;
@@ -30,7 +30,7 @@ static void lower(const md_neighbour_tables *tables, md_matrices *out, const md_
   }
 }
 
-static void staple(const md_neighbour_tables *tables, md_matrices *out, const md_matrices *base,
+static void staple(const md_staple_tables *tables, md_matrices *out, const md_matrices *base,
                    const md_matrices *u, const md_matrices *a, const md_matrices *lower_part,
                    int mu, int nu) {
   FOR_SITES(out, p, x) {
@@ -52,7 +52,7 @@ static void staple(const md_neighbour_tables *tables, md_matrices *out, const md
   }
 }
 
-static void shift(const md_neighbour_tables *tables, md_matrices *out, const md_matrices *in,
+static void shift(const md_staple_tables *tables, md_matrices *out, const md_matrices *in,
                   int direction) {
   FOR_SITES(out, p, x) {
     md_su3_lanes u;
@@ -79,7 +79,7 @@ static void combine(md_matrices *out, double a, const md_matrices *x, double b,
   }
 }
 
-static void multiply(const md_neighbour_tables *tables, md_matrices *out, const md_matrices *u,
+static void multiply(const md_staple_tables *tables, md_matrices *out, const md_matrices *u,
                      const md_matrices *v, int mu) {
   FOR_SITES(out, p, x) {
     md_su3_lanes first, second, product;

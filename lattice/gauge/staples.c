@@ -1,4 +1,5 @@
 #include "lattice/gauge/staples.h"
+#include "lattice/gauge/cuda/staples_device.h"
 #include "lattice/halo/halo.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ enum { PLANES = MD_DIMS - 1 };
 struct md_staples {
   md_halo *halo;
   md_staple_kernels kernels;
-  md_neighbour_tables tables;
+  md_staple_tables tables;
   md_field_shape shape;
   const md_geometry *geometry;
   md_matrices upper[PLANES], lower[PLANES]; /* 3-link staples of the planes of mu */
@@ -32,21 +33,35 @@ static md_status allocate_all(md_context *context, md_staples *s) {
   return md_staples_allocate(context, s, &s->far);
 }
 
-md_status md_staples_create(md_context *context, const md_geometry *geometry, const char *label,
-                            int passes, md_staples **staples) {
+static md_status open_space(md_context *context, md_staples *s) {
+  if (s->shape.space == MD_HOST) {
+    s->kernels = md_staple_kernels_host();
+    for (int p = 0; p < MD_PARITIES; p++)
+      for (int d = 0; d < MD_DIRECTIONS; d++) s->tables.to[p][d] = s->geometry->neighbour[p][d];
+    return MD_OK;
+  }
+#ifdef MINIDIRAC_HAVE_CUDA
+  s->kernels = md_staple_kernels_device();
+  return md_staple_tables_create_device(context, s->geometry, &s->tables);
+#else
+  return md_fail(context, MD_ENVIRONMENT,
+                 "links cannot be smeared on a GPU by this build; configure it with CUDA");
+#endif
+}
+
+md_status md_staples_create(md_context *context, const md_geometry *geometry, md_space space,
+                            const char *label, int passes, md_staples **staples) {
   md_staples *s = calloc(1, sizeof *s);
   *staples = NULL;
   md_status status = s ? MD_OK : md_fail_memory(context, sizeof *s, "staples");
   if (status == MD_OK) {
     s->geometry = geometry;
-    s->shape = (md_field_shape){MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
-    s->kernels = md_staple_kernels_host();
-    for (int p = 0; p < MD_PARITIES; p++)
-      for (int d = 0; d < MD_DIRECTIONS; d++) s->tables.to[p][d] = geometry->neighbour[p][d];
+    s->shape = (md_field_shape){MD_DOUBLE, space, MD_LINK_REALS, 1, false};
     s->passes = passes;
     s->progress = md_progress_start(context, label);
-    status = allocate_all(context, s);
+    status = open_space(context, s);
   }
+  if (status == MD_OK) status = allocate_all(context, s);
   status = md_agree(context, status);
   if (status == MD_OK) status = md_halo_create(context, geometry, &s->shape, &s->halo);
   if (status != MD_OK) {
@@ -68,6 +83,9 @@ void md_staples_destroy(md_staples *s) {
   md_matrices_destroy(&s->inner);
   md_matrices_destroy(&s->outer);
   md_matrices_destroy(&s->far);
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (s->shape.space == MD_DEVICE) md_staple_tables_destroy_device(&s->tables);
+#endif
   free(s);
 }
 
@@ -85,11 +103,42 @@ const md_staple_kernels *md_staples_kernels(const md_staples *s) {
   return &s->kernels;
 }
 
+const md_staple_tables *md_staples_tables(const md_staples *s) {
+  return &s->tables;
+}
+
 void md_staples_exchange(md_staples *s, md_matrices *matrices) {
   for (int p = 0; p < MD_PARITIES; p++) {
     md_halo_begin(s->halo, &matrices->at[p]);
     md_halo_end(s->halo, &matrices->at[p]);
   }
+}
+
+md_status md_staples_create_gauge(md_context *context, const md_staples *s, md_gauge *gauge) {
+  *gauge = (md_gauge){.geometry = s->geometry};
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      const md_status status =
+          md_field_create(context, s->geometry, &s->shape, p, &gauge->links[p][mu]);
+      if (status == MD_OK) continue;
+      md_gauge_destroy(gauge);
+      return status;
+    }
+  return MD_OK;
+}
+
+void md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
+  for (int mu = 0; mu < MD_DIMS; mu++) {
+    md_matrices links = md_gauge_direction(gauge, mu);
+    md_staples_exchange(s, &links);
+  }
+}
+
+md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from) {
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++)
+      MD_TRY(md_field_convert(context, &to->links[p][mu], &from->links[p][mu]));
+  return MD_OK;
 }
 
 /* s->far = the lower staples about a in the planes of nu, at the sites below, halo exchanged. */

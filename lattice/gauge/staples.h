@@ -15,10 +15,11 @@ typedef struct md_path_weights {
 /* Halo, kernels and intermediate fields of one geometry and space. */
 typedef struct md_staples md_staples;
 
-/* Collective: the ranks agree. `label` heads the progress line; `passes` is how many calls of
- * md_staples_fat will be made, the whole of the work. */
-md_status md_staples_create(md_context *context, const md_geometry *geometry, const char *label,
-                            int passes, md_staples **staples);
+/* Collective: the ranks agree; MD_ENVIRONMENT for MD_DEVICE without a GPU or a build for it.
+ * `label` heads the progress line; `passes` is how many calls of md_staples_fat will be made, the
+ * whole of the work. */
+md_status md_staples_create(md_context *context, const md_geometry *geometry, md_space space,
+                            const char *label, int passes, md_staples **staples);
 void md_staples_destroy(md_staples *staples);
 
 /* Matrices at every site in the space of the staples. Local. */
@@ -31,8 +32,15 @@ static inline md_matrices md_gauge_direction(const md_gauge *gauge, int mu) {
 }
 
 const md_staple_kernels *md_staples_kernels(const md_staples *staples);
+const md_staple_tables *md_staples_tables(const md_staples *staples);
 /* Fills the halos. Collective. */
 void md_staples_exchange(md_staples *staples, md_matrices *matrices);
+
+/* A gauge field in the space of the staples, not initialised; md_gauge_destroy. Local. */
+md_status md_staples_create_gauge(md_context *context, const md_staples *staples, md_gauge *gauge);
+void md_staples_exchange_gauge(md_staples *staples, md_gauge *gauge);
+/* to = from over the local sites, in any two spaces. Local. */
+md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from);
 
 /* out = the weighted sum of the paths of links u (halos exchanged) in direction mu. out's halo is
  * left without meaning; out is none of u. Terms of weight 0 cost nothing. Collective. */

@@ -13,7 +13,7 @@
 
 typedef struct request {
   md_common_options common;
-  const char *action, *lattice, *fat_out, *long_out, *precision;
+  const char *action, *lattice, *fat_out, *long_out, *precision, *on;
   double u0, naik_epsilon, alpha, rho;
   long long steps;
   bool ignore_checksum, force;
@@ -76,6 +76,7 @@ static md_status check(md_context *context, request *r, const md_option *options
   MD_TRY(md_lattice_format_find(context, r->fat_out, NULL, &r->fat_format));
   if (r->long_out) MD_TRY(md_lattice_format_find(context, r->long_out, NULL, &r->long_format));
   r->smear = (md_smear_request){.recipe = recipe,
+                                .space = strcmp(r->on, "gpu") == 0 ? MD_DEVICE : MD_HOST,
                                 .u0 = r->u0,
                                 .alpha = r->alpha,
                                 .rho = r->rho,
@@ -171,6 +172,7 @@ static void report_request(md_report *report, const request *r, const result *ma
   cJSON_AddStringToObject(root, "fat_out", r->fat_out);
   if (r->long_out) cJSON_AddStringToObject(root, "long_out", r->long_out);
   cJSON_AddStringToObject(root, "precision", r->precision);
+  cJSON_AddStringToObject(root, "on", r->on);
   cJSON_AddNumberToObject(root, "smear_s", made->smear_s);
 }
 
@@ -192,7 +194,7 @@ static md_status smear(md_context *context, const request *r, md_report *report)
 }
 
 md_status md_command_smear(md_context *context, int argc, char **argv) {
-  request r = {.precision = "double", .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
+  request r = {.precision = "double", .on = "cpu", .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
   /* clang-format off */
   md_option options[] = {
       {.name = "lattice", .type = MD_OPTION_POSITIONAL, .target = &r.lattice,
@@ -217,6 +219,8 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
        .help = "replace output files that are there already"},
       {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision,
        .help = "of the links on file [double]", .choices = "double|single"},
+      {.name = "on", .type = MD_OPTION_CHOICE, .target = &r.on,
+       .help = "where the links are made [cpu]", .choices = "cpu|gpu"},
       {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &r.ignore_checksum,
        .help = "go on with a warning where checksum, plaquette or link trace do not fit"},
       MD_COMMON_OPTIONS(r.common)};

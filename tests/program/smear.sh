@@ -64,4 +64,10 @@ on 1 smear --action ape "$work/fat.milc" --fat-out "$work/x.h5" >"$work/out" 2>"
 [ $? = 2 ] || complain "fat links without a label were smeared"
 grep -q 'thin links must be in SU(3) within 0.0001, their largest deviation' "$work/err" || complain "$(cat "$work/err")"
 [ ! -e "$work/x.h5" ] || complain "a refused run wrote a file"
+on 1 $s --on gpu --fat-out "$work/gpu.h5" >"$work/out" 2>"$work/err" # a GPU is there or named as missing
+case $? in
+0) [ -e "$work/gpu.h5" ] || complain "--on gpu wrote nothing" ;;
+3) [ "$(grep -c '^minidirac: error: ' "$work/err")" = 1 ] || complain "--on gpu: $(cat "$work/err")" ;;
+*) complain "--on gpu: $(cat "$work/err")" ;;
+esac
 finish
