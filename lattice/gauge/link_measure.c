@@ -23,7 +23,7 @@ md_status md_link_measure(md_context *context, const md_gauge *gauge, char name,
     md_sum_merge(&norm2, &mine);
   }
   *means = (md_link_means){.name = name};
-  md_sum_finish(context, &norm2, 1, &means->norm2);
+  MD_TRY(md_sum_finish(context, &norm2, 1, &means->norm2));
   MD_TRY(md_gauge_observe(context, gauge, &observables));
   means->norm2 /= 3.0 * MD_DIMS * (double)gauge->geometry->volume;
   means->plaquette = name == 'L' ? NAN : observables.plaquette;

@@ -49,8 +49,8 @@ static void add_site(const md_gauge *gauge, md_link_kind kind, int p, int64_t si
   for (int k = 0; k < SUMS; k++) md_sum_add(&sums[k], value[k / COLUMNS][k % COLUMNS]);
 }
 
-static void sum_determinants(const md_context *context, const md_gauge *gauge, md_link_kind kind,
-                             double values[SUMS]) {
+static md_status sum_determinants(md_context *context, const md_gauge *gauge, md_link_kind kind,
+                                  double values[SUMS]) {
   md_sum sums[SUMS] = {0};
 #pragma omp parallel
   {
@@ -62,14 +62,14 @@ static void sum_determinants(const md_context *context, const md_gauge *gauge, m
 #pragma omp critical
     for (int k = 0; k < SUMS; k++) md_sum_merge(&sums[k], &mine[k]);
   }
-  md_sum_finish(context, sums, SUMS, values);
+  return md_sum_finish(context, sums, SUMS, values);
 }
 
 /* Scores of all conventions, and the best answer. */
-static bool find(md_context *context, const md_gauge *gauge, md_link_kind kind, md_phases *phases,
-                 double scores[MD_PHASE_CONVENTIONS]) {
+static md_status find(md_context *context, const md_gauge *gauge, md_link_kind kind,
+                      md_phases *phases, double scores[MD_PHASE_CONVENTIONS]) {
   double values[SUMS];
-  sum_determinants(context, gauge, kind, values);
+  MD_TRY(sum_determinants(context, gauge, kind, values));
   int best = MD_PHASES_NONE;
   for (int c = 0; c < MD_PHASE_CONVENTIONS; c++) {
     scores[c] = values[c] / values[ABSOLUTE];
@@ -83,11 +83,12 @@ static bool find(md_context *context, const md_gauge *gauge, md_link_kind kind, 
   bool clear = phases->score >= MD_PHASE_SCORE && phases->boundary_score >= MD_PHASE_SCORE;
   for (int c = 0; c < MD_PHASE_CONVENTIONS; c++)
     clear = clear && (c == best || fabs(scores[c]) <= 0.5 * phases->score);
-  return clear;
+  phases->clear = clear;
+  return MD_OK;
 }
 
-bool md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
-                     md_phases *phases) {
+md_status md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
+                          md_phases *phases) {
   double scores[MD_PHASE_CONVENTIONS];
   return find(context, gauge, kind, phases, scores);
 }
@@ -95,7 +96,8 @@ bool md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind ki
 md_status md_phases_find(md_context *context, const md_gauge *gauge, md_link_kind kind,
                          const char *name, md_phases *phases) {
   double scores[MD_PHASE_CONVENTIONS];
-  if (find(context, gauge, kind, phases, scores)) return MD_OK;
+  MD_TRY(find(context, gauge, kind, phases, scores));
+  if (phases->clear) return MD_OK;
   if (phases->convention == MD_PHASES_NONE && !phases->antiperiodic &&
       phases->score >= MD_PHASE_DOUBT && phases->boundary_score >= MD_PHASE_DOUBT) {
     md_warn(context,

@@ -31,21 +31,21 @@ typedef struct md_phases {
                            minus sign: thin, fat at t = T-1; long at T-3, T-2, T-1 (T > 2) */
   double score;          /* of the convention found, over the links that no boundary crosses */
   double boundary_score; /* of the sign found, over the t-links that cross it */
+  bool clear; /* both are MD_PHASE_SCORE or more, those of other conventions half of that */
 } md_phases;
 
-/* Finds what is in the links. MD_INPUT, naming the scores, when no answer has both scores at
- * MD_PHASE_SCORE or more and the other conventions at half of that at most, except where the best
- * answer, with both scores at MD_PHASE_DOUBT or more, is that nothing is in the links: then a
- * warning says so and they are taken as bare. Reads no halo. Collective, same on all rank grids. */
+/* Finds what is in the links. MD_INPUT, naming the scores, when the best answer is not clear,
+ * except where it is, with both scores at MD_PHASE_DOUBT or more, that nothing is in the links:
+ * then a warning says so and they are taken as bare. Reads no halo. Collective, same on all rank
+ * grids. */
 md_status md_phases_find(md_context *context, const md_gauge *gauge, md_link_kind kind,
                          const char *name, md_phases *phases);
 #define MD_PHASE_SCORE 0.25
 #define MD_PHASE_DOUBT 0.1
 
-/* The same without words: true when an answer is clear in this sense; *phases is the best one in
- * any case. Collective. */
-bool md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
-                     md_phases *phases);
+/* The best answer, without judgement. Collective. */
+md_status md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
+                          md_phases *phases);
 
 /* Multiplies the links by the signs: puts them in, and, done again, takes them off. Exchanges
  * halos. Collective. */

@@ -54,12 +54,12 @@ static md_status make_level(work *w, const md_level *level, bool noted, const md
   md_matrices u[MD_DIMS], v[MD_DIMS];
   directions_of(in, u);
   directions_of(out, v);
-  for (int mu = 0; mu < MD_DIMS; mu++) md_staples_fat(w->staples, u, mu, &weights, &v[mu]);
-  md_staples_exchange_gauge(w->staples, out);
+  for (int mu = 0; mu < MD_DIMS; mu++) MD_TRY(md_staples_fat(w->staples, u, mu, &weights, &v[mu]));
+  MD_TRY(md_staples_exchange_gauge(w->staples, out));
   if (level->end == MD_END_NONE) return MD_OK; /* noted when epsilon is in */
   if (noted) MD_TRY(note(w, out, level->sum_name, 0.0));
   MD_TRY(md_agree(w->context, finish_level(w, level->end, u, v)));
-  md_staples_exchange_gauge(w->staples, out);
+  MD_TRY(md_staples_exchange_gauge(w->staples, out));
   return noted ? note(w, out, level->end_name, 0.0) : MD_OK;
 }
 
@@ -104,7 +104,7 @@ static md_status spread_fat(work *w, const md_gauge *source, md_gauge *fat) {
     directions_of(&fat[e], v);
     for (int mu = 0; mu < MD_DIMS && recipe->epsilon_one != 0.0; mu++)
       kernels->combine(&v[mu], 1.0, &base[mu], recipe->epsilon_one * epsilon, &u[mu], NULL);
-    md_staples_exchange_gauge(w->staples, &fat[e]);
+    MD_TRY(md_staples_exchange_gauge(w->staples, &fat[e]));
   }
   if (level->end != MD_END_NONE) return MD_OK;
   for (int e = 0; e < md_smear_epsilons(w->request); e++)
@@ -117,12 +117,12 @@ static md_status make_long(work *w, const md_gauge *source, md_gauge *long_links
   md_matrices u[MD_DIMS], base[MD_DIMS], v[MD_DIMS];
   directions_of(source, u);
   directions_of(&long_links[0], base);
-  for (int mu = 0; mu < MD_DIMS; mu++) md_staples_triple(w->staples, &u[mu], mu, &base[mu]);
+  for (int mu = 0; mu < MD_DIMS; mu++) MD_TRY(md_staples_triple(w->staples, &u[mu], mu, &base[mu]));
   for (int e = md_smear_epsilons(w->request) - 1; e >= 0; e--) {
     directions_of(&long_links[e], v);
     for (int mu = 0; mu < MD_DIMS; mu++)
       kernels->combine(&v[mu], md_smear_naik_weight(w->request, e), &base[mu], 0.0, NULL, NULL);
-    md_staples_exchange_gauge(w->staples, &long_links[e]);
+    MD_TRY(md_staples_exchange_gauge(w->staples, &long_links[e]));
   }
   for (int e = 0; e < md_smear_epsilons(w->request); e++)
     MD_TRY(note(w, &long_links[e], 'L', md_smear_epsilon(w->request, e)));
@@ -169,7 +169,8 @@ static md_status make_all(work *w, const md_gauge *thin, md_gauge *fat, md_gauge
   md_status status = create_all(w, count, fat);
   if (status == MD_OK) status = create_all(w, count, long_links);
   status = md_agree(w->context, status);
-  return status == MD_OK ? make_links(w, thin, fat, long_links) : status;
+  if (status == MD_OK) status = make_links(w, thin, fat, long_links);
+  return md_agree(w->context, status); /* with what was deferred on the way */
 }
 
 /* host[] are created from device[], one after another, halos exchanged. */
@@ -192,8 +193,8 @@ static md_status make_on_device(work *w, const md_gauge *thin, md_gauge *fat,
   if (status == MD_OK) status = md_gauge_copy(w->context, &there, thin);
   status = md_agree(w->context, status);
   if (status == MD_OK) {
-    md_staples_exchange_gauge(w->staples, &there);
-    status = make_all(w, &there, fat_there, long_links ? long_there : NULL);
+    status = md_agree(w->context, md_staples_exchange_gauge(w->staples, &there));
+    if (status == MD_OK) status = make_all(w, &there, fat_there, long_links ? long_there : NULL);
   }
   md_gauge_destroy(&there);
   if (status == MD_OK) status = bring_home(w, count, fat, fat_there);

@@ -36,8 +36,8 @@ md_status md_smear_check_thin(md_context *context, const md_gauge *thin) {
     return md_fail(context, MD_INPUT, "thin links must be finite, %lld are NaN or infinite",
                    observables.bad_links);
   if (observables.unitarity_deviation <= MD_THIN_TOLERANCE) return MD_OK;
-  if (md_phases_score(context, thin, MD_LINKS_THIN, &phases) &&
-      (phases.convention != MD_PHASES_NONE || phases.antiperiodic))
+  MD_TRY(md_phases_score(context, thin, MD_LINKS_THIN, &phases));
+  if (phases.clear && (phases.convention != MD_PHASES_NONE || phases.antiperiodic))
     return md_fail(context, MD_INPUT,
                    "thin links must be bare, these have in them: staggered phases %s, boundary "
                    "sign %s; write them without",

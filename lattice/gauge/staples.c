@@ -63,7 +63,7 @@ md_status md_staples_create(md_context *context, const md_geometry *geometry, md
   }
   if (status == MD_OK) status = allocate_all(context, s);
   status = md_agree(context, status);
-  if (status == MD_OK) status = md_halo_create(context, geometry, &s->shape, &s->halo);
+  if (status == MD_OK) status = md_halo_create(context, geometry, &s->shape, NULL, &s->halo);
   if (status != MD_OK) {
     md_staples_destroy(s);
     return status;
@@ -107,11 +107,12 @@ const md_staple_tables *md_staples_tables(const md_staples *s) {
   return &s->tables;
 }
 
-void md_staples_exchange(md_staples *s, md_matrices *matrices) {
+md_status md_staples_exchange(md_staples *s, md_matrices *matrices) {
   for (int p = 0; p < MD_PARITIES; p++) {
-    md_halo_begin(s->halo, &matrices->at[p]);
-    md_halo_end(s->halo, &matrices->at[p]);
+    MD_TRY(md_halo_begin(s->halo, &matrices->at[p]));
+    MD_TRY(md_halo_end(s->halo, &matrices->at[p]));
   }
+  return MD_OK;
 }
 
 md_status md_staples_create_gauge(md_context *context, const md_staples *s, md_gauge *gauge) {
@@ -127,11 +128,12 @@ md_status md_staples_create_gauge(md_context *context, const md_staples *s, md_g
   return MD_OK;
 }
 
-void md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
+md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
   for (int mu = 0; mu < MD_DIMS; mu++) {
     md_matrices links = md_gauge_direction(gauge, mu);
-    md_staples_exchange(s, &links);
+    MD_TRY(md_staples_exchange(s, &links));
   }
+  return MD_OK;
 }
 
 md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from) {
@@ -142,16 +144,18 @@ md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from)
 }
 
 /* s->far = the lower staples about a in the planes of nu, at the sites below, halo exchanged. */
-static void make_far(md_staples *s, const md_matrices *u, const md_matrices *a, int mu, int nu) {
+static md_status make_far(md_staples *s, const md_matrices *u, const md_matrices *a, int mu,
+                          int nu) {
   s->kernels.lower(&s->tables, &s->far, &u[nu], a, mu);
-  md_staples_exchange(s, &s->far);
+  return md_staples_exchange(s, &s->far);
 }
 
 /* out += the upper staples about `above` and the lower ones about `below`, halos exchanged. */
-static void add_staples(md_staples *s, const md_matrices *u, const md_matrices *above,
-                        const md_matrices *below, int mu, int nu, md_matrices *out) {
-  make_far(s, u, below, mu, nu);
+static md_status add_staples(md_staples *s, const md_matrices *u, const md_matrices *above,
+                             const md_matrices *below, int mu, int nu, md_matrices *out) {
+  MD_TRY(make_far(s, u, below, mu, nu));
   s->kernels.staple(&s->tables, out, out, &u[nu], above, &s->far, mu, nu);
+  return MD_OK;
 }
 
 /* Where the staples of the plane (mu, nu) are kept. */
@@ -159,55 +163,59 @@ static int slot_of(int mu, int nu) {
   return nu < mu ? nu : nu - 1;
 }
 
-static void make_first_level(md_staples *s, const md_matrices *u, int mu) {
+static md_status make_first_level(md_staples *s, const md_matrices *u, int mu) {
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
-    make_far(s, u, &u[mu], mu, nu);
+    MD_TRY(make_far(s, u, &u[mu], mu, nu));
     s->kernels.shift(&s->tables, &s->lower[slot_of(mu, nu)], &s->far, MD_DIMS + nu);
     s->kernels.staple(&s->tables, &s->upper[slot_of(mu, nu)], NULL, &u[nu], &u[mu], NULL, mu, nu);
   }
+  return MD_OK;
 }
 
 /* s->outer = three U + sum over rho of S_rho(five U + seven S_sigma(U)) */
-static void make_second_level(md_staples *s, const md_matrices *u, int mu, int nu,
-                              const md_path_weights *w) {
+static md_status make_second_level(md_staples *s, const md_matrices *u, int mu, int nu,
+                                   const md_path_weights *w) {
   s->kernels.combine(&s->outer, w->three, &u[mu], 0.0, NULL, NULL);
-  if (w->five == 0.0 && w->seven == 0.0) return;
+  if (w->five == 0.0 && w->seven == 0.0) return MD_OK;
   for (int rho = 0; rho < MD_DIMS; rho++) {
     if (rho == mu || rho == nu) continue;
     const int sigma = slot_of(mu, 0 + 1 + 2 + 3 - mu - nu - rho);
     const bool deep = w->seven != 0.0;
     s->kernels.combine(&s->inner, w->five, &u[mu], w->seven, deep ? &s->upper[sigma] : NULL,
                        deep ? &s->lower[sigma] : NULL);
-    md_staples_exchange(s, &s->inner);
-    add_staples(s, u, &s->inner, &s->inner, mu, rho, &s->outer);
+    MD_TRY(md_staples_exchange(s, &s->inner));
+    MD_TRY(add_staples(s, u, &s->inner, &s->inner, mu, rho, &s->outer));
   }
+  return MD_OK;
 }
 
-void md_staples_fat(md_staples *s, const md_matrices u[MD_DIMS], int mu, const md_path_weights *w,
-                    md_matrices *out) {
-  if (w->seven != 0.0 || w->lepage != 0.0) make_first_level(s, u, mu);
+md_status md_staples_fat(md_staples *s, const md_matrices u[MD_DIMS], int mu,
+                         const md_path_weights *w, md_matrices *out) {
+  if (w->seven != 0.0 || w->lepage != 0.0) MD_TRY(make_first_level(s, u, mu));
   s->kernels.combine(out, w->one, &u[mu], 0.0, NULL, NULL);
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
     const int slot = slot_of(mu, nu);
     const md_matrices *below = &s->outer;
-    make_second_level(s, u, mu, nu, w);
+    MD_TRY(make_second_level(s, u, mu, nu, w));
     if (w->lepage != 0.0) {
       s->kernels.combine(&s->inner, 1.0, &s->outer, w->lepage, &s->lower[slot], NULL);
       s->kernels.combine(&s->outer, 1.0, &s->outer, w->lepage, &s->upper[slot], NULL);
       below = &s->inner;
     }
-    md_staples_exchange(s, &s->outer);
-    add_staples(s, u, &s->outer, below, mu, nu, out);
+    MD_TRY(md_staples_exchange(s, &s->outer));
+    MD_TRY(add_staples(s, u, &s->outer, below, mu, nu, out));
     md_progress_update(&s->progress, (s->done + (slot + 1.0) / PLANES) / s->passes, "%d of %d",
                        s->done + 1, s->passes);
   }
   s->done++;
+  return MD_OK;
 }
 
-void md_staples_triple(md_staples *s, const md_matrices *u, int mu, md_matrices *out) {
+md_status md_staples_triple(md_staples *s, const md_matrices *u, int mu, md_matrices *out) {
   s->kernels.multiply(&s->tables, &s->far, u, u, mu);
-  md_staples_exchange(s, &s->far);
+  MD_TRY(md_staples_exchange(s, &s->far));
   s->kernels.multiply(&s->tables, out, u, &s->far, mu);
+  return MD_OK;
 }

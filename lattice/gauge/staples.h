@@ -33,20 +33,21 @@ static inline md_matrices md_gauge_direction(const md_gauge *gauge, int mu) {
 
 const md_staple_kernels *md_staples_kernels(const md_staples *staples);
 const md_staple_tables *md_staples_tables(const md_staples *staples);
-/* Fills the halos. Collective. */
-void md_staples_exchange(md_staples *staples, md_matrices *matrices);
+/* Fills the halos. Collective; a failure of one rank among several is deferred (md_defer). */
+md_status md_staples_exchange(md_staples *staples, md_matrices *matrices);
 
 /* A gauge field in the space of the staples, not initialised; md_gauge_destroy. Local. */
 md_status md_staples_create_gauge(md_context *context, const md_staples *staples, md_gauge *gauge);
-void md_staples_exchange_gauge(md_staples *staples, md_gauge *gauge);
+md_status md_staples_exchange_gauge(md_staples *staples, md_gauge *gauge);
 /* to = from over the local sites, in any two spaces. Local. */
 md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from);
 
 /* out = the weighted sum of the paths of links u (halos exchanged) in direction mu. out's halo is
- * left without meaning; out is none of u. Terms of weight 0 cost nothing. Collective. */
-void md_staples_fat(md_staples *staples, const md_matrices u[MD_DIMS], int mu,
-                    const md_path_weights *weights, md_matrices *out);
+ * left without meaning; out is none of u. Terms of weight 0 cost nothing. Collective,
+ * errors as md_staples_exchange. */
+md_status md_staples_fat(md_staples *staples, const md_matrices u[MD_DIMS], int mu,
+                         const md_path_weights *weights, md_matrices *out);
 /* out(x) = u(x) u(x+mu) u(x+2mu); the same about out. Collective. */
-void md_staples_triple(md_staples *staples, const md_matrices *u, int mu, md_matrices *out);
+md_status md_staples_triple(md_staples *staples, const md_matrices *u, int mu, md_matrices *out);
 
 #endif

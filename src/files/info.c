@@ -34,7 +34,8 @@ static void describe_links(md_context *context, md_report *report, const md_gaug
   if (*label->made) cJSON_AddStringToObject(report->root, "made", label->made);
   if (!gauge || info->observables.unitarity_deviation <= MD_THIN_TOLERANCE) return;
   md_phases phases;
-  const bool clear = md_phases_score(context, gauge, label->kind, &phases);
+  if (md_phases_score(context, gauge, label->kind, &phases) != MD_OK) return;
+  const bool clear = phases.clear;
   const char *name = clear ? md_phase_name(phases.convention) : "unclear";
   const char *boundary = !clear ? "unclear" : phases.antiperiodic ? "antiperiodic" : "periodic";
   cJSON_AddStringToObject(report->root, "phases", name);
