@@ -1,3 +1,5 @@
+#include "base/device.h"
+#include "base/timer.h"
 #include "lattice/gauge/recipes.h"
 
 /* What one call of md_smear works on. */
@@ -7,7 +9,14 @@ typedef struct work {
   md_staples *staples;
   md_projection_counts counts; /* of this rank */
   md_smear_report *report;     /* NULL: nothing is measured */
+  double measure_s;            /* time spent on it */
 } work;
+
+/* For what is queued on the device. */
+static md_status wait(work *w) {
+  if (w->request->space == MD_HOST) return MD_OK;
+  return md_agree(w->context, md_device_synchronise(w->context));
+}
 
 /* Links on the device are brought to the host to be measured. */
 static md_status measure(work *w, const md_gauge *gauge, char name, md_link_means *means) {
@@ -25,8 +34,11 @@ static md_status measure(work *w, const md_gauge *gauge, char name, md_link_mean
 static md_status note(work *w, const md_gauge *gauge, char name, double epsilon) {
   if (!w->report || !name) return MD_OK;
   md_link_means *means = &w->report->kinds[w->report->kind_count++];
+  MD_TRY(wait(w));
+  const double start_s = md_time_s();
   MD_TRY(measure(w, gauge, name, means));
   means->naik_epsilon = epsilon;
+  w->measure_s += md_time_s() - start_s;
   return MD_OK;
 }
 
@@ -166,10 +178,13 @@ static void destroy_all(int count, md_gauge *gauge) {
 /* All in the space of the staples: `thin` with halos exchanged. */
 static md_status make_all(work *w, const md_gauge *thin, md_gauge *fat, md_gauge *long_links) {
   const int count = md_smear_epsilons(w->request);
+  const double start_s = md_time_s();
   md_status status = create_all(w, count, fat);
   if (status == MD_OK) status = create_all(w, count, long_links);
   status = md_agree(w->context, status);
   if (status == MD_OK) status = make_links(w, thin, fat, long_links);
+  if (status == MD_OK) status = wait(w);
+  if (w->report) w->report->make_s = md_time_s() - start_s - w->measure_s;
   return md_agree(w->context, status); /* with what was deferred on the way */
 }
 

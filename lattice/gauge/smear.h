@@ -64,7 +64,7 @@ enum { MD_EPSILONS_MOST = 8, MD_LINK_KINDS_MOST = 2 + 2 * MD_EPSILONS_MOST };
 typedef struct md_smear_report {
   md_link_means kinds[MD_LINK_KINDS_MOST];
   int kind_count;
-  bool projected;                  /* the recipe projects */
+  double make_s; /* time to make the links where they are made: without checks, means, transfers */
   md_projection_counts projection; /* summed over steps */
 } md_smear_report;
 

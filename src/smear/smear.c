@@ -173,6 +173,7 @@ static void report_request(md_report *report, const request *r, const result *ma
   if (r->long_out) cJSON_AddStringToObject(root, "long_out", r->long_out);
   cJSON_AddStringToObject(root, "precision", r->precision);
   cJSON_AddStringToObject(root, "on", r->on);
+  cJSON_AddNumberToObject(root, "make_s", made->report.make_s); /* without checks and means */
   cJSON_AddNumberToObject(root, "smear_s", made->smear_s);
 }
 
@@ -185,8 +186,8 @@ static md_status smear(md_context *context, const request *r, md_report *report)
     status = save(context, r, &made);
   }
   if (status == MD_OK)
-    md_say(context, "%s%s%s: %s links, %.3f s\n", r->fat_out, r->long_out ? ", " : "",
-           r->long_out ? r->long_out : "", r->action, made.smear_s);
+    md_say(context, "%s%s%s: %s links, made in %.3f s\n", r->fat_out, r->long_out ? ", " : "",
+           r->long_out ? r->long_out : "", r->action, made.report.make_s);
   md_gauge_destroy(&made.fat);
   md_gauge_destroy(&made.long_links);
   md_geometry_destroy(made.geometry);
