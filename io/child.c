@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,21 +96,29 @@ static void restrain(void) {
   if (!SANITIZED && used > 0) limit(RLIMIT_AS, used + MD_CHILD_MEMORY);
 }
 
-static void allow_processor_time(void) {
-  struct timespec used;
-  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)
-    limit(RLIMIT_CPU, (rlim_t)used.tv_sec + 1 + MD_CHILD_PROCESSOR_S);
+static int processor_time(const char *path) {
+  struct stat there;
+  const int64_t bytes = stat(path, &there) == 0 ? (int64_t)there.st_size : 0;
+  const int64_t more = bytes >> 28;
+  return MD_CHILD_PROCESSOR_S + (int)(more < 1000 ? more : 1000);
 }
 
-static _Noreturn void serve(md_context *context, int socket, md_child_work *work, void *state,
-                            void *shared) {
+static void allow_processor_time(int allowed_s) {
+  struct timespec used;
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)
+    limit(RLIMIT_CPU, (rlim_t)(used.tv_sec + allowed_s + 1)); /* whole seconds */
+}
+
+static _Noreturn void serve(md_context *context, const md_child *child, md_child_work *work,
+                            void *state) {
+  const int socket = child->socket;
   int request;
   restrain();
   while (receive(socket, &request, sizeof request, -1)) {
     answer a = {0};
-    allow_processor_time();
+    allow_processor_time(child->processor_s);
     context->message[0] = 0;
-    a.status = (int)work(context, state, request, shared);
+    a.status = (int)work(context, state, request, child->shared);
     memcpy(a.message, context->message, sizeof a.message);
     if (!transmit(socket, &a, sizeof a)) break;
   }
@@ -118,7 +128,10 @@ static _Noreturn void serve(md_context *context, int socket, md_child_work *work
 md_status md_child_start(md_context *context, const char *path, md_child_work *work, void *state,
                          size_t shared_bytes, md_child *child) {
   int sockets[2];
-  *child = (md_child){.path = path, .socket = -1, .shared_bytes = shared_bytes};
+  *child = (md_child){.path = path,
+                      .processor_s = processor_time(path),
+                      .socket = -1,
+                      .shared_bytes = shared_bytes};
   child->shared =
       mmap(NULL, shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (child->shared == MAP_FAILED) {
@@ -132,7 +145,8 @@ md_status md_child_start(md_context *context, const char *path, md_child_work *w
   const pid_t process = fork();
   if (process == 0) {
     close(sockets[0]);
-    serve(context, sockets[1], work, state, child->shared);
+    child->socket = sockets[1];
+    serve(context, child, work, state);
   }
   const int reason = errno;
   close(sockets[1]);
@@ -169,7 +183,7 @@ static md_status died(md_context *context, md_child *child, bool silent) {
     return md_fail(context, MD_INPUT,
                    "%s is damaged: the HDF5 library finds no end in more than %d s of processor "
                    "time; take another copy of the file",
-                   path, MD_CHILD_PROCESSOR_S);
+                   path, child->processor_s);
   if (number == SIGKILL)
     return md_fail(context, MD_ENVIRONMENT,
                    "%s: the process that reads it was killed; is memory short?", path);

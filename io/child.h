@@ -14,8 +14,9 @@
  * of its own to start. It calls neither MPI nor CUDA nor OpenMP and leaves by _exit.
  *
  * The child has no core dump, nothing to print to, MEMORY bytes beside what the parent has, and
- * PROCESSOR_S seconds of processor time for each request; waiting for a disk does not count. */
-enum { MD_CHILD_MEMORY = 1 << 30, MD_CHILD_PROCESSOR_S = 10, MD_CHILD_WAIT_S = 600 };
+ * for each request PROCESSOR_S seconds of processor time and one more for every 256 MiB of the
+ * file; waiting for a disk does not count, up to WAIT_S seconds. */
+enum { MD_CHILD_MEMORY = 1 << 30, MD_CHILD_PROCESSOR_S = 3, MD_CHILD_WAIT_S = 600 };
 
 /* Runs in the child, for each request in turn. `state` is the parent's as it was at the start, what
  * it points to included (but arrays of 64 MiB and more, see base/memory.h); what it becomes stays
@@ -25,6 +26,7 @@ typedef md_status md_child_work(md_context *context, void *state, int request, v
 
 typedef struct md_child {
   const char *path; /* of the file, for messages */
+  int processor_s;  /* for each request */
   int socket;
   pid_t process; /* 0: none */
   void *shared;  /* zeros at the start */
