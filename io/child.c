@@ -96,11 +96,17 @@ static void restrain(void) {
   if (!SANITIZED && used > 0) limit(RLIMIT_AS, used + MD_CHILD_MEMORY);
 }
 
-static int processor_time(const char *path) {
+/* A pipe would keep the child waiting for ever. Assigns the processor time that the file needs. */
+static md_status check_file(md_context *context, const char *path, int *processor_s) {
   struct stat there;
-  const int64_t bytes = stat(path, &there) == 0 ? (int64_t)there.st_size : 0;
-  const int64_t more = bytes >> 28;
-  return MD_CHILD_PROCESSOR_S + (int)(more < 1000 ? more : 1000);
+  if (stat(path, &there) != 0)
+    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+  if (!S_ISREG(there.st_mode))
+    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
+                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
+  const int64_t more = (int64_t)there.st_size >> 28;
+  *processor_s = MD_CHILD_PROCESSOR_S + (int)(more < 1000 ? more : 1000);
+  return MD_OK;
 }
 
 static void allow_processor_time(int allowed_s) {
@@ -128,10 +134,8 @@ static _Noreturn void serve(md_context *context, const md_child *child, md_child
 md_status md_child_start(md_context *context, const char *path, md_child_work *work, void *state,
                          size_t shared_bytes, md_child *child) {
   int sockets[2];
-  *child = (md_child){.path = path,
-                      .processor_s = processor_time(path),
-                      .socket = -1,
-                      .shared_bytes = shared_bytes};
+  *child = (md_child){.path = path, .socket = -1, .shared_bytes = shared_bytes};
+  MD_TRY(check_file(context, path, &child->processor_s));
   child->shared =
       mmap(NULL, shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (child->shared == MAP_FAILED) {

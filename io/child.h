@@ -33,7 +33,8 @@ typedef struct md_child {
   size_t shared_bytes;
 } md_child;
 
-/* Starts a child; to be stopped in any case. path outlives it. MD_ENVIRONMENT. Local. */
+/* Starts a child; to be stopped in any case. path outlives it. MD_INPUT when it is no regular
+ * file; MD_ENVIRONMENT. Local. */
 md_status md_child_start(md_context *context, const char *path, md_child_work *work, void *state,
                          size_t shared_bytes, md_child *child);
 /* Waits for the answer to `request`: status and message of the work; MD_INPUT when the child did
