@@ -3,7 +3,7 @@
 
 #include "io/attribute.h"
 #include "io/hdf5_file.h"
-#include "lattice/field.h"
+#include "lattice/fields/field.h"
 
 /* Inside of io: what propagator and checkpoint files have in common. */
 enum { MD_BUNDLE_VERSION = 1, MD_BUNDLE_DATASETS = 16 };

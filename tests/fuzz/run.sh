@@ -29,6 +29,7 @@ mkdir -p build-fuzz/seeds/lattice "$finds"
 export LSAN_OPTIONS=suppressions=$PWD/tests/leaks-of-libraries.txt:print_suppressions=0:leak_check_at_exit=0
 export ASAN_OPTIONS=protect_shadow_gap=0:allocator_may_return_null=1:detect_leaks=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+export OMPI_MCA_opal_signal= # the sanitizer reports signals, not MPI
 build-fuzz/tests/fuzz/write_seeds build-fuzz/seeds/lattice
 cp tests/fuzz/seeds/lattice/* build-fuzz/seeds/lattice/
 
@@ -55,6 +56,7 @@ for target in "${targets[@]}"; do
   rm -rf "$reports" && mkdir -p "$reports"
   ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$PWD/$reports/asan build-fuzz/tests/fuzz/fuzz_$target -max_total_time=$((seconds / ${#targets[@]} + 1)) -timeout=30 \
     -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=32768 -len_control=0 -close_fd_mask=3 \
+    -handle_segv=0 -handle_bus=0 -handle_fpe=0 -handle_ill=0 \
     -print_final_stats=1 -artifact_prefix="$finds/$target-" \
     "$corpus" "build-fuzz/seeds/$target" >"build-fuzz/$target.log" 2>&1 || code=$?
   runs=$(sed -n 's/^stat::number_of_executed_units: //p' "build-fuzz/$target.log")

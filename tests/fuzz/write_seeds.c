@@ -1,6 +1,6 @@
 #include "hdf5_layouts.h"
 #include "io/lattice_file.h"
-#include "lattice/gauge_start.h"
+#include "lattice/gauge/gauge_start.h"
 
 #include <stdio.h>
 #include <stdlib.h>
