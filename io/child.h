@@ -19,7 +19,7 @@
 enum { MD_CHILD_MEMORY = 1 << 30, MD_CHILD_PROCESSOR_S = 3, MD_CHILD_WAIT_S = 600 };
 
 /* Runs in the child, for each request in turn. `state` is the parent's as it was at the start, what
- * it points to included (but arrays of 64 MiB and more, see base/memory.h); what it becomes stays
+ * it points to included (but arrays of 32 MiB and more, see base/memory.h); what it becomes stays
  * in the child. `shared` is seen by both. Failures are recorded by md_fail as anywhere; must not
  * communicate with other ranks. */
 typedef md_status md_child_work(md_context *context, void *state, int request, void *shared);

@@ -7,8 +7,8 @@
 
 enum {
   HUGE_PAGE = 2 << 20,
-  /* Above malloc's largest mmap threshold: such memory goes back to the system when freed. */
-  UNSHARED = 64 << 20
+  /* With the alignment above the largest size that malloc keeps when it is freed. */
+  UNSHARED = 32 << 20
 };
 
 /* Large arrays are streamed through: on huge pages the hardware prefetcher need not stop at every
