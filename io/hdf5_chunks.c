@@ -5,13 +5,36 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { SUM_BYTES = 4, MOST_CHUNKS = 1 << 14 }; /* finding all takes the square of their number */
+enum { SUM_BYTES = 4 };
 
-/* Chunks with Fletcher32 alone, of one t and whole sites; extent and bytes are assigned. */
-static bool is_plain(hid_t file, hid_t dataset, const md_h5_shape *shape, md_h5_chunks *c) {
+/* Chunks of a lattice in each direction, the last ones perhaps only begun. Their product; 0 when
+ * an extent is none or there are too many. */
+static int64_t count_chunks(const int dims[MD_DIMS], const int extent[MD_DIMS],
+                            int count[MD_DIMS]) {
+  int64_t all = 1;
+  for (int d = 0; d < MD_DIMS; d++) {
+    if (extent[d] < 1 || extent[d] > dims[d]) return 0;
+    count[d] = (dims[d] - 1) / extent[d] + 1;
+    all *= count[d]; /* below 2^15 each */
+    if (all > MD_H5_CHUNKS_MOST) return 0;
+  }
+  return all;
+}
+
+/* Below 2^63: extents below 2^15 in three directions, sites of less than 2^16 bytes. */
+static size_t chunk_bytes(const md_h5_shape *shape, const int extent[MD_DIMS]) {
+  size_t bytes = md_h5_site_bytes(shape);
+  for (int d = 0; d < MD_T; d++) bytes *= (size_t)extent[d];
+  return bytes;
+}
+
+/* Chunks with Fletcher32 alone, of one t and whole sites; extent is assigned. */
+static bool is_plain(hid_t file, hid_t dataset, const int dims[MD_DIMS], const md_h5_shape *shape,
+                     int extent[MD_DIMS]) {
   const int ones[MD_DIMS] = {1, 1, 1, 1};
   hsize_t chunk[H5S_MAX_RANK] = {0}, site[MD_H5_RANK_MOST], block = 0;
   unsigned flags = 0;
@@ -26,13 +49,9 @@ static bool is_plain(hid_t file, hid_t dataset, const md_h5_shape *shape, md_h5_
       H5Pget_filter2(create, 0, &flags, &none, NULL, 0, NULL, NULL) == H5Z_FILTER_FLETCHER32 &&
       H5Pget_chunk(create, H5S_MAX_RANK, chunk) == rank && chunk[0] == 1;
   for (int i = MD_DIMS; i < rank; i++) plain = plain && chunk[i] == site[i];
-  c->bytes = c->site_bytes = md_h5_site_bytes(shape);
   for (int d = 0; d < MD_DIMS; d++) {
-    const hsize_t extent = chunk[MD_T - d];
-    plain = plain && extent > 0 && extent <= (hsize_t)c->geometry->global[d];
-    c->extent[d] = plain ? (int)extent : 1;
-    c->count[d] = (c->geometry->global[d] + c->extent[d] - 1) / c->extent[d];
-    c->bytes *= (size_t)c->extent[d];
+    plain = plain && chunk[MD_T - d] > 0 && chunk[MD_T - d] <= (hsize_t)dims[d];
+    extent[d] = plain ? (int)chunk[MD_T - d] : 1;
   }
   H5Tclose(here);
   H5Tclose(there);
@@ -41,44 +60,70 @@ static bool is_plain(hid_t file, hid_t dataset, const md_h5_shape *shape, md_h5_
   return plain;
 }
 
-static int64_t chunk_number(const md_h5_chunks *c, const int at[MD_DIMS]) {
-  return ((at[3] * (int64_t)c->count[2] + at[2]) * c->count[1] + at[1]) * c->count[0] + at[0];
+/* Number of the chunk that starts at `origin` in the dataset; -1 where none does. */
+static int64_t chunk_number(const hsize_t *origin, const int dims[MD_DIMS],
+                            const int extent[MD_DIMS], const int count[MD_DIMS]) {
+  int64_t number = 0;
+  for (int d = MD_T; d >= MD_X; d--) {
+    const hsize_t at = origin[MD_T - d], length = (hsize_t)extent[d];
+    if (at >= (hsize_t)dims[d] || at % length != 0) return -1;
+    number = number * count[d] + (int64_t)(at / length);
+  }
+  return number;
 }
 
-/* Where the chunks are. */
-static bool find(hid_t dataset, md_h5_chunks *c) {
-  hsize_t stored = 0, origin[H5S_MAX_RANK], bytes;
-  haddr_t address;
-  int64_t all = 1;
-  for (int d = 0; d < MD_DIMS; d++) all *= c->count[d];
+void md_h5_chunks_find(hid_t file, hid_t dataset, const int dims[MD_DIMS], const md_h5_shape *shape,
+                       md_h5_chunk_table *table) {
+  hsize_t stored = 0;
+  int count[MD_DIMS];
+  table->plain = 0;
+  if (!is_plain(file, dataset, dims, shape, table->extent)) return;
+  const size_t bytes = chunk_bytes(shape, table->extent) + SUM_BYTES;
+  const int64_t all = count_chunks(dims, table->extent, count);
   const hid_t space = H5Dget_space(dataset);
-  bool found = all <= MOST_CHUNKS && H5Dget_num_chunks(dataset, space, &stored) >= 0 &&
-               stored == (hsize_t)all;
-  if (found) c->offset = calloc((size_t)all, sizeof *c->offset);
-  found = found && c->offset;
+  bool found = all > 0 && H5Dget_num_chunks(dataset, space, &stored) >= 0 && stored == (hsize_t)all;
+  for (int64_t i = 0; found && i < all; i++) table->offset[i] = -1;
   for (hsize_t i = 0; found && i < stored; i++) {
+    hsize_t origin[H5S_MAX_RANK] = {0}, there = 0;
     unsigned skipped = 0; /* filters */
-    found = H5Dget_chunk_info(dataset, space, i, origin, &skipped, &address, &bytes) >= 0 &&
-            skipped == 0 && address != HADDR_UNDEF && bytes == c->bytes + SUM_BYTES;
-    int at[MD_DIMS];
-    for (int d = 0; d < MD_DIMS && found; d++) at[d] = (int)origin[MD_T - d] / c->extent[d];
-    if (found) c->offset[chunk_number(c, at)] = (int64_t)address;
+    haddr_t address = HADDR_UNDEF;
+    found = H5Dget_chunk_info(dataset, space, i, origin, &skipped, &address, &there) >= 0 &&
+            skipped == 0 && address <= INT64_MAX && there == bytes;
+    const int64_t at = found ? chunk_number(origin, dims, table->extent, count) : -1;
+    found = at >= 0 && table->offset[at] == -1; /* each of them once, so all of them */
+    if (found) table->offset[at] = (int64_t)address;
   }
   H5Sclose(space);
-  return found;
+  table->plain = found;
 }
 
-bool md_h5_chunks_open(const char *path, hid_t file, hid_t dataset, const md_geometry *geometry,
-                       const md_h5_shape *shape, md_h5_chunks *chunks) {
-  *chunks = (md_h5_chunks){.file = -1, .geometry = geometry};
-  bool open_now = is_plain(file, dataset, shape, chunks) && find(dataset, chunks);
-  if (open_now) {
-    chunks->chunk = malloc(chunks->bytes);
-    chunks->file = open(path, O_RDONLY | O_CLOEXEC);
-    open_now = chunks->chunk && chunks->file >= 0;
-  }
-  if (!open_now) md_h5_chunks_close(chunks);
-  return open_now;
+/* Takes what the table says, as far as it can be true. */
+static bool fits(md_h5_chunks *c, const md_h5_chunk_table *table, const md_h5_shape *shape) {
+  struct stat there;
+  memcpy(c->extent, table->extent, sizeof c->extent);
+  const int64_t all = count_chunks(c->geometry->global, c->extent, c->count);
+  if (table->plain != 1 || all == 0 || c->extent[MD_T] != 1 || fstat(c->file, &there) != 0)
+    return false;
+  c->site_bytes = md_h5_site_bytes(shape);
+  c->bytes = chunk_bytes(shape, c->extent);
+  const int64_t last = (int64_t)there.st_size - (int64_t)c->bytes - SUM_BYTES;
+  if (last < 0) return false; /* so a chunk's memory is no more than the file */
+  c->offset = malloc((size_t)all * sizeof *c->offset);
+  c->chunk = malloc(c->bytes);
+  if (!c->offset || !c->chunk) return false;
+  memcpy(c->offset, table->offset, (size_t)all * sizeof *c->offset);
+  for (int64_t i = 0; i < all; i++)
+    if (c->offset[i] < 0 || c->offset[i] > last) return false;
+  return true;
+}
+
+bool md_h5_chunks_open(const char *path, const md_h5_chunk_table *table,
+                       const md_geometry *geometry, const md_h5_shape *shape,
+                       md_h5_chunks *chunks) {
+  *chunks = (md_h5_chunks){.file = open(path, O_RDONLY | O_CLOEXEC), .geometry = geometry};
+  if (chunks->file >= 0 && fits(chunks, table, shape)) return true;
+  md_h5_chunks_close(chunks);
+  return false;
 }
 
 void md_h5_chunks_close(md_h5_chunks *chunks) {
@@ -150,7 +195,9 @@ static bool read_one(const md_h5_chunks *c, const box *slab, const int at[MD_DIM
     chunk.begin[d] = at[d] * c->extent[d];
     chunk.end[d] = chunk.begin[d] + c->extent[d]; /* stored whole also at an edge */
   }
-  const int64_t offset = c->offset[chunk_number(c, at)];
+  const int64_t number =
+      ((at[3] * (int64_t)c->count[2] + at[2]) * c->count[1] + at[1]) * c->count[0] + at[0];
+  const int64_t offset = c->offset[number];
   if (is_run(slab, &chunk))
     return read_chunk(c, offset, raw + (size_t)site_in(slab, chunk.begin) * c->site_bytes);
   if (!read_chunk(c, offset, c->chunk)) return false;

@@ -1,5 +1,6 @@
 #include "io/hdf5_file.h"
 #include "base/ranks_mpi.h"
+#include "io/child.h"
 #include "io/payload.h"
 
 #include <stdio.h>
@@ -28,6 +29,8 @@ md_status md_h5_open(md_context *context, const char *path, hid_t *file) {
   H5Pset_file_locking(access, true, true); /* file systems without locks are fine */
   *file = H5Fopen(path, H5F_ACC_RDONLY, access);
   H5Pclose(access);
+  H5PLset_loading_state(0); /* no filter or driver from elsewhere */
+  md_child_open_no_more();
   return *file < 0 ? md_h5_fail(context, MD_INPUT, path, "opening it as HDF5") : MD_OK;
 }
 

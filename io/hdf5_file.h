@@ -7,14 +7,16 @@
 
 /* Inside of io: HDF5 files of site data.
  *
- * Writing is collective (one rank: the plain driver). Reading is not: every rank opens the file
- * for itself and reads the chunks that it needs, so that damage met by one rank never leaves the
- * others waiting; the caller agrees afterwards. */
+ * Writing is collective (one rank: the plain driver) and done by the library. Reading is not: the
+ * library reads in a child process of each rank (io/child.h), which a damaged file may end, and
+ * damage met by one rank never leaves the others waiting; the caller agrees afterwards. "In a
+ * child" stands with all that opens a file of unknown origin. */
 
 /* Records the innermost message of HDF5's error stack: "PATH: STEP failed: ...". */
 md_status md_h5_fail(md_context *context, md_status status, const char *path, const char *step);
 
-/* Opens for reading. Local. MD_INPUT when it is no HDF5 file. */
+/* Opens for reading; the process opens no other file afterwards. In a child. MD_INPUT when it is no
+ * HDF5 file. */
 md_status md_h5_open(md_context *context, const char *path, hid_t *file);
 /* Creates or replaces `path` after reserving room for about `bytes` of data. Collective. */
 md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file);
@@ -27,10 +29,24 @@ md_status md_h5_group(md_context *context, const char *path, hid_t file, const c
  * on file. Released with H5Tclose. */
 hid_t md_h5_complex(int real_bytes, bool on_file);
 
+/* Where a dataset has its data: in the file, or in others by one of two ways. */
+typedef enum md_h5_storage {
+  MD_H5_HERE,
+  MD_H5_VIRTUAL,
+  MD_H5_EXTERNAL,
+  MD_H5_UNKNOWN
+} md_h5_storage;
+md_h5_storage md_h5_storage_of(hid_t dataset);
+/* Opens the group or dataset "/a/b..." of this file: through hard and soft links only, and with its
+ * data in the file. MD_INPUT names the link or storage that leads elsewhere. In a child. Closed by
+ * H5Oclose. */
+md_status md_h5_open_object(md_context *context, const char *path, hid_t file, const char *name,
+                            bool dataset, hid_t *object);
+
 /* All ranks call the same. */
 md_status md_h5_put_attribute(md_context *context, const char *path, hid_t object,
                               const md_attribute *attribute);
-/* Local. False when it is absent or of another type or length. */
+/* False when it is absent or of another type or length. In a child. */
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
 
 /* A dataset of complex numbers [lead][t][z][y][x][inner...]; without lead where that is 0. */
@@ -51,11 +67,11 @@ size_t md_h5_site_bytes(const md_h5_shape *shape);
  * the same. */
 md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, const char *name,
                              const md_geometry *geometry, const md_h5_shape *shape, hid_t *dataset);
-/* Opens it and checks element type, extents and that all of it is stored. Local; MD_INPUT. */
+/* Opens it and checks element type, extents and that all of it is stored. In a child; MD_INPUT. */
 md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
                            const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset);
 /* One slab of one lead index between file and raw. Writing: collective and agreed. Reading:
- * local; where a chunk's Fletcher32 fails, *damaged is raised and the data are read all the
+ * in a child; where a chunk's Fletcher32 fails, *damaged is raised and the data are read all the
  * same. */
 md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
                            const md_geometry *geometry, const md_h5_shape *shape, int lead,

@@ -72,33 +72,37 @@ static bool is_complex(hid_t type, int real_bytes) {
 }
 
 /* Whole chunks that were never written would read as zeros; without a compressing filter the
- * storage also bounds the size from below, whatever extents the header claims. */
-static bool is_stored(hid_t dataset, const hsize_t *extents, int rank, int real_bytes) {
+ * storage, which cannot be more than the file, also bounds the size from below, whatever extents
+ * the header claims. */
+static bool is_stored(hid_t file, hid_t dataset, const hsize_t *extents, int rank, int real_bytes) {
   const hid_t create = H5Dget_create_plist(dataset);
+  bool compressed = false;
   double bytes = 2.0 * real_bytes;
+  hsize_t all = 0;
   for (int i = 0; i < rank; i++) bytes *= (double)extents[i];
   for (int i = 0; i < H5Pget_nfilters(create); i++) {
     unsigned flags = 0;
     size_t none = 0;
     const H5Z_filter_t filter =
         H5Pget_filter2(create, (unsigned)i, &flags, &none, NULL, 0, NULL, NULL);
-    if (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE) bytes /= 1000;
+    compressed = compressed || (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE);
   }
   H5Pclose(create);
-  return (double)H5Dget_storage_size(dataset) >= bytes;
+  const double least = compressed ? bytes / 1000 : bytes;
+  return H5Fget_filesize(file, &all) >= 0 && (double)all >= least &&
+         (double)H5Dget_storage_size(dataset) >= least;
 }
 
 md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
                            const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset) {
   hsize_t wanted[MD_H5_RANK_MOST], extents[MD_H5_RANK_MOST] = {0};
   const int rank = md_h5_extents(shape, dims, wanted);
-  *dataset = H5Dopen2(file, name, H5P_DEFAULT);
-  if (*dataset < 0) return md_h5_fail(context, MD_INPUT, path, "opening its dataset");
+  MD_TRY(md_h5_open_object(context, path, file, name, true, dataset));
   const hid_t space = H5Dget_space(*dataset), type = H5Dget_type(*dataset);
   bool fits = H5Sget_simple_extent_ndims(space) == rank && is_complex(type, shape->real_bytes);
   if (fits) H5Sget_simple_extent_dims(space, extents, NULL);
   for (int i = 0; i < rank; i++) fits = fits && extents[i] == wanted[i];
-  const bool stored = fits && is_stored(*dataset, extents, rank, shape->real_bytes);
+  const bool stored = fits && is_stored(file, *dataset, extents, rank, shape->real_bytes);
   H5Tclose(type);
   H5Sclose(space);
   if (stored) return MD_OK;

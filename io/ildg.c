@@ -52,8 +52,10 @@ static void read_ildg_format(const char *text, content *found, md_notes *notes) 
   for (int d = 0; d < MD_DIMS; d++)
     if (!integers_of(text, names[d], &found->ildg.dims[d], 1)) found->ildg.given = false;
   if (!found->ildg.given) md_notes_departure(notes, "ildg-format lacks one of lx, ly, lz, lt");
-  if (integers_of(text, "precision", &bits, 1)) found->ildg.bits = (int)bits;
-  if (bits != 32 && bits != 64)
+  if (!integers_of(text, "precision", &bits, 1)) bits = 0;
+  if (bits == 32 || bits == 64)
+    found->ildg.bits = (int)bits;
+  else
     md_notes_departure(notes, "ildg-format: precision must be 32 or 64, got %lld", bits);
   if (!field || strncmp(field, "su3gauge", 8))
     md_notes_departure(notes, "ildg-format: field must be su3gauge");
@@ -71,7 +73,7 @@ static void read_scidac_record(const char *text, content *found, md_notes *notes
   if (!integers_of(text, "datacount", &count, 1) || count != MD_DIMS)
     md_notes_departure(notes, "scidac-private-record-xml: datacount must be 4, got %lld", count);
   if (!integers_of(text, "typesize", &typesize, 1) ||
-      typesize * 8 != (long long)MD_LINK_REALS * found->scidac.bits)
+      typesize != (long long)MD_LINK_REALS * found->scidac.bits / 8)
     md_notes_departure(notes, "scidac-private-record-xml: typesize %lld does not fit %d bits",
                        typesize, found->scidac.bits);
 }

@@ -35,6 +35,7 @@ typedef struct md_lattice_header {
   md_precision precision; /* MD_DOUBLE or MD_SINGLE */
   md_site_format site;
   int64_t offset;       /* byte of the file where the links start; 0 for HDF5 */
+  int planes;           /* in z that are stored together, in HDF5; else 0 */
   md_checksum checksum; /* kind MD_CHECKSUM_NONE: the file has none */
   bool has_plaquette, has_link_trace;
   bool binding; /* the format defines both values, so that links that differ are an error */

@@ -18,7 +18,8 @@ static bool recognises(const unsigned char *head, size_t bytes) {
 /* Copies the value of `key` without surrounding blanks; false when there is none. */
 static bool value_of(const char *head, const char *key, char value[NERSC_VALUE]) {
   const size_t length = strlen(key);
-  for (const char *line = head; line; line = strchr(line, '\n'), line += line != NULL) {
+  for (const char *line = head, *end = NULL; line; line = end ? end + 1 : NULL) {
+    end = strchr(line, '\n');
     while (*line == ' ' || *line == '\t') line++;
     if (strncmp(line, key, length) != 0) continue;
     const char *at = line + length + strspn(line + length, " \t");

@@ -6,13 +6,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) /* gcc */
+#define MD_TEST_LEAKS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) /* clang */
+#define MD_TEST_LEAKS 1
+#endif
+#endif
+#ifdef MD_TEST_LEAKS
 #include <sanitizer/lsan_interface.h>
 #endif
 
 /* Leaks are looked for between MPI's start and its end: what its modules lose in either is theirs,
  * and once they are unloaded it cannot be told by name. */
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef MD_TEST_LEAKS
 static void ignore_leaks(bool on) {
   on ? __lsan_disable() : __lsan_enable();
 }

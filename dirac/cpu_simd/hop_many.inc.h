@@ -168,7 +168,7 @@ static inline void add_epilogue(const md_simd_call *call, int64_t site, ARITH *s
 #if SCALED
   if (call->x) a *= call->x_scale[site];
 #endif
-  const STORED *x = (const STORED *)call->x + site * 3 * row;
+  const STORED *x = call->x ? (const STORED *)call->x + site * 3 * row : NULL;
   for (int i = 0; i < 3; i++)
     for (int l = 0; l < row; l += LANES) {
       VECTOR s;

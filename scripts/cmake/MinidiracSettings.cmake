@@ -13,6 +13,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_C_FLAGS_RELEASE "-O3 -g -fno-math-errno -fno-trapping-math")
 option(MINIDIRAC_WERROR "Treat warnings as errors" OFF)
 option(MINIDIRAC_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(MINIDIRAC_FUZZ "Build the fuzz targets (tests/fuzz, docs/robustness.md); needs clang" OFF)
 set(MINIDIRAC_CUDA "AUTO" CACHE STRING "CUDA backends: AUTO (when a compiler is found), ON, OFF")
 set_property(CACHE MINIDIRAC_CUDA PROPERTY STRINGS AUTO ON OFF)
 
@@ -60,10 +61,16 @@ target_include_directories(md_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE
                                               ${CMAKE_BINARY_DIR}/generated)
 target_compile_definitions(md_flags INTERFACE _GNU_SOURCE
                                               $<$<BOOL:${MINIDIRAC_HAVE_CUDA}>:MINIDIRAC_HAVE_CUDA=1>)
-if(MINIDIRAC_SANITIZE)
+if(MINIDIRAC_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "MINIDIRAC_FUZZ=ON needs clang for its libFuzzer, got ${CMAKE_C_COMPILER_ID}; "
+                      "configure with -DCMAKE_C_COMPILER=clang")
+endif()
+if(MINIDIRAC_SANITIZE OR MINIDIRAC_FUZZ)
+  set(sanitizers address,undefined)
   target_compile_options(md_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined;-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
-  target_link_options(md_flags INTERFACE -fsanitize=address,undefined)
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${sanitizers}$<$<BOOL:${MINIDIRAC_FUZZ}>:,fuzzer-no-link>>
+    $<$<COMPILE_LANGUAGE:C>:-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
+  target_link_options(md_flags INTERFACE -fsanitize=${sanitizers})
 endif()
 
 # md_library(NAME SOURCES ... LINK ...): one static library per folder.

@@ -1,6 +1,7 @@
 #include "base/context.h"
 #include "base/device.h"
 #include "base/ranks_mpi.h"
+#include "base/text.h"
 #include "base/timer.h"
 
 #include <math.h>
@@ -47,18 +48,25 @@ MPI_Comm md_mpi(const md_context *context) {
   return context->communicator ? context->communicator->world : MPI_COMM_SELF;
 }
 
-/* One line, whatever a file name or a library put into it. */
-static void flatten(char *text) {
-  for (; *text; text++)
-    if (*text == '\n' || *text == '\r') *text = ' ';
+/* The formatted text, printable whatever a file or a file name put into it; NULL without memory.
+ */
+static char *printable(bool keep_newlines, const char *format, va_list arguments) {
+  enum { LONGEST_ESCAPE = 4 }; /* \xNN for a byte */
+  char *text = NULL;
+  const int length = vasprintf(&text, format, arguments);
+  char *shown = length < 0 ? NULL : malloc(LONGEST_ESCAPE * (size_t)length + 1);
+  if (shown) md_printable(text, keep_newlines, shown, LONGEST_ESCAPE * (size_t)length + 1);
+  if (length >= 0) free(text);
+  return shown;
 }
 
 md_status md_fail(md_context *context, md_status status, const char *format, ...) {
+  char text[sizeof context->message];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(context->message, sizeof context->message, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  flatten(context->message);
+  md_printable(text, false, context->message, sizeof context->message);
   return status;
 }
 
@@ -73,18 +81,20 @@ void md_warn(const md_context *context, const char *format, ...) {
   if (context->rank != 0) return;
   va_list arguments;
   va_start(arguments, format);
-  fputs("minidirac: warning: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
+  char *text = printable(false, format, arguments);
   va_end(arguments);
+  if (text) fprintf(stderr, "minidirac: warning: %s\n", text);
+  free(text);
 }
 
 void md_say(const md_context *context, const char *format, ...) {
   if (context->rank != 0 || context->quiet) return;
   va_list arguments;
   va_start(arguments, format);
-  vprintf(format, arguments);
+  char *text = printable(true, format, arguments);
   va_end(arguments);
+  if (text) fputs(text, stdout);
+  free(text);
 }
 
 md_status md_defer(md_context *context, md_status status) {

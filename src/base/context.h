@@ -32,16 +32,18 @@ md_status md_context_open(md_context *context, int *argc, char ***argv);
 void md_context_close(md_context *context);
 
 /* Records a failure and returns `status`, so that `return md_fail(...)` is one line. The message
- * says the rule, then the value, then what to do; no newline. Local. */
+ * says the rule, then the value, then what to do; no newline. Bytes that no terminal should get
+ * (from files, file names) are escaped: base/text.h. Local. */
 md_status md_fail(md_context *context, md_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same for "not enough memory" with what was asked for: MD_ENVIRONMENT. */
 md_status md_fail_memory(md_context *context, size_t bytes, const char *what);
 
-/* Prints one warning line on stderr, rank 0 only; also when quiet. */
+/* Prints one warning line on stderr, rank 0 only; also when quiet. Escaped as in md_fail. */
 void md_warn(const md_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Prints on stdout, rank 0 only, not when quiet. No newline is added. */
+/* Prints on stdout, rank 0 only, not when quiet. No newline is added; those of the text stay,
+ * other control characters are escaped as in md_fail. */
 void md_say(const md_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -5,7 +5,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20 };
+enum {
+  HUGE_PAGE = 2 << 20,
+  /* With the alignment above the largest size that malloc keeps when it is freed. */
+  UNSHARED = 32 << 20
+};
 
 /* Large arrays are streamed through: on huge pages the hardware prefetcher need not stop at every
  * 4 KiB (one core of a Zen 4 reads a stream half as fast again). Advice: no failure if refused. */
@@ -14,6 +18,11 @@ static void *allocate_huge(size_t bytes) {
   void *memory = aligned_alloc(HUGE_PAGE, rounded);
 #ifdef MADV_HUGEPAGE
   if (memory) madvise(memory, rounded, MADV_HUGEPAGE);
+#endif
+#ifdef MADV_DONTFORK
+  /* A child process that reads a file (io/child.h) has no use for it, and without its share no
+   * page needs to be copied when it is written to here. */
+  if (memory && rounded >= UNSHARED) madvise(memory, rounded, MADV_DONTFORK);
 #endif
   return memory;
 }

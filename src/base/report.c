@@ -1,5 +1,6 @@
 #include "base/report.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "md_version.h"
 
@@ -52,8 +53,23 @@ static md_status put(md_context *context, const char *path, const char *text) {
   return MD_OK;
 }
 
+/* Texts of files and file names as JSON can hold them: base/text.h. */
+static void make_printable(cJSON *item) {
+  for (; item; item = item->next) {
+    if (cJSON_IsString(item)) {
+      const size_t most = 4 * strlen(item->valuestring) + 1;
+      char *text = malloc(most);
+      if (text) md_printable(item->valuestring, true, text, most);
+      if (text) cJSON_SetValuestring(item, text);
+      free(text);
+    }
+    make_printable(item->child);
+  }
+}
+
 md_status md_report_close(md_context *context, md_report *report, const char *path) {
   cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - context->start_s);
+  make_printable(report->root);
   char *text = path ? cJSON_Print(report->root) : NULL;
   cJSON_Delete(report->root);
   report->root = NULL;

@@ -15,7 +15,8 @@ typedef struct md_report {
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 void md_report_grid(md_report *report, const int grid[4]);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then
- * frees the report. Collective; MD_ENVIRONMENT when the file cannot be written. */
+ * frees the report. Texts are made valid UTF-8 first (base/text.h). Collective; MD_ENVIRONMENT when
+ * the file cannot be written. */
 md_status md_report_close(md_context *context, md_report *report, const char *path);
 
 /* Writes the flat objects of the array `rows` as CSV: a header line with the keys of the first

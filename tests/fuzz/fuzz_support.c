@@ -1,0 +1,53 @@
+#include "fuzz_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <sanitizer/lsan_interface.h>
+
+static md_context the_context;
+static int the_file = -1;
+static char the_name[64];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  __lsan_disable(); /* what MPI keeps */
+  fuzz_require(md_context_open(&the_context, argc, argv) == MD_OK, "MPI starts");
+  __lsan_enable();
+  the_context.quiet = true;
+  the_file = memfd_create("fuzz", 0);
+  fuzz_require(the_file >= 0, "a file in memory is to be had");
+  snprintf(the_name, sizeof the_name, "/proc/self/fd/%d", the_file);
+  return 0;
+}
+
+const char *fuzz_file(const void *data, size_t bytes) {
+  fuzz_require(ftruncate(the_file, 0) == 0 && pwrite(the_file, data, bytes, 0) == (ssize_t)bytes,
+               "the file in memory can be written");
+  return the_name;
+}
+
+void fuzz_require(bool holds, const char *text) {
+  if (holds) return;
+  fprintf(stderr, "fuzz: it does not hold that %s: %s\n", text, the_context.message);
+  abort();
+}
+
+void fuzz_require_refusal(const md_context *context, md_status status) {
+  fuzz_require(status == MD_OK || status == MD_INPUT, "the input is read or refused as input");
+  if (status == MD_OK) return;
+  fuzz_require(*context->message != 0, "a refusal has a message");
+  for (const char *at = context->message; *at; at++)
+    fuzz_require((unsigned char)*at >= ' ' && *at != 0x7f, "the message is printable");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+  the_context.message[0] = 0;
+  fuzz_one(&the_context, data, bytes);
+  return 0;
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# tests/fuzz/run.sh [SECONDS]: builds the fuzz targets in build-fuzz with clang and runs all of them
+# for SECONDS (default 60) in total, one after the other, from the seeds. Prints executions and finds
+# of each; exit code 1 when there is a find, which stays in build-fuzz/finds. A first run of one
+# target: build-fuzz/tests/fuzz/fuzz_lattice -help=1.
+set -euo pipefail
+case ${1-} in
+--help | -h)
+  sed -n '2,5s/^# //p' "$0"
+  exit 0
+  ;;
+esac
+cd "$(dirname "$0")/../.."
+seconds=${1:-60}
+targets=(lattice hdf5 options)
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || {
+  echo "SECONDS must be a whole number above 0, got '$seconds'" >&2
+  exit 2
+}
+cmake -S . -B build-fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DMINIDIRAC_CUDA=OFF -DMINIDIRAC_FUZZ=ON >build-fuzz.log 2>&1 || { cat build-fuzz.log; exit 3; }
+mv build-fuzz.log build-fuzz/configure.log
+cmake --build build-fuzz --target write_seeds "${targets[@]/#/fuzz_}" >build-fuzz/build.log 2>&1 ||
+  { tail -30 build-fuzz/build.log; exit 3; }
+
+finds=$PWD/build-fuzz/finds
+mkdir -p build-fuzz/seeds/lattice "$finds"
+# What MPI loses is not ours; reports of a child process that reads a file go to files of their own.
+export LSAN_OPTIONS=suppressions=$PWD/tests/leaks-of-libraries.txt:print_suppressions=0:leak_check_at_exit=0
+export ASAN_OPTIONS=protect_shadow_gap=0:allocator_may_return_null=1:detect_leaks=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+export OMPI_MCA_opal_signal= # the sanitizer reports signals, not MPI
+build-fuzz/tests/fuzz/write_seeds build-fuzz/seeds/lattice
+cp tests/fuzz/seeds/lattice/* build-fuzz/seeds/lattice/
+
+# Reports of child processes whose first frame is our code; those of the HDF5 library are why it has
+# a process of its own.
+ours_in() {
+  local report
+  for report in "$1".*; do
+    [ -e "$report" ] || continue
+    if grep -q 'runtime error' "$report" ||
+      grep -m1 -E '^ +#[0-9]+ .* in [^_]' "$report" | grep -qE '/(io|src/base|lattice|tests)/[a-z0-9_]+\.[ch]:'; then
+      echo "$report"
+    fi
+  done
+}
+
+bad=0
+for target in "${targets[@]}"; do
+  corpus=build-fuzz/corpus/$target
+  mkdir -p "$corpus" "build-fuzz/seeds/$target"
+  [ -d "tests/fuzz/seeds/$target" ] && cp "tests/fuzz/seeds/$target"/* "build-fuzz/seeds/$target/"
+  code=0
+  reports=build-fuzz/reports/$target
+  rm -rf "$reports" && mkdir -p "$reports"
+  ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$PWD/$reports/asan build-fuzz/tests/fuzz/fuzz_$target -max_total_time=$((seconds / ${#targets[@]} + 1)) -timeout=30 \
+    -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=32768 -len_control=0 -close_fd_mask=3 \
+    -handle_segv=0 -handle_bus=0 -handle_fpe=0 -handle_ill=0 \
+    -print_final_stats=1 -artifact_prefix="$finds/$target-" \
+    "$corpus" "build-fuzz/seeds/$target" >"build-fuzz/$target.log" 2>&1 || code=$?
+  runs=$(sed -n 's/^stat::number_of_executed_units: //p' "build-fuzz/$target.log")
+  ours=$(ours_in "$reports/asan")
+  ended=$(find "$reports" -type f | wc -l)
+  if [ $code = 0 ] && [ -z "$ours" ]; then
+    echo "fuzz $target: ${runs:-no} executions, no find ($ended reports on the HDF5 library in its child)"
+  else
+    echo "fuzz $target: ${runs:-no} executions, a find, see build-fuzz/$target.log $ours"
+    bad=1
+  fi
+done
+exit $bad

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# hostile.sh MINIDIRAC WRITE_SEEDS HOSTILE: the program on HDF5 files of every layout and on damaged
+# ones (those of the folder HOSTILE too, where it is): exit code 0, or 2 with one line on stderr;
+# no control characters on the terminal or in the report, which is UTF-8.
+set -u
+minidirac=$1 write_seeds=$2 hostile=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# run CODES COMMAND...: the exit code is one of CODES ("0", "2", "0 2").
+run() {
+  local codes=$1 got
+  shift
+  timeout 60 "$minidirac" "$@" >out 2>err
+  got=$?
+  [[ " $codes " = *" $got "* ]] || fail "$*: exit code $got, expected $codes: $(cat -v err)"
+  [ $got = 0 ] || [ "$(grep -c . err)" = 1 ] || fail "$*: $(grep -c . err) lines on stderr"
+  LC_ALL=C grep -q '[[:cntrl:]]' out err && fail "$*: control characters: $(cat -v out err)"
+  return 0
+}
+
+mkdir seeds
+"$write_seeds" seeds || fail "no seeds"
+for file in seeds/*; do
+  run "0 2" info "$file" --json report
+  iconv -f utf-8 -t utf-8 report >/dev/null 2>&1 || fail "info $file: the report is not UTF-8"
+done
+grep -q '\\\\x1b' report || [ "$(cat seeds/* | grep -c 'note')" != 0 ] || fail "no names to escape"
+
+# Data in other files: not read, whatever the command.
+for file in $(grep -l '/etc/' seeds/*); do
+  for command in "info $file" "convert $file copy.h5" "solve --lattice $file --mass 0.1"; do
+    run 2 $command
+  done
+  grep -q 'root:' out err && fail "$file: another file was read"
+done
+
+# A name of a file that writes to the terminal; an end that is missing; a checkpoint that is none.
+cp seeds/hot.hdf5 $'seeds/\033[31mred\n.h5'
+run 0 info $'seeds/\033[31mred\n.h5' --quiet --json report
+truncate -s 3000 $'seeds/\033[31mred\n.h5'
+run 2 info $'seeds/\033[31mred\n.h5' --quiet
+grep -qF '\x1b[31mred\x0a.h5' err || fail "the name is not escaped: $(cat -v err)"
+for checkpoint in seeds/layout03.h5 $'seeds/\033[31mred\n.h5' seeds; do
+  run 2 solve --lattice seeds/hot.hdf5 --mass 0.1 --checkpoint "$checkpoint" --resume --quiet
+done
+mkfifo pipe
+run 2 solve --lattice seeds/hot.hdf5 --mass 0.1 --checkpoint pipe --resume --quiet
+
+for file in "$hostile"/*.h5; do
+  [ -e "$file" ] || continue
+  for command in "info $file" "convert $file copy.h5" "solve --lattice $file --mass 0.1"; do
+    run 2 $command
+  done
+done
+[ $failures = 0 ] && echo "hostile files: all refused as they should be"
+exit $((failures > 0))
