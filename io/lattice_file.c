@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,15 +203,6 @@ bool md_lattice_format_holds(const md_lattice_format *format, md_precision preci
   return precision == MD_SINGLE || (precision == MD_DOUBLE && !format->single_only);
 }
 
-/* Nothing but a regular file is replaced. Rank 0. */
-static md_status check_target(md_context *context, const char *path) {
-  struct stat there;
-  if (context->rank == 0 && stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
-                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
-  return MD_OK;
-}
-
 /* The file as it lies on disk has the links that were in memory. */
 static md_status read_back(md_context *context, const char *path, const md_lattice_format *format,
                            const md_lattice_header *header, const md_gauge *gauge) {
@@ -228,15 +218,13 @@ static md_status read_back(md_context *context, const char *path, const md_latti
 md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
                           md_precision precision, const md_gauge *gauge) {
   md_gauge_observables observables;
-  char temporary[PATH_MAX];
+  md_new_file file;
   md_lattice_header header = {
       .precision = precision, .has_plaquette = true, .has_link_trace = true};
   if (!md_lattice_format_holds(format, precision))
     return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
                    format->single_only ? "single precision" : "single or double precision",
                    md_precision_name(precision));
-  MD_TRY(md_temporary_name(context, path, temporary, sizeof temporary));
-  MD_TRY(md_agree(context, check_target(context, path)));
   MD_TRY(md_gauge_observe(context, gauge, &observables));
   if (observables.bad_links > 0)
     return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
@@ -244,13 +232,8 @@ md_status md_lattice_save(md_context *context, const char *path, const md_lattic
   memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
   header.plaquette = observables.plaquette;
   header.link_trace = observables.link_trace;
-  md_status status = format->write(context, temporary, &header, gauge);
-  if (status == MD_OK) status = read_back(context, temporary, format, &header, gauge);
-  if (context->rank == 0) {
-    if (status == MD_OK)
-      status = md_commit_file(context, temporary, path);
-    else
-      unlink(temporary);
-  }
-  return md_agree(context, status);
+  MD_TRY(md_new_file_begin(context, path, &file));
+  md_status status = format->write(context, file.path, &header, gauge);
+  if (status == MD_OK) status = read_back(context, file.path, format, &header, gauge);
+  return md_new_file_end(context, &file, status);
 }

@@ -86,8 +86,8 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
 /* True when files of this format can hold that precision. */
 bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision);
 
-/* Writes the links under PATH.partial, reads them back and compares checksums, flushes, renames
- * to `path`: what was there stays whole until then. Plaquette and link trace of the links go
+/* Writes the links to a temporary (base/file.h), reads them back and compares checksums, flushes,
+ * renames to `path`: what was there stays whole until then. Plaquette and link trace of the links go
  * into the metadata; halos must be exchanged. MD_INPUT: precision that the format cannot hold,
  * links that are not finite; MD_ENVIRONMENT: disk. Collective. */
 md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,

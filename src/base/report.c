@@ -73,6 +73,16 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
   return md_agree(context, status);
 }
 
+md_status md_report_close_after(md_context *context, md_report *report, const char *path,
+                                md_status status) {
+  char message[sizeof context->message];
+  memcpy(message, context->message, sizeof message);
+  const md_status written = md_report_close(context, report, path);
+  if (status == MD_OK) return written;
+  memcpy(context->message, message, sizeof message);
+  return status;
+}
+
 static void csv_cell(FILE *out, const cJSON *item) {
   if (cJSON_IsArray(item)) {
     for (const cJSON *one = item->child; one; one = one->next)

@@ -18,6 +18,11 @@ void md_report_grid(md_report *report, const int grid[4]);
  * frees the report. Collective; MD_ENVIRONMENT when the file cannot be written. */
 md_status md_report_close(md_context *context, md_report *report, const char *path);
 
+/* The same behind a step that ended with `status`: returns that, with its message, where it is not
+ * MD_OK, so that a result that could not be written is still reported. Collective. */
+md_status md_report_close_after(md_context *context, md_report *report, const char *path,
+                                md_status status);
+
 /* Writes the flat objects of the array `rows` as CSV: a header line with the keys of the first
  * row, then a line per row; arrays inside a row are joined with 'x'. path NULL: nowhere.
  * Collective. */

@@ -150,8 +150,7 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
   if (status == MD_OK) status = solve(context, &run);
   if (status == MD_OK) status = measure(context, &run);
   if (status == MD_OK) md_solve_print(context, &run);
-  if (status == MD_OK) status = write_solution(context, &run);
-  if (status == MD_OK) status = md_solve_report(context, &run);
+  if (status == MD_OK) status = md_solve_report(context, &run, write_solution(context, &run));
   if (status == MD_OK && !run.result.converged)
     status = md_fail(
         context, MD_UNREACHED,

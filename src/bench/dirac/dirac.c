@@ -235,7 +235,8 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .type = MD_OPTION_TEXT,
                           .target = &s.csv,
                           .argument = "FILE",
-                          .help = "the rows as CSV"},
+                          .help = "the rows as CSV",
+                          .file = MD_FILE_REPORT},
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench dirac", "time the stencil of each backend, checked first",

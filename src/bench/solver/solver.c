@@ -221,7 +221,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
   /* clang-format off */
   md_option options[] = {
       {.name = "lattice", .type = MD_OPTION_TEXT, .target = &s->lattice, .argument = "FILE",
-       .help = "lattice file of any format, or --dims"},
+       .help = "lattice file of any format, or --dims", .file = MD_FILE_INPUT},
       {.name = "dims", .type = MD_OPTION_DIMS, .target = s->dims, .argument = "AxBxCxD",
        .help = "links made here", .low = 2, .high = 32766},
       {.name = "sweeps", .type = MD_OPTION_INTEGER, .target = &s->sweeps, .argument = "N",
@@ -250,7 +250,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
        .argument = "N", .help = "timed solves of each line [3]", .low = 1, .high = 1e6},
       MD_HALO_OPTIONS(s->halo),
       {.name = "csv", .type = MD_OPTION_TEXT, .target = &s->csv, .argument = "FILE",
-       .help = "the rows as CSV"},
+       .help = "the rows as CSV", .file = MD_FILE_REPORT},
       MD_COMMON_OPTIONS(s->common)};
   /* clang-format on */
   enum { COUNT = sizeof options / sizeof *options };
