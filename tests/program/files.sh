@@ -13,6 +13,7 @@ s="solve --lattice a.h5 --mass 0.2 --quiet --tol 1e-3"
 c="--checkpoint-every 1 --checkpoint"
 
 # Before the work: the lattice of these is not even there, or would be read first.
+paths='link.h5 hard.h5 ./folder/../a.h5'
 late="solve --lattice not-there.h5 --mass 0.2"
 for option in --output "$c" --json; do
   word=${option##* --} word=${word#--}
@@ -20,9 +21,8 @@ for option in --output "$c" --json; do
   refuses 2 "--$word must be a file, but pipe is a pipe" 1 $late $option pipe
   refuses 2 "--$word must be a file, but folder is a directory" 1 $late $option folder
   refuses 2 "--$word must be a file, but absent/ is the name of a directory" 1 $late $option absent/
-  for path in a.h5 link.h5 hard.h5 ./folder/../a.h5; do
-    refuses 2 "--lattice and --$word must be different files, both are $path" 1 $s $option $path
-  done
+  path=${paths%% *} paths=${paths#* }
+  refuses 2 "--lattice and --$word must be different files, both are $path" 1 $s $option $path
   refuses 3 "nowhere/x cannot be written: its folder nowhere: No such file" 2 $late $option nowhere/x
 done
 refuses 2 "must be a file, but /dev/null is a device; '-' is standard output" 1 $late --json /dev/null
@@ -60,7 +60,9 @@ on 1 $s --json new.json $c c.h5 && on 1 $s --json new.json $c c.h5 || complain "
 # A finished solve reports, even where its solution cannot be written; the old file stays.
 cp x.h5 kept.h5
 rm r.json
-(ulimit -f 300; on 1 solve --lattice a.h5 --mass 0.2 --output x.h5 --force --json r.json >out 2>err)
+on 1 generate --dims 8x8x8x16 --start hot -o many.h5 --quiet || complain "generate: exit $?"
+many="solve --lattice many.h5 --mass 1 --source random:1 --rhs 64 --tol 0.1" # 25 MB of solution
+(ulimit -f 16384; on 1 $many --output x.h5 --force --json r.json >out 2>err) # more than MPI's own files
 [ $? = 3 ] || complain "a full disk: not exit 3 but: $(cat err)"
 grep -q 'no room for' err || complain "a full disk: $(cat err)"
 grep -q 'converged' out || complain "a full disk kept a finished solve from printing"
