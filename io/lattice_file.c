@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "io/lattice_format.h"
 
@@ -140,11 +141,38 @@ static md_status judge(md_context *context, const char *path, bool ignored,
   return MD_OK;
 }
 
+static md_layout_request layout_of(const md_lattice_header *header, const int grid[MD_DIMS]) {
+  md_layout_request request = {0};
+  memcpy(request.global, header->dims, sizeof request.global);
+  memcpy(request.grid, grid, sizeof request.grid);
+  return request;
+}
+
+md_status md_lattice_plan(md_context *context, const char *path, const int grid[MD_DIMS],
+                          md_geometry *geometry) {
+  md_lattice_info info;
+  md_status status = open_lattice(context, path, &info);
+  if (status == MD_OK) {
+    const md_layout_request request = layout_of(&info.header, grid);
+    status = md_geometry_plan(context, &request, geometry);
+  }
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
+int64_t md_lattice_load_bytes(const md_geometry *geometry) {
+  enum { BUFFERS = 32 << 20 }; /* two slabs of the readers */
+  const int64_t links = md_gauge_bytes(geometry);
+  return md_geometry_bytes(geometry) + links + (links < BUFFERS ? links : BUFFERS);
+}
+
 static md_status read_links(md_context *context, const char *path, const int grid[MD_DIMS],
                             md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
-  md_layout_request request = {0};
-  memcpy(request.global, info->header.dims, sizeof request.global);
-  memcpy(request.grid, grid, sizeof request.grid);
+  md_geometry plan;
+  const md_layout_request request = layout_of(&info->header, grid);
+  MD_TRY(md_geometry_plan(context, &request, &plan));
+  const md_memory_need need = {.host = md_lattice_load_bytes(&plan)};
+  MD_TRY(md_memory_require(context, &need, "loading the lattice"));
   MD_TRY(md_geometry_create(context, &request, geometry));
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const double start_s = md_time_s();

@@ -1,5 +1,6 @@
 #include "base/context.h"
 #include "base/device.h"
+#include "base/memory_need.h"
 #include "base/ranks_mpi.h"
 #include "base/timer.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 
 struct md_ranks {
-  MPI_Comm world;
+  MPI_Comm world, host;
 };
 
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
@@ -25,17 +26,17 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &context->communicator->world);
   MPI_Comm_rank(context->communicator->world, &context->rank);
   MPI_Comm_size(context->communicator->world, &context->ranks);
-  MPI_Comm host;
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
-                      MPI_INFO_NULL, &host);
-  MPI_Comm_rank(host, &context->local_rank);
-  MPI_Comm_free(&host);
+                      MPI_INFO_NULL, &context->communicator->host);
+  MPI_Comm_rank(context->communicator->host, &context->local_rank);
+  context->start_bytes = md_memory_resident();
   return MD_OK;
 }
 
 void md_context_close(md_context *context) {
   md_device_close(context);
   if (context->communicator) {
+    MPI_Comm_free(&context->communicator->host);
     MPI_Comm_free(&context->communicator->world);
     free(context->communicator);
     context->communicator = NULL;
@@ -153,6 +154,14 @@ void md_maximum(const md_context *context, double *values, int count) {
 
 void md_minimum(const md_context *context, double *values, int count) {
   extreme(context, values, count, MPI_MIN);
+}
+
+long long md_sum_on_host(const md_context *context, long long value, int *ranks) {
+  *ranks = 1;
+  if (context->ranks == 1) return value;
+  MPI_Comm_size(context->communicator->host, ranks);
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_LONG_LONG, MPI_SUM, context->communicator->host);
+  return value;
 }
 
 void md_sum_integers(const md_context *context, long long *values, int count) {

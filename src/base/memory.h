@@ -5,8 +5,9 @@
 
 enum { MD_ALIGNMENT = 64 }; /* bytes: a cache line, an AVX-512 register */
 
-/* 64-byte aligned host memory, not touched (OpenMP first touch is the caller's). *memory is NULL
- * on failure and for zero bytes; released with free(). `what` names it in the message. Local. */
+/* 64-byte aligned host memory; large amounts are compared with what there is. It is not touched
+ * (OpenMP first touch is the caller's). *memory is NULL on failure and for zero bytes; released
+ * with free(). `what` names it in the message. Local. */
 md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory);
 /* to = from by all threads of the context; the two do not overlap. Local. */
 void md_copy_parallel(const md_context *context, void *to, const void *from, size_t bytes);

@@ -1,5 +1,6 @@
 #include "base/report.h"
 #include "base/file.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "md_version.h"
 
@@ -52,8 +53,20 @@ static md_status put(md_context *context, const char *path, const char *text) {
   return MD_OK;
 }
 
+/* Of the rank that takes most, beyond what the process had when it began. Collective. */
+static void add_memory(const md_context *context, cJSON *root) {
+  double bytes[3] = {(double)context->host_need, (double)context->device_need,
+                     (double)(md_memory_peak() - context->start_bytes)};
+  md_maximum(context, bytes, 3);
+  cJSON *memory = cJSON_AddObjectToObject(root, "memory");
+  cJSON_AddNumberToObject(memory, "host_bytes_estimated", bytes[0]);
+  cJSON_AddNumberToObject(memory, "device_bytes_estimated", bytes[1]);
+  cJSON_AddNumberToObject(memory, "host_bytes_peak", bytes[2]);
+}
+
 md_status md_report_close(md_context *context, md_report *report, const char *path) {
   cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - context->start_s);
+  if (path) add_memory(context, report->root);
   char *text = path ? cJSON_Print(report->root) : NULL;
   cJSON_Delete(report->root);
   report->root = NULL;

@@ -11,7 +11,7 @@ typedef struct md_report {
 
 /* Opens the report with the keys that every report has: command, version, commit, ranks,
  * threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since the
- * run began. Local. */
+ * run began, and memory: estimate and peak. Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 void md_report_grid(md_report *report, const int grid[4]);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then

@@ -1,4 +1,5 @@
 /* minidirac generate: a gauge field made from nothing, or one continued by heatbath. */
+#include "base/memory_need.h"
 #include "base/options.h"
 #include "base/precision.h"
 #include "base/progress.h"
@@ -90,12 +91,23 @@ static md_status load_start(md_context *context, const request *r, md_geometry *
   return status;
 }
 
+static md_status require_memory(md_context *context, const request *r,
+                                const md_layout_request *layout) {
+  md_geometry plan;
+  MD_TRY(md_geometry_plan(context, layout, &plan));
+  const bool heatbath = is_word(r->start, "heatbath");
+  const md_memory_need need = {.host = md_lattice_load_bytes(&plan) +
+                                       (heatbath ? md_heatbath_bytes(&plan) : 0)};
+  return md_memory_require(context, &need, "generate");
+}
+
 static md_status make_start(md_context *context, const request *r, md_geometry **geometry,
                             md_gauge *gauge) {
   if (starts_from_file(r)) return load_start(context, r, geometry, gauge);
   md_layout_request layout = {0};
   memcpy(layout.global, r->dims, sizeof layout.global);
   memcpy(layout.grid, r->common.grid, sizeof layout.grid);
+  MD_TRY(require_memory(context, r, &layout));
   MD_TRY(md_geometry_create(context, &layout, geometry));
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const char *start = is_word(r->start, "heatbath") ? r->from : r->start;

@@ -131,6 +131,12 @@ static md_status make_links(md_context *context, const settings *s, md_geometry 
   md_layout_request layout = {0};
   memcpy(layout.global, s->dims, sizeof layout.global);
   memcpy(layout.grid, s->common.grid, sizeof layout.grid);
+  md_geometry plan;
+  MD_TRY(md_geometry_plan(context, &layout, &plan));
+  /* What a case needs beyond the links is compared when it begins. */
+  const md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
+                                       (s->sweeps > 0 ? md_heatbath_bytes(&plan) : 0)};
+  MD_TRY(md_memory_require(context, &need, "bench solver"));
   MD_TRY(md_geometry_create(context, &layout, geometry));
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   if (s->sweeps == 0) return md_gauge_start_hot(context, gauge, GAUGE_SEED);
