@@ -3,6 +3,7 @@
 #include "base/memory_need.h"
 #include "base/ranks_mpi.h"
 #include "base/timer.h"
+#include "base/waiting.h"
 
 #include <math.h>
 #include <omp.h>
@@ -15,8 +16,17 @@ struct md_ranks {
   MPI_Comm world, host;
 };
 
+/* What --threads may still change. */
+static void choose_threads(md_context *context) {
+  md_cores cores;
+  md_cores_look("", &cores);
+  MPI_Comm_size(context->communicator->host, &cores.ranks);
+  if (!getenv("OMP_NUM_THREADS")) omp_set_num_threads(md_cores_threads(&cores));
+  context->threads = omp_get_max_threads();
+}
+
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
-  *context = (md_context){.ranks = 1, .threads = omp_get_max_threads(), .start_s = md_time_s()};
+  *context = (md_context){.ranks = 1, .threads = 1, .start_s = md_time_s()};
   int level = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
@@ -29,6 +39,7 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
                       MPI_INFO_NULL, &context->communicator->host);
   MPI_Comm_rank(context->communicator->host, &context->local_rank);
+  choose_threads(context);
   context->start_bytes = md_memory_resident();
   return MD_OK;
 }

@@ -27,7 +27,8 @@ typedef struct md_context {
   } deferred; /* the first failure that this rank keeps for the next agreement, see md_defer */
 } md_context;
 
-/* Starts MPI (thread level funneled) and fills the context. Collective. When MPI cannot start,
+/* Starts MPI (thread level funneled) and fills the context. Without OMP_NUM_THREADS a rank gets the
+ * cores over the ranks that share them (base/waiting.h). Collective. When MPI cannot start,
  * MPI itself ends the process. */
 md_status md_context_open(md_context *context, int *argc, char ***argv);
 /* Ends MPI. Collective. */

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/memory_need.h"
 #include "base/timer.h"
+#include "base/waiting.h"
 #include "md_version.h"
 
 #include <math.h>
@@ -18,6 +19,7 @@ md_status md_report_open(md_context *context, const char *command, md_report *re
   cJSON_AddStringToObject(report->root, "commit", MD_COMMIT);
   cJSON_AddNumberToObject(report->root, "ranks", context->ranks);
   cJSON_AddNumberToObject(report->root, "threads", context->threads);
+  cJSON_AddStringToObject(report->root, "waiting", md_waiting_name());
   md_report_integers(report->root, "grid", one, 4);
   return MD_OK;
 }

@@ -12,12 +12,12 @@ near() {
   echo "$3"
 }
 
-on 1 generate --dims 16x16x16x32 --start cold -o a.h5 --precision single --quiet --json r.json || complain "generate: exit $?"
-near 0.8 1.1 generate
+on 1 generate --dims 16x16x16x16 --start cold -o a.h5 --precision single --quiet --json r.json || complain "generate: exit $?"
+near 0.7 1.1 generate
 on 1 info a.h5 --quiet --json r.json || complain "info: exit $?"
-near 0.8 1.1 info
+near 0.7 1.1 info
 on 1 convert a.h5 b.lime --quiet --json r.json || complain "convert: exit $?"
-near 0.8 1.1 convert
+near 0.7 1.1 convert
 s="solve --lattice a.h5 --mass 1 --tol 0.01 --max-iter 2 --quiet --json r.json"
 while read -r options; do
   on 1 $s $options 2>err
@@ -26,15 +26,14 @@ while read -r options; do
 done <<'END'
 --backend cpu_simd --output p.h5 --source random:1 --rhs 4
 --backend cpu_ref
---backend cpu_simd --precision single --reconstruct 12
 --backend cpu_simd --inner half
 --backend tensor_emu --packing block8 --precision half --source random:1 --rhs 1
 --solver multishift --shifts 0.1,0.2,0.3 --precision single
 END
 on 2 $s 2>err
-near 0.85 1.15 "solve on 2 ranks"
+near 0.85 1.25 "solve on 2 ranks"
 on 1 bench dirac --dims 16x16x16x16 --backends cpu_simd --precisions double --rhs 8 --repetitions 1 --quiet --json r.json
-near 0.5 1.2 "bench dirac"
+near 0.6 1.2 "bench dirac"
 
 both='needs [0-9.]+ GB of memory for RANKS of host .*, available are [0-9.]+ GB \('
 refuses 3 "generate ${both/RANKS/1 rank}" 1 generate --dims 512x512x512x512 -o x.h5
@@ -49,6 +48,7 @@ if truncate -s $(($(stat -c %s huge) + 256 * 256 * 256 * 512 * 288)) huge 2>/dev
   refuses 3 "solve ${both/RANKS/2 ranks}" 2 solve --lattice huge --mass 0.1
   refuses 3 "validate ${both/RANKS/1 rank}" 1 validate --lattice huge
 fi
-(ulimit -v 3000000 && refuses 3 'solve needs [0-9.]+ GB of memory on rank 0, its limit RLIMIT_AS leaves [0-9.]+ GB' \
-  1 solve --lattice a.h5 --mass 1 --source random:1 --rhs 64; exit $failures) || complain "a limit of the address space"
+(failures=0; ulimit -v 2500000; refuses 3 'solve needs [0-9.]+ GB of memory on rank 0, its limit RLIMIT_AS leaves [0-9.]+ GB' \
+  1 solve --lattice a.h5 --mass 1 --source random:1 --rhs 128
+  [ $failures = 0 ]) || complain "a limit of the address space"
 finish

@@ -150,6 +150,10 @@ static md_status require_memory(md_context *context, const settings *s,
   md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
                                  2 * MD_PARITIES * md_field_bytes(&plan, &shape)};
   md_dirac_need(&plan, oracle, &exact, &need);
+  /* The first case: its links and fields, and as much again to measure the bandwidth of. */
+  md_memory_need one = {.host = 2 * md_field_bytes(&plan, &shape)};
+  md_dirac_need(&plan, oracle, &exact, &one);
+  need.host += 2 * one.host;
   return md_memory_require(context, &need, "bench dirac");
 }
 
