@@ -93,7 +93,8 @@ static owner self(void) {
   return (owner){hash(hash(hash(2166136261u, host), names), boot), pid, start_of(pid)};
 }
 
-/* The owner of the temporary `name` of a target called `base`; false when it is no such name. */
+/* The owner of the temporary `name` of a target called `base`, or of a file that MPI-IO made beside
+ * it (NAME.locktest.0); false when it is no such name. */
 static bool read_owner(const char *name, const char *base, owner *of) {
   const size_t length = strlen(base);
   int used = 0;
@@ -103,7 +104,9 @@ static bool read_owner(const char *name, const char *base, owner *of) {
              &used) != 3 ||
       used == 0)
     return false;
-  return strcmp(tail + used, suffix) == 0;
+  const char *end = tail + used;
+  if (strncmp(end, suffix, sizeof suffix - 1) != 0) return false;
+  return strchr(".", end[sizeof suffix - 1]) != NULL; /* '\0', or a '.' */
 }
 
 static void remove_stale(const char *target, const owner *me) {
