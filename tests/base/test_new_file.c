@@ -93,7 +93,7 @@ static void living_owners_stay(void **state) {
 
 /* Of another machine, and of a pid that another process has by now. */
 static void foreign_owners_stay(void **state) {
-  char name[NAME_MAX + 1], other[NAME_MAX + 1];
+  char name[NAME_MAX + 1], other[2 * NAME_MAX];
   md_new_file file;
   md_context *context = *state;
   MD_REQUIRE(context, md_new_file_begin(context, target, &file));
