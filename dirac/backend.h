@@ -82,6 +82,8 @@ typedef struct md_backend {
   bool (*fuses)(const void *state, md_precision out);
   /* Bytes of stored link data that one hop reads per output site. */
   double (*link_bytes)(const md_backend_request *request);
+  /* Bytes of links that it keeps per output site; NULL: link_bytes. */
+  double (*kept_bytes)(const md_backend_request *request);
 } md_backend;
 
 /* The table: NULL-terminated. Every name is there in every build. */

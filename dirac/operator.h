@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_OPERATOR_H
 #define MD_DIRAC_OPERATOR_H
 
+#include "base/memory_need.h"
 #include "dirac/backend.h"
 #include "lattice/halo/halo.h"
 
@@ -32,6 +33,11 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
                                 const md_backend_request *request, const md_halo_request *how,
                                 md_dirac *dirac);
 void md_dirac_destroy(md_dirac *dirac);
+
+/* Adds what md_dirac_create allocates: links, tables of sites, on a device also the bare links
+ * while they are loaded. Needs no tables of the geometry. Local. */
+void md_dirac_need(const md_geometry *geometry, const md_backend *backend,
+                   const md_backend_request *request, md_memory_need *need);
 
 /* A fermion field of the operator's shape, zeroed. Local. */
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field);

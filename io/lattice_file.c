@@ -1,10 +1,10 @@
 #include "base/file.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "io/lattice_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +141,31 @@ static md_status judge(md_context *context, const char *path, bool ignored, md_l
   return MD_OK;
 }
 
+static md_layout_request layout_of(const md_lattice_header *header, const int grid[MD_DIMS]) {
+  md_layout_request request = {0};
+  memcpy(request.global, header->dims, sizeof request.global);
+  memcpy(request.grid, grid, sizeof request.grid);
+  return request;
+}
+
+md_status md_lattice_plan(md_context *context, const char *path, const int grid[MD_DIMS],
+                          md_geometry *geometry) {
+  md_lattice_info info;
+  md_status status = open_lattice(context, path, &info);
+  if (status == MD_OK) {
+    const md_layout_request request = layout_of(&info.header, grid);
+    status = md_geometry_plan(context, &request, geometry);
+  }
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
+int64_t md_lattice_load_bytes(const md_geometry *geometry) {
+  enum { BUFFERS = 32 << 20 }; /* two slabs of the readers */
+  const int64_t links = md_gauge_bytes(geometry);
+  return md_geometry_bytes(geometry) + links + (links < BUFFERS ? links : BUFFERS);
+}
+
 static md_status read_links(md_context *context, const char *path, const int grid[MD_DIMS],
                             md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
   const int *d = info->header.dims;
@@ -150,10 +175,14 @@ static md_status read_links(md_context *context, const char *path, const int gri
                    "%d x %d x %d x %d",
                    path, (*geometry)->global[0], (*geometry)->global[1], (*geometry)->global[2],
                    (*geometry)->global[3], d[0], d[1], d[2], d[3]);
-  md_layout_request request = {0};
-  memcpy(request.global, d, sizeof request.global);
-  memcpy(request.grid, grid, sizeof request.grid);
-  if (!*geometry) MD_TRY(md_geometry_create(context, &request, geometry));
+  if (!*geometry) {
+    md_geometry plan;
+    const md_layout_request request = layout_of(&info->header, grid);
+    MD_TRY(md_geometry_plan(context, &request, &plan));
+    const md_memory_need need = {.host = md_lattice_load_bytes(&plan)};
+    MD_TRY(md_memory_require(context, &need, "loading the lattice"));
+    MD_TRY(md_geometry_create(context, &request, geometry));
+  }
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const double start_s = md_time_s();
   MD_TRY(formats[info->header.format]->read(context, path, &info->header, *geometry, gauge,
@@ -237,15 +266,6 @@ bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind)
   return kind == MD_LINKS_THIN || !format->thin_only;
 }
 
-/* Nothing but a regular file is replaced. Rank 0. */
-static md_status check_target(md_context *context, const char *path) {
-  struct stat there;
-  if (context->rank == 0 && stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
-                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
-  return MD_OK;
-}
-
 /* The file as it lies on disk has the links that were in memory. */
 static md_status read_back(md_context *context, const char *path, const md_lattice_format *format,
                            const md_lattice_header *header, const md_gauge *gauge) {
@@ -268,7 +288,7 @@ md_status md_lattice_save_links(md_context *context, const char *path,
                                 const md_lattice_format *format, md_precision precision,
                                 const md_link_label *label, const md_gauge *gauge) {
   md_gauge_observables observables;
-  char temporary[PATH_MAX];
+  md_new_file file;
   md_lattice_header header = {
       .precision = precision, .label = *label, .has_plaquette = true, .has_link_trace = true};
   if (!md_lattice_format_holds(format, precision))
@@ -278,8 +298,6 @@ md_status md_lattice_save_links(md_context *context, const char *path,
   if (!md_lattice_format_takes(format, label->kind))
     return md_fail(context, MD_INPUT, "%s files hold thin links, got %s links; use hdf5 or ildg",
                    format->name, md_link_kind_name(label->kind));
-  MD_TRY(md_temporary_name(context, path, temporary, sizeof temporary));
-  MD_TRY(md_agree(context, check_target(context, path)));
   MD_TRY(md_gauge_observe(context, gauge, &observables));
   if (observables.bad_links > 0)
     return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
@@ -287,13 +305,8 @@ md_status md_lattice_save_links(md_context *context, const char *path,
   memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
   header.plaquette = observables.plaquette;
   header.link_trace = observables.link_trace;
-  md_status status = format->write(context, temporary, &header, gauge);
-  if (status == MD_OK) status = read_back(context, temporary, format, &header, gauge);
-  if (context->rank == 0) {
-    if (status == MD_OK)
-      status = md_commit_file(context, temporary, path);
-    else
-      unlink(temporary);
-  }
-  return md_agree(context, status);
+  MD_TRY(md_new_file_begin(context, path, &file));
+  md_status status = format->write(context, file.path, &header, gauge);
+  if (status == MD_OK) status = read_back(context, file.path, format, &header, gauge);
+  return md_new_file_end(context, &file, status);
 }

@@ -97,6 +97,13 @@ md_status md_lattice_load_links(md_context *context, const char *path, const md_
                                 const int grid[MD_DIMS], bool ignore_checksum,
                                 md_geometry **geometry, md_gauge *gauge, md_lattice_info *info);
 
+/* The geometry that md_lattice_load would make, without its tables, from the file's header alone.
+ * Nothing is to be destroyed. Errors as there. Collective. */
+md_status md_lattice_plan(md_context *context, const char *path, const int grid[MD_DIMS],
+                          md_geometry *geometry);
+/* Bytes that md_lattice_load allocates on this rank at most, and links with md_lattice_save. */
+int64_t md_lattice_load_bytes(const md_geometry *geometry);
+
 /* The format to write: by name when `name` is not NULL, else by the suffix of `path` (.h5 .hdf5:
  * hdf5; .lime .ildg: ildg). MD_INPUT with the list of formats. Local, same on all ranks. */
 md_status md_lattice_format_find(md_context *context, const char *path, const char *name,
@@ -106,9 +113,9 @@ bool md_lattice_format_holds(const md_lattice_format *format, md_precision preci
 /* True when they can hold links of that kind: NERSC files only thin ones, in SU(3). */
 bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind);
 
-/* Writes the links under PATH.partial, reads them back and compares checksums, flushes, renames
- * to `path`: what was there stays whole until then. Plaquette and link trace of the links go
- * into the metadata; halos must be exchanged. MD_INPUT: precision that the format cannot hold,
+/* Writes the links to a temporary (base/file.h), reads them back and compares checksums, flushes,
+ * renames to `path`: what was there stays whole until then. Plaquette and link trace of the links
+ * go into the metadata; halos must be exchanged. MD_INPUT: precision that the format cannot hold,
  * links that are not finite; MD_ENVIRONMENT: disk. Collective. */
 md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
                           md_precision precision, const md_gauge *gauge);

@@ -133,19 +133,16 @@ static md_status no_room(md_context *context, const char *path, int64_t bytes, i
 md_status md_reserve(md_context *context, const char *path, int64_t bytes) {
   md_status status = MD_OK;
   if (context->rank == 0) {
-    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    const int file = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW);
     int reason = errno;
     if (file < 0) {
-      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %s", path, strerror(reason));
+      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be opened: %s", path, strerror(reason));
     } else {
       do reason = posix_fallocate(file, 0, bytes);
       while (reason == EINTR);
       close(file);
     }
-    if (file >= 0 && reason != 0) {
-      status = no_room(context, path, bytes, reason);
-      unlink(path);
-    }
+    if (file >= 0 && reason != 0) status = no_room(context, path, bytes, reason);
   }
   return md_agree(context, status);
 }
@@ -185,7 +182,8 @@ static md_status write_frame(md_context *context, const char *path, const md_lat
   if (status == MD_OK)
     status = write_at(context, path, file, frame.tail, frame.tail_bytes,
                       header->offset + md_lattice_link_bytes(header));
-  if (file >= 0) close(file);
+  if (file >= 0 && close(file) != 0 && status == MD_OK)
+    status = md_fail(context, MD_ENVIRONMENT, "%s cannot be closed: %s", path, strerror(errno));
   free(frame.head);
   free(frame.tail);
   return status;

@@ -25,7 +25,7 @@ typedef md_status (*md_payload_compose)(md_context *context, const md_lattice_he
 md_status md_payload_write(md_context *context, const char *path, md_lattice_header *header,
                            const md_gauge *gauge, md_payload_compose compose);
 
-/* Creates or empties `path` and gives it `bytes` of disk: MD_ENVIRONMENT when the disk or a limit
+/* Empties the file `path` and gives it `bytes` of disk: MD_ENVIRONMENT when the disk or a limit
  * does not allow them. Collective writes of MPI-IO may hang or lose the error when a disk fills up
  * under them, so that must be met before. Rank 0 acts, all agree. Collective. */
 md_status md_reserve(md_context *context, const char *path, int64_t bytes);

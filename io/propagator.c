@@ -3,10 +3,8 @@
 #include "base/memory.h"
 #include "io/bundle.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static md_status write_sites(md_context *context, const char *path, hid_t dataset,
                              const md_bundle_sites *s) {
@@ -63,26 +61,19 @@ static md_status write_bundle(md_context *context, const char *path, hid_t file,
 }
 
 static md_status save_bundle(md_context *context, const char *path, const md_bundle *b) {
-  char temporary[PATH_MAX];
-  hid_t file;
+  md_new_file target;
+  hid_t file = H5I_INVALID_HID;
   double bytes = 0;
   for (int i = 0; i < b->dataset_count; i++)
     for (int p = 0; p < MD_PARITIES && b->datasets[i].field[p]; p++) {
       const md_field *f = b->datasets[i].field[p];
       bytes += (double)f->geometry->volume / 2 * f->components * f->n_rhs * sizeof(double);
     }
-  MD_TRY(md_temporary_name(context, path, temporary, sizeof temporary));
-  MD_TRY(md_h5_create(context, temporary, (int64_t)bytes, &file));
-  md_status status = write_bundle(context, temporary, file, b);
-  const md_status closed = md_h5_close_written(context, temporary, &file);
-  if (status == MD_OK) status = closed;
-  if (context->rank == 0) {
-    if (status == MD_OK)
-      status = md_commit_file(context, temporary, path);
-    else
-      unlink(temporary);
-  }
-  return md_agree(context, status);
+  MD_TRY(md_new_file_begin(context, path, &target));
+  md_status status = md_h5_create(context, target.path, (int64_t)bytes, &file);
+  if (status == MD_OK) status = write_bundle(context, target.path, file, b);
+  const md_status closed = md_h5_close_written(context, target.path, &file);
+  return md_new_file_end(context, &target, status == MD_OK ? closed : status);
 }
 
 static md_bundle propagator_bundle(md_bundle_sites *s, md_field *solution,

@@ -6,7 +6,7 @@
 
 /* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST, of either layout; every rank moves
  * its own part, and a file can be read on another rank grid than it was written on. Files are
- * written under PATH.partial and renamed when complete; every chunk has a Fletcher32, damage is
+ * written to a temporary and renamed when complete (base/file.h); every chunk has a Fletcher32, damage is
  * MD_INPUT. All functions are collective. MD_ENVIRONMENT: disk. */
 
 /* Writes /propagator/solution [rhs][t][z][y][x][3] of complex {r, i} (h5py: complex128) from the

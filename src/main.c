@@ -1,3 +1,4 @@
+#include "base/waiting.h"
 #include "commands.h"
 #include "md_version.h"
 
@@ -47,6 +48,7 @@ static md_status run(md_context *context, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   md_context context;
+  md_waiting_prepare(argv);
   /* A file that outgrows its limit is an error of the write call, not the end of the process. */
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);

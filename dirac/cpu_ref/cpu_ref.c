@@ -102,6 +102,12 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   return MD_OK;
 }
 
+/* The bare links of a site, of which two sites share each. */
+static double kept_bytes(const md_backend_request *request) {
+  (void)request;
+  return (double)(MD_DIMS * MD_LINK_REALS * sizeof(double));
+}
+
 static double link_bytes(const md_backend_request *request) {
   (void)request;
   return MD_DIRECTIONS * MD_LINK_REALS * sizeof(double);
@@ -117,4 +123,5 @@ const md_backend md_backend_cpu_ref = {.name = "cpu_ref",
                                        .load = load,
                                        .unload = unload,
                                        .hop = hop,
-                                       .link_bytes = link_bytes};
+                                       .link_bytes = link_bytes,
+                                       .kept_bytes = kept_bytes};

@@ -218,6 +218,12 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   return MD_OK;
 }
 
+/* Rounded to the storage type, but kept in double. */
+static double kept_bytes(const md_backend_request *request) {
+  (void)request;
+  return (double)(MD_DIRECTIONS * MD_LINK_REALS * sizeof(double));
+}
+
 const md_backend md_backend_tensor_emu = {
     .name = "tensor_emu",
     .needs = "any CPU (Tensor Core packings, emulated)",
@@ -231,4 +237,5 @@ const md_backend md_backend_tensor_emu = {
     .load = load,
     .unload = unload,
     .hop = hop,
-    .link_bytes = md_tensor_link_bytes};
+    .link_bytes = md_tensor_link_bytes,
+    .kept_bytes = kept_bytes};

@@ -30,31 +30,43 @@ static void touch(md_field *f) {
   }
 }
 
+/* The descriptor without memory, and the bytes of its data and scales. */
+static md_field describe(const md_geometry *geometry, const md_field_shape *shape, int parity,
+                         size_t *data_bytes, size_t *scale_bytes) {
+  md_field field = {.precision = shape->precision,
+                    .space = shape->space,
+                    .parity = parity,
+                    .components = shape->components,
+                    .n_rhs = shape->n_rhs,
+                    .sites = geometry->sites,
+                    .halo = geometry->halo_sites,
+                    .geometry = geometry};
+  const size_t bytes = md_precision_bytes(shape->precision);
+  const int64_t all = field.sites + field.halo;
+  const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
+  field.stride = shape->n_rhs == 1 ? plane_stride(all, bytes) : all;
+  *data_bytes = (size_t)md_field_planes(&field) * (size_t)field.stride *
+                (size_t)md_field_entry(&field) * bytes;
+  *scale_bytes = scaled ? (size_t)field.stride * sizeof(float) : 0;
+  return field;
+}
+
+int64_t md_field_bytes(const md_geometry *geometry, const md_field_shape *shape) {
+  size_t data = 0, scales = 0;
+  (void)describe(geometry, shape, 0, &data, &scales);
+  return (int64_t)(data + MD_ALIGNMENT + scales);
+}
+
 md_status md_field_create(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int parity, md_field *field) {
+  size_t used = 0, scale_bytes = 0;
   if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
                    shape->n_rhs);
-  *field = (md_field){.precision = shape->precision,
-                      .space = shape->space,
-                      .parity = parity,
-                      .components = shape->components,
-                      .n_rhs = shape->n_rhs,
-                      .sites = geometry->sites,
-                      .halo = geometry->halo_sites,
-                      .geometry = geometry};
-  const size_t bytes = md_precision_bytes(shape->precision);
-  const int64_t all = field->sites + field->halo;
-  field->stride = shape->n_rhs == 1 ? plane_stride(all, bytes) : all;
-  const size_t used = (size_t)md_field_planes(field) * (size_t)field->stride *
-                      (size_t)md_field_entry(field) * bytes;
-  const size_t size = used + MD_ALIGNMENT;
-  const size_t scale_bytes = shape->scaled && md_precision_scaled(shape->precision)
-                                 ? (size_t)field->stride * sizeof(float)
-                                 : 0;
+  *field = describe(geometry, shape, parity, &used, &scale_bytes);
   md_status (*const allocate)(md_context *, size_t, const char *, void **) =
       shape->space == MD_DEVICE ? md_device_allocate : md_allocate;
-  md_status status = allocate(context, size, "lattice field", &field->data);
+  md_status status = allocate(context, used + MD_ALIGNMENT, "lattice field", &field->data);
   if (status == MD_OK)
     status = allocate(context, scale_bytes, "scales of sites", (void **)&field->scale);
   if (status != MD_OK)

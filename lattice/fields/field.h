@@ -64,6 +64,8 @@ typedef struct md_field_shape {
  * MD_DEVICE asks the device file, MD_ENVIRONMENT where the build has none. Local. */
 md_status md_field_create(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int parity, md_field *field);
+/* Bytes that md_field_create allocates for this shape. Needs no tables of the geometry. */
+int64_t md_field_bytes(const md_geometry *geometry, const md_field_shape *shape);
 /* Frees and clears; a zeroed descriptor is fine. */
 void md_field_destroy(md_field *field);
 

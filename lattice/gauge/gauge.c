@@ -20,6 +20,10 @@ md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_g
   return MD_OK;
 }
 
+int64_t md_gauge_bytes(const md_geometry *geometry) {
+  return MD_PARITIES * MD_DIMS * md_field_bytes(geometry, &link_shape);
+}
+
 void md_gauge_destroy(md_gauge *gauge) {
   for (int p = 0; p < MD_PARITIES; p++)
     for (int mu = 0; mu < MD_DIMS; mu++) md_field_destroy(&gauge->links[p][mu]);

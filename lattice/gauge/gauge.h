@@ -12,6 +12,8 @@ typedef struct md_gauge {
 
 /* Allocates unit links. Local. */
 md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_gauge *gauge);
+/* Bytes that it allocates. */
+int64_t md_gauge_bytes(const md_geometry *geometry);
 void md_gauge_destroy(md_gauge *gauge);
 
 /* One link, [row][column][re, im]; the site may lie in the halo for the getter. */

@@ -205,6 +205,12 @@ md_status md_overrelaxation_sweep(md_heatbath *h) {
   return update_all(h, &(update){.overrelax = true});
 }
 
+static const md_field_shape link_shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+
+int64_t md_heatbath_bytes(const md_geometry *geometry) {
+  return (MD_DIMS - 1) * md_field_bytes(geometry, &link_shape);
+}
+
 static md_status create_fields(md_context *context, md_heatbath *h, const md_field_shape *shape) {
   for (int k = 0; k < MD_DIMS - 1; k++)
     MD_TRY(md_field_create(context, h->gauge->geometry, shape, MD_EVEN, &h->lower[k]));
@@ -212,7 +218,7 @@ static md_status create_fields(md_context *context, md_heatbath *h, const md_fie
 }
 
 md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath **heatbath) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+  const md_field_shape shape = link_shape;
   md_heatbath *h = *heatbath = calloc(1, sizeof *h);
   md_status status = MD_OK;
   if (h) {

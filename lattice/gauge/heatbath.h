@@ -20,6 +20,8 @@ typedef struct md_heatbath md_heatbath;
 /* Work space for sweeps over `gauge`, which must have exchanged halos and outlive it. Collective.
  */
 md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath **heatbath);
+/* Bytes that it allocates beside the links. */
+int64_t md_heatbath_bytes(const md_geometry *geometry);
 void md_heatbath_destroy(md_heatbath *heatbath);
 
 /* One update of every link; halos are exchanged again when it returns. beta >= 0; no two sweeps

@@ -83,30 +83,44 @@ static md_status allocate_tables(md_context *context, md_geometry *g) {
   return MD_OK;
 }
 
+int64_t md_geometry_bytes(const md_geometry *g) {
+  int64_t entries = MD_DIRECTIONS * g->sites;
+  for (int direction = 0; direction < MD_DIRECTIONS; direction++)
+    if (g->split[direction % MD_DIMS]) entries += g->face_sites[direction % MD_DIMS];
+  return MD_PARITIES * entries * (int64_t)sizeof(int32_t);
+}
+
+/* Everything but the tables; local. */
+static md_status plan(md_context *context, const md_layout_request *request, md_geometry *g) {
+  *g = (md_geometry){0};
+  MD_TRY(check_extents(context, request->global));
+  memcpy(g->global, request->global, sizeof g->global);
+  MD_TRY(md_rank_grid_choose(context, request, g->grid));
+  md_rank_grid_place(context, g);
+  g->volume = g->local_volume = 1;
+  for (int d = 0; d < MD_DIMS; d++) {
+    g->local[d] = g->global[d] / g->grid[d];
+    g->origin[d] = g->place[d] * g->local[d];
+    g->split[d] = g->grid[d] > 1 || request->self_halo;
+    g->volume *= g->global[d];
+    g->local_volume *= g->local[d];
+  }
+  g->sites = g->local_volume / 2;
+  place_halo(g);
+  return MD_OK;
+}
+
+md_status md_geometry_plan(md_context *context, const md_layout_request *request,
+                           md_geometry *geometry) {
+  return md_agree(context, plan(context, request, geometry));
+}
+
 md_status md_geometry_create(md_context *context, const md_layout_request *request,
                              md_geometry **geometry) {
   *geometry = NULL;
   md_geometry *g = calloc(1, sizeof *g);
-  md_status status =
-      g ? check_extents(context, request->global) : md_fail_memory(context, sizeof *g, "geometry");
-  if (status == MD_OK) {
-    memcpy(g->global, request->global, sizeof g->global);
-    status = md_rank_grid_choose(context, request, g->grid);
-  }
-  if (status == MD_OK) {
-    md_rank_grid_place(context, g);
-    g->volume = g->local_volume = 1;
-    for (int d = 0; d < MD_DIMS; d++) {
-      g->local[d] = g->global[d] / g->grid[d];
-      g->origin[d] = g->place[d] * g->local[d];
-      g->split[d] = g->grid[d] > 1 || request->self_halo;
-      g->volume *= g->global[d];
-      g->local_volume *= g->local[d];
-    }
-    g->sites = g->local_volume / 2;
-    place_halo(g);
-    status = allocate_tables(context, g);
-  }
+  md_status status = g ? plan(context, request, g) : md_fail_memory(context, sizeof *g, "geometry");
+  if (status == MD_OK) status = allocate_tables(context, g);
   status = md_agree(context, status);
   if (status == MD_OK)
     fill_tables(g);

@@ -47,6 +47,12 @@ typedef struct md_layout_request {
  * agree. MD_INPUT with the valid grids when the lattice cannot be cut as asked. */
 md_status md_geometry_create(md_context *context, const md_layout_request *request,
                              md_geometry **geometry);
+/* The same without the tables, which stay NULL: for estimates, before anything is allocated. There
+ * is nothing to destroy. Collective. */
+md_status md_geometry_plan(md_context *context, const md_layout_request *request,
+                           md_geometry *geometry);
+/* Bytes of the tables. */
+int64_t md_geometry_bytes(const md_geometry *geometry);
 void md_geometry_destroy(md_geometry *geometry);
 
 /* Site number of local coordinates x (its parity is md_parity(x)). */

@@ -1,8 +1,10 @@
 #include "base/context.h"
 #include "base/device.h"
+#include "base/memory_need.h"
 #include "base/ranks_mpi.h"
 #include "base/text.h"
 #include "base/timer.h"
+#include "base/waiting.h"
 
 #include <math.h>
 #include <omp.h>
@@ -12,11 +14,20 @@
 #include <string.h>
 
 struct md_ranks {
-  MPI_Comm world;
+  MPI_Comm world, host;
 };
 
+/* What --threads may still change. */
+static void choose_threads(md_context *context) {
+  md_cores cores;
+  md_cores_look("", &cores);
+  MPI_Comm_size(context->communicator->host, &cores.ranks);
+  if (!getenv("OMP_NUM_THREADS")) omp_set_num_threads(md_cores_threads(&cores));
+  context->threads = omp_get_max_threads();
+}
+
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
-  *context = (md_context){.ranks = 1, .threads = omp_get_max_threads(), .start_s = md_time_s()};
+  *context = (md_context){.ranks = 1, .threads = 1, .start_s = md_time_s()};
   int level = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
@@ -26,17 +37,18 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &context->communicator->world);
   MPI_Comm_rank(context->communicator->world, &context->rank);
   MPI_Comm_size(context->communicator->world, &context->ranks);
-  MPI_Comm host;
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
-                      MPI_INFO_NULL, &host);
-  MPI_Comm_rank(host, &context->local_rank);
-  MPI_Comm_free(&host);
+                      MPI_INFO_NULL, &context->communicator->host);
+  MPI_Comm_rank(context->communicator->host, &context->local_rank);
+  choose_threads(context);
+  context->start_bytes = md_memory_resident();
   return MD_OK;
 }
 
 void md_context_close(md_context *context) {
   md_device_close(context);
   if (context->communicator) {
+    MPI_Comm_free(&context->communicator->host);
     MPI_Comm_free(&context->communicator->world);
     free(context->communicator);
     context->communicator = NULL;
@@ -163,6 +175,14 @@ void md_maximum(const md_context *context, double *values, int count) {
 
 void md_minimum(const md_context *context, double *values, int count) {
   extreme(context, values, count, MPI_MIN);
+}
+
+long long md_sum_on_host(const md_context *context, long long value, int *ranks) {
+  *ranks = 1;
+  if (context->ranks == 1) return value;
+  MPI_Comm_size(context->communicator->host, ranks);
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_LONG_LONG, MPI_SUM, context->communicator->host);
+  return value;
 }
 
 void md_sum_integers(const md_context *context, long long *values, int count) {

@@ -16,6 +16,8 @@ typedef struct md_context {
   struct md_device_staging *staging; /* its copy buffers, see base/device_staging.h */
   int threads;                       /* OpenMP threads of this process */
   double start_s;                    /* md_time_s() when the run began */
+  long long start_bytes;             /* host memory that the process held then */
+  long long host_need, device_need;  /* bytes, see base/memory_need.h */
   bool quiet;                        /* no progress, no tables; errors and reports only */
   struct md_ranks *communicator;     /* see base/ranks_mpi.h; NULL: one process without MPI */
   char message[1024];                /* of the failure last reported by md_fail, one line */
@@ -25,7 +27,8 @@ typedef struct md_context {
   } deferred; /* the first failure that this rank keeps for the next agreement, see md_defer */
 } md_context;
 
-/* Starts MPI (thread level funneled) and fills the context. Collective. When MPI cannot start,
+/* Starts MPI (thread level funneled) and fills the context. Without OMP_NUM_THREADS a rank gets the
+ * cores over the ranks that share them (base/waiting.h). Collective. When MPI cannot start,
  * MPI itself ends the process. */
 md_status md_context_open(md_context *context, int *argc, char ***argv);
 /* Ends MPI. Collective. */
@@ -67,6 +70,8 @@ void md_barrier(const md_context *context);
 /* Collective: the largest / smallest value over ranks, in place. NaN counts as largest. */
 void md_maximum(const md_context *context, double *values, int count);
 void md_minimum(const md_context *context, double *values, int count);
+/* Collective: the sum over the ranks of this host, and their number. */
+long long md_sum_on_host(const md_context *context, long long value, int *ranks);
 /* Collective: the integer sums over ranks, in place. */
 void md_sum_integers(const md_context *context, long long *values, int count);
 

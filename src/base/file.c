@@ -1,70 +1,249 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-md_status md_temporary_name(md_context *context, const char *path, char *name, size_t name_bytes) {
-  const int length = snprintf(name, name_bytes, "%s.partial", path);
-  if (length < 0 || (size_t)length >= name_bytes)
-    return md_fail(context, MD_INPUT, "a file name must be shorter than %zu bytes, got %d",
-                   name_bytes - 9, length);
+enum { LINKS_MOST = 40, PERMISSIONS = 07777, NAME_TAIL = 64 };
+static const char suffix[] = ".partial";
+
+/* Who wrote a temporary: its name says so. */
+typedef struct owner {
+  uint32_t machine;
+  long pid;
+  uint64_t start; /* of the process, ticks since boot */
+} owner;
+
+void md_folder_of(const char *path, char folder[PATH_MAX]) {
+  const char *slash = strrchr(path, '/');
+  const size_t length = slash ? (size_t)(slash - path) : 0;
+  if (!slash)
+    strcpy(folder, ".");
+  else if (length == 0)
+    strcpy(folder, "/");
+  else
+    snprintf(folder, PATH_MAX, "%.*s", (int)length, path);
+}
+
+const char *md_file_kind(mode_t mode) {
+  return S_ISDIR(mode)    ? "a directory"
+         : S_ISFIFO(mode) ? "a pipe"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "a device";
+}
+
+static md_status too_long(md_context *context, const char *path) {
+  return md_fail(context, MD_INPUT, "a file name must be shorter than %d bytes, got %zu: %.60s...",
+                 NAME_MAX - NAME_TAIL, strlen(path), path);
+}
+
+md_status md_follow_links(md_context *context, const char *path, char target[PATH_MAX]) {
+  char link[PATH_MAX], folder[PATH_MAX];
+  if ((size_t)snprintf(target, PATH_MAX, "%s", path) >= PATH_MAX) return too_long(context, path);
+  for (int i = 0; i < LINKS_MOST; i++) {
+    const ssize_t length = readlink(target, link, sizeof link - 1);
+    if (length < 0) return MD_OK; /* no link: a file, or nothing yet */
+    link[length] = '\0';
+    md_folder_of(target, folder);
+    const int whole = *link == '/' ? snprintf(target, PATH_MAX, "%s", link)
+                                   : snprintf(target, PATH_MAX, "%s/%s", folder, link);
+    if (whole >= PATH_MAX) return too_long(context, path);
+  }
+  return md_fail(context, MD_INPUT, "%s: more than %d symbolic links lead from one to the next",
+                 path, LINKS_MOST);
+}
+
+/* Start time of a process; 0 when there is none of that pid, or only a zombie. */
+static uint64_t start_of(long pid) {
+  char name[64], text[1024];
+  snprintf(name, sizeof name, "/proc/%ld/stat", pid);
+  FILE *file = fopen(name, "r");
+  if (!file) return 0;
+  const size_t bytes = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[bytes] = '\0';
+  /* The second field is the program's name in parentheses, whatever is in it; start is the 22nd. */
+  const char *at = strrchr(text, ')');
+  if (at && strchr("ZX", at[2])) return 0;
+  for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
+  return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static uint32_t hash(uint32_t sum, const char *text) {
+  for (; *text; text++) sum = (sum ^ (unsigned char)*text) * 16777619u; /* FNV-1a */
+  return sum;
+}
+
+/* Processes see each other's pids when host, boot and pid namespace are the same. */
+static owner self(void) {
+  char host[256] = "", names[256] = "", boot[64] = "";
+  gethostname(host, sizeof host - 1);
+  if (readlink("/proc/self/ns/pid", names, sizeof names - 1) < 0) *names = '\0';
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+  if (file && !fgets(boot, sizeof boot, file)) *boot = '\0';
+  if (file) fclose(file);
+  const long pid = (long)getpid();
+  return (owner){hash(hash(hash(2166136261u, host), names), boot), pid, start_of(pid)};
+}
+
+/* The owner of the temporary `name` of a target called `base`, or of a file that MPI-IO made beside
+ * it (NAME.locktest.0); false when it is no such name. */
+static bool read_owner(const char *name, const char *base, owner *of) {
+  const size_t length = strlen(base);
+  int used = 0;
+  if (strncmp(name, base, length) != 0 || name[length] != '.') return false;
+  const char *tail = name + length + 1;
+  if (sscanf(tail, "%8" SCNx32 "-%ld-%" SCNx64 "-%*[0-9a-f]%n", &of->machine, &of->pid, &of->start,
+             &used) != 3 ||
+      used == 0)
+    return false;
+  const char *end = tail + used;
+  if (strncmp(end, suffix, sizeof suffix - 1) != 0) return false;
+  return strchr(".", end[sizeof suffix - 1]) != NULL; /* '\0', or a '.' */
+}
+
+static void remove_stale(const char *target, const owner *me) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr(target, '/'), *base = slash ? slash + 1 : target;
+  md_folder_of(target, folder);
+  DIR *entries = opendir(folder);
+  if (!entries) return;
+  for (const struct dirent *entry = readdir(entries); entry; entry = readdir(entries)) {
+    owner of;
+    if (read_owner(entry->d_name, base, &of) && of.machine == me->machine && of.start != 0 &&
+        of.pid > 0 && start_of(of.pid) != of.start)
+      unlinkat(dirfd(entries), entry->d_name, 0);
+  }
+  closedir(entries);
+}
+
+/* Rank 0. */
+static md_status create(md_context *context, const char *path, md_new_file *file) {
+  struct stat there;
+  MD_TRY(md_follow_links(context, path, file->target));
+  const char *slash = strrchr(file->target, '/');
+  if (strlen(slash ? slash + 1 : file->target) + NAME_TAIL > NAME_MAX)
+    return too_long(context, path);
+  const bool old = stat(file->target, &there) == 0;
+  if (old && !S_ISREG(there.st_mode))
+    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
+                   md_file_kind(there.st_mode));
+  const owner me = self();
+  remove_stale(file->target, &me);
+  for (int attempt = 0; attempt < 16 && file->file < 0; attempt++) {
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+      return md_fail(context, MD_ENVIRONMENT, "%s: no random name could be had: %m", path);
+    const int length =
+        snprintf(file->path, PATH_MAX, "%s.%08" PRIx32 "-%ld-%" PRIx64 "-%012" PRIx64 "%s",
+                 file->target, me.machine, me.pid, me.start, random >> 16, suffix);
+    if (length >= PATH_MAX) return too_long(context, path);
+    /* Nobody may read more of the new file than of the old one, not even before it is complete. */
+    file->file = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                      old ? (there.st_mode & 0777) | 0600 : 0666);
+    if (file->file < 0 && errno != EEXIST) break;
+  }
+  if (file->file < 0) return md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %m", path);
+  if (!old && fstat(file->file, &there) != 0)
+    return md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %m", path);
+  file->mode = there.st_mode & PERMISSIONS;
   return MD_OK;
 }
 
-/* The rename itself is durable only when the directory is flushed too. */
-static void flush_directory(const char *path) {
-  char copy[PATH_MAX];
-  snprintf(copy, sizeof copy, "%s", path);
-  const int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY);
+/* The rename itself is durable only when the folder is flushed too. */
+static void flush_folder(const char *path) {
+  char name[PATH_MAX];
+  md_folder_of(path, name);
+  const int folder = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
   (void)fsync(folder);
   close(folder);
 }
 
-md_status md_commit_file(md_context *context, const char *temporary, const char *path) {
-  const int file = open(temporary, O_RDONLY);
-  struct stat there;
+/* True when the temporary's name is still that of the file that was created. */
+static bool is_ours(const md_new_file *file) {
+  struct stat named, held;
+  return lstat(file->path, &named) == 0 && fstat(file->file, &held) == 0 &&
+         named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+/* Rank 0: ends with the file renamed, or removed and the reason recorded. */
+static md_status commit(md_context *context, md_new_file *file) {
   const char *step = NULL;
-  if (file < 0 || fsync(file) != 0)
-    step = "flushed";
-  else if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) {
-    errno = EISDIR;
-    step = "renamed";
-  } else if (rename(temporary, path) != 0)
-    step = "renamed";
-  const int reason = errno;
-  if (file >= 0) close(file);
-  if (step) {
-    unlink(temporary);
-    return md_fail(context, MD_ENVIRONMENT, "%s cannot be %s to %s: %s", temporary, step, path,
-                   strerror(reason));
+  const bool ours = is_ours(file);
+  errno = ESTALE;
+  if (!ours)
+    step = "found again";
+  else if (fchmod(file->file, file->mode) != 0 || fsync(file->file) != 0)
+    step = "flushed to disk";
+  int reason = errno;
+  if (close(file->file) != 0 && !step) {
+    step = "closed";
+    reason = errno;
   }
-  flush_directory(path);
+  file->file = -1;
+  if (!step && rename(file->path, file->target) != 0) {
+    step = "renamed";
+    reason = errno;
+  }
+  if (!step) {
+    flush_folder(file->target);
+    return MD_OK;
+  }
+  if (ours) unlink(file->path);
+  return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: its temporary %s cannot be %s: %s",
+                 file->target, file->path, step, strerror(reason));
+}
+
+static void discard(md_new_file *file) {
+  if (file->file < 0) return;
+  if (is_ours(file)) unlink(file->path);
+  close(file->file);
+  file->file = -1;
+}
+
+md_status md_new_file_begin(md_context *context, const char *path, md_new_file *file) {
+  *file = (md_new_file){.file = -1};
+  const md_status status = context->rank == 0 ? create(context, path, file) : MD_OK;
+  if (status != MD_OK) discard(file);
+  MD_TRY(md_agree(context, status));
+  md_broadcast(context, file->target, sizeof file->target);
+  md_broadcast(context, file->path, sizeof file->path);
+  return MD_OK;
+}
+
+md_status md_new_file_end(md_context *context, md_new_file *file, md_status status) {
+  status = md_agree(context, status);
+  if (context->rank == 0 && status == MD_OK)
+    status = commit(context, file);
+  else
+    discard(file);
+  return md_agree(context, status);
+}
+
+static md_status write_all(md_context *context, const char *path, int file, const char *data,
+                           size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t part = write(file, data + done, bytes - done);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %m", path);
+    done += (size_t)part;
+  }
   return MD_OK;
 }
 
 md_status md_write_file(md_context *context, const char *path, const void *data, size_t bytes) {
-  char temporary[PATH_MAX];
-  struct stat there;
-  /* A device or a pipe (/dev/stdout, /dev/full) has no name to swap: write straight to it. */
-  const bool special = stat(path, &there) == 0 && !S_ISREG(there.st_mode);
-  MD_TRY(md_temporary_name(context, path, temporary, sizeof temporary));
-  const char *target = special ? path : temporary;
-  FILE *file = fopen(target, "wb");
-  if (!file)
-    return md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %s", target, strerror(errno));
-  const bool written = fwrite(data, 1, bytes, file) == bytes && fflush(file) == 0;
-  const int reason = errno;
-  fclose(file);
-  if (!written) {
-    if (!special) unlink(temporary);
-    return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %s", target, strerror(reason));
-  }
-  return special ? MD_OK : md_commit_file(context, temporary, path);
+  md_new_file file = {.file = -1};
+  md_status status = create(context, path, &file);
+  if (status == MD_OK) status = write_all(context, path, file.file, data, bytes);
+  if (status == MD_OK) return commit(context, &file);
+  discard(&file);
+  return status;
 }

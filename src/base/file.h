@@ -2,15 +2,44 @@
 #define MD_BASE_FILE_H
 
 #include "base/context.h"
+#include <limits.h>
+#include <sys/types.h>
 
-/* Writes `bytes` of `data` to `path` so that `path` holds the old file or the whole new one,
- * never a part: temporary name beside it, fsync, rename. Local; MD_ENVIRONMENT with the reason
- * and no temporary file left on failure. */
+/* Writing a file so that its name holds the old file or the whole new one, never a part: a
+ * temporary in the same folder, fsync, rename.
+ *
+ * The temporary is called TARGET.MACHINE-PID-START-RANDOM.partial and created exclusively. The
+ * name tells its owner: a process with this pid and start time, on the machine, boot and pid
+ * namespace whose hash is MACHINE. One whose owner is dead is removed when TARGET is written
+ * again; one of another machine is left alone, because nothing safe tells whether its owner
+ * lives (a lock on it would do so, but MPI-IO itself locks whole files on NFS). Two writers of
+ * one target do not meet: the one that renames last stays. A symbolic link is followed: the file
+ * that it names is replaced, the link stays. An old file hands down its permissions. */
+typedef struct md_new_file {
+  char target[PATH_MAX]; /* the name to be, links followed */
+  char path[PATH_MAX];   /* the temporary, the same on every rank: write here, do not unlink */
+  int file;              /* rank 0: descriptor of the temporary; elsewhere -1 */
+  mode_t mode;           /* of the finished file */
+} md_new_file;
+
+/* Rank 0 removes what dead writers of `path` left and creates the temporary; every rank gets its
+ * name. MD_INPUT: a name that is too long, a target that is no regular file. MD_ENVIRONMENT: it
+ * cannot be created. Collective. */
+md_status md_new_file_begin(md_context *context, const char *path, md_new_file *file);
+/* With MD_OK on every rank the temporary, closed by all others, is flushed to disk and renamed,
+ * and so is its folder; else, and when that fails (MD_ENVIRONMENT), it is removed and the old file
+ * stays. Returns the agreed status. Collective; `file` may come from a begin that failed. */
+md_status md_new_file_end(md_context *context, md_new_file *file, md_status status);
+
+/* Writes `bytes` of `data` to `path` in this way. Local. */
 md_status md_write_file(md_context *context, const char *path, const void *data, size_t bytes);
 
-/* The temporary name that belongs to `path`: PATH.partial. MD_INPUT when it is too long. */
-md_status md_temporary_name(md_context *context, const char *path, char *name, size_t name_bytes);
-/* Flushes the closed file `temporary` to disk and gives it the name `path`. Local. */
-md_status md_commit_file(md_context *context, const char *temporary, const char *path);
+/* The file that `path` names after all symbolic links of its last part, which need not be there.
+ * MD_INPUT when it is too long or the links go in a circle. Local. */
+md_status md_follow_links(md_context *context, const char *path, char target[PATH_MAX]);
+/* The folder of a name: "." without a slash. Local. */
+void md_folder_of(const char *path, char folder[PATH_MAX]);
+/* "a directory", "a device", "a pipe", "a socket" for what is no regular file. */
+const char *md_file_kind(mode_t mode);
 
 #endif

@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "base/memory_need.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 enum {
   HUGE_PAGE = 2 << 20,
   /* With the alignment above the largest size that malloc keeps when it is freed. */
-  UNSHARED = 32 << 20
+  UNSHARED = 32 << 20,
+  LARGE = 256 << 20
 };
 
 /* Large arrays are streamed through: on huge pages the hardware prefetcher need not stop at every
@@ -31,6 +33,7 @@ md_status md_allocate(md_context *context, size_t bytes, const char *what, void 
   *memory = NULL;
   if (bytes == 0) return MD_OK;
   if (bytes > (size_t)1 << 47) return md_fail_memory(context, bytes, what);
+  if (bytes >= LARGE) MD_TRY(md_memory_check(context, bytes, what));
   const size_t rounded = (bytes + MD_ALIGNMENT - 1) / MD_ALIGNMENT * MD_ALIGNMENT;
   *memory = rounded < 2 * HUGE_PAGE ? aligned_alloc(MD_ALIGNMENT, rounded) : allocate_huge(rounded);
   return *memory ? MD_OK : md_fail_memory(context, bytes, what);

@@ -5,9 +5,10 @@
 
 enum { MD_ALIGNMENT = 64 }; /* bytes: a cache line, an AVX-512 register */
 
-/* 64-byte aligned host memory, not touched (OpenMP first touch is the caller's). *memory is NULL
- * on failure and for zero bytes; released with free(). `what` names it in the message. A child
- * process made by fork() does not have arrays of 32 MiB and more. Local. */
+/* 64-byte aligned host memory; large amounts are compared with what there is. It is not touched
+ * (OpenMP first touch is the caller's). *memory is NULL on failure and for zero bytes; released
+ * with free(). `what` names it in the message. A child process made by fork() does not have arrays
+ * of 32 MiB and more. Local. */
 md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory);
 /* to = from by all threads of the context; the two do not overlap. Local. */
 void md_copy_parallel(const md_context *context, void *to, const void *from, size_t bytes);

@@ -220,6 +220,31 @@ static void print_help(const md_command_text *text, const md_option *options, in
   if (text->details) printf("\n%s\n", text->details);
 }
 
+/* "--output"; a positional: its word in the usage. */
+static const char *shown_name(const md_option *option, char *copy, size_t bytes) {
+  const bool flag = option->type != MD_OPTION_POSITIONAL;
+  snprintf(copy, bytes, "%s%s", flag ? "--" : "", flag ? option->name : option->argument);
+  return copy;
+}
+
+static md_status check_files(reader *r) {
+  enum { FILES = 16, NAME = 32 };
+  md_named_file files[FILES];
+  char names[FILES][NAME];
+  int count = 0;
+  bool force = false;
+  for (int i = 0; i < r->count; i++) {
+    const md_option *o = &r->options[i];
+    if (strcmp(o->name, "force") == 0) force = *(const bool *)o->target;
+    if (o->file != MD_FILE_NONE && o->seen && count < FILES) {
+      files[count] = (md_named_file){shown_name(o, names[count], NAME),
+                                     *(const char *const *)o->target, o->file};
+      count++;
+    }
+  }
+  return md_outputs_check(r->context, files, count, force);
+}
+
 static md_status finish(reader *r, md_common_options *common) {
   for (int i = 0; i < r->count; i++)
     if (r->options[i].type == MD_OPTION_POSITIONAL && !r->options[i].seen)
@@ -228,7 +253,7 @@ static md_status finish(reader *r, md_common_options *common) {
   if (common->threads > 0) omp_set_num_threads((int)common->threads);
   r->context->threads = omp_get_max_threads();
   r->context->quiet = common->quiet || (common->json && strcmp(common->json, "-") == 0);
-  return MD_OK;
+  return check_files(r);
 }
 
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,

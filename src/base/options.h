@@ -2,6 +2,7 @@
 #define MD_BASE_OPTIONS_H
 
 #include "base/context.h"
+#include "base/output.h"
 
 /* Command line and INI deck, from one table. `--name VALUE` and `--name=VALUE` are the same; a
  * deck holds `name = value` lines (also under a section [command]). What the command line says
@@ -24,8 +25,9 @@ typedef struct md_option {
   const char *help;     /* one line; the default in brackets */
   double low, high;     /* both 0: any value */
   const char *choices;
-  char short_name; /* 'o': `-o VALUE` is the same as `--output VALUE`; 0: none */
-  bool seen;       /* set by md_options_read: given on the command line or in the deck */
+  char short_name;  /* 'o': `-o VALUE` is the same as `--output VALUE`; 0: none */
+  md_file_use file; /* what is done with the file that it names; outputs are checked at once */
+  bool seen;        /* set by md_options_read: given on the command line or in the deck */
 } md_option;
 
 /* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table. */
@@ -39,9 +41,9 @@ typedef struct md_common_options {
 /* clang-format off */
 #define MD_COMMON_OPTIONS(common)                                                                    \
   {.name = "config", .type = MD_OPTION_TEXT, .target = &(common).config, .argument = "FILE",         \
-   .help = "INI deck with the same names as the flags"},                                             \
+    .help = "INI deck with the same names as the flags", .file = MD_FILE_INPUT},                     \
   {.name = "json", .type = MD_OPTION_TEXT, .target = &(common).json, .argument = "FILE",             \
-   .help = "machine-readable report; - for stdout (implies --quiet)"},                               \
+   .help = "machine-readable report; - for stdout (implies --quiet)", .file = MD_FILE_REPORT},       \
   {.name = "grid", .type = MD_OPTION_DIMS, .target = (common).grid, .argument = "AxBxCxD",           \
    .help = "ranks along x,y,z,t [smallest halo surface]", .low = 1, .high = 1 << 20},                \
   {.name = "threads", .type = MD_OPTION_INTEGER, .target = &(common).threads, .argument = "N",       \
@@ -58,9 +60,11 @@ typedef struct md_command_text {
 } md_command_text;
 
 /* Reads argv[1..argc-1] (argv[0] is the command) and the deck of --config, checks, stores, and
- * applies quiet and threads to the context. Strings point into argv or into memory that lives as
- * long as the process. With --help it prints the help on rank 0 and sets common->help.
- * Collective (the deck is read by rank 0); all ranks return the same. MD_INPUT on bad usage. */
+ * applies quiet and threads to the context; the files that options name for writing are checked
+ * (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv or into
+ * memory that lives as long as the process. With --help it prints the help on rank 0 and sets
+ * common->help. Collective (the deck is read by rank 0); all ranks return the same. MD_INPUT on bad
+ * usage. */
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv);
 

@@ -1,7 +1,9 @@
 #include "base/report.h"
 #include "base/file.h"
+#include "base/memory_need.h"
 #include "base/text.h"
 #include "base/timer.h"
+#include "base/waiting.h"
 #include "md_version.h"
 
 #include <math.h>
@@ -18,6 +20,7 @@ md_status md_report_open(md_context *context, const char *command, md_report *re
   cJSON_AddStringToObject(report->root, "commit", MD_COMMIT);
   cJSON_AddNumberToObject(report->root, "ranks", context->ranks);
   cJSON_AddNumberToObject(report->root, "threads", context->threads);
+  cJSON_AddStringToObject(report->root, "waiting", md_waiting_name());
   md_report_integers(report->root, "grid", one, 4);
   return MD_OK;
 }
@@ -67,8 +70,20 @@ static void make_printable(cJSON *item) {
   }
 }
 
+/* Of the rank that takes most, beyond what the process had when it began. Collective. */
+static void add_memory(const md_context *context, cJSON *root) {
+  double bytes[3] = {(double)context->host_need, (double)context->device_need,
+                     (double)(md_memory_peak() - context->start_bytes)};
+  md_maximum(context, bytes, 3);
+  cJSON *memory = cJSON_AddObjectToObject(root, "memory");
+  cJSON_AddNumberToObject(memory, "host_bytes_estimated", bytes[0]);
+  cJSON_AddNumberToObject(memory, "device_bytes_estimated", bytes[1]);
+  cJSON_AddNumberToObject(memory, "host_bytes_peak", bytes[2]);
+}
+
 md_status md_report_close(md_context *context, md_report *report, const char *path) {
   cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - context->start_s);
+  if (path) add_memory(context, report->root);
   make_printable(report->root);
   char *text = path ? cJSON_Print(report->root) : NULL;
   cJSON_Delete(report->root);
@@ -87,6 +102,16 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
     status = md_fail_memory(context, 1, "report");
   free(text);
   return md_agree(context, status);
+}
+
+md_status md_report_close_after(md_context *context, md_report *report, const char *path,
+                                md_status status) {
+  char message[sizeof context->message];
+  memcpy(message, context->message, sizeof message);
+  const md_status written = md_report_close(context, report, path);
+  if (status == MD_OK) return written;
+  memcpy(context->message, message, sizeof message);
+  return status;
 }
 
 static void csv_cell(FILE *out, const cJSON *item) {

@@ -11,13 +11,18 @@ typedef struct md_report {
 
 /* Opens the report with the keys that every report has: command, version, commit, ranks,
  * threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since the
- * run began. Local. */
+ * run began, and memory: estimate and peak. Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 void md_report_grid(md_report *report, const int grid[4]);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then
  * frees the report. Texts are made valid UTF-8 first (base/text.h). Collective; MD_ENVIRONMENT when
  * the file cannot be written. */
 md_status md_report_close(md_context *context, md_report *report, const char *path);
+
+/* The same behind a step that ended with `status`: returns that, with its message, where it is not
+ * MD_OK, so that a result that could not be written is still reported. Collective. */
+md_status md_report_close_after(md_context *context, md_report *report, const char *path,
+                                md_status status);
 
 /* Writes the flat objects of the array `rows` as CSV: a header line with the keys of the first
  * row, then a line per row; arrays inside a row are joined with 'x'. path NULL: nowhere.

@@ -8,7 +8,7 @@
 typedef struct convert_options {
   md_common_options common;
   const char *in, *out, *format, *precision;
-  bool ignore_checksum;
+  bool ignore_checksum, force;
 } convert_options;
 
 /* Without --precision the file keeps that of the input, as far as the format can hold it. */
@@ -58,12 +58,18 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
        .type = MD_OPTION_POSITIONAL,
        .target = &o.in,
        .argument = "IN",
-       .help = "lattice file of any format"},
+       .help = "lattice file of any format",
+       .file = MD_FILE_INPUT},
       {.name = "out",
        .type = MD_OPTION_POSITIONAL,
        .target = &o.out,
        .argument = "OUT",
-       .help = "lattice file to write"},
+       .help = "lattice file to write",
+       .file = MD_FILE_RESULT},
+      {.name = "force",
+       .type = MD_OPTION_FLAG,
+       .target = &o.force,
+       .help = "replace OUT where it is there"},
       {.name = "format",
        .type = MD_OPTION_CHOICE,
        .target = &o.format,

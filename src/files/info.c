@@ -124,7 +124,8 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
                           .type = MD_OPTION_POSITIONAL,
                           .target = &path,
                           .argument = "LATTICE",
-                          .help = "lattice file of any format"},
+                          .help = "lattice file of any format",
+                          .file = MD_FILE_INPUT},
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"info", "list what is in a lattice file and check it",

@@ -1,4 +1,5 @@
 /* minidirac generate: a gauge field made from nothing, or one continued by heatbath. */
+#include "base/memory_need.h"
 #include "base/options.h"
 #include "base/precision.h"
 #include "base/progress.h"
@@ -12,8 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 typedef struct request {
   md_common_options common;
@@ -21,6 +20,7 @@ typedef struct request {
   const char *start, *from, *output, *format_name, *precision_name;
   double beta;
   long long sweeps, overrelax, discard, seed;
+  bool force;
   const md_lattice_format *format;
   md_precision precision;
 } request;
@@ -78,22 +78,6 @@ static md_status check(md_context *context, request *r, const md_option *options
   return choose_precision(context, r);
 }
 
-/* A chain of hours should not end with a file that cannot be written. */
-static md_status check_output(md_context *context, const char *path) {
-  if (context->rank != 0) return MD_OK;
-  struct stat found;
-  if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
-    return md_fail(context, MD_INPUT, "--output must be a file, but %s is a directory", path);
-  char *folder = strdup(path);
-  if (!folder) return md_fail_memory(context, strlen(path), "output folder");
-  char *slash = strrchr(folder, '/');
-  if (slash) slash[slash == folder] = '\0';
-  const bool writable = access(slash ? folder : ".", W_OK | X_OK) == 0;
-  free(folder);
-  if (writable) return MD_OK;
-  return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %m", path);
-}
-
 static md_status load_start(md_context *context, const request *r, md_geometry **geometry,
                             md_gauge *gauge) {
   md_lattice_info info = {0};
@@ -107,12 +91,23 @@ static md_status load_start(md_context *context, const request *r, md_geometry *
   return status;
 }
 
+static md_status require_memory(md_context *context, const request *r,
+                                const md_layout_request *layout) {
+  md_geometry plan;
+  MD_TRY(md_geometry_plan(context, layout, &plan));
+  const bool heatbath = is_word(r->start, "heatbath");
+  const md_memory_need need = {.host = md_lattice_load_bytes(&plan) +
+                                       (heatbath ? md_heatbath_bytes(&plan) : 0)};
+  return md_memory_require(context, &need, "generate");
+}
+
 static md_status make_start(md_context *context, const request *r, md_geometry **geometry,
                             md_gauge *gauge) {
   if (starts_from_file(r)) return load_start(context, r, geometry, gauge);
   md_layout_request layout = {0};
   memcpy(layout.global, r->dims, sizeof layout.global);
   memcpy(layout.grid, r->common.grid, sizeof layout.grid);
+  MD_TRY(require_memory(context, r, &layout));
   MD_TRY(md_geometry_create(context, &layout, geometry));
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const char *start = is_word(r->start, "heatbath") ? r->from : r->start;
@@ -195,18 +190,19 @@ static void fill_report(md_report *report, const request *r, const md_geometry *
   }
 }
 
+/* *made: the links are, and the report says so, even where they could not be written. */
 static md_status generate(md_context *context, const request *r, md_geometry **geometry,
-                          md_gauge *gauge, chain *c, md_report *report) {
-  MD_TRY(md_agree(context, check_output(context, r->output)));
+                          md_gauge *gauge, chain *c, md_report *report, bool *made) {
   MD_TRY(make_start(context, r, geometry, gauge));
   if (is_word(r->start, "heatbath")) MD_TRY(run_chain(context, r, gauge, c));
   md_gauge_observables now;
   MD_TRY(md_gauge_observe(context, gauge, &now));
+  fill_report(report, r, *geometry, &now, c);
+  *made = true;
   MD_TRY(md_lattice_save(context, r->output, r->format, r->precision, gauge));
   md_say(context, "%s: %dx%dx%dx%d %s, plaquette %.15f\n", r->output, (*geometry)->global[0],
          (*geometry)->global[1], (*geometry)->global[2], (*geometry)->global[3],
          md_precision_name(r->precision), now.plaquette);
-  fill_report(report, r, *geometry, &now, c);
   return MD_OK;
 }
 
@@ -225,7 +221,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
       {.name = "start", .type = MD_OPTION_CHOICE, .target = &r.start,
        .help = "what to make [heatbath]", .choices = "cold|hot|heatbath"},
       {.name = "from", .type = MD_OPTION_TEXT, .target = &r.from, .argument = "cold|hot|FILE",
-       .help = "where the heatbath begins [cold]"},
+       .help = "where the heatbath begins [cold]", .file = MD_FILE_INPUT},
       {.name = "beta", .type = MD_OPTION_REAL, .target = &r.beta, .argument = "B",
        .help = "6/g^2 of the Wilson action [6.0]", .low = 0.0, .high = 1e6},
       {.name = "sweeps", .type = MD_OPTION_INTEGER, .target = &r.sweeps, .argument = "N",
@@ -237,7 +233,9 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
       {.name = "seed", .type = MD_OPTION_INTEGER, .target = &r.seed, .argument = "S",
        .help = "of the random numbers [1]", .low = 0, .high = 0x1p53},
       {.name = "output", .short_name = 'o', .type = MD_OPTION_TEXT, .target = &r.output,
-       .argument = "FILE", .help = "lattice file to write"},
+       .argument = "FILE", .help = "lattice file to write", .file = MD_FILE_RESULT},
+      {.name = "force", .type = MD_OPTION_FLAG, .target = &r.force,
+       .help = "replace the file of --output where it is there"},
       {.name = "format", .type = MD_OPTION_CHOICE, .target = &r.format_name,
        .help = "of the file [by its suffix]", .choices = "hdf5|ildg|milc|nersc"},
       {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision_name,
@@ -253,10 +251,10 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
   chain c = {0};
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "generate", &report)));
-  const md_status status = generate(context, &r, &geometry, &gauge, &c, &report);
+  bool made = false;
+  const md_status status = generate(context, &r, &geometry, &gauge, &c, &report, &made);
   free(c.plaquettes);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
-  const md_status reported = md_report_close(context, &report, status ? NULL : r.common.json);
-  return status ? status : reported;
+  return md_report_close_after(context, &report, made ? r.common.json : NULL, status);
 }

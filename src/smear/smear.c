@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct request {
@@ -29,35 +28,19 @@ typedef struct result {
   double smear_s;
 } result;
 
-/* A file that is there is only replaced with --force. Rank 0 looks. */
-static md_status check_output(md_context *context, const char *path, bool force) {
-  struct stat there;
-  if (context->rank != 0 || stat(path, &there) != 0) return MD_OK;
-  if (!S_ISREG(there.st_mode))
-    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
-                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
-  if (force) return MD_OK;
-  return md_fail(context, MD_INPUT, "%s is there already; --force replaces it", path);
-}
-
 /* Links of ape and stout are in SU(3), and as good as thin ones for a file. */
 static md_link_kind kind_of(const request *r) {
   const bool unitary = strcmp(r->action, "ape") == 0 || strcmp(r->action, "stout") == 0;
   return unitary ? MD_LINKS_THIN : MD_LINKS_FAT;
 }
 
-static md_status check_outputs(md_context *context, const request *r) {
+static md_status check_formats(md_context *context, const request *r) {
   if (!md_lattice_format_takes(r->fat_format, kind_of(r)) ||
       (r->long_out && !md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
     return md_fail(context, MD_INPUT,
                    "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
                    ".lime or .ildg");
-  if (r->long_out && strcmp(r->fat_out, r->long_out) == 0)
-    return md_fail(context, MD_INPUT, "--fat-out and --long-out must differ, both are %s",
-                   r->fat_out);
-  md_status status = check_output(context, r->fat_out, r->force);
-  if (status == MD_OK && r->long_out) status = check_output(context, r->long_out, r->force);
-  return md_agree(context, status);
+  return MD_OK;
 }
 
 /* Parameters that the action does not look at are refused. */
@@ -83,7 +66,7 @@ static md_status check(md_context *context, request *r, const md_option *options
                                 .steps = (int)r->steps,
                                 .epsilon_count = 1,
                                 .naik_epsilon = &r->naik_epsilon};
-  return check_outputs(context, r);
+  return check_formats(context, r);
 }
 
 static md_status make(md_context *context, const request *r, result *made) {
@@ -199,7 +182,7 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
   /* clang-format off */
   md_option options[] = {
       {.name = "lattice", .type = MD_OPTION_POSITIONAL, .target = &r.lattice,
-       .argument = "LATTICE", .help = "lattice file of thin links, any format"},
+       .argument = "LATTICE", .help = "lattice file of thin links, any format", .file = MD_FILE_INPUT},
       {.name = "action", .type = MD_OPTION_CHOICE, .target = &r.action,
        .help = "which links are made", .choices = md_recipe_names},
       {.name = "u0", .type = MD_OPTION_REAL, .target = &r.u0, .argument = "U",
@@ -213,9 +196,9 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
       {.name = "steps", .type = MD_OPTION_INTEGER, .target = &r.steps, .argument = "N",
        .help = "how often ape or stout is done [1]", .low = 1, .high = 1000},
       {.name = "fat-out", .type = MD_OPTION_TEXT, .target = &r.fat_out, .argument = "FILE",
-       .help = "file for the fat (or smeared) links; .h5, .lime, .ildg"},
+       .help = "file for the fat (or smeared) links; .h5, .lime, .ildg", .file = MD_FILE_RESULT},
       {.name = "long-out", .type = MD_OPTION_TEXT, .target = &r.long_out, .argument = "FILE",
-       .help = "file for the long links of asqtad and hisq"},
+       .help = "file for the long links of asqtad and hisq", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r.force,
        .help = "replace output files that are there already"},
       {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision,

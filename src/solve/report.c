@@ -91,10 +91,14 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));
 }
 
-md_status md_solve_report(md_context *context, const md_solve_run *run) {
+md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written) {
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
   md_solve_report_common(&report, run);
   report_result(report.root, run);
-  return md_report_close(context, &report, run->options.common.json);
+  if (run->options.output) {
+    cJSON_AddStringToObject(report.root, "output", run->options.output);
+    cJSON_AddBoolToObject(report.root, "output_written", written == MD_OK);
+  }
+  return md_report_close_after(context, &report, run->options.common.json, written);
 }

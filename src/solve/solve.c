@@ -2,6 +2,7 @@
 #include "base/progress.h"
 #include "base/timer.h"
 #include "commands.h"
+#include "dirac/solvers/need.h"
 #include "io/propagator.h"
 #include "lattice/fields/observables.h"
 
@@ -57,10 +58,25 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
   return run->options.mixed ? &run->inner : &run->dirac;
 }
 
+/* Lattice, operators, fields here and in the solver: all at once. */
+static md_status require_memory(md_context *context, const md_solve_options *o,
+                                const md_backend *backend) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
+  const md_solver_plan plan = {backend, o->request, o->mixed, o->n_shifts, o->mass, o->tolerance};
+  md_geometry geometry;
+  MD_TRY(md_lattice_plan(context, o->lattice, o->common.grid, &geometry));
+  const int fields = 2 * MD_PARITIES + o->n_shifts; /* b and x; the checkpoint's are no more */
+  md_memory_need need = {.host = md_lattice_load_bytes(&geometry) +
+                                 fields * md_field_bytes(&geometry, &shape)};
+  md_solver_need(&geometry, &plan, &need);
+  return md_memory_require(context, &need, "solve");
+}
+
 static md_status set_up(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   const md_backend *backend;
   MD_TRY(md_backend_find(context, o->backend, &o->request, &backend));
+  MD_TRY(require_memory(context, o, backend));
   MD_TRY(md_lattice_load(context, o->lattice, o->common.grid, o->ignore_checksum, &run->geometry,
                          &run->gauge, &run->info));
   MD_TRY(md_solve_source_check(context, o, run->geometry->global));
@@ -150,8 +166,7 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
   if (status == MD_OK) status = solve(context, &run);
   if (status == MD_OK) status = measure(context, &run);
   if (status == MD_OK) md_solve_print(context, &run);
-  if (status == MD_OK) status = write_solution(context, &run);
-  if (status == MD_OK) status = md_solve_report(context, &run);
+  if (status == MD_OK) status = md_solve_report(context, &run, write_solution(context, &run));
   if (status == MD_OK && !run.result.converged)
     status = md_fail(
         context, MD_UNREACHED,

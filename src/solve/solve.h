@@ -27,7 +27,7 @@ typedef struct md_solve_options {
   const char *shifts_text;
   double shifts[MD_MAX_SHIFTS];
   int n_shifts; /* 0: not a multishift solve */
-  bool resume, ignore_checksum, refine;
+  bool resume, ignore_checksum, refine, force;
   md_backend_request request; /* of the iterations, from the words above */
   md_halo_request halo;
   bool mixed; /* request is the inner operator's, the outer one is double */
@@ -75,6 +75,7 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run);
 void md_solve_report_common(md_report *report, const md_solve_run *run);
 /* Table on the terminal, JSON where asked. Collective. */
 void md_solve_print(const md_context *context, const md_solve_run *run);
-md_status md_solve_report(md_context *context, const md_solve_run *run);
+/* `written`: how writing the solution ended; its message stands before one of the report. */
+md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written);
 
 #endif

@@ -1,5 +1,6 @@
 #include "validate/validate.h"
 #include "commands.h"
+#include "dirac/solvers/need.h"
 #include "lattice/halo/halo_options.h"
 
 #include <stdio.h>
@@ -24,7 +25,8 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .type = MD_OPTION_TEXT,
                           .target = &o->lattice,
                           .argument = "FILE",
-                          .help = "lattice file of any format (required)"},
+                          .help = "lattice file of any format (required)",
+                          .file = MD_FILE_INPUT},
                          {.name = "backend",
                           .type = MD_OPTION_TEXT,
                           .target = &o->backend,
@@ -76,12 +78,14 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .type = MD_OPTION_TEXT,
                           .target = &o->csv,
                           .argument = "FILE",
-                          .help = "the rows of the operators as CSV"},
+                          .help = "the rows of the operators as CSV",
+                          .file = MD_FILE_REPORT},
                          {.name = "solver-csv",
                           .type = MD_OPTION_TEXT,
                           .target = &o->solver_csv,
                           .argument = "FILE",
-                          .help = "the rows of the solvers as CSV"},
+                          .help = "the rows of the solvers as CSV",
+                          .file = MD_FILE_REPORT},
                          {.name = "ignore-checksum",
                           .type = MD_OPTION_FLAG,
                           .target = &o->ignore_checksum,
@@ -219,8 +223,23 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   return status;
 }
 
+/* Of the solvers, three right-hand sides in double each; an operator that needs more says so when
+ * its turn comes. */
+static md_status require_memory(md_context *context, const md_validate_options *o) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true};
+  md_solver_plan plan = {.request = {.precision = MD_DOUBLE, .n_rhs = 3}, .mass = o->mass};
+  md_geometry geometry;
+  MD_TRY(md_backend_find(context, "auto", &plan.request, &plan.backend));
+  MD_TRY(md_lattice_plan(context, o->lattice, o->common.grid, &geometry));
+  md_memory_need need = {.host = md_lattice_load_bytes(&geometry) +
+                                 3 * MD_PARITIES * md_field_bytes(&geometry, &shape)};
+  md_solver_need(&geometry, &plan, &need);
+  return md_memory_require(context, &need, "validate");
+}
+
 static md_status check_all(md_context *context, md_validate_run *run, cJSON *root) {
   md_validate_options *o = &run->options;
+  MD_TRY(require_memory(context, o));
   MD_TRY(md_lattice_load(context, o->lattice, o->common.grid, o->ignore_checksum, &run->geometry,
                          &run->gauge, &run->info));
   run->rows = cJSON_AddArrayToObject(root, "rows");

@@ -36,8 +36,8 @@ expect 0 'plaquette' "${small[@]}" -o other.lime --overrelax=1
 cmp -s <(undated one.lime) <(undated other.lime) && { echo 'two chains made the same links'; failures=$((failures + 1)); }
 
 expect 0 '4x4x4x8' --from one.lime --sweeps 1 --seed 5 -o further.h5
-expect 2 'must be those of the lattice' --from one.lime --dims 4x4x4x4 --sweeps 1 -o further.h5
-expect 2 'no_such_file' --from no_such_file --sweeps 1 -o further.h5
+expect 2 'must be those of the lattice' --from one.lime --dims 4x4x4x4 --sweeps 1 -o x.h5
+expect 2 'no_such_file' --from no_such_file --sweeps 1 -o x.h5
 expect 2 'even' --dims 4x4x5x8 -o x.h5
 expect 2 'even' --dims 4x4x1x8 -o x.h5
 expect 2 'dims' --dims 4x4x4 -o x.h5

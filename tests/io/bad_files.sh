@@ -89,7 +89,7 @@ grep -q '"checksum":.*"mismatch"' report || fail "info wrote no report of the mi
 grep -q '"plaquette":' report || fail "info measured no plaquette after the mismatch"
 refuse 2 'checksum mismatch' convert wrong out.h5
 [ -e out.h5 ] && fail "convert wrote links that do not fit their checksum"
-"$minidirac" convert wrong out.h5 --ignore-checksum --quiet 2>err || fail "$(cat err)"
+"$minidirac" convert wrong out.h5 --ignore-checksum --quiet --force 2>err || fail "$(cat err)"
 grep -q 'warning: .*checksum mismatch.*(ignored)' err || fail "no warning of the mismatch"
 
 # Where and how to write.
@@ -97,8 +97,9 @@ refuse 2 'the format must be named' convert good.h5 lattice
 refuse 2 'the format must be named' convert good.h5 lattice.dat
 refuse 2 'milc files hold single precision, got double' \
   convert good.h5 lattice --format milc --precision double
-refuse 2 'must be a file, it is a directory' convert good.h5 directory --format ildg
-refuse 2 'must be a file, it is a device' convert good.h5 /dev/full --format nersc
+refuse 2 'OUT must be a file, but directory is a directory' convert good.h5 directory --format ildg
+refuse 2 'OUT must be a file, but /dev/full is a device' convert good.h5 /dev/full --format nersc
+refuse 2 'OUT replaces no file, but kept.h5 is there; add --force' convert good.h5 kept.h5
 for format in hdf5 ildg; do
   refuse 3 'cannot be' convert good.h5 nowhere/lattice --format $format
 done
@@ -109,10 +110,10 @@ full() { # full PATH COMMAND...
   shift
   cp kept.h5 "$target"
   for format in hdf5 ildg; do
-    refuse 3 "$target.partial cannot be written: no room for" \
-      convert big "$target" --format $format
+    refuse 3 "partial cannot be written: no room for" \
+      convert big "$target" --format $format --force
     cmp -s kept.h5 "$target" || fail "a full disk cost the old file ($format)"
-    [ -e "$target.partial" ] && fail "a full disk left a partial file ($format)"
+    compgen -G "$target.*" >/dev/null && fail "a full disk left a partial file ($format)"
   done
 }
 nersc big 16 16 16 32
@@ -129,10 +130,10 @@ limit=unlimited
 nersc bigger 32 32 16 16
 for format in hdf5 ildg; do
   cp kept.h5 target
-  "$minidirac" convert bigger target --format $format --quiet 2>/dev/null &
+  "$minidirac" convert bigger target --format $format --quiet --force 2>/dev/null &
   writer=$!
   for _ in $(seq 3000); do
-    [ -e target.partial ] && break
+    compgen -G 'target.*.partial' >/dev/null && break
     kill -0 $writer 2>/dev/null || break
     sleep 0.01
   done
@@ -140,8 +141,9 @@ for format in hdf5 ildg; do
   wait $writer 2>/dev/null
   cmp -s kept.h5 target || "$minidirac" info target --quiet 2>err ||
     fail "a killed writer cost the old file ($format): $(cat err)"
-  "$minidirac" convert good.h5 target --format $format --quiet 2>err ||
+  "$minidirac" convert good.h5 target --format $format --quiet --force 2>err ||
     fail "the leavings of a killed writer are in the way ($format): $(cat err)"
+  compgen -G 'target.*' >/dev/null && fail "the leavings of a killed writer stay: $(echo target.*)"
 done
 
 [ $failures = 0 ] && echo "bad files: all refused as they should be"

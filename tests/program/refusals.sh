@@ -48,7 +48,10 @@ for ranks in 1 2; do
   refuses 3 'cannot be' $ranks $s --quiet --json /nowhere/report.json
 done
 refuses 2 'valid rank grids: none' 3 $s
-refuses 3 'No space left' 1 $s --quiet --json /dev/full
+refuses 2 "json must be a file, but /dev/full is a device; '-' is standard output" 1 $s --quiet --json /dev/full
+on 1 $s --json - 2>"$work/err" >/dev/full
+[ $? = 3 ] || complain "a full standard output: not exit 3"
+grep -q 'standard output cannot be written: No space left' "$work/err" || complain "$(cat "$work/err")"
 
 # A report that cannot be written leaves the old one.
 echo old >"$work/report.json"

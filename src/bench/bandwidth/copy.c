@@ -124,7 +124,8 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
                           .type = MD_OPTION_TEXT,
                           .target = &csv,
                           .argument = "FILE",
-                          .help = "the rows as CSV"},
+                          .help = "the rows as CSV",
+                          .file = MD_FILE_REPORT},
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench copy", "memory bandwidth by working set",

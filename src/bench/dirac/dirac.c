@@ -135,6 +135,28 @@ static void say_head(md_context *context, const settings *s) {
          "rhs", "seconds", "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
 }
 
+/* Links, the oracle's copy of them, and the oracle's fields; what a case needs beyond is compared
+ * when it begins. */
+static md_status require_memory(md_context *context, const settings *s,
+                                const md_layout_request *layout) {
+  const md_backend *oracle;
+  md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = 1};
+  md_geometry plan;
+  for (int i = 0; i < s->n_rhs.count; i++)
+    if (s->n_rhs.value[i] > exact.n_rhs) exact.n_rhs = s->n_rhs.value[i];
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, exact.n_rhs, true};
+  MD_TRY(md_backend_find(context, "cpu_ref", &exact, &oracle));
+  MD_TRY(md_geometry_plan(context, layout, &plan));
+  md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
+                                 2 * MD_PARITIES * md_field_bytes(&plan, &shape)};
+  md_dirac_need(&plan, oracle, &exact, &need);
+  /* The first case: its links and fields, and as much again to measure the bandwidth of. */
+  md_memory_need one = {.host = 2 * md_field_bytes(&plan, &shape)};
+  md_dirac_need(&plan, oracle, &exact, &one);
+  need.host += 2 * one.host;
+  return md_memory_require(context, &need, "bench dirac");
+}
+
 /* Everything between reading the options and the report. */
 static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD_DIMS],
                      md_report *report) {
@@ -146,6 +168,7 @@ static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD
     layout.global[d] = s->dims[d];
     layout.grid[d] = grid[d];
   }
+  MD_TRY(require_memory(context, s, &layout));
   MD_TRY(md_geometry_create(context, &layout, &geometry));
   md_report_grid(report, geometry->grid);
   md_status status = md_agree(context, md_gauge_create(context, geometry, &gauge));
@@ -235,7 +258,8 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .type = MD_OPTION_TEXT,
                           .target = &s.csv,
                           .argument = "FILE",
-                          .help = "the rows as CSV"},
+                          .help = "the rows as CSV",
+                          .file = MD_FILE_REPORT},
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench dirac", "time the stencil of each backend, checked first",

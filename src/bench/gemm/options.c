@@ -124,7 +124,8 @@ static md_status read_options(reader *b, int argc, char **argv) {
        .type = MD_OPTION_TEXT,
        .target = &b->order->csv,
        .argument = "FILE",
-       .help = "the rows as a table"},
+       .help = "the rows as a table",
+       .file = MD_FILE_REPORT},
       MD_COMMON_OPTIONS(b->order->common),
   };
   return md_options_read(b->context, &TEXT, options, sizeof options / sizeof *options,

@@ -1,10 +1,11 @@
 #include "bench/gemm/shapes.h"
+#include "base/memory_need.h"
 #include "base/options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* One number >= 1 that ends at `end` (a separator or the end of the text). */
 static bool read_size(const char **text, char end, int64_t *size) {
@@ -95,11 +96,5 @@ md_status md_gemm_shapes_read(md_context *context, const char *shapes, const cha
 }
 
 md_status md_bench_memory_check(md_context *context, double bytes) {
-  const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-  if (bytes <= there) return MD_OK;
-  return md_fail(
-      context, MD_ENVIRONMENT,
-      "the matrices must fit the memory: they take %.3g GB and this machine has %.3g GB; "
-      "take smaller sizes",
-      bytes * 1e-9, there * 1e-9);
+  return md_memory_check(context, (size_t)fmin(bytes, 0x1p60), "bench with matrices of this size");
 }

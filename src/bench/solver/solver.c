@@ -131,6 +131,12 @@ static md_status make_links(md_context *context, const settings *s, md_geometry 
   md_layout_request layout = {0};
   memcpy(layout.global, s->dims, sizeof layout.global);
   memcpy(layout.grid, s->common.grid, sizeof layout.grid);
+  md_geometry plan;
+  MD_TRY(md_geometry_plan(context, &layout, &plan));
+  /* What a case needs beyond the links is compared when it begins. */
+  const md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
+                                       (s->sweeps > 0 ? md_heatbath_bytes(&plan) : 0)};
+  MD_TRY(md_memory_require(context, &need, "bench solver"));
   MD_TRY(md_geometry_create(context, &layout, geometry));
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   if (s->sweeps == 0) return md_gauge_start_hot(context, gauge, GAUGE_SEED);
@@ -221,7 +227,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
   /* clang-format off */
   md_option options[] = {
       {.name = "lattice", .type = MD_OPTION_TEXT, .target = &s->lattice, .argument = "FILE",
-       .help = "lattice file of any format, or --dims"},
+       .help = "lattice file of any format, or --dims", .file = MD_FILE_INPUT},
       {.name = "dims", .type = MD_OPTION_DIMS, .target = s->dims, .argument = "AxBxCxD",
        .help = "links made here", .low = 2, .high = 32766},
       {.name = "sweeps", .type = MD_OPTION_INTEGER, .target = &s->sweeps, .argument = "N",
@@ -250,7 +256,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
        .argument = "N", .help = "timed solves of each line [3]", .low = 1, .high = 1e6},
       MD_HALO_OPTIONS(s->halo),
       {.name = "csv", .type = MD_OPTION_TEXT, .target = &s->csv, .argument = "FILE",
-       .help = "the rows as CSV"},
+       .help = "the rows as CSV", .file = MD_FILE_REPORT},
       MD_COMMON_OPTIONS(s->common)};
   /* clang-format on */
   enum { COUNT = sizeof options / sizeof *options };

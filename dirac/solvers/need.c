@@ -1,0 +1,43 @@
+#include "dirac/solvers/need.h"
+#include "dirac/solvers/deflation.h"
+#include "dirac/solvers/reliable_update.h"
+
+/* Fields of one parity by their shape. */
+typedef struct counts {
+  int exact, own, wide; /* double; of the operator; single where the operator is narrower */
+} counts;
+
+/* See set_rules of mixed_cg.c. */
+static bool deflates(const md_geometry *g, const md_solver_plan *plan) {
+  const double noise = md_update_noise(plan->mass, md_precision_roundoff(plan->request.precision));
+  return (md_update_is_coarse(noise) && plan->backend->space == MD_HOST) ||
+         md_update_is_small(plan->mass, plan->tolerance, 1.5 * (double)g->volume);
+}
+
+static counts count(const md_geometry *g, const md_solver_plan *plan) {
+  enum { SYSTEM = 6, STATE = 3, WORK = 2 }; /* solver.c, cg.c */
+  if (plan->n_shifts > 0)                   /* multishift.c */
+    return (counts){.exact = 4, .own = 3, .wide = 2 * plan->n_shifts};
+  if (!plan->mixed) return (counts){.exact = SYSTEM, .own = STATE + WORK};
+  return (counts){.exact = SYSTEM + STATE + WORK, /* mixed_cg.c */
+                  .own = 3,
+                  .wide = 2 + (deflates(g, plan) ? 2 * MD_DEFLATION_MOST : 0)};
+}
+
+void md_solver_need(const md_geometry *geometry, const md_solver_plan *plan, md_memory_need *need) {
+  const counts n = count(geometry, plan);
+  const md_backend_request *r = &plan->request;
+  md_backend_request exact = *r;
+  exact.precision = MD_DOUBLE;
+  exact.reconstruct = MD_RECONSTRUCT_18;
+  md_dirac_need(geometry, plan->backend, r, need);
+  if (r->precision != MD_DOUBLE || r->reconstruct != MD_RECONSTRUCT_18)
+    md_dirac_need(geometry, plan->backend, &exact, need);
+  md_field_shape shape = {r->precision, plan->backend->space, MD_FERMION_REALS, r->n_rhs, true};
+  int64_t *space = shape.space == MD_DEVICE ? &need->device : &need->host;
+  *space += n.own * md_field_bytes(geometry, &shape);
+  if (md_precision_bytes(shape.precision) == 2) shape.precision = MD_SINGLE;
+  *space += n.wide * md_field_bytes(geometry, &shape);
+  shape.precision = MD_DOUBLE;
+  *space += n.exact * md_field_bytes(geometry, &shape);
+}

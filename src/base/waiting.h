@@ -1,0 +1,38 @@
+#ifndef MD_BASE_WAITING_H
+#define MD_BASE_WAITING_H
+
+#include <stdbool.h>
+
+/* How threads and ranks wait for each other. OpenMP threads spin before they sleep, libgomp's for
+ * several milliseconds by default: longer than a time slice, so that where something else runs on
+ * the cores, a thread that waits takes the core from the one that it waits for, and a solve
+ * becomes tens of times slower than with one thread. */
+
+typedef struct md_cores {
+  int affinity; /* cores that this process may run on */
+  int quota;    /* cores' worth of time that its control groups give to all ranks; INT_MAX: any */
+  int online;   /* cores of the host */
+  int ranks;    /* processes of this run on this host, as far as the launcher tells; else 1 */
+  int others;   /* processes of others that are running or ready to on the host */
+} md_cores;
+
+/* All but `others`, which is 0. Local. `root` stands before /proc and /sys: "" for the system
+ * itself. */
+void md_cores_look(const char *root, md_cores *cores);
+/* True where `threads` a rank (0: as many as there are cores for) and what else runs there are more
+ * than the cores. */
+bool md_cores_shared(const md_cores *cores, int threads);
+/* Threads of a rank when nobody asks for a number: the cores over the ranks that share them. */
+int md_cores_threads(const md_cores *cores);
+
+/* To be called first in main, before MPI starts. Nothing is done where MINIDIRAC_WAITING is set.
+ * Where neither OMP_WAIT_POLICY nor GOMP_SPINCOUNT is set: threads that wait sleep at once where
+ * cores are shared, else after a short spin, and ranks that wait yield where cores are shared (Open
+ * MPI's mpi_yield_when_idle). The OpenMP library reads its environment before main, so the program
+ * starts itself once more (execv, same process id); where that cannot be done, it goes on as it is.
+ */
+void md_waiting_prepare(char **argv);
+/* What came of it: "passive", "brief", or "environment" where the user's choice stands. */
+const char *md_waiting_name(void);
+
+#endif

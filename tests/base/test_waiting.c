@@ -1,0 +1,43 @@
+#include "base/waiting.h"
+#include "support.h"
+
+#include <limits.h>
+
+/* Threads by default, and when cores count as shared. */
+
+static void expect(md_cores cores, int asked, int threads, bool shared) {
+  assert_int_equal(md_cores_threads(&cores), threads);
+  assert_int_equal(md_cores_shared(&cores, asked), shared);
+}
+
+static void threads_and_sharing(void **state) {
+  (void)state;
+  /* affinity, quota, online, ranks, others; threads asked for */
+  expect((md_cores){16, INT_MAX, 16, 1, 0}, 0, 16, false);
+  expect((md_cores){16, INT_MAX, 16, 1, 1}, 0, 16, true);  /* somebody else runs */
+  expect((md_cores){16, INT_MAX, 16, 1, 1}, 8, 16, false); /* and there is room for both */
+  expect((md_cores){16, INT_MAX, 16, 1, 0}, 17, 16, true); /* more threads than cores */
+  expect((md_cores){16, INT_MAX, 16, 4, 0}, 0, 4, false);  /* four ranks share them */
+  expect((md_cores){16, INT_MAX, 16, 4, 0}, 16, 4, true);
+  expect((md_cores){4, INT_MAX, 16, 4, 0}, 0, 4, false); /* four ranks bound apart */
+  expect((md_cores){1, INT_MAX, 16, 16, 0}, 2, 1, true);
+  expect((md_cores){2, INT_MAX, 2, 8, 0}, 0, 1, true); /* more ranks than cores */
+  expect((md_cores){128, 4, 128, 1, 0}, 0, 4, false);  /* a container's quota */
+  expect((md_cores){128, 4, 128, 2, 0}, 0, 2, false);
+  expect((md_cores){128, 4, 128, 2, 0}, 4, 2, true);
+  expect((md_cores){16, INT_MAX, 128, 1, 100}, 0, 16, false); /* others have cores of their own */
+}
+
+static void this_machine(void **state) {
+  md_cores cores;
+  (void)state;
+  md_cores_look("", &cores);
+  assert_in_range(cores.affinity, 1, cores.online);
+  assert_true(cores.quota >= 1 && cores.ranks >= 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_sharing),
+                                     cmocka_unit_test(this_machine)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# What a command writes: names are judged before the work, nothing is lost to a failure, a killed
+# writer leaves no mess, permissions and links stay.
+. "$(dirname "$0")/common.sh"
+cd "$work" || exit 1
+on 1 generate --dims 4x4x4x8 --start hot --seed 5 --output a.h5 --quiet || complain "generate: exit $?"
+cp a.h5 original.h5
+ln -s a.h5 link.h5
+ln a.h5 hard.h5
+mkdir folder
+mkfifo pipe
+s="solve --lattice a.h5 --mass 0.2 --quiet --tol 1e-3"
+c="--checkpoint-every 1 --checkpoint"
+
+# Before the work: the lattice of these is not even there, or would be read first.
+paths='link.h5 hard.h5 ./folder/../a.h5'
+late="solve --lattice not-there.h5 --mass 0.2"
+for option in --output "$c" --json; do
+  word=${option##* --} word=${word#--}
+  refuses 2 "--$word must be a file, but /dev/full is a device" 1 $late $option /dev/full
+  refuses 2 "--$word must be a file, but pipe is a pipe" 1 $late $option pipe
+  refuses 2 "--$word must be a file, but folder is a directory" 1 $late $option folder
+  refuses 2 "--$word must be a file, but absent/ is the name of a directory" 1 $late $option absent/
+  path=${paths%% *} paths=${paths#* }
+  refuses 2 "--lattice and --$word must be different files, both are $path" 1 $s $option $path
+  refuses 3 "nowhere/x cannot be written: its folder nowhere: No such file" 2 $late $option nowhere/x
+done
+refuses 2 "must be a file, but /dev/null is a device; '-' is standard output" 1 $late --json /dev/null
+refuses 2 '--output and --json must be different files' 1 $s --output x.h5 --json folder/../x.h5
+refuses 2 '--output and --checkpoint must be different files' 1 $s --output x.h5 $c "$work/x.h5"
+refuses 2 '--csv and --json must be different files' 1 bench dirac --dims 4x4x4x4 --csv - --json -
+refuses 2 '--csv must be a file, but folder is a directory' 1 bench dirac --dims 4x4x4x4 --csv folder
+refuses 2 'IN and OUT must be different files' 1 convert a.h5 link.h5 --force
+refuses 2 '--from and --output must be different files' 1 generate --from a.h5 --sweeps 1 -o hard.h5 --force
+printf 'lattice = a.h5\nmass = 0.2\n' >deck.ini
+refuses 2 '--config and --json must be different files' 1 solve --config deck.ini --json deck.ini
+cmp -s a.h5 original.h5 || complain "a refused run changed the lattice"
+if [ "$(id -u)" != 0 ]; then
+  mkdir locked && chmod 500 locked
+  refuses 3 'locked/x.h5 cannot be written: its folder locked: Permission denied' 1 $late --output locked/x.h5
+fi
+
+# Results replace nothing unless they are told to; reports and checkpoints do.
+echo mine >x.h5
+refuses 2 '--output replaces no file, but x.h5 is there; add --force' 2 $s --output x.h5
+refuses 2 '--output replaces no file' 1 generate --dims 4x4x4x4 --start cold -o x.h5
+refuses 2 'OUT replaces no file' 1 convert a.h5 x.h5
+[ "$(cat x.h5)" = mine ] || complain "a result replaced a file unasked"
+chmod 640 x.h5
+ln -s ../x.h5 folder/through.h5
+on 2 $s --output folder/through.h5 --force --json r.json || complain "--force: exit $?"
+[ -L folder/through.h5 ] || complain "a symbolic link was replaced"
+[ "$(stat -c %a x.h5)" = 640 ] || complain "permissions of the old file: $(stat -c %a x.h5)"
+[ "$(stat -c %s x.h5)" -gt 1000 ] || complain "--force wrote no solution"
+grep -q '"output_written":.*true' r.json || complain "the report does not say that the solution was written"
+(umask 027 && on 1 $s --json new.json) || complain "new report: exit $?"
+[ "$(stat -c %a new.json)" = 640 ] || complain "permissions of a new file: $(stat -c %a new.json)"
+on 1 $s --json new.json $c c.h5 && on 1 $s --json new.json $c c.h5 || complain "reports and checkpoints may be replaced"
+
+# A finished solve reports, even where its solution cannot be written; the old file stays.
+cp x.h5 kept.h5
+rm r.json
+on 1 generate --dims 8x8x8x16 --start hot -o many.h5 --quiet || complain "generate: exit $?"
+many="solve --lattice many.h5 --mass 1 --source random:1 --rhs 64 --tol 0.1" # 25 MB of solution
+(ulimit -f 16384; on 1 $many --output x.h5 --force --json r.json >out 2>err) # more than MPI's own files
+[ $? = 3 ] || complain "a full disk: not exit 3 but: $(cat err)"
+grep -q 'no room for' err || complain "a full disk: $(cat err)"
+grep -q 'converged' out || complain "a full disk kept a finished solve from printing"
+grep -q '"output_written":.*false' r.json || complain "a full disk kept a finished solve from its report"
+cmp -s x.h5 kept.h5 || complain "a full disk cost the old file"
+
+# Two writers of one name: both succeed.
+for i in 1 2; do
+  (on $i $s --output both.h5 --force || echo failed >two) &
+  (on 1 info a.h5 --quiet --json both.json || echo failed >two) &
+done
+wait
+[ ! -e two ] || complain "one of several writers failed"
+on 1 convert both.h5 none.h5 2>/dev/null && complain "a propagator is a lattice"
+grep -q '"checksum":.*"ok"' both.json || complain "the report of several writers is not whole"
+
+# A killed rank: the old file stays, and the next run removes what was left.
+on 1 generate --dims 24x24x16x16 --start cold --precision single -o wide.h5 --quiet
+cp original.h5 target.h5
+mpirun -n 2 "$minidirac" convert wide.h5 target.h5 --force --quiet >/dev/null 2>&1 &
+launcher=$!
+for _ in $(seq 3000); do
+  compgen -G 'target.h5.*.partial' >/dev/null && break
+  kill -0 $launcher 2>/dev/null || break
+  sleep 0.01
+done
+rank=$(pgrep -P $launcher | tail -1)
+[ -n "$rank" ] && kill -9 "$rank"
+wait $launcher && echo "the writer was done before it could be killed"
+cmp -s target.h5 original.h5 || on 1 info target.h5 --quiet || complain "a killed rank cost the old file"
+on 2 convert a.h5 target.h5 --force --quiet || complain "the leavings of a killed rank are in the way"
+compgen -G 'target.h5.*' >/dev/null && complain "the leavings of a killed rank stay: $(echo target.h5.*)"
+compgen -G '*.partial' >/dev/null && complain "temporaries stay: $(echo ./*.partial)"
+finish

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Memory is estimated before the work: the estimate is near the measured peak, and what does not
+# fit is refused at once with both numbers.
+. "$(dirname "$0")/common.sh"
+cd "$work" || exit 1
+
+# near LOW HIGH WHAT: the estimate of report r.json over the peak beyond what the process began with.
+near() {
+  awk -v e="$(key host_bytes_estimated r.json)" -v p="$(key host_bytes_peak r.json)" -v low="$1" -v high="$2" \
+    'BEGIN { r = e / p; printf "%s ", r; exit !(r >= low && r <= high) }' ||
+    complain "$3: estimate $(key host_bytes_estimated r.json), peak $(key host_bytes_peak r.json)"
+  echo "$3"
+}
+
+on 1 generate --dims 16x16x16x16 --start cold -o a.h5 --precision single --quiet --json r.json || complain "generate: exit $?"
+near 0.7 1.1 generate
+on 1 info a.h5 --quiet --json r.json || complain "info: exit $?"
+near 0.7 1.1 info
+on 1 convert a.h5 b.lime --quiet --json r.json || complain "convert: exit $?"
+near 0.7 1.1 convert
+s="solve --lattice a.h5 --mass 1 --tol 0.01 --max-iter 2 --quiet --json r.json"
+while read -r options; do
+  on 1 $s $options 2>err
+  [ $? -le 1 ] || complain "solve $options: $(cat err)"
+  near 0.9 1.15 "solve $options"
+done <<'END'
+--backend cpu_simd --output p.h5 --source random:1 --rhs 4
+--backend cpu_ref
+--backend cpu_simd --inner half
+--backend tensor_emu --packing block8 --precision half --source random:1 --rhs 1
+--solver multishift --shifts 0.1,0.2,0.3 --precision single
+END
+on 2 $s 2>err
+near 0.85 1.25 "solve on 2 ranks"
+on 1 bench dirac --dims 16x16x16x16 --backends cpu_simd --precisions double --rhs 8 --repetitions 1 --quiet --json r.json
+near 0.6 1.2 "bench dirac"
+
+both='needs [0-9.]+ GB of memory for RANKS of host .*, available are [0-9.]+ GB \('
+refuses 3 "generate ${both/RANKS/1 rank}" 1 generate --dims 512x512x512x512 -o x.h5
+refuses 3 "generate ${both/RANKS/2 ranks}" 2 generate --dims 512x512x512x512 --start hot -o x.h5
+refuses 3 "bench dirac ${both/RANKS/1 rank}" 1 bench dirac --dims 512x512x512x512
+refuses 3 "bench solver ${both/RANKS/1 rank}" 1 bench solver --dims 512x512x512x512
+refuses 3 "needs [0-9.]+ GB of memory for 1 rank .*available are" 1 bench gemm --shapes 4000000x4000000x64 --kernels openblas
+# A file of holes: a whole header, links that take no disk.
+printf 'BEGIN_HEADER\nDATATYPE = 4D_SU3_GAUGE_3x3\nDIMENSION_1 = 256\nDIMENSION_2 = 256\nDIMENSION_3 = 256\nDIMENSION_4 = 512\nFLOATING_POINT = IEEE32BIG\nEND_HEADER\n' >huge
+if truncate -s $(($(stat -c %s huge) + 256 * 256 * 256 * 512 * 288)) huge 2>/dev/null; then
+  refuses 3 "loading the lattice ${both/RANKS/1 rank}" 1 info huge
+  refuses 3 "solve ${both/RANKS/2 ranks}" 2 solve --lattice huge --mass 0.1
+  refuses 3 "validate ${both/RANKS/1 rank}" 1 validate --lattice huge
+fi
+(failures=0; ulimit -v 2500000; refuses 3 'solve needs [0-9.]+ GB of memory on rank 0, its limit RLIMIT_AS leaves [0-9.]+ GB' \
+  1 solve --lattice a.h5 --mass 1 --source random:1 --rhs 128
+  [ $failures = 0 ]) || complain "a limit of the address space"
+finish
