@@ -25,7 +25,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
-  md_say(context, "source       %s, %d right-hand sides\n", o->source, r->n_rhs);
+  md_say(context, "source       %s, %d right-hand sides\n", o->parsed_source.text, r->n_rhs);
   md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
          r->gflops);
   if (o->mixed)
@@ -83,7 +83,7 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   cJSON_AddStringToObject(root, "inner", o->inner);
   cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
   cJSON_AddStringToObject(root, "solver", o->solver);
-  cJSON_AddStringToObject(root, "source", o->source);
+  cJSON_AddStringToObject(root, "source", o->parsed_source.text);
   cJSON_AddNumberToObject(root, "rhs", o->request.n_rhs);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));

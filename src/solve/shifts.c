@@ -22,7 +22,7 @@ static void print(const md_context *context, const md_solve_run *run,
   const md_solve_options *o = &run->options;
   md_say(context, "operator     %s, packing %s, %s, %s reals a link; mass %g, %s\n",
          run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
-  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source,
+  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->parsed_source.text,
          o->request.n_rhs);
   md_say(context, "solver       %d common iterations, %.3f s, %.2f GFLOP/s\n", result->iterations,
          result->seconds, result->gflops);
@@ -74,8 +74,8 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
   const md_solve_options *o = &run->options;
   observer watch = {md_progress_start(context, "solve"), o->tolerance, 1.0};
   const md_multishift_request request = {.mass = o->mass,
-                                         .shifts = o->shifts,
-                                         .n_shifts = o->n_shifts,
+                                         .shifts = o->shifts.value,
+                                         .n_shifts = o->shifts.count,
                                          .tolerance = o->tolerance,
                                          .max_iterations = (int)o->max_iterations,
                                          .refine = o->refine,
@@ -94,7 +94,7 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   md_field x[MD_MAX_SHIFTS] = {0};
   md_multishift_result result = {0};
   md_status status = MD_OK;
-  for (int k = 0; k < o->n_shifts && status == MD_OK; k++)
+  for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
     status = md_field_create(context, run->geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
   if (status == MD_OK) status = solve(context, run, x, &result);
@@ -105,7 +105,7 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
                      "the true residual of every shift must be at most %g, got %.3e after %d "
                      "iterations; raise --max-iter or --tol, or add --refine",
                      o->tolerance, worst_of(&result), result.iterations);
-  for (int k = 0; k < o->n_shifts; k++) md_field_destroy(&x[k]);
+  for (int k = 0; k < o->shifts.count; k++) md_field_destroy(&x[k]);
   md_multishift_result_free(&result);
   return status;
 }

@@ -113,7 +113,7 @@ static md_status write_solution(md_context *context, md_solve_run *run) {
       {"mass", MD_ATTRIBUTE_REAL, 1, &o->mass},
       {"residuals", MD_ATTRIBUTE_REAL, run->result.n_rhs, run->result.residuals},
       {"plaquette", MD_ATTRIBUTE_REAL, 1, &run->info.observables.plaquette},
-      {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->source},
+      {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->parsed_source.text},
       {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
   return md_propagator_write(context, o->output, run->x, attributes,
                              sizeof attributes / sizeof *attributes);
@@ -140,7 +140,7 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
   md_status status = set_up(context, &run);
-  if (run.options.n_shifts > 0) {
+  if (run.options.shifts.count > 0) {
     if (status == MD_OK) status = md_solve_shifts(context, &run);
     tear_down(&run);
     return status;

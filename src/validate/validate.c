@@ -17,30 +17,33 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                              .mass = 0.1,
                              .seed = 1,
                              .max_iterations = 3000};
+  char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "lattice",
                           .type = MD_OPTION_TEXT,
                           .target = &o->lattice,
-                          .argument = "FILE",
-                          .help = "lattice file of any format (required)"},
+                          .argument = "LATTICE",
+                          .help = "lattice file of any format (required)",
+                          .positional = true,
+                          .required = true},
                          {.name = "backend",
-                          .type = MD_OPTION_TEXT,
+                          .type = MD_OPTION_CHOICE,
                           .target = &o->backend,
-                          .argument = "NAME",
-                          .help = "one of the README's table, or all that are available [all]"},
+                          .choices = md_backend_words("all", backends),
+                          .help = "see the README's table; all that are available [all]"},
                          {.name = "packing",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->packing,
-                          .choices = "all|none|single|diagonal|block8|stacked",
+                          .choices = "all" MD_PACKING_WORDS,
                           .help = "of Tensor Core backends [all]"},
                          {.name = "precision",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->precision,
-                          .choices = "all|double|single|half|bf16|fixed",
+                          .choices = "all" MD_PRECISION_WORDS,
                           .help = "storage of links and fermions [all]"},
                          {.name = "reconstruct",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->reconstruct,
-                          .choices = "all|18|12",
+                          .choices = "all" MD_RECONSTRUCT_WORDS,
                           .help = "reals a link is stored in [all]"},
                          {.name = "mass",
                           .type = MD_OPTION_REAL,
@@ -88,11 +91,8 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       "Errors of Deo, Doe and MdagM with their a-priori bounds, links in 16 bits, broken "
       "symmetry,\n"
       "and what the solver reaches in each precision. Exit 1 when a bound is broken."};
-  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
-                         argc, argv));
-  if (!o->common.help && !o->lattice)
-    return md_fail(context, MD_INPUT, "validate needs --lattice FILE");
-  return MD_OK;
+  return md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
+                         argc, argv);
 }
 
 static bool wanted(const char *asked, const char *name) {
@@ -133,9 +133,9 @@ static md_status check_case(md_context *context, md_validate_run *run, const md_
 static md_status check_backend(md_context *context, md_validate_run *run,
                                const md_backend *backend) {
   const md_validate_options *o = &run->options;
-  for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++)
+  for (int packing = MD_PACKING_NONE; packing < MD_PACKINGS; packing++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
-      for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++) {
+      for (int reconstruct = 0; reconstruct < MD_RECONSTRUCTS; reconstruct++) {
         md_backend_request request = {(md_precision)precision, (md_reconstruct)reconstruct,
                                       (md_packing)packing, 1,
                                       strcmp(o->boundary, "antiperiodic") == 0};

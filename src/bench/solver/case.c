@@ -11,15 +11,12 @@
 enum { SOURCE_SEED = 7, WARM_ITERATIONS = 3, MOST_HOPS = 10 };
 #define WINDOW_S 0.05 /* of the timed hops */
 
-static const char *const kind_names[] = {"cg", "block", "multishift", "refined", "separate"};
+#define MD_ROW(id, name) name,
+static const char *const kind_names[] = {MD_SOLVER_TABLE(MD_ROW)};
+#undef MD_ROW
 
 const char *md_solver_kind_name(md_solver_kind kind) {
   return kind_names[kind];
-}
-int md_solver_kind_of(const char *name) {
-  for (int k = 0; k < MD_BENCH_SOLVERS; k++)
-    if (strcmp(kind_names[k], name) == 0) return k;
-  return -1;
 }
 
 /* What one solve works on, and what it says. */
