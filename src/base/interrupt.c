@@ -58,6 +58,12 @@ bool md_interrupted_now(md_context *context) {
   return md_interrupted(context);
 }
 
+md_status md_interrupt_check(md_context *context, const char *what) {
+  if (!md_interrupted_now(context)) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT, "%s ended %s early; the report has what was done",
+                 md_interrupt_name(context), what);
+}
+
 const char *md_interrupt_name(const md_context *context) {
   for (int s = 0; s < SIGNAL_COUNT; s++)
     if (context->interrupt.by == SIGNALS[s].number) return SIGNALS[s].name;

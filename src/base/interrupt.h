@@ -19,6 +19,8 @@ bool md_interrupted(md_context *context);
 /* The same, and looks at every call: between pieces of work of a second or more. Collective. */
 bool md_interrupted_now(md_context *context);
 #define MD_INTERRUPT_S 0.05
+/* The same as a status: MD_ENVIRONMENT with "SIGTERM ended WHAT early". Collective. */
+md_status md_interrupt_check(md_context *context, const char *what);
 
 /* After that: "SIGTERM"; NULL before. Local. */
 const char *md_interrupt_name(const md_context *context);

@@ -11,12 +11,19 @@ typedef struct md_report {
 
 /* Opens the report with the keys that every report has: command, version, commit, ranks,
  * threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since the
- * run began. Local. */
+ * run began, and, for a command that catches signals, whether one ended it early (interrupted).
+ * Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 void md_report_grid(md_report *report, const int grid[4]);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then
  * frees the report. Collective; MD_ENVIRONMENT when the file cannot be written. */
 md_status md_report_close(md_context *context, md_report *report, const char *path);
+
+/* The end of a benchmark: `rows` as CSV and the report as JSON (NULL: nowhere) where it ended well
+ * or a signal ended it, then frees the report. Returns `status` with its message where that is a
+ * failure, else what became of the files. Collective. */
+md_status md_report_finish(md_context *context, md_report *report, const cJSON *rows,
+                           const char *csv, const char *json, md_status status);
 
 /* Writes the flat objects of the array `rows` as CSV: a header line with the keys of the first
  * row, then a line per row; arrays inside a row are joined with 'x'. path NULL: nowhere.

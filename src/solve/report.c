@@ -32,7 +32,10 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
     md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
            r->restarts);
   md_say(context, "residual     %.3e (true, double), asked %g: %s\n", r->relative_residual,
-         o->tolerance, r->converged ? "converged" : "NOT converged");
+         o->tolerance,
+         r->converged              ? "converged"
+         : md_solve_cut_short(run) ? "interrupted"
+                                   : "NOT converged");
   for (int t = 0; run->pion_correlator && t < g->global[MD_T]; t++)
     md_say(context, "%s%3d  %.16g\n", t == 0 ? "pion correlator, t and C(t)\n" : "", t,
            run->pion_correlator[t]);
@@ -48,6 +51,7 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   cJSON_AddNumberToObject(root, "iterations", r->iterations);
   cJSON_AddBoolToObject(root, "converged", r->converged);
+  cJSON_AddBoolToObject(root, "interrupted", md_solve_cut_short(run));
   cJSON_AddNumberToObject(root, "relative_residual", r->relative_residual);
   cJSON_AddNumberToObject(root, "reliable_updates", r->updates);
   cJSON_AddNumberToObject(root, "inner_restarts", r->restarts);

@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "solve/solve.h"
 
@@ -50,6 +51,7 @@ static md_status report_shifts(md_context *context, const md_solve_run *run,
   cJSON *root = report.root;
   cJSON_AddNumberToObject(root, "iterations", result->iterations);
   cJSON_AddBoolToObject(root, "converged", result->converged);
+  cJSON_AddBoolToObject(root, "interrupted", result->interrupted && !result->converged);
   cJSON_AddNumberToObject(root, "relative_residual", worst_of(result));
   md_report_reals(root, "residual_history", result->history, result->iterations + 1);
   cJSON_AddNumberToObject(root, "solver_seconds", result->seconds);
@@ -100,6 +102,11 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   if (status == MD_OK) status = solve(context, run, x, &result);
   if (status == MD_OK) print(context, run, &result);
   if (status == MD_OK) status = report_shifts(context, run, &result);
+  if (status == MD_OK && !result.converged && result.interrupted)
+    status = md_fail(context, MD_ENVIRONMENT,
+                     "%s ended the solve after %d common iterations, with a shift at a true "
+                     "residual of %.3e",
+                     md_interrupt_name(context), result.iterations, worst_of(&result));
   if (status == MD_OK && !result.converged)
     status = md_fail(context, MD_UNREACHED,
                      "the true residual of every shift must be at most %g, got %.3e after %d "

@@ -45,6 +45,8 @@ typedef struct md_solve_run {
   double *condensate;      /* random source: one estimate a right-hand side, else NULL */
 } md_solve_run;
 
+/* True when a signal ended the solve before it converged. */
+bool md_solve_cut_short(const md_solve_run *run);
 /* The operator that does the iterations. */
 const md_dirac *md_solve_operator(const md_solve_run *run);
 

@@ -1,4 +1,5 @@
 #include "validate/validate.h"
+#include "base/interrupt.h"
 #include "commands.h"
 
 #include <stdlib.h>
@@ -145,6 +146,7 @@ static md_status check_backend(md_context *context, md_validate_run *run,
             find_request(context, backend->name, &request, 1) != MD_OK)
           continue;
         MD_TRY(check_case(context, run, backend, &request));
+        MD_TRY(md_interrupt_check(context, "validate"));
       }
   return MD_OK;
 }
@@ -161,7 +163,7 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
         (*b)->unavailable ? md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s",
                                     (*b)->name, (*b)->unavailable)
                           : check_backend(context, run, *b);
-    if (status == MD_ENVIRONMENT && all)
+    if (status == MD_ENVIRONMENT && all && !md_interrupt_name(context))
       md_warn(context, "backend %s is passed over: %s", (*b)->name, context->message);
     else
       MD_TRY(status);
@@ -216,8 +218,12 @@ static md_status check_all(md_context *context, md_validate_run *run, cJSON *roo
   return check_solvers(context, run);
 }
 
-static md_status finish(md_context *context, md_validate_run *run, md_report *report) {
+/* `status`: of the run, with its message kept. */
+static md_status finish(md_context *context, md_validate_run *run, md_report *report,
+                        md_status status) {
   const md_validate_options *o = &run->options;
+  char message[sizeof context->message];
+  memcpy(message, context->message, sizeof message);
   md_report_grid(report, run->geometry->grid);
   cJSON_AddStringToObject(report->root, "lattice", o->lattice);
   md_report_integers(report->root, "dims", run->geometry->global, MD_DIMS);
@@ -229,6 +235,7 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   MD_TRY(md_report_csv(context, run->rows, o->csv));
   MD_TRY(md_report_csv(context, run->solver, o->solver_csv));
   MD_TRY(md_report_close(context, report, o->common.json));
+  if (status != MD_OK) return md_fail(context, status, "%s", message);
   if (run->broken == 0) return MD_OK;
   return md_fail(
       context, MD_UNREACHED,
@@ -239,12 +246,14 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
 
 md_status md_command_validate(md_context *context, int argc, char **argv) {
   md_validate_run run = {0};
+  md_interrupt_catch(context);
   md_report report;
   MD_TRY(read_options(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
   MD_TRY(md_agree(context, md_report_open(context, "validate", &report)));
   md_status status = check_all(context, &run, report.root);
-  if (status == MD_OK) status = finish(context, &run, &report);
+  if (md_report_is_due(context, status) && run.rows)
+    status = finish(context, &run, &report, status);
   cJSON_Delete(report.root);
   md_gauge_destroy(&run.gauge);
   md_geometry_destroy(run.geometry);

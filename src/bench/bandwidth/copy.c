@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/report.h"
@@ -74,6 +75,7 @@ static md_status run(md_context *context, const md_reals *sizes, const measureme
       if (like->space == MD_DEVICE && s != MD_STREAM_COPY) continue;
       measurement m = *like;
       m.stream = (md_stream)s;
+      MD_TRY(md_interrupt_check(context, "bench copy"));
       MD_TRY(measure(context, 1e6 * sizes->value[i], &m));
       const double gbytes = add_row(context, &m, rows);
       if (s != MD_STREAM_COPY || sizes->value[i] < largest) continue;
@@ -127,7 +129,5 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
                             .repetitions = (int)repetitions};
   md_status status = run(context, &sizes, &like, &report, rows);
   cJSON_AddItemToObject(report.root, "rows", rows);
-  if (status == MD_OK) status = md_report_csv(context, rows, csv);
-  const md_status written = md_report_close(context, &report, status == MD_OK ? common.json : NULL);
-  return status != MD_OK ? status : written;
+  return md_report_finish(context, &report, rows, csv, common.json, status);
 }

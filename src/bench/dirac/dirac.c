@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/options.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
@@ -38,6 +39,7 @@ static md_status bench_backend(md_dirac_bench *bench, const settings *s, const m
         for (int l = 0; l < s->n_rhs.count; l++) {
           request.n_rhs = (int)s->n_rhs.value[l];
           MD_TRY(md_dirac_bench_case(bench, b, &request));
+          MD_TRY(md_interrupt_check(bench->context, "bench dirac"));
         }
       }
   return MD_OK;
@@ -92,6 +94,14 @@ static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
   return status;
+}
+
+/* The reason of the first configuration that was left out is that of the run. */
+static md_status timed_nothing(const md_dirac_bench *bench) {
+  const cJSON *reason =
+      bench->skipped->child ? cJSON_GetObjectItem(bench->skipped->child, "reason") : NULL;
+  return md_fail(bench->context, MD_ENVIRONMENT, "bench dirac timed nothing: %s",
+                 reason ? reason->valuestring : "no backend serves what was asked for");
 }
 
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
@@ -195,7 +205,6 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   if (status == MD_OK && !matvec)
     md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB a rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
-  if (status == MD_OK) status = md_report_csv(context, bench.rows, s.csv);
-  const md_status written = md_report_close(context, &report, status == MD_OK ? common.json : NULL);
-  return status != MD_OK ? status : written;
+  if (status == MD_OK && !bench.rows->child) status = timed_nothing(&bench);
+  return md_report_finish(context, &report, bench.rows, s.csv, common.json, status);
 }

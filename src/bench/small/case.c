@@ -83,6 +83,7 @@ md_status md_small_time(md_small_bench *bench, const md_small_case *work,
 
 md_status md_small_run(md_small_bench *bench, const md_small_case *work,
                        md_bench_statistics *seconds) {
+  MD_TRY(md_interrupt_check(bench->context, bench->kind->text.command));
   double unused_s;
   md_small_matrix *result = work->result;
   memset(result->host, 0xff, bytes_of(result)); /* what a kernel leaves out shows */

@@ -157,16 +157,6 @@ static md_status run(md_small_bench *bench) {
       bench->kind->text.command, bench->type, bench->space);
 }
 
-static md_status report(md_small_bench *bench, md_status status) {
-  md_context *context = bench->context;
-  const bool due = md_report_is_due(context, status);
-  md_status written = due ? md_report_csv(context, bench->rows, bench->csv) : MD_OK;
-  const char *json = due && written == MD_OK ? bench->common.json : NULL;
-  const md_status closed = md_report_close(context, &bench->report, json);
-  if (written == MD_OK) written = closed;
-  return status != MD_OK ? status : written;
-}
-
 md_status md_small_command(md_context *context, const md_small_kind *kind, int argc, char **argv) {
   md_small_bench bench = {.context = context,
                           .kind = kind,
@@ -182,7 +172,8 @@ md_status md_small_command(md_context *context, const md_small_kind *kind, int a
   if (status == MD_OK) {
     bench.rows = cJSON_AddArrayToObject(bench.report.root, "rows");
     if (bench.has_device) cJSON_AddStringToObject(bench.report.root, "device", bench.device.name);
-    status = report(&bench, run(&bench));
+    status = md_report_finish(context, &bench.report, bench.rows, bench.csv, bench.common.json,
+                              run(&bench));
   }
   for (int m = 0; m < MD_SMALL_MATRICES; m++) {
     free(bench.matrix[m].host);

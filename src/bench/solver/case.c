@@ -1,4 +1,5 @@
 #include "bench/solver/case.h"
+#include "base/interrupt.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
 #include "lattice/fields/linear.h"
@@ -74,6 +75,8 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
   md_dirac *outer = mixed ? &s->exact : iterating(s);
   md_status status =
       md_solve_cg(s->bench->context, outer, &s->exact, &request, s->x, s->b, &result);
+  if (status == MD_OK && result.interrupted)
+    status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
     s->iterations += result.iterations;
     s->residual = fmax(s->residual, result.relative_residual);
@@ -95,6 +98,8 @@ static md_status run_multishift(solve *s, int max_iterations) {
   md_multishift_result result;
   md_status status = md_solve_multishift(s->bench->context, iterating(s), &s->exact, &request,
                                          s->shifted, &s->b[MD_EVEN], &result);
+  if (status == MD_OK && result.interrupted)
+    status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
     s->iterations = result.iterations;
     s->seconds = result.seconds;
@@ -243,7 +248,7 @@ md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c) 
   if (status == MD_OK) status = measure(&s, &f);
   if (status == MD_OK) md_solver_bench_add(bench, c, &f);
   destroy(&s);
-  if (status == MD_OK) return MD_OK;
+  if (status == MD_OK || md_interrupt_name(bench->context)) return status;
   if (status == MD_UNREACHED) bench->missed++; /* a breakdown is a finding, with its own line */
   md_solver_bench_skip(bench, c);
   return MD_OK;

@@ -1,4 +1,5 @@
 /* minidirac bench solver: what it takes to reach a true residual, by each way to solve. */
+#include "base/interrupt.h"
 #include "base/options.h"
 #include "bench/bench.h"
 #include "bench/solver/case.h"
@@ -89,9 +90,10 @@ static md_status make_links(md_context *context, const settings *s, md_geometry 
   for (long long k = 0; k < s->sweeps; k++) {
     md_heatbath_sweep(heatbath, s->beta, GAUGE_SEED, (uint64_t)k);
     for (int o = 0; o < 4; o++) md_overrelaxation_sweep(heatbath);
+    if (md_interrupted_now(context)) break;
   }
   md_heatbath_destroy(heatbath);
-  return MD_OK;
+  return md_interrupt_check(context, "bench solver");
 }
 
 static void say_head(const md_solver_bench *bench, const settings *s, double plaquette) {
@@ -131,6 +133,7 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
                                                 .antiperiodic = true},
                                     .mass = mass};
           MD_TRY(md_solver_bench_case(bench, &c));
+          MD_TRY(md_interrupt_check(bench->context, "bench solver"));
         }
   return MD_OK;
 }
@@ -225,10 +228,10 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   cJSON_AddNumberToObject(report.root, "tolerance", s.tolerance);
   md_report_reals(report.root, "shifts", s.shifts.value, s.shifts.count);
   md_status status = run(&bench, &s, &report);
-  if (status == MD_OK) status = md_report_csv(context, bench.rows, s.csv);
-  const md_status written =
-      md_report_close(context, &report, status == MD_OK ? s.common.json : NULL);
-  if (status == MD_OK) status = written;
+  if (status == MD_OK && !bench.rows->child && bench.missed == 0)
+    status = md_fail(context, MD_ENVIRONMENT, "bench solver timed nothing: %s",
+                     cJSON_GetObjectItem(bench.skipped->child, "reason")->valuestring);
+  status = md_report_finish(context, &report, bench.rows, s.csv, s.common.json, status);
   if (status == MD_OK && bench.missed > 0)
     status = md_fail(context, MD_UNREACHED,
                      "every line must reach a true residual of %g, which %d missed; raise "
