@@ -45,6 +45,13 @@ cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int
   return array;
 }
 
+cJSON *md_report_counts(cJSON *object, const char *key, const long long *values, int count) {
+  cJSON *array = cJSON_AddArrayToObject(object, key);
+  for (int i = 0; i < count; i++)
+    cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
+  return array;
+}
+
 static md_status put(md_context *context, const char *path, const char *text) {
   if (context->rank != 0) return MD_OK;
   if (strcmp(path, "-") != 0) return md_write_file(context, path, text, strlen(text));

@@ -36,5 +36,7 @@ void md_report_real(cJSON *object, const char *key, double value);
  * word for (NaN, Inf) become null. */
 cJSON *md_report_reals(cJSON *object, const char *key, const double *values, int count);
 cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int count);
+/* The same for counts below 10^15. */
+cJSON *md_report_counts(cJSON *object, const char *key, const long long *values, int count);
 
 #endif

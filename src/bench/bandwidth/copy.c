@@ -31,8 +31,10 @@ static md_status measure(md_context *context, double bytes, measurement *m) {
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_stream_passes_for(context, &arrays, m->stream, WINDOW_S, &passes);
-  for (int k = 0; k < m->repetitions && status == MD_OK; k++)
+  for (int k = 0; k < m->repetitions && status == MD_OK; k++) {
     status = md_time_stream(context, &arrays, m->stream, passes, &samples[k]);
+    if (status == MD_OK) status = md_interrupt_check(context, "bench copy");
+  }
   if (status == MD_OK) {
     m->bytes = md_stream_bytes(&arrays, m->stream);
     m->median_s = md_median(samples, m->repetitions);
@@ -75,7 +77,6 @@ static md_status run(md_context *context, const md_reals *sizes, const measureme
       if (like->space == MD_DEVICE && s != MD_STREAM_COPY) continue;
       measurement m = *like;
       m.stream = (md_stream)s;
-      MD_TRY(md_interrupt_check(context, "bench copy"));
       MD_TRY(measure(context, 1e6 * sizes->value[i], &m));
       const double gbytes = add_row(context, &m, rows);
       if (s != MD_STREAM_COPY || sizes->value[i] < largest) continue;

@@ -75,7 +75,10 @@ md_status md_small_time(md_small_bench *bench, const md_small_case *work,
   double *samples = malloc((size_t)repeat * sizeof *samples);
   if (!samples) return md_fail_memory(bench->context, (size_t)repeat * sizeof *samples, "timings");
   md_status status = once(bench, work, &samples[0]);
-  for (int r = 0; r < repeat && status == MD_OK; r++) status = once(bench, work, &samples[r]);
+  for (int r = 0; r < repeat && status == MD_OK; r++) {
+    status = once(bench, work, &samples[r]);
+    if (status == MD_OK) status = md_interrupt_check(bench->context, bench->kind->text.command);
+  }
   if (status == MD_OK) *seconds = md_bench_statistics_of(samples, repeat);
   free(samples);
   return status;
@@ -83,7 +86,6 @@ md_status md_small_time(md_small_bench *bench, const md_small_case *work,
 
 md_status md_small_run(md_small_bench *bench, const md_small_case *work,
                        md_bench_statistics *seconds) {
-  MD_TRY(md_interrupt_check(bench->context, bench->kind->text.command));
   double unused_s;
   md_small_matrix *result = work->result;
   memset(result->host, 0xff, bytes_of(result)); /* what a kernel leaves out shows */
@@ -108,6 +110,6 @@ void md_small_report(md_small_bench *bench, cJSON *row, md_gemm_space space, dou
   cJSON_AddNumberToObject(row, "gbytes_per_s", rate);
   cJSON_AddNumberToObject(row, "copy_fraction", fraction);
   cJSON_AddItemToArray(bench->rows, row);
-  md_say(bench->context, " %12.5e s +- %8.2e s %9.2f GB/s, %.3f of copy\n", seconds->mean,
+  md_say(bench->context, " %12.5e s +- %8.2e s %9.2f GB/s, %.3f of copy\n", seconds->median,
          seconds->std, rate, fraction);
 }
