@@ -145,9 +145,10 @@ static md_status create(solve *s) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true};
   MD_TRY(check(context, c));
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
+  md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
+  MD_TRY(md_dirac_create(context, s->bench->gauge, c->backend, &c->request, asked));
   if (s->has_narrow)
-    MD_TRY(md_dirac_create(context, s->bench->gauge, c->backend, &c->request, &s->narrow));
-  MD_TRY(md_dirac_create_exact(context, s->bench->gauge, c->backend, &c->request, &s->exact));
+    MD_TRY(md_dirac_create_exact(context, s->bench->gauge, c->backend, &c->request, &s->exact));
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_field_create(context, s->bench->geometry, &shape, p, &s->b[p]);
