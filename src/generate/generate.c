@@ -135,11 +135,13 @@ static md_status run_sweeps(md_context *context, const request *r, md_gauge *gau
   md_status status = MD_OK;
   for (long long sweep = 0; sweep < r->sweeps && status == MD_OK; sweep++) {
     const double start_s = md_time_s();
-    md_heatbath_sweep(heatbath, r->beta, (uint64_t)r->seed, (uint64_t)sweep);
-    for (long long k = 0; k < r->overrelax; k++) md_overrelaxation_sweep(heatbath);
+    status = md_heatbath_sweep(heatbath, r->beta, (uint64_t)r->seed, (uint64_t)sweep);
+    for (long long k = 0; k < r->overrelax && status == MD_OK; k++)
+      status = md_overrelaxation_sweep(heatbath);
     times_s[sweep] = md_time_s() - start_s;
     md_gauge_observables now;
-    status = md_gauge_observe(context, gauge, &now);
+    if (status == MD_OK) status = md_gauge_observe(context, gauge, &now);
+    if (status != MD_OK) break;
     c->plaquettes[sweep] = now.plaquette;
     c->done = sweep + 1;
     md_progress_stop(&progress);

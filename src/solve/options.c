@@ -1,5 +1,6 @@
 #include "base/number.h"
 #include "lattice/fields/source.h"
+#include "lattice/halo/halo_options.h"
 #include "solve/solve.h"
 
 #include <limits.h>
@@ -129,6 +130,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .reconstruct = "18",
                           .solver = "cg",
                           .boundary = "antiperiodic",
+                          .halo = {.transport = "auto"},
                           .tolerance = 1e-10,
                           .max_iterations = 10000};
   char backends[MD_BACKEND_WORDS_BYTES];
@@ -219,6 +221,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .target = &o->boundary,
                           .choices = "antiperiodic|periodic",
                           .help = "in t [antiperiodic]"},
+                         MD_HALO_OPTIONS(o->halo),
                          {.name = "output",
                           .type = MD_OPTION_TEXT,
                           .target = &o->output,

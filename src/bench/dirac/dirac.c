@@ -4,6 +4,7 @@
 #include "bench/dirac/case.h"
 #include "bench/dirac/matvec.h"
 #include "lattice/gauge/gauge_start.h"
+#include "lattice/halo/halo_options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,6 +107,7 @@ static md_status timed_nothing(const md_dirac_bench *bench) {
 
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   settings s = {.dims = {16, 16, 16, 16}, .kernel = "stencil", .mode = "single", .repetitions = 15};
+  md_halo_request halo = {.transport = "auto"};
   md_common_options common = {0};
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "dims",
@@ -176,6 +178,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .help = "timed samples of each configuration [15]",
                           .low = 1,
                           .high = 1e6},
+                         MD_HALO_OPTIONS(halo),
                          {.name = "csv",
                           .type = MD_OPTION_TEXT,
                           .target = &s.csv,
@@ -190,6 +193,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "bench dirac", &report));
   md_dirac_bench bench = {.context = context,
+                          .halo = &halo,
                           .turn = strcmp(s.mode, "turn") == 0,
                           .repetitions = (int)s.repetitions,
                           .copy_gbytes_per_s = NAN,
