@@ -4,20 +4,25 @@
 #include "lattice/fields/field.h"
 #include "lattice/gauge/gauge.h"
 
-/* How links are stored in a backend's own copy. */
-typedef enum md_reconstruct {
-  MD_RECONSTRUCT_18,
-  MD_RECONSTRUCT_12,
-  MD_RECONSTRUCT_8
-} md_reconstruct;
-/* How products are fed to 16x16 tiles; MD_PACKING_NONE for backends without tiles. */
-typedef enum md_packing {
-  MD_PACKING_NONE,
-  MD_PACKING_SINGLE,
-  MD_PACKING_DIAGONAL,
-  MD_PACKING_BLOCK8,
-  MD_PACKING_STACKED
-} md_packing;
+/* How links are stored in a backend's own copy: X(id, reals a link). */
+#define MD_RECONSTRUCT_TABLE(X)                                                                    \
+  X(MD_RECONSTRUCT_18, "18")                                                                       \
+  X(MD_RECONSTRUCT_12, "12")                                                                       \
+  X(MD_RECONSTRUCT_8, "8")
+/* How products are fed to 16x16 tiles; MD_PACKING_NONE for backends without tiles: X(id, name). */
+#define MD_PACKING_TABLE(X)                                                                        \
+  X(MD_PACKING_NONE, "none")                                                                       \
+  X(MD_PACKING_SINGLE, "single")                                                                   \
+  X(MD_PACKING_DIAGONAL, "diagonal")                                                               \
+  X(MD_PACKING_BLOCK8, "block8")                                                                   \
+  X(MD_PACKING_STACKED, "stacked")
+#define MD_ROW(id, name) id,
+typedef enum md_reconstruct { MD_RECONSTRUCT_TABLE(MD_ROW) MD_RECONSTRUCTS } md_reconstruct;
+typedef enum md_packing { MD_PACKING_TABLE(MD_ROW) MD_PACKINGS } md_packing;
+#undef MD_ROW
+/* As words of a choice, see base/precision.h: "|18|12|8". */
+#define MD_RECONSTRUCT_WORDS MD_RECONSTRUCT_TABLE(MD_WORD)
+#define MD_PACKING_WORDS MD_PACKING_TABLE(MD_WORD)
 
 /* Which sites one stencil call assigns. Interior and boundary are disjoint and together all; the
  * backend draws the line where it likes, as long as no interior site reads the halo. */
@@ -93,6 +98,10 @@ const md_backend *const *md_backends(void);
  * with how to build it when it is not in this build. Collective. */
 md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
                           const md_backend **backend);
+
+/* The names of the table as words of a choice behind `first`: "auto|cpu_ref|...". Returns text. */
+enum { MD_BACKEND_WORDS_BYTES = 256 };
+const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]);
 
 const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8" */
 const char *md_packing_name(md_packing packing);             /* "none", "single", ... */

@@ -1,6 +1,8 @@
 #include "base/device.h"
+#include "base/suggest.h"
 #include "dirac/backend.h"
 
+#include <stdio.h>
 #include <string.h>
 
 extern const md_backend md_backend_cpu_ref, md_backend_cpu_simd, md_backend_cuda;
@@ -13,8 +15,10 @@ const md_backend *const *md_backends(void) {
   return table;
 }
 
-static const char *const reconstruct_names[] = {"18", "12", "8"};
-static const char *const packing_names[] = {"none", "single", "diagonal", "block8", "stacked"};
+#define MD_ROW(id, name) name,
+static const char *const reconstruct_names[] = {MD_RECONSTRUCT_TABLE(MD_ROW)};
+static const char *const packing_names[] = {MD_PACKING_TABLE(MD_ROW)};
+#undef MD_ROW
 
 static int index_of(const char *const *names, int count, const char *name) {
   for (int i = 0; i < count; i++)
@@ -29,10 +33,30 @@ const char *md_packing_name(md_packing packing) {
   return packing_names[packing];
 }
 int md_reconstruct_of(const char *name) {
-  return index_of(reconstruct_names, 3, name);
+  return index_of(reconstruct_names, MD_RECONSTRUCTS, name);
 }
 int md_packing_of(const char *name) {
-  return index_of(packing_names, 5, name);
+  return index_of(packing_names, MD_PACKINGS, name);
+}
+
+const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]) {
+  int used = snprintf(text, MD_BACKEND_WORDS_BYTES, "%s", first);
+  for (const md_backend *const *b = md_backends(); *b && used < MD_BACKEND_WORDS_BYTES; b++)
+    used += snprintf(text + used, (size_t)(MD_BACKEND_WORDS_BYTES - used), "|%s", (*b)->name);
+  return text;
+}
+
+/* With the packings that it does serve. */
+static md_status fail_packing(md_context *context, const md_backend *b,
+                              const md_backend_request *r) {
+  char served[64] = "";
+  for (int p = 0; p < MD_PACKINGS; p++)
+    if (b->packings & 1u << p) {
+      strcat(served, *served ? ", " : "");
+      strcat(served, packing_names[p]);
+    }
+  return md_fail(context, MD_INPUT, "backend %s serves the packings %s, got %s; give --packing",
+                 b->name, served, md_packing_name(r->packing));
 }
 
 /* MD_OK when the backend's flags and its own check allow the request. */
@@ -44,9 +68,7 @@ static md_status serves(md_context *context, const md_backend *b, const md_backe
   if (!(b->reconstructs & 1u << r->reconstruct))
     return md_fail(context, MD_INPUT, "backend %s does not serve links of %s reals", b->name,
                    md_reconstruct_name(r->reconstruct));
-  if (!(b->packings & 1u << r->packing))
-    return md_fail(context, MD_INPUT, "backend %s does not serve packing %s", b->name,
-                   md_packing_name(r->packing));
+  if (!(b->packings & 1u << r->packing)) return fail_packing(context, b, r);
   return b->check ? b->check(context, r) : MD_OK;
 }
 
@@ -70,10 +92,9 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
                           const md_backend **backend) {
   *backend = NULL;
   if (strcmp(name, "auto") == 0) return find_fastest(context, request, backend);
-  char known[256] = "auto";
+  md_suggestion nearest = md_suggest(name);
+  char known[MD_BACKEND_WORDS_BYTES];
   for (const md_backend *const *b = md_backends(); *b; b++) {
-    strncat(known, ", ", sizeof known - strlen(known) - 1);
-    strncat(known, (*b)->name, sizeof known - strlen(known) - 1);
     if (strcmp((*b)->name, name) != 0) continue;
     if ((*b)->unavailable)
       return md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s", name,
@@ -81,5 +102,7 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
     *backend = *b;
     return serves(context, *b, request);
   }
-  return md_fail(context, MD_INPUT, "backend must be one of %s, got '%s'", known, name);
+  md_suggest_choices(&nearest, md_backend_words("auto", known));
+  return md_fail(context, MD_INPUT, "backend must be one of %s, got '%s'%s", known, name,
+                 nearest.text);
 }

@@ -1,4 +1,5 @@
 #include "gemm/kernels.h"
+#include "base/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,10 +57,14 @@ md_status md_gemm_find(md_context *context, const char *name, const md_gemm_kern
     return unknown_variant(context, KERNELS[i], wanted);
   }
   *kernel = NULL;
+  md_suggestion nearest = md_suggest(name);
+  for (int i = 0; KERNELS[i]; i++)
+    md_suggest_name(&nearest, KERNELS[i]->name, strlen(KERNELS[i]->name));
   char text[512];
   int used = 0;
   for (int i = 0; KERNELS[i] && used < (int)sizeof text - 32; i++)
     used +=
         snprintf(text + used, sizeof text - (size_t)used, "%s%s", i ? ", " : "", KERNELS[i]->name);
-  return md_fail(context, MD_INPUT, "GEMM kernel must be one of %s, got '%s'", text, name);
+  return md_fail(context, MD_INPUT, "GEMM kernel must be one of %s, got '%.100s'%s", text, name,
+                 nearest.text);
 }

@@ -2,6 +2,10 @@
 # bench_read.sh PROGRAM LATTICE PAIRS [INFO OPTIONS]: reading a lattice against dd on the same disk. In turn dd and `info`
 # read LATTICE, which is dropped from the page cache before each; prints the seconds and dd's over info's read_seconds.
 set -euo pipefail
+if [ $# -lt 3 ] || [ "$1" = --help ]; then
+  sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+  [ "${1:-}" = --help ] && exit 0 || exit 2
+fi
 program=$1 lattice=$2 pairs=$3
 shift 3
 report=$(mktemp)

@@ -1,29 +1,28 @@
 #!/usr/bin/env python3
 """GFLOP/s against right-hand sides, with the roofline of compulsory bytes.
 
-usage: plot_dirac.py CSV PNG      CSV: from `minidirac bench dirac --csv`, 18 reals a link
-
 One panel a precision; a line a backend and packing; the roofline is 570 flops a site and right-hand side over the
 compulsory bytes, times the largest bandwidth that the run measured.
 """
+import argparse
 import csv
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from plotting import pyplot
 
 
 def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    with open(sys.argv[1], newline="") as file:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("csv", help="from `minidirac bench dirac --csv`, 18 reals a link")
+    parser.add_argument("png", help="to write")
+    arguments = parser.parse_args()
+    plot = pyplot()
+    with open(arguments.csv, newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["reconstruct"] == "18"]
     if not rows:
-        sys.exit(f"{sys.argv[1]} has no rows of 18 reals a link")
+        sys.exit(f"{arguments.csv} has no rows of 18 reals a link")
     precisions = [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
-    figure, axes = plt.subplots(1, len(precisions), figsize=(4.2 * len(precisions), 3.8), squeeze=False)
+    figure, axes = plot.subplots(1, len(precisions), figsize=(4.2 * len(precisions), 3.8), squeeze=False)
     for axis, precision in zip(axes[0], precisions):
         mine = [r for r in rows if r["precision"] == precision]
         bandwidth = max(float(r["bandwidth_gbytes_per_s"]) for r in mine)
@@ -40,7 +39,7 @@ def main():
     axes[0][0].set_ylabel("GFLOP/s")
     figure.suptitle("Deo, " + rows[0]["dims"].replace("x", " x "))
     figure.tight_layout()
-    figure.savefig(sys.argv[2], dpi=120)
+    figure.savefig(arguments.png, dpi=120)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,7 @@ import argparse
 import csv
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+from plotting import pyplot
 
 
 def read_rows(path):
@@ -88,7 +85,7 @@ def main():
     parser.add_argument("--title", default="")
     options = parser.parse_args()
     rows = read_rows(options.csv)
-    figure, axes = plt.subplots(figsize=(8, 5))
+    figure, axes = pyplot().subplots(figsize=(8, 5))
     column = "vs_reference" if options.share else "gflops_kernel"
     (plot_bars if options.bars else plot_lines)(axes, rows, column)
     axes.set_ylabel("share of the library reference" if options.share else "GFLOP/s")

@@ -3,6 +3,7 @@
 
     build/tests/tensor/print_packing_maps | scripts/plot_packings.py docs/figures
 """
+import argparse
 import json
 import os
 import sys
@@ -49,9 +50,9 @@ def grid(tiles, name):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    folder = sys.argv[1]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="for the SVG files")
+    folder = parser.parse_args().folder
     os.makedirs(folder, exist_ok=True)
     tiles = {t["name"]: t for t in json.load(sys.stdin)}
     both, one = (lambda r, c: f"{r}{c}"), (lambda r, c: f"{r}")

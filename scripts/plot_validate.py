@@ -7,10 +7,7 @@ usage: plot_validate.py REPORT.json [-o PREFIX]      writes PREFIX-errors.png an
 import argparse
 import json
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from plotting import pyplot
 
 
 def case_name(row):
@@ -25,7 +22,7 @@ def solver_name(row):
 
 def plot_errors(report, path):
     lowest, step = report["histogram_lowest_log10"], report["histogram_step_log10"]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), constrained_layout=True)
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(13, 5), constrained_layout=True)
     for row in report["rows"]:
         counts = row["histogram"]
         total = sum(counts[1:])
@@ -49,7 +46,7 @@ def plot_errors(report, path):
 
 
 def plot_solver(report, path):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), constrained_layout=True)
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(13, 5), constrained_layout=True)
     for number, row in enumerate(report["solver"]):
         style = {"label": solver_name(row), "color": f"C{number}"}
         if row.get("residual_history"):

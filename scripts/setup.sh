@@ -6,6 +6,10 @@
 # installs the Debian packages, configures and builds into build/, and solves the Dirac equation
 # on a lattice of inputs/. CUDA is used when nvcc is on PATH.
 set -euo pipefail
+if [ "${1:-}" = --help ]; then
+  sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+  exit 0
+fi
 cd "$(dirname "$0")/.."
 
 packages=(gcc g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev

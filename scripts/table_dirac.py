@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Markdown table of GFLOP/s and roofline fractions.
-
-usage: table_dirac.py CSV         CSV: from `minidirac bench dirac --csv`
 """
+import argparse
 import csv
-import sys
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    with open(sys.argv[1], newline="") as file:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("csv", help="from `minidirac bench dirac --csv`")
+    arguments = parser.parse_args()
+    with open(arguments.csv, newline="") as file:
         rows = list(csv.DictReader(file))
     cell, lines, columns = {}, [], [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
     for r in rows:

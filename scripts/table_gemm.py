@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Markdown table of TFLOP/s and shares of the library reference.
 
-usage: table_gemm.py CSV          CSV: from `minidirac bench gemm --csv`
-
 A line per kernel and precision, a column per shape; one shape: a line per kernel with its gain over
 the line before.
 """
+import argparse
 import csv
 import sys
 
@@ -47,12 +46,13 @@ def many_shapes(rows):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    with open(sys.argv[1], newline="") as file:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("csv", help="from `minidirac bench gemm --csv`")
+    arguments = parser.parse_args()
+    with open(arguments.csv, newline="") as file:
         rows = list(csv.DictReader(file))
     if not rows:
-        sys.exit(f"{sys.argv[1]}: no rows; make it with minidirac bench gemm --csv {sys.argv[1]}")
+        sys.exit(f"{arguments.csv}: no rows; make it with minidirac bench gemm --csv {arguments.csv}")
     (one_shape if len(set(map(shape_of, rows))) == 1 else many_shapes)(rows)
 
 

@@ -1,3 +1,4 @@
+#include "base/suggest.h"
 #include "base/waiting.h"
 #include "commands.h"
 #include "md_version.h"
@@ -28,7 +29,7 @@ static void print_usage(FILE *out) {
     fprintf(out, "  %-10s %s\n", commands[c].name, commands[c].summary);
   fputs("\nminidirac COMMAND --help lists the options of one.\n"
         "Exit codes: 0 success, 1 the asked result was not reached, 2 bad usage or input,\n"
-        "3 environment (device, MPI, memory, disk).\n",
+        "3 environment (device, MPI, memory, disk) or ended early by a signal.\n",
         out);
 }
 
@@ -43,7 +44,11 @@ static md_status run(md_context *context, int argc, char **argv) {
   }
   for (int c = 0; c < COMMANDS; c++)
     if (strcmp(commands[c].name, name) == 0) return commands[c].run(context, argc - 1, argv + 1);
-  return md_fail(context, MD_INPUT, "the command '%s' is not known; see minidirac --help", name);
+  md_suggestion nearest = md_suggest(name);
+  for (int c = 0; c < COMMANDS; c++)
+    md_suggest_name(&nearest, commands[c].name, strlen(commands[c].name));
+  return md_fail(context, MD_INPUT, "the command '%.200s' is not known; see minidirac --help%s",
+                 name, nearest.text);
 }
 
 int main(int argc, char **argv) {

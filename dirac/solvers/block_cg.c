@@ -1,4 +1,5 @@
 #include "dirac/solvers/block_cg.h"
+#include "base/interrupt.h"
 #include "dirac/solvers/small_matrix.h"
 #include "lattice/fields/block.h"
 
@@ -177,6 +178,7 @@ static md_status iterate(block_cg *b) {
     MD_TRY(iterate_once(b));
     all = record(b);
     if (b->request->observe) MD_TRY(b->request->observe(b->request->user, s));
+    if ((s->interrupted = md_interrupted(b->context))) break;
   }
   return MD_OK;
 }

@@ -1,4 +1,5 @@
 #include "dirac/solvers/cg.h"
+#include "base/interrupt.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -115,6 +116,7 @@ md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_re
     if (status != MD_OK) break;
     all = md_cg_record(request, state);
     if (request->observe) status = request->observe(request->user, state);
+    if (status == MD_OK && (state->interrupted = md_interrupted(context))) break;
   }
   md_field_destroy(&a_p);
   md_field_destroy(&work);

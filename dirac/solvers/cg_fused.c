@@ -2,6 +2,7 @@
  * after the first stencil, so the second one updates the residual and sums its norm as it goes,
  * and A p is never stored. Five kernels an iteration; the coefficients stay on the device, and the
  * host looks at the residual of one iteration while the device works on the next. */
+#include "base/interrupt.h"
 #include "dirac/solvers/cg.h"
 
 #include "dirac/solvers/device/cg_device.h"
@@ -43,7 +44,8 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
   for (int r = 0; r < state->n_rhs; r++) limit[r] = md_cg_limit(request, state, r);
   MD_TRY(md_cg_device_start(context, cg, state, limit));
   for (bool all = md_cg_record(request, state); !all;) {
-    if (queued < state->most && !must_wait(request, queued, state->iteration)) {
+    if (!state->interrupted && queued < state->most &&
+        !must_wait(request, queued, state->iteration)) {
       MD_TRY(md_cg_device_queue_step(context, cg, dirac, state, work));
       md_cg_device_update(cg, state);
       if (will_be_read(request, ++queued)) md_cg_device_complete(cg, state);
@@ -53,6 +55,7 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
     MD_TRY(take_report(context, cg, state));
     all = md_cg_record(request, state);
     if (request->observe) MD_TRY(request->observe(request->user, state));
+    state->interrupted = md_interrupted(context);
   }
   md_cg_device_complete(cg, state);
   return MD_OK;

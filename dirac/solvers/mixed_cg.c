@@ -1,4 +1,5 @@
 #include "dirac/solvers/mixed_cg.h"
+#include "base/interrupt.h"
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/deflation.h"
@@ -238,7 +239,8 @@ static md_status step(mixed_cg *m, bool *sound) {
 }
 
 /* Counts the iteration, writes the history; true when an update is due: a right-hand side has
- * come far enough, all may be done, it takes too long or no iteration is left. */
+ * come far enough, all may be done, it takes too long, a signal ends the solve or no iteration is
+ * left. */
 static bool count(mixed_cg *m) {
   md_cg_state *s = m->state;
   bool far = false, all = true;
@@ -255,10 +257,12 @@ static bool count(mixed_cg *m) {
     all = all && size <= md_cg_limit(m->request, s, r);
   }
   s->history[s->iteration] = worst;
-  return far || all || m->since >= m->latest || s->iteration >= s->most;
+  s->interrupted = md_interrupted(m->context);
+  return far || all || m->since >= m->latest || s->interrupted || s->iteration >= s->most;
 }
 
-/* Every right-hand side is done or has stalled, or no iteration is left. */
+/* Every right-hand side is done or has stalled, no iteration is left, or the solve was interrupted
+ * and its partial solution added. */
 static bool at_end(const mixed_cg *m) {
   md_cg_state *s = m->state;
   bool all = true;
@@ -269,7 +273,7 @@ static bool at_end(const mixed_cg *m) {
     s->stalled = s->stalled || stalled;
   }
   s->stalled = s->stalled && all;
-  return all || s->iteration >= s->most;
+  return all || s->iteration >= s->most || (s->interrupted && m->since == 0);
 }
 
 /* The same from the device, where the next step is under way when the host learns of this one,

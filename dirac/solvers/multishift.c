@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/timer.h"
 #include "dirac/solvers/multishift_state.h"
 #include "lattice/fields/linear.h"
@@ -188,6 +189,7 @@ static md_status iterate(md_multishift_state *m) {
     MD_TRY(iterate_once(m, m->result->iterations + 1));
     all = mark(m, ++m->result->iterations, &worst);
     MD_TRY(observe(m, worst));
+    if ((m->result->interrupted = md_interrupted(m->context))) break;
   }
   return MD_OK;
 }
@@ -216,7 +218,7 @@ static md_status iterate_on_device(md_multishift_state *m, md_shift_device *devi
   double worst;
   int queued = 0, *iteration = &m->result->iterations;
   for (bool all = mark(m, 0, &worst); !all;) {
-    if (queued < m->request->max_iterations && queued < *iteration + 2) {
+    if (!m->result->interrupted && queued < m->request->max_iterations && queued < *iteration + 2) {
       MD_TRY(md_shift_device_queue(m->context, device));
       queued++;
       continue;
@@ -227,6 +229,7 @@ static md_status iterate_on_device(md_multishift_state *m, md_shift_device *devi
       for (int r = 0; r < n; r++) m->shifts[k].zeta[r] = zeta[k * n + r];
     all = mark(m, ++*iteration, &worst);
     MD_TRY(observe(m, worst));
+    m->result->interrupted = md_interrupted(m->context);
   }
   return MD_OK;
 }

@@ -30,9 +30,10 @@ typedef struct md_shift_result {
 typedef struct md_multishift_result {
   md_shift_result *shifts; /* n_shifts entries in the order of the request */
   int n_shifts;
-  int iterations;  /* of the common iteration */
-  double *history; /* iterations + 1 entries: largest estimate of the shifts that go on */
-  bool converged;  /* all */
+  int iterations;   /* of the common iteration */
+  double *history;  /* iterations + 1 entries: largest estimate of the shifts that go on */
+  bool converged;   /* all */
+  bool interrupted; /* a signal ended the iterations early, see base/interrupt.h */
   double seconds, gflops;
 } md_multishift_result;
 

@@ -55,6 +55,7 @@ static md_status refine(md_multishift_state *m, int k, const double *norm2) {
   if (status == MD_OK) {
     md_linear_axpy(one, &state.x, &m->x);
     m->result->shifts[k].refine_iterations += state.iteration;
+    m->result->interrupted = state.interrupted;
     status = true_residual(m, k, again);
   }
   md_cg_state_destroy(&state);
@@ -70,7 +71,8 @@ md_status md_multishift_finish(md_multishift_state *m, md_field *x) {
     result->shift = m->request->shifts[k];
     MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->x, &m->shifts[k].x)));
     MD_TRY(true_residual(m, k, norm2));
-    if (m->request->refine && !result->converged) MD_TRY(refine(m, k, norm2));
+    if (m->request->refine && !result->converged && !m->result->interrupted)
+      MD_TRY(refine(m, k, norm2));
     m->result->converged = m->result->converged && result->converged;
     MD_TRY(md_agree(m->context, md_field_convert(m->context, &x[k], &m->x)));
   }

@@ -125,11 +125,14 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
   if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));
   for (;;) {
     MD_TRY(iteration_of(request)(context, dirac, request, state));
+    if (state->interrupted && request->leave)
+      MD_TRY(md_agree(context, request->leave(request->user, state)));
     MD_TRY(collect(context, s, state));
     MD_TRY(true_residuals(context, s, state->b_norm, residuals));
     const double now = largest_of(residuals, state->n_rhs);
     if (now <= request->tolerance || dirac->request.precision != MD_DOUBLE ||
-        state->iteration >= state->most || state->stalled || !(now < 0.5 * before))
+        state->iteration >= state->most || state->stalled || state->interrupted ||
+        !(now < 0.5 * before))
       return MD_OK;
     before = now;
     md_linear_axpy(mass_less_one, &s->work[MD_EVEN], &s->work[MD_EVEN]);
@@ -144,6 +147,7 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   result->updates = state->updates;
   result->restarts = state->restarts;
   result->stalled = state->stalled;
+  result->interrupted = state->interrupted;
   result->history = state->history;
   result->rhs_iterations = state->rhs_iterations;
   state->history = NULL;

@@ -17,6 +17,7 @@ typedef struct md_cg_state {
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
   bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
+  bool interrupted;      /* a signal ended the iterations early, see base/interrupt.h */
 } md_cg_state;
 
 typedef struct md_solver_request {
@@ -31,6 +32,9 @@ typedef struct md_solver_request {
   /* Called once before the first iteration with the state of a fresh start; may put a saved one in
    * its place. NULL: not called. */
   md_status (*resume)(void *user, md_cg_state *state);
+  /* Called once on every rank when a signal has ended the iterations early, with the state as
+   * between two of them; may save it. NULL: not called. */
+  md_status (*leave)(void *user, const md_cg_state *state);
   void *user;
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
@@ -47,11 +51,12 @@ typedef struct md_solver_result {
   int *rhs_iterations;
   double *history; /* as in md_cg_state, iterations + 1 entries */
   int n_rhs;
-  int updates;    /* reliable updates of mixed-precision CG, else 0 */
-  int restarts;   /* times that its inner solver met NaN or Inf and began again */
-  bool stalled;   /* ended because updates no longer lowered the true residual */
-  double seconds; /* in the solver, set-up of the source and residual included */
-  double gflops;  /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
+  int updates;      /* reliable updates of mixed-precision CG, else 0 */
+  int restarts;     /* times that its inner solver met NaN or Inf and began again */
+  bool stalled;     /* ended because updates no longer lowered the true residual */
+  bool interrupted; /* ended early by a signal */
+  double seconds;   /* in the solver, set-up of the source and residual included */
+  double gflops;    /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
 } md_solver_result;
 
 /* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites
@@ -63,9 +68,10 @@ typedef struct md_solver_result {
  * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/mixed_cg.h); the residual
  * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
  * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
- * MD_OK also when not converged (see result); MD_UNREACHED with a message when a sum is NaN or
- * infinite or the operator is not positive. Free the result with md_solver_result_free, also
- * after a failure. Collective. */
+ * A signal that base/interrupt.h catches ends the solve after the iteration that is under way.
+ * MD_OK also when not converged or interrupted (see result); MD_UNREACHED with a message when a sum
+ * is NaN or infinite or the operator is not positive. Free the result with md_solver_result_free,
+ * also after a failure. Collective. */
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result);

@@ -1,3 +1,4 @@
+#include "base/suggest.h"
 #include "lattice/halo/transport.h"
 
 #include <string.h>
@@ -50,7 +51,11 @@ md_status md_transport_find(md_context *context, const char *name, md_space spac
     *transport = *t;
     return usable(context, *t, space, geometry);
   }
-  return md_fail(context, MD_INPUT, "--transport must be one of %s, got '%s'", known, name);
+  md_suggestion nearest = md_suggest(name);
+  for (const md_transport *const *t = md_transports(); *t; t++)
+    md_suggest_name(&nearest, (*t)->name, strlen((*t)->name));
+  return md_fail(context, MD_INPUT, "--transport must be one of %s, got '%.200s'%s", known, name,
+                 nearest.text);
 }
 
 bool md_halo_request_serves(const md_halo_request *request, md_space space) {

@@ -2,25 +2,35 @@
 #define MD_BASE_CONTEXT_H
 
 #include "base/status.h"
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* What base/interrupt.c keeps of signals: equal on all ranks but for the times. */
+typedef struct md_interrupt {
+  int by;          /* the signal that ends this run, agreed over ranks; 0: none */
+  int calls, next; /* since the last look at the other ranks' flags; when to look again */
+  double looked_s; /* md_time_s() then */
+} md_interrupt;
 
 /* The run: its ranks, threads and the message of the first failure. One per process, made by
  * main and handed down; there are no globals. */
 typedef struct md_context {
-  int rank;                          /* this process, 0 .. ranks-1 */
-  int ranks;                         /* processes of the run */
-  int local_rank;                    /* this process among those of its host, 0 .. */
-  bool device_open;                  /* see base/device.h */
-  int device;                        /* its GPU once that is open */
-  struct md_device_staging *staging; /* its copy buffers, see base/device_staging.h */
-  int threads;                       /* OpenMP threads of this process */
-  double start_s;                    /* md_time_s() when the run began */
-  long long start_bytes;             /* host memory that the process held then */
-  long long host_need, device_need;  /* bytes, see base/memory_need.h */
-  bool quiet;                        /* no progress, no tables; errors and reports only */
-  struct md_ranks *communicator;     /* see base/ranks_mpi.h; NULL: one process without MPI */
-  char message[1024];                /* of the failure last reported by md_fail, one line */
+  int rank;                            /* this process, 0 .. ranks-1 */
+  int ranks;                           /* processes of the run */
+  int local_rank;                      /* this process among those of its host, 0 .. */
+  bool device_open;                    /* see base/device.h */
+  int device;                          /* its GPU once that is open */
+  struct md_device_staging *staging;   /* its copy buffers, see base/device_staging.h */
+  int threads;                         /* OpenMP threads of this process */
+  double start_s;                      /* md_time_s() when the run began */
+  long long start_bytes;               /* host memory that the process held then */
+  long long host_need, device_need;    /* bytes, see base/memory_need.h */
+  bool quiet;                          /* no progress, no tables; errors and reports only */
+  struct md_ranks *communicator;       /* see base/ranks_mpi.h; NULL: one process without MPI */
+  const volatile sig_atomic_t *signal; /* this process's flag, see base/interrupt.h; NULL: none */
+  md_interrupt interrupt;
+  char message[1024]; /* of the failure last reported by md_fail, one line */
   struct {
     md_status status; /* MD_OK: none */
     char message[1024];

@@ -6,26 +6,50 @@
 
 /* Command line and INI deck, from one table. `--name VALUE` and `--name=VALUE` are the same; a
  * deck holds `name = value` lines (also under a section [command]). What the command line says
- * stands above the deck. Unknown or repeated names are errors in both. */
+ * stands above the deck. Unknown or repeated names are errors in both; messages name the flag, or
+ * the deck, its line and the key. Numbers are read whole and within their range. */
 typedef enum md_option_type {
-  MD_OPTION_FLAG,      /* bool *: no value on the command line; true|false in a deck */
-  MD_OPTION_INTEGER,   /* long long * within [low, high] */
-  MD_OPTION_REAL,      /* double *, finite, within [low, high] */
-  MD_OPTION_TEXT,      /* const char **, not empty */
-  MD_OPTION_CHOICE,    /* const char **: one of the words of `choices`, "a|b|c" */
-  MD_OPTION_DIMS,      /* int[4]: AxBxCxD, each within [low, high] */
-  MD_OPTION_POSITIONAL /* const char **, not empty: a required word without a flag, in order */
+  MD_OPTION_FLAG,     /* bool *: no value on the command line; true|false in a deck */
+  MD_OPTION_INTEGER,  /* long long * within [low, high] */
+  MD_OPTION_REAL,     /* double *, finite, within [low, high] */
+  MD_OPTION_TEXT,     /* const char **, not empty */
+  MD_OPTION_CHOICE,   /* const char **: one of the words of `choices`, "a|b|c" */
+  MD_OPTION_DIMS,     /* int[4]: AxBxCxD, each within [low, high] */
+  MD_OPTION_INTEGERS, /* md_integers *: a,b,... each as MD_OPTION_INTEGER */
+  MD_OPTION_REALS,    /* md_reals *: a,b,... each as MD_OPTION_REAL */
+  MD_OPTION_CHOICES,  /* md_choices *: a,b,... of the words of `choices`, or all */
+  MD_OPTION_PARSED    /* whatever `parse` makes of the text */
 } md_option_type;
 
+enum { MD_LIST_MOST = 64 };
+typedef struct md_integers {
+  long long value[MD_LIST_MOST];
+  int count;
+} md_integers;
+typedef struct md_reals {
+  double value[MD_LIST_MOST];
+  int count;
+} md_reals;
+typedef struct md_choices {
+  int value[MD_LIST_MOST]; /* which word of `choices`, from 0 */
+  int count;
+  bool all; /* "all": every word */
+} md_choices;
+
 typedef struct md_option {
-  const char *name; /* without the dashes; of a positional: its name in the deck and in --help */
+  const char *name; /* without the dashes */
   md_option_type type;
-  void *target;         /* holds the default before the call */
-  const char *argument; /* for --help: FILE, N, ... */
+  void *target;         /* holds the default before the call, unless `initial` does */
+  const char *argument; /* for --help: FILE, N, ...; NULL: the choices */
   const char *help;     /* one line; the default in brackets */
   double low, high;     /* both 0: any value */
   const char *choices;
-  char short_name;  /* 'o': `-o VALUE` is the same as `--output VALUE`; 0: none */
+  const char *initial; /* read like a value where none is given; NULL: the target as it is */
+  /* Reads `text` into the target; `label` begins its messages: "--name". Local. */
+  md_status (*parse)(md_context *context, const char *label, const char *text, void *target);
+  char short_name; /* 'o': `-o VALUE` is the same as `--output VALUE`; 0: none */
+  bool positional; /* text: a word without a flag is its value too, in the table's order */
+  bool required;
   md_file_use file; /* what is done with the file that it names; outputs are checked at once */
   bool seen;        /* set by md_options_read: given on the command line or in the deck */
 } md_option;
@@ -70,6 +94,13 @@ md_status md_options_read(md_context *context, const md_command_text *text, md_o
 
 /* True when the option of that name was given. */
 bool md_option_seen(const md_option *options, int count, const char *name);
+
+/* MD_INPUT for a word that is none of "a|b|c": "LABEL must be one of ..., got 'word'", with the
+ * nearest one. Local. */
+md_status md_fail_choice(md_context *context, const char *label, const char *choices,
+                         const char *word);
+/* The place of the word among "a|b|c", from 0; -1: it is none of them. Local. */
+int md_choice_of(const char *choices, const char *word);
 
 /* Splits "a,b,c" into words: at most `most` pointers into `copy` (the caller's buffer, which
  * receives the text). Returns the count, or -1 when a word is empty or there are too many. */

@@ -8,9 +8,9 @@ static const struct {
   double roundoff;
   bool scaled;
 } table[MD_PRECISIONS] = {
-    [MD_DOUBLE] = {"double", 8, 0x1p-53, false}, [MD_SINGLE] = {"single", 4, 0x1p-24, false},
-    [MD_HALF] = {"half", 2, 0x1p-11, true},      [MD_BF16] = {"bf16", 2, 0x1p-8, false},
-    [MD_FIXED] = {"fixed", 2, 0x1p-16, true},
+#define MD_ROW(id, ...) [id] = {__VA_ARGS__},
+    MD_PRECISION_TABLE(MD_ROW)
+#undef MD_ROW
 };
 
 size_t md_precision_bytes(md_precision precision) {

@@ -5,16 +5,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Storage types. Arithmetic is double for MD_DOUBLE and float for the others. MD_FIXED is a 16-bit
+/* The table of storage types: X(id, name, bytes of a real, unit roundoff, fermions carry scales).
+ * Everything that lists precisions is made from it. The roundoff of MD_FIXED is half a step,
+ * relative to the unit. */
+#define MD_NARROW_PRECISION_TABLE(X)                                                               \
+  X(MD_SINGLE, "single", 4, 0x1p-24, false)                                                        \
+  X(MD_HALF, "half", 2, 0x1p-11, true)                                                             \
+  X(MD_BF16, "bf16", 2, 0x1p-8, false)                                                             \
+  X(MD_FIXED, "fixed", 2, 0x1p-16, true)
+#define MD_PRECISION_TABLE(X) X(MD_DOUBLE, "double", 8, 0x1p-53, false) MD_NARROW_PRECISION_TABLE(X)
+
+/* The names of such a table as words of a choice: "all" MD_PRECISION_WORDS is "all|double|...",
+ * MD_PRECISION_WORDS + 1 is "double|...". */
+#define MD_WORD(id, name, ...) "|" name
+#define MD_PRECISION_WORDS MD_PRECISION_TABLE(MD_WORD)
+#define MD_NARROW_PRECISION_WORDS MD_NARROW_PRECISION_TABLE(MD_WORD)
+
+/* Arithmetic is double for MD_DOUBLE and float for the others. MD_FIXED is a 16-bit
  * integer of MD_FIXED_STEPS steps to the unit, which is 1 for links and the largest component of a
  * site for fermions. */
 typedef enum md_precision {
-  MD_DOUBLE,
-  MD_SINGLE,
-  MD_HALF,
-  MD_BF16,
-  MD_FIXED,
-  MD_PRECISIONS
+#define MD_ROW(id, ...) id,
+  MD_PRECISION_TABLE(MD_ROW)
+#undef MD_ROW
+      MD_PRECISIONS
 } md_precision;
 enum { MD_FIXED_STEPS = 32767 };
 

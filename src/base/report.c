@@ -1,5 +1,6 @@
 #include "base/report.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "base/text.h"
 #include "base/timer.h"
@@ -48,6 +49,13 @@ cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int
   return array;
 }
 
+cJSON *md_report_counts(cJSON *object, const char *key, const long long *values, int count) {
+  cJSON *array = cJSON_AddArrayToObject(object, key);
+  for (int i = 0; i < count; i++)
+    cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
+  return array;
+}
+
 static md_status put(md_context *context, const char *path, const char *text) {
   if (context->rank != 0) return MD_OK;
   if (strcmp(path, "-") != 0) return md_write_file(context, path, text, strlen(text));
@@ -83,6 +91,8 @@ static void add_memory(const md_context *context, cJSON *root) {
 
 md_status md_report_close(md_context *context, md_report *report, const char *path) {
   cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - context->start_s);
+  if (context->signal && !cJSON_HasObjectItem(report->root, "interrupted"))
+    cJSON_AddBoolToObject(report->root, "interrupted", context->interrupt.by != 0);
   if (path) add_memory(context, report->root);
   make_printable(report->root);
   char *text = path ? cJSON_Print(report->root) : NULL;
@@ -146,4 +156,15 @@ md_status md_report_csv(md_context *context, const cJSON *rows, const char *path
   if (status == MD_OK) status = put(context, path, text);
   free(text);
   return md_agree(context, status);
+}
+
+md_status md_report_finish(md_context *context, md_report *report, const cJSON *rows,
+                           const char *csv, const char *json, md_status status) {
+  char message[sizeof context->message];
+  const bool due = md_report_is_due(context, status);
+  memcpy(message, context->message, sizeof message);
+  md_status written = due ? md_report_csv(context, rows, csv) : MD_OK;
+  const md_status closed = md_report_close(context, report, due && written == MD_OK ? json : NULL);
+  if (written == MD_OK) written = closed;
+  return status != MD_OK ? md_fail(context, status, "%s", message) : written;
 }

@@ -11,7 +11,8 @@ typedef struct md_report {
 
 /* Opens the report with the keys that every report has: command, version, commit, ranks,
  * threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since the
- * run began, and memory: estimate and peak. Local. */
+ * run began, and memory: estimate and peak, and, for a command that catches signals, whether one
+ * ended it early (interrupted). Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 void md_report_grid(md_report *report, const int grid[4]);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then
@@ -23,6 +24,11 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
  * MD_OK, so that a result that could not be written is still reported. Collective. */
 md_status md_report_close_after(md_context *context, md_report *report, const char *path,
                                 md_status status);
+/* The end of a benchmark: `rows` as CSV and the report as JSON (NULL: nowhere) where it ended well
+ * or a signal ended it, then frees the report. Returns `status` with its message where that is a
+ * failure, else what became of the files. Collective. */
+md_status md_report_finish(md_context *context, md_report *report, const cJSON *rows,
+                           const char *csv, const char *json, md_status status);
 
 /* Writes the flat objects of the array `rows` as CSV: a header line with the keys of the first
  * row, then a line per row; arrays inside a row are joined with 'x'. path NULL: nowhere.
@@ -35,5 +41,7 @@ void md_report_real(cJSON *object, const char *key, double value);
  * word for (NaN, Inf) become null. */
 cJSON *md_report_reals(cJSON *object, const char *key, const double *values, int count);
 cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int count);
+/* The same for counts below 10^15. */
+cJSON *md_report_counts(cJSON *object, const char *key, const long long *values, int count);
 
 #endif

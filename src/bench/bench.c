@@ -1,4 +1,6 @@
 #include "bench/bench.h"
+#include "base/interrupt.h"
+#include "base/suggest.h"
 #include "commands.h"
 
 #include <stdio.h>
@@ -21,11 +23,17 @@ enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
 
 md_status md_command_bench(md_context *context, int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
+  md_interrupt_catch(context);
   for (int k = 0; k < KIND_COUNT; k++)
     if (strcmp(KINDS[k].name, name) == 0) return KINDS[k].run(context, argc - 1, argv + 1);
-  if (strcmp(name, "--help") != 0)
-    return md_fail(context, MD_INPUT, "bench needs a kind, got '%s'; see minidirac bench --help",
-                   name);
+  if (strcmp(name, "--help") != 0) {
+    md_suggestion nearest = md_suggest(name);
+    for (int k = 0; k < KIND_COUNT; k++)
+      md_suggest_name(&nearest, KINDS[k].name, strlen(KINDS[k].name));
+    return md_fail(context, MD_INPUT,
+                   "bench needs a kind, got '%.200s'; see minidirac bench --help%s", name,
+                   nearest.text);
+  }
   if (context->rank == 0) printf("usage: minidirac bench KIND [options]\n\n");
   for (int k = 0; k < KIND_COUNT && context->rank == 0; k++)
     printf("  %-10s %s\n", KINDS[k].name, KINDS[k].summary);

@@ -121,11 +121,13 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   md_common_options common = {0};
   const char *path = NULL;
   md_option options[] = {{.name = "lattice",
-                          .type = MD_OPTION_POSITIONAL,
+                          .type = MD_OPTION_TEXT,
                           .target = &path,
                           .argument = "LATTICE",
                           .help = "lattice file of any format",
-                          .file = MD_FILE_INPUT},
+                          .file = MD_FILE_INPUT,
+                          .positional = true,
+                          .required = true},
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"info", "list what is in a lattice file and check it",

@@ -1,4 +1,5 @@
 /* minidirac generate: a gauge field made from nothing, or one continued by heatbath. */
+#include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "base/options.h"
 #include "base/precision.h"
@@ -11,22 +12,24 @@
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct request {
   md_common_options common;
   int dims[MD_DIMS]; /* all 0: those of the lattice file */
-  const char *start, *from, *output, *format_name, *precision_name;
+  const char *start, *from, *output, *checkpoint, *format_name, *precision_name;
   double beta;
   long long sweeps, overrelax, discard, seed;
   bool force;
-  const md_lattice_format *format;
+  const md_lattice_format *format, *checkpoint_format;
   md_precision precision;
 } request;
 
 typedef struct chain {
   double *plaquettes; /* after each sweep */
+  long long done;     /* sweeps */
   double mean, error; /* over the sweeps that were not discarded */
   double sweep_s;     /* median time of a sweep, its overrelaxation included */
 } chain;
@@ -62,7 +65,8 @@ static md_status choose_precision(md_context *context, request *r) {
 }
 
 static md_status check(md_context *context, request *r, const md_option *options, int count) {
-  static const char *const of_chain[] = {"from", "beta", "sweeps", "overrelax", "discard"};
+  static const char *const of_chain[] = {"from",      "beta",    "sweeps",
+                                         "overrelax", "discard", "checkpoint"};
   if (!r->output) return md_fail(context, MD_INPUT, "generate needs --output FILE");
   if (r->dims[0] == 0 && !starts_from_file(r))
     return md_fail(context, MD_INPUT, "generate needs --dims AxBxCxD");
@@ -75,6 +79,8 @@ static md_status check(md_context *context, request *r, const md_option *options
     return md_fail(context, MD_INPUT, "--discard must be below --sweeps %lld, got %lld", r->sweeps,
                    r->discard);
   MD_TRY(md_lattice_format_find(context, r->output, r->format_name, &r->format));
+  if (r->checkpoint)
+    MD_TRY(md_lattice_format_find(context, r->checkpoint, r->format_name, &r->checkpoint_format));
   return choose_precision(context, r);
 }
 
@@ -132,11 +138,13 @@ static md_status run_sweeps(md_context *context, const request *r, md_gauge *gau
     if (status == MD_OK) status = md_gauge_observe(context, gauge, &now);
     if (status != MD_OK) break;
     c->plaquettes[sweep] = now.plaquette;
+    c->done = sweep + 1;
     md_progress_stop(&progress);
     md_say(context, "%8lld %16.12f %16.12f %16.12f\n", sweep + 1, now.plaquette, now.plaquette_ss,
            now.plaquette_st);
     md_progress_update(&progress, (double)(sweep + 1) / (double)r->sweeps, "sweep %lld of %lld",
                        sweep + 1, r->sweeps);
+    if (md_interrupted_now(context)) break;
   }
   md_progress_stop(&progress);
   md_heatbath_destroy(heatbath);
@@ -152,14 +160,21 @@ static md_status run_chain(md_context *context, const request *r, md_gauge *gaug
   status = md_agree(context, status);
   if (status == MD_OK) status = run_sweeps(context, r, gauge, c, times_s);
   if (status == MD_OK) {
-    c->sweep_s = md_median(times_s, (int)r->sweeps);
-    status = md_agree(context, md_blocked_mean(context, c->plaquettes + r->discard,
-                                               (int)(r->sweeps - r->discard), &c->mean, &c->error));
+    c->sweep_s = md_median(times_s, (int)c->done);
+    c->mean = c->error = NAN;
+    if (c->done > r->discard)
+      status = md_agree(context, md_blocked_mean(context, c->plaquettes + r->discard,
+                                                 (int)(c->done - r->discard), &c->mean, &c->error));
   }
   free(times_s);
-  if (status == MD_OK)
+  if (status == MD_OK && isfinite(c->error))
     md_say(context, "plaquette %.6f +- %.6f (mean after sweep %lld, blocked error)\n", c->mean,
            c->error, r->discard);
+  else if (status == MD_OK && isfinite(c->mean))
+    md_say(context,
+           "plaquette %.6f (mean after sweep %lld; an error needs two sweeps or more after "
+           "--discard)\n",
+           c->mean, r->discard);
   return status;
 }
 
@@ -181,13 +196,31 @@ static void fill_report(md_report *report, const request *r, const md_geometry *
     cJSON_AddStringToObject(report->root, "from", r->from);
     cJSON_AddNumberToObject(report->root, "beta", r->beta);
     cJSON_AddNumberToObject(report->root, "sweeps", (double)r->sweeps);
+    cJSON_AddNumberToObject(report->root, "sweeps_done", (double)c->done);
     cJSON_AddNumberToObject(report->root, "overrelax", (double)r->overrelax);
     cJSON_AddNumberToObject(report->root, "discard", (double)r->discard);
-    cJSON_AddNumberToObject(report->root, "plaquette_mean", c->mean);
-    cJSON_AddNumberToObject(report->root, "plaquette_error", c->error); /* infinite: null */
-    md_report_reals(report->root, "plaquette_history", c->plaquettes, (int)r->sweeps);
+    md_report_real(report->root, "plaquette_mean", c->mean);
+    md_report_real(report->root, "plaquette_error", c->error);
+    md_report_reals(report->root, "plaquette_history", c->plaquettes, (int)c->done);
     cJSON_AddNumberToObject(report->root, "sweep_s", c->sweep_s);
   }
+}
+
+/* A signal ended the chain: --output is for whole ones. */
+static md_status leave_chain(md_context *context, const request *r, md_gauge *gauge,
+                             const chain *c) {
+  if (!r->checkpoint)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s ended the chain after sweep %lld of %lld, %s is not written; with "
+                   "--checkpoint FILE the links are kept",
+                   md_interrupt_name(context), c->done, r->sweeps, r->output);
+  const bool holds = md_lattice_format_holds(r->checkpoint_format, r->precision);
+  MD_TRY(md_lattice_save(context, r->checkpoint, r->checkpoint_format,
+                         holds ? r->precision : MD_SINGLE, gauge));
+  return md_fail(context, MD_ENVIRONMENT,
+                 "%s ended the chain after sweep %lld of %lld; %s has the links, go on with --from "
+                 "%s and another --seed",
+                 md_interrupt_name(context), c->done, r->sweeps, r->checkpoint, r->checkpoint);
 }
 
 /* *made: the links are, and the report says so, even where they could not be written. */
@@ -197,8 +230,10 @@ static md_status generate(md_context *context, const request *r, md_geometry **g
   if (is_word(r->start, "heatbath")) MD_TRY(run_chain(context, r, gauge, c));
   md_gauge_observables now;
   MD_TRY(md_gauge_observe(context, gauge, &now));
+  const bool whole = !c->plaquettes || c->done == r->sweeps;
   fill_report(report, r, *geometry, &now, c);
   *made = true;
+  if (!whole) return leave_chain(context, r, gauge, c);
   MD_TRY(md_lattice_save(context, r->output, r->format, r->precision, gauge));
   md_say(context, "%s: %dx%dx%dx%d %s, plaquette %.15f\n", r->output, (*geometry)->global[0],
          (*geometry)->global[1], (*geometry)->global[2], (*geometry)->global[3],
@@ -214,6 +249,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                .overrelax = 4,
                .discard = -1,
                .seed = 1};
+  md_interrupt_catch(context);
   /* clang-format off */
   md_option options[] = {
       {.name = "dims", .type = MD_OPTION_DIMS, .target = r.dims, .argument = "AxBxCxD",
@@ -236,6 +272,8 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
        .argument = "FILE", .help = "lattice file to write", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r.force,
        .help = "replace the file of --output where it is there"},
+      {.name = "checkpoint", .type = MD_OPTION_TEXT, .target = &r.checkpoint, .argument = "FILE",
+       .help = "lattice file that takes the links when a signal ends the chain", .file = MD_FILE_STATE},
       {.name = "format", .type = MD_OPTION_CHOICE, .target = &r.format_name,
        .help = "of the file [by its suffix]", .choices = "hdf5|ildg|milc|nersc"},
       {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision_name,
@@ -256,5 +294,6 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
   free(c.plaquettes);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
-  return md_report_close_after(context, &report, made ? r.common.json : NULL, status);
+  const bool due = made || md_report_is_due(context, status);
+  return md_report_close_after(context, &report, due ? r.common.json : NULL, status);
 }

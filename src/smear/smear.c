@@ -181,7 +181,7 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
   request r = {.precision = "double", .on = "cpu", .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
   /* clang-format off */
   md_option options[] = {
-      {.name = "lattice", .type = MD_OPTION_POSITIONAL, .target = &r.lattice,
+      {.name = "lattice", .type = MD_OPTION_TEXT, .target = &r.lattice, .positional = true, .required = true,
        .argument = "LATTICE", .help = "lattice file of thin links, any format", .file = MD_FILE_INPUT},
       {.name = "action", .type = MD_OPTION_CHOICE, .target = &r.action,
        .help = "which links are made", .choices = md_recipe_names},

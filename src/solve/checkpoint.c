@@ -15,9 +15,9 @@ static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
   snprintf(key, KEY_BYTES,
            "plaquette %.15g mass %.17g source %s boundary %s precision %s inner %s rhs %lld "
            "backend %s packing %s reconstruct %s lattice %.64s",
-           run->info.observables.plaquette, o->mass, o->source, o->boundary, o->precision, o->inner,
-           o->rhs, md_solve_operator(run)->backend->name, o->packing, o->reconstruct,
-           slash ? slash + 1 : o->lattice);
+           run->info.observables.plaquette, o->mass, o->parsed_source.text, o->boundary,
+           o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name, o->packing,
+           o->reconstruct, slash ? slash + 1 : o->lattice);
 }
 
 /* Host copies of x, r, p in double: exact for every storage type. */

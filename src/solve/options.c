@@ -1,36 +1,49 @@
+#include "base/number.h"
 #include "lattice/fields/source.h"
 #include "lattice/halo/halo_options.h"
 #include "solve/solve.h"
 
-#include <errno.h>
-#include <math.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* point:x,y,z,t  wall:t  random:SEED */
-static md_status read_source(md_context *context, const char *text, md_solve_source *source) {
-  int used = 0;
-  *source = (md_solve_source){0};
-  int *p = source->point;
-  if (sscanf(text, "point:%d,%d,%d,%d%n", &p[0], &p[1], &p[2], &p[3], &used) == 4 && !text[used]) {
-    source->kind = MD_SOURCE_POINT;
-    return MD_OK;
+/* In the order of md_source_kind: point:x,y,z,t  wall:t  random:SEED */
+static const char KINDS[] = "point|wall|random";
+
+static md_status read_source(md_context *context, const char *label, const char *text,
+                             void *target) {
+  md_solve_source *source = target;
+  const size_t length = strcspn(text, ":");
+  const char *numbers = text + length + (text[length] == ':');
+  char kind[16];
+  long long n[MD_DIMS] = {0};
+  md_number found = MD_NUMBER_MALFORMED;
+  snprintf(kind, sizeof kind, "%.*s", (int)length, text);
+  *source = (md_solve_source){.kind = (md_source_kind)md_choice_of(KINDS, kind)};
+  switch (md_choice_of(KINDS, kind)) {
+  case MD_SOURCE_POINT:
+    found = md_number_integers(numbers, ',', MD_DIMS, INT_MIN, INT_MAX, n);
+    break;
+  case MD_SOURCE_WALL:
+    found = md_number_integer(numbers, INT_MIN, INT_MAX, &n[MD_T]);
+    break;
+  case MD_SOURCE_RANDOM:
+    found = md_number_integer(numbers, 0, LLONG_MAX, &n[0]);
+    source->seed = (uint64_t)n[0];
+    break;
+  default:
+    return md_fail_choice(context, label, KINDS, kind);
   }
-  used = 0;
-  if (sscanf(text, "wall:%d%n", &p[MD_T], &used) == 1 && !text[used]) {
-    source->kind = MD_SOURCE_WALL;
-    return MD_OK;
-  }
-  if (strncmp(text, "random:", 7) == 0 && text[7] >= '0' && text[7] <= '9') {
-    char *end;
-    errno = 0;
-    source->kind = MD_SOURCE_RANDOM;
-    source->seed = strtoull(text + 7, &end, 10);
-    if (errno == 0 && !*end) return MD_OK;
-  }
-  return md_fail(context, MD_INPUT,
-                 "--source must be point:x,y,z,t, wall:t or random:SEED, got '%s'", text);
+  if (found != MD_NUMBER_OK)
+    return md_fail(context, MD_INPUT,
+                   "%s must be point:x,y,z,t, wall:t or random:SEED with integers below 2^31, a "
+                   "seed below 2^63, got '%.200s'",
+                   label, text);
+  for (int d = 0; d < MD_DIMS && source->kind != MD_SOURCE_RANDOM; d++)
+    source->point[d] = (int)n[d];
+  source->text = strdup(text);
+  return source->text ? MD_OK : md_fail_memory(context, strlen(text), "source");
 }
 
 md_status md_solve_source_check(md_context *context, const md_solve_options *options,
@@ -40,7 +53,7 @@ md_status md_solve_source_check(md_context *context, const md_solve_options *opt
     if (s->point[d] < 0 || s->point[d] >= dims[d])
       return md_fail(context, MD_INPUT,
                      "the source must lie on the lattice, 0 to %d in direction %c, got %d in '%s'",
-                     dims[d] - 1, "xyzt"[d], s -> point[d], options -> source);
+                     dims[d] - 1, "xyzt"[d], s -> point[d], s -> text);
   return MD_OK;
 }
 
@@ -58,25 +71,10 @@ void md_solve_source_fill(const md_solve_source *source, md_field b[MD_PARITIES]
   }
 }
 
-static md_status read_shifts(md_context *context, md_solve_options *o) {
-  char copy[2048];
-  const char *words[MD_MAX_SHIFTS];
-  o->n_shifts = md_words(o->shifts_text, copy, sizeof copy, words, MD_MAX_SHIFTS);
-  for (int k = 0; k < o->n_shifts; k++) {
-    char *end;
-    o->shifts[k] = strtod(words[k], &end);
-    if (*end || !(o->mass * o->mass + o->shifts[k] > 0.0) || isinf(o->shifts[k])) o->n_shifts = -1;
-  }
-  if (o->n_shifts > 0) return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "--shifts must be 1 to %d numbers A,B,... with mass^2 + shift > 0, got '%s'",
-                 MD_MAX_SHIFTS, o->shifts_text);
-}
-
 static md_status check_shifts(md_context *context, md_solve_options *o) {
   const bool multishift = strcmp(o->solver, "multishift") == 0;
   const int *p = o->parsed_source.point;
-  if (multishift != (o->shifts_text != NULL) || (o->refine && !multishift))
+  if (multishift != (o->shifts.count > 0) || (o->refine && !multishift))
     return md_fail(context, MD_INPUT,
                    "--shifts A,B,... and --solver multishift need each other, --refine needs both");
   if (!multishift) return MD_OK;
@@ -87,8 +85,13 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
   if (o->parsed_source.kind == MD_SOURCE_POINT && md_parity(p))
     return md_fail(context, MD_INPUT,
                    "multishift solves on even sites: x+y+z+t of the point must be even, got '%s'",
-                   o->source);
-  return read_shifts(context, o);
+                   o->parsed_source.text);
+  for (int k = 0; k < o->shifts.count; k++)
+    if (!(o->mass * o->mass + o->shifts.value[k] > 0.0))
+      return md_fail(context, MD_INPUT,
+                     "--shifts must be numbers with mass^2 + shift > 0, got %g for mass %g",
+                     o->shifts.value[k], o->mass);
+  return MD_OK;
 }
 
 static md_status check_combinations(md_context *context, md_solve_options *o) {
@@ -108,7 +111,9 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    "--inner needs --precision double, in which the residual is kept, got %s",
                    o->precision);
   if (o->resume && !o->checkpoint)
-    return md_fail(context, MD_INPUT, "--resume needs --checkpoint FILE to read from");
+    return md_fail(context, MD_INPUT,
+                   "--resume needs --checkpoint FILE, the state that an earlier solve wrote "
+                   "with --checkpoint FILE --checkpoint-every N");
   if (o->checkpoint_every > 0 && !o->checkpoint)
     return md_fail(context, MD_INPUT, "--checkpoint-every needs --checkpoint FILE to write to");
   if (o->checkpoint && !o->resume && o->checkpoint_every == 0)
@@ -124,16 +129,18 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .inner = "none",
                           .reconstruct = "18",
                           .solver = "cg",
-                          .source = "point:0,0,0,0",
                           .boundary = "antiperiodic",
                           .halo = {.transport = "auto"},
                           .tolerance = 1e-10,
                           .max_iterations = 10000};
+  char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "lattice",
                           .type = MD_OPTION_TEXT,
                           .target = &o->lattice,
-                          .argument = "FILE",
+                          .argument = "LATTICE",
                           .help = "lattice file of any format (required)",
+                          .positional = true,
+                          .required = true,
                           .file = MD_FILE_INPUT},
                          {.name = "mass",
                           .type = MD_OPTION_REAL,
@@ -141,31 +148,32 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .argument = "M",
                           .help = "quark mass in M = m + D (required)",
                           .low = 1e-6,
-                          .high = 100},
+                          .high = 100,
+                          .required = true},
                          {.name = "backend",
-                          .type = MD_OPTION_TEXT,
+                          .type = MD_OPTION_CHOICE,
                           .target = &o->backend,
-                          .argument = "NAME",
-                          .help = "auto, or a name of the README's table [auto]"},
+                          .choices = md_backend_words("auto", backends),
+                          .help = "see the README's table [auto]"},
                          {.name = "packing",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->packing,
-                          .choices = "none|single|diagonal|block8|stacked",
+                          .choices = MD_PACKING_WORDS + 1,
                           .help = "of Tensor Core backends [none]"},
                          {.name = "precision",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->precision,
-                          .choices = "double|single|half|bf16|fixed",
+                          .choices = MD_PRECISION_WORDS + 1,
                           .help = "storage of links and fermions [double]"},
                          {.name = "inner",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->inner,
-                          .choices = "none|single|half|bf16|fixed",
+                          .choices = "none" MD_NARROW_PRECISION_WORDS,
                           .help = "of the iterations under --precision double [none]"},
                          {.name = "reconstruct",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->reconstruct,
-                          .choices = "18|12|8",
+                          .choices = MD_RECONSTRUCT_WORDS + 1,
                           .help = "reals a link is stored in [18]"},
                          {.name = "solver",
                           .type = MD_OPTION_CHOICE,
@@ -173,8 +181,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .choices = "cg|block|multishift",
                           .help = "CG, block CG; multishift: M^dag M + shifts, even sites [cg]"},
                          {.name = "shifts",
-                          .type = MD_OPTION_TEXT,
-                          .target = &o->shifts_text,
+                          .type = MD_OPTION_REALS,
+                          .target = &o->shifts,
                           .argument = "A,B,...",
                           .help = "of --solver multishift"},
                          {.name = "refine",
@@ -182,8 +190,10 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .target = &o->refine,
                           .help = "shifts that miss --tol go on by CG in double"},
                          {.name = "source",
-                          .type = MD_OPTION_TEXT,
-                          .target = &o->source,
+                          .type = MD_OPTION_PARSED,
+                          .target = &o->parsed_source,
+                          .parse = read_source,
+                          .initial = "point:0,0,0,0",
                           .argument = "SOURCE",
                           .help = "point:x,y,z,t | wall:t | random:SEED [point:0,0,0,0]"},
                          {.name = "rhs",
@@ -233,7 +243,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .type = MD_OPTION_INTEGER,
                           .target = &o->checkpoint_every,
                           .argument = "N",
-                          .help = "write it every N iterations",
+                          .help = "write it every N iterations, and when a signal ends the solve",
                           .low = 1,
                           .high = 10000000},
                          {.name = "resume",
@@ -251,10 +261,6 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                                 "pion correlator,\nrandom the chiral condensate."};
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->common, argc, argv));
   if (o->common.help) return MD_OK;
-  if (!o->lattice) return md_fail(context, MD_INPUT, "solve needs --lattice FILE");
-  if (!md_option_seen(options, COUNT, "mass"))
-    return md_fail(context, MD_INPUT, "solve needs --mass M");
-  MD_TRY(read_source(context, o->source, &o->parsed_source));
   MD_TRY(check_combinations(context, o));
   o->request = (md_backend_request){
       (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),

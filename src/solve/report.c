@@ -26,14 +26,17 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
-  md_say(context, "source       %s, %d right-hand sides\n", o->source, r->n_rhs);
+  md_say(context, "source       %s, %d right-hand sides\n", o->parsed_source.text, r->n_rhs);
   md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
          r->gflops);
   if (o->mixed)
     md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
            r->restarts);
   md_say(context, "residual     %.3e (true, double), asked %g: %s\n", r->relative_residual,
-         o->tolerance, r->converged ? "converged" : "NOT converged");
+         o->tolerance,
+         r->converged              ? "converged"
+         : md_solve_cut_short(run) ? "interrupted"
+                                   : "NOT converged");
   for (int t = 0; run->pion_correlator && t < g->global[MD_T]; t++)
     md_say(context, "%s%3d  %.16g\n", t == 0 ? "pion correlator, t and C(t)\n" : "", t,
            run->pion_correlator[t]);
@@ -49,6 +52,7 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   cJSON_AddNumberToObject(root, "iterations", r->iterations);
   cJSON_AddBoolToObject(root, "converged", r->converged);
+  cJSON_AddBoolToObject(root, "interrupted", md_solve_cut_short(run));
   cJSON_AddNumberToObject(root, "relative_residual", r->relative_residual);
   cJSON_AddNumberToObject(root, "reliable_updates", r->updates);
   cJSON_AddNumberToObject(root, "inner_restarts", r->restarts);
@@ -85,7 +89,7 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   cJSON_AddStringToObject(root, "inner", o->inner);
   cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
   cJSON_AddStringToObject(root, "solver", o->solver);
-  cJSON_AddStringToObject(root, "source", o->source);
+  cJSON_AddStringToObject(root, "source", o->parsed_source.text);
   cJSON_AddNumberToObject(root, "rhs", o->request.n_rhs);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));

@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "solve/solve.h"
 
@@ -22,7 +23,7 @@ static void print(const md_context *context, const md_solve_run *run,
   const md_solve_options *o = &run->options;
   md_say(context, "operator     %s, packing %s, %s, %s reals a link; mass %g, %s\n",
          run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
-  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source,
+  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->parsed_source.text,
          o->request.n_rhs);
   md_say(context, "solver       %d common iterations, %.3f s, %.2f GFLOP/s\n", result->iterations,
          result->seconds, result->gflops);
@@ -50,6 +51,7 @@ static md_status report_shifts(md_context *context, const md_solve_run *run,
   cJSON *root = report.root;
   cJSON_AddNumberToObject(root, "iterations", result->iterations);
   cJSON_AddBoolToObject(root, "converged", result->converged);
+  cJSON_AddBoolToObject(root, "interrupted", result->interrupted && !result->converged);
   cJSON_AddNumberToObject(root, "relative_residual", worst_of(result));
   md_report_reals(root, "residual_history", result->history, result->iterations + 1);
   cJSON_AddNumberToObject(root, "solver_seconds", result->seconds);
@@ -74,8 +76,8 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
   const md_solve_options *o = &run->options;
   observer watch = {md_progress_start(context, "solve"), o->tolerance, 1.0};
   const md_multishift_request request = {.mass = o->mass,
-                                         .shifts = o->shifts,
-                                         .n_shifts = o->n_shifts,
+                                         .shifts = o->shifts.value,
+                                         .n_shifts = o->shifts.count,
                                          .tolerance = o->tolerance,
                                          .max_iterations = (int)o->max_iterations,
                                          .refine = o->refine,
@@ -94,18 +96,23 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   md_field x[MD_MAX_SHIFTS] = {0};
   md_multishift_result result = {0};
   md_status status = MD_OK;
-  for (int k = 0; k < o->n_shifts && status == MD_OK; k++)
+  for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
     status = md_field_create(context, run->geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
   if (status == MD_OK) status = solve(context, run, x, &result);
   if (status == MD_OK) print(context, run, &result);
   if (status == MD_OK) status = report_shifts(context, run, &result);
+  if (status == MD_OK && !result.converged && result.interrupted)
+    status = md_fail(context, MD_ENVIRONMENT,
+                     "%s ended the solve after %d common iterations, with a shift at a true "
+                     "residual of %.3e",
+                     md_interrupt_name(context), result.iterations, worst_of(&result));
   if (status == MD_OK && !result.converged)
     status = md_fail(context, MD_UNREACHED,
                      "the true residual of every shift must be at most %g, got %.3e after %d "
                      "iterations; raise --max-iter or --tol, or add --refine",
                      o->tolerance, worst_of(&result), result.iterations);
-  for (int k = 0; k < o->n_shifts; k++) md_field_destroy(&x[k]);
+  for (int k = 0; k < o->shifts.count; k++) md_field_destroy(&x[k]);
   md_multishift_result_free(&result);
   return status;
 }

@@ -1,4 +1,5 @@
 #include "solve/solve.h"
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/timer.h"
 #include "commands.h"
@@ -27,6 +28,12 @@ static md_status observe(void *user, const md_cg_state *state) {
   if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0)
     return md_solve_checkpoint_save(o->context, o->run, state);
   return MD_OK;
+}
+
+/* A signal has ended the solve. */
+static md_status leave(void *user, const md_cg_state *state) {
+  observer *o = user;
+  return o->run->options.checkpoint ? md_solve_checkpoint_save(o->context, o->run, state) : MD_OK;
 }
 
 static md_status resume(void *user, md_cg_state *state) {
@@ -100,6 +107,7 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                      .max_iterations = (int)o->max_iterations,
                                      .observe = observe,
                                      .save_every = (int)o->checkpoint_every,
+                                     .leave = leave,
                                      .resume = o->resume ? resume : NULL,
                                      .user = &watch,
                                      .inner = o->mixed ? &run->inner : NULL,
@@ -109,6 +117,10 @@ static md_status solve(md_context *context, md_solve_run *run) {
       md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);
   md_progress_stop(&watch.progress);
   return status;
+}
+
+bool md_solve_cut_short(const md_solve_run *run) {
+  return run->result.interrupted && !run->result.converged;
 }
 
 static md_status measure(md_context *context, md_solve_run *run) {
@@ -131,10 +143,34 @@ static md_status write_solution(md_context *context, md_solve_run *run) {
       {"mass", MD_ATTRIBUTE_REAL, 1, &o->mass},
       {"residuals", MD_ATTRIBUTE_REAL, run->result.n_rhs, run->result.residuals},
       {"plaquette", MD_ATTRIBUTE_REAL, 1, &run->info.observables.plaquette},
-      {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->source},
+      {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->parsed_source.text},
       {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
   return md_propagator_write(context, o->output, run->x, attributes,
                              sizeof attributes / sizeof *attributes);
+}
+
+/* Exit 3 after a signal, 1 otherwise, with what to do. */
+static md_status unreached(md_context *context, const md_solve_run *run) {
+  const md_solver_result *r = &run->result;
+  const md_solve_options *o = &run->options;
+  if (r->interrupted && o->checkpoint)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s ended the solve after %d iterations at a true residual of %.3e; %s has its "
+                   "state, go on with --resume",
+                   md_interrupt_name(context), r->iterations, r->relative_residual, o->checkpoint);
+  if (r->interrupted)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s ended the solve after %d iterations at a true residual of %.3e; with "
+                   "--checkpoint FILE --checkpoint-every N a solve can be resumed",
+                   md_interrupt_name(context), r->iterations, r->relative_residual);
+  return md_fail(
+      context, MD_UNREACHED,
+      "the true residual must be at most %g, %s %.3e after %d iterations; raise %s--tol%s",
+      o->tolerance, r->stalled ? "stalled at" : "got", r->relative_residual, r->iterations,
+      r->stalled ? "" : "--max-iter or ",
+      o->request.precision == MD_DOUBLE ? ""
+      : o->mixed                        ? ", or use a wider --inner"
+                                        : ", or use --precision double with --inner");
 }
 
 static void tear_down(md_solve_run *run) {
@@ -155,28 +191,23 @@ static void tear_down(md_solve_run *run) {
 
 md_status md_command_solve(md_context *context, int argc, char **argv) {
   md_solve_run run = {.start_s = md_time_s()};
+  md_interrupt_catch(context);
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
   md_status status = set_up(context, &run);
-  if (run.options.n_shifts > 0) {
+  if (run.options.shifts.count > 0) {
     if (status == MD_OK) status = md_solve_shifts(context, &run);
     tear_down(&run);
     return status;
   }
   if (status == MD_OK) status = solve(context, &run);
-  if (status == MD_OK) status = measure(context, &run);
+  if (status == MD_OK && !md_solve_cut_short(&run)) status = measure(context, &run);
   if (status == MD_OK) md_solve_print(context, &run);
-  if (status == MD_OK) status = md_solve_report(context, &run, write_solution(context, &run));
-  if (status == MD_OK && !run.result.converged)
-    status = md_fail(
-        context, MD_UNREACHED,
-        "the true residual must be at most %g, %s %.3e after %d iterations; raise %s--tol%s",
-        run.options.tolerance, run.result.stalled ? "stalled at" : "got",
-        run.result.relative_residual, run.result.iterations,
-        run.result.stalled ? "" : "--max-iter or ",
-        run.options.request.precision == MD_DOUBLE ? ""
-        : run.options.mixed                        ? ", or use a wider --inner"
-                                                   : ", or use --precision double with --inner");
+  if (status == MD_OK) {
+    const bool whole = !md_solve_cut_short(&run);
+    status = md_solve_report(context, &run, whole ? write_solution(context, &run) : MD_OK);
+  }
+  if (status == MD_OK && !run.result.converged) status = unreached(context, &run);
   tear_down(&run);
   return status;
 }

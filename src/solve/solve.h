@@ -15,18 +15,16 @@ typedef struct md_solve_source {
   md_source_kind kind;
   int point[MD_DIMS]; /* point: x,y,z,t; wall: t in the last entry */
   uint64_t seed;      /* random */
+  const char *text;   /* as given */
 } md_solve_source;
 
 typedef struct md_solve_options {
   md_common_options common;
-  const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *solver, *source,
-      *boundary;
+  const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *solver, *boundary;
   const char *output, *checkpoint;
   double mass, tolerance;
   long long rhs, max_iterations, checkpoint_every;
-  const char *shifts_text;
-  double shifts[MD_MAX_SHIFTS];
-  int n_shifts; /* 0: not a multishift solve */
+  md_reals shifts; /* none: not a multishift solve */
   bool resume, ignore_checksum, refine, force;
   md_backend_request request; /* of the iterations, from the words above */
   md_halo_request halo;
@@ -48,6 +46,8 @@ typedef struct md_solve_run {
   double *condensate;      /* random source: one estimate a right-hand side, else NULL */
 } md_solve_run;
 
+/* True when a signal ended the solve before it converged. */
+bool md_solve_cut_short(const md_solve_run *run);
 /* The operator that does the iterations. */
 const md_dirac *md_solve_operator(const md_solve_run *run);
 

@@ -43,12 +43,51 @@ static void third_row(const double u[18], int k, double value[2], double size[2]
   for (int c = 0; c < 2; c++) *parts += fabs(ai[c]) + fabs(aj[c]) + fabs(bi[c]) + fabs(bj[c]);
 }
 
-/* What storing U, or its first two rows, may change of each component. */
+/* How far rows 1 and 2 are from orthonormal ones and row 3 from what follows from them. */
+static double off_su3(const double u[18]) {
+  double off = 0.0;
+  for (int i = 0; i < 2; i++)
+    for (int j = i; j < 2; j++) {
+      double re = i == j ? -1.0 : 0.0, im = 0.0;
+      for (int c = 0; c < 3; c++) {
+        const double *a = u + 6 * i + 2 * c, *b = u + 6 * j + 2 * c;
+        re += a[0] * b[0] + a[1] * b[1];
+        im += a[1] * b[0] - a[0] * b[1];
+      }
+      off += hypot(re, im);
+    }
+  for (int k = 0; k < 3; k++) {
+    double value[2], size[2], parts;
+    third_row(u, k, value, size, &parts);
+    off += hypot(u[12 + 2 * k] - value[0], u[13 + 2 * k] - value[1]);
+  }
+  return off;
+}
+
+/* Eight reals (dirac/cuda/link.cuh): the matrix of rounded coordinates is again in SU(3), and every
+ * row of it is as near to that of U as docs/precision.md derives: stereographic coordinates of a
+ * sphere move its points by at most twice what they change themselves. `ARITHMETIC` roundings of
+ * numbers of size 1 come with their way back. */
+static double eight_error(const md_backend_request *request, const double u[18]) {
+  enum { ARITHMETIC = 48, OFF = 8 };
+  const rounding of = rounding_of(request->precision);
+  const double of_row = 2.0 * (of.unit + 2.0 * of.link_floor); /* four coordinates, norm <= 1 */
+  const double of_spin = 2.0 * (of.unit + sqrt(3.0) * of.link_floor);
+  const double of_phase =
+      request->precision == MD_FIXED ? 4.0 * of.link_floor : of.unit + 2.0 * of.link_floor;
+  return 1.25 * (of_row + 2.0 * of_phase) + of_spin + ARITHMETIC * gamma_of(request) / TERMS +
+         OFF * off_su3(u);
+}
+
+/* What storing U, its first two rows or its eight coordinates may change of each component. */
 static void row_errors(const md_backend_request *request, const double u[18], double error[18]) {
   const rounding of = rounding_of(request->precision);
   const double unit = of.unit, floor = of.link_floor, arithmetic = gamma_of(request);
+  const double eight = request->reconstruct == MD_RECONSTRUCT_8 ? eight_error(request, u) : 0.0;
   for (int c = 0; c < 18; c++)
-    error[c] = unit * fabs(u[c]) + floor + fmax(0.0, fabs(u[c]) - of.most);
+    error[c] = request->reconstruct == MD_RECONSTRUCT_8
+                   ? eight
+                   : unit * fabs(u[c]) + floor + fmax(0.0, fabs(u[c]) - of.most);
   for (int k = 0; request->reconstruct == MD_RECONSTRUCT_12 && k < 3; k++) {
     double value[2], size[2], parts;
     third_row(u, k, value, size, &parts);
@@ -71,7 +110,7 @@ static void link_errors(const md_backend_request *request, const double u[18], b
                         double error[18]) {
   double other[18], other_error[18], back[18];
   row_errors(request, u, error);
-  if (!adjoint || request->reconstruct != MD_RECONSTRUCT_12) return;
+  if (!adjoint || request->reconstruct == MD_RECONSTRUCT_18) return;
   adjoint_of(u, -1.0, other);
   row_errors(request, other, other_error);
   adjoint_of(other_error, 1.0, back);

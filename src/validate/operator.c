@@ -236,9 +236,7 @@ static void add_row(trial *t, int operation) {
   md_report_real(row, "bound", e->bound);
   md_report_real(row, "bound_used", e->bound_used);
   cJSON_AddBoolToObject(row, "pass", pass);
-  int counts[MD_ERROR_BINS];
-  for (int i = 0; i < MD_ERROR_BINS; i++) counts[i] = (int)e->histogram[i];
-  md_report_integers(row, "histogram", counts, MD_ERROR_BINS);
+  md_report_counts(row, "histogram", e->histogram, MD_ERROR_BINS);
   if (!pass) t->run->broken++;
   md_say(t->context, "%-10s %-8s %-6s %3s  %-12s %9.2e %9.2e %9.2e %9.2e %5.2f  %s\n",
          t->dirac->backend->name, md_packing_name(request->packing),

@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
 #include "validate/validate.h"
@@ -102,6 +103,11 @@ static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *e
     for (int k = 0; k < MD_PARITIES; k++)
       for (int c = 0; c < at_once; c++) md_field_copy_rhs(&p->b[k], c, &p->colours[k], first + c);
     status = md_solve_cg(context, dirac, exact, how, p->x, p->b, &one);
+    if (status == MD_OK && one.interrupted) {
+      md_solver_result_free(&one);
+      status = md_interrupt_check(context, "validate");
+      break;
+    }
     if (status == MD_OK) status = md_pion_correlator(context, p->x, part);
     for (int t = 0; t < times; t++) correlator[t] += part[t];
     worst = fmax(worst, one.relative_residual);

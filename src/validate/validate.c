@@ -1,4 +1,5 @@
 #include "validate/validate.h"
+#include "base/interrupt.h"
 #include "commands.h"
 #include "dirac/solvers/need.h"
 #include "lattice/halo/halo_options.h"
@@ -21,31 +22,34 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                              .seed = 1,
                              .max_iterations = 3000,
                              .halo = {.transport = "auto"}};
+  char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "lattice",
                           .type = MD_OPTION_TEXT,
                           .target = &o->lattice,
-                          .argument = "FILE",
+                          .argument = "LATTICE",
                           .help = "lattice file of any format (required)",
+                          .positional = true,
+                          .required = true,
                           .file = MD_FILE_INPUT},
                          {.name = "backend",
-                          .type = MD_OPTION_TEXT,
+                          .type = MD_OPTION_CHOICE,
                           .target = &o->backend,
-                          .argument = "NAME",
-                          .help = "one of the README's table, or all that are available [all]"},
+                          .choices = md_backend_words("all", backends),
+                          .help = "see the README's table; all that are available [all]"},
                          {.name = "packing",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->packing,
-                          .choices = "all|none|single|diagonal|block8|stacked",
+                          .choices = "all" MD_PACKING_WORDS,
                           .help = "of Tensor Core backends [all]"},
                          {.name = "precision",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->precision,
-                          .choices = "all|double|single|half|bf16|fixed",
+                          .choices = "all" MD_PRECISION_WORDS,
                           .help = "storage of links and fermions [all]"},
                          {.name = "reconstruct",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->reconstruct,
-                          .choices = "all|18|12",
+                          .choices = "all" MD_RECONSTRUCT_WORDS,
                           .help = "reals a link is stored in [all]"},
                          {.name = "mass",
                           .type = MD_OPTION_REAL,
@@ -96,11 +100,8 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       "Errors of Deo, Doe and MdagM with their a-priori bounds, links in 16 bits, broken "
       "symmetry,\n"
       "and what the solver reaches in each precision. Exit 1 when a bound is broken."};
-  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
-                         argc, argv));
-  if (!o->common.help && !o->lattice)
-    return md_fail(context, MD_INPUT, "validate needs --lattice FILE");
-  return MD_OK;
+  return md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
+                         argc, argv);
 }
 
 static bool wanted(const char *asked, const char *name) {
@@ -151,9 +152,9 @@ static md_status check_case(md_context *context, md_validate_run *run, const md_
 static md_status check_backend(md_context *context, md_validate_run *run,
                                const md_backend *backend) {
   const md_validate_options *o = &run->options;
-  for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++)
+  for (int packing = MD_PACKING_NONE; packing < MD_PACKINGS; packing++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
-      for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++) {
+      for (int reconstruct = 0; reconstruct < MD_RECONSTRUCTS; reconstruct++) {
         md_backend_request request = {(md_precision)precision, (md_reconstruct)reconstruct,
                                       (md_packing)packing, 1,
                                       strcmp(o->boundary, "antiperiodic") == 0};
@@ -163,6 +164,7 @@ static md_status check_backend(md_context *context, md_validate_run *run,
             find_request(context, backend->name, &request, 1) != MD_OK)
           continue;
         MD_TRY(check_case(context, run, backend, &request));
+        MD_TRY(md_interrupt_check(context, "validate"));
       }
   return MD_OK;
 }
@@ -180,7 +182,7 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
         (*b)->unavailable ? md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s",
                                     (*b)->name, (*b)->unavailable)
                           : check_backend(context, run, *b);
-    if (status == MD_ENVIRONMENT && all)
+    if (status == MD_ENVIRONMENT && all && !md_interrupt_name(context))
       md_warn(context, "backend %s is passed over: %s", (*b)->name, context->message);
     else
       MD_TRY(status);
@@ -250,8 +252,12 @@ static md_status check_all(md_context *context, md_validate_run *run, cJSON *roo
   return check_solvers(context, run);
 }
 
-static md_status finish(md_context *context, md_validate_run *run, md_report *report) {
+/* `status`: of the run, with its message kept. */
+static md_status finish(md_context *context, md_validate_run *run, md_report *report,
+                        md_status status) {
   const md_validate_options *o = &run->options;
+  char message[sizeof context->message];
+  memcpy(message, context->message, sizeof message);
   md_report_grid(report, run->geometry->grid);
   cJSON_AddStringToObject(report->root, "lattice", o->lattice);
   md_report_integers(report->root, "dims", run->geometry->global, MD_DIMS);
@@ -264,6 +270,7 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   MD_TRY(md_report_csv(context, run->rows, o->csv));
   MD_TRY(md_report_csv(context, run->solver, o->solver_csv));
   MD_TRY(md_report_close(context, report, o->common.json));
+  if (status != MD_OK) return md_fail(context, status, "%s", message);
   if (run->broken == 0) return MD_OK;
   return md_fail(
       context, MD_UNREACHED,
@@ -274,12 +281,14 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
 
 md_status md_command_validate(md_context *context, int argc, char **argv) {
   md_validate_run run = {0};
+  md_interrupt_catch(context);
   md_report report;
   MD_TRY(read_options(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
   MD_TRY(md_agree(context, md_report_open(context, "validate", &report)));
   md_status status = check_all(context, &run, report.root);
-  if (status == MD_OK) status = finish(context, &run, &report);
+  if (md_report_is_due(context, status) && run.rows)
+    status = finish(context, &run, &report, status);
   cJSON_Delete(report.root);
   md_gauge_destroy(&run.gauge);
   md_geometry_destroy(run.geometry);

@@ -26,7 +26,7 @@ static int each_request(md_context *context, const md_backend *b, int n_rhs,
   int ran = 0;
   for (int precision = 0; precision < MD_PRECISIONS; precision++)
     for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_8; reconstruct++)
-      for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++) {
+      for (int packing = MD_PACKING_NONE; packing < MD_PACKINGS; packing++) {
         const backend_case c = {b,
                                 {(md_precision)precision, (md_reconstruct)reconstruct,
                                  (md_packing)packing, n_rhs, true}};

@@ -17,8 +17,8 @@ refuses 1 'true residual of every shift must be at most 1e-11, got .*--refine' 1
 refuses 2 'need each other' 1 $with --solver multishift
 refuses 2 'need each other' 1 $with --shifts 1,2
 refuses 2 'need each other' 1 $with --refine
-refuses 2 'mass\^2 \+ shift > 0, got .1,-0.5' 2 $with --solver multishift --shifts 1,-0.5
-refuses 2 'mass\^2 \+ shift > 0, got .1,x' 1 $with --solver multishift --shifts 1,x
+refuses 2 'mass\^2 \+ shift > 0, got -0.5' 2 $with --solver multishift --shifts 1,-0.5
+refuses 2 'shifts must be a list of finite numbers .*got .x.' 1 $with --solver multishift --shifts 1,x
 refuses 2 'goes without --inner' 1 $with --solver multishift --shifts 1 --inner half
 refuses 2 'point must be even' 1 $with --solver multishift --shifts 1 --source point:1,0,0,0
 on 2 $with --solver block --source random:1 --rhs 4 --tol 1e-11 --quiet --json "$work/block.json" || complain "block: exit $?"

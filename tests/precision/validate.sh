@@ -28,5 +28,5 @@ done
 refuses 2 'validate needs --lattice' 1 validate
 refuses 2 'no backend of this build serves --backend cpu_ref .*--precision half' 2 validate --lattice "$lattice" \
   --backend cpu_ref --precision half
-refuses 2 'no backend of this build serves --backend nosuch' 1 validate --lattice "$lattice" --backend nosuch
+refuses 2 'backend must be one of all.cpu_ref.*nosuch' 1 validate --lattice "$lattice" --backend nosuch
 finish

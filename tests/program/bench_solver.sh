@@ -17,8 +17,8 @@ done
   complain "other numbers on 2 ranks"
 refuses 1 'every line must reach a true residual of 1e-12, which 1 missed' 1 bench solver $small --inner none --max-iter 3
 refuses 2 'one of the two' 1 bench solver
-refuses 2 'solvers must be a list of cg' 1 bench solver $small --solvers cg,gmres
-refuses 2 'inner must be a list' 1 bench solver $small --inner double
-refuses 2 'operators must be a list' 1 bench solver --dims 4x4x4x4 --operators cpu_simd:none:17
-refuses 2 'mass must be a list of numbers from' 2 bench solver --dims 4x4x4x4 --mass 0.1,x
+refuses 2 '--solvers must be one of cg.block' 1 bench solver $small --solvers cg,gmres
+refuses 2 '--inner must be one of none' 1 bench solver $small --inner double
+refuses 2 '--operators must be one of 18.12.8' 1 bench solver --dims 4x4x4x4 --operators cpu_simd:none:17
+refuses 2 '--mass must be a list of finite numbers' 2 bench solver --dims 4x4x4x4 --mass 0.1,x
 finish

@@ -23,12 +23,12 @@ refuses 2 '--rhs' 1 $s --rhs 0
 refuses 2 'have 3 right-hand sides' 1 $s --rhs 4
 refuses 2 '--precision must be one of' 1 $s --precision quarter
 refuses 2 'does not serve precision half' 1 $s --backend cpu_ref --precision half
-refuses 2 'backend must be one of auto, cpu_ref' 1 $s --backend gpu
+refuses 2 '--backend must be one of auto.cpu_ref' 1 $s --backend gpu
 refuses 2 '--source must be' 1 $s --source point:1,2
 refuses 2 'must lie on the lattice, 0 to 3 in direction z, got 9' 1 $s --source point:0,0,9,0
 refuses 2 '--resume needs --checkpoint' 1 $s --resume
 printf 'colour = red\n' >"$work/unknown.ini"
-refuses 2 "deck key 'colour'" 1 solve --config "$work/unknown.ini"
+refuses 2 "unknown.ini, line 1: solve does not know the key 'colour'" 1 solve --config "$work/unknown.ini"
 printf '[generate]\nmass = 0.1\n' >"$work/section.ini"
 refuses 2 'section .generate.' 1 solve --config "$work/section.ini"
 printf 'no equals sign\n' >"$work/broken.ini"

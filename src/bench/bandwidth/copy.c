@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/report.h"
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIZES = 32, TEXT_BYTES = 512 };
 #define WINDOW_S 0.02 /* of one repetition */
 
 typedef struct measurement {
@@ -31,8 +31,10 @@ static md_status measure(md_context *context, double bytes, measurement *m) {
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_stream_passes_for(context, &arrays, m->stream, WINDOW_S, &passes);
-  for (int k = 0; k < m->repetitions && status == MD_OK; k++)
+  for (int k = 0; k < m->repetitions && status == MD_OK; k++) {
     status = md_time_stream(context, &arrays, m->stream, passes, &samples[k]);
+    if (status == MD_OK) status = md_interrupt_check(context, "bench copy");
+  }
   if (status == MD_OK) {
     m->bytes = md_stream_bytes(&arrays, m->stream);
     m->median_s = md_median(samples, m->repetitions);
@@ -63,35 +65,22 @@ static double add_row(md_context *context, const measurement *m, cJSON *rows) {
   return gbytes;
 }
 
-/* Megabytes of the words of --sizes; returns the count, -1 on a word that is no size. */
-static int read_sizes(const char *text, double sizes[MOST_SIZES]) {
-  char copy[TEXT_BYTES];
-  const char *words[MOST_SIZES];
-  const int count = md_words(text, copy, sizeof copy, words, MOST_SIZES);
-  for (int i = 0; i < count; i++) {
-    char *end;
-    sizes[i] = strtod(words[i], &end);
-    if (*end != '\0' || !(sizes[i] >= 1e-3 && sizes[i] <= 1e6)) return -1;
-  }
-  return count;
-}
-
-static md_status run(md_context *context, const double *sizes, int count, const measurement *like,
+static md_status run(md_context *context, const md_reals *sizes, const measurement *like,
                      md_report *report, cJSON *rows) {
   double largest = 0.0, copy = NAN;
   md_say(context,
          "%d ranks x %d threads; copy a[i] = b[i] counts 16 bytes, triad a[i] = b[i] + "
          "s c[i] 24;\nMB of the arrays of one rank, GB/s of all\n\n%-6s %12s %12s %10s\n",
          context->ranks, context->threads, "kernel", "MB", "seconds", "GB/s");
-  for (int i = 0; i < count; i++)
+  for (int i = 0; i < sizes->count; i++)
     for (int s = MD_STREAM_COPY; s <= MD_STREAM_TRIAD; s++) {
       if (like->space == MD_DEVICE && s != MD_STREAM_COPY) continue;
       measurement m = *like;
       m.stream = (md_stream)s;
-      MD_TRY(measure(context, 1e6 * sizes[i], &m));
+      MD_TRY(measure(context, 1e6 * sizes->value[i], &m));
       const double gbytes = add_row(context, &m, rows);
-      if (s != MD_STREAM_COPY || sizes[i] < largest) continue;
-      largest = sizes[i];
+      if (s != MD_STREAM_COPY || sizes->value[i] < largest) continue;
+      largest = sizes->value[i];
       copy = gbytes;
     }
   cJSON_AddNumberToObject(report->root, "copy_gbytes_per_s", copy);
@@ -99,13 +88,16 @@ static md_status run(md_context *context, const double *sizes, int count, const 
 }
 
 md_status md_bench_copy(md_context *context, int argc, char **argv) {
-  const char *sizes_text = "0.1,1,10,40,100,300", *space = "host", *csv = NULL;
+  const char *space = "host", *csv = NULL;
   long long repetitions = 15;
-  double sizes[MOST_SIZES];
+  md_reals sizes = {0};
   md_common_options common = {0};
   md_option options[] = {{.name = "sizes",
-                          .type = MD_OPTION_TEXT,
-                          .target = &sizes_text,
+                          .type = MD_OPTION_REALS,
+                          .target = &sizes,
+                          .initial = "0.1,1,10,40,100,300",
+                          .low = 1e-3,
+                          .high = 1e6,
                           .argument = "A,B",
                           .help = "megabytes of the arrays of a rank [0.1,1,10,40,100,300]"},
                          {.name = "space",
@@ -133,18 +125,11 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
-  const int count = read_sizes(sizes_text, sizes);
-  if (count < 0)
-    return md_fail(context, MD_INPUT,
-                   "--sizes must be a list of at most %d sizes of 0.001 to 1000000 MB, got '%s'",
-                   MOST_SIZES, sizes_text);
   MD_TRY(md_report_open(context, "bench copy", &report));
   cJSON *rows = cJSON_CreateArray();
   const measurement like = {.space = strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
                             .repetitions = (int)repetitions};
-  md_status status = run(context, sizes, count, &like, &report, rows);
+  md_status status = run(context, &sizes, &like, &report, rows);
   cJSON_AddItemToObject(report.root, "rows", rows);
-  if (status == MD_OK) status = md_report_csv(context, rows, csv);
-  const md_status written = md_report_close(context, &report, status == MD_OK ? common.json : NULL);
-  return status != MD_OK ? status : written;
+  return md_report_finish(context, &report, rows, csv, common.json, status);
 }

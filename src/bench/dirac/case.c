@@ -1,5 +1,6 @@
 #include "bench/dirac/case.h"
 #include "base/device.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
@@ -189,6 +190,7 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
   MD_TRY(md_passes_for(context, space, pass_once, work, WINDOW_S, most, &passes));
   MD_TRY(md_stream_passes_for(context, arrays, result->stream, WINDOW_S, &stream_passes));
   for (int k = 0; k < n; k++) {
+    MD_TRY(md_interrupt_check(context, "bench dirac"));
     if (bench->turn) MD_TRY(md_agree(context, set_source(bench, scratch, &work->fields[MD_ODD])));
     MD_TRY(
         md_time_work(context, space, pass_once, work, 1, &samples[k])); /* caches as in a solver */

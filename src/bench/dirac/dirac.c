@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/options.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
@@ -9,86 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORDS = 16, TEXT_BYTES = 256, GAUGE_SEED = 11 };
-
-/* Choices of one option, as the numbers that the request takes. */
-typedef struct choices {
-  int value[MOST_WORDS], count;
-  bool all; /* what the backend serves, else what was named */
-} choices;
+enum { GAUGE_SEED = 11 };
 
 typedef struct settings {
   int dims[MD_DIMS];
-  const char *kernel, *counts, *backends, *packings, *precisions, *reconstructs, *rhs, *mode, *csv;
+  const char *kernel, *mode, *csv;
   long long repetitions;
-  choices packing, precision, reconstruct, n_rhs;
-  bool wanted[MOST_WORDS]; /* backends, in the table's order */
+  md_choices backend, packing, precision, reconstruct;
+  md_integers counts, n_rhs;
 } settings;
 
-/* Words of `text` by their numbers; "all" is every number below `most`. */
-static md_status read_choices(md_context *context, const char *option, const char *text,
-                              int (*number_of)(const char *word), int most, choices *result) {
-  char copy[TEXT_BYTES];
-  const char *words[MOST_WORDS];
-  *result = (choices){0};
-  if (strcmp(text, "all") == 0) {
-    result->all = true;
-    for (; result->count < most; result->count++) result->value[result->count] = result->count;
-    return MD_OK;
-  }
-  const int count = md_words(text, copy, sizeof copy, words, MOST_WORDS);
-  if (count < 0)
-    return md_fail(context, MD_INPUT, "--%s must be a list a,b,c of at most %d words, got '%s'",
-                   option, MOST_WORDS, text);
-  for (int i = 0; i < count; i++) {
-    const int number = number_of(words[i]);
-    if (number < 0)
-      return md_fail(context, MD_INPUT, "--%s does not know '%s'; see minidirac bench dirac --help",
-                     option, words[i]);
-    result->value[result->count++] = number;
-  }
-  return MD_OK;
-}
-
-static int rhs_of(const char *word) {
-  char *end;
-  const long n = strtol(word, &end, 10);
-  return *end == '\0' && n >= 1 && n <= MD_MAX_RHS ? (int)n : -1;
-}
-
-/* Marks the wanted backends of the table; an unknown name is an error. */
-static md_status read_backends(md_context *context, const char *text, bool wanted[MOST_WORDS]) {
-  char copy[TEXT_BYTES];
-  const char *words[MOST_WORDS];
-  const bool all = strcmp(text, "all") == 0;
-  const int count = all ? 0 : md_words(text, copy, sizeof copy, words, MOST_WORDS);
-  if (count < 0)
-    return md_fail(context, MD_INPUT, "--backends must be a list a,b,c, got '%s'", text);
-  for (int k = 0; k < MOST_WORDS && md_backends()[k]; k++) wanted[k] = all;
-  for (int i = 0; i < count; i++) {
-    int k = 0;
-    while (md_backends()[k] && strcmp(md_backends()[k]->name, words[i]) != 0) k++;
-    if (!md_backends()[k] || k == MOST_WORDS)
-      return md_fail(context, MD_INPUT,
-                     "--backends does not know '%s'; the README's table lists the names", words[i]);
-    wanted[k] = true;
-  }
-  return MD_OK;
-}
-
-static md_status read_settings(md_context *context, settings *s) {
-  enum { PACKINGS = MD_PACKING_STACKED + 1, RECONSTRUCTS = MD_RECONSTRUCT_8 + 1 };
-  MD_TRY(read_backends(context, s->backends, s->wanted));
-  MD_TRY(read_choices(context, "packings", s->packings, md_packing_of, PACKINGS, &s->packing));
-  MD_TRY(read_choices(context, "precisions", s->precisions, md_precision_of, MD_PRECISIONS,
-                      &s->precision));
-  MD_TRY(read_choices(context, "reconstructs", s->reconstructs, md_reconstruct_of, RECONSTRUCTS,
-                      &s->reconstruct));
-  return read_choices(context, "rhs", s->rhs, rhs_of, 0, &s->n_rhs);
-}
-
 /* False for a number that "all" leaves out: the flags of a backend of this build lack it. */
-static bool meant(const choices *c, int i, const md_backend *b, unsigned flags) {
+static bool meant(const md_choices *c, int i, const md_backend *b, unsigned flags) {
   return !c->all || b->unavailable || (flags & 1u << c->value[i]);
 }
 
@@ -105,16 +38,17 @@ static md_status bench_backend(md_dirac_bench *bench, const settings *s, const m
                                       .packing = (md_packing)s->packing.value[i],
                                       .antiperiodic = true};
         for (int l = 0; l < s->n_rhs.count; l++) {
-          request.n_rhs = s->n_rhs.value[l];
+          request.n_rhs = (int)s->n_rhs.value[l];
           MD_TRY(md_dirac_bench_case(bench, b, &request));
+          MD_TRY(md_interrupt_check(bench->context, "bench dirac"));
         }
       }
   return MD_OK;
 }
 
 static md_status bench_backends(md_dirac_bench *bench, const settings *s) {
-  for (int k = 0; k < MOST_WORDS && md_backends()[k]; k++)
-    if (s->wanted[k]) MD_TRY(bench_backend(bench, s, md_backends()[k]));
+  for (int k = 0; k < s->backend.count; k++)
+    MD_TRY(bench_backend(bench, s, md_backends()[s->backend.value[k]]));
   return MD_OK;
 }
 
@@ -186,19 +120,19 @@ static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD
   return status;
 }
 
+/* The reason of the first configuration that was left out is that of the run. */
+static md_status timed_nothing(const md_dirac_bench *bench) {
+  const cJSON *reason =
+      bench->skipped->child ? cJSON_GetObjectItem(bench->skipped->child, "reason") : NULL;
+  return md_fail(bench->context, MD_ENVIRONMENT, "bench dirac timed nothing: %s",
+                 reason ? reason->valuestring : "no backend serves what was asked for");
+}
+
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
-  settings s = {.dims = {16, 16, 16, 16},
-                .kernel = "stencil",
-                .counts = "1920,2560,65536,1048576,16777216",
-                .backends = "all",
-                .packings = "all",
-                .precisions = "all",
-                .reconstructs = "all",
-                .rhs = "1,8,16",
-                .mode = "single",
-                .repetitions = 15};
+  settings s = {.dims = {16, 16, 16, 16}, .kernel = "stencil", .mode = "single", .repetitions = 15};
   md_halo_request halo = {.transport = "auto"};
   md_common_options common = {0};
+  char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "dims",
                           .type = MD_OPTION_DIMS,
                           .target = s.dims,
@@ -212,33 +146,47 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .choices = "stencil|matvec",
                           .help = "stencil, or bare 3x3 products by each packing [stencil]"},
                          {.name = "counts",
-                          .type = MD_OPTION_TEXT,
+                          .type = MD_OPTION_INTEGERS,
                           .target = &s.counts,
+                          .initial = "1920,2560,65536,1048576,16777216",
+                          .low = 1,
+                          .high = 0x1p32,
                           .argument = "N,M",
                           .help = "matvec: products at once [1920,2560,65536,1048576,16777216]"},
                          {.name = "backends",
-                          .type = MD_OPTION_TEXT,
-                          .target = &s.backends,
+                          .type = MD_OPTION_CHOICES,
+                          .target = &s.backend,
+                          .choices = md_backend_words("", backends) + 1,
+                          .initial = "all",
                           .argument = "A,B",
-                          .help = "names of the README's table [all]"},
+                          .help = "see the README's table [all]"},
                          {.name = "packings",
-                          .type = MD_OPTION_TEXT,
-                          .target = &s.packings,
+                          .type = MD_OPTION_CHOICES,
+                          .target = &s.packing,
+                          .choices = MD_PACKING_WORDS + 1,
+                          .initial = "all",
                           .argument = "A,B",
-                          .help = "none, single, diagonal, block8, stacked [all]"},
+                          .help = "of Tensor Core backends [all]"},
                          {.name = "precisions",
-                          .type = MD_OPTION_TEXT,
-                          .target = &s.precisions,
+                          .type = MD_OPTION_CHOICES,
+                          .target = &s.precision,
+                          .choices = MD_PRECISION_WORDS + 1,
+                          .initial = "all",
                           .argument = "A,B",
-                          .help = "double, single, half, bf16, fixed [all]"},
+                          .help = "storage of links and fermions [all]"},
                          {.name = "reconstructs",
-                          .type = MD_OPTION_TEXT,
-                          .target = &s.reconstructs,
+                          .type = MD_OPTION_CHOICES,
+                          .target = &s.reconstruct,
+                          .choices = MD_RECONSTRUCT_WORDS + 1,
+                          .initial = "all",
                           .argument = "A,B",
-                          .help = "reals of a link: 18, 12, 8 [all]"},
+                          .help = "reals a link is stored in [all]"},
                          {.name = "rhs",
-                          .type = MD_OPTION_TEXT,
-                          .target = &s.rhs,
+                          .type = MD_OPTION_INTEGERS,
+                          .target = &s.n_rhs,
+                          .initial = "1,8,16",
+                          .low = 1,
+                          .high = MD_MAX_RHS,
                           .argument = "N,M",
                           .help = "right-hand sides at once [1,8,16]"},
                          {.name = "mode",
@@ -267,7 +215,6 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
-  MD_TRY(read_settings(context, &s));
   MD_TRY(md_report_open(context, "bench dirac", &report));
   md_dirac_bench bench = {.context = context,
                           .halo = &halo,
@@ -277,7 +224,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .rows = cJSON_CreateArray(),
                           .skipped = cJSON_CreateArray()};
   const bool matvec = strcmp(s.kernel, "matvec") == 0;
-  md_status status = matvec ? md_bench_matvec(context, s.counts, (int)s.repetitions, bench.rows)
+  md_status status = matvec ? md_bench_matvec(context, &s.counts, (int)s.repetitions, bench.rows)
                             : run(&bench, &s, common.grid, &report);
   cJSON_AddNumberToObject(report.root, "copy_gbytes_per_s", bench.copy_gbytes_per_s);
   cJSON_AddNumberToObject(report.root, "copy_bytes", bench.copy_bytes);
@@ -286,7 +233,6 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   if (status == MD_OK && !matvec)
     md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB a rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
-  if (status == MD_OK) status = md_report_csv(context, bench.rows, s.csv);
-  const md_status written = md_report_close(context, &report, status == MD_OK ? common.json : NULL);
-  return status != MD_OK ? status : written;
+  if (status == MD_OK && !bench.rows->child) status = timed_nothing(&bench);
+  return md_report_finish(context, &report, bench.rows, s.csv, common.json, status);
 }

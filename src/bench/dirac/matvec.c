@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COUNTS = 16, MOST_REPETITIONS = 1000, PASSES = 20 };
+enum { MOST_REPETITIONS = 1000, PASSES = 20 };
 static const double LONGEST_S = 0.5; /* of one median, once three samples are there */
 
 /* Kernels in the order of the table. packing < 0: the host. The published times are those of the
@@ -163,14 +163,9 @@ static md_status bench_count(md_context *context, int64_t count, bool device, in
   return status;
 }
 
-md_status md_bench_matvec(md_context *context, const char *counts, int repetitions, cJSON *rows) {
-  char copy[256];
-  const char *words[MOST_COUNTS];
-  const int most = md_words(counts, copy, sizeof copy, words, MOST_COUNTS);
+md_status md_bench_matvec(md_context *context, const md_integers *counts, int repetitions,
+                          cJSON *rows) {
   const bool device = md_device_open(context) == MD_OK;
-  if (most < 0)
-    return md_fail(context, MD_INPUT, "--counts must be a list N,M of at most %d, got '%s'",
-                   MOST_COUNTS, counts);
   if (!device) md_warn(context, "only the host is timed: %s", context->message);
   md_say(context,
          "independent products of 3x3 complex matrices and vectors in fp16, sums in float\n"
@@ -178,14 +173,8 @@ md_status md_bench_matvec(md_context *context, const char *counts, int repetitio
          "published   CUDA cores beside single, diagonal, block8: 11, 12, 9.9\n\n"
          "%-10s %10s %12s %12s %12s %10s\n",
          "kernel", "count", "ns kernel", "ns launch", "published", "error");
-  for (int i = 0; i < most; i++) {
-    char *end;
-    const long long count = strtoll(words[i], &end, 10);
-    if (*end || count < 1 || count > 1LL << 32)
-      return md_fail(context, MD_INPUT, "--counts must be numbers from 1 to 2^32, got '%s'",
-                     words[i]);
-    MD_TRY(bench_count(context, count, device,
+  for (int i = 0; i < counts->count; i++)
+    MD_TRY(bench_count(context, counts->value[i], device,
                        repetitions < MOST_REPETITIONS ? repetitions : MOST_REPETITIONS, rows));
-  }
   return MD_OK;
 }

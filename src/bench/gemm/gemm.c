@@ -1,3 +1,4 @@
+#include "base/interrupt.h"
 #include "base/progress.h"
 #include "bench/bench.h"
 #include "bench/gemm/options.h"
@@ -114,11 +115,12 @@ static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_
                        (long long)shape->m, (long long)shape->n, (long long)shape->k);
     const char *reason = b->order.all ? reason_to_pass(b, &b->order.entries[i], &x.problem) : NULL;
     if (!reason) status = run_entry(b, &b->order.entries[i], &x, &results[count++]);
+    if (status == MD_OK) status = md_interrupt_check(b->context, "bench gemm");
   }
   md_gemm_matrices_free(&x);
   b->done++;
   md_progress_stop(&b->progress); /* the table goes on where the line was */
-  if (status == MD_OK && b->context->rank == 0) {
+  if (md_report_is_due(b->context, status) && b->context->rank == 0) {
     md_gemm_report_add(b->rows, &b->order.settings, results, count, baseline_s);
     md_gemm_table_rows(b->context, b->rows, count);
   }
@@ -203,10 +205,8 @@ static md_status run_all(bench *b) {
     for (int s = 0; s < b->order.list.count && status == MD_OK; s++)
       status = run_shape(b, b->order.precision[p], &b->order.list.shape[s]);
   md_progress_stop(&b->progress);
-  const md_status csv = status == MD_OK ? md_report_csv(b->context, b->rows, b->order.csv) : MD_OK;
-  const md_status json =
-      md_report_close(b->context, &report, status == MD_OK ? b->order.common.json : NULL);
-  if (status == MD_OK) status = csv != MD_OK ? csv : json;
+  status =
+      md_report_finish(b->context, &report, b->rows, b->order.csv, b->order.common.json, status);
   if (status == MD_OK && !(b->worst_excess <= 1.0))
     status = md_fail(b->context, MD_UNREACHED,
                      "every element must be within its rounding bound: %s is off by %.3g times it",

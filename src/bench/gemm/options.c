@@ -1,5 +1,8 @@
 #include "bench/gemm/options.h"
+#include "base/number.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const md_command_text TEXT = {
@@ -13,48 +16,111 @@ static const md_command_text TEXT = {
     "error and bound are relative in the infinity norm; every element is held to its own rounding\n"
     "bound, and a product that breaks it ends the run with exit code 1."};
 
-/* The words of the command line before they are understood. */
+/* The words of the command line before they are put together. */
 typedef struct reader {
   md_context *context;
   md_gemm_order *order;
-  const char *shapes, *square, *rect, *depths, *kernels, *precisions, *check, *block, *grid;
-  const char *local_kernel, *host_memory;
+  md_gemm_shapes shapes, square, depths;
+  int64_t rect[2], block[2], grid[2]; /* 0: not given */
+  md_choices precisions;
+  const char *host_memory;
   long long repeat, seed, panel;
   bool pitched;
 } reader;
 
+static md_status read_check(md_context *context, const char *label, const char *text,
+                            void *target) {
+  int64_t *size = target;
+  long long value = strcmp(text, "on") == 0 ? INT64_MAX : 0;
+  if (value == 0 && strcmp(text, "off") != 0 &&
+      md_number_integer(text, 1, INT64_MAX, &value) != MD_NUMBER_OK)
+    return md_fail(context, MD_INPUT, "%s takes on, off or a size of at least 1, got '%.200s'",
+                   label, text);
+  *size = value;
+  return MD_OK;
+}
+
+static md_status read_local_kernel(md_context *context, const char *label, const char *text,
+                                   void *target) {
+  md_gemm_settings *s = target;
+  (void)label;
+  return md_gemm_find(context, text, &s->local_kernel, &s->local_variant);
+}
+
+static md_status read_kernels(md_context *context, const char *label, const char *text,
+                              void *target) {
+  md_gemm_order *o = target;
+  char copy[1024];
+  const char *words[MD_GEMM_MOST_ENTRIES];
+  o->entry_count = 0;
+  o->all = strcmp(text, "all") == 0;
+  for (int i = 0; o->all && context->ranks == 1 && md_gemm_kernels()[i]; i++)
+    o->entries[o->entry_count++].kernel = md_gemm_kernels()[i];
+  for (int i = 0; o->all && context->ranks > 1 && md_gemm_methods()[i]; i++)
+    o->entries[o->entry_count++].method = md_gemm_methods()[i];
+  if (o->all) return MD_OK;
+  o->entry_count = md_words(text, copy, sizeof copy, words, MD_GEMM_MOST_ENTRIES);
+  if (o->entry_count < 1)
+    return md_fail(context, MD_INPUT, "%s takes names between commas, got '%.60s'", label, text);
+  for (int i = 0; i < o->entry_count; i++) {
+    md_gemm_entry *e = &o->entries[i];
+    e->method = md_gemm_method_find(words[i]);
+    if (!e->method) MD_TRY(md_gemm_find(context, words[i], &e->kernel, &e->variant));
+  }
+  return MD_OK;
+}
+
+enum { WORDS_BYTES = 64 };
+/* As the choices of an option. */
+static const char *precision_words(char text[WORDS_BYTES]) {
+  int used = 0;
+  for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
+    used += snprintf(text + used, (size_t)(WORDS_BYTES - used), "%s%s", p ? "|" : "",
+                     md_gemm_precision_name((md_gemm_precision)p));
+  return text;
+}
+
 static md_status read_options(reader *b, int argc, char **argv) {
+  char precisions[WORDS_BYTES];
   md_option options[] = {
       {.name = "shapes",
-       .type = MD_OPTION_TEXT,
+       .type = MD_OPTION_PARSED,
+       .parse = md_gemm_shapes_read,
        .target = &b->shapes,
        .argument = "MxNxK,...",
        .help = "sizes [1024x1024x1024]"},
       {.name = "square",
-       .type = MD_OPTION_TEXT,
+       .type = MD_OPTION_PARSED,
+       .parse = md_gemm_square_read,
        .target = &b->square,
        .argument = "FROM:TO:STEP",
        .help = "a sweep of m = n = k, or one N"},
       {.name = "rect",
-       .type = MD_OPTION_TEXT,
-       .target = &b->rect,
+       .type = MD_OPTION_PARSED,
+       .parse = md_gemm_pair_read,
+       .target = b->rect,
        .argument = "MxN",
        .help = "m and n of a sweep over --k"},
       {.name = "k",
-       .type = MD_OPTION_TEXT,
+       .type = MD_OPTION_PARSED,
+       .parse = md_gemm_depths_read,
        .target = &b->depths,
        .argument = "K,...",
        .help = "the depths of --rect"},
       {.name = "kernels",
-       .type = MD_OPTION_TEXT,
-       .target = &b->kernels,
+       .type = MD_OPTION_PARSED,
+       .parse = read_kernels,
+       .initial = "all",
+       .target = b->order,
        .argument = "NAMES",
        .help = "names between commas, or all [all]"},
       {.name = "precision",
-       .type = MD_OPTION_TEXT,
+       .type = MD_OPTION_CHOICES,
+       .choices = precision_words(precisions),
+       .initial = "single",
        .target = &b->precisions,
        .argument = "NAMES",
-       .help = "of A and B: double single tf32 half bf16, between commas [single]"},
+       .help = "of A and B [single]"},
       {.name = "alpha",
        .type = MD_OPTION_REAL,
        .target = &b->order->settings.alpha,
@@ -73,8 +139,10 @@ static md_status read_options(reader *b, int argc, char **argv) {
        .low = 1,
        .high = 1000000},
       {.name = "check",
-       .type = MD_OPTION_TEXT,
-       .target = &b->check,
+       .type = MD_OPTION_PARSED,
+       .parse = read_check,
+       .initial = "1024",
+       .target = &b->order->settings.check_size,
        .argument = "on|off|SIZE",
        .help = "every element; or up to SIZE^3, sampled rows above [1024]"},
       {.name = "baseline",
@@ -83,13 +151,16 @@ static md_status read_options(reader *b, int argc, char **argv) {
        .help = "the sequential product behind 'speedup', one thread [cpu_tiled]",
        .choices = "cpu_tiled|naive|off"},
       {.name = "process-grid",
-       .type = MD_OPTION_TEXT,
-       .target = &b->grid,
+       .type = MD_OPTION_PARSED,
+       .parse = md_gemm_pair_read,
+       .target = b->grid,
        .argument = "RxC",
        .help = "ranks over rows and columns of C [most square]"},
       {.name = "block",
-       .type = MD_OPTION_TEXT,
-       .target = &b->block,
+       .type = MD_OPTION_PARSED,
+       .parse = md_gemm_pair_read,
+       .initial = "64x64",
+       .target = b->block,
        .argument = "RxC",
        .help = "blocks that rows and columns are dealt out in [64x64]"},
       {.name = "panel",
@@ -100,8 +171,10 @@ static md_status read_options(reader *b, int argc, char **argv) {
        .low = 1,
        .high = 2147483647},
       {.name = "local-kernel",
-       .type = MD_OPTION_TEXT,
-       .target = &b->local_kernel,
+       .type = MD_OPTION_PARSED,
+       .parse = read_local_kernel,
+       .initial = "cpu_tiled",
+       .target = &b->order->settings,
        .argument = "NAME",
        .help = "of each rank's own products [cpu_tiled]"},
       {.name = "host-memory",
@@ -132,28 +205,11 @@ static md_status read_options(reader *b, int argc, char **argv) {
                          &b->order->common, argc, argv);
 }
 
-static md_status read_check(reader *b) {
-  if (!b->check) return MD_OK;
-  if (strcmp(b->check, "off") == 0) {
-    b->order->settings.check_size = 0;
-    return MD_OK;
-  }
-  if (strcmp(b->check, "on") == 0) {
-    b->order->settings.check_size = INT64_MAX;
-    return MD_OK;
-  }
-  if (md_gemm_sizes_read(b->context, "check", b->check, 1, &b->order->settings.check_size) == MD_OK)
-    return MD_OK;
-  return md_fail(b->context, MD_INPUT, "--check takes on, off or a size of at least 1, got '%s'",
-                 b->check);
-}
-
 static md_status read_grid(reader *b) {
-  int64_t size[2] = {0, 0};
+  int64_t size[2] = {b->grid[0], b->grid[1]};
   const int *four = b->order->common.grid;
-  if (b->grid && four[0])
+  if (b->grid[0] && four[0])
     return md_fail(b->context, MD_INPUT, "--grid and --process-grid say the same; give one");
-  if (b->grid) MD_TRY(md_gemm_sizes_read(b->context, "process-grid", b->grid, 2, size));
   if (four[0]) {
     if (four[2] != 1 || four[3] != 1)
       return md_fail(b->context, MD_INPUT,
@@ -165,63 +221,31 @@ static md_status read_grid(reader *b) {
   return md_gemm_grid_make(b->context, (int)size[0], (int)size[1], &b->order->settings.grid);
 }
 
-static md_status read_precisions(reader *b) {
-  char copy[256];
-  const char *words[MD_GEMM_MOST_PRECISIONS];
-  const int count = md_words(b->precisions, copy, sizeof copy, words, MD_GEMM_MOST_PRECISIONS);
-  for (int i = 0; i < count; i++) {
-    const int precision = md_gemm_precision_of(words[i]);
-    if (precision < 0)
-      return md_fail(b->context, MD_INPUT,
-                     "--precision must be one of double, single, tf32, half, bf16, got '%s'",
-                     words[i]);
-    b->order->precision[i] = (md_gemm_precision)precision;
-  }
-  b->order->precision_count = count;
-  return count > 0 ? MD_OK
-                   : md_fail(b->context, MD_INPUT,
-                             "--precision takes names between commas, got "
-                             "'%.60s'",
-                             b->precisions);
-}
-
-static md_status read_kernels(reader *b) {
-  b->order->all = strcmp(b->kernels, "all") == 0;
-  if (b->order->all) {
-    if (b->context->ranks == 1)
-      for (int i = 0; md_gemm_kernels()[i]; i++)
-        b->order->entries[b->order->entry_count++].kernel = md_gemm_kernels()[i];
-    for (int i = 0; md_gemm_methods()[i] && b->context->ranks > 1; i++)
-      b->order->entries[b->order->entry_count++].method = md_gemm_methods()[i];
-    return MD_OK;
-  }
-  char copy[1024];
-  const char *words[MD_GEMM_MOST_ENTRIES];
-  b->order->entry_count = md_words(b->kernels, copy, sizeof copy, words, MD_GEMM_MOST_ENTRIES);
-  if (b->order->entry_count < 1)
-    return md_fail(b->context, MD_INPUT, "--kernels takes names between commas, got '%.60s'",
-                   b->kernels);
-  for (int i = 0; i < b->order->entry_count; i++) {
-    md_gemm_entry *e = &b->order->entries[i];
-    e->method = md_gemm_method_find(words[i]);
-    if (!e->method) MD_TRY(md_gemm_find(b->context, words[i], &e->kernel, &e->variant));
-  }
-  return MD_OK;
+/* The list of the run: --shapes, then --square, then --rect with each --k. */
+static md_status join_shapes(reader *b) {
+  md_gemm_shapes *list = &b->order->list;
+  if (!b->rect[0] != !b->depths.count)
+    return md_fail(b->context, MD_INPUT, "--rect MxN and --k K,... go together; got --%s alone",
+                   b->rect[0] ? "rect" : "k");
+  const md_gemm_shapes *const parts[] = {&b->shapes, &b->square, &b->depths};
+  for (int p = 0; p < 3; p++)
+    for (int i = 0; i < parts[p]->count; i++) {
+      const md_gemm_shape *shape = &parts[p]->shape[i];
+      const bool rect = parts[p] == &b->depths;
+      MD_TRY(md_gemm_shapes_append(b->context, list, rect ? b->rect[0] : shape->m,
+                                   rect ? b->rect[1] : shape->n, shape->k));
+    }
+  return list->count > 0 ? MD_OK : md_gemm_shapes_append(b->context, list, 1024, 1024, 1024);
 }
 
 static md_status interpret(reader *b) {
   md_gemm_settings *s = &b->order->settings;
-  int64_t block[2] = {64, 64};
-  if (!b->shapes && !b->square && !b->rect && !b->depths) b->shapes = "1024x1024x1024";
-  MD_TRY(
-      md_gemm_shapes_read(b->context, b->shapes, b->square, b->rect, b->depths, &b->order->list));
-  MD_TRY(read_check(b));
-  if (b->block) MD_TRY(md_gemm_sizes_read(b->context, "block", b->block, 2, block));
+  MD_TRY(join_shapes(b));
   MD_TRY(read_grid(b));
-  MD_TRY(read_precisions(b));
-  MD_TRY(read_kernels(b));
-  MD_TRY(md_gemm_find(b->context, b->local_kernel, &s->local_kernel, &s->local_variant));
-  s->block[0] = block[0], s->block[1] = block[1], s->block[2] = b->panel;
+  b->order->precision_count = b->precisions.count;
+  for (int p = 0; p < b->precisions.count && p < MD_GEMM_MOST_PRECISIONS; p++)
+    b->order->precision[p] = (md_gemm_precision)b->precisions.value[p];
+  s->block[0] = b->block[0], s->block[1] = b->block[1], s->block[2] = b->panel;
   s->repeat = (int)b->repeat;
   s->seed = (uint64_t)b->seed;
   s->threads = b->context->threads;
@@ -235,16 +259,16 @@ static md_status interpret(reader *b) {
 md_status md_gemm_order_read(md_context *context, int argc, char **argv, md_gemm_order *order) {
   *order = (md_gemm_order){.baseline = "cpu_tiled"};
   order->settings.alpha = 1.0;
-  order->settings.check_size = 1024;
   reader b = {.context = context,
               .order = order,
-              .kernels = "all",
-              .precisions = "single",
-              .local_kernel = "cpu_tiled",
               .host_memory = "pageable",
               .repeat = 5,
               .seed = 987654,
               .panel = 256};
-  MD_TRY(read_options(&b, argc, argv));
-  return order->common.help ? MD_OK : md_agree(context, interpret(&b));
+  md_status status = read_options(&b, argc, argv);
+  if (status == MD_OK && !order->common.help) status = md_agree(context, interpret(&b));
+  free(b.shapes.shape);
+  free(b.square.shape);
+  free(b.depths.shape);
+  return status;
 }

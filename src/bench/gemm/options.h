@@ -6,7 +6,7 @@
 #include "bench/gemm/shapes.h"
 
 /* What bench gemm is asked to do. */
-enum { MD_GEMM_MOST_ENTRIES = 64, MD_GEMM_MOST_PRECISIONS = 8 };
+enum { MD_GEMM_MOST_ENTRIES = 64, MD_GEMM_MOST_PRECISIONS = MD_LIST_MOST };
 
 typedef struct md_gemm_entry {
   const md_gemm_kernel *kernel; /* NULL: a method */

@@ -85,8 +85,8 @@ void md_gemm_report_add(cJSON *rows, const md_gemm_settings *settings,
 
 void md_gemm_table_head(const md_context *context) {
   md_say(context, "%-18s %-7s %6s %6s %6s %5s %11s %10s %9s %9s %8s %8s %9s %9s\n", "kernel",
-         "type", "m", "n", "k", "ranks", "mean_s", "std_s", "GF/s", "GF/s_all", "speedup", "vs_ref",
-         "error", "bound");
+         "type", "m", "n", "k", "ranks", "median_s", "std_s", "GF/s", "GF/s_all", "speedup",
+         "vs_ref", "error", "bound");
 }
 
 static double real_of(const cJSON *row, const char *key) {
@@ -102,7 +102,7 @@ void md_gemm_table_rows(const md_context *context, const cJSON *rows, int count)
            "%-18s %-7s %6.0f %6.0f %6.0f %5.0f %11.4e %10.2e %9.2f %9.2f %8.2f %8.3f %9.1e %9.1e\n",
            cJSON_GetObjectItem(row, "kernel")->valuestring,
            cJSON_GetObjectItem(row, "precision")->valuestring, real_of(row, "m"), real_of(row, "n"),
-           real_of(row, "k"), real_of(row, "ranks"), real_of(row, "seconds_mean"),
+           real_of(row, "k"), real_of(row, "ranks"), real_of(row, "seconds_median"),
            real_of(row, "seconds_std"), real_of(row, "gflops_kernel"), real_of(row, "gflops_total"),
            real_of(row, "speedup"), real_of(row, "vs_reference"), real_of(row, "relative_error"),
            real_of(row, "relative_bound"));

@@ -14,16 +14,24 @@ typedef struct md_gemm_shapes {
   int count;
 } md_gemm_shapes;
 
-/* Appends what the options say; each text may be NULL. shapes "MxNxK,...", square
- * "FROM:TO:STEP" or "N", rect "MxN" with depths "K,...". MD_INPUT for anything else, for sizes
- * below 1, and for rect without depths or the other way round. Local. */
-md_status md_gemm_shapes_read(md_context *context, const char *shapes, const char *square,
-                              const char *rect, const char *depths, md_gemm_shapes *list);
+/* Values of options, as md_option.parse; each appends to the md_gemm_shapes behind `target`.
+ * "MxNxK,..." */
+md_status md_gemm_shapes_read(md_context *context, const char *label, const char *text,
+                              void *target);
+/* "FROM:TO:STEP" or "N": m = n = k */
+md_status md_gemm_square_read(md_context *context, const char *label, const char *text,
+                              void *target);
+/* "K,...": shapes 1 x 1 x K */
+md_status md_gemm_depths_read(md_context *context, const char *label, const char *text,
+                              void *target);
+md_status md_gemm_shapes_append(md_context *context, md_gemm_shapes *list, int64_t m, int64_t n,
+                                int64_t k);
 
-/* "AxB" or "AxBxC" (count = 2, 3) with every number at least 1. `option` is named in the message.
- */
-md_status md_gemm_sizes_read(md_context *context, const char *option, const char *text, int count,
+/* "AxB" or "AxBxC" (count = 2, 3) with every number at least 1; `label` begins the message. */
+md_status md_gemm_sizes_read(md_context *context, const char *label, const char *text, int count,
                              int64_t *sizes);
+/* "AxB" into the int64_t[2] behind `target`, as md_option.parse. */
+md_status md_gemm_pair_read(md_context *context, const char *label, const char *text, void *target);
 
 /* MD_ENVIRONMENT when this machine has less memory than `bytes`. Local. */
 md_status md_bench_memory_check(md_context *context, double bytes);

@@ -1,4 +1,5 @@
 #include "bench/solver/case.h"
+#include "base/interrupt.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
 #include "lattice/fields/linear.h"
@@ -11,15 +12,12 @@
 enum { SOURCE_SEED = 7, WARM_ITERATIONS = 3, MOST_HOPS = 10 };
 #define WINDOW_S 0.05 /* of the timed hops */
 
-static const char *const kind_names[] = {"cg", "block", "multishift", "refined", "separate"};
+#define MD_ROW(id, name) name,
+static const char *const kind_names[] = {MD_SOLVER_TABLE(MD_ROW)};
+#undef MD_ROW
 
 const char *md_solver_kind_name(md_solver_kind kind) {
   return kind_names[kind];
-}
-int md_solver_kind_of(const char *name) {
-  for (int k = 0; k < MD_BENCH_SOLVERS; k++)
-    if (strcmp(kind_names[k], name) == 0) return k;
-  return -1;
 }
 
 /* What one solve works on, and what it says. */
@@ -77,6 +75,8 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
   md_dirac *outer = mixed ? &s->exact : iterating(s);
   md_status status =
       md_solve_cg(s->bench->context, outer, &s->exact, &request, s->x, s->b, &result);
+  if (status == MD_OK && result.interrupted)
+    status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
     s->iterations += result.iterations;
     s->residual = fmax(s->residual, result.relative_residual);
@@ -98,6 +98,8 @@ static md_status run_multishift(solve *s, int max_iterations) {
   md_multishift_result result;
   md_status status = md_solve_multishift(s->bench->context, iterating(s), &s->exact, &request,
                                          s->shifted, &s->b[MD_EVEN], &result);
+  if (status == MD_OK && result.interrupted)
+    status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
     s->iterations = result.iterations;
     s->seconds = result.seconds;
@@ -143,14 +145,12 @@ static md_status create(solve *s) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true};
   MD_TRY(check(context, c));
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
+  md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
+  MD_TRY(md_dirac_create_over(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
+                              asked));
   if (s->has_narrow)
-    MD_TRY(md_dirac_create_over(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
-                                &s->narrow));
-  MD_TRY(md_dirac_create_exact(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
-                               &s->exact));
-  if (!s->has_narrow && !md_halo_request_serves(s->bench->halo, s->exact.shape.space))
-    return md_fail(context, MD_INPUT, "transport %s does not carry the fields of backend %s",
-                   s->bench->halo->transport, s->exact.backend->name);
+    MD_TRY(md_dirac_create_exact(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
+                                 &s->exact));
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_field_create(context, s->bench->geometry, &shape, p, &s->b[p]);
@@ -252,7 +252,7 @@ md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c) 
   if (status == MD_OK) status = measure(&s, &f);
   if (status == MD_OK) md_solver_bench_add(bench, c, &f);
   destroy(&s);
-  if (status == MD_OK) return MD_OK;
+  if (status == MD_OK || md_interrupt_name(bench->context)) return status;
   if (status == MD_UNREACHED) bench->missed++; /* a breakdown is a finding, with its own line */
   md_solver_bench_skip(bench, c);
   return MD_OK;

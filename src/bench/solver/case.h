@@ -20,17 +20,18 @@ typedef struct md_solver_bench {
   double reference_s; /* seconds per right-hand side of the mass's first solve that did; 0: none */
 } md_solver_bench;
 
-/* A way to solve, by the name it has on the command line. */
-typedef enum md_solver_kind {
-  MD_BENCH_CG,         /* independent right-hand sides in step; with an inner precision mixed CG */
-  MD_BENCH_BLOCK,      /* block CG */
-  MD_BENCH_MULTISHIFT, /* all shifts in one Krylov space, no refinement */
-  MD_BENCH_REFINED,    /* the same with refinement of what misses the tolerance */
-  MD_BENCH_SEPARATE,   /* every shift by CG of its own */
-  MD_BENCH_SOLVERS
-} md_solver_kind;
+/* The ways to solve: X(id, name on the command line). */
+#define MD_SOLVER_TABLE(X)                                                                         \
+  X(MD_BENCH_CG, "cg")       /* right-hand sides in step; with an inner precision mixed CG */      \
+  X(MD_BENCH_BLOCK, "block") /* block CG */                                                        \
+  X(MD_BENCH_MULTISHIFT, "multishift") /* all shifts in one Krylov space, no refinement */         \
+  X(MD_BENCH_REFINED, "refined")       /* and refinement of what misses the tolerance */           \
+  X(MD_BENCH_SEPARATE, "separate")     /* every shift by CG of its own */
+#define MD_ROW(id, name) id,
+typedef enum md_solver_kind { MD_SOLVER_TABLE(MD_ROW) MD_BENCH_SOLVERS } md_solver_kind;
+#undef MD_ROW
+#define MD_SOLVER_WORDS MD_SOLVER_TABLE(MD_WORD) /* of a choice, see base/precision.h */
 const char *md_solver_kind_name(md_solver_kind kind);
-int md_solver_kind_of(const char *name); /* -1: unknown */
 
 typedef struct md_solver_case {
   md_solver_kind kind;

@@ -1,4 +1,5 @@
 /* minidirac bench solver: what it takes to reach a true residual, by each way to solve. */
+#include "base/interrupt.h"
 #include "base/options.h"
 #include "bench/bench.h"
 #include "bench/solver/case.h"
@@ -7,115 +8,66 @@
 #include "lattice/gauge/heatbath.h"
 #include "lattice/halo/halo_options.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { MOST_WORDS = 16, TEXT_BYTES = 256, GAUGE_SEED = 11 };
+enum { MOST_OPERATORS = 16, TEXT_BYTES = 256, GAUGE_SEED = 11 };
 
-typedef struct settings {
-  md_common_options common;
-  const char *lattice, *masses_text, *rhs_text, *solvers_text, *operators, *inner_text,
-      *shifts_text, *csv;
-  int dims[MD_DIMS];
-  long long sweeps, repetitions, max_iterations;
-  double beta, tolerance;
-  md_halo_request halo;
-  double masses[MOST_WORDS], rhs[MOST_WORDS], shifts[MD_MAX_SHIFTS];
-  int mass_count, rhs_count, solver_count, inner_count, operator_count, shift_count;
-  md_solver_kind solvers[MOST_WORDS];
-  md_precision inner[MOST_WORDS]; /* MD_DOUBLE: none */
+typedef struct operators {
   struct {
     char backend[TEXT_BYTES];
     md_packing packing;
     md_reconstruct reconstruct;
-  } operator_of[MOST_WORDS];
+  } of[MOST_OPERATORS];
+  int count;
+} operators;
+
+typedef struct settings {
+  md_common_options common;
+  const char *lattice, *csv;
+  int dims[MD_DIMS];
+  long long sweeps, repetitions, max_iterations;
+  double beta, tolerance;
+  md_halo_request halo;
+  md_reals masses, shifts;
+  md_integers rhs;
+  md_choices solvers, inner; /* md_solver_kind; md_precision, where MD_DOUBLE stands for none */
+  operators operators;
 } settings;
 
-static md_status fail_list(md_context *context, const char *option, const char *rule,
-                           const char *text) {
-  return md_fail(context, MD_INPUT, "--%s must be %s, got '%s'; see minidirac bench solver --help",
-                 option, rule, text);
-}
-
-/* Numbers a,b,... within [low, high]. */
-static md_status read_numbers(md_context *context, const char *option, const char *rule,
-                              const char *text, double low, double high, double *values, int most,
-                              int *count) {
-  char copy[TEXT_BYTES];
-  const char *words[MD_MAX_SHIFTS];
-  *count = md_words(text, copy, sizeof copy, words, most);
-  for (int i = 0; i < *count; i++) {
-    char *end;
-    values[i] = strtod(words[i], &end);
-    if (*end || !(values[i] >= low && values[i] <= high))
-      return fail_list(context, option, rule, text);
-  }
-  return *count > 0 ? MD_OK : fail_list(context, option, rule, text);
-}
-
 /* BACKEND[:PACKING[:REALS]] */
-static md_status read_operator(md_context *context, settings *s, const char *word) {
-  const char *rule = "a list of BACKEND, BACKEND:PACKING or BACKEND:PACKING:REALS";
-  const int k = s->operator_count++;
-  char *backend = s->operator_of[k].backend;
-  strcpy(backend, word); /* a word of a text of TEXT_BYTES */
+static md_status read_operator(md_context *context, const char *label, const char *word,
+                               operators *o) {
+  char backends[MD_BACKEND_WORDS_BYTES], *backend = o->of[o->count].backend;
+  snprintf(backend, TEXT_BYTES, "%s", word);
   char *packing = strchr(backend, ':'), *reals = packing ? strchr(packing + 1, ':') : NULL;
   if (packing) *packing++ = '\0';
   if (reals) *reals++ = '\0';
   const int p = packing ? md_packing_of(packing) : MD_PACKING_NONE;
   const int r = reals ? md_reconstruct_of(reals) : MD_RECONSTRUCT_18;
-  if (p < 0 || r < 0) return fail_list(context, "operators", rule, word);
-  s->operator_of[k].packing = (md_packing)p;
-  s->operator_of[k].reconstruct = (md_reconstruct)r;
-  bool known = strcmp(backend, "auto") == 0;
-  for (const md_backend *const *b = md_backends(); *b && !known; b++)
-    known = strcmp((*b)->name, backend) == 0;
-  return known ? MD_OK : fail_list(context, "operators", rule, word);
-}
-
-static md_status read_words(md_context *context, settings *s) {
-  char copy[TEXT_BYTES];
-  const char *words[MOST_WORDS];
-  s->solver_count = md_words(s->solvers_text, copy, sizeof copy, words, MOST_WORDS);
-  for (int i = 0; i < s->solver_count; i++) {
-    const int kind = md_solver_kind_of(words[i]);
-    if (kind < 0)
-      s->solver_count = -1;
-    else
-      s->solvers[i] = (md_solver_kind)kind;
-  }
-  if (s->solver_count < 1)
-    return fail_list(context, "solvers", "a list of cg, block, multishift, refined and separate",
-                     s->solvers_text);
-  s->inner_count = md_words(s->inner_text, copy, sizeof copy, words, MOST_WORDS);
-  for (int i = 0; i < s->inner_count; i++) {
-    const int precision = strcmp(words[i], "none") == 0 ? MD_DOUBLE : md_precision_of(words[i]);
-    if (precision < 0 || strcmp(words[i], "double") == 0)
-      s->inner_count = -1;
-    else
-      s->inner[i] = (md_precision)precision;
-  }
-  if (s->inner_count < 1)
-    return fail_list(context, "inner", "a list of none and precisions below double", s->inner_text);
-  const int count = md_words(s->operators, copy, sizeof copy, words, MOST_WORDS);
-  if (count < 1) return fail_list(context, "operators", "a list of names", s->operators);
-  for (int i = 0; i < count; i++) MD_TRY(read_operator(context, s, words[i]));
+  if (md_choice_of(md_backend_words("auto", backends), backend) < 0)
+    return md_fail_choice(context, label, backends, backend);
+  if (p < 0) return md_fail_choice(context, label, MD_PACKING_WORDS + 1, packing);
+  if (r < 0) return md_fail_choice(context, label, MD_RECONSTRUCT_WORDS + 1, reals);
+  o->of[o->count].packing = (md_packing)p;
+  o->of[o->count++].reconstruct = (md_reconstruct)r;
   return MD_OK;
 }
 
-static md_status check(md_context *context, settings *s) {
-  if (!s->lattice == (s->dims[0] == 0))
+static md_status read_operators(md_context *context, const char *label, const char *text,
+                                void *target) {
+  char copy[TEXT_BYTES];
+  const char *words[MOST_OPERATORS];
+  const int count = md_words(text, copy, sizeof copy, words, MOST_OPERATORS);
+  operators *o = target;
+  o->count = 0;
+  if (count < 0)
     return md_fail(context, MD_INPUT,
-                   "bench solver needs --lattice FILE or --dims AxBxCxD, one of "
-                   "the two");
-  MD_TRY(read_words(context, s));
-  MD_TRY(read_numbers(context, "mass", "a list of numbers from 1e-6 to 100", s->masses_text, 1e-6,
-                      100.0, s->masses, MOST_WORDS, &s->mass_count));
-  MD_TRY(read_numbers(context, "rhs", "a list of counts from 1 to 128", s->rhs_text, 1.0,
-                      MD_MAX_RHS, s->rhs, MOST_WORDS, &s->rhs_count));
-  return read_numbers(context, "shifts", "a list of numbers >= 0", s->shifts_text, 0.0, 1e6,
-                      s->shifts, MD_MAX_SHIFTS, &s->shift_count);
+                   "%s must be a list of at most %d BACKEND, BACKEND:PACKING or "
+                   "BACKEND:PACKING:REALS, got '%.200s'",
+                   label, MOST_OPERATORS, text);
+  for (int i = 0; i < count; i++) MD_TRY(read_operator(context, label, words[i], o));
+  return MD_OK;
 }
 
 /* Links of the file, or a heatbath from unit links, or for no sweeps uniform ones. */
@@ -147,6 +99,7 @@ static md_status make_links(md_context *context, const settings *s, md_geometry 
   for (long long k = 0; k < s->sweeps && status == MD_OK; k++) {
     status = md_heatbath_sweep(heatbath, s->beta, GAUGE_SEED, (uint64_t)k);
     for (int o = 0; o < 4 && status == MD_OK; o++) status = md_overrelaxation_sweep(heatbath);
+    if (status == MD_OK) status = md_interrupt_check(context, "bench solver");
   }
   md_heatbath_destroy(heatbath);
   return status;
@@ -165,27 +118,31 @@ static void say_head(const md_solver_bench *bench, const settings *s, double pla
          d[0], d[1], d[2], d[3], plaquette, bench->tolerance, bench->context->ranks,
          bench->context->threads, bench->repetitions);
   bool shifted = false;
-  for (int k = 0; k < s->solver_count; k++) shifted = shifted || s->solvers[k] > MD_BENCH_BLOCK;
-  if (shifted) md_say(bench->context, "shifts      %s\n", s->shifts_text);
+  for (int k = 0; k < s->solvers.count; k++)
+    shifted = shifted || s->solvers.value[k] > MD_BENCH_BLOCK;
+  for (int k = 0; k < s->shifts.count && shifted; k++)
+    md_say(bench->context, "%s%.15g%s", k == 0 ? "shifts      " : "", s->shifts.value[k],
+           k + 1 < s->shifts.count ? "," : "\n");
   md_say(bench->context, "\n");
   md_solver_bench_head(bench);
 }
 
 static md_status bench_mass(md_solver_bench *bench, const settings *s, double mass) {
   bench->reference_s = 0.0;
-  for (int r = 0; r < s->rhs_count; r++)
-    for (int o = 0; o < s->operator_count; o++)
-      for (int k = 0; k < s->solver_count; k++)
-        for (int i = 0; i < s->inner_count; i++) {
-          const md_solver_case c = {.kind = s->solvers[k],
-                                    .backend = s->operator_of[o].backend,
-                                    .request = {.precision = s->inner[i],
-                                                .reconstruct = s->operator_of[o].reconstruct,
-                                                .packing = s->operator_of[o].packing,
-                                                .n_rhs = (int)s->rhs[r],
+  for (int r = 0; r < s->rhs.count; r++)
+    for (int o = 0; o < s->operators.count; o++)
+      for (int k = 0; k < s->solvers.count; k++)
+        for (int i = 0; i < s->inner.count; i++) {
+          const md_solver_case c = {.kind = (md_solver_kind)s->solvers.value[k],
+                                    .backend = s->operators.of[o].backend,
+                                    .request = {.precision = (md_precision)s->inner.value[i],
+                                                .reconstruct = s->operators.of[o].reconstruct,
+                                                .packing = s->operators.of[o].packing,
+                                                .n_rhs = (int)s->rhs.value[r],
                                                 .antiperiodic = true},
                                     .mass = mass};
           MD_TRY(md_solver_bench_case(bench, &c));
+          MD_TRY(md_interrupt_check(bench->context, "bench solver"));
         }
   return MD_OK;
 }
@@ -205,21 +162,15 @@ static md_status run(md_solver_bench *bench, const settings *s, md_report *repor
     cJSON_AddNumberToObject(report->root, "plaquette", observables.plaquette);
     say_head(bench, s, observables.plaquette);
   }
-  for (int m = 0; m < s->mass_count && status == MD_OK; m++)
-    status = bench_mass(bench, s, s->masses[m]);
+  for (int m = 0; m < s->masses.count && status == MD_OK; m++)
+    status = bench_mass(bench, s, s->masses.value[m]);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
   return status;
 }
 
 static md_status read_settings(md_context *context, settings *s, int argc, char **argv) {
-  *s = (settings){.masses_text = "0.05",
-                  .rhs_text = "1",
-                  .solvers_text = "cg",
-                  .operators = "auto",
-                  .inner_text = "none,single,half,bf16,fixed",
-                  .shifts_text = "0,0.0025,0.01,0.04,0.16,0.64",
-                  .repetitions = 3,
+  *s = (settings){.repetitions = 3,
                   .max_iterations = 20000,
                   .beta = 6.0,
                   .tolerance = 1e-12,
@@ -235,17 +186,19 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
        .low = 0, .high = 1e6},
       {.name = "beta", .type = MD_OPTION_REAL, .target = &s->beta, .argument = "B",
        .help = "of the sweeps [6.0]", .low = 0.0, .high = 1e6},
-      {.name = "mass", .type = MD_OPTION_TEXT, .target = &s->masses_text, .argument = "M,N",
-       .help = "quark masses [0.05]"},
-      {.name = "solvers", .type = MD_OPTION_TEXT, .target = &s->solvers_text, .argument = "A,B",
-       .help = "cg, block, multishift, refined, separate [cg]"},
-      {.name = "operators", .type = MD_OPTION_TEXT, .target = &s->operators, .argument = "A,B",
-       .help = "BACKEND[:PACKING[:REALS]] [auto]"},
-      {.name = "inner", .type = MD_OPTION_TEXT, .target = &s->inner_text, .argument = "A,B",
-       .help = "precisions of the iterations, none: double [none,single,half,bf16,fixed]"},
-      {.name = "rhs", .type = MD_OPTION_TEXT, .target = &s->rhs_text, .argument = "N,M",
-       .help = "right-hand sides at once [1]"},
-      {.name = "shifts", .type = MD_OPTION_TEXT, .target = &s->shifts_text, .argument = "A,B",
+      {.name = "mass", .type = MD_OPTION_REALS, .target = &s->masses, .argument = "M,N",
+       .initial = "0.05", .help = "quark masses [0.05]", .low = 1e-6, .high = 100.0},
+      {.name = "solvers", .type = MD_OPTION_CHOICES, .target = &s->solvers, .argument = "A,B",
+       .choices = MD_SOLVER_WORDS + 1, .initial = "cg", .help = "ways to solve, or all [cg]"},
+      {.name = "operators", .type = MD_OPTION_PARSED, .target = &s->operators, .argument = "A,B",
+       .parse = read_operators, .initial = "auto", .help = "BACKEND[:PACKING[:REALS]] [auto]"},
+      {.name = "inner", .type = MD_OPTION_CHOICES, .target = &s->inner, .argument = "A,B",
+       .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all",
+       .help = "precisions of the iterations, none: double [all]"},
+      {.name = "rhs", .type = MD_OPTION_INTEGERS, .target = &s->rhs, .argument = "N,M",
+       .initial = "1", .help = "right-hand sides at once [1]", .low = 1, .high = MD_MAX_RHS},
+      {.name = "shifts", .type = MD_OPTION_REALS, .target = &s->shifts, .argument = "A,B",
+       .initial = "0,0.0025,0.01,0.04,0.16,0.64", .low = 0.0, .high = 1e6,
        .help = "of M^dag M [0,0.0025,0.01,0.04,0.16,0.64]"},
       {.name = "tol", .type = MD_OPTION_REAL, .target = &s->tolerance, .argument = "T",
        .help = "true residual norm(b - M x) / norm(b) in double [1e-12]", .low = 1e-15,
@@ -266,7 +219,10 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
       "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol."};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
-  return s->common.help ? MD_OK : check(context, s);
+  if (!s->common.help && !s->lattice == (s->dims[0] == 0))
+    return md_fail(context, MD_INPUT,
+                   "bench solver needs --lattice FILE or --dims AxBxCxD, one of the two");
+  return MD_OK;
 }
 
 md_status md_bench_solver(md_context *context, int argc, char **argv) {
@@ -280,17 +236,17 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
                            .tolerance = s.tolerance,
                            .max_iterations = (int)s.max_iterations,
                            .repetitions = (int)s.repetitions,
-                           .shifts = s.shifts,
-                           .n_shifts = s.shift_count,
+                           .shifts = s.shifts.value,
+                           .n_shifts = s.shifts.count,
                            .rows = cJSON_AddArrayToObject(report.root, "rows"),
                            .skipped = cJSON_AddArrayToObject(report.root, "skipped")};
   cJSON_AddNumberToObject(report.root, "tolerance", s.tolerance);
-  md_report_reals(report.root, "shifts", s.shifts, s.shift_count);
+  md_report_reals(report.root, "shifts", s.shifts.value, s.shifts.count);
   md_status status = run(&bench, &s, &report);
-  if (status == MD_OK) status = md_report_csv(context, bench.rows, s.csv);
-  const md_status written =
-      md_report_close(context, &report, status == MD_OK ? s.common.json : NULL);
-  if (status == MD_OK) status = written;
+  if (status == MD_OK && !bench.rows->child && bench.missed == 0)
+    status = md_fail(context, MD_ENVIRONMENT, "bench solver timed nothing: %s",
+                     cJSON_GetObjectItem(bench.skipped->child, "reason")->valuestring);
+  status = md_report_finish(context, &report, bench.rows, s.csv, s.common.json, status);
   if (status == MD_OK && bench.missed > 0)
     status = md_fail(context, MD_UNREACHED,
                      "every line must reach a true residual of %g, which %d missed; raise "

@@ -1,0 +1,46 @@
+#include "base/suggest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_LETTERS = 63, TOO_FAR = 3 };
+
+static int least(int a, int b) {
+  return a < b ? a : b;
+}
+
+int md_letters_apart(const char *a, size_t a_length, const char *b, size_t b_length) {
+  if (a_length > MOST_LETTERS || b_length > MOST_LETTERS) return TOO_FAR;
+  const int m = (int)a_length, n = (int)b_length;
+  int apart[MOST_LETTERS + 1][MOST_LETTERS + 1]; /* of the first i letters and the first j */
+  for (int i = 0; i <= m; i++) apart[i][0] = i;
+  for (int j = 0; j <= n; j++) apart[0][j] = j;
+  for (int i = 1; i <= m; i++)
+    for (int j = 1; j <= n; j++) {
+      const int changed = apart[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      apart[i][j] = least(changed, 1 + least(apart[i - 1][j], apart[i][j - 1]));
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        apart[i][j] = least(apart[i][j], apart[i - 2][j - 2] + 1);
+    }
+  return least(apart[m][n], TOO_FAR);
+}
+
+md_suggestion md_suggest(const char *word) {
+  return (md_suggestion){.word = word, .distance = TOO_FAR};
+}
+
+void md_suggest_name(md_suggestion *s, const char *name, size_t length) {
+  const size_t word = strlen(s->word);
+  const int apart = md_letters_apart(s->word, word, name, length);
+  if (apart >= s->distance || apart >= (int)word || apart >= (int)length) return;
+  s->distance = apart;
+  snprintf(s->text, sizeof s->text, "; did you mean '%.*s'?", (int)length, name);
+}
+
+void md_suggest_choices(md_suggestion *s, const char *choices) {
+  for (const char *word = choices; *word; word += *word == '|') {
+    const size_t length = strcspn(word, "|");
+    md_suggest_name(s, word, length);
+    word += length;
+  }
+}

@@ -1,0 +1,171 @@
+/* The option table: lists, choices, positional words, decks with their lines. */
+#include "base/options.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct values {
+  md_common_options common;
+  const char *file, *kind;
+  md_integers counts;
+  md_reals masses;
+  md_choices words;
+  int dims[4];
+  bool fast;
+} values;
+
+enum { MOST_ARGUMENTS = 8 };
+
+/* Reads the words "a b c" as a command line. */
+static md_status read_words(md_context *context, const char *line, values *v) {
+  static char copy[512];
+  char *argv[MOST_ARGUMENTS] = {"test"};
+  int argc = 1;
+  snprintf(copy, sizeof copy, "%s", line);
+  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+  *v = (values){.kind = "one"};
+  md_option options[] = {{.name = "file",
+                          .type = MD_OPTION_TEXT,
+                          .target = &v->file,
+                          .argument = "FILE",
+                          .help = "",
+                          .positional = true,
+                          .required = true},
+                         {.name = "kind",
+                          .type = MD_OPTION_CHOICE,
+                          .target = &v->kind,
+                          .choices = "one|two",
+                          .help = ""},
+                         {.name = "counts",
+                          .type = MD_OPTION_INTEGERS,
+                          .target = &v->counts,
+                          .initial = "1,8",
+                          .low = 1,
+                          .high = 64,
+                          .argument = "N",
+                          .help = ""},
+                         {.name = "masses",
+                          .type = MD_OPTION_REALS,
+                          .target = &v->masses,
+                          .argument = "M",
+                          .help = ""},
+                         {.name = "words",
+                          .type = MD_OPTION_CHOICES,
+                          .target = &v->words,
+                          .initial = "all",
+                          .choices = "red|green|blue",
+                          .help = ""},
+                         {.name = "dims",
+                          .type = MD_OPTION_DIMS,
+                          .target = v->dims,
+                          .low = 1,
+                          .high = 32767,
+                          .argument = "AxBxCxD",
+                          .help = ""},
+                         {.name = "fast", .type = MD_OPTION_FLAG, .target = &v->fast, .help = ""},
+                         MD_COMMON_OPTIONS(v->common)};
+  const md_command_text text = {"test", "", NULL};
+  return md_options_read(context, &text, options, sizeof options / sizeof *options, &v->common,
+                         argc, argv);
+}
+
+static void refuses(md_context *context, const char *line, const char *message) {
+  values v;
+  const md_status status = read_words(context, line, &v);
+  if (status != MD_INPUT || !strstr(context->message, message))
+    fail_msg("'%s': %d, %s", line, (int)status, status ? context->message : "");
+}
+
+static void takes_lists_and_words(void **state) {
+  md_context *context = *state;
+  values v;
+  MD_REQUIRE(context,
+             read_words(context, "x.h5 --counts 3,64 --masses=0.5,-1 --words blue,red", &v));
+  assert_string_equal(v.file, "x.h5");
+  assert_int_equal(v.counts.count, 2);
+  assert_int_equal(v.counts.value[1], 64);
+  assert_true(v.masses.value[1] == -1.0);
+  assert_false(v.words.all);
+  assert_int_equal(v.words.value[0] * 10 + v.words.value[1], 20);
+  MD_REQUIRE(context, read_words(context, "--file y.h5 --dims 4x4x4x8", &v));
+  assert_string_equal(v.file, "y.h5");
+  assert_int_equal(v.dims[3], 8);
+  assert_int_equal(v.counts.value[1], 8);
+  assert_true(v.words.all && v.words.count == 3);
+}
+
+static void refuses_on_the_line(void **state) {
+  md_context *context = *state;
+  refuses(context, "", "test needs --file FILE, with or without the flag");
+  refuses(context, "x y", "does not know the argument 'y'");
+  refuses(context, "x --file y", "--file is given twice");
+  refuses(context, "x --dims 4294967300x4x4x4", "--dims takes 1 to 32767 in each direction");
+  refuses(context, "x --dims 4x4x4", "--dims must be four integers");
+  refuses(context, "x --grid 4294967297x1x1x1", "--grid takes 1 to");
+  refuses(context, "x --counts 1,65", "--counts must lie in 1 to 64, got 65");
+  refuses(context, "x --counts 1,,2", "none of them empty");
+  refuses(context, "x --counts 1,2a", "--counts must be a list of integers A,B,..., got '2a'");
+  refuses(context, "x --masses 1,nan", "--masses must be a list of finite numbers");
+  refuses(context, "x --words red,gren", "got 'gren'; did you mean 'green'?");
+  refuses(context, "x --fsat", "option '--fsat'; see minidirac test --help; did you mean 'fast'?");
+  refuses(context, "x --kind tow", "--kind must be one of one|two, got 'tow'; did you mean 'two'?");
+}
+
+static void deck_says(md_context *context, const char *deck, const char *message) {
+  char path[] = "/tmp/deckXXXXXX", line[64], expected[256];
+  if (context->rank == 0) {
+    const int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, deck, strlen(deck)) == (ssize_t)strlen(deck));
+    close(file);
+  }
+  md_broadcast(context, path, sizeof path);
+  snprintf(line, sizeof line, "--config %s", path);
+  snprintf(expected, sizeof expected, "deck %s%s", path, message);
+  refuses(context, line, expected);
+  md_barrier(context);
+  if (context->rank == 0) unlink(path);
+}
+
+static void refuses_in_a_deck_with_the_line(void **state) {
+  md_context *context = *state;
+  char deck[1200];
+  deck_says(context, "file = x\n\n; two\ndims = 4x4x4x99999\n", ", line 4: dims takes 1 to 32767");
+  deck_says(context, "file = x\nkind = tow\n", ", line 2: kind must be one of one|two");
+  deck_says(context, "[test]\nfile = x\nfast = yes\n", ", line 3: fast must be true or false");
+  deck_says(context, "file = x\ncuonts = 1\n", ", line 2: test does not know the key 'cuonts'");
+  deck_says(context, "file = x\nfile = y\n", ", line 2: key 'file' is given twice");
+  deck_says(context, "file = x\n[solve]\nfast = true\n", ", line 3: section [solve]");
+  snprintf(deck, sizeof deck, "; one\nfile = %01000d\n", 7);
+  deck_says(context, deck, ": line 2 must have at most");
+}
+
+static void threads_of_the_environment(void **state) {
+  md_context *context = *state;
+  values v;
+  static const char *const bad[] = {"many", "0", "-2", "4097", "99999999999", "2x"};
+  const char *before = getenv("OMP_NUM_THREADS");
+  char kept[64];
+  snprintf(kept, sizeof kept, "%s", before ? before : "1");
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    setenv("OMP_NUM_THREADS", bad[i], 1);
+    refuses(context, "x", "OMP_NUM_THREADS must be an integer from 1 to 4096, got");
+    MD_REQUIRE(context, read_words(context, "x --threads 1", &v));
+  }
+  setenv("OMP_NUM_THREADS", " 3,2", 1);
+  MD_REQUIRE(context, read_words(context, "x", &v));
+  setenv("OMP_NUM_THREADS", kept, 1);
+}
+
+int main(int argc, char **argv) {
+  md_context *context = md_test_begin(&argc, &argv);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_prestate(takes_lists_and_words, context),
+      cmocka_unit_test_prestate(refuses_on_the_line, context),
+      cmocka_unit_test_prestate(refuses_in_a_deck_with_the_line, context),
+      cmocka_unit_test_prestate(threads_of_the_environment, context)};
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  return md_test_end(context, failed);
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# What the program says to a word that it does not know, to a number that does not fit, and to
+# combinations that lack something: the rule, the value, what to do.
+. "$(dirname "$0")/common.sh"
+lattice=$source_dir/inputs/beta5.7_4x4x4x8.lime
+s="solve $lattice --mass 0.1"
+
+# Unknown words and the nearest known one.
+refuses 2 "'sovle' is not known.*did you mean 'solve'\?" 2 sovle
+refuses 2 "'frobnicate' is not known; see minidirac --help$" 1 frobnicate
+refuses 2 "got 'gmem'.*did you mean 'gemm'\?" 1 bench gmem
+refuses 2 "option '--presicion'.*did you mean 'precision'\?" 1 $s --presicion half
+refuses 2 "precision must be one of .*got 'hafl'; did you mean 'half'\?" 1 $s --precision hafl
+refuses 2 "backend must be one of .*did you mean 'cpu_simd'\?" 1 $s --backend cpu-simd
+refuses 2 "did you mean 'openblas'\?" 1 bench gemm --kernels opneblas
+refuses 2 "packings must be one of .*got 'blok8'; did you mean 'block8'\?" 1 bench dirac --packings none,blok8
+refuses 2 "operators must be one of .*did you mean 'tensor'\?" 1 bench solver --dims 4x4x4x4 --operators tenser:stacked
+refuses 2 "source must be one of point.wall.random, got 'walls'; did you mean 'wall'\?" 1 $s --source walls:1
+
+# Numbers are read whole.
+refuses 2 "dims takes 1 to 32767 in each direction, got '4294967300x4x4x4'" 2 generate --dims 4294967300x4x4x4 --output "$work/x.h5"
+refuses 2 'grid takes 1 to 1048576' 1 $s --grid 4294967297x1x1x1
+refuses 2 'source must be point:x,y,z,t.*integers below 2\^31' 1 $s --source point:4294967296,0,0,0
+refuses 2 'source must be point' 1 $s --source wall:1.5
+refuses 2 'source must be point' 1 $s --source random:
+refuses 2 'source must be point' 1 $s --source 'point: 1,0,0,0'
+refuses 2 'rhs must lie in 1 to 128, got 4294967297' 1 bench dirac --rhs 4294967297
+refuses 2 'counts must lie in 1 to' 1 bench dirac --kernel matvec --counts 0
+refuses 2 'sizes must lie in' 1 bench copy --sizes 1,0
+refuses 2 'shifts must be a list of finite numbers' 1 $s --solver multishift --shifts 0.1,inf
+refuses 2 'mass must lie in 1e-06 to 100, got 0' 1 bench solver --dims 4x4x4x4 --mass 0.1,0
+refuses 2 "shapes takes MxNxK .*got '4x4x18446744073709551617'" 1 bench gemm --shapes 4x4x18446744073709551617
+printf '; a deck\nlattice = %s\nmass = heavy\n' "$lattice" >"$work/deck.ini"
+refuses 2 "deck .*deck.ini, line 3: mass must be a finite number, got 'heavy'" 2 solve --config "$work/deck.ini"
+printf 'shapes = 3x4\n' >"$work/gemm.ini"
+refuses 2 'deck .*gemm.ini, line 1: shapes takes MxNxK' 1 bench gemm --config "$work/gemm.ini"
+OMP_NUM_THREADS=5000 refuses 2 "OMP_NUM_THREADS must be an integer from 1 to 4096, got '5000'" 1 info "$lattice"
+OMP_NUM_THREADS=two on 1 info "$lattice" >/dev/null 2>"$work/err"
+[ $? = 2 ] || complain "OMP_NUM_THREADS=two is taken"
+grep -q "error: OMP_NUM_THREADS must be an integer .*got 'two'" "$work/err" || complain "OMP_NUM_THREADS: $(cat "$work/err")"
+
+# The lattice with or without its flag, everywhere.
+for command in info "solve --mass 0.5" validate; do
+  refuses 2 'needs --lattice LATTICE, with or without the flag' 1 $command
+done
+on 1 info --lattice "$lattice" --quiet || complain "info --lattice: exit $?"
+on 1 solve "$lattice" --mass 0.5 --quiet || complain "solve LATTICE: exit $?"
+refuses 2 '--lattice is given twice' 1 info "$lattice" --lattice "$lattice"
+
+# What is missing, and what to do.
+refuses 2 '--resume needs --checkpoint FILE, the state that an earlier solve wrote with' 1 $s --resume
+refuses 2 'tensor_emu serves the packings single, diagonal, block8, stacked, got none; give --packing' 1 $s --backend tensor_emu
+if on 1 bench gemv --dims 8x8 --repeat 1 | grep -q 'host only'; then
+  refuses 3 '--space device: .*; or take --space host' 1 bench gemv --space device
+  refuses 3 'bench dirac timed nothing: backend cuda is not available' 1 bench dirac --dims 4x4x4x4 --backends cuda
+  refuses 3 'bench solver timed nothing: backend cuda is not available' 2 bench solver --dims 4x4x4x4 --operators cuda
+fi
+refuses 3 'bench dirac timed nothing: backend cpu_ref does not serve precision half' 1 \
+  bench dirac --dims 4x4x4x4 --backends cpu_ref --precisions half
+on 1 generate --dims 4x4x4x4 --sweeps 2 --output "$work/g.h5" --json "$work/g.json" >"$work/out" || complain "two sweeps: exit $?"
+grep -q 'an error needs two sweeps or more after --discard' "$work/out" || complain "two sweeps: $(cat "$work/out")"
+grep -q 'inf' "$work/out" && complain "an infinite error is printed"
+[ "$(key plaquette_error "$work/g.json")" = null ] || complain "two sweeps: $(key plaquette_error "$work/g.json")"
+
+# GF/s is that of the time beside it.
+on 1 bench gemm --shapes 96x80x112 --kernels cpu_tiled,naive --repeat 9 >"$work/out" || complain "bench gemm: exit $?"
+awk '$1 == "kernel" { if ($7 != "median_s" || $9 != "GF/s") exit 1 }
+     $1 == "cpu_tiled" || $1 == "naive" { n++; g = 2e-9 * $3 * $4 * $5 / $7; if ((g - $9)^2 > (1e-3 * g + 0.006)^2) exit 1 }
+     END { if (n != 2) exit 1 }' "$work/out" || complain "GF/s is not of the time beside it: $(cat "$work/out")"
+finish

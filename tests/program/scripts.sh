@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Every script says what it is for with --help, and those that plot name matplotlib where it is
+# missing.
+. "$(dirname "$0")/common.sh"
+cd "$work" || exit 1
+for script in "$source_dir"/scripts/*.sh "$source_dir"/scripts/[!p]*.py "$source_dir"/scripts/plot_*.py; do
+  name=$(basename "$script")
+  timeout 20 "$script" --help >out 2>err || complain "$name --help: exit $?, $(head -3 err)"
+  [ -s out ] && [ ! -s err ] || complain "$name --help: $(head -3 err)"
+  grep -q "$name" out || complain "$name --help does not name it"
+done
+
+# A matplotlib that cannot be imported, before all others.
+mkdir none
+echo 'raise ImportError("none here")' >none/matplotlib.py
+printf 'backend,packing,precision,reconstruct,rhs,dims,gflops,bandwidth_gbytes_per_s,site_bytes,roofline_fraction\n' >d.csv
+printf 'cpu_simd,none,double,18,1,4x4x4x4,1,1,1248,1\n' >>d.csv
+printf 'kernel,precision,m,n,k,gflops_kernel,vs_reference\nnaive,single,4,4,4,1,1\n' >g.csv
+echo '{"histogram_lowest_log10": -18, "histogram_step_log10": 0.5, "rows": [], "solver": [], "links": []}' >v.json
+for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_validate.py v.json"; do
+  set -- $call
+  PYTHONPATH=$work/none "$source_dir/scripts/$1" "${@:2}" >out 2>err && complain "$1 goes on without matplotlib"
+  [ "$(wc -l <err)" = 1 ] && grep -q 'needs matplotlib; install it' err || complain "$1 without matplotlib: $(tail -1 err)"
+done
+"$source_dir/scripts/table_dirac.py" d.csv | grep -q '| cpu_simd | none | 18 | 1 | 1 (1.00) |' || complain "table_dirac.py"
+"$source_dir/scripts/table_gemm.py" g.csv | grep -q '| naive | single |' || complain "table_gemm.py"
+finish
