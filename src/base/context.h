@@ -13,6 +13,8 @@ typedef struct md_context {
   int local_rank;                    /* this process among those of its host, 0 .. */
   bool device_open;                  /* see base/device.h */
   int device;                        /* its GPU once that is open */
+  int device_capability;             /* of that GPU: 90 for compute capability 9.0 */
+  int device_code;                   /* which of the build's code it runs: 80, 90, ... */
   struct md_device_staging *staging; /* its copy buffers, see base/device_staging.h */
   int threads;                       /* OpenMP threads of this process */
   double start_s;                    /* md_time_s() when the run began */

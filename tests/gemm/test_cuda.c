@@ -30,9 +30,9 @@ static matrix make(md_context *context, md_gemm_device *device, int64_t rows, in
   if (operand)
     md_gemm_fill_whole(SEED, (md_gemm_operand)operand, type, rows, columns,
                        x.host + (size_t)offset * x.element_bytes, ld);
-  MD_REQUIRE(context, md_gemm_device_allocate(context, device, 1, length, x.element_bytes, false,
-                                              &x.device));
-  MD_REQUIRE(context, md_gemm_device_put(context, device, &x.device, x.host, length));
+  MD_REQUIRE(context,
+             md_gemm_device_allocate(context, 1, length, x.element_bytes, false, &x.device));
+  MD_REQUIRE(context, md_gemm_device_put(context, &x.device, x.host, length));
   return x;
 }
 static void *on_device(const matrix *x) {
@@ -59,7 +59,7 @@ static void product_is_right(md_context *context, md_gemm_device *device,
   const size_t bytes = (size_t)c.device.columns * c.element_bytes;
   char *result = malloc(bytes);
   assert_non_null(result);
-  MD_REQUIRE(context, md_gemm_device_get(context, device, result, c.device.columns, &c.device));
+  MD_REQUIRE(context, md_gemm_device_get(context, result, c.device.columns, &c.device));
   char *computed = result + (size_t)offset * c.element_bytes;
 
   int64_t rows[SAMPLES];
@@ -114,7 +114,7 @@ static void over_device(md_context *context,
   for (int i = 0; md_gemm_kernels()[i]; i++) {
     const md_gemm_kernel *kernel = md_gemm_kernels()[i];
     if (kernel->space != MD_GEMM_DEVICE || kernel->unavailable) continue;
-    if (kernel->missing && kernel->missing()) continue;
+    if (kernel->serves && kernel->serves(context) != MD_OK) continue;
     int variant = 0;
     do
       for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
@@ -134,7 +134,7 @@ static void device_products_are_right(void **state) {
  * C. */
 static void several_tiles(md_context *context, md_gemm_device *device, const md_gemm_kernel *kernel,
                           int variant, md_gemm_precision precision) {
-  if (!kernel->missing) return; /* runs anywhere: a block has one tile */
+  if (!kernel->serves) return; /* runs anywhere: a block has one tile */
   static const struct {
     int64_t m, n, k, padding;
   } SIZES[] = {{2047, 2047, 700, 0}, {2047, 2047, 150, 0}, {2047, 2044, 700, 4}};
@@ -170,7 +170,7 @@ static void tf32_operands_are_rounded(void **state) {
     for (int i = 0; md_gemm_kernels()[i]; i++) {
       const md_gemm_kernel *kernel = md_gemm_kernels()[i];
       if (kernel->space != MD_GEMM_DEVICE || kernel->unavailable) continue;
-      if (kernel->missing && kernel->missing()) continue;
+      if (kernel->serves && kernel->serves(context) != MD_OK) continue;
       if (!(kernel->precisions & 1u << MD_GEMM_TF32) || strcmp(kernel->name, "cublas") == 0)
         continue;
       const md_gemm_launch launch = {0, 1, device.stream};
