@@ -1,23 +1,9 @@
 #ifndef MD_DIRAC_BACKEND_H
 #define MD_DIRAC_BACKEND_H
 
+#include "dirac/request.h"
 #include "lattice/fields/field.h"
 #include "lattice/gauge/gauge.h"
-
-/* How links are stored in a backend's own copy. */
-typedef enum md_reconstruct {
-  MD_RECONSTRUCT_18,
-  MD_RECONSTRUCT_12,
-  MD_RECONSTRUCT_8
-} md_reconstruct;
-/* How products are fed to 16x16 tiles; MD_PACKING_NONE for backends without tiles. */
-typedef enum md_packing {
-  MD_PACKING_NONE,
-  MD_PACKING_SINGLE,
-  MD_PACKING_DIAGONAL,
-  MD_PACKING_BLOCK8,
-  MD_PACKING_STACKED
-} md_packing;
 
 /* Which sites one stencil call assigns. Interior and boundary are disjoint and together all; the
  * backend draws the line where it likes, as long as no interior site reads the halo. */
@@ -43,14 +29,6 @@ typedef struct md_epilogue {
                              MD_RANGE_BOUNDARY appends to those of the interior. NULL: not summed */
   bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;
-
-typedef struct md_backend_request {
-  md_precision precision; /* of links and fermions in storage */
-  md_reconstruct reconstruct;
-  md_packing packing;
-  int n_rhs;
-  bool antiperiodic; /* sign -1 on t-links that leave the last time slice */
-} md_backend_request;
 
 /* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in
  * backends.c. State is made by load and passed to every call; there are no globals. */
@@ -91,10 +69,5 @@ const md_backend *const *md_backends(void);
  * with how to build it when it is not in this build. Collective. */
 md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
                           const md_backend **backend);
-
-const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8" */
-const char *md_packing_name(md_packing packing);             /* "none", "single", ... */
-int md_reconstruct_of(const char *name);                     /* -1: unknown */
-int md_packing_of(const char *name);
 
 #endif

@@ -1,5 +1,7 @@
 #include "dirac/operator.h"
 #include "base/timer.h"
+#include "dirac/backend.h"
+#include "lattice/halo/halo.h"
 
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac) {
@@ -44,6 +46,10 @@ void md_dirac_destroy(md_dirac *dirac) {
   md_halo_destroy(dirac->halo);
   dirac->state = NULL;
   dirac->halo = NULL;
+}
+
+const char *md_dirac_backend_name(const md_dirac *dirac) {
+  return dirac->backend->name;
 }
 
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field) {

@@ -2,6 +2,7 @@
 #include "io/hdf5_chunks.h"
 #include "io/lattice_format.h"
 #include "io/read_ahead.h"
+#include "io/site_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/timer.h"
 #include "io/lattice_format.h"
+#include "io/site_data.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,12 @@
 #ifndef MD_IO_LATTICE_FILE_H
 #define MD_IO_LATTICE_FILE_H
 
-#include "io/site_data.h"
+#include "io/site_format.h"
 #include "lattice/gauge/gauge.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Lattice files of every format: sniffed by their first bytes, read and written by all ranks,
  * each its own part, in slabs of bounded size. */
@@ -92,5 +96,9 @@ bool md_lattice_format_holds(const md_lattice_format *format, md_precision preci
  * links that are not finite; MD_ENVIRONMENT: disk. Collective. */
 md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
                           md_precision precision, const md_gauge *gauge);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

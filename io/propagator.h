@@ -4,6 +4,10 @@
 #include "io/attribute.h"
 #include "lattice/fields/field.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST, of either layout; every rank moves
  * its own part, and a file can be read on another rank grid than it was written on. Files are
  * written under PATH.partial and renamed when complete; every chunk has a Fletcher32, damage is
@@ -34,5 +38,9 @@ md_status md_checkpoint_write(md_context *context, const char *path, const md_na
  * the number of right-hand sides differ from what is asked for, or an attribute is missing. */
 md_status md_checkpoint_read(md_context *context, const char *path, const md_named_field *fields,
                              int field_count, const md_attribute *attributes, int count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,6 +1,6 @@
 # Everything that is decided once for the whole build.
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 set(CMAKE_C_STANDARD 17)
@@ -35,8 +35,13 @@ if(NOT MINIDIRAC_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 90)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES) # of the GPU that is here, else of an H100 or H200
+      file(GLOB md_gpus /proc/driver/nvidia/gpus/*)
+      if(md_gpus)
+        set(CMAKE_CUDA_ARCHITECTURES native)
+      else()
+        set(CMAKE_CUDA_ARCHITECTURES 90)
+      endif()
     endif()
     set(CMAKE_CUDA_STANDARD 17)
     set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
@@ -56,8 +61,8 @@ target_compile_options(
                      $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror>
                      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
                      $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror=all-warnings>)
-target_include_directories(md_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src
-                                              ${CMAKE_BINARY_DIR}/generated)
+target_include_directories(md_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src
+                                              ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(md_flags INTERFACE _GNU_SOURCE
                                               $<$<BOOL:${MINIDIRAC_HAVE_CUDA}>:MINIDIRAC_HAVE_CUDA=1>)
 if(MINIDIRAC_SANITIZE)

@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The run: its ranks, threads and the message of the first failure. One per process, made by
  * main and handed down; there are no globals. */
 typedef struct md_context {
@@ -69,5 +73,9 @@ void md_maximum(const md_context *context, double *values, int count);
 void md_minimum(const md_context *context, double *values, int count);
 /* Collective: the integer sums over ranks, in place. */
 void md_sum_integers(const md_context *context, long long *values, int count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

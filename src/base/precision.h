@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Storage types. Arithmetic is double for MD_DOUBLE and float for the others. MD_FIXED is a 16-bit
  * integer of MD_FIXED_STEPS steps to the unit, which is 1 for links and the largest component of a
  * site for fermions. */
@@ -95,5 +99,9 @@ static inline int16_t md_fixed_of_float(float f) {
   } v = {(low > most ? most : low) + 0x1.8p23f};
   return (int16_t)(uint16_t)(v.u - 0x4b400000u); /* the bits of 1.5 * 2^23 */
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

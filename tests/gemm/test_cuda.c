@@ -20,8 +20,8 @@ typedef struct matrix {
   int64_t offset;
 } matrix;
 
-static matrix make(md_context *context, md_gemm_device *device, int64_t rows, int64_t columns,
-                   int64_t ld, int64_t offset, md_gemm_precision type, int operand) {
+static matrix make(md_context *context, int64_t rows, int64_t columns, int64_t ld, int64_t offset,
+                   md_gemm_precision type, int operand) {
   matrix x = {.element_bytes = md_gemm_input_bytes(type), .offset = offset};
   const int64_t length = offset + rows * ld;
   x.host = malloc((size_t)length * x.element_bytes);
@@ -50,9 +50,9 @@ static void product_is_right(md_context *context, md_gemm_device *device,
                              const md_gemm_kernel *kernel, int variant, const md_gemm_problem *p,
                              int64_t offset) {
   const md_gemm_precision out = md_gemm_output(p->precision);
-  matrix a = make(context, device, p->m, p->k, p->lda, offset, p->precision, MD_GEMM_A);
-  matrix b = make(context, device, p->k, p->n, p->ldb, offset, p->precision, MD_GEMM_B);
-  matrix c = make(context, device, p->m, p->n, p->ldc, offset, out, p->beta != 0.0 ? MD_GEMM_C : 0);
+  matrix a = make(context, p->m, p->k, p->lda, offset, p->precision, MD_GEMM_A);
+  matrix b = make(context, p->k, p->n, p->ldb, offset, p->precision, MD_GEMM_B);
+  matrix c = make(context, p->m, p->n, p->ldc, offset, out, p->beta != 0.0 ? MD_GEMM_C : 0);
   const md_gemm_launch launch = {variant, 1, device->stream};
   MD_REQUIRE(context,
              md_gemm(context, kernel, p, &launch, on_device(&a), on_device(&b), on_device(&c)));
@@ -163,10 +163,10 @@ static void tf32_operands_are_rounded(void **state) {
   md_gemm_device_matrix x[3];
   for (int i = 0; i < SIZE * SIZE; i++) host[0][i] = 1.0f + 0x1p-11f + 0x1p-20f, host[1][i] = 1.0f;
   for (int i = 0; i < 3; i++)
-    MD_REQUIRE(context, md_gemm_device_allocate(context, &device, SIZE, SIZE, 4, false, &x[i]));
+    MD_REQUIRE(context, md_gemm_device_allocate(context, SIZE, SIZE, 4, false, &x[i]));
   for (int swapped = 0; swapped < 2; swapped++) {
     for (int i = 0; i < 2; i++)
-      MD_REQUIRE(context, md_gemm_device_put(context, &device, &x[i], host[i ^ swapped], SIZE));
+      MD_REQUIRE(context, md_gemm_device_put(context, &x[i], host[i ^ swapped], SIZE));
     for (int i = 0; md_gemm_kernels()[i]; i++) {
       const md_gemm_kernel *kernel = md_gemm_kernels()[i];
       if (kernel->space != MD_GEMM_DEVICE || kernel->unavailable) continue;
@@ -175,7 +175,7 @@ static void tf32_operands_are_rounded(void **state) {
         continue;
       const md_gemm_launch launch = {0, 1, device.stream};
       MD_REQUIRE(context, md_gemm(context, kernel, &p, &launch, x[0].data, x[1].data, x[2].data));
-      MD_REQUIRE(context, md_gemm_device_get(context, &device, result, SIZE, &x[2]));
+      MD_REQUIRE(context, md_gemm_device_get(context, result, SIZE, &x[2]));
       for (int e = 0; e < SIZE * SIZE; e++)
         if (!(result[e] == SIZE * (1.0f + 0x1p-10f)))
           fail_msg("%s: element %d is %.9g", kernel->name, e, (double)result[e]);
