@@ -29,6 +29,11 @@ pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+# Optional references of the dense kernels: OpenBLAS on one rank, ScaLAPACK over ranks.
+pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
+find_library(SCALAPACK_LIBRARY NAMES scalapack-openmpi scalapack)
+mark_as_advanced(SCALAPACK_LIBRARY)
+message(STATUS "GEMM references: OpenBLAS '${OPENBLAS_VERSION}', ScaLAPACK '${SCALAPACK_LIBRARY}'")
 
 set(MINIDIRAC_HAVE_CUDA OFF)
 if(NOT MINIDIRAC_CUDA STREQUAL "OFF")

@@ -68,7 +68,7 @@ cmake --build "$work/package" >/dev/null
 programs="$work/pion $work/pion_cxx $work/package/pion $work/package/pion_cxx"
 if [ $# -gt 1 ]; then
   cmake -S "$example" -B "$work/part" -G Ninja -DMINIDIRAC_SOURCE="$(cd "$2" && pwd)" \
-    -DMINIDIRAC_CUDA=OFF -DCMAKE_BUILD_TYPE=Release >/dev/null
+    -DMINIDIRAC_CUDA=OFF -DCMAKE_BUILD_TYPE=Debug >/dev/null
   [ -z "$(sed -n 's/^\(BUILD_TESTING\|CTEST_[A-Z_]*\):.*/\1/p' "$work/part/CMakeCache.txt")" ] ||
     fail "add_subdirectory sets options of the project around it"
   cmake --build "$work/part" >/dev/null
