@@ -4,6 +4,7 @@
 #include "dirac/request.h"
 #include "lattice/fields/field.h"
 #include "lattice/gauge/gauge.h"
+#include "lattice/halo/halo.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,7 +12,6 @@ extern "C" {
 
 struct md_backend;  /* dirac/backend.h */
 struct md_epilogue; /* dirac/backend.h */
-struct md_halo;     /* lattice/halo/halo.h */
 
 /* The Dirac operator: a backend loaded with a gauge field, and the halo transport. Members are
  * there to be read. */
@@ -20,7 +20,7 @@ typedef struct md_dirac {
   md_backend_request request;
   const md_geometry *geometry;
   void *state;
-  struct md_halo *halo;
+  md_halo *halo;
   bool overlap; /* interior while the halo travels; false: halo first. Same bits either way */
   md_field_shape shape; /* of the fermion fields that it works on */
   double load_s;        /* time that the backend took to make its copy */

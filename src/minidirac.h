@@ -36,6 +36,7 @@
 #include "lattice/gauge/heatbath.h"
 #include "lattice/geometry/conventions.h"
 #include "lattice/geometry/geometry.h"
+#include "lattice/halo/halo.h"
 #include "md_version.h"
 
 #endif
