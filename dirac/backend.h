@@ -1,28 +1,9 @@
 #ifndef MD_DIRAC_BACKEND_H
 #define MD_DIRAC_BACKEND_H
 
+#include "dirac/request.h"
 #include "lattice/fields/field.h"
 #include "lattice/gauge/gauge.h"
-
-/* How links are stored in a backend's own copy: X(id, reals a link). */
-#define MD_RECONSTRUCT_TABLE(X)                                                                    \
-  X(MD_RECONSTRUCT_18, "18")                                                                       \
-  X(MD_RECONSTRUCT_12, "12")                                                                       \
-  X(MD_RECONSTRUCT_8, "8")
-/* How products are fed to 16x16 tiles; MD_PACKING_NONE for backends without tiles: X(id, name). */
-#define MD_PACKING_TABLE(X)                                                                        \
-  X(MD_PACKING_NONE, "none")                                                                       \
-  X(MD_PACKING_SINGLE, "single")                                                                   \
-  X(MD_PACKING_DIAGONAL, "diagonal")                                                               \
-  X(MD_PACKING_BLOCK8, "block8")                                                                   \
-  X(MD_PACKING_STACKED, "stacked")
-#define MD_ROW(id, name) id,
-typedef enum md_reconstruct { MD_RECONSTRUCT_TABLE(MD_ROW) MD_RECONSTRUCTS } md_reconstruct;
-typedef enum md_packing { MD_PACKING_TABLE(MD_ROW) MD_PACKINGS } md_packing;
-#undef MD_ROW
-/* As words of a choice, see base/precision.h: "|18|12|8". */
-#define MD_RECONSTRUCT_WORDS MD_RECONSTRUCT_TABLE(MD_WORD)
-#define MD_PACKING_WORDS MD_PACKING_TABLE(MD_WORD)
 
 /* Which sites one stencil call assigns. Interior and boundary are disjoint and together all; the
  * backend draws the line where it likes, as long as no interior site reads the halo. */
@@ -48,14 +29,6 @@ typedef struct md_epilogue {
                              MD_RANGE_BOUNDARY appends to those of the interior. NULL: not summed */
   bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;
-
-typedef struct md_backend_request {
-  md_precision precision; /* of links and fermions in storage */
-  md_reconstruct reconstruct;
-  md_packing packing;
-  int n_rhs;
-  bool antiperiodic; /* sign -1 on t-links that leave the last time slice */
-} md_backend_request;
 
 /* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in
  * backends.c. State is made by load and passed to every call; there are no globals. */
@@ -102,10 +75,5 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
 /* The names of the table as words of a choice behind `first`: "auto|cpu_ref|...". Returns text. */
 enum { MD_BACKEND_WORDS_BYTES = 256 };
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]);
-
-const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8" */
-const char *md_packing_name(md_packing packing);             /* "none", "single", ... */
-int md_reconstruct_of(const char *name);                     /* -1: unknown */
-int md_packing_of(const char *name);
 
 #endif

@@ -1,5 +1,7 @@
 #include "dirac/operator.h"
 #include "base/timer.h"
+#include "dirac/backend.h"
+#include "lattice/halo/halo.h"
 
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac) {
@@ -59,6 +61,10 @@ void md_dirac_need(const md_geometry *geometry, const md_backend *backend,
   }
   need->device += links + tables + md_gauge_bytes(geometry) / MD_DIMS;
   need->host += tables;
+}
+
+const char *md_dirac_backend_name(const md_dirac *dirac) {
+  return dirac->backend->name;
 }
 
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field) {

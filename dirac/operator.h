@@ -2,12 +2,22 @@
 #define MD_DIRAC_OPERATOR_H
 
 #include "base/memory_need.h"
-#include "dirac/backend.h"
+#include "dirac/request.h"
+#include "lattice/fields/field.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/halo/halo.h"
 
-/* The public Dirac operator: a backend loaded with a gauge field, and the halo transport. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct md_backend;  /* dirac/backend.h */
+struct md_epilogue; /* dirac/backend.h */
+
+/* The Dirac operator: a backend loaded with a gauge field, and the halo transport. Members are
+ * there to be read. */
 typedef struct md_dirac {
-  const md_backend *backend;
+  const struct md_backend *backend;
   md_backend_request request;
   const md_geometry *geometry;
   void *state;
@@ -18,7 +28,10 @@ typedef struct md_dirac {
   int64_t hops;         /* stencil calls so far, for flop counts */
 } md_dirac;
 
-/* Finds the backend and loads it. gauge must have exchanged halos. Collective. */
+/* Finds the backend by its name ("auto": the fastest that is in this build, runs on this machine
+ * and serves the request) and loads it. gauge must have exchanged halos and is not kept; its
+ * geometry must outlive the operator. MD_INPUT: unknown name, or a request that it does not serve;
+ * MD_ENVIRONMENT: not in this build, no GPU, no memory. Collective. */
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac);
 /* The same with the transport of its halos; `how` NULL: the best one. */
@@ -33,6 +46,7 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
                                 const md_backend_request *request, const md_halo_request *how,
                                 md_dirac *dirac);
 void md_dirac_destroy(md_dirac *dirac);
+const char *md_dirac_backend_name(const md_dirac *dirac);
 
 /* Adds what md_dirac_create allocates: links, tables of sites, on a device also the bare links
  * while they are loaded. Needs no tables of the geometry. Local. */
@@ -42,12 +56,13 @@ void md_dirac_need(const md_geometry *geometry, const md_backend *backend,
 /* A fermion field of the operator's shape, zeroed. Local. */
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field);
 
-/* out = D in (Deo when out is even, Doe when odd), or out = a x + b D in with an epilogue. Only
+/* out = D in (Deo when out is even, Doe when odd), of fields made by md_dirac_field; with an
+ * epilogue, which backends document, out = a x + b D in and more. NULL: none. Only
  * this function communicates: halo begin -> interior -> halo end -> boundary. in's halo is
  * overwritten, its sites are not. Over several ranks a failure of one is deferred (md_defer): the
  * next global sum or agreement returns it on all. Collective. */
 md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
-                       const md_epilogue *epilogue);
+                       const struct md_epilogue *epilogue);
 
 /* Whether md_dirac_hop serves epilogue->step into fields of precision `out`, and norm2. Local. */
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out);
@@ -62,5 +77,9 @@ md_status md_dirac_m_dagger(md_context *context, md_dirac *dirac, double mass,
  * Collective. */
 md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_field *out,
                           md_field *in, md_field *work);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,9 +1,8 @@
 #ifndef MD_GEMM_DEVICE_H
 #define MD_GEMM_DEVICE_H
 
-/* Device and pinned memory, transfers and event times for the dense benchmarks. One implementation
- * in gemm/cuda/device.cu; a build without CUDA has gemm/absent.c, whose open says how to
- * build it. All calls are local. */
+/* Matrices in device and pinned memory, their transfers and device times, by base/device.h; without
+ * CUDA or a GPU open fails as that does. All calls are local. */
 #include "gemm/gemm.h"
 #ifdef __cplusplus
 extern "C" {
@@ -11,13 +10,11 @@ extern "C" {
 
 typedef struct md_gemm_device {
   char name[128];
-  size_t free_bytes; /* when opened */
-  void *stream;      /* cudaStream_t of all work below and of the launches */
-  void *event[2];    /* cudaEvent_t */
+  void *stream; /* cudaStream_t of all work below and of the launches */
+  struct md_device_timer *timer;
 } md_gemm_device;
 
-/* Takes the device number (rank on the node) mod (devices of the node). MD_ENVIRONMENT: no device,
- * no driver, not in this build. */
+/* The GPU of md_device_open. MD_ENVIRONMENT: no device, no driver, not in this build. */
 md_status md_gemm_device_open(md_context *context, md_gemm_device *device);
 void md_gemm_device_close(md_gemm_device *device);
 
@@ -28,26 +25,26 @@ typedef struct md_gemm_device_matrix {
   size_t element_bytes;
 } md_gemm_device_matrix;
 
-/* pitched: rows start at the device's own alignment (cudaMallocPitch); else ld = columns.
- * MD_ENVIRONMENT with the bytes asked for and free when there is not enough. */
-md_status md_gemm_device_allocate(md_context *context, md_gemm_device *device, int64_t rows,
-                                  int64_t columns, size_t element_bytes, bool pitched,
+/* Zeroed. pitched: rows start on 512 bytes; else ld = columns. MD_ENVIRONMENT with the bytes asked
+ * for and free when there is not enough. */
+md_status md_gemm_device_allocate(md_context *context, int64_t rows, int64_t columns,
+                                  size_t element_bytes, bool pitched,
                                   md_gemm_device_matrix *matrix);
 void md_gemm_device_free(md_gemm_device_matrix *matrix); /* all zero: nothing to do */
 
 /* Whole matrices, host leading dimension in elements; they return when the copy is done. */
-md_status md_gemm_device_put(md_context *context, md_gemm_device *device,
-                             const md_gemm_device_matrix *to, const void *from, int64_t from_ld);
-md_status md_gemm_device_get(md_context *context, md_gemm_device *device, void *to, int64_t to_ld,
+md_status md_gemm_device_put(md_context *context, const md_gemm_device_matrix *to, const void *from,
+                             int64_t from_ld);
+md_status md_gemm_device_get(md_context *context, void *to, int64_t to_ld,
                              const md_gemm_device_matrix *from);
 /* Device to device, same shape: the copy that effective bandwidths are compared with. Queued. */
-md_status md_gemm_device_copy(md_context *context, md_gemm_device *device,
-                              const md_gemm_device_matrix *to, const md_gemm_device_matrix *from);
+md_status md_gemm_device_copy(md_context *context, const md_gemm_device_matrix *to,
+                              const md_gemm_device_matrix *from);
 
 typedef enum md_gemm_host_memory {
   MD_GEMM_PAGEABLE,  /* md_allocate */
-  MD_GEMM_PINNED,    /* cudaMallocHost */
-  MD_GEMM_REGISTERED /* md_allocate, then cudaHostRegister */
+  MD_GEMM_PINNED,    /* md_device_allocate_pinned */
+  MD_GEMM_REGISTERED /* md_allocate, then md_device_pin */
 } md_gemm_host_memory;
 
 /* *memory is NULL on failure. Pageable memory works without a device too. */
@@ -57,7 +54,7 @@ void md_gemm_host_free(md_gemm_host_memory kind, void *memory); /* NULL: nothing
 
 /* Device time between the two marks on the stream; stop waits for all that was queued and reports
  * what failed in it. */
-md_status md_gemm_device_start(md_context *context, md_gemm_device *device);
+void md_gemm_device_start(md_gemm_device *device);
 md_status md_gemm_device_stop(md_context *context, md_gemm_device *device, double *time_s);
 
 #ifdef __cplusplus

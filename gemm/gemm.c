@@ -67,11 +67,10 @@ static void served(const md_gemm_kernel *kernel, char *text, size_t bytes) {
 
 md_status md_gemm_kernel_check(md_context *context, const md_gemm_kernel *kernel,
                                md_gemm_precision precision) {
-  const char *reason = kernel->unavailable;
-  if (!reason && kernel->missing) reason = kernel->missing();
-  if (reason)
+  if (kernel->unavailable)
     return md_fail(context, MD_ENVIRONMENT, "GEMM kernel %s is not available: %s", kernel->name,
-                   reason);
+                   kernel->unavailable);
+  if (kernel->serves) MD_TRY(kernel->serves(context));
   if (kernel->precisions & 1u << precision) return MD_OK;
   char text[128];
   served(kernel, text, sizeof text);

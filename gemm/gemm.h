@@ -50,9 +50,9 @@ typedef struct md_gemm_kernel {
                                   default; asked for as NAME:VARIANT */
   const char *unavailable;     /* NULL, or why this build lacks it and how to get it */
 
-  /* The reason why this machine cannot run it (a compute capability, a driver), or NULL. Called
-   * after the device is open. May be NULL. */
-  const char *(*missing)(void);
+  /* MD_ENVIRONMENT with the reason when this machine cannot run it (a compute capability, a
+   * driver). Opens the device. May be NULL: wherever a kernel of its space runs. Local. */
+  md_status (*serves)(md_context *context);
   /* Library handles, padded copies, tensor maps that do not hang on the operands: all that is to
    * stay out of the timing. May be NULL, then *state stays NULL. Undone by close. Local. */
   md_status (*open)(md_context *context, const md_gemm_problem *problem,

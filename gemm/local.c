@@ -6,12 +6,11 @@ static bool on_device(const md_gemm_local *local) {
 }
 
 static md_status allocate(md_context *context, const md_gemm_problem *p, md_gemm_local *local) {
-  md_gemm_device *device = local->place.device;
   const size_t in = md_gemm_input_bytes(p->precision), out = md_gemm_output_bytes(p->precision);
   const bool pitched = local->place.pitched;
-  MD_TRY(md_gemm_device_allocate(context, device, p->m, p->k, in, pitched, &local->a));
-  MD_TRY(md_gemm_device_allocate(context, device, p->k, p->n, in, pitched, &local->b));
-  return md_gemm_device_allocate(context, device, p->m, p->n, out, pitched, &local->c);
+  MD_TRY(md_gemm_device_allocate(context, p->m, p->k, in, pitched, &local->a));
+  MD_TRY(md_gemm_device_allocate(context, p->k, p->n, in, pitched, &local->b));
+  return md_gemm_device_allocate(context, p->m, p->n, out, pitched, &local->c);
 }
 
 md_status md_gemm_local_open(md_context *context, const md_gemm_kernel *kernel,
@@ -41,16 +40,16 @@ void md_gemm_local_close(md_gemm_local *local) {
 md_status md_gemm_local_load(md_context *context, md_gemm_local *local, const void *c,
                              int64_t ldc) {
   if (!on_device(local)) return MD_OK;
-  return md_gemm_device_put(context, local->place.device, &local->c, c, ldc);
+  return md_gemm_device_put(context, &local->c, c, ldc);
 }
 
 md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c, int64_t ldc) {
   if (!on_device(local)) return MD_OK;
-  return md_gemm_device_get(context, local->place.device, c, ldc, &local->c);
+  return md_gemm_device_get(context, c, ldc, &local->c);
 }
 
 static md_status launch(md_context *context, md_gemm_local *local) {
-  MD_TRY(md_gemm_device_start(context, local->place.device));
+  md_gemm_device_start(local->place.device);
   return md_gemm_plan_run(context, &local->plan, local->a.data, local->b.data, local->c.data);
 }
 
@@ -68,9 +67,8 @@ md_status md_gemm_local_begin(md_context *context, md_gemm_local *local,
     *kernel_s = md_time_s() - start_s;
     return MD_OK;
   }
-  md_gemm_device *device = local->place.device;
-  MD_TRY(md_gemm_device_put(context, device, &local->a, a, problem->lda));
-  MD_TRY(md_gemm_device_put(context, device, &local->b, b, problem->ldb));
+  MD_TRY(md_gemm_device_put(context, &local->a, a, problem->lda));
+  MD_TRY(md_gemm_device_put(context, &local->b, b, problem->ldb));
   return launch(context, local);
 }
 

@@ -3,6 +3,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A named value in an HDF5 file: `count` doubles or 64-bit integers, or a text. Written from
  * data, or read into it. */
 typedef enum md_attribute_type {
@@ -17,5 +21,9 @@ typedef struct md_attribute {
   int count;
   void *data;
 } md_attribute;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

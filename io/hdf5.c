@@ -1,6 +1,7 @@
 #include "base/memory.h"
 #include "io/hdf5_label.h"
 #include "io/hdf5_lattice.h"
+#include "io/site_data.h"
 
 #include <stdlib.h>
 #include <string.h>

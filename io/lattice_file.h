@@ -1,8 +1,13 @@
 #ifndef MD_IO_LATTICE_FILE_H
 #define MD_IO_LATTICE_FILE_H
 
-#include "io/site_data.h"
+#include "io/site_format.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/phases.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Lattice files of every format: sniffed by their first bytes, read and written by all ranks,
  * each its own part, in slabs of bounded size. */
@@ -124,5 +129,9 @@ md_status md_lattice_save(md_context *context, const char *path, const md_lattic
 md_status md_lattice_save_links(md_context *context, const char *path,
                                 const md_lattice_format *format, md_precision precision,
                                 const md_link_label *label, const md_gauge *gauge);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/ranks_mpi.h"
 #include "io/read_ahead.h"
+#include "io/site_data.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,10 +4,14 @@
 #include "io/attribute.h"
 #include "lattice/fields/field.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST, of either layout; every rank moves
  * its own part, and a file can be read on another rank grid than it was written on. Files are
- * written to a temporary and renamed when complete (base/file.h); every chunk has a Fletcher32, damage is
- * MD_INPUT. All functions are collective. MD_ENVIRONMENT: disk. */
+ * written to a temporary and renamed when complete (base/file.h); every chunk has a Fletcher32,
+ * damage is MD_INPUT. All functions are collective. MD_ENVIRONMENT: disk. */
 
 /* Writes /propagator/solution [rhs][t][z][y][x][3] of complex {r, i} (h5py: complex128) from the
  * even and odd part, and the attributes beside `dims` (x,y,z,t) and `format_version` to that
@@ -34,5 +38,9 @@ md_status md_checkpoint_write(md_context *context, const char *path, const md_na
  * the number of right-hand sides differ from what is asked for, or an attribute is missing. */
 md_status md_checkpoint_read(md_context *context, const char *path, const md_named_field *fields,
                              int field_count, const md_attribute *attributes, int count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,6 +2,7 @@
 #define MD_TESTS_SUPPORT_H
 
 #include "base/context.h"
+#include "dirac/backend.h"
 #include "dirac/operator.h"
 
 /* cmocka needs these four before it. */

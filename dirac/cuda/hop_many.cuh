@@ -92,6 +92,16 @@ template <class S, int R>
 static __device__ inline void fetch_links(const many_arguments<S> &a, int first, int sites,
                                           char *shared) {
   constexpr unsigned site_bytes = 8 * R * sizeof(S);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 /* no copy engine that a block may use */
+  constexpr int words = site_bytes / 16;
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int w = thread; w < sites * words; w += blockDim.x * blockDim.y) {
+    const int at = first + w / words;
+    const uint4 *from = (const uint4 *)(a.links + (int64_t)(a.slots ? a.slots[at] : at) * 8 * R);
+    ((uint4 *)shared)[w] = from[w % words];
+  }
+  __syncthreads();
+#else
   __shared__ alignas(8) uint64_t barrier;
   const unsigned flag = (unsigned)__cvta_generic_to_shared(&barrier);
   const unsigned target = (unsigned)__cvta_generic_to_shared(shared);
@@ -113,6 +123,7 @@ static __device__ inline void fetch_links(const many_arguments<S> &a, int first,
                "mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
                "@!done bra wait;\n}" ::"r"(flag)
                : "memory");
+#endif
 }
 
 /* The stored reals of one direction, from the site's links in shared memory or from a slot's in

@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_SOLVERS_BLOCK_CG_H
 #define MD_DIRAC_SOLVERS_BLOCK_CG_H
 
+#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 
 /* Block conjugate gradients BCGrQ (A. Dubrulle, Electron. Trans. Numer. Anal. 12 (2001) 216; the

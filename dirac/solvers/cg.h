@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_SOLVERS_CG_H
 #define MD_DIRAC_SOLVERS_CG_H
 
+#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 
 /* Fields and arrays for `most` iterations, all zero; x, r and p have the operator's shape. Local.

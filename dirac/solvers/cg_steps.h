@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_SOLVERS_CG_STEPS_H
 #define MD_DIRAC_SOLVERS_CG_STEPS_H
 
+#include "dirac/backend.h"
 #include "dirac/operator.h"
 
 /* Iterations of conjugate gradients on the device, handed out one at a time while the next is

@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_SOLVERS_MIXED_CG_H
 #define MD_DIRAC_SOLVERS_MIXED_CG_H
 
+#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 
 /* Conjugate gradients whose iterations run in `inner`, an operator of the same links in a narrower

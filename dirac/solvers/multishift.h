@@ -3,6 +3,10 @@
 
 #include "dirac/solvers/solver.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { MD_MAX_SHIFTS = 64 };
 
 typedef struct md_multishift_request {
@@ -48,5 +52,9 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
                               const md_multishift_request *request, md_field *x, const md_field *b,
                               md_multishift_result *result);
 void md_multishift_result_free(md_multishift_result *result);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

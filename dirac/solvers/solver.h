@@ -3,6 +3,10 @@
 
 #include "dirac/operator.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The state of conjugate gradients on the even sites between two iterations: enough to go on with
  * the same bits. Fields have the operator's shape and parity even. */
 typedef struct md_cg_state {
@@ -81,5 +85,9 @@ void md_solver_result_free(md_solver_result *result);
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);
 /* 570 flops per hop, site and right-hand side over the seconds, all ranks. */
 double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

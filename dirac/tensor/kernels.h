@@ -69,17 +69,22 @@ typedef struct md_march_plan {
   int warps, warp_sites;     /* that compute, and their sites a step */
 } md_march_plan;
 
+/* What a GPU has for a march: nothing before compute capability 9.0, whose copy engine feeds it. */
+typedef struct md_march_room {
+  int multiprocessors, shared_bytes; /* the latter for one block */
+} md_march_room;
+/* Of the open device and the code that it runs. Local. */
+md_march_room md_tensor_march_room(const md_context *context);
+
 /* The first of a list of tiles that fits. False when none does, the number of right-hand sides is
  * not 8 or 16, or the lattice is too small to fill the GPU. */
 bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
-                        int multiprocessors, md_march_plan *plan);
+                        const md_march_room *room, md_march_plan *plan);
 /* The plan with a given tile; false when that does not fit. */
 bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
-                        int multiprocessors, const int tile[3], md_march_plan *plan);
+                        const md_march_room *room, const int tile[3], md_march_plan *plan);
 md_status md_tensor_march(md_context *context, const md_tensor_call *call,
                           const md_march_plan *plan);
-
-int md_tensor_multiprocessors(void);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 #include "dirac/tensor/kernels.h"
 
-enum { SHARED_MOST = 227 * 1024, WARPS_LEAST = 8 };
+enum { WARPS_LEAST = 8 };
 
 /* The band along y that keeps the columns of one round of blocks closest to a cube: its surface is
  * fetched from memory again by another round. */
@@ -28,8 +28,8 @@ static md_march_ring ring_of(const md_march_plan *plan, int slots, int rows, int
   return (md_march_ring){scale_bytes, row_bytes, slot_bytes, slots * slot_bytes};
 }
 
-/* Shared memory with `ring` steps under way; see struct stage of the kernel. */
-static bool lay_out(md_precision precision, int ring, int spare, md_march_plan *plan) {
+/* Shared memory with `ring` steps under way, see struct stage of the kernel; `most`: bytes. */
+static bool lay_out(md_precision precision, int ring, int spare, int most, md_march_plan *plan) {
   const bool half = precision == MD_HALF;
   plan->ring = ring;
   plan->spare = spare;
@@ -37,14 +37,16 @@ static bool lay_out(md_precision precision, int ring, int spare, md_march_plan *
       ring_of(plan, ring + 2 + spare, plan->y * plan->z, plan->x + 1, half ? plan->x + 5 : 0);
   plan->rim = ring_of(plan, ring, 2 * (plan->y + plan->z), plan->x, half ? plan->x : 0);
   plan->shared_bytes = MARCH_BARRIERS + plan->centre.bytes + plan->rim.bytes;
-  return plan->shared_bytes <= SHARED_MOST;
+  return plan->shared_bytes <= most;
 }
 
 bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
-                        int multiprocessors, const int tile[3], md_march_plan *plan) {
+                        const md_march_room *room, const int tile[3], md_march_plan *plan) {
+  if (room->multiprocessors == 0) return false;
   if ((n_rhs != 8 && n_rhs != 16) || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
-  *plan = (md_march_plan){.x = tile[0], .y = tile[1], .z = tile[2], .blocks = multiprocessors};
+  *plan =
+      (md_march_plan){.x = tile[0], .y = tile[1], .z = tile[2], .blocks = room->multiprocessors};
   for (int d = 0; d < 3; d++) {
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
@@ -61,12 +63,12 @@ bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DI
   /* With two spare slots a new segment, which takes three at once, need not wait for the last. */
   for (int ring = 3; ring >= 2; ring--)
     for (int spare = 2; spare >= 0; spare -= 2)
-      if (lay_out(precision, ring, spare, plan)) return true;
+      if (lay_out(precision, ring, spare, room->shared_bytes, plan)) return true;
   return false;
 }
 
 bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
-                        int multiprocessors, md_march_plan *plan) {
+                        const md_march_room *room, md_march_plan *plan) {
   /* In the order of their speed on an H200; bench/h200-dirac-tensor.md has the times. */
   static const int tiles[2][6][3] = {
       {{8, 4, 4}, {8, 2, 8}, {8, 8, 2}, {8, 4, 2}, {4, 4, 4}, {4, 2, 4}}, /* 16 bits */
@@ -75,11 +77,10 @@ bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DI
    */
   const int least_steps = 3;
   for (int n = 0; n < 6; n++) {
-    if (!md_march_plan_tile(precision, n_rhs, local, multiprocessors,
-                            tiles[precision == MD_DOUBLE][n], plan))
+    if (!md_march_plan_tile(precision, n_rhs, local, room, tiles[precision == MD_DOUBLE][n], plan))
       continue;
     const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
-    if (columns * local[MD_T] >= (double)least_steps * multiprocessors) return true;
+    if (columns * local[MD_T] >= (double)least_steps * room->multiprocessors) return true;
   }
   return false;
 }

@@ -2,14 +2,11 @@
 #define MD_DIRAC_TENSOR_STACKED_CUH
 
 #include "base/device.cuh"
+#include "base/double_mma.cuh"
 #include "dirac/tensor/kernels.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#error "backend tensor needs compute capability 9.0; configure with -DCMAKE_CUDA_ARCHITECTURES=90"
-#endif
 
 /* One warp, one output site, a tile of 16 (or 8) right-hand sides: the fragments of `stacked`, see
  * packing.h. Lane 4g+t holds the directions t and t+4 of the tile rows g and g+8 and the links
@@ -150,12 +147,19 @@ __device__ inline void multiply(__nv_bfloat16, float c[4], pair<__nv_bfloat16> f
 }
 __device__ inline void multiply(double, double c[4], pair<double> forward, pair<double> backward,
                                 double2 b0, double2 b1) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  md::mma_m16n8k4(c, forward.low.x, forward.high.x, b0.x);
+  md::mma_m16n8k4(c, forward.low.y, forward.high.y, b0.y);
+  md::mma_m16n8k4(c, backward.low.x, backward.high.x, b1.x);
+  md::mma_m16n8k4(c, backward.low.y, backward.high.y, b1.y);
+#else
   asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
       "{%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, {%0,%1,%2,%3};"
       : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
       : "d"(forward.low.x), "d"(forward.high.x), "d"(forward.low.y), "d"(forward.high.y),
         "d"(backward.low.x), "d"(backward.high.x), "d"(backward.low.y), "d"(backward.high.y),
         "d"(b0.x), "d"(b0.y), "d"(b1.x), "d"(b1.y));
+#endif
 }
 
 /* The whole product of a site: three steps. forward and backward point to the source sites of the

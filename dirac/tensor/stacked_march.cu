@@ -190,6 +190,7 @@ template <typename T, int RHS, ending END> struct computer {
 template <typename T, int RHS, ending END>
 __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
     march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 /* not launched elsewhere */
   extern __shared__ __align__(128) char shared[];
   const stage memory(shared, plan);
   md_release_successor();
@@ -207,6 +208,7 @@ __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
         .run();
   else
     computer<T, RHS, END>{call, plan, memory, lane(), {}, {}, {}}.run();
+#endif
 }
 
 template <typename T, int RHS, ending END>
@@ -251,9 +253,11 @@ md_status md_tensor_march(md_context *context, const md_tensor_call *call,
   return md_cuda_status(context, error, "stacked kernel");
 }
 
-int md_tensor_multiprocessors(void) {
-  int device = 0, count = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  return count;
+md_march_room md_tensor_march_room(const md_context *context) {
+  md_march_room room = {};
+  if (context->device_code < 90) return room;
+  cudaDeviceGetAttribute(&room.multiprocessors, cudaDevAttrMultiProcessorCount, context->device);
+  cudaDeviceGetAttribute(&room.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                         context->device);
+  return room;
 }

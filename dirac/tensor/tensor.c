@@ -123,9 +123,9 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
   if (!s) return md_fail_memory(context, sizeof *s, "tensor");
   s->request = *request;
   s->geometry = g;
+  const md_march_room room = md_tensor_march_room(context);
   s->marches = request->packing == MD_PACKING_STACKED &&
-               md_march_plan_make(request->precision, request->n_rhs, g->local,
-                                  md_tensor_multiprocessors(), &s->plan);
+               md_march_plan_make(request->precision, request->n_rhs, g->local, &room, &s->plan);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = load_links(context, s, gauge, p);

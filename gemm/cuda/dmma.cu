@@ -216,7 +216,11 @@ md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launc
   const auto kernel = brief(p) ? multiply<Short> : multiply<Long>;
   kernel<<<min(plan->processors, job.tiles), THREADS + 128, brief(p) ? Short::BYTES : Long::BYTES,
            stream>>>(job, plan->map[0], plan->map[1], plan->map[2]);
-  return launched(context, "dmma");
+  return md_cuda_launched(context, "GEMM kernel dmma");
+}
+
+md_status serves(md_context *context) {
+  return needs_hopper(context, "dmma");
 }
 
 } // namespace
@@ -228,7 +232,7 @@ const md_gemm_kernel md_gemm_dmma = {"dmma",
                                      "fp64",
                                      nullptr,
                                      nullptr,
-                                     needs_hopper,
+                                     serves,
                                      open,
                                      close_tensor_plan,
                                      run};

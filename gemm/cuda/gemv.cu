@@ -112,20 +112,16 @@ md_status run(md_context *context, const md_gemv_problem *p, void *stream, void 
     launch<method, int>(p, (cudaStream_t)stream, state, a, x, y);
   else
     launch<method, float>(p, (cudaStream_t)stream, state, a, x, y);
-  return launched(context, "gemv");
+  return md_cuda_launched(context, "gemv");
 }
 
 md_status open_scratch(md_context *context, const md_gemv_problem *p, void *, void **state) {
-  *state = nullptr;
-  const size_t bytes = (size_t)p->rows * p->columns * 4;
-  if (cudaMalloc(state, bytes) == cudaSuccess) return MD_OK;
-  cudaGetLastError();
-  *state = nullptr;
-  return md_fail_memory(context, bytes, "the products of a matrix-vector product on the device");
+  return md_device_allocate(context, (size_t)p->rows * p->columns * 4,
+                            "the products of a matrix-vector product", state);
 }
 
 void close_scratch(void *state) {
-  cudaFree(state);
+  md_device_free(state);
 }
 
 constexpr unsigned BOTH = 1u << MD_SMALL_INTEGER | 1u << MD_SMALL_SINGLE;

@@ -23,7 +23,7 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
     naive<<<blocks, block, 0, stream>>>(operands<double>(p, a, b, c));
   else
     naive<<<blocks, block, 0, stream>>>(operands<float>(p, a, b, c));
-  return launched(context, "k0");
+  return md_cuda_launched(context, "GEMM kernel k0");
 }
 
 const md_gemm_kernel md_gemm_k0 = stateless(

@@ -28,7 +28,7 @@ static md_status launch_tile(md_context *context, const md_gemm_problem *p, cuda
   unsigned blocks;
   MD_TRY(grid_for(context, p, ROWS, COLUMNS, &blocks));
   tile<T, ROWS, COLUMNS><<<blocks, dim3(COLUMNS, ROWS), 0, stream>>>(operands<T>(p, a, b, c));
-  return launched(context, "k2");
+  return md_cuda_launched(context, "GEMM kernel k2");
 }
 
 static const char *const variants[] = {"16x16", "8x8", "32x32", "16x32", "8x16", nullptr};

@@ -34,7 +34,7 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
   unsigned blocks;
   MD_TRY(grid_for(context, p, TILE, TILE, &blocks));
   transposed<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(operands<float>(p, a, b, c));
-  return launched(context, "k4");
+  return md_cuda_launched(context, "GEMM kernel k4");
 }
 
 const md_gemm_kernel md_gemm_k4 =

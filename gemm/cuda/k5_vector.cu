@@ -42,7 +42,7 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
     vectors<true><<<blocks, THREADS, 0, stream>>>(g);
   else
     vectors<false><<<blocks, THREADS, 0, stream>>>(g);
-  return launched(context, "k5");
+  return md_cuda_launched(context, "GEMM kernel k5");
 }
 
 const md_gemm_kernel md_gemm_k5 =

@@ -43,7 +43,7 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
     warps<true><<<blocks, THREADS, 0, stream>>>(g);
   else
     warps<false><<<blocks, THREADS, 0, stream>>>(g);
-  return launched(context, "k6");
+  return md_cuda_launched(context, "GEMM kernel k6");
 }
 
 const md_gemm_kernel md_gemm_k6 =

@@ -103,11 +103,11 @@ static md_status launch_shape(md_context *context, const md_gemm_problem *p, cud
   MD_TRY(grid_for(context, p, S::ROWS, S::COLUMNS, &blocks));
   const bool vector = aligned(g.b, g.ldb, 4, 16) && aligned(g.c, g.ldc, 4, 16);
   const auto kernel = vector ? pipeline<S, true> : pipeline<S, false>;
-  MD_TRY(status_of(
+  MD_TRY(md_cuda_status(
       context, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES),
-      "reserve shared memory for k7"));
+      "shared memory for GEMM kernel k7"));
   kernel<<<blocks, THREADS, S::BYTES, stream>>>(g);
-  return launched(context, "k7");
+  return md_cuda_launched(context, "GEMM kernel k7");
 }
 
 static const char *const variants[] = {"128x128", "256x128", "128x256", nullptr};

@@ -2,10 +2,10 @@
 #define MD_GEMM_CUDA_LAUNCH_CUH
 
 /* What every device GEMM shares: operands with their types, the map from block number to tile,
- * guarded loads, the store of alpha x + beta c, and the way a CUDA error becomes a status. */
+ * guarded loads and the store of alpha x + beta c. */
+#include "base/device.cuh"
 #include "gemm/kernels.h"
 #include <climits>
-#include <cuda_runtime.h>
 
 namespace md {
 
@@ -22,19 +22,6 @@ template <class T, class R = T>
 Operands<T, R> operands(const md_gemm_problem *p, const void *a, const void *b, void *c) {
   return {(int)p->m,   (int)p->n,  (int)p->k,    p->lda,       p->ldb, p->ldc,
           (R)p->alpha, (R)p->beta, (const T *)a, (const T *)b, (R *)c};
-}
-
-inline md_status status_of(md_context *context, cudaError_t error, const char *what) {
-  if (error == cudaSuccess) return MD_OK;
-  return md_fail(context, MD_ENVIRONMENT, "CUDA failed to %s: %s", what, cudaGetErrorString(error));
-}
-
-/* For the end of a run: what the launches before it reported. */
-inline md_status launched(md_context *context, const char *kernel) {
-  const cudaError_t error = cudaGetLastError();
-  if (error == cudaSuccess) return MD_OK;
-  return md_fail(context, MD_ENVIRONMENT, "CUDA failed to launch gemm kernel %s: %s", kernel,
-                 cudaGetErrorString(error));
 }
 
 /* Tile counts are products of two ints: the grid is one-dimensional, 2^31 - 1 blocks at most. */

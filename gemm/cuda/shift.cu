@@ -45,7 +45,7 @@ static md_status run_type(md_context *context, const md_shift_problem *p, const 
                   (cudaStream_t)stream>>>(*p, in, out, across);
   else
     direct<<<(unsigned)blocks, block, 0, (cudaStream_t)stream>>>(*p, in, out, across);
-  return launched(context, "shift");
+  return md_cuda_launched(context, "shift");
 }
 
 template <bool shared>

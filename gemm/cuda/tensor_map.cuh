@@ -60,17 +60,17 @@ md_status open_tensor_plan(md_context *context, Kernel kernel, int shared_bytes,
                    "tensor copies need a driver with cuTensorMapEncodeTiled (CUDA 12), found none");
   int device = 0;
   cudaGetDevice(&device);
-  MD_TRY(status_of(
+  MD_TRY(md_cuda_status(
       context, cudaDeviceGetAttribute(&plan->processors, cudaDevAttrMultiProcessorCount, device),
-      "count the multiprocessors"));
-  return status_of(
+      "the count of multiprocessors"));
+  return md_cuda_status(
       context,
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-      "reserve shared memory for a GEMM kernel");
+      "shared memory for a GEMM kernel");
 }
 
 inline void close_tensor_plan(void *state) {
-  if (state) cudaFree(((TensorPlan *)state)->workspace.data);
+  if (state) md_device_free(((TensorPlan *)state)->workspace.data);
   delete (TensorPlan *)state;
 }
 
@@ -92,12 +92,14 @@ md_status map_operand(md_context *context, TensorPlan *plan, int operand, const 
                  rows, columns, (int)result);
 }
 
-/* For md_gemm_kernel's `missing`: these kernels are built for sm_90a. */
-inline const char *needs_hopper() {
-  int device = 0, major = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  return major == 9 ? nullptr : "it needs a Hopper GPU (compute capability 9.0)";
+/* These kernels are built for sm_90a, whose code runs on compute capability 9.0 alone. */
+inline md_status needs_hopper(md_context *context, const char *kernel) {
+  MD_TRY(md_device_open(context));
+  if (context->device_capability == 90) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT,
+                 "GEMM kernel %s needs compute capability 9.0a, this GPU has %d.%d; other kernels "
+                 "of its precisions run here, see bench gemm --kernels all",
+                 kernel, context->device_capability / 10, context->device_capability % 10);
 }
 
 } // namespace md

@@ -61,7 +61,7 @@ static md_status run_type(md_context *context, const md_transpose_problem *p, co
   else
     tiled<PADDING><<<blocks, block, 0, (cudaStream_t)stream>>>((const T *)in, (T *)out, p->rows,
                                                                p->columns, across, height);
-  return launched(context, "transpose");
+  return md_cuda_launched(context, "transpose");
 }
 
 template <int PADDING>

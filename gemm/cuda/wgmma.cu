@@ -122,6 +122,10 @@ md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launc
   }
 }
 
+md_status serves(md_context *context) {
+  return needs_hopper(context, "wgmma");
+}
+
 } // namespace
 
 const md_gemm_kernel md_gemm_wgmma = {"wgmma",
@@ -131,7 +135,7 @@ const md_gemm_kernel md_gemm_wgmma = {"wgmma",
                                       "fp32",
                                       nullptr,
                                       nullptr,
-                                      needs_hopper,
+                                      serves,
                                       open,
                                       close_tensor_plan,
                                       run};

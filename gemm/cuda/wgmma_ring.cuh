@@ -241,7 +241,7 @@ md_status run_ring(md_context *context, const md_gemm_problem *p, const md_gemm_
   const int clusters = min(plan->processors / CLUSTER, job.clusters);
   kernel<<<clusters * CLUSTER, RING_THREADS, brief(p) ? Short::BYTES : Long::BYTES, stream>>>(
       job, plan->map[0], plan->map[1], plan->map[2]);
-  return launched(context, "wgmma");
+  return md_cuda_launched(context, "GEMM kernel wgmma");
 }
 
 /* wgmma_tf32.cu */

@@ -41,7 +41,7 @@ static md_status run_type(md_context *context, const md_gemm_problem *p,
   Operands<S, float> g = operands<S, float>(p, a, b, c);
   MD_TRY(pad_operands(context, (Workspace *)state, stream, 16, true, &g));
   simple<T><<<(tiles + 7) / 8, 256, 0, stream>>>(g);
-  return launched(context, "wmma_simple");
+  return md_cuda_launched(context, "GEMM kernel wmma_simple");
 }
 
 static md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,

@@ -141,12 +141,12 @@ md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_
   cudaStream_t stream = (cudaStream_t)launch->stream;
   auto g = operands<typename S::E, float>(p, a, b, c);
   MD_TRY(pad_operands(context, (Workspace *)state, stream, S::WIDTH, false, &g));
-  MD_TRY(status_of(
+  MD_TRY(md_cuda_status(
       context,
       cudaFuncSetAttribute(tiled<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES),
-      "reserve shared memory for wmma_tiled"));
+      "shared memory for GEMM kernel wmma_tiled"));
   tiled<T><<<blocks, THREADS, S::BYTES, stream>>>(g, aligned(c, p->ldc, 4, 16));
-  return launched(context, "wmma_tiled");
+  return md_cuda_launched(context, "GEMM kernel wmma_tiled");
 }
 
 md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,

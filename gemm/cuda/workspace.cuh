@@ -15,12 +15,9 @@ struct Workspace {
 
 inline md_status reserve(md_context *context, Workspace *w, size_t bytes) {
   if (bytes <= w->bytes) return MD_OK;
-  cudaFree(w->data);
+  md_device_free(w->data);
   *w = {};
-  if (cudaMalloc(&w->data, bytes) != cudaSuccess) {
-    cudaGetLastError();
-    return md_fail_memory(context, bytes, "padded copies of A and B on the device");
-  }
+  MD_TRY(md_device_allocate(context, bytes, "a padded copy of A and B", &w->data));
   w->bytes = bytes;
   return MD_OK;
 }
@@ -32,7 +29,7 @@ inline md_status open_workspace(md_context *context, const md_gemm_problem *,
 }
 
 inline void close_workspace(void *state) {
-  if (state) cudaFree(((Workspace *)state)->data);
+  if (state) md_device_free(((Workspace *)state)->data);
   delete (Workspace *)state;
 }
 

@@ -4,6 +4,10 @@
 #include "base/precision.h"
 #include "lattice/geometry/geometry.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
 
 /* A field of one parity: reals on sites, halo behind them.
@@ -100,5 +104,9 @@ md_status md_field_add_single(md_context *context, md_field *out, const double *
                               const md_field *in);
 /* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,10 @@
 
 #include "lattice/fields/field.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Vector operations of the solvers on the local sites of fields of equal shape and parity; where
  * one operand is 16-bit, the others may also be MD_SINGLE, the arithmetic type (not of copy). A
  * coefficient array has one entry per right-hand side. Half-precision fields get new scales. Sums
@@ -41,5 +45,9 @@ void md_linear_cg_update(const double *a, const double *b, const md_field *r, md
  * several of them. */
 void md_linear_cg_updates(int count, const double *const *a, const double *const *b,
                           const md_field *r, md_field *const *p, md_field *const *x);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

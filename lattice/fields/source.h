@@ -3,6 +3,10 @@
 
 #include "lattice/fields/field.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Sources b of M x = b on both parities: host fields, MD_DOUBLE, [even, odd]; all sites are
  * assigned, halos are not. The same for every rank grid. Local. */
 
@@ -15,5 +19,9 @@ void md_source_wall(md_field b[MD_PARITIES], int t);
 void md_source_random(md_field b[MD_PARITIES], uint64_t seed);
 /* Complex normal deviates with <|b_i|^2> = 1. For tests and benchmarks. */
 void md_source_gaussian(md_field b[MD_PARITIES], uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,10 @@
 
 #include "lattice/fields/field.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Bare SU(3) links in double: no phases, no boundary signs. links[p][mu] holds U_mu(x) of the
  * sites x of parity p as 18 planes, with halo. */
 typedef struct md_gauge {
@@ -51,5 +55,9 @@ md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
  * parity even, odd with 18 components in MD_DOUBLE. Collective. */
 md_status md_gauge_transform(md_context *context, md_gauge *gauge, uint64_t seed,
                              md_field transform[MD_PARITIES]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

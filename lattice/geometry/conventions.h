@@ -1,6 +1,10 @@
 #ifndef MD_LATTICE_GEOMETRY_CONVENTIONS_H
 #define MD_LATTICE_GEOMETRY_CONVENTIONS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The conventions of the README's table, as code: the one place that knows them.
  *
  *   (D v)(x) = 1/2 sum_mu eta_mu(x) [ U_mu(x) v(x+mu) - U_mu(x-mu)^dag v(x-mu) ],  M = m + D
@@ -28,5 +32,9 @@ static inline int md_eta(int mu, const int x[MD_DIMS]) {
   const int sum = (mu > 0 ? x[0] : 0) + (mu > 1 ? x[1] : 0) + (mu > 2 ? x[2] : 0);
   return sum & 1 ? -1 : 1;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,6 +5,10 @@
 #include "lattice/geometry/conventions.h"
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The part of the lattice that a rank holds, and tables built once.
  *
  * Sites of one parity are numbered by local lexicographic order, x fastest, halved:
@@ -82,5 +86,9 @@ static inline void md_global_coordinates(const md_geometry *g, int parity, int64
 static inline int64_t md_global_index(const md_geometry *g, const int x[MD_DIMS]) {
   return (((int64_t)x[3] * g->global[2] + x[2]) * g->global[1] + x[1]) * g->global[0] + x[0];
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,10 @@
 
 #include "lattice/fields/field.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Halo exchange for fields of one shape, by one of the transports of transport.h. */
 typedef struct md_halo md_halo;
 
@@ -33,5 +37,9 @@ int64_t md_halo_bytes(const md_halo *halo);
 const char *md_halo_transport(const md_halo *halo);
 /* False for a name that another space than this one needs; true for "auto" and NULL. */
 bool md_halo_request_serves(const md_halo_request *request, md_space space);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,39 +1,60 @@
-# libminidirac: all folder libraries in one archive, with headers, pkg-config file, CMake package.
+# libminidirac: all folder libraries in one archive, with public headers, pkg-config file and CMake
+# package. Other projects link minidirac::minidirac, from the package or by add_subdirectory.
+include(MinidiracHeaders)
 get_property(md_libraries GLOBAL PROPERTY MD_LIBRARIES)
 set(md_objects)
 foreach(library IN LISTS md_libraries)
   list(APPEND md_objects $<TARGET_OBJECTS:${library}>)
 endforeach()
 add_library(libminidirac STATIC ${md_objects})
-set_target_properties(libminidirac PROPERTIES OUTPUT_NAME minidirac LINKER_LANGUAGE C)
-install(TARGETS libminidirac ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY src/base lattice dirac gemm io DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minidirac
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.inc.h" EXCLUDE)
-install(FILES ${CMAKE_BINARY_DIR}/generated/md_version.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minidirac)
+add_library(minidirac::minidirac ALIAS libminidirac)
+set_target_properties(libminidirac PROPERTIES OUTPUT_NAME minidirac EXPORT_NAME minidirac LINKER_LANGUAGE C)
+target_include_directories(libminidirac INTERFACE $<BUILD_INTERFACE:${MD_PUBLIC_DIR}>
+                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-# What a program that links the archive needs besides.
-set(MD_OPTIONAL_LINK "")
-if(OPENBLAS_FOUND)
-  string(APPEND MD_OPTIONAL_LINK " ${OPENBLAS_LINK_LIBRARIES}")
-endif()
+# What a program that links the archive needs besides: libraries by their paths as they were found
+# here (HDF5 has other names elsewhere), so that one list serves pkg-config, the package and
+# add_subdirectory, in every language.
+set(md_link ${HDF5_C_LIBRARIES} ${MPI_C_LIBRARIES} ${CJSON_LINK_LIBRARIES} ${INIH_LINK_LIBRARIES}
+            ${DEFLATE_LINK_LIBRARIES} ${OPENBLAS_LINK_LIBRARIES})
 if(SCALAPACK_LIBRARY)
-  string(APPEND MD_OPTIONAL_LINK " ${SCALAPACK_LIBRARY}")
+  list(APPEND md_link ${SCALAPACK_LIBRARY})
 endif()
-set(MD_CUDA_LINK "")
+set(md_rpath "")
 if(MINIDIRAC_HAVE_CUDA)
-  set(MD_CUDA_LINK " -L${CUDAToolkit_LIBRARY_DIR} -Wl,-rpath,${CUDAToolkit_LIBRARY_DIR} -lcublas -lcudart -lstdc++")
+  list(APPEND md_link ${CUDA_cublas_LIBRARY} ${CUDA_cudart_static_LIBRARY} rt dl stdc++)
+  set(md_rpath " -Wl,-rpath,${CUDAToolkit_LIBRARY_DIR}")
 endif()
+list(APPEND md_link ${OpenMP_C_LIBRARIES} pthread m)
+if(MINIDIRAC_SANITIZE)
+  list(APPEND md_link -fsanitize=address,undefined)
+endif()
+list(REMOVE_DUPLICATES md_link)
+target_link_libraries(libminidirac INTERFACE ${md_link})
+
+if(NOT MINIDIRAC_INSTALL)
+  return()
+endif()
+install(TARGETS libminidirac EXPORT minidirac ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${MD_PUBLIC_DIR}/minidirac DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(MD_PC_LINK "")
+foreach(item IN LISTS md_link)
+  if(item MATCHES "^[/-]")
+    string(APPEND MD_PC_LINK " ${item}")
+  else()
+    string(APPEND MD_PC_LINK " -l${item}")
+  endif()
+endforeach()
+string(APPEND MD_PC_LINK "${md_rpath}")
 file(RELATIVE_PATH MD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # the tree can be moved
-configure_file(scripts/cmake/minidirac.pc.in ${CMAKE_BINARY_DIR}/minidirac.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/minidirac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(scripts/cmake/minidirac.pc.in ${PROJECT_BINARY_DIR}/minidirac.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/minidirac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 include(CMakePackageConfigHelpers)
-configure_package_config_file(
-  scripts/cmake/minidirac-config.cmake.in ${CMAKE_BINARY_DIR}/minidirac-config.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/minidirac)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/minidirac-config-version.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/minidirac-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/minidirac-config.cmake
-              ${CMAKE_BINARY_DIR}/minidirac-config-version.cmake
+install(EXPORT minidirac FILE minidirac-config.cmake NAMESPACE minidirac::
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/minidirac)
+install(FILES ${PROJECT_BINARY_DIR}/minidirac-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/minidirac)

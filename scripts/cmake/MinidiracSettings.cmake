@@ -1,6 +1,6 @@
 # Everything that is decided once for the whole build.
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 set(CMAKE_C_STANDARD 17)
@@ -30,14 +30,24 @@ pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
 pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+# Optional references of the dense kernels: OpenBLAS on one rank, ScaLAPACK over ranks.
+pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
+find_library(SCALAPACK_LIBRARY NAMES scalapack-openmpi scalapack)
+mark_as_advanced(SCALAPACK_LIBRARY)
+message(STATUS "GEMM references: OpenBLAS '${OPENBLAS_VERSION}', ScaLAPACK '${SCALAPACK_LIBRARY}'")
 
 set(MINIDIRAC_HAVE_CUDA OFF)
 if(NOT MINIDIRAC_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 90)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES) # of the GPU that is here, else of an H100 or H200
+      file(GLOB md_gpus /proc/driver/nvidia/gpus/*)
+      if(md_gpus)
+        set(CMAKE_CUDA_ARCHITECTURES native)
+      else()
+        set(CMAKE_CUDA_ARCHITECTURES 90)
+      endif()
     endif()
     set(CMAKE_CUDA_STANDARD 17)
     set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo")
@@ -57,8 +67,8 @@ target_compile_options(
                      $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror>
                      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
                      $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror=all-warnings>)
-target_include_directories(md_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src
-                                              ${CMAKE_BINARY_DIR}/generated)
+target_include_directories(md_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src
+                                              ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(md_flags INTERFACE _GNU_SOURCE
                                               $<$<BOOL:${MINIDIRAC_HAVE_CUDA}>:MINIDIRAC_HAVE_CUDA=1>)
 if(MINIDIRAC_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")

@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What base/interrupt.c keeps of signals: equal on all ranks but for the times. */
 typedef struct md_interrupt {
   int by;          /* the signal that ends this run, agreed over ranks; 0: none */
@@ -21,6 +25,8 @@ typedef struct md_context {
   int local_rank;                      /* this process among those of its host, 0 .. */
   bool device_open;                    /* see base/device.h */
   int device;                          /* its GPU once that is open */
+  int device_capability;               /* of that GPU: 90 for compute capability 9.0 */
+  int device_code;                     /* which of the build's code it runs: 80, 90, ... */
   struct md_device_staging *staging;   /* its copy buffers, see base/device_staging.h */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
@@ -84,5 +90,9 @@ void md_minimum(const md_context *context, double *values, int count);
 long long md_sum_on_host(const md_context *context, long long value, int *ranks);
 /* Collective: the integer sums over ranks, in place. */
 void md_sum_integers(const md_context *context, long long *values, int count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

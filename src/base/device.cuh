@@ -23,6 +23,26 @@ static inline md_status md_cuda_launched(md_context *context, const char *what) 
 }
 
 #ifdef __CUDACC__
+/* Programmatic launch exists from compute capability 9.0 on. Elsewhere the functions of the device
+ * do nothing, and a kernel begins when its predecessor has ended. */
+#ifdef __CUDA_ARCH_LIST__
+constexpr int md_architectures[] = {__CUDA_ARCH_LIST__}; /* of this build, 900 for 9.0 */
+constexpr int md_least_architecture() {
+  int least = md_architectures[0];
+  for (const int a : md_architectures) least = a < least ? a : least;
+  return least;
+}
+#endif
+/* Only a build that has older code too asks the GPU. */
+static inline bool md_launches_early() {
+#ifdef __CUDA_ARCH_LIST__
+  if constexpr (md_least_architecture() >= 900) return true;
+#endif
+  int device = 0, major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         major >= 9;
+}
 /* Launches a kernel that may start while its predecessor on the stream drains. Each block must
  * call md_wait_for_predecessor() before it touches what queued work writes or reads. */
 template <class... P, class... A>
@@ -37,15 +57,19 @@ static inline void md_launch_early(void (*kernel)(P...), dim3 grid, dim3 block, 
   config.dynamicSmemBytes = shared;
   config.stream = md_stream();
   config.attrs = &early;
-  config.numAttrs = 1;
+  config.numAttrs = md_launches_early() ? 1 : 0;
   cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 /* The successor may take the places that this grid's blocks leave. */
 static __device__ inline void md_release_successor() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 static __device__ inline void md_wait_for_predecessor() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 #endif
 

@@ -31,14 +31,37 @@ void md_device_free(void *memory);
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory);
 void md_device_free_pinned(void *memory);
+/* Page-locks memory that is there already, until unpin. */
+md_status md_device_pin(md_context *context, void *memory, size_t bytes);
+void md_device_unpin(void *memory);
 
-/* Queue a copy after the work so far and wait for it. */
+/* Queue a copy after the work so far and wait for it. Large ones from and to pageable memory go
+ * through page-locked buffers, which several threads fill and empty. */
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes);
 md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes);
 /* Device to device; queued, not waited for. */
 md_status md_device_copy(md_context *context, void *to, const void *from, size_t bytes);
+/* The same for `count` rows of `bytes` that start to_pitch and from_pitch bytes apart; pitches of
+ * one row are not read. */
+typedef struct md_device_rows {
+  size_t count, bytes, to_pitch, from_pitch;
+} md_device_rows;
+md_status md_device_upload_rows(md_context *context, void *device, const void *host,
+                                const md_device_rows *rows);
+md_status md_device_download_rows(md_context *context, void *host, const void *device,
+                                  const md_device_rows *rows);
+md_status md_device_copy_rows(md_context *context, void *to, const void *from,
+                              const md_device_rows *rows);
+
+/* The stream of all work, a cudaStream_t. */
+void *md_device_stream(void);
 /* Waits for all queued work; MD_ENVIRONMENT with what went wrong in any of it. */
 md_status md_device_synchronise(md_context *context);
+/* Spins until a kernel has written `awaited` to *serial in page-locked memory, which is shorter
+ * than a wait in the driver; what the kernel wrote there before may be read then. MD_ENVIRONMENT
+ * when the queued work (`what`) failed, or ended without writing it. */
+md_status md_device_await(md_context *context, const long long *serial, long long awaited,
+                          const char *what);
 
 /* Work recorded once and queued again by one call, so that short kernels follow each other without
  * the host in between. `queue` may only queue work, not wait or allocate. */

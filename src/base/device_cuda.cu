@@ -22,12 +22,12 @@ md_status md_device_open(md_context *context) {
   cudaDriverGetVersion(&driver);
   if (driver == 0)
     return md_fail(context, MD_ENVIRONMENT,
-                   "a GPU backend needs the NVIDIA driver, and none is loaded on the host of rank "
-                   "%d; install it or choose a CPU backend",
+                   "GPU code needs the NVIDIA driver, and none is loaded on the host of rank %d; "
+                   "install it or choose a CPU backend",
                    context->rank);
   if (found != cudaSuccess || count == 0)
     return md_fail(context, MD_ENVIRONMENT,
-                   "a GPU backend needs a CUDA device, rank %d sees none (%s); check "
+                   "GPU code needs a CUDA device, rank %d sees none (%s); check "
                    "CUDA_VISIBLE_DEVICES or choose a CPU backend",
                    context->rank, cudaGetErrorString(found));
   const int device = context->local_rank % count;
@@ -49,6 +49,8 @@ md_status md_device_open(md_context *context) {
   if (cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess)
     cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   context->device = device;
+  context->device_capability = 10 * properties.major + properties.minor;
+  context->device_code = attributes.ptxVersion;
   context->device_open = true;
   return MD_OK;
 }
@@ -87,7 +89,7 @@ md_status md_device_require(md_context *context, size_t bytes, const char *what)
   if (bytes <= available) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "%s needs %.3f GB of device memory on rank %d, %.3f of %.3f GB are free; use "
-                 "more GPUs, a smaller lattice or a shorter precision",
+                 "more GPUs, a smaller lattice or matrix, or a shorter precision",
                  what, (double)bytes * 1e-9, context->rank, (double)available * 1e-9,
                  (double)total * 1e-9);
 }
@@ -119,6 +121,17 @@ void md_device_free_pinned(void *memory) {
   cudaFreeHost(memory);
 }
 
+md_status md_device_pin(md_context *context, void *memory, size_t bytes) {
+  MD_TRY(md_device_open(context));
+  const cudaError_t error = cudaHostRegister(memory, bytes, cudaHostRegisterDefault);
+  if (error != cudaSuccess) cudaGetLastError();
+  return md_cuda_status(context, error, "page-locking of host memory");
+}
+
+void md_device_unpin(void *memory) {
+  cudaHostUnregister(memory);
+}
+
 static const size_t staged_from = (size_t)2 << 20; /* bytes of a copy that is worth the threads */
 
 static md_status copy(md_context *context, void *to, const void *from, size_t bytes,
@@ -126,14 +139,24 @@ static md_status copy(md_context *context, void *to, const void *from, size_t by
   return md_cuda_status(context, cudaMemcpyAsync(to, from, bytes, kind, md_stream()), what);
 }
 
+/* Whether the copy is large, and the host's side of it is not page-locked already. */
+static bool worth_staging(const void *host, size_t bytes) {
+  cudaPointerAttributes attributes;
+  if (bytes < staged_from) return false;
+  if (cudaPointerGetAttributes(&attributes, host) == cudaSuccess)
+    return attributes.type == cudaMemoryTypeUnregistered;
+  cudaGetLastError();
+  return true;
+}
+
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes) {
-  if (bytes >= staged_from) return md_device_staged_upload(context, device, host, bytes);
+  if (worth_staging(host, bytes)) return md_device_staged_upload(context, device, host, bytes);
   MD_TRY(copy(context, device, host, bytes, cudaMemcpyHostToDevice, "copy to the device"));
   return md_device_synchronise(context);
 }
 
 md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes) {
-  if (bytes >= staged_from) return md_device_staged_download(context, host, device, bytes);
+  if (worth_staging(host, bytes)) return md_device_staged_download(context, host, device, bytes);
   MD_TRY(copy(context, host, device, bytes, cudaMemcpyDeviceToHost, "copy from the device"));
   return md_device_synchronise(context);
 }
@@ -142,8 +165,57 @@ md_status md_device_copy(md_context *context, void *to, const void *from, size_t
   return copy(context, to, from, bytes, cudaMemcpyDeviceToDevice, "copy on the device");
 }
 
+static md_status copy_rows(md_context *context, void *to, const void *from,
+                           const md_device_rows *rows, cudaMemcpyKind kind, const char *what) {
+  return md_cuda_status(context,
+                        cudaMemcpy2DAsync(to, rows->to_pitch, from, rows->from_pitch, rows->bytes,
+                                          rows->count, kind, md_stream()),
+                        what);
+}
+
+md_status md_device_upload_rows(md_context *context, void *device, const void *host,
+                                const md_device_rows *rows) {
+  if (rows->count == 1) return md_device_upload(context, device, host, rows->bytes);
+  MD_TRY(
+      copy_rows(context, device, host, rows, cudaMemcpyHostToDevice, "copy of rows to the device"));
+  return md_device_synchronise(context);
+}
+
+md_status md_device_download_rows(md_context *context, void *host, const void *device,
+                                  const md_device_rows *rows) {
+  if (rows->count == 1) return md_device_download(context, host, device, rows->bytes);
+  MD_TRY(copy_rows(context, host, device, rows, cudaMemcpyDeviceToHost,
+                   "copy of rows from the device"));
+  return md_device_synchronise(context);
+}
+
+md_status md_device_copy_rows(md_context *context, void *to, const void *from,
+                              const md_device_rows *rows) {
+  if (rows->count == 1) return md_device_copy(context, to, from, rows->bytes);
+  return copy_rows(context, to, from, rows, cudaMemcpyDeviceToDevice, "copy of rows on the device");
+}
+
+void *md_device_stream(void) {
+  return md_stream();
+}
+
 md_status md_device_synchronise(md_context *context) {
   return md_cuda_status(context, cudaStreamSynchronize(md_stream()), "queued work");
+}
+
+md_status md_device_await(md_context *context, const long long *serial, long long awaited,
+                          const char *what) {
+  bool ended = false;
+  for (long long spins = 1; __atomic_load_n(serial, __ATOMIC_ACQUIRE) != awaited; spins++) {
+    if (ended)
+      return md_fail(context, MD_ENVIRONMENT, "%s ended on the GPU of rank %d without its result",
+                     what, context->rank);
+    if (spins % 4096 != 0) continue;
+    const cudaError_t error = cudaStreamQuery(md_stream());
+    ended = error == cudaSuccess;
+    if (!ended && error != cudaErrorNotReady) return md_cuda_status(context, error, what);
+  }
+  return MD_OK;
 }
 
 md_status md_device_record(md_context *context, md_status (*queue)(md_context *, void *user),

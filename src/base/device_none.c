@@ -51,7 +51,37 @@ md_status md_device_copy(md_context *context, void *to, const void *from, size_t
   (void)to, (void)from, (void)bytes;
   return none(context);
 }
+md_status md_device_upload_rows(md_context *context, void *device, const void *host,
+                                const md_device_rows *rows) {
+  (void)device, (void)host, (void)rows;
+  return none(context);
+}
+md_status md_device_download_rows(md_context *context, void *host, const void *device,
+                                  const md_device_rows *rows) {
+  (void)host, (void)device, (void)rows;
+  return none(context);
+}
+md_status md_device_copy_rows(md_context *context, void *to, const void *from,
+                              const md_device_rows *rows) {
+  (void)to, (void)from, (void)rows;
+  return none(context);
+}
+md_status md_device_pin(md_context *context, void *memory, size_t bytes) {
+  (void)memory, (void)bytes;
+  return none(context);
+}
+void md_device_unpin(void *memory) {
+  (void)memory;
+}
+void *md_device_stream(void) {
+  return NULL;
+}
 md_status md_device_synchronise(md_context *context) {
+  return none(context);
+}
+md_status md_device_await(md_context *context, const long long *serial, long long awaited,
+                          const char *what) {
+  (void)serial, (void)awaited, (void)what;
   return none(context);
 }
 md_status md_device_record(md_context *context, md_status (*queue)(md_context *, void *user),

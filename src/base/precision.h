@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The table of storage types: X(id, name, bytes of a real, unit roundoff, fermions carry scales).
  * Everything that lists precisions is made from it. The roundoff of MD_FIXED is half a step,
  * relative to the unit. */
@@ -109,5 +113,9 @@ static inline int16_t md_fixed_of_float(float f) {
   } v = {(low > most ? most : low) + 0x1.8p23f};
   return (int16_t)(uint16_t)(v.u - 0x4b400000u); /* the bits of 1.5 * 2^23 */
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Counter-based random numbers: Philox4x64-10 of Random123 (Salmon et al., SC'11,
  * doi:10.1145/2063384.2063405). The stream depends on (seed, purpose, key) alone, so a field
  * that draws with key = global site index is the same for every rank grid and thread count. */
@@ -19,5 +23,9 @@ uint64_t md_random_bits(md_random *random);
 double md_random_uniform(md_random *random);
 /* Two independent normal deviates of unit variance (Box and Muller). */
 void md_random_normal(md_random *random, double pair[2]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

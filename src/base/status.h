@@ -1,6 +1,10 @@
 #ifndef MD_BASE_STATUS_H
 #define MD_BASE_STATUS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What a fallible function returns; the values are the exit codes of the program.
  * MD_UNREACHED: it ran, but the asked result was not reached (no convergence, failed validation).
  * MD_INPUT: bad usage or bad input. MD_ENVIRONMENT: device, MPI, memory or disk. */
@@ -13,5 +17,9 @@ typedef enum md_status { MD_OK = 0, MD_UNREACHED = 1, MD_INPUT = 2, MD_ENVIRONME
     const md_status md_try_status = (expression);                                                  \
     if (md_try_status != MD_OK) return md_try_status;                                              \
   } while (0)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

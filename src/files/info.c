@@ -2,6 +2,7 @@
 #include "base/report.h"
 #include "commands.h"
 #include "io/lattice_file.h"
+#include "io/site_data.h"
 #include "lattice/gauge/smear.h"
 
 #include <math.h>

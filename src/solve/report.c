@@ -1,4 +1,5 @@
 #include "base/report.h"
+#include "lattice/halo/halo.h"
 #include "solve/solve.h"
 
 #include <math.h>

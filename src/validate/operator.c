@@ -1,6 +1,7 @@
 #include "lattice/fields/linear.h"
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
+#include "lattice/halo/halo.h"
 #include "validate/validate.h"
 
 #include <math.h>

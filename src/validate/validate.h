@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
+#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 #include "io/lattice_file.h"
 

@@ -1,6 +1,7 @@
 #ifndef MD_TESTS_CUDA_SOLVER_PROBLEM_H
 #define MD_TESTS_CUDA_SOLVER_PROBLEM_H
 
+#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 #include "support.h"
 

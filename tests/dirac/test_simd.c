@@ -1,6 +1,7 @@
 /* cpu_simd by instruction set: against cpu_ref on awkward lattices, the same bits for every range,
  * thread count and rank grid, and half precision far from norm one. */
 #include "dirac/cpu_simd/cpu_simd.h"
+#include "lattice/halo/halo.h"
 #include "support.h"
 
 #include <math.h>

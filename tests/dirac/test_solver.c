@@ -2,6 +2,7 @@
  * rank grid, thread count and overlap mode gives the same history to the last bit, right-hand
  * sides stop on their own, and NaN ends the solve with a message. */
 #include "backend_cases.h"
+#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"

@@ -20,8 +20,8 @@ typedef struct matrix {
   int64_t offset;
 } matrix;
 
-static matrix make(md_context *context, md_gemm_device *device, int64_t rows, int64_t columns,
-                   int64_t ld, int64_t offset, md_gemm_precision type, int operand) {
+static matrix make(md_context *context, int64_t rows, int64_t columns, int64_t ld, int64_t offset,
+                   md_gemm_precision type, int operand) {
   matrix x = {.element_bytes = md_gemm_input_bytes(type), .offset = offset};
   const int64_t length = offset + rows * ld;
   x.host = malloc((size_t)length * x.element_bytes);
@@ -30,9 +30,9 @@ static matrix make(md_context *context, md_gemm_device *device, int64_t rows, in
   if (operand)
     md_gemm_fill_whole(SEED, (md_gemm_operand)operand, type, rows, columns,
                        x.host + (size_t)offset * x.element_bytes, ld);
-  MD_REQUIRE(context, md_gemm_device_allocate(context, device, 1, length, x.element_bytes, false,
-                                              &x.device));
-  MD_REQUIRE(context, md_gemm_device_put(context, device, &x.device, x.host, length));
+  MD_REQUIRE(context,
+             md_gemm_device_allocate(context, 1, length, x.element_bytes, false, &x.device));
+  MD_REQUIRE(context, md_gemm_device_put(context, &x.device, x.host, length));
   return x;
 }
 static void *on_device(const matrix *x) {
@@ -50,16 +50,16 @@ static void product_is_right(md_context *context, md_gemm_device *device,
                              const md_gemm_kernel *kernel, int variant, const md_gemm_problem *p,
                              int64_t offset) {
   const md_gemm_precision out = md_gemm_output(p->precision);
-  matrix a = make(context, device, p->m, p->k, p->lda, offset, p->precision, MD_GEMM_A);
-  matrix b = make(context, device, p->k, p->n, p->ldb, offset, p->precision, MD_GEMM_B);
-  matrix c = make(context, device, p->m, p->n, p->ldc, offset, out, p->beta != 0.0 ? MD_GEMM_C : 0);
+  matrix a = make(context, p->m, p->k, p->lda, offset, p->precision, MD_GEMM_A);
+  matrix b = make(context, p->k, p->n, p->ldb, offset, p->precision, MD_GEMM_B);
+  matrix c = make(context, p->m, p->n, p->ldc, offset, out, p->beta != 0.0 ? MD_GEMM_C : 0);
   const md_gemm_launch launch = {variant, 1, device->stream};
   MD_REQUIRE(context,
              md_gemm(context, kernel, p, &launch, on_device(&a), on_device(&b), on_device(&c)));
   const size_t bytes = (size_t)c.device.columns * c.element_bytes;
   char *result = malloc(bytes);
   assert_non_null(result);
-  MD_REQUIRE(context, md_gemm_device_get(context, device, result, c.device.columns, &c.device));
+  MD_REQUIRE(context, md_gemm_device_get(context, result, c.device.columns, &c.device));
   char *computed = result + (size_t)offset * c.element_bytes;
 
   int64_t rows[SAMPLES];
@@ -114,7 +114,7 @@ static void over_device(md_context *context,
   for (int i = 0; md_gemm_kernels()[i]; i++) {
     const md_gemm_kernel *kernel = md_gemm_kernels()[i];
     if (kernel->space != MD_GEMM_DEVICE || kernel->unavailable) continue;
-    if (kernel->missing && kernel->missing()) continue;
+    if (kernel->serves && kernel->serves(context) != MD_OK) continue;
     int variant = 0;
     do
       for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
@@ -134,7 +134,7 @@ static void device_products_are_right(void **state) {
  * C. */
 static void several_tiles(md_context *context, md_gemm_device *device, const md_gemm_kernel *kernel,
                           int variant, md_gemm_precision precision) {
-  if (!kernel->missing) return; /* runs anywhere: a block has one tile */
+  if (!kernel->serves) return; /* runs anywhere: a block has one tile */
   static const struct {
     int64_t m, n, k, padding;
   } SIZES[] = {{2047, 2047, 700, 0}, {2047, 2047, 150, 0}, {2047, 2044, 700, 4}};
@@ -163,19 +163,19 @@ static void tf32_operands_are_rounded(void **state) {
   md_gemm_device_matrix x[3];
   for (int i = 0; i < SIZE * SIZE; i++) host[0][i] = 1.0f + 0x1p-11f + 0x1p-20f, host[1][i] = 1.0f;
   for (int i = 0; i < 3; i++)
-    MD_REQUIRE(context, md_gemm_device_allocate(context, &device, SIZE, SIZE, 4, false, &x[i]));
+    MD_REQUIRE(context, md_gemm_device_allocate(context, SIZE, SIZE, 4, false, &x[i]));
   for (int swapped = 0; swapped < 2; swapped++) {
     for (int i = 0; i < 2; i++)
-      MD_REQUIRE(context, md_gemm_device_put(context, &device, &x[i], host[i ^ swapped], SIZE));
+      MD_REQUIRE(context, md_gemm_device_put(context, &x[i], host[i ^ swapped], SIZE));
     for (int i = 0; md_gemm_kernels()[i]; i++) {
       const md_gemm_kernel *kernel = md_gemm_kernels()[i];
       if (kernel->space != MD_GEMM_DEVICE || kernel->unavailable) continue;
-      if (kernel->missing && kernel->missing()) continue;
+      if (kernel->serves && kernel->serves(context) != MD_OK) continue;
       if (!(kernel->precisions & 1u << MD_GEMM_TF32) || strcmp(kernel->name, "cublas") == 0)
         continue;
       const md_gemm_launch launch = {0, 1, device.stream};
       MD_REQUIRE(context, md_gemm(context, kernel, &p, &launch, x[0].data, x[1].data, x[2].data));
-      MD_REQUIRE(context, md_gemm_device_get(context, &device, result, SIZE, &x[2]));
+      MD_REQUIRE(context, md_gemm_device_get(context, result, SIZE, &x[2]));
       for (int e = 0; e < SIZE * SIZE; e++)
         if (!(result[e] == SIZE * (1.0f + 0x1p-10f)))
           fail_msg("%s: element %d is %.9g", kernel->name, e, (double)result[e]);

@@ -91,7 +91,7 @@ static void over_table(md_context *context, void (*property)(const subject *, md
   for (int i = 0; md_gemm_kernels()[i]; i++) {
     const md_gemm_kernel *kernel = md_gemm_kernels()[i];
     if (kernel->unavailable || (kernel->space == MD_GEMM_DEVICE && !has_device)) continue;
-    if (kernel->missing && kernel->missing()) continue;
+    if (kernel->serves && kernel->serves(context) != MD_OK) continue;
     subject s = {context, kernel, {0, 2, NULL}, {has_device ? &device : NULL, false}};
     do {
       for (int p = 0; p < MD_GEMM_PRECISIONS; p++)

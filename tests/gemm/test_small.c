@@ -49,9 +49,9 @@ static both make(bench *b, md_gemm_space space, md_small_type type, int64_t rows
   for (int64_t i = 0; i < rows * columns && type == MD_SMALL_INTEGER; i++)
     ((int32_t *)x.host)[i] = (int32_t)(i * 7919 % 1009) - 504;
   if (space == MD_GEMM_DEVICE) {
-    MD_REQUIRE(b->context, md_gemm_device_allocate(b->context, &b->device, rows, columns,
-                                                   MD_SMALL_BYTES, false, &x.device));
-    MD_REQUIRE(b->context, md_gemm_device_put(b->context, &b->device, &x.device, x.host, columns));
+    MD_REQUIRE(b->context, md_gemm_device_allocate(b->context, rows, columns, MD_SMALL_BYTES, false,
+                                                   &x.device));
+    MD_REQUIRE(b->context, md_gemm_device_put(b->context, &x.device, x.host, columns));
   }
   return x;
 }
@@ -60,8 +60,7 @@ static void *data(const both *x) {
 }
 static void get(bench *b, both *x) {
   if (x->device.data)
-    MD_REQUIRE(b->context,
-               md_gemm_device_get(b->context, &b->device, x->host, x->device.columns, &x->device));
+    MD_REQUIRE(b->context, md_gemm_device_get(b->context, x->host, x->device.columns, &x->device));
 }
 static void destroy(both *x) {
   free(x->host);

@@ -266,15 +266,7 @@ static md_status wait_here(md_context *context, const md_cg_device *cg, long lon
                            md_cg_report *reports) {
   const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
   for (int r = 0; r < cg->n_rhs; r++) {
-    for (long long spins = 1; __atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration;
-         spins++) {
-      if (spins % 4096 != 0) continue;
-      const cudaError_t error = cudaStreamQuery(md_stream());
-      if (error == cudaErrorNotReady) continue;
-      MD_TRY(md_cuda_status(context, error, "the solver's iteration"));
-      if (__atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration)
-        return md_fail(context, MD_ENVIRONMENT, "an iteration of the solver was never queued");
-    }
+    MD_TRY(md_device_await(context, &slots[r].serial, iteration, "an iteration of the solver"));
     reports[r] = slots[r].report;
   }
   return MD_OK;

@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_SOLVERS_DEVICE_CG_DEVICE_H
 #define MD_DIRAC_SOLVERS_DEVICE_CG_DEVICE_H
 
+#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 
 /* The scalars of conjugate gradients on the device, one of each per right-hand side, so that an

@@ -277,12 +277,7 @@ extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *
   const int slot = (int)(serial % SLOTS), entries = d->n_shifts * d->n_rhs;
   for (int r = 0; r < d->n_rhs; r++) {
     const report *at = &d->reports[slot * d->n_rhs + r];
-    for (long long spins = 1; __atomic_load_n(&at->serial, __ATOMIC_ACQUIRE) != serial; spins++) {
-      if (spins % 4096 != 0) continue;
-      const cudaError_t error = cudaStreamQuery(md_stream());
-      if (error != cudaSuccess && error != cudaErrorNotReady)
-        return md_cuda_status(context, error, "an iteration of the shifts");
-    }
+    MD_TRY(md_device_await(context, &at->serial, serial, "an iteration of the shifts"));
     if (at->failure)
       return md_fail(context, MD_UNREACHED,
                      "%s must be finite and positive, got %g in iteration %lld of right-hand side "

@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_SOLVERS_DEVICE_SHIFT_DEVICE_H
 #define MD_DIRAC_SOLVERS_DEVICE_SHIFT_DEVICE_H
 
+#include "dirac/backend.h"
 #include "dirac/operator.h"
 
 /* Iterations of multi-shift CG on a device whose backend fuses, for one rank and MD_DOUBLE or

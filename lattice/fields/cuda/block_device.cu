@@ -167,19 +167,10 @@ md_status update(md_context *context, void *state, md_field *y, const md_block_s
   return md_cuda_launched(context, "sums of a block");
 }
 
-/* Spins until the last sum is there: the wait is shorter than one in the driver. */
 md_status wait_for(md_context *context, const device_block *d, int slot) {
   const long long *serials = d->serials + (size_t)slot * d->tiles * ADDERS;
   for (int k = 0; k < d->tiles * ADDERS; k++)
-    for (long long spins = 1; __atomic_load_n(&serials[k], __ATOMIC_ACQUIRE) != d->of_slot[slot];
-         spins++) {
-      if (spins % 4096 != 0) continue;
-      const cudaError_t error = cudaStreamQuery(md_stream());
-      if (error == cudaErrorNotReady) continue;
-      MD_TRY(md_cuda_status(context, error, "a sum of the block solver"));
-      if (__atomic_load_n(&serials[k], __ATOMIC_ACQUIRE) != d->of_slot[slot])
-        return md_fail(context, MD_ENVIRONMENT, "a sum of the block solver was never queued");
-    }
+    MD_TRY(md_device_await(context, &serials[k], d->of_slot[slot], "a sum of the block solver"));
   return MD_OK;
 }
 

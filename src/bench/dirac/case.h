@@ -2,6 +2,7 @@
 #define MD_BENCH_DIRAC_CASE_H
 
 #include "base/report.h"
+#include "dirac/backend.h"
 #include "dirac/operator.h"
 
 /* One run of bench dirac: what its configurations share. */

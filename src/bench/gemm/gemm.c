@@ -51,7 +51,7 @@ static const char *reason_to_pass(const bench *b, const md_gemm_entry *e,
   if (kernel->unavailable) return kernel->unavailable;
   if (!(kernel->precisions & bit)) return "not in this precision";
   if (is_device(b, e) && !b->has_device) return "no device";
-  if (kernel->missing && kernel->missing()) return kernel->missing();
+  if (kernel->serves && kernel->serves(b->context) != MD_OK) return b->context->message;
   const double limit = (double)SLOW_SIZE;
   if (e->kernel && strcmp(kernel->name, "naive") == 0 &&
       (double)p->m * (double)p->n * (double)p->k > limit * limit * limit)

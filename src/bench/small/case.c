@@ -26,15 +26,14 @@ md_status md_small_make(md_small_bench *bench, int64_t rows, int64_t columns, co
   MD_TRY(md_allocate(bench->context, bytes_of(matrix), what, &matrix->host));
   memset(matrix->host, 0, bytes_of(matrix));
   if (!bench->has_device) return MD_OK;
-  return md_gemm_device_allocate(bench->context, &bench->device, rows, columns, MD_SMALL_BYTES,
-                                 false, &matrix->device);
+  return md_gemm_device_allocate(bench->context, rows, columns, MD_SMALL_BYTES, false,
+                                 &matrix->device);
 }
 
 /* The host's part to the device's. */
 static md_status put(md_small_bench *bench, const md_small_matrix *matrix) {
   if (!bench->has_device) return MD_OK;
-  return md_gemm_device_put(bench->context, &bench->device, &matrix->device, matrix->host,
-                            matrix->columns);
+  return md_gemm_device_put(bench->context, &matrix->device, matrix->host, matrix->columns);
 }
 
 md_status md_small_fill(md_small_bench *bench, md_small_matrix *matrix, md_small_type type,
@@ -64,7 +63,7 @@ static md_status once(md_small_bench *bench, const md_small_case *work, double *
     *time_s = md_time_s() - start_s;
     return MD_OK;
   }
-  MD_TRY(md_gemm_device_start(bench->context, &bench->device));
+  md_gemm_device_start(&bench->device);
   MD_TRY(work->call(bench->context, work->user, bench->device.stream));
   return md_gemm_device_stop(bench->context, &bench->device, time_s);
 }
@@ -92,8 +91,7 @@ md_status md_small_run(md_small_bench *bench, const md_small_case *work,
   MD_TRY(put(bench, result));
   MD_TRY(once(bench, work, &unused_s));
   if (work->space == MD_GEMM_DEVICE)
-    MD_TRY(md_gemm_device_get(bench->context, &bench->device, result->host, result->columns,
-                              &result->device));
+    MD_TRY(md_gemm_device_get(bench->context, result->host, result->columns, &result->device));
   MD_TRY(work->check(bench->context, work->user));
   return md_small_time(bench, work, seconds);
 }

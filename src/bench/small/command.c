@@ -25,7 +25,7 @@ static md_status copy_device(md_context *context, void *user, void *stream) {
   (void)stream;
   md_gemm_device_matrix to = c->from->device; /* as many elements, maybe of another shape */
   to.data = c->to->device.data;
-  return md_gemm_device_copy(context, &c->bench->device, &to, &c->from->device);
+  return md_gemm_device_copy(context, &to, &c->from->device);
 }
 
 /* Plain copies on host and device: the yardstick of the run. */

@@ -1,0 +1,49 @@
+#ifndef MD_DIRAC_REQUEST_H
+#define MD_DIRAC_REQUEST_H
+
+#include "base/precision.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is asked of an operator: how a backend stores links and fermions and how it multiplies. */
+
+/* How links are stored in a backend's own copy: X(id, reals a link). */
+#define MD_RECONSTRUCT_TABLE(X)                                                                    \
+  X(MD_RECONSTRUCT_18, "18")                                                                       \
+  X(MD_RECONSTRUCT_12, "12")                                                                       \
+  X(MD_RECONSTRUCT_8, "8")
+/* How products are fed to 16x16 tiles; MD_PACKING_NONE for backends without tiles: X(id, name). */
+#define MD_PACKING_TABLE(X)                                                                        \
+  X(MD_PACKING_NONE, "none")                                                                       \
+  X(MD_PACKING_SINGLE, "single")                                                                   \
+  X(MD_PACKING_DIAGONAL, "diagonal")                                                               \
+  X(MD_PACKING_BLOCK8, "block8")                                                                   \
+  X(MD_PACKING_STACKED, "stacked")
+#define MD_ROW(id, name) id,
+typedef enum md_reconstruct { MD_RECONSTRUCT_TABLE(MD_ROW) MD_RECONSTRUCTS } md_reconstruct;
+typedef enum md_packing { MD_PACKING_TABLE(MD_ROW) MD_PACKINGS } md_packing;
+#undef MD_ROW
+/* As words of a choice, see base/precision.h: "|18|12|8". */
+#define MD_RECONSTRUCT_WORDS MD_RECONSTRUCT_TABLE(MD_WORD)
+#define MD_PACKING_WORDS MD_PACKING_TABLE(MD_WORD)
+
+typedef struct md_backend_request {
+  md_precision precision; /* of links and fermions in storage */
+  md_reconstruct reconstruct;
+  md_packing packing;
+  int n_rhs;
+  bool antiperiodic; /* sign -1 on t-links that leave the last time slice */
+} md_backend_request;
+
+const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8" */
+const char *md_packing_name(md_packing packing);             /* "none", "single", ... */
+int md_reconstruct_of(const char *name);                     /* -1: unknown */
+int md_packing_of(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# reference.sh MINIDIRAC SOURCE: the man page names every option of every command, and the completion
+# offers commands, kinds and flags.
+set -euo pipefail
+program=$1
+generator=$2/scripts/packaging/reference.py
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "reference: $*" && exit 1; }
+
+python3 "$generator" man "$program" > "$work/minidirac.1"
+python3 "$generator" bash "$program" > "$work/minidirac.bash"
+for command in info convert generate solve validate "bench dirac" "bench gemm" "bench shift"; do
+  page=$(sed -n "/^\.SH \"${command^^}\"/,/^\.SH/p" "$work/minidirac.1" | sed 's/\\-/-/g')
+  flags=$("$program" $command --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+')
+  [ -n "$flags" ] || fail "no flags in the help of $command"
+  for flag in $flags; do
+    grep -qE -- "^\.B .*$flag( |\$)" <<<"$page" || fail "$flag of $command is not in the man page"
+  done
+done
+
+complete_words() {
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+  _minidirac
+  echo "${COMPREPLY[*]}"
+}
+complete() { :; } # of the interactive shell
+. "$work/minidirac.bash"
+[ "$(complete_words minidirac so)" = solve ] || fail "so is not completed to solve"
+[ "$(complete_words minidirac bench ge)" = "gemm gemv" ] || fail "kinds: $(complete_words minidirac bench ge)"
+[ "$(complete_words minidirac solve --lat)" = --lattice ] || fail "--lat: $(complete_words minidirac solve --lat)"
+[ "$(complete_words minidirac bench gemm --shap)" = --shapes ] || fail "--shap"
+python3 "$generator" > /dev/null && fail "no exit code for missing words"
+echo "reference: in order"
