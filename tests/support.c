@@ -54,14 +54,26 @@ void md_require_at_most(double value, double limit, const char *what) {
 }
 
 md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo) {
-  const md_layout_request request = {{x, y, z, t}, {0}, self_halo};
+  const md_layout_request request = {{x, y, z, t}, {0}, self_halo, 1};
   md_geometry *geometry = NULL;
   MD_REQUIRE(context, md_geometry_create(context, &request, &geometry));
   return geometry;
 }
 
+md_geometry *md_test_deep_geometry(md_context *context, const int dims[MD_DIMS],
+                                   const int grid[MD_DIMS], bool self_halo) {
+  md_layout_request request = {.self_halo = self_halo, .depth = 3};
+  md_geometry *geometry = NULL;
+  for (int d = 0; d < MD_DIMS; d++) {
+    request.global[d] = dims[d];
+    request.grid[d] = grid ? grid[d] : 0;
+  }
+  MD_REQUIRE(context, md_geometry_create(context, &request, &geometry));
+  return geometry;
+}
+
 bool md_test_fits(md_context *context, int x, int y, int z, int t) {
-  const md_layout_request request = {{x, y, z, t}, {0}, false};
+  const md_layout_request request = {{x, y, z, t}, {0}, false, 1};
   md_geometry *geometry = NULL;
   const bool fits = md_geometry_create(context, &request, &geometry) == MD_OK;
   md_geometry_destroy(geometry);

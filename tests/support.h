@@ -33,6 +33,9 @@ void md_require_at_most(double value, double limit, const char *what);
 
 /* Geometry on the ranks of the run (grid chosen), with or without self-halo. */
 md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo);
+/* The same with halo zones and neighbours at distance 3, the rank grid given or NULL. */
+md_geometry *md_test_deep_geometry(md_context *context, const int dims[MD_DIMS],
+                                   const int grid[MD_DIMS], bool self_halo);
 /* True when this number of ranks can hold the lattice. */
 bool md_test_fits(md_context *context, int x, int y, int z, int t);
 /* Uniformly random SU(3) links by seed, the same on every rank grid; halos exchanged. */

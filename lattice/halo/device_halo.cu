@@ -8,7 +8,7 @@ extern "C" {
 
 struct md_device_halo {
   const md_geometry *geometry;
-  int32_t *face[MD_PARITIES][MD_DIRECTIONS]; /* on the device; NULL where not split */
+  int32_t *face[MD_PARITIES][MD_MOST_MESSAGES]; /* of the geometry's messages, on the device */
   cudaStream_t stream;
   cudaEvent_t event;
 };
@@ -48,11 +48,10 @@ extern "C" md_status md_device_halo_create(md_context *context, const md_geometr
   MD_TRY(md_cuda_status(context, cudaEventCreateWithFlags(&h->event, cudaEventDisableTiming),
                         "event of the halo"));
   for (int p = 0; p < MD_PARITIES; p++) {
-    for (int d = 0; d < MD_DIRECTIONS; d++) {
-      if (!geometry->split[d % MD_DIMS]) continue;
-      const size_t bytes = (size_t)geometry->face_sites[d % MD_DIMS] * sizeof(int32_t);
-      MD_TRY(md_device_allocate(context, bytes, "halo table", (void **)&h->face[p][d]));
-      MD_TRY(md_device_upload(context, h->face[p][d], geometry->face[p][d], bytes));
+    for (int m = 0; m < geometry->messages; m++) {
+      const size_t bytes = (size_t)geometry->message[m].sites * sizeof(int32_t);
+      MD_TRY(md_device_allocate(context, bytes, "halo table", (void **)&h->face[p][m]));
+      MD_TRY(md_device_upload(context, h->face[p][m], geometry->message[m].face[p], bytes));
     }
   }
   return MD_OK;
@@ -61,7 +60,7 @@ extern "C" md_status md_device_halo_create(md_context *context, const md_geometr
 extern "C" void md_device_halo_destroy(md_device_halo *halo) {
   if (!halo) return;
   for (int p = 0; p < MD_PARITIES; p++)
-    for (int d = 0; d < MD_DIRECTIONS; d++) md_device_free(halo->face[p][d]);
+    for (int m = 0; m < MD_MOST_MESSAGES; m++) md_device_free(halo->face[p][m]);
   if (halo->event) cudaEventDestroy(halo->event);
   if (halo->stream) cudaStreamDestroy(halo->stream);
   delete halo;
@@ -77,10 +76,10 @@ static size_t entry_bytes_of(const md_field *f) {
   return (size_t)md_field_entry(f) * md_precision_bytes(f->precision);
 }
 
-extern "C" void md_device_halo_pack(md_device_halo *halo, const md_field *field, int direction,
+extern "C" void md_device_halo_pack(md_device_halo *halo, const md_field *field, int message,
                                     void *send) {
-  const int32_t *face = halo->face[field->parity][direction];
-  const int count = (int)halo->geometry->face_sites[direction % MD_DIMS];
+  const int32_t *face = halo->face[field->parity][message];
+  const int count = (int)halo->geometry->message[message].sites;
   const size_t bytes = entry_bytes_of(field);
   order(halo, md_stream(), halo->stream);
   if (bytes % 16 == 0)
@@ -97,10 +96,11 @@ extern "C" void md_device_halo_wait(md_device_halo *halo) {
   cudaStreamSynchronize(halo->stream);
 }
 
-extern "C" void md_device_halo_unpack(md_device_halo *halo, md_field *field, int direction,
+extern "C" void md_device_halo_unpack(md_device_halo *halo, md_field *field, int message,
                                       const void *receive) {
-  const size_t bytes = entry_bytes_of(field), zone = (size_t)halo->geometry->halo_offset[direction];
-  const size_t count = (size_t)halo->geometry->face_sites[direction % MD_DIMS];
+  const md_halo_message *m = &halo->geometry->message[message];
+  const size_t bytes = entry_bytes_of(field), zone = (size_t)m->first_site;
+  const size_t count = (size_t)m->sites;
   const size_t planes = (size_t)md_field_planes(field);
   cudaMemcpy2DAsync((char *)field->data + zone * bytes, (size_t)field->stride * bytes, receive,
                     count * bytes, count * bytes, planes, cudaMemcpyHostToDevice, halo->stream);

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One split direction d of a field shape: the surface towards d is sent to that neighbour and
- * lands in its zone of the opposite direction. */
+/* A message of the geometry's list for one field shape. */
 typedef struct channel {
-  int direction;
+  const md_halo_message *message;
   int64_t sites;
   size_t bytes; /* of the message */
   char *send, *receive;
@@ -20,9 +19,9 @@ struct md_halo {
   md_field_shape shape;
   const md_geometry *geometry;
   int channels;
-  channel channel[MD_DIRECTIONS];
-  MPI_Request request[2 * MD_DIRECTIONS]; /* receives, then sends */
-  md_device_halo *device;                 /* fields on the device; NULL: on the host */
+  channel channel[MD_MOST_MESSAGES];
+  MPI_Request request[2 * MD_MOST_MESSAGES]; /* receives, then sends */
+  md_device_halo *device;                    /* fields on the device; NULL: on the host */
 };
 
 /* A message holds the planes one after another, then the scales. */
@@ -35,10 +34,6 @@ static size_t message_bytes(const md_field_shape *shape, int64_t sites) {
   const size_t planes = shape->n_rhs == 1 ? (size_t)shape->components : 1;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
   return (size_t)sites * (planes * plane_bytes(shape) + (scaled ? sizeof(float) : 0));
-}
-
-static int opposite(int direction) {
-  return (direction + MD_DIMS) % MD_DIRECTIONS;
 }
 
 static md_status allocate(md_context *context, md_halo *halo) {
@@ -61,16 +56,15 @@ static md_status allocate(md_context *context, md_halo *halo) {
   return MD_OK;
 }
 
-/* The tag is the direction that the message travels, so that two messages between the same pair
- * of ranks (extent of two ranks, self-halo) are told apart. */
+/* The tag is the message's place in the list, so that two messages between the same pair of ranks
+ * (extent of two ranks, self-halo) are told apart. */
 static void make_requests(md_context *context, md_halo *halo) {
-  const md_geometry *g = halo->geometry;
   for (int c = 0; c < halo->channels; c++) {
     channel *ch = &halo->channel[c];
-    MPI_Recv_init(ch->receive, (int)ch->bytes, MPI_BYTE, g->neighbour_rank[ch->direction],
-                  opposite(ch->direction), md_mpi(context), &halo->request[c]);
-    MPI_Send_init(ch->send, (int)ch->bytes, MPI_BYTE, g->neighbour_rank[ch->direction],
-                  ch->direction, md_mpi(context), &halo->request[halo->channels + c]);
+    MPI_Recv_init(ch->receive, (int)ch->bytes, MPI_BYTE, ch->message->receive_rank, c,
+                  md_mpi(context), &halo->request[c]);
+    MPI_Send_init(ch->send, (int)ch->bytes, MPI_BYTE, ch->message->send_rank, c, md_mpi(context),
+                  &halo->request[halo->channels + c]);
   }
 }
 
@@ -82,12 +76,11 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
   if (status == MD_OK) {
     h->shape = *shape;
     h->geometry = geometry;
-    for (int i = 0; i < 2 * MD_DIRECTIONS; i++) h->request[i] = MPI_REQUEST_NULL;
-    for (int direction = 0; direction < MD_DIRECTIONS; direction++) {
-      const int64_t sites = geometry->face_sites[direction % MD_DIMS];
-      if (geometry->split[direction % MD_DIMS])
-        h->channel[h->channels++] =
-            (channel){.direction = direction, .sites = sites, .bytes = message_bytes(shape, sites)};
+    for (int i = 0; i < 2 * MD_MOST_MESSAGES; i++) h->request[i] = MPI_REQUEST_NULL;
+    for (int m = 0; m < geometry->messages; m++) {
+      const int64_t sites = geometry->message[m].sites;
+      h->channel[h->channels++] = (channel){
+          .message = &geometry->message[m], .sites = sites, .bytes = message_bytes(shape, sites)};
     }
     status = allocate(context, h);
   }
@@ -103,7 +96,7 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
 
 void md_halo_destroy(md_halo *halo) {
   if (!halo) return;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++)
+  for (int i = 0; i < 2 * MD_MOST_MESSAGES; i++)
     if (halo->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&halo->request[i]);
   void (*const release)(void *) = halo->shape.space == MD_DEVICE ? md_device_free_pinned : free;
   for (int c = 0; c < halo->channels; c++) {
@@ -135,7 +128,7 @@ static void gather(char *to, const char *from, const int32_t *sites, int64_t cou
 }
 
 static void pack(const md_halo *halo, const md_field *field, const channel *ch) {
-  const int32_t *sites = halo->geometry->face[field->parity][ch->direction];
+  const int32_t *sites = ch->message->face[field->parity];
   const size_t width = plane_bytes(&halo->shape);
   const int planes = md_field_planes(field);
   for (int c = 0; c < planes; c++)
@@ -149,7 +142,7 @@ static void pack(const md_halo *halo, const md_field *field, const channel *ch) 
 
 static void unpack(const md_halo *halo, md_field *field, const channel *ch) {
   const size_t width = plane_bytes(&halo->shape);
-  const size_t zone = (size_t)halo->geometry->halo_offset[ch->direction];
+  const size_t zone = (size_t)ch->message->first_site;
   const size_t count = (size_t)ch->sites;
   const int planes = md_field_planes(field);
   for (int c = 0; c < planes; c++)
@@ -167,7 +160,7 @@ static void begin_on_device(md_halo *halo, const md_field *field) {
   md_device_halo_wait(halo->device);
   MPI_Startall(halo->channels, halo->request);
   for (int c = 0; c < halo->channels; c++)
-    md_device_halo_pack(halo->device, field, halo->channel[c].direction, halo->channel[c].send);
+    md_device_halo_pack(halo->device, field, c, halo->channel[c].send);
 }
 
 static void end_on_device(md_halo *halo, md_field *field) {
@@ -175,8 +168,7 @@ static void end_on_device(md_halo *halo, md_field *field) {
   MPI_Startall(halo->channels, halo->request + halo->channels);
   MPI_Waitall(2 * halo->channels, halo->request, MPI_STATUSES_IGNORE);
   for (int c = 0; c < halo->channels; c++)
-    md_device_halo_unpack(halo->device, field, halo->channel[c].direction,
-                          halo->channel[c].receive);
+    md_device_halo_unpack(halo->device, field, c, halo->channel[c].receive);
 }
 #endif
 

@@ -22,12 +22,13 @@ typedef struct md_device_halo md_device_halo;
 md_status md_device_halo_create(md_context *context, const md_geometry *geometry,
                                 md_device_halo **halo);
 void md_device_halo_destroy(md_device_halo *halo);
-/* Queues the gather of the surface towards `direction` into `send`, after the work so far. */
-void md_device_halo_pack(md_device_halo *halo, const md_field *field, int direction, void *send);
+/* Queues the gather of what the geometry's message number `message` sends into `send`, after the
+ * work so far. */
+void md_device_halo_pack(md_device_halo *halo, const md_field *field, int message, void *send);
 /* Waits until packed buffers are filled and receive buffers are read. */
 void md_device_halo_wait(md_device_halo *halo);
-/* Queues the copy of `receive` into the zone of `direction`; later work waits for it. */
-void md_device_halo_unpack(md_device_halo *halo, md_field *field, int direction,
+/* Queues the copy of `receive` to the halo sites of that message; later work waits for it. */
+void md_device_halo_unpack(md_device_halo *halo, md_field *field, int message,
                            const void *receive);
 
 #endif
