@@ -13,11 +13,14 @@ typedef struct md_dirac {
   md_halo *halo;
   bool overlap; /* interior while the halo travels; false: halo first. Same bits either way */
   md_field_shape shape; /* of the fermion fields that it works on */
+  double norm;          /* bound on |D| */
   double load_s;        /* time that the backend took to make its copy */
   int64_t hops;         /* stencil calls so far, for flop counts */
 } md_dirac;
 
-/* Finds the backend and loads it. gauge must have exchanged halos. Collective. */
+/* Finds the backend and loads it. gauge points to the link fields of the request's action, one
+ * behind the other, of one geometry that is as deep as the action's hops, halos exchanged; they are
+ * not kept. Collective. */
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac);
 /* The operator whose answers count beside one that iterates by `request`: MD_DOUBLE with whole

@@ -247,8 +247,10 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   MD_TRY(read_source(context, o->source, &o->parsed_source));
   MD_TRY(check_combinations(context, o));
   o->request = (md_backend_request){
-      (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
-      (md_reconstruct)md_reconstruct_of(o->reconstruct), (md_packing)md_packing_of(o->packing),
-      (int)o->rhs, strcmp(o->boundary, "antiperiodic") == 0};
+      .precision = (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
+      .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
+      .packing = (md_packing)md_packing_of(o->packing),
+      .n_rhs = (int)o->rhs,
+      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
   return MD_OK;
 }

@@ -136,9 +136,11 @@ static md_status check_backend(md_context *context, md_validate_run *run,
   for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
       for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++) {
-        md_backend_request request = {(md_precision)precision, (md_reconstruct)reconstruct,
-                                      (md_packing)packing, 1,
-                                      strcmp(o->boundary, "antiperiodic") == 0};
+        md_backend_request request = {.precision = (md_precision)precision,
+                                      .reconstruct = (md_reconstruct)reconstruct,
+                                      .packing = (md_packing)packing,
+                                      .n_rhs = 1,
+                                      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
         if (!wanted(o->packing, md_packing_name(request.packing)) ||
             !wanted(o->precision, md_precision_name(request.precision)) ||
             !wanted(o->reconstruct, md_reconstruct_name(request.reconstruct)) ||
@@ -181,8 +183,8 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
   const char *packing = strcmp(o->packing, "all") == 0 ? "none" : o->packing;
   double *exact = calloc(2 * times, sizeof *exact);
-  md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 3,
-                                strcmp(o->boundary, "antiperiodic") == 0};
+  md_backend_request request = {.n_rhs = 3,
+                                .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
   md_status status =
       md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
   md_say(context, "\nbackend    packing  precision inner iterations residual  correlator %%\n");

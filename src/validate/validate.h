@@ -49,7 +49,7 @@ void md_errors_add(const md_context *context, md_errors *errors, const md_field 
 void md_bound_store(const md_backend_request *request, const md_field *value, md_field *bound);
 /* Assigns the error bound of D in, without that of storing the result; in_error bounds the error
  * that `in` carries. in and in_error: host, double, halos filled. Local. */
-void md_bound_hop(const md_gauge *gauge, const md_backend_request *request, const md_field *in,
+void md_bound_hop(const md_links *links, const md_backend_request *request, const md_field *in,
                   const md_field *in_error, md_field *bound);
 
 /* One backend, packing, precision and reconstruction: rows for Deo, Doe, MdagM and the broken

@@ -28,8 +28,11 @@ static int each_request(md_context *context, const md_backend *b, int n_rhs,
     for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_8; reconstruct++)
       for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_STACKED; packing++) {
         const backend_case c = {b,
-                                {(md_precision)precision, (md_reconstruct)reconstruct,
-                                 (md_packing)packing, n_rhs, true}};
+                                {.precision = (md_precision)precision,
+                                 .reconstruct = (md_reconstruct)reconstruct,
+                                 .packing = (md_packing)packing,
+                                 .n_rhs = n_rhs,
+                                 .antiperiodic = true}};
         const md_backend *found;
         if (md_backend_find(context, b->name, &c.request, &found) == MD_OK &&
             usable(context, b, &c.request)) {

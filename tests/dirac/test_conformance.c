@@ -10,7 +10,7 @@ static const int lattices[][4] = {{8, 4, 4, 4}, {6, 4, 2, 8}, {2, 2, 4, 4}, {16,
 
 static void expected_hop(md_context *context, const md_gauge *gauge, const md_field *in, int n_rhs,
                          const double *ab, const md_field *x, md_field *out) {
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
+  const md_backend_request request = {.n_rhs = n_rhs, .antiperiodic = true};
   md_dirac oracle;
   md_field source;
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &request, &oracle));
@@ -133,7 +133,7 @@ static void every_backend_agrees_with_cpu_ref(void **state) {
 static void bad_requests_are_refused(void **state) {
   md_context *context = *state;
   const md_backend *found;
-  const md_backend_request plain = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  const md_backend_request plain = {.n_rhs = 1, .antiperiodic = true};
   md_backend_request half = plain;
   half.precision = MD_HALF;
   assert_int_equal(md_backend_find(context, "nothing", &plain, &found), MD_INPUT);

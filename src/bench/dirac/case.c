@@ -42,7 +42,7 @@ void md_dirac_bench_close(md_dirac_bench *bench) {
 double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *r, bool reuse) {
   const double vector = MD_FERMION_REALS * r->n_rhs * (double)md_precision_bytes(r->precision) +
                         (md_precision_scaled(r->precision) ? sizeof(float) : 0);
-  return backend->link_bytes(r) + vector * (reuse ? 2 : 1 + MD_DIRECTIONS);
+  return md_action_site_bytes(r->action, backend->link_bytes(r), vector, reuse);
 }
 
 /* out of right-hand side r is this number times the source: distinct, of size 1 to 2. */
@@ -268,7 +268,7 @@ static void add_request(cJSON *row, const md_backend *backend, const md_backend_
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
   const double sites = (double)bench->geometry->volume / 2;
-  const double gflops = 1e-9 * MD_HOP_FLOPS * r->n_rhs * sites / t->median_s;
+  const double gflops = 1e-9 * md_action_flops(r->action) * r->n_rhs * sites / t->median_s;
   const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
   const double gbytes = 1e-9 * bytes * sites / t->median_s;
   const double all = md_dirac_site_bytes(dirac->backend, r, false);
