@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
+#include "dirac/physics_options.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
 #include "io/lattice_file.h"
@@ -29,7 +30,9 @@ typedef struct md_solve_options {
   int n_shifts; /* 0: not a multishift solve */
   bool resume, ignore_checksum, refine;
   md_backend_request request; /* of the iterations, from the words above */
-  bool mixed;                 /* request is the inner operator's, the outer one is double */
+  md_halo_request halo;
+  md_physics_options physics;
+  bool mixed; /* request is the inner operator's, the outer one is double */
   md_solve_source parsed_source;
 } md_solve_options;
 

@@ -28,7 +28,6 @@ typedef struct physics {
 } physics;
 static const physics all_physics[] = {{.action = MD_ACTION_NAIVE},
                                       {MD_ACTION_NAIVE, {.imaginary_mu = 0.3, .flux = 2}},
-                                      {.action = MD_ACTION_HISQ},
                                       {MD_ACTION_HISQ, {.imaginary_mu = -0.2, .flux = -1}}};
 
 /* Returns how many cases ran. */

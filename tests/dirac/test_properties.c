@@ -101,10 +101,10 @@ static void random_transform(md_context *context, const md_geometry *g,
   for (int p = 0; p < MD_PARITIES; p++)
     MD_REQUIRE(context, md_field_create(context, g, &shape, p, &transform[p]));
   MD_REQUIRE(context, md_gauge_transform(context, &unit, 23, transform));
-  MD_REQUIRE(context, md_halo_create(context, g, &shape, &halo));
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));
   for (int p = 0; p < MD_PARITIES; p++) {
-    md_halo_begin(halo, &transform[p]);
-    md_halo_end(halo, &transform[p]);
+    MD_REQUIRE(context, md_halo_begin(halo, &transform[p]));
+    MD_REQUIRE(context, md_halo_end(halo, &transform[p]));
   }
   md_halo_destroy(halo);
   md_gauge_destroy(&unit);

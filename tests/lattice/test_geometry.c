@@ -42,7 +42,7 @@ static void check_neighbours(const md_field *f, int hop) {
 /* Checks the geometry and destroys it. */
 static void check_exchange(md_context *context, md_geometry *g, md_field_shape shape) {
   md_halo *halo = NULL;
-  MD_REQUIRE(context, md_halo_create(context, g, &shape, &halo));
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field f;
     MD_REQUIRE(context, md_field_create(context, g, &shape, p, &f));
@@ -111,7 +111,7 @@ static void scales_travel(void **state) {
   const md_field_shape shape = {MD_HALF, MD_HOST, 6, 1, true};
   md_halo *halo = NULL;
   md_field f;
-  MD_REQUIRE(context, md_halo_create(context, g, &shape, &halo));
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));
   MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f));
   for (int64_t i = 0; i < f.sites; i++) {
     const double big = i % 2 ? 3e-20 : 0x1p60;

@@ -152,29 +152,34 @@ extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
   cg->at = 0;
 }
 
-/* Adds `count` doubles of the device over the ranks; NaN where the device failed. */
-static void add_ranks(md_context *context, double *on_device, int count) {
+/* Adds `count` doubles of the device over the ranks; a failure of the device is met here. */
+static md_status add_ranks(md_context *context, double *on_device, int count) {
   double values[2 * MD_MAX_RHS];
   md_sum sums[MD_MAX_RHS] = {};
-  const bool good =
-      cudaMemcpy(values, on_device, count * sizeof(double), cudaMemcpyDeviceToHost) == cudaSuccess;
-  for (int r = 0; r < count; r++) md_sum_add(&sums[r], good ? values[r] : NAN);
-  md_sum_finish(context, sums, count, values);
-  cudaMemcpy(on_device, values, count * sizeof(double), cudaMemcpyHostToDevice);
+  const cudaError_t error =
+      cudaMemcpy(values, on_device, count * sizeof(double), cudaMemcpyDeviceToHost);
+  MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum of the solver")));
+  for (int r = 0; r < count; r++) md_sum_add(&sums[r], error == cudaSuccess ? values[r] : NAN);
+  MD_TRY(md_sum_finish(context, sums, count, values));
+  return md_defer(context, md_cuda_status(context,
+                                          cudaMemcpy(on_device, values, count * sizeof(double),
+                                                     cudaMemcpyHostToDevice),
+                                          "a sum of the solver"));
 }
 
-static void run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
+static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
   cg_slot *slots = cg->slots + (cg->serial % SLOTS) * cg->n_rhs;
   const bool alone = context->ranks == 1;
   const dim3 blocks(cg->n_rhs), threads(1024);
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
                   true, alone, slots, cg->serial);
-  if (alone) return;
-  cudaStreamSynchronize(md_stream());
-  add_ranks(context, cg->scalars->sum[0], cg->n_rhs);
-  if (phase == FIND_ALPHA) add_ranks(context, cg->scalars->sum[1], cg->n_rhs);
+  if (alone) return MD_OK;
+  MD_TRY(md_defer(context, md_device_synchronise(context)));
+  MD_TRY(add_ranks(context, cg->scalars->sum[0], cg->n_rhs));
+  if (phase == FIND_ALPHA) MD_TRY(add_ranks(context, cg->scalars->sum[1], cg->n_rhs));
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
                   false, true, slots, cg->serial);
+  return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
 }
 
 static md_status allocate(md_context *context, md_cg_device *cg, const md_field *p) {
@@ -210,7 +215,7 @@ static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_
 
 extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state *state,
                                         const double *limit) {
-  MD_TRY(set_scalars(context, cg, state, limit));
+  MD_TRY(md_agree(context, set_scalars(context, cg, state, limit)));
   cg->at = 0;
   pass(cg, state, 0, false);
   return MD_OK;
@@ -246,7 +251,7 @@ extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *
   first.backwards = cg->backwards = !cg->backwards;
   md_field *p = direction(cg, state, cg->at);
   MD_TRY(md_dirac_hop(context, dirac, work, p, &first));
-  run_phase(context, cg, FIND_ALPHA);
+  MD_TRY(run_phase(context, cg, FIND_ALPHA));
   second.x = p;
   second.a = -cg->mass * cg->mass;
   second.b = 1.0;
@@ -254,23 +259,28 @@ extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *
   second.backwards = cg->backwards = !cg->backwards;
   MD_TRY(md_dirac_hop(context, dirac, &state->r, work, &second));
   cg->serial++;
-  run_phase(context, cg, FIND_BETA);
-  return MD_OK;
+  return run_phase(context, cg, FIND_BETA);
 }
 
-extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
-                                       md_cg_report *reports) {
-  const long long iteration = ++cg->awaited;
+static md_status wait_here(md_context *context, const md_cg_device *cg, long long iteration,
+                           md_cg_report *reports) {
   const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
   for (int r = 0; r < cg->n_rhs; r++) {
     for (long long spins = 1; __atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration;
          spins++) {
       if (spins % 4096 != 0) continue;
       const cudaError_t error = cudaStreamQuery(md_stream());
-      if (error != cudaSuccess && error != cudaErrorNotReady)
-        return md_cuda_status(context, error, "the solver's iteration");
+      if (error == cudaErrorNotReady) continue;
+      MD_TRY(md_cuda_status(context, error, "the solver's iteration"));
+      if (__atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration)
+        return md_fail(context, MD_ENVIRONMENT, "an iteration of the solver was never queued");
     }
     reports[r] = slots[r].report;
   }
   return MD_OK;
+}
+
+extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
+                                       md_cg_report *reports) {
+  return md_agree(context, wait_here(context, cg, ++cg->awaited, reports));
 }

@@ -124,10 +124,10 @@ static void launch_cg_step(const double *a, const double *b, const md_field *r, 
 }
 
 /* values[q * n_rhs + r], the q-th of `quantities` sums, which `queue` leaves in blocks for a place
- * of its own; waits and adds over ranks. NaN when the device failed. */
+ * of its own; waits and adds over ranks; a failure of the device is met here. */
 template <class QUEUE>
-static void reduce(const md_context *context, const md_field *x, int quantities, double *values,
-                   QUEUE queue) {
+static md_status reduce(md_context *context, const md_field *x, int quantities, double *values,
+                        QUEUE queue) {
   const unsigned most = 1056, all = all_blocks(x, block_of(x)), blocks = all < most ? all : most;
   const size_t n = (size_t)x->n_rhs, count = n * quantities;
   double *partial = NULL;
@@ -143,19 +143,21 @@ static void reduce(const md_context *context, const md_field *x, int quantities,
     error = cudaStreamSynchronize(md_stream());
   }
   if (error == cudaSuccess) error = cudaPeekAtLastError();
+  MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum over a field")));
   for (size_t first = 0; first < count; first += n) {
     md_sum sums[MD_MAX_RHS] = {};
     for (size_t r = 0; r < n; r++)
       md_sum_add(&sums[r], error == cudaSuccess ? values[first + r] : NAN);
-    md_sum_finish(context, sums, (int)n, values + first);
+    MD_TRY(md_sum_finish(context, sums, (int)n, values + first));
   }
+  return MD_OK;
 }
 
 /* One operation with a sum. */
 template <class S, linear_operation OP>
-static void reduce_one(const md_context *context, const double *a, const md_field *x, md_field *y,
-                       double *values) {
-  reduce(context, x, 1, values, [&](int, unsigned blocks, double *partial) {
+static md_status reduce_one(md_context *context, const double *a, const md_field *x, md_field *y,
+                            double *values) {
+  return reduce(context, x, 1, values, [&](int, unsigned blocks, double *partial) {
     run_combine<S, OP>(a, x, NULL, y, blocks, partial);
   });
 }
@@ -188,16 +190,16 @@ template <class S> struct linear_device {
   static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
     run_combine<S, COMBINE>(a, x, b, y, all_blocks(x, block_of(x)), NULL);
   }
-  static void norm2(const md_context *context, const md_field *x, double *norms) {
-    reduce_one<S, DOT>(context, NULL, x, (md_field *)x, norms);
+  static md_status norm2(md_context *context, const md_field *x, double *norms) {
+    return reduce_one<S, DOT>(context, NULL, x, (md_field *)x, norms);
   }
-  static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
-    reduce_one<S, DOT>(context, NULL, x, (md_field *)y, dots);
+  static md_status dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
+    return reduce_one<S, DOT>(context, NULL, x, (md_field *)y, dots);
   }
-  static void dots(const md_context *context, int count, const md_field *x, const md_field *y,
-                   double *values) {
+  static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
+                        double *values) {
     md_field *second = (md_field *)y;
-    reduce(context, y, 2 * count, values, [&](int q, unsigned blocks, double *partial) {
+    return reduce(context, y, 2 * count, values, [&](int q, unsigned blocks, double *partial) {
       if (q % 2 == 0)
         run_combine<S, DOT>(NULL, &x[q / 2], NULL, second, blocks, partial);
       else
@@ -207,9 +209,9 @@ template <class S> struct linear_device {
   static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
     run_combine<S, COMBINE_COMPLEX>(re, x, im, y, all_blocks(x, block_of(x)), NULL);
   }
-  static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
-                         double *norms) {
-    reduce_one<S, COMBINE_NORM2>(context, a, x, y, norms);
+  static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
+                              double *norms) {
+    return reduce_one<S, COMBINE_NORM2>(context, a, x, y, norms);
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {

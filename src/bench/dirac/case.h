@@ -3,12 +3,15 @@
 
 #include "base/report.h"
 #include "dirac/operator.h"
+#include "dirac/physics_options.h"
 
 /* One run of bench dirac: what its configurations share. */
 typedef struct md_dirac_bench {
   md_context *context;
   const md_geometry *geometry;
   const md_gauge *gauge;
+  const md_halo_request *halo;
+  md_physics_options physics;
   bool turn; /* time Deo and Doe in turn, else Deo alone */
   int repetitions;
   md_field base[MD_PARITIES];      /* random source, one right-hand side in double */

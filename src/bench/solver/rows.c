@@ -23,12 +23,14 @@ static void add_request(cJSON *row, const md_solver_case *c, const char *backend
   cJSON_AddStringToObject(row, "precision", "double");
   cJSON_AddStringToObject(row, "inner", inner_of(c));
   cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(c->request.reconstruct));
+  md_physics_report(row, &c->request);
 }
 
 static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solver_case *c,
                         const md_solver_figures *f, double speedup) {
   const int n = c->request.n_rhs;
   cJSON_AddStringToObject(row, "outer_backend", f->outer->name);
+  cJSON_AddStringToObject(row, "transport", f->transport);
   md_report_integers(row, "dims", bench->geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
   cJSON_AddNumberToObject(row, "iterations", f->iterations);

@@ -1,0 +1,45 @@
+#ifndef MD_BASE_DEVICE_PEERS_CUH
+#define MD_BASE_DEVICE_PEERS_CUH
+
+#include "base/device.cuh"
+#include "base/device_peers.h"
+
+/* Flags between GPUs. A flag only grows: the one who writes data for others raises it to a new tick
+ * afterwards; who needs the data waits until the flag has reached the tick. */
+
+/* Raises a flag, perhaps of another GPU, after everything that this thread has written or, behind a
+ * barrier, its block. */
+static __device__ inline void md_raise_flag(long long *flag, long long tick) {
+  __threadfence_system();
+  asm volatile("st.release.sys.global.s64 [%0], %1;" ::"l"(flag), "l"(tick) : "memory");
+}
+static __device__ inline long long md_read_flag(const long long *flag) {
+  long long tick;
+  asm volatile("ld.acquire.sys.global.s64 %0, [%1];" : "=l"(tick) : "l"(flag) : "memory");
+  return tick;
+}
+static __device__ inline unsigned long long md_nanoseconds() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  return now;
+}
+
+/* True once this rank's flag has reached `tick`; false after 20 s, or when an earlier wait failed:
+ * then *timeout names `rank`, whom the flag belongs to. */
+static __device__ inline bool md_wait_for_flag(const long long *flag, long long tick, int rank,
+                                               md_peer_timeout *timeout) {
+  constexpr unsigned long long patience = 20000000000ull; /* nanoseconds */
+  if (md_read_flag(flag) >= tick) return true;
+  const unsigned long long start = md_nanoseconds();
+  while (md_read_flag(flag) < tick) {
+    if (*(volatile int *)&timeout->rank >= 0) return false;
+    if (md_nanoseconds() - start < patience) continue;
+    timeout->tick = tick;
+    __threadfence_system();
+    *(volatile int *)&timeout->rank = rank;
+    return false;
+  }
+  return true;
+}
+
+#endif
