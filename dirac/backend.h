@@ -1,7 +1,7 @@
 #ifndef MD_DIRAC_BACKEND_H
 #define MD_DIRAC_BACKEND_H
 
-#include "dirac/request.h"
+#include "dirac/links/links.h"
 #include "lattice/fields/field.h"
 #include "lattice/gauge/gauge.h"
 
@@ -30,6 +30,11 @@ typedef struct md_epilogue {
   bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;
 
+/* The links of a request: `gauge` points to the link fields of its action, one behind the other. */
+static inline md_links md_request_links(const md_backend_request *request, const md_gauge *gauge) {
+  return (md_links){request->action, gauge, request->antiperiodic, request->twist};
+}
+
 /* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in
  * backends.c. State is made by load and passed to every call; there are no globals. */
 typedef struct md_backend {
@@ -40,14 +45,15 @@ typedef struct md_backend {
   unsigned precisions;     /* bit 1u << md_precision */
   unsigned reconstructs;   /* bit 1u << md_reconstruct */
   unsigned packings;       /* bit 1u << md_packing */
+  unsigned actions;        /* bit 1u << md_action */
   int speed;               /* --backend auto takes the highest that is available and fits */
 
   /* MD_INPUT with the reason for a request that the flags above allow but the backend cannot
    * serve (a packing and a right-hand-side count that do not go together). May be NULL. */
   md_status (*check)(md_context *context, const md_backend_request *request);
-  /* Makes the backend's copy of the links, phases eta and the boundary sign folded in; gauge
-   * (host, double, halos exchanged) is not kept. Local; *state is NULL on failure. */
-  md_status (*load)(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+  /* Makes the backend's copy of the links from what dirac/links/ folds; links are not kept.
+   * Local; *state is NULL on failure. */
+  md_status (*load)(md_context *context, const md_links *links, const md_backend_request *request,
                     void **state);
   void (*unload)(void *state);
   /* Assigns the sites of `range` of out (parity p = out->parity) from in (parity 1-p, halo filled

@@ -69,6 +69,18 @@ static md_status serves(md_context *context, const md_backend *b, const md_backe
     return md_fail(context, MD_INPUT, "backend %s does not serve links of %s reals", b->name,
                    md_reconstruct_name(r->reconstruct));
   if (!(b->packings & 1u << r->packing)) return fail_packing(context, b, r);
+  if (!(b->actions & 1u << r->action))
+    return md_fail(context, MD_INPUT, "backend %s does not serve action %s; see the README's table",
+                   b->name, md_action_name(r->action));
+  if (!md_action_get(r->action)->special_unitary && r->reconstruct != MD_RECONSTRUCT_18)
+    return md_fail(context, MD_INPUT,
+                   "links of %s reals must be in SU(3), those of action %s are not; use 18",
+                   md_reconstruct_name(r->reconstruct), md_action_name(r->action));
+  if (md_links_twisted(&r->twist) && r->reconstruct != MD_RECONSTRUCT_18)
+    return md_fail(context, MD_INPUT,
+                   "links of %s reals must be in SU(3), which --imaginary-mu and --magnetic end; "
+                   "use 18",
+                   md_reconstruct_name(r->reconstruct));
   return b->check ? b->check(context, r) : MD_OK;
 }
 
@@ -81,11 +93,12 @@ static md_status find_fastest(md_context *context, const md_backend_request *req
         (!*backend || (*b)->speed > (*backend)->speed) && serves(context, *b, request) == MD_OK)
       *backend = *b;
   if (*backend) return MD_OK;
-  return md_fail(
-      context, MD_INPUT,
-      "no backend of this build and machine serves precision %s, %s reals, packing %s, %d rhs",
-      md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
-      md_packing_name(request->packing), request->n_rhs);
+  return md_fail(context, MD_INPUT,
+                 "no backend of this build and machine serves action %s, precision %s, %s reals, "
+                 "packing %s, %d rhs%s",
+                 md_action_name(request->action), md_precision_name(request->precision),
+                 md_reconstruct_name(request->reconstruct), md_packing_name(request->packing),
+                 request->n_rhs, md_links_twisted(&request->twist) ? ", twisted links" : "");
 }
 
 md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,

@@ -3,6 +3,18 @@
 #include "dirac/backend.h"
 #include "lattice/halo/halo.h"
 
+/* The zones must hold what the longest hop reads. */
+static md_status check_depth(md_context *context, const md_gauge *gauge, md_action action) {
+  const md_action_data *data = md_action_get(action);
+  for (int f = 0; f < data->fields; f++)
+    if (gauge[f].geometry != gauge->geometry)
+      return md_fail(context, MD_INPUT, "the %s and %s links must have one geometry",
+                     data->field[0].name, data->field[f].name);
+  if (gauge->geometry->depth >= md_action_depth(action)) return MD_OK;
+  return md_fail(context, MD_INPUT, "action %s needs halos of depth %d, got a geometry of depth %d",
+                 data->name, md_action_depth(action), gauge->geometry->depth);
+}
+
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac) {
   return md_dirac_create_over(context, gauge, backend, request, NULL, dirac);
@@ -13,10 +25,13 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
                                md_dirac *dirac) {
   *dirac = (md_dirac){.request = *request, .geometry = gauge->geometry, .overlap = true};
   MD_TRY(md_agree(context, md_backend_find(context, backend, request, &dirac->backend)));
+  MD_TRY(md_agree(context, check_depth(context, gauge, request->action)));
+  const md_links links = md_request_links(request, gauge);
+  dirac->norm = md_links_norm(context, &links);
   dirac->shape = (md_field_shape){request->precision, dirac->backend->space, MD_FERMION_REALS,
                                   request->n_rhs, true};
   const double start_s = md_time_s();
-  md_status status = dirac->backend->load(context, gauge, request, &dirac->state);
+  md_status status = dirac->backend->load(context, &links, request, &dirac->state);
   status = md_agree(context, status);
   dirac->load_s = md_time_s() - start_s;
   if (status == MD_OK)

@@ -24,14 +24,16 @@ typedef struct md_dirac {
   md_halo *halo;
   bool overlap; /* interior while the halo travels; false: halo first. Same bits either way */
   md_field_shape shape; /* of the fermion fields that it works on */
+  double norm;          /* bound on |D| */
   double load_s;        /* time that the backend took to make its copy */
   int64_t hops;         /* stencil calls so far, for flop counts */
 } md_dirac;
 
 /* Finds the backend by its name ("auto": the fastest that is in this build, runs on this machine
- * and serves the request) and loads it. gauge must have exchanged halos and is not kept; its
- * geometry must outlive the operator. MD_INPUT: unknown name, or a request that it does not serve;
- * MD_ENVIRONMENT: not in this build, no GPU, no memory. Collective. */
+ * and serves the request) and loads it. gauge points to the link fields of the request's action,
+ * one behind the other, of one geometry that is as deep as the action's hops and outlives the
+ * operator, halos exchanged; they are not kept. MD_INPUT: unknown name, or a request that it does
+ * not serve; MD_ENVIRONMENT: not in this build, no GPU, no memory. Collective. */
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac);
 /* The same with the transport of its halos; `how` NULL: the best one. */

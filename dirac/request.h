@@ -2,6 +2,7 @@
 #define MD_DIRAC_REQUEST_H
 
 #include "base/precision.h"
+#include "dirac/action.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,12 +30,24 @@ typedef enum md_packing { MD_PACKING_TABLE(MD_ROW) MD_PACKINGS } md_packing;
 #define MD_RECONSTRUCT_WORDS MD_RECONSTRUCT_TABLE(MD_WORD)
 #define MD_PACKING_WORDS MD_PACKING_TABLE(MD_WORD)
 
+/* U(1) phases on the links. All zero: none. */
+typedef struct md_twist {
+  double imaginary_mu; /* M in radians per link: exp(i M) on the t-links, exp(i M h) over a hop h */
+  /* Constant field along z: flux quanta through the xy plane that the quark sees, 3 charge N for N
+   * quanta of eB = 6 pi N / (Lx Ly) (D'Elia, Mukherjee, Sanfilippo, PRD 82, 051501, 2010).
+   * y-links carry exp(i b x), b = 2 pi flux / (Lx Ly), x-links that leave x = Lx-1 carry
+   * exp(-i b Lx y): every plaquette of the torus has the phase exp(i b). */
+  int flux;
+} md_twist;
+
 typedef struct md_backend_request {
   md_precision precision; /* of links and fermions in storage */
   md_reconstruct reconstruct;
   md_packing packing;
   int n_rhs;
   bool antiperiodic; /* sign -1 on t-links that leave the last time slice */
+  md_action action;
+  md_twist twist; /* with one, links of 18 reals only */
 } md_backend_request;
 
 const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8" */

@@ -61,14 +61,26 @@ void md_require_at_most(double value, double limit, const char *what) {
 }
 
 md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo) {
-  const md_layout_request request = {{x, y, z, t}, {0}, self_halo};
+  const md_layout_request request = {{x, y, z, t}, {0}, self_halo, 1};
   md_geometry *geometry = NULL;
   MD_REQUIRE(context, md_geometry_create(context, &request, &geometry));
   return geometry;
 }
 
+md_geometry *md_test_deep_geometry(md_context *context, const int dims[MD_DIMS],
+                                   const int grid[MD_DIMS], bool self_halo) {
+  md_layout_request request = {.self_halo = self_halo, .depth = 3};
+  md_geometry *geometry = NULL;
+  for (int d = 0; d < MD_DIMS; d++) {
+    request.global[d] = dims[d];
+    request.grid[d] = grid ? grid[d] : 0;
+  }
+  MD_REQUIRE(context, md_geometry_create(context, &request, &geometry));
+  return geometry;
+}
+
 bool md_test_fits(md_context *context, int x, int y, int z, int t) {
-  const md_layout_request request = {{x, y, z, t}, {0}, false};
+  const md_layout_request request = {{x, y, z, t}, {0}, false, 1};
   md_geometry *geometry = NULL;
   const bool fits = md_geometry_create(context, &request, &geometry) == MD_OK;
   md_geometry_destroy(geometry);
@@ -79,6 +91,41 @@ void md_test_random_gauge(md_context *context, const md_geometry *geometry, uint
                           md_gauge *gauge) {
   MD_REQUIRE(context, md_gauge_create(context, geometry, gauge));
   MD_REQUIRE(context, md_gauge_start_hot(context, gauge, seed));
+}
+
+/* to = factor (to + part * another random field) */
+static void mix(md_context *context, uint64_t seed, double factor, double part, md_gauge *to) {
+  md_gauge other;
+  md_test_random_gauge(context, to->geometry, seed, &other);
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      const md_field *f = &to->links[p][mu];
+      double *u = f->data;
+      const double *v = other.links[p][mu].data;
+      for (int64_t i = 0; i < MD_LINK_REALS * f->stride; i++) u[i] = factor * (u[i] + part * v[i]);
+    }
+  md_gauge_destroy(&other);
+}
+
+void md_test_random_links(md_context *context, const md_geometry *geometry, md_action action,
+                          uint64_t seed, md_gauge fields[MD_MOST_LINK_FIELDS]) {
+  const md_action_data *data = md_action_get(action);
+  for (int f = 0; f < data->fields; f++) {
+    md_test_random_gauge(context, geometry, seed + 100 * (uint64_t)f, &fields[f]);
+    if (data->special_unitary) continue;
+    mix(context, seed + 100 * (uint64_t)f + 50, f == 0 ? 1.0 : 0.05, 0.4, &fields[f]);
+  }
+}
+
+void md_test_destroy_links(md_action action, md_gauge fields[MD_MOST_LINK_FIELDS]) {
+  for (int f = 0; f < md_action_get(action)->fields; f++) md_gauge_destroy(&fields[f]);
+}
+
+md_geometry *md_test_action_geometry(md_context *context, md_action action, const int dims[MD_DIMS],
+                                     bool self_halo) {
+  return md_action_depth(action) > 1
+             ? md_test_deep_geometry(context, dims, NULL, self_halo)
+             : md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], self_halo);
 }
 
 void md_test_random_field(md_context *context, const md_geometry *geometry, md_precision precision,

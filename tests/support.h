@@ -34,11 +34,23 @@ void md_require_at_most(double value, double limit, const char *what);
 
 /* Geometry on the ranks of the run (grid chosen), with or without self-halo. */
 md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo);
+/* The same with halo zones and neighbours at distance 3, the rank grid given or NULL. */
+md_geometry *md_test_deep_geometry(md_context *context, const int dims[MD_DIMS],
+                                   const int grid[MD_DIMS], bool self_halo);
 /* True when this number of ranks can hold the lattice. */
 bool md_test_fits(md_context *context, int x, int y, int z, int t);
 /* Uniformly random SU(3) links by seed, the same on every rank grid; halos exchanged. */
 void md_test_random_gauge(md_context *context, const md_geometry *geometry, uint64_t seed,
                           md_gauge *gauge);
+/* Random link fields of an action by seed, the same on every rank grid, halos exchanged: uniform
+ * SU(3) for naive, else fat links of size about 1 and long ones of about 1/20 that are not unitary.
+ * The geometry is as deep as the action needs. */
+void md_test_random_links(md_context *context, const md_geometry *geometry, md_action action,
+                          uint64_t seed, md_gauge fields[MD_MOST_LINK_FIELDS]);
+void md_test_destroy_links(md_action action, md_gauge fields[MD_MOST_LINK_FIELDS]);
+/* md_test_geometry, as deep as the action needs. */
+md_geometry *md_test_action_geometry(md_context *context, md_action action, const int dims[MD_DIMS],
+                                     bool self_halo);
 /* Host field of the shape with normal deviates of the sites (seed, parity, site, rhs). */
 void md_test_random_field(md_context *context, const md_geometry *geometry, md_precision precision,
                           int n_rhs, int parity, uint64_t seed, md_field *field);

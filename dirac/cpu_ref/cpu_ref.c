@@ -1,83 +1,125 @@
-/* The oracle: the definition of D written down, one site and direction after another, in double,
- * links fetched bare and phases computed on the spot. Nobody optimises this file. */
+/* The oracle: the definition of D written down, one site, link field and direction after another,
+ * in double, links fetched bare and phases computed on the spot, on purpose without dirac/links/,
+ * which it judges. Nobody optimises this file. */
 #include "dirac/backend.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct cpu_ref {
-  md_gauge gauge; /* own copy, bare */
+  const md_action_data *action;
+  md_gauge field[MD_MOST_LINK_FIELDS]; /* own copies, bare */
   bool antiperiodic;
+  md_twist twist;
 } cpu_ref;
 
 static void unload(void *state) {
-  if (state) md_gauge_destroy(&((cpu_ref *)state)->gauge);
+  cpu_ref *s = state;
+  for (int f = 0; s && f < s->action->fields; f++) md_gauge_destroy(&s->field[f]);
   free(state);
 }
 
-static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+static md_status copy_field(md_context *context, const md_gauge *from, md_gauge *copy) {
+  MD_TRY(md_gauge_create(context, from->geometry, copy));
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++)
+      for (int64_t i = 0; i < from->geometry->sites + from->geometry->halo_sites; i++) {
+        double u[MD_LINK_REALS];
+        md_gauge_get(from, p, mu, i, u);
+        md_gauge_set(copy, p, mu, i, u);
+      }
+  return MD_OK;
+}
+
+static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
   cpu_ref *s = calloc(1, sizeof *s);
   *state = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "cpu_ref");
+  s->action = md_action_get(request->action);
   s->antiperiodic = request->antiperiodic;
-  const md_status status = md_gauge_create(context, gauge->geometry, &s->gauge);
-  if (status != MD_OK) {
-    unload(s);
-    return status;
+  s->twist = request->twist;
+  for (int f = 0; f < s->action->fields; f++) {
+    const md_status status = copy_field(context, &links->field[f], &s->field[f]);
+    if (status != MD_OK) {
+      unload(s);
+      return status;
+    }
   }
-  for (int p = 0; p < MD_PARITIES; p++)
-    for (int mu = 0; mu < MD_DIMS; mu++)
-      for (int64_t i = 0; i < gauge->geometry->sites + gauge->geometry->halo_sites; i++) {
-        double u[MD_LINK_REALS];
-        md_gauge_get(gauge, p, mu, i, u);
-        md_gauge_set(&s->gauge, p, mu, i, u);
-      }
   *state = s;
   return MD_OK;
 }
 
-/* The sign of the t-link at the site with global time coordinate t: -1 when it crosses the
- * antiperiodic boundary. */
-static double boundary(const cpu_ref *s, int mu, int t) {
-  const int last = s->gauge.geometry->global[MD_T] - 1;
-  return s->antiperiodic && mu == MD_T && t == last ? -1.0 : 1.0;
+/* *z times exp(i angle) */
+static void turn(double z[2], double angle) {
+  if (angle == 0.0) return;
+  const double re = z[0] * cos(angle) - z[1] * sin(angle);
+  z[1] = z[0] * sin(angle) + z[1] * cos(angle);
+  z[0] = re;
 }
 
-/* sum += factor * U v or factor * U^dag v */
-static void add_product(double sum[6], double factor, const double u[18], bool adjoint,
+/* The phase of the links mu at x, x+mu, ... over a hop: of each the boundary sign and the twist,
+ * with eta of the first. x is any of the coordinates that are the same round the torus. */
+static void phase_of(const cpu_ref *s, int mu, const int at[MD_DIMS], int hop, double z[2]) {
+  const int *extent = s->field->geometry->global;
+  const double flux = 2.0 * M_PI * s->twist.flux / extent[MD_X] / extent[MD_Y];
+  int x[MD_DIMS];
+  for (int d = 0; d < MD_DIMS; d++) x[d] = (at[d] + 3 * extent[d]) % extent[d];
+  z[0] = 0.5 * md_eta(mu, x);
+  z[1] = 0.0;
+  for (int step = 0; step < hop; step++) {
+    const bool last = x[mu] == extent[mu] - 1;
+    for (int c = 0; c < 2 && mu == MD_T && last && s->antiperiodic; c++) z[c] = -z[c];
+    if (mu == MD_T) turn(z, s->twist.imaginary_mu);
+    if (mu == MD_Y) turn(z, flux * x[MD_X]);
+    if (mu == MD_X && last) turn(z, -flux * extent[MD_X] * x[MD_Y]);
+    x[mu] = (x[mu] + 1) % extent[mu];
+  }
+}
+
+/* sum += z U v, or the same with (z U)^dag for -(...) */
+static void add_product(double sum[6], const double z[2], const double u[18], bool adjoint,
                         const double v[6]) {
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 3; j++) {
-      const int at = adjoint ? 2 * (3 * j + i) : 2 * (3 * i + j);
-      const double re = u[at], im = adjoint ? -u[at + 1] : u[at + 1];
-      sum[2 * i] += factor * (re * v[2 * j] - im * v[2 * j + 1]);
-      sum[2 * i + 1] += factor * (re * v[2 * j + 1] + im * v[2 * j]);
+      const double *e = u + 2 * (adjoint ? 3 * j + i : 3 * i + j);
+      double re = z[0] * e[0] - z[1] * e[1], im = z[0] * e[1] + z[1] * e[0];
+      if (adjoint) re = -re; /* minus the complex conjugate */
+      sum[2 * i] += re * v[2 * j] - im * v[2 * j + 1];
+      sum[2 * i + 1] += re * v[2 * j + 1] + im * v[2 * j];
     }
 }
 
 static void hop_site(const cpu_ref *s, int parity, int64_t site, const md_field *in, int rhs,
                      double sum[6]) {
-  const md_geometry *g = s->gauge.geometry;
+  const md_geometry *g = in->geometry;
   int x[MD_DIMS];
   md_global_coordinates(g, parity, site, x);
   for (int c = 0; c < 6; c++) sum[c] = 0.0;
-  for (int mu = 0; mu < MD_DIMS; mu++) {
-    const int64_t forward = g->neighbour[parity][mu][site];
-    const int64_t backward = g->neighbour[parity][MD_DIMS + mu][site];
-    const int before = (x[MD_T] - 1 + g->global[MD_T]) % g->global[MD_T];
-    double u[MD_LINK_REALS], v[6];
-    md_gauge_get(&s->gauge, parity, mu, site, u);
-    md_field_get(in, forward, rhs, v);
-    add_product(sum, 0.5 * md_eta(mu, x) * boundary(s, mu, x[MD_T]), u, false, v);
-    md_gauge_get(&s->gauge, 1 - parity, mu, backward, u);
-    md_field_get(in, backward, rhs, v);
-    add_product(sum, -0.5 * md_eta(mu, x) * boundary(s, mu, before), u, true, v);
-  }
+  for (int f = 0; f < s->action->fields; f++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      const int hop = s->action->field[f].hop;
+      const int64_t forward = md_neighbours(g, hop, parity, mu)[site];
+      const int64_t backward = md_neighbours(g, hop, parity, MD_DIMS + mu)[site];
+      double u[MD_LINK_REALS], v[6], z[2];
+      phase_of(s, mu, x, hop, z);
+      md_gauge_get(&s->field[f], parity, mu, site, u);
+      md_field_get(in, forward, rhs, v);
+      add_product(sum, z, u, false, v);
+      x[mu] -= hop;
+      phase_of(s, mu, x, hop, z);
+      x[mu] += hop;
+      md_gauge_get(&s->field[f], 1 - parity, mu, backward, u);
+      md_field_get(in, backward, rhs, v);
+      add_product(sum, z, u, true, v);
+    }
 }
 
-static bool reads_halo(const md_geometry *g, int parity, int64_t site) {
-  for (int d = 0; d < MD_DIRECTIONS; d++)
-    if (g->neighbour[parity][d][site] >= g->sites) return true;
+static bool reads_halo(const cpu_ref *s, int parity, int64_t site) {
+  const md_geometry *g = s->field->geometry;
+  for (int f = 0; f < s->action->fields; f++)
+    for (int d = 0; d < MD_DIRECTIONS; d++)
+      if (md_neighbours(g, s->action->field[f].hop, parity, d)[site] >= g->sites) return true;
   return false;
 }
 
@@ -86,8 +128,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   (void)context;
   const cpu_ref *s = state;
   for (int64_t i = 0; i < out->sites; i++) {
-    if (range != MD_RANGE_ALL &&
-        reads_halo(out->geometry, out->parity, i) != (range == MD_RANGE_BOUNDARY))
+    if (range != MD_RANGE_ALL && reads_halo(s, out->parity, i) != (range == MD_RANGE_BOUNDARY))
       continue;
     double result[6 * MD_MAX_RHS];
     for (int r = 0; r < out->n_rhs; r++) {
@@ -109,8 +150,7 @@ static double kept_bytes(const md_backend_request *request) {
 }
 
 static double link_bytes(const md_backend_request *request) {
-  (void)request;
-  return MD_DIRECTIONS * MD_LINK_REALS * sizeof(double);
+  return (double)md_action_terms(request->action) * MD_LINK_REALS * sizeof(double);
 }
 
 const md_backend md_backend_cpu_ref = {.name = "cpu_ref",
@@ -119,6 +159,7 @@ const md_backend md_backend_cpu_ref = {.name = "cpu_ref",
                                        .precisions = 1u << MD_DOUBLE,
                                        .reconstructs = 1u << MD_RECONSTRUCT_18,
                                        .packings = 1u << MD_PACKING_NONE,
+                                       .actions = MD_ALL_ACTIONS,
                                        .speed = 0,
                                        .load = load,
                                        .unload = unload,

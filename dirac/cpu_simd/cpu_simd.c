@@ -3,19 +3,31 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#define DECLARE(precision) MD_DECLARE_EVERY_ISA(const md_simd_kernels, md_simd_kernels_##precision)
+#define DECLARE(precision)                                                                         \
+  MD_DECLARE_EVERY_ISA(const md_simd_kernels, md_simd_kernels_##precision);                        \
+  MD_DECLARE_EVERY_ISA(const md_simd_kernels, md_simd_two_##precision)
 DECLARE(double);
 DECLARE(single);
 DECLARE(half);
 DECLARE(bf16);
 DECLARE(fixed);
 
-static const md_simd_kernels *const kernels[MD_PRECISIONS][MD_ISAS] = {
-    [MD_DOUBLE] = MD_EVERY_ISA(&md_simd_kernels_double),
-    [MD_SINGLE] = MD_EVERY_ISA(&md_simd_kernels_single),
-    [MD_HALF] = MD_EVERY_ISA(&md_simd_kernels_half),
-    [MD_BF16] = MD_EVERY_ISA(&md_simd_kernels_bf16),
-    [MD_FIXED] = MD_EVERY_ISA(&md_simd_kernels_fixed),
+/* By the number of link fields, precision and instruction set. */
+static const md_simd_kernels *const kernels[MD_MOST_LINK_FIELDS][MD_PRECISIONS][MD_ISAS] = {
+    {
+        [MD_DOUBLE] = MD_EVERY_ISA(&md_simd_kernels_double),
+        [MD_SINGLE] = MD_EVERY_ISA(&md_simd_kernels_single),
+        [MD_HALF] = MD_EVERY_ISA(&md_simd_kernels_half),
+        [MD_BF16] = MD_EVERY_ISA(&md_simd_kernels_bf16),
+        [MD_FIXED] = MD_EVERY_ISA(&md_simd_kernels_fixed),
+    },
+    {
+        [MD_DOUBLE] = MD_EVERY_ISA(&md_simd_two_double),
+        [MD_SINGLE] = MD_EVERY_ISA(&md_simd_two_single),
+        [MD_HALF] = MD_EVERY_ISA(&md_simd_two_half),
+        [MD_BF16] = MD_EVERY_ISA(&md_simd_two_bf16),
+        [MD_FIXED] = MD_EVERY_ISA(&md_simd_two_fixed),
+    },
 };
 
 static void unload(void *state) {
@@ -28,20 +40,21 @@ static void unload(void *state) {
   free(s);
 }
 
-md_status md_simd_load(md_context *context, const md_gauge *gauge,
+md_status md_simd_load(md_context *context, const md_links *links,
                        const md_backend_request *request, md_isa isa, void **state) {
   md_simd_state *s = calloc(1, sizeof *s);
   *state = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "cpu_simd");
-  s->kernels = kernels[request->precision][isa];
+  s->kernels = kernels[md_action_get(request->action)->fields - 1][request->precision][isa];
   s->request = *request;
   const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
+  md_simd_link_units(context, links, request->precision, s->link_unit);
   md_status status = MD_OK;
   for (int p = 0; status == MD_OK && p < MD_PARITIES; p++) {
-    status =
-        md_simd_plan_create(context, gauge->geometry, p, lanes, request->antiperiodic, &s->plan[p]);
+    status = md_simd_plan_create(context, links, p, lanes, &s->plan[p]);
     if (status == MD_OK)
-      status = md_simd_links_create(context, gauge, request, &s->plan[p], p, &s->links[p]);
+      status =
+          md_simd_links_create(context, links, request, &s->plan[p], s->link_unit, p, &s->links[p]);
   }
   if (status == MD_OK)
     *state = s;
@@ -50,14 +63,15 @@ md_status md_simd_load(md_context *context, const md_gauge *gauge,
   return status;
 }
 
-static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
-  return md_simd_load(context, gauge, request, md_isa_best(), state);
+  return md_simd_load(context, links, request, md_isa_best(), state);
 }
 
 static double link_bytes(const md_backend_request *request) {
   const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
-  return (double)MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
+  return (double)md_action_terms(request->action) * reals *
+         (double)md_precision_bytes(request->precision);
 }
 
 static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
@@ -78,8 +92,9 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                              .out_scale = out->scale,
                              .in_scale = in->scale,
                              .x_scale = x ? x->scale : NULL,
+                             .link_unit = {(float)s->link_unit[0], (float)s->link_unit[1]},
                              .a = x ? epilogue->a : 0.0,
-                             .b = x ? 0.5 * epilogue->b : 0.5,
+                             .b = x ? MD_HOP_FACTOR * epilogue->b : MD_HOP_FACTOR,
                              .stream = link_bytes(&s->request) * (double)out->sites >
                                        MD_SIMD_STREAM_BYTES,
                              .order = plan->range[range]};
@@ -102,6 +117,7 @@ const md_backend md_backend_cpu_simd = {
         1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,
     .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12,
     .packings = 1u << MD_PACKING_NONE,
+    .actions = MD_ALL_ACTIONS,
     .speed = 10,
     .load = load,
     .unload = unload,

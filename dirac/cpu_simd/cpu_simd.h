@@ -9,11 +9,11 @@
  * One right-hand side: sites of a parity are taken in blocks of W consecutive ones, W the lanes of
  * a vector register. Many right-hand sides: a block is one site, vectors run along the right-hand
  * sides. The links are copied once, in the order in which the blocks are visited:
- *   one   [block][8 directions][18 or 12 reals][W lanes]
- *   many  [site][18 or 12 reals][8 directions]
- * with phase, boundary sign, minus sign of the backward terms and adjoint folded in, so that a
- * hop is a sum over eight products u * v(neighbour) and reads the links as one stream. Of
- * reconstruct-12 the sign of the third row is in md_simd_plan.sign. */
+ *   one   [block][terms][18 or 12 reals][W lanes]
+ *   many  [site][18 or 12 reals][terms]
+ * as dirac/links/ folds them, so that a hop is a sum over terms of u * v(neighbour) and reads the
+ * links as one stream. The terms are 8 or 16, those of the action. Of reconstruct-12 the sign of
+ * the third row is in md_simd_plan.sign. */
 
 enum {
   MD_SIMD_CONTIGUOUS = 0,  /* pattern number of W neighbours in a row */
@@ -22,9 +22,9 @@ enum {
   MD_SIMD_AHEAD = 16 /* blocks that the neighbour plan is fetched before its use */
 };
 
-/* Where the blocks of one output parity find their neighbours. Entry e = block * 8 + direction. */
+/* Where the blocks of one output parity find their neighbours. Entry e = block * terms + term. */
 typedef struct md_simd_plan {
-  int lanes;
+  int lanes, terms;
   int64_t blocks;
   int32_t *site;     /* [block] first site */
   int32_t *first;    /* [e] where the first vector of neighbours starts; gather: row of `gather`;
@@ -51,6 +51,7 @@ typedef struct md_simd_call {
   int64_t out_stride, in_stride, x_stride;
   float *out_scale; /* half and fixed, else NULL */
   const float *in_scale, *x_scale;
+  float link_unit[MD_MOST_LINK_FIELDS]; /* what stored links of general matrices are multiples of */
   double a, b;          /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
   bool stream;          /* the working set is larger than the caches: results go past them */
   const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */
@@ -59,7 +60,8 @@ typedef struct md_simd_call {
 /* Assigns the blocks order[begin .. end-1]. */
 typedef void md_simd_kernel(const md_simd_call *call, int64_t begin, int64_t end);
 
-/* What one instruction set and precision offers; [0] reconstruct-18, [1] reconstruct-12. */
+/* What one instruction set and precision offers for one or two link fields; [0] reconstruct-18, [1]
+ * reconstruct-12. */
 typedef struct md_simd_kernels {
   int lanes;
   md_simd_kernel *one[2], *many[2];
@@ -73,19 +75,24 @@ typedef struct md_simd_state {
   md_backend_request request;
   md_simd_plan plan[MD_PARITIES]; /* by output parity */
   void *links[MD_PARITIES];
+  double link_unit[MD_MOST_LINK_FIELDS];
 } md_simd_state;
 
 /* Builds the plan of output parity `parity` for blocks of `lanes` sites. Local. */
-md_status md_simd_plan_create(md_context *context, const md_geometry *geometry, int parity,
-                              int lanes, bool antiperiodic, md_simd_plan *plan);
+md_status md_simd_plan_create(md_context *context, const md_links *links, int parity, int lanes,
+                              md_simd_plan *plan);
 void md_simd_plan_destroy(md_simd_plan *plan);
+/* What the stored reals of each link field are multiples of: 1, in MD_FIXED 1 / MD_FIXED_STEPS
+ * times the field's largest number on this rank where links may be larger than 1. Local. */
+void md_simd_link_units(const md_context *context, const md_links *links, md_precision precision,
+                        double unit[MD_MOST_LINK_FIELDS]);
 /* Allocates and fills the link copy of output parity `parity`. Local. */
-md_status md_simd_links_create(md_context *context, const md_gauge *gauge,
+md_status md_simd_links_create(md_context *context, const md_links *links,
                                const md_backend_request *request, const md_simd_plan *plan,
-                               int parity, void **links);
+                               const double unit[MD_MOST_LINK_FIELDS], int parity, void **stored);
 
 /* The backend's load with the instruction set given; isa must run. */
-md_status md_simd_load(md_context *context, const md_gauge *gauge,
+md_status md_simd_load(md_context *context, const md_links *links,
                        const md_backend_request *request, md_isa isa, void **state);
 
 extern const md_backend md_backend_cpu_simd;

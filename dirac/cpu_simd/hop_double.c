@@ -2,4 +2,5 @@
 #define STORED double
 #define ARITH double
 #define SCALED 0
+#define FIELDS 1
 #include "dirac/cpu_simd/hop.inc.h"

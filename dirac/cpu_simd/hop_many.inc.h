@@ -11,14 +11,14 @@ enum { MOST_VECTORS = 4 };
 enum { MOST_VECTORS = 2 };
 #endif
 
-/* The eight links of a site as [real][direction] in the arithmetic type. */
-typedef ARITH site_links[MD_LINK_REALS][MD_DIRECTIONS];
+/* The links of a site as [real][term] in the arithmetic type. */
+typedef ARITH site_links[MD_LINK_REALS][TERMS];
 
-/* Third rows of the eight links, all directions at once. */
-static inline void third_rows(site_links u, const uint16_t sign[MD_DIRECTIONS]) {
+/* Third rows of the links, all terms at once. */
+static inline void third_rows(site_links u, const uint16_t sign[TERMS]) {
   for (int c = 0; c < 3; c++) {
     const int a = (c + 1) % 3 * 2, b = (c + 2) % 3 * 2;
-    for (int d = 0; d < MD_DIRECTIONS; d++) {
+    for (int d = 0; d < TERMS; d++) {
       const ARITH s = sign[d] ? -1 : 1;
       u[12 + 2 * c][d] = s * (u[a][d] * u[6 + b][d] - u[a + 1][d] * u[7 + b][d] -
                               u[b][d] * u[6 + a][d] + u[b + 1][d] * u[7 + a][d]);
@@ -30,21 +30,24 @@ static inline void third_rows(site_links u, const uint16_t sign[MD_DIRECTIONS]) 
 
 /* Unpacks the links; the scale of a neighbour goes into its link. */
 static inline void unpack(const md_simd_call *call, int64_t block, int reals, site_links u) {
-  const int64_t e = block * MD_DIRECTIONS;
+  const int64_t e = block * TERMS;
   const STORED *links = (const STORED *)call->links + e * reals;
-  for (int k = 0; k < MD_DIRECTIONS * reals; k += LANES) {
+  for (int k = 0; k < TERMS * reals; k += LANES) {
     VECTOR v = LOAD(links + k);
-#ifdef LINK_UNIT
+#if defined LINK_UNIT && FIELDS == 1
     v *= LINK_UNIT;
 #endif
     memcpy(&u[0][0] + k, &v, sizeof v);
   }
   if (reals != MD_LINK_REALS) third_rows(u, call->plan->sign + e);
 #if SCALED
-  float scale[MD_DIRECTIONS];
-  for (int d = 0; d < MD_DIRECTIONS; d++) scale[d] = call->in_scale[call->plan->first[e + d]];
+  float scale[TERMS];
+  for (int d = 0; d < TERMS; d++) scale[d] = call->in_scale[call->plan->first[e + d]];
+#if defined LINK_UNIT && FIELDS == 2
+  for (int d = 0; d < TERMS; d++) scale[d] *= call->link_unit[d / MD_DIRECTIONS];
+#endif
   for (int c = 0; c < MD_LINK_REALS; c++)
-    for (int d = 0; d < MD_DIRECTIONS; d++) u[c][d] *= scale[d];
+    for (int d = 0; d < TERMS; d++) u[c][d] *= scale[d];
 #endif
 }
 
@@ -89,18 +92,18 @@ static inline void store_strip(ARITH *out, strip re, strip im, int vectors) {
   if (vectors > 3) store_sum(out + 3 * LANES, re.d, im.d);
 }
 
-/* sum[colour][..] = over directions, link times neighbour, for `vectors` vectors from real `from`
+/* sum[colour][..] = over terms, link times neighbour, for `vectors` vectors from real `from`
  * of each colour. Lanes past a row hold what follows it (a field may be read behind its end). Each
  * load fetches the same of the next site, whose neighbours are too short a stream for the core. */
 static inline void sum_part(const md_simd_call *call, int64_t block, const site_links u,
                             const char *ahead, int from, const int vectors, ARITH *sum) {
   const int row = 2 * call->n_rhs;
-  const int32_t *neighbour = call->plan->first + block * MD_DIRECTIONS;
+  const int32_t *neighbour = call->plan->first + block * TERMS;
   const STORED *in = (const STORED *)call->in + from;
   strip re0 = {{0}, {0}, {0}, {0}}, re1 = re0, re2 = re0, im0 = re0, im1 = re0, im2 = re0;
-  for (int d = 0; d < MD_DIRECTIONS; d++) {
+  for (int d = 0; d < TERMS; d++) {
     const STORED *site = in + (int64_t)neighbour[d] * 3 * row;
-    const STORED *next = in + (int64_t)neighbour[d + MD_DIRECTIONS] * 3 * row;
+    const STORED *next = in + (int64_t)neighbour[d + TERMS] * 3 * row;
 #pragma GCC unroll 3
     for (int c = 0; c < 3; c++) {
       const strip v = load_strip(site + c * row, vectors);
@@ -206,7 +209,7 @@ static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *su
 }
 
 static inline void many(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
-  const size_t bytes = (size_t)reals * MD_DIRECTIONS * sizeof(STORED);
+  const size_t bytes = (size_t)reals * TERMS * sizeof(STORED);
   const bool as_stored = !SCALED && reals == MD_LINK_REALS && sizeof(STORED) == sizeof(ARITH);
   ARITH sum[3 * MOST_REALS] __attribute__((aligned(64)));
   site_links u __attribute__((aligned(64)));
@@ -215,10 +218,10 @@ static inline void many(const md_simd_call *call, int64_t begin, int64_t end, in
     const char *links = (const char *)call->links + (size_t)block * bytes,
                *ahead = links + 2 * bytes;
     if (as_stored)
-      sum_site(call, block, (const ARITH(*)[MD_DIRECTIONS])(const void *)links, ahead, sum);
+      sum_site(call, block, (const ARITH(*)[TERMS])(const void *)links, ahead, sum);
     else {
       unpack(call, block, reals, u);
-      sum_site(call, block, (const ARITH(*)[MD_DIRECTIONS])u, ahead, sum);
+      sum_site(call, block, (const ARITH(*)[TERMS])u, ahead, sum);
     }
     finish_site(call, call->plan->site[block], sum);
   }
@@ -228,6 +231,8 @@ static inline void many(const md_simd_call *call, int64_t begin, int64_t end, in
 static void many_18(const md_simd_call *call, int64_t begin, int64_t end) {
   many(call, begin, end, MD_LINK_REALS);
 }
+#if FIELDS == 1
 static void many_12(const md_simd_call *call, int64_t begin, int64_t end) {
   many(call, begin, end, MD_LINK_12_REALS);
 }
+#endif

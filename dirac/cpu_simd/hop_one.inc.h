@@ -73,7 +73,7 @@ static inline void load_row(const STORED *links, VECTOR u[6]) {
   enum { AHEAD = 256 }; /* bytes */
   for (int c = 0; c < 6; c++) {
     u[c] = LOAD(links + c * LANES);
-#ifdef LINK_UNIT
+#if defined LINK_UNIT && FIELDS == 1
     u[c] *= LINK_UNIT;
 #endif
     __builtin_prefetch((const char *)(links + c * LANES) + AHEAD);
@@ -91,17 +91,20 @@ static inline void third_row(const VECTOR u[6], const VECTOR v[6], unsigned sign
   }
 }
 
-/* sum = over directions, link times neighbour. */
+/* sum = over terms, link times neighbour. */
 static inline void sum_block(const md_simd_call *call, int64_t block, int reals, VECTOR sum[6]) {
   const md_simd_plan *plan = call->plan;
-  const STORED *links = (const STORED *)call->links + block * MD_DIRECTIONS * reals * LANES;
+  const STORED *links = (const STORED *)call->links + block * TERMS * reals * LANES;
   VECTOR re0 = {0}, im0 = {0}, re1 = {0}, im1 = {0}, re2 = {0}, im2 = {0};
-  for (int d = 0; d < MD_DIRECTIONS; d++, links += reals * LANES) {
-    const int64_t e = block * MD_DIRECTIONS + d;
+  for (int d = 0; d < TERMS; d++, links += reals * LANES) {
+    const int64_t e = block * TERMS + d;
     VECTOR v[6], a[6], b[6], c[6];
     neighbours(plan, e, call->in, call->in_stride, v);
 #if SCALED
-    const VECTOR scale = neighbour_scales(plan, e, call->in_scale);
+    VECTOR scale = neighbour_scales(plan, e, call->in_scale);
+#if defined LINK_UNIT && FIELDS == 2
+    scale *= call->link_unit[d / MD_DIRECTIONS];
+#endif
     for (int k = 0; k < 6; k++) v[k] *= scale;
 #endif
     load_row(links, a);
@@ -140,9 +143,9 @@ static inline void store_part(STORED *p, VECTOR v, int count, bool stream) {
 /* The plan is read a little at a time, too seldom for the hardware to see that it is a stream. */
 static inline void fetch_plan(const md_simd_plan *plan, int64_t block) {
   __builtin_prefetch(plan->site + block);
-  __builtin_prefetch(plan->first + block * MD_DIRECTIONS);
-  __builtin_prefetch(plan->second + block * MD_DIRECTIONS);
-  __builtin_prefetch(plan->pattern + block * MD_DIRECTIONS);
+  __builtin_prefetch(plan->first + block * TERMS);
+  __builtin_prefetch(plan->second + block * TERMS);
+  __builtin_prefetch(plan->pattern + block * TERMS);
 }
 
 static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
@@ -179,6 +182,8 @@ static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int
 static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {
   one(call, begin, end, MD_LINK_REALS);
 }
+#if FIELDS == 1
 static void one_12(const md_simd_call *call, int64_t begin, int64_t end) {
   one(call, begin, end, MD_LINK_12_REALS);
 }
+#endif

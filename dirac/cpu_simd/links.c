@@ -1,23 +1,7 @@
 #include "base/memory.h"
 #include "dirac/cpu_simd/cpu_simd.h"
 
-/* The link that direction d of a site multiplies its neighbour with: U or U^dag, with sign. */
-static void folded_link(const md_gauge *gauge, int parity, int64_t site, int d, bool minus,
-                        double u[MD_LINK_REALS]) {
-  const double sign = minus ? -1.0 : 1.0;
-  double bare[MD_LINK_REALS];
-  if (d < MD_DIMS) {
-    md_gauge_get(gauge, parity, d, site, bare);
-    for (int c = 0; c < MD_LINK_REALS; c++) u[c] = sign * bare[c];
-    return;
-  }
-  md_gauge_get(gauge, 1 - parity, d - MD_DIMS, gauge->geometry->neighbour[parity][d][site], bare);
-  for (int row = 0; row < 3; row++)
-    for (int column = 0; column < 3; column++) {
-      u[(row * 3 + column) * 2] = sign * bare[(column * 3 + row) * 2];
-      u[(row * 3 + column) * 2 + 1] = -sign * bare[(column * 3 + row) * 2 + 1];
-    }
-}
+#include <math.h>
 
 static void store(md_precision precision, void *data, int64_t at, double value) {
   switch (precision) {
@@ -34,34 +18,58 @@ static void store(md_precision precision, void *data, int64_t at, double value) 
     ((uint16_t *)data)[at] = md_bf16_of_float((float)value);
     break;
   case MD_FIXED:
-    ((int16_t *)data)[at] = md_fixed_of_float((float)(value * MD_FIXED_STEPS));
+    ((int16_t *)data)[at] = md_fixed_of_float((float)value);
     break;
   case MD_PRECISIONS:
     break;
   }
 }
 
-md_status md_simd_links_create(md_context *context, const md_gauge *gauge,
+void md_simd_link_units(const md_context *context, const md_links *links, md_precision precision,
+                        double unit[MD_MOST_LINK_FIELDS]) {
+  const md_action_data *action = md_action_get(links->action);
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++)
+    unit[f] = precision == MD_FIXED ? 1.0 / MD_FIXED_STEPS : 1.0;
+  if (precision != MD_FIXED || action->special_unitary) return;
+  for (int f = 0; f < action->fields; f++) {
+    double largest = 0.0; /* of |re + i im|: a twist turns one into the other */
+    for (int p = 0; p < MD_PARITIES; p++)
+      for (int mu = 0; mu < MD_DIMS; mu++) {
+        const md_field *field = &links->field[f].links[p][mu];
+        const double *data = field->data;
+#pragma omp parallel for schedule(static) reduction(max : largest) num_threads(context->threads)
+        for (int64_t i = 0; i < field->sites + field->halo; i++)
+          for (int c = 0; c < MD_LINK_REALS; c += 2)
+            largest = fmax(largest,
+                           hypot(data[c * field->stride + i], data[(c + 1) * field->stride + i]));
+      }
+    unit[f] = (largest > 0.0 ? largest : 1.0) / MD_FIXED_STEPS;
+  }
+}
+
+md_status md_simd_links_create(md_context *context, const md_links *links,
                                const md_backend_request *request, const md_simd_plan *plan,
-                               int parity, void **links) {
+                               const double unit[MD_MOST_LINK_FIELDS], int parity, void **stored) {
   const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
-  const int lanes = plan->lanes;
-  const int64_t per_block = (int64_t)MD_DIRECTIONS * reals * lanes, sites = gauge->geometry->sites;
+  const int lanes = plan->lanes, terms = plan->terms;
+  const int64_t per_block = (int64_t)terms * reals * lanes, sites = links->field->geometry->sites;
   MD_TRY(md_allocate(context,
                      (size_t)(plan->blocks * per_block) * md_precision_bytes(request->precision),
-                     "links of cpu_simd", links));
+                     "links of cpu_simd", stored));
 #pragma omp parallel for schedule(static) num_threads(context->threads)
   for (int64_t block = 0; block < plan->blocks; block++)
-    for (int d = 0; d < MD_DIRECTIONS; d++)
-      for (int l = 0; l < lanes; l++) {
-        const int64_t site = plan->site[block] + l < sites ? plan->site[block] + l : sites - 1;
-        const bool minus = plan->sign[block * MD_DIRECTIONS + d] >> l & 1;
-        double u[MD_LINK_REALS];
-        folded_link(gauge, parity, site, d, minus, u);
-        for (int c = 0; c < reals; c++) {
-          const int64_t at = lanes > 1 ? (d * reals + c) * lanes + l : c * MD_DIRECTIONS + d;
-          store(request->precision, *links, block * per_block + at, u[c]);
+    for (int term = 0; term < terms; term++) {
+      const int64_t first = plan->site[block];
+      const int count = sites - first < lanes ? (int)(sites - first) : lanes;
+      const double inverse = 1.0 / unit[term / MD_DIRECTIONS];
+      double planes[MD_LINK_REALS * MD_SIMD_MOST_LANES];
+      md_links_fold(links, parity, term, first, count, planes);
+      for (int c = 0; c < reals; c++)
+        for (int l = 0; l < lanes; l++) { /* lanes past the end repeat the last site */
+          const int64_t at = lanes > 1 ? (term * reals + c) * lanes + l : c * terms + term;
+          store(request->precision, *stored, block * per_block + at,
+                inverse * planes[c * count + (l < count ? l : count - 1)]);
         }
-      }
+    }
   return MD_OK;
 }

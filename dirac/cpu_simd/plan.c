@@ -86,35 +86,24 @@ static bool add_entry(md_simd_plan *plan, const md_geometry *g, int64_t entry,
   return true;
 }
 
-/* True when the link of that direction is folded with a minus sign: phase eta, antiperiodic
- * boundary, and the minus of the backward terms. */
-static bool negative(const md_geometry *g, int parity, int64_t site, int d, bool antiperiodic) {
-  int x[MD_DIMS];
-  md_global_coordinates(g, parity, site, x);
-  const int mu = d % MD_DIMS, crossing = d < MD_DIMS ? g->global[MD_T] - 1 : 0;
-  bool minus = md_eta(mu, x) < 0;
-  if (d >= MD_DIMS) minus = !minus;
-  if (antiperiodic && mu == MD_T && x[MD_T] == crossing) minus = !minus;
-  return minus;
-}
-
 /* Fills everything of one block; returns false without memory. */
-static bool add_block(md_simd_plan *plan, const md_geometry *g, int parity, int64_t block,
-                      bool antiperiodic) {
+static bool add_block(md_simd_plan *plan, const md_links *links, int parity, int64_t block) {
+  const md_geometry *g = links->field->geometry;
   const int64_t site = block * plan->lanes;
   bool halo = false;
   plan->site[block] = (int32_t)site;
-  for (int d = 0; d < MD_DIRECTIONS; d++) {
+  for (int term = 0; term < plan->terms; term++) {
+    const int32_t *neighbour = md_links_neighbours(links, parity, term);
     int32_t index[MD_SIMD_MOST_LANES] = {0};
     unsigned sign = 0;
     for (int l = 0; l < plan->lanes; l++) { /* lanes past the end repeat the last site */
       const int64_t i = site + l < g->sites ? site + l : g->sites - 1;
-      index[l] = g->neighbour[parity][d][i];
-      sign |= (unsigned)negative(g, parity, i, d, antiperiodic) << l;
+      index[l] = neighbour[i];
+      sign |= (unsigned)md_links_minus(links, parity, term, i) << l;
       halo = halo || index[l] >= g->sites;
     }
-    plan->sign[block * MD_DIRECTIONS + d] = (uint16_t)sign;
-    if (!add_entry(plan, g, block * MD_DIRECTIONS + d, index)) return false;
+    plan->sign[block * plan->terms + term] = (uint16_t)sign;
+    if (!add_entry(plan, g, block * plan->terms + term, index)) return false;
   }
   const md_range range = halo ? MD_RANGE_BOUNDARY : MD_RANGE_INTERIOR;
   plan->range[range][plan->in_range[range]++] = (int32_t)block;
@@ -122,32 +111,34 @@ static bool add_block(md_simd_plan *plan, const md_geometry *g, int parity, int6
 }
 
 static md_status allocate(md_context *context, md_simd_plan *plan) {
-  const size_t blocks = (size_t)plan->blocks, entries = blocks * MD_DIRECTIONS;
+  const size_t blocks = (size_t)plan->blocks, terms = (size_t)plan->terms;
+  const size_t entries = blocks * terms;
   const char *what = "neighbour plan";
   MD_TRY(md_allocate(context, blocks * sizeof(int32_t), what, (void **)&plan->site));
   for (int r = MD_RANGE_INTERIOR; r <= MD_RANGE_BOUNDARY; r++)
     MD_TRY(md_allocate(context, blocks * sizeof(int32_t), what, (void **)&plan->range[r]));
-  MD_TRY(md_allocate(context, (entries + MD_DIRECTIONS) * sizeof(int32_t), what,
-                     (void **)&plan->first));
-  memset(plan->first + entries, 0, MD_DIRECTIONS * sizeof(int32_t));
+  MD_TRY(md_allocate(context, (entries + terms) * sizeof(int32_t), what, (void **)&plan->first));
+  memset(plan->first + entries, 0, terms * sizeof(int32_t));
   MD_TRY(md_allocate(context, entries * sizeof(uint16_t), what, (void **)&plan->sign));
   if (plan->lanes == 1) return MD_OK;
   MD_TRY(md_allocate(context, entries * sizeof(uint16_t), what, (void **)&plan->pattern));
   return md_allocate(context, entries * sizeof(int32_t), what, (void **)&plan->second);
 }
 
-md_status md_simd_plan_create(md_context *context, const md_geometry *g, int parity, int lanes,
-                              bool antiperiodic, md_simd_plan *plan) {
-  *plan = (md_simd_plan){.lanes = lanes, .blocks = (g->sites + lanes - 1) / lanes};
+md_status md_simd_plan_create(md_context *context, const md_links *links, int parity, int lanes,
+                              md_simd_plan *plan) {
+  const int64_t sites = links->field->geometry->sites;
+  *plan = (md_simd_plan){.lanes = lanes,
+                         .terms = md_action_terms(links->action),
+                         .blocks = (sites + lanes - 1) / lanes};
   md_status status = allocate(context, plan);
   int32_t in_order[MD_SIMD_MOST_LANES];
   for (int l = 0; l < lanes; l++) in_order[l] = l;
   bool room = status == MD_OK && (lanes == 1 || pattern_of(plan, in_order) == MD_SIMD_CONTIGUOUS);
-  for (int64_t b = 0; room && b < plan->blocks; b++)
-    room = add_block(plan, g, parity, b, antiperiodic);
+  for (int64_t b = 0; room && b < plan->blocks; b++) room = add_block(plan, links, parity, b);
   plan->in_range[MD_RANGE_ALL] = plan->blocks;
   if (status == MD_OK && !room)
-    status = md_fail_memory(context, (size_t)plan->blocks * MD_DIRECTIONS, "neighbour plan");
+    status = md_fail_memory(context, (size_t)(plan->blocks * plan->terms), "neighbour plan");
   if (status != MD_OK) md_simd_plan_destroy(plan);
   return status;
 }

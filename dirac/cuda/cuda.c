@@ -33,26 +33,29 @@ static md_divisor divisor_of(int d) {
   return (md_divisor){(uint32_t)d, (uint32_t)((power + (uint64_t)d - 1) / (uint64_t)d), shift};
 }
 
-/* Minus signs of the links of a row in stored order: phases, the antiperiodic boundary, and the
- * minus of the backward terms. */
-static uint32_t row_signs(const md_geometry *g, int parity, int64_t first, bool antiperiodic) {
+/* The direction of the link that is stored at `side` of the pair mu; up: bit 0 of the row. */
+static int direction_of(int mu, int side, bool up) {
+  const bool backward = mu == MD_X ? (side == 0) == up : side == 1;
+  return backward ? MD_DIMS + mu : mu;
+}
+
+/* Minus signs of the links of a row in stored order. They are those of its first site: x counts for
+ * the signs only by its parity. */
+static uint32_t row_signs(const md_links *links, int parity, int64_t first) {
   int x[MD_DIMS];
-  md_global_coordinates(g, parity, first, x);
+  md_global_coordinates(links->field->geometry, parity, first, x);
   const bool up = x[0] & 1;
-  const int last = g->global[MD_T] - 1;
   uint32_t bits = up;
-  for (int mu = 0; mu < MD_DIMS; mu++) {
+  for (int mu = 0; mu < MD_DIMS; mu++)
     for (int side = 0; side < 2; side++) {
-      const bool backward = mu == MD_X ? (side == 0) == up : side == 1;
-      const bool crosses = mu == MD_T && antiperiodic && x[MD_T] == (backward ? 0 : last);
-      const bool minus = ((md_eta(mu, x) < 0) != backward) != crosses;
+      const bool minus = md_links_minus(links, parity, direction_of(mu, side, up), first);
       bits |= (uint32_t)minus << (1 + 2 * mu + side);
     }
-  }
   return bits;
 }
 
-static void make_rows(const md_geometry *g, int parity, bool antiperiodic, md_row *rows) {
+static void make_rows(const md_links *links, int parity, md_row *rows) {
+  const md_geometry *g = links->field->geometry;
   const int64_t half = g->local[0] / 2, count = g->sites / half;
 #pragma omp parallel for schedule(static)
   for (int64_t r = 0; r < count; r++) {
@@ -61,7 +64,7 @@ static void make_rows(const md_geometry *g, int parity, bool antiperiodic, md_ro
       rows[r].base[mu - 1] = g->neighbour[parity][mu][first];
       rows[r].base[mu + 2] = g->neighbour[parity][MD_DIMS + mu][first];
     }
-    rows[r].bits = row_signs(g, parity, first, antiperiodic);
+    rows[r].bits = row_signs(links, parity, first);
     rows[r].edge = rows[r].bits & 1u ? g->neighbour[parity][MD_X][first + half - 1]
                                      : g->neighbour[parity][MD_DIMS + MD_X][first];
   }
@@ -82,14 +85,8 @@ static int sites_per_slot(const md_geometry *g, const md_backend_request *reques
   return v;
 }
 
-static bool reads_halo(const md_geometry *g, int parity, int64_t site) {
-  for (int d = 0; d < MD_DIRECTIONS; d++)
-    if (g->neighbour[parity][d][site] >= g->sites) return true;
-  return false;
-}
-
 /* Slots whose sites read no halo, then the others. */
-static md_status make_ranges(md_context *context, const md_geometry *g, md_stencil *s,
+static md_status make_ranges(md_context *context, const md_links *links, md_stencil *s,
                              const int32_t *order) {
   int32_t *slots = NULL;
   MD_TRY(md_allocate(context, (size_t)s->slots * sizeof *slots, "site lists", (void **)&slots));
@@ -99,7 +96,8 @@ static md_status make_ranges(md_context *context, const md_geometry *g, md_stenc
     for (int64_t i = 0; i < s->slots; i++) {
       bool boundary = false;
       for (int v = 0; v < s->sites_per_slot; v++)
-        boundary |= reads_halo(g, s->parity, order ? order[i] : i * s->sites_per_slot + v);
+        boundary |=
+            md_links_reach_halo(links, s->parity, order ? order[i] : i * s->sites_per_slot + v);
       if (boundary == (part == 1)) slots[count++] = (int32_t)i;
     }
     const size_t bytes = (size_t)count * sizeof *slots;
@@ -154,11 +152,11 @@ static void unload(void *state) {
 }
 
 /* Rows, order and ranges of both parities on the device. */
-static md_status load_tables(md_context *context, cuda_state *s, md_row *const rows[MD_PARITIES],
-                             int32_t *order) {
+static md_status load_tables(md_context *context, cuda_state *s, const md_links *links,
+                             md_row *const rows[MD_PARITIES], int32_t *order) {
   const md_geometry *g = s->geometry;
   const size_t row_bytes = (size_t)(2 * g->sites / g->local[0]) * sizeof(md_row);
-  for (int p = 0; p < MD_PARITIES; p++) make_rows(g, p, s->request.antiperiodic, rows[p]);
+  for (int p = 0; p < MD_PARITIES; p++) make_rows(links, p, rows[p]);
   const int v = sites_per_slot(g, &s->request, rows);
   if (order) make_order(g, order);
   for (int p = 0; p < MD_PARITIES; p++) {
@@ -171,58 +169,102 @@ static md_status load_tables(md_context *context, cuda_state *s, md_row *const r
     const size_t order_bytes = order ? (size_t)g->sites * sizeof *order : 0;
     MD_TRY(md_device_allocate(context, order_bytes, "order of sites", (void **)&st->order));
     if (order) MD_TRY(md_device_upload(context, (void *)st->order, order, order_bytes));
-    if (g->halo_sites > 0) MD_TRY(make_ranges(context, g, st, order));
+    if (g->halo_sites > 0) MD_TRY(make_ranges(context, links, st, order));
   }
   return MD_OK;
 }
 
-/* The links of one direction, brought to the device as they are and repacked there. */
-static md_status load_direction(md_context *context, cuda_state *s, const md_gauge *gauge, int mu,
-                                double *const bare[MD_PARITIES], int32_t *neighbour) {
+/* What loading needs on the device beside the links: those of one direction as they are, and what
+ * folds them. */
+typedef struct load_buffers {
+  double *bare[MD_PARITIES];
+  int32_t *neighbour; /* x - mu */
+  double *phases;     /* of a twist, [side][re, im][site]; NULL without one */
+  double *host_phases;
+} load_buffers;
+
+static void free_buffers(load_buffers *b) {
+  for (int p = 0; p < MD_PARITIES; p++) md_device_free(b->bare[p]);
+  md_device_free(b->neighbour);
+  md_device_free(b->phases);
+  free(b->host_phases);
+}
+
+/* The phases of a direction's two terms at all sites, as pack reads them. */
+static md_status load_phases(md_context *context, const md_links *links, int parity, int mu,
+                             load_buffers *b) {
+  const md_geometry *g = links->field->geometry;
+  if (!b->phases) return MD_OK;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < g->sites; i++) {
+    int x[MD_DIMS];
+    md_global_coordinates(g, parity, i, x);
+    for (int side = 0; side < 2; side++) {
+      double phase[2];
+      md_links_phase(links, parity, direction_of(mu, side, x[0] & 1), i, phase);
+      for (int c = 0; c < 2; c++) b->host_phases[(2 * side + c) * g->sites + i] = phase[c];
+    }
+  }
+  return md_device_upload(context, b->phases, b->host_phases,
+                          4 * (size_t)g->sites * sizeof *b->host_phases);
+}
+
+/* The links of one direction, brought to the device as they are, folded and repacked there. */
+static md_status load_direction(md_context *context, cuda_state *s, const md_links *links, int mu,
+                                load_buffers *b) {
   const md_geometry *g = s->geometry;
+  const md_gauge *gauge = links->field;
   const int64_t stride = gauge->links[0][mu].stride;
   for (int p = 0; p < MD_PARITIES; p++)
-    MD_TRY(md_device_upload(context, bare[p], gauge->links[p][mu].data,
+    MD_TRY(md_device_upload(context, b->bare[p], gauge->links[p][mu].data,
                             MD_LINK_REALS * (size_t)stride * sizeof(double)));
   for (int p = 0; p < MD_PARITIES; p++) {
-    MD_TRY(md_device_upload(context, neighbour, g->neighbour[p][MD_DIMS + mu],
-                            (size_t)g->sites * sizeof *neighbour));
-    if (s->kernels->pack(&s->stencil[p], s->reals, mu, bare[p], bare[1 - p], neighbour, stride,
-                         (void *)s->stencil[p].links) != 0)
+    const md_pack_source source = {b->bare[p], b->bare[1 - p], b->neighbour, b->phases, stride};
+    MD_TRY(md_device_upload(context, b->neighbour, g->neighbour[p][MD_DIMS + mu],
+                            (size_t)g->sites * sizeof *b->neighbour));
+    MD_TRY(load_phases(context, links, p, mu, b));
+    if (s->kernels->pack(&s->stencil[p], s->reals, mu, &source, (void *)s->stencil[p].links) != 0)
       return md_fail(context, MD_ENVIRONMENT, "packing of links failed on the GPU of rank %d",
                      context->rank);
   }
   return md_device_synchronise(context);
 }
 
-static md_status load_links(md_context *context, cuda_state *s, const md_gauge *gauge) {
-  const size_t bare_bytes = MD_LINK_REALS * (size_t)gauge->links[0][0].stride * sizeof(double);
+static md_status load_links(md_context *context, cuda_state *s, const md_links *links) {
+  const md_field *bare = &links->field->links[0][0];
+  const size_t bare_bytes = MD_LINK_REALS * (size_t)bare->stride * sizeof(double);
   const size_t index_bytes = (size_t)s->geometry->sites * sizeof(int32_t);
   const size_t links_bytes = link_bytes_of(&s->stencil[0], s);
-  double *bare[MD_PARITIES] = {NULL, NULL};
-  int32_t *neighbour = NULL;
-  md_status status = md_device_require(context, 2 * (bare_bytes + links_bytes) + index_bytes,
-                                       "loading the links into the cuda backend");
+  const size_t phase_bytes =
+      md_links_twisted(&links->twist) ? 4 * (size_t)s->geometry->sites * sizeof(double) : 0;
+  load_buffers b = {0};
+  md_status status =
+      md_device_require(context, 2 * (bare_bytes + links_bytes) + index_bytes + phase_bytes,
+                        "loading the links into the cuda backend");
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_device_allocate(context, links_bytes, "links", (void **)&s->stencil[p].links);
     s->stencil[p].keep_links = links_bytes < (size_t)40 << 20;
     if (status == MD_OK)
-      status = md_device_allocate(context, bare_bytes, "bare links", (void **)&bare[p]);
+      status = md_device_allocate(context, bare_bytes, "bare links", (void **)&b.bare[p]);
   }
   if (status == MD_OK)
-    status = md_device_allocate(context, index_bytes, "neighbours", (void **)&neighbour);
+    status = md_device_allocate(context, index_bytes, "neighbours", (void **)&b.neighbour);
+  if (status == MD_OK && phase_bytes > 0) {
+    status = md_allocate(context, phase_bytes, "phases of links", (void **)&b.host_phases);
+    if (status == MD_OK)
+      status = md_device_allocate(context, phase_bytes, "phases of links", (void **)&b.phases);
+  }
   for (int mu = 0; mu < MD_DIMS && status == MD_OK; mu++)
-    status = load_direction(context, s, gauge, mu, bare, neighbour);
-  for (int p = 0; p < MD_PARITIES; p++) md_device_free(bare[p]);
-  md_device_free(neighbour);
+    status = load_direction(context, s, links, mu, &b);
+  free_buffers(&b);
   return status;
 }
 
-static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
   *state = NULL;
   MD_TRY(md_device_open(context));
-  const md_geometry *g = gauge->geometry;
+  const md_geometry *g = links->field->geometry;
   cuda_state *s = calloc(1, sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "cuda backend");
   *s = (cuda_state){.request = *request,
@@ -237,8 +279,8 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
                          "rows of the stencil", (void **)&rows[p]);
   if (status == MD_OK && request->n_rhs > 1)
     status = md_allocate(context, (size_t)g->sites * sizeof *order, "order", (void **)&order);
-  if (status == MD_OK) status = load_tables(context, s, rows, order);
-  if (status == MD_OK) status = load_links(context, s, gauge);
+  if (status == MD_OK) status = load_tables(context, s, links, rows, order);
+  if (status == MD_OK) status = load_links(context, s, links);
   for (int p = 0; p < MD_PARITIES; p++) free(rows[p]);
   free(order);
   if (status == MD_OK)
@@ -257,7 +299,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                             .in = in,
                             .x = plain ? NULL : epilogue->x,
                             .a = plain ? 0.0 : epilogue->a,
-                            .half_b = plain ? 0.5 : 0.5 * epilogue->b,
+                            .half_b = plain ? MD_HOP_FACTOR : MD_HOP_FACTOR * epilogue->b,
                             .step = epilogue ? epilogue->step : NULL,
                             .norm2 = epilogue ? epilogue->norm2 : NULL,
                             .backwards = epilogue && epilogue->backwards,
@@ -288,6 +330,7 @@ const md_backend md_backend_cuda = {
         1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,
     .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8,
     .packings = 1u << MD_PACKING_NONE,
+    .actions = 1u << MD_ACTION_NAIVE,
     .speed = 100,
     .load = load,
     .unload = unload,

@@ -2,13 +2,13 @@
 #define MD_DIRAC_CUDA_PACK_CUH
 
 #include "dirac/cuda/hop_one.cuh"
+#include "dirac/links/fold.h"
 
-/* Makes the stored links of one parity and direction pair from bare links in double. */
+/* Makes the stored links of one parity and direction pair from bare links in double, folded by
+ * dirac/links/fold.h. */
 
 struct pack_arguments {
-  const double *forward, *backward; /* 18 planes: U_mu of this parity, of the other with halo */
-  const int32_t *neighbour;         /* site x - mu */
-  int64_t stride;
+  md_pack_source source;
   const md_row *rows;
   const int32_t *order;
   int64_t sites;
@@ -26,18 +26,16 @@ template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S 
   const md_row row = a.rows[divide(site / V, a.per_row)];
   for (int side = 0; side < 2; side++) {
     const bool backward = a.mu == 0 ? (side == 0) == (bool)(row.bits & 1u) : side == 1;
-    const double sign = row.bits >> (1 + 2 * a.mu + side) & 1u ? -1.0 : 1.0;
-    const int64_t from = backward ? a.neighbour[site] : site;
-    double u[18];
-    for (int r = 0; r < 3; r++) {
-      for (int c = 0; c < 3; c++) {
-        const int64_t plane = backward ? 2 * (3 * c + r) : 2 * (3 * r + c);
-        const double *field = backward ? a.backward : a.forward;
-        const double factor = R == 18 ? sign : 1.0;
-        u[6 * r + 2 * c] = factor * field[plane * a.stride + from];
-        u[6 * r + 2 * c + 1] = (backward ? -factor : factor) * field[(plane + 1) * a.stride + from];
-      }
+    const md_pack_source &source = a.source;
+    double re = 1.0, im = 0.0, u[18]; /* links of 12 and 8 reals keep the sign apart */
+    if (R == 18 && source.phases) {
+      re = source.phases[2 * side * a.sites + site];
+      im = source.phases[(2 * side + 1) * a.sites + site];
+    } else if (R == 18 && row.bits >> (1 + 2 * a.mu + side) & 1u) {
+      re = -1.0;
     }
+    md_fold_matrix(backward ? source.backward : source.forward, source.stride,
+                   backward ? source.neighbour[site] : site, backward, re, im, u);
     S stored[R];
     encode_link<S, R>(u, stored);
     for (int r = 0; r < R; r++) {
@@ -61,12 +59,10 @@ template <class S, int R> static void pack_reals(const pack_arguments &a, int V,
 }
 
 template <class S>
-static int pack_any(const md_stencil *s, int reals, int mu, const double *forward,
-                    const double *backward, const int32_t *neighbour_backward, int64_t stride,
+static int pack_any(const md_stencil *s, int reals, int mu, const md_pack_source *source,
                     void *links) {
-  const pack_arguments a = {forward, backward, neighbour_backward,           stride,
-                            s->rows, s->order, s->slots * s->sites_per_slot, s->slots_per_row,
-                            mu,      s->tile};
+  const pack_arguments a = {*source,          s->rows, s->order, s->slots * s->sites_per_slot,
+                            s->slots_per_row, mu,      s->tile};
   if (reals == 18) pack_reals<S, 18>(a, s->sites_per_slot, links);
   if (reals == 12) pack_reals<S, 12>(a, s->sites_per_slot, links);
   if (reals == 8) pack_reals<S, 8>(a, s->sites_per_slot, links);

@@ -53,10 +53,17 @@ typedef struct md_hop_call {
   md_range range;
 } md_hop_call;
 
+/* Bare links of one direction on the device, and what folds them. */
+typedef struct md_pack_source {
+  const double *forward, *backward; /* 18 planes: U_mu of this parity, of the other with halo */
+  const int32_t *neighbour;         /* site x - mu */
+  const double *phases; /* [side][re, im][site]; NULL: the signs of the rows, no twist */
+  int64_t stride;
+} md_pack_source;
+
 /* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int. */
 typedef struct md_stencil_kernels {
-  int (*pack)(const md_stencil *stencil, int reals, int mu, const double *forward,
-              const double *backward, const int32_t *neighbour_backward, int64_t stride,
+  int (*pack)(const md_stencil *stencil, int reals, int mu, const md_pack_source *source,
               void *links);
   int (*hop_one)(const md_hop_call *call, int reals);
   int (*hop_many)(const md_hop_call *call, int reals);

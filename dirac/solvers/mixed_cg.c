@@ -296,14 +296,15 @@ static md_status iterate_once(mixed_cg *m) {
 
 /* The rules of reliable_update.h for this system. */
 static void set_rules(mixed_cg *m) {
-  const double mass = m->request->mass, unknowns = 1.5 * (double)m->outer->geometry->volume;
+  const double kappa = md_update_kappa(m->request->mass, m->outer->norm);
+  const double unknowns = 1.5 * (double)m->outer->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->request.precision);
-  const double noise = md_update_noise(mass, roundoff);
+  const double noise = md_update_noise(kappa, roundoff);
   m->deflates = (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
-                md_update_is_small(mass, m->request->tolerance, unknowns);
+                md_update_is_small(kappa, m->request->tolerance, unknowns);
   m->factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
-  m->latest = md_update_latest(mass, m->factor);
+  m->latest = md_update_latest(kappa, m->factor);
 }
 
 md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,

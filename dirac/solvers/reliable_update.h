@@ -7,14 +7,15 @@
 /* When mixed-precision CG recomputes its residual. `norm2` is the recursive
  * |r|^2 of a right-hand side, `largest` the largest since its last update. */
 
-/* Bound on the condition number of A = m^2 + D^dag D, |D| <= 4. */
-static inline double md_update_kappa(double mass) {
-  return 1.0 + 16.0 / (mass * mass);
+/* Bound on the condition number of A = m^2 + D^dag D, |D| <= norm (4 for links in SU(3) with one
+ * hop; md_dirac.norm). */
+static inline double md_update_kappa(double mass, double norm) {
+  return 1.0 + norm * norm / (mass * mass);
 }
 /* Roundoff of the inner precision times that: above ten an update finds little of what the inner
  * iterations claim in the lowest modes. */
-static inline double md_update_noise(double mass, double roundoff) {
-  return roundoff * md_update_kappa(mass);
+static inline double md_update_noise(double kappa, double roundoff) {
+  return roundoff * kappa;
 }
 static inline bool md_update_is_coarse(double noise) {
   return noise > 10.0;
@@ -32,8 +33,8 @@ static inline bool md_update_due(double norm2, double largest, double factor) {
 
 /* The bound of CG on the iterations that lower |r| by `factor`: an inner solver that takes longer
  * has lost its way and is updated as it is. */
-static inline int md_update_latest(double mass, double factor) {
-  const double root_kappa = sqrt(md_update_kappa(mass));
+static inline int md_update_latest(double kappa, double factor) {
+  const double root_kappa = sqrt(kappa);
   return 1 + (int)fmin(0.5 * root_kappa * log(2.0 * root_kappa / factor), 1e9);
 }
 
@@ -41,8 +42,8 @@ static inline int md_update_latest(double mass, double factor) {
  * ends as its directions are conjugate, which rounding in 16 or 32 bits undoes. Deflation helps
  * there, and where the inner precision is coarse; in the second case the host alone deflates:
  * docs/precision.md has the cost of an update beside a device's iterations. */
-static inline bool md_update_is_small(double mass, double tolerance, double unknowns) {
-  return unknowns < 2.0 * sqrt(md_update_kappa(mass)) * log(2.0 / fmax(tolerance, 1e-17));
+static inline bool md_update_is_small(double kappa, double tolerance, double unknowns) {
+  return unknowns < 2.0 * sqrt(kappa) * log(2.0 / fmax(tolerance, 1e-17));
 }
 
 /* Updates in a row that did not lower the smallest true residual by a tenth: after a few the

@@ -162,8 +162,8 @@ int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_di
 }
 
 double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds) {
-  return (double)hops * MD_HOP_FLOPS * 0.5 * (double)dirac->geometry->volume *
-         dirac->request.n_rhs / seconds * 1e-9;
+  return (double)hops * md_action_flops(dirac->request.action) * 0.5 *
+         (double)dirac->geometry->volume * dirac->request.n_rhs / seconds * 1e-9;
 }
 
 /* The inner operator must be narrower than a double one, and of the same fields. */
@@ -175,12 +175,15 @@ static md_status check_inner(md_context *context, const md_dirac *dirac, const m
                    "and %s",
                    md_precision_name(dirac->request.precision),
                    md_precision_name(inner->request.precision));
-  if (dirac->geometry != inner->geometry || dirac->request.n_rhs != inner->request.n_rhs ||
-      dirac->request.antiperiodic != inner->request.antiperiodic)
-    return md_fail(context, MD_INPUT,
-                   "the inner operator must have the lattice, boundary and right-hand sides of the "
-                   "outer one, got %d and %d right-hand sides",
-                   inner->request.n_rhs, dirac->request.n_rhs);
+  const md_backend_request *a = &dirac->request, *b = &inner->request;
+  if (dirac->geometry != inner->geometry || a->n_rhs != b->n_rhs || a->action != b->action ||
+      a->antiperiodic != b->antiperiodic || a->twist.flux != b->twist.flux ||
+      a->twist.imaginary_mu != b->twist.imaginary_mu)
+    return md_fail(
+        context, MD_INPUT,
+        "the inner operator must have the lattice, action, boundary, twist and "
+        "right-hand sides of the outer one, got action %s, %d right-hand sides and %s, %d",
+        md_action_name(b->action), b->n_rhs, md_action_name(a->action), a->n_rhs);
   return MD_OK;
 }
 

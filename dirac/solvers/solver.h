@@ -60,7 +60,7 @@ typedef struct md_solver_result {
   bool stalled;     /* ended because updates no longer lowered the true residual */
   bool interrupted; /* ended early by a signal */
   double seconds;   /* in the solver, set-up of the source and residual included */
-  double gflops;    /* 570 flops per hop, site and right-hand side over those seconds, all ranks */
+  double gflops;    /* of the action's flops per hop, site and right-hand side, all ranks */
 } md_solver_result;
 
 /* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites
@@ -83,7 +83,7 @@ void md_solver_result_free(md_solver_result *result);
 
 /* Stencil calls so far of the operators of a solve, of each once; inner may be NULL. */
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);
-/* 570 flops per hop, site and right-hand side over the seconds, all ranks. */
+/* The action's flops per hop, site and right-hand side over the seconds, all ranks. */
 double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
 
 #ifdef __cplusplus

@@ -66,7 +66,7 @@ __device__ inline int combine(sums<T> &c, const md_tensor_call &call, int64_t my
   using real = typename storage<T>::accumulator;
   const char *x = static_cast<const char *>(call.x);
   if constexpr (!storage<T>::scaled) {
-    const real half_b = static_cast<real>(EPILOGUE ? 0.5 * call.b : 0.5);
+    const real half_b = static_cast<real>(EPILOGUE ? MD_HOP_FACTOR * call.b : MD_HOP_FACTOR);
 #pragma unroll
     for (int n = 0; n < batch<T>; n++)
       if constexpr (EPILOGUE) {

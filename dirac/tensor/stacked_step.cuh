@@ -61,7 +61,7 @@ take_step(double norms[2], sums<T> &c, const md_tensor_call &call, int64_t my_si
   if constexpr (storage<T>::scaled) my_c = power_of_two(unit), my_x = call.x_scale[my_site];
 #pragma unroll
   for (int n = 0; n < batch<T>; n++) {
-    real factor_c = static_cast<real>(0.5 * call.b), factor_x = static_cast<real>(call.a);
+    real factor_c = static_cast<real>(MD_HOP_FACTOR * call.b), factor_x = static_cast<real>(call.a);
     if constexpr (storage<T>::scaled) factor_c *= of_site(my_c, n), factor_x *= of_site(my_x, n);
     add_epilogue<T, TILE, true>(c[n], factor_c, factor_x,
                                 static_cast<const char *>(call.x) + place(n), TILE, at);

@@ -44,8 +44,10 @@ static void store(md_precision precision, void *to, int64_t at, double value) {
 }
 
 /* The 144 reals of a site's eight matrices, in the order that the packing's kernel reads. */
-static void pack_site(const md_backend_request *request,
-                      const double folded[MD_DIRECTIONS][MD_LINK_REALS], void *to, int64_t first) {
+static void pack_site(const md_backend_request *request, const md_links *links, int parity,
+                      int64_t site, void *to, int64_t first) {
+  double folded[MD_DIRECTIONS][MD_LINK_REALS];
+  for (int d = 0; d < MD_DIRECTIONS; d++) md_links_fold(links, parity, d, site, 1, folded[d]);
   for (int n = 0; n < MD_DIRECTIONS * 9; n++) {
     const int d = n / 9, row = n / 3 % 3, colour = n % 3;
     const int at = request->packing == MD_PACKING_STACKED
@@ -57,7 +59,7 @@ static void pack_site(const md_backend_request *request,
   }
 }
 
-static md_status load_links(md_context *context, tensor *s, const md_gauge *gauge, int parity) {
+static md_status load_links(md_context *context, tensor *s, const md_links *links, int parity) {
   const int64_t sites = s->geometry->sites, reals = MD_DIRECTIONS * MD_LINK_REALS;
   const size_t site_bytes = (size_t)reals * md_precision_bytes(s->request.precision);
   void *buffer = NULL;
@@ -68,11 +70,8 @@ static md_status load_links(md_context *context, tensor *s, const md_gauge *gaug
   for (int64_t first = 0; first < sites && status == MD_OK; first += UPLOAD_SITES) {
     const int64_t count = sites - first < UPLOAD_SITES ? sites - first : UPLOAD_SITES;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < count; i++) {
-      double folded[MD_DIRECTIONS][MD_LINK_REALS];
-      md_tensor_fold(gauge, s->request.antiperiodic, parity, first + i, folded);
-      pack_site(&s->request, (const double(*)[MD_LINK_REALS])folded, buffer, i * reals);
-    }
+    for (int64_t i = 0; i < count; i++)
+      pack_site(&s->request, links, parity, first + i, buffer, i * reals);
     status = md_device_upload(context, (char *)s->links[parity] + (size_t)first * site_bytes,
                               buffer, (size_t)count * site_bytes);
   }
@@ -91,7 +90,7 @@ static md_status load_neighbours(md_context *context, tensor *s, int parity) {
 }
 
 /* Lists of the sites that do not and that do read the halo. */
-static md_status load_ranges(md_context *context, tensor *s, int parity) {
+static md_status load_ranges(md_context *context, tensor *s, const md_links *links, int parity) {
   const md_geometry *g = s->geometry;
   if (g->halo_sites == 0) return MD_OK;
   int32_t *list = NULL;
@@ -100,7 +99,7 @@ static md_status load_ranges(md_context *context, tensor *s, int parity) {
   for (int boundary = 0; boundary < 2 && status == MD_OK; boundary++) {
     int64_t count = 0;
     for (int64_t i = 0; i < g->sites; i++)
-      if (md_tensor_reads_halo(g, parity, i) == (boundary == 1)) list[count++] = (int32_t)i;
+      if (md_links_reach_halo(links, parity, i) == (boundary == 1)) list[count++] = (int32_t)i;
     const size_t bytes = (size_t)count * sizeof *list;
     s->range_count[parity][boundary] = count;
     status = md_device_allocate(context, bytes, "site list", (void **)&s->range[parity][boundary]);
@@ -111,9 +110,9 @@ static md_status load_ranges(md_context *context, tensor *s, int parity) {
   return status;
 }
 
-static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
-  const md_geometry *g = gauge->geometry;
+  const md_geometry *g = links->field->geometry;
   *state = NULL;
   const size_t link_bytes = (size_t)md_tensor_link_bytes(request);
   MD_TRY(md_device_require(
@@ -128,9 +127,9 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
                md_march_plan_make(request->precision, request->n_rhs, g->local, &room, &s->plan);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
-    status = load_links(context, s, gauge, p);
+    status = load_links(context, s, links, p);
     if (status == MD_OK) status = load_neighbours(context, s, p);
-    if (status == MD_OK) status = load_ranges(context, s, p);
+    if (status == MD_OK) status = load_ranges(context, s, links, p);
   }
   if (status != MD_OK) {
     unload(s);
@@ -199,6 +198,7 @@ const md_backend md_backend_tensor = {.name = "tensor",
                                       .packings =
                                           1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL |
                                           1u << MD_PACKING_BLOCK8 | 1u << MD_PACKING_STACKED,
+                                      .actions = 1u << MD_ACTION_NAIVE,
                                       .speed = 40,
                                       .check = md_tensor_check,
                                       .load = load,

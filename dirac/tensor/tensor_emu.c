@@ -42,9 +42,9 @@ static void unload(void *state) {
   free(s);
 }
 
-static md_status load(md_context *context, const md_gauge *gauge, const md_backend_request *request,
+static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
-  const md_geometry *g = gauge->geometry;
+  const md_geometry *g = links->field->geometry;
   const size_t reals = MD_DIRECTIONS * MD_LINK_REALS;
   tensor_emu *s = calloc(1, sizeof *s);
   *state = NULL;
@@ -59,11 +59,10 @@ static md_status load(md_context *context, const md_gauge *gauge, const md_backe
     }
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < g->sites; i++) {
-      double folded[MD_DIRECTIONS][MD_LINK_REALS];
       double *to = s->links[p] + (size_t)i * reals;
-      md_tensor_fold(gauge, request->antiperiodic, p, i, folded);
-      for (size_t c = 0; c < reals; c++)
-        to[c] = rounded(request->precision, folded[c / MD_LINK_REALS][c % MD_LINK_REALS]);
+      for (int d = 0; d < MD_DIRECTIONS; d++)
+        md_links_fold(links, p, d, i, 1, to + d * MD_LINK_REALS);
+      for (size_t c = 0; c < reals; c++) to[c] = rounded(request->precision, to[c]);
     }
   }
   *state = s;
@@ -169,7 +168,7 @@ static void finish(md_field *out, int64_t site, double scale, const md_epilogue 
                    double (*result)[MD_FERMION_REALS]) {
   for (int r = 0; r < out->n_rhs; r++) {
     double x[MD_FERMION_REALS];
-    for (int c = 0; c < MD_FERMION_REALS; c++) result[r][c] *= 0.5 * scale;
+    for (int c = 0; c < MD_FERMION_REALS; c++) result[r][c] *= MD_HOP_FACTOR * scale;
     if (!epilogue || !epilogue->x) continue;
     md_field_get(epilogue->x, site, r, x);
     for (int c = 0; c < MD_FERMION_REALS; c++)
@@ -178,9 +177,12 @@ static void finish(md_field *out, int64_t site, double scale, const md_epilogue 
   md_field_set(out, site, result[0]);
 }
 
-static bool in_range(const md_geometry *g, int parity, int64_t site, md_range range) {
-  return range == MD_RANGE_ALL ||
-         md_tensor_reads_halo(g, parity, site) == (range == MD_RANGE_BOUNDARY);
+static bool in_range(const md_field *in, int parity, int64_t site, md_range range) {
+  if (range == MD_RANGE_ALL) return true;
+  bool boundary = false;
+  for (int d = 0; d < MD_DIRECTIONS; d++)
+    boundary = boundary || in->geometry->neighbour[parity][d][site] >= in->sites;
+  return boundary == (range == MD_RANGE_BOUNDARY);
 }
 
 /* One tile's worth of consecutive sites; those out of range are left out of the tile. */
@@ -192,7 +194,7 @@ static void hop_group(const tensor_emu *s, md_field *out, const md_field *in, in
   int64_t site[MOST_ITEMS];
   int items = 0;
   for (int64_t i = first; i < first + most && i < out->sites; i++)
-    if (in_range(out->geometry, out->parity, i, range)) {
+    if (in_range(in, out->parity, i, range)) {
       site[items] = i;
       input[items++] = input_of(s, out->parity, i, in);
     }
@@ -232,6 +234,7 @@ const md_backend md_backend_tensor_emu = {
     .reconstructs = 1u << MD_RECONSTRUCT_18,
     .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
                 1u << MD_PACKING_STACKED,
+    .actions = 1u << MD_ACTION_NAIVE,
     .speed = 0,
     .check = md_tensor_check,
     .load = load,

@@ -10,5 +10,6 @@ const md_backend md_backend_tensor = {
     .reconstructs = 1u << MD_RECONSTRUCT_18,
     .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
                 1u << MD_PACKING_STACKED,
+    .actions = 1u << MD_ACTION_NAIVE,
     .check = md_tensor_check,
     .link_bytes = md_tensor_link_bytes};

@@ -35,11 +35,12 @@ __device__ inline void look_up(const md_tensor_call &call, int64_t first, int it
 
 /* Factor 1/2, epilogue, new scale, store: one lane for each site. */
 __device__ inline void finish(const md_tensor_call &call, int64_t site, float scale, float v[6]) {
-  float common = 0.5f * scale, factor = 1.0f;
+  const float half_scale = static_cast<float>(MD_HOP_FACTOR) * scale;
+  float common = half_scale, factor = 1.0f;
   if (call.x) {
     const __half *x = static_cast<const __half *>(call.x);
     common = fmaxf(common, call.x_scale[site]);
-    factor = static_cast<float>(call.b) * (0.5f * scale / common);
+    factor = static_cast<float>(call.b) * (half_scale / common);
     const float factor_x = static_cast<float>(call.a) * (call.x_scale[site] / common);
     for (int c = 0; c < MD_FERMION_REALS; c++)
       v[c] = factor * v[c] + factor_x * __half2float(x[c * call.out_stride + site]);

@@ -5,7 +5,8 @@
 extern "C" {
 #endif
 
-/* The conventions of the README's table, as code: the one place that knows them.
+/* The conventions of the README's table, as code: the one place that knows them. For one link
+ * field (dirac/action.h has the others):
  *
  *   (D v)(x) = 1/2 sum_mu eta_mu(x) [ U_mu(x) v(x+mu) - U_mu(x-mu)^dag v(x-mu) ],  M = m + D
  *
@@ -21,10 +22,6 @@ enum {
   MD_LINK_REALS = 18,   /* 3 rows x 3 columns x (re, im), in this order */
   MD_LINK_12_REALS = 12 /* rows 1 and 2; row 3 = conj(row 1 x row 2) */
 };
-
-/* Deo or Doe costs this many flops per output site and right-hand side, for every backend:
- * 8 matrix-vector products of 66 and 7 sums of 6. */
-enum { MD_HOP_FLOPS = 8 * 66 + 7 * 6 };
 
 /* Staggered phase eta_mu of the site with global coordinates x: eta_x = 1, eta_y = (-1)^x,
  * eta_z = (-1)^(x+y), eta_t = (-1)^(x+y+z). */

@@ -9,6 +9,27 @@
 extern "C" {
 #endif
 
+enum {
+  MD_MOST_DEPTH = 3, /* the longest hop */
+  /* Two for each neighbour direction: a zone of depth 3 over local extents of 2 comes from two
+   * ranks. */
+  MD_MOST_MESSAGES = 2 * MD_DIRECTIONS
+};
+
+/* One message of a halo exchange. All ranks have the same list in the same order: message m goes
+ * from every rank to its send_rank, and what comes from receive_rank is its message m, so m tells
+ * messages between the same two ranks apart. A rank may send to itself. */
+typedef struct md_halo_message {
+  int direction;      /* the zone that it fills where it arrives: the sites beyond that face */
+  int distance;       /* ranks between sender and receiver along the direction, at least 1 */
+  int send_rank;      /* it lies `distance` ranks against the direction */
+  int receive_rank;   /* it lies `distance` ranks along the direction */
+  int64_t sites;      /* of one parity, the same for both */
+  int64_t first_site; /* halo sites first_site .. first_site + sites - 1 receive it, in order */
+  /* face[p][k]: local site of parity p that is sent as the k-th. */
+  int32_t *face[MD_PARITIES];
+} md_halo_message;
+
 /* The part of the lattice that a rank holds, and tables built once.
  *
  * Sites of one parity are numbered by local lexicographic order, x fastest, halved:
@@ -17,33 +38,37 @@ extern "C" {
  *
  * A direction is `split` when its neighbours come through the halo: the rank grid cuts it, or the
  * self-halo mode asks for it on one rank. Halo sites follow the local ones, one zone for each of
- * the eight neighbour directions that is split: zone d starts at halo_offset[d] (>= sites), holds
- * face_sites[d % 4] sites, those of the neighbouring rank's facing slab in that rank's order. */
+ * the eight neighbour directions that is split: zone d starts at halo_offset[d] (>= sites) and
+ * holds `depth` slabs of face_sites[d % 4] sites each, the nearest first, every slab in the
+ * lexicographic order of its sites. What fills them is the list of messages. */
 typedef struct md_geometry {
   int global[MD_DIMS]; /* extents of the lattice, all even */
   int grid[MD_DIMS];   /* ranks along x,y,z,t */
   int place[MD_DIMS];  /* this rank's coordinates in the grid; rank = x fastest */
   int local[MD_DIMS];  /* extents of this rank's part, all even, >= 2 */
   int origin[MD_DIMS]; /* global coordinates of its first site */
+  int depth;           /* slabs of a halo zone: 1, or 3 for hops over three sites */
   bool split[MD_DIMS];
-  int neighbour_rank[MD_DIRECTIONS];
-  int64_t volume;       /* sites of the lattice, both parities */
-  int64_t local_volume; /* sites of this rank, both parities */
-  int64_t sites;        /* local sites of one parity = local_volume / 2 */
-  int64_t halo_sites;   /* halo sites of one parity, all zones together */
-  int64_t face_sites[MD_DIMS];
+  int64_t volume;                     /* sites of the lattice, both parities */
+  int64_t local_volume;               /* sites of this rank, both parities */
+  int64_t sites;                      /* local sites of one parity = local_volume / 2 */
+  int64_t halo_sites;                 /* halo sites of one parity, all zones together */
+  int64_t face_sites[MD_DIMS];        /* of one parity in a slab across the direction */
   int64_t halo_offset[MD_DIRECTIONS]; /* -1 where not split */
   /* neighbour[p][d][i]: index, in fields of parity 1-p, of the neighbour in direction d of site i
    * of parity p; below `sites` it is local, else it lies in a halo zone. */
   int32_t *neighbour[MD_PARITIES][MD_DIRECTIONS];
-  /* face[p][d][k]: local site of parity p that is sent as k-th to the neighbour in direction d. */
-  int32_t *face[MD_PARITIES][MD_DIRECTIONS];
+  /* The same for the neighbour three sites away; NULL where depth is 1. */
+  int32_t *third_neighbour[MD_PARITIES][MD_DIRECTIONS];
+  int messages;
+  md_halo_message message[MD_MOST_MESSAGES];
 } md_geometry;
 
 typedef struct md_layout_request {
   int global[MD_DIMS];
   int grid[MD_DIMS]; /* all 0: choose the valid rank grid of smallest halo surface */
   bool self_halo;    /* every direction goes through the halo, also on one rank (tests) */
+  int depth;         /* of the halo zones: 1 (also for 0), or 3 for actions with three-site hops */
 } md_layout_request;
 
 /* Checks the extents (even, 2..32767, 2^40 sites at most), finds the rank grid, builds the tables.
@@ -58,6 +83,11 @@ md_status md_geometry_plan(md_context *context, const md_layout_request *request
 /* Bytes of the tables. */
 int64_t md_geometry_bytes(const md_geometry *geometry);
 void md_geometry_destroy(md_geometry *geometry);
+
+/* Neighbours in direction d of the sites of parity p, `hop` (1 or 3, at most depth) sites away. */
+static inline const int32_t *md_neighbours(const md_geometry *g, int hop, int p, int d) {
+  return hop == 1 ? g->neighbour[p][d] : g->third_neighbour[p][d];
+}
 
 /* Site number of local coordinates x (its parity is md_parity(x)). */
 static inline int64_t md_site(const md_geometry *g, const int x[MD_DIMS]) {

@@ -95,12 +95,15 @@ void md_rank_grid_place(const md_context *context, md_geometry *geometry) {
     geometry->place[d] = rest % geometry->grid[d];
     rest /= geometry->grid[d];
   }
-  for (int direction = 0; direction < MD_DIRECTIONS; direction++) {
-    const int d = direction % MD_DIMS, step = direction < MD_DIMS ? 1 : -1;
-    int place[MD_DIMS], rank = 0;
-    memcpy(place, geometry->place, sizeof place);
-    place[d] = (place[d] + step + geometry->grid[d]) % geometry->grid[d];
-    for (int e = MD_DIMS - 1; e >= 0; e--) rank = rank * geometry->grid[e] + place[e];
-    geometry->neighbour_rank[direction] = rank;
+}
+
+int md_rank_grid_at(const md_geometry *geometry, int d, int steps) {
+  const int extent = geometry->grid[d];
+  int rank = 0;
+  for (int e = MD_DIMS - 1; e >= 0; e--) {
+    const int place =
+        e == d ? ((geometry->place[d] + steps) % extent + extent) % extent : geometry->place[e];
+    rank = rank * geometry->grid[e] + place;
   }
+  return rank;
 }

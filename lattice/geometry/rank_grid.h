@@ -10,7 +10,9 @@
 md_status md_rank_grid_choose(md_context *context, const md_layout_request *request,
                               int grid[MD_DIMS]);
 
-/* Sets place and neighbour_rank from grid: ranks are numbered with x fastest. Local. */
+/* Sets place from grid: ranks are numbered with x fastest. Local. */
 void md_rank_grid_place(const md_context *context, md_geometry *geometry);
+/* The rank `steps` places (of any sign) from this one along dimension d, around the grid. Local. */
+int md_rank_grid_at(const md_geometry *geometry, int d, int steps);
 
 #endif

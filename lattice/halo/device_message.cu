@@ -9,7 +9,7 @@ extern "C" {
 
 struct md_device_messages {
   const md_halo_plan *plan;
-  int32_t *face[MD_PARITIES][MD_DIRECTIONS]; /* of each channel, on the device */
+  int32_t *face[MD_PARITIES][MD_MOST_MESSAGES]; /* of each channel, on the device */
   cudaStream_t stream;
   cudaEvent_t event;
 };
@@ -59,7 +59,7 @@ extern "C" md_status md_device_messages_create(md_context *context, const md_hal
 extern "C" void md_device_messages_destroy(md_device_messages *messages) {
   if (!messages) return;
   for (int p = 0; p < MD_PARITIES; p++)
-    for (int c = 0; c < MD_DIRECTIONS; c++) md_device_free(messages->face[p][c]);
+    for (int c = 0; c < MD_MOST_MESSAGES; c++) md_device_free(messages->face[p][c]);
   if (messages->event) cudaEventDestroy(messages->event);
   if (messages->stream) cudaStreamDestroy(messages->stream);
   delete messages;

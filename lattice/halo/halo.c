@@ -4,21 +4,19 @@
 
 #include <stdlib.h>
 
-/* The surface towards d goes to that neighbour, and lands in its zone of the opposite direction. */
+/* The messages of the geometry, with the bytes of this shape. */
 static void fill_plan(const md_geometry *g, const md_field_shape *shape, md_halo_plan *plan) {
   plan->geometry = g;
   plan->shape = *shape;
-  for (int d = 0; d < MD_DIRECTIONS; d++) {
-    const int opposite = (d + MD_DIMS) % MD_DIRECTIONS;
-    if (!g->split[d % MD_DIMS]) continue;
+  for (int m = 0; m < g->messages; m++) {
+    const md_halo_message *message = &g->message[m];
     plan->channel[plan->channels++] =
-        (md_halo_channel){.direction = d,
-                          .send_to = g->neighbour_rank[d],
-                          .receive_from = g->neighbour_rank[opposite],
-                          .sites = g->face_sites[d % MD_DIMS],
-                          .zone = g->halo_offset[opposite],
-                          .face = {g->face[MD_EVEN][d], g->face[MD_ODD][d]},
-                          .bytes = md_message_bytes(shape, g->face_sites[d % MD_DIMS])};
+        (md_halo_channel){.send_to = message->send_rank,
+                          .receive_from = message->receive_rank,
+                          .sites = message->sites,
+                          .zone = message->first_site,
+                          .face = {message->face[MD_EVEN], message->face[MD_ODD]},
+                          .bytes = md_message_bytes(shape, message->sites)};
   }
 }
 

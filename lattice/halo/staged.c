@@ -10,15 +10,15 @@
 typedef struct staged_state {
   const md_halo_plan *plan;
   md_device_messages *device;
-  char *send[MD_DIRECTIONS], *receive[MD_DIRECTIONS];
-  MPI_Request request[2 * MD_DIRECTIONS]; /* receives, then sends */
+  char *send[MD_MOST_MESSAGES], *receive[MD_MOST_MESSAGES];
+  MPI_Request request[2 * MD_MOST_MESSAGES]; /* receives, then sends */
 } staged_state;
 
 static void destroy(void *state) {
   staged_state *s = state;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++)
+  for (int i = 0; i < 2 * MD_MOST_MESSAGES; i++)
     if (s->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&s->request[i]);
-  for (int c = 0; c < MD_DIRECTIONS; c++) {
+  for (int c = 0; c < MD_MOST_MESSAGES; c++) {
     md_device_free_pinned(s->send[c]);
     md_device_free_pinned(s->receive[c]);
   }
@@ -30,7 +30,7 @@ static md_status create(md_context *context, const md_halo_plan *plan, void **st
   staged_state *s = *state = calloc(1, sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "halo");
   s->plan = plan;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++) s->request[i] = MPI_REQUEST_NULL;
+  for (int i = 0; i < 2 * MD_MOST_MESSAGES; i++) s->request[i] = MPI_REQUEST_NULL;
   MD_TRY(md_device_messages_create(context, plan, &s->device));
   for (int c = 0; c < plan->channels; c++) {
     const md_halo_channel *ch = &plan->channel[c];

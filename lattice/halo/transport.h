@@ -3,11 +3,11 @@
 
 #include "lattice/halo/halo.h"
 
-/* One message of an exchange. What leaves this rank's surface in `direction` goes to `send_to`; the
- * message of the same number that travels the same way comes from `receive_from` and lands in
- * `zone`. */
+/* One message of an exchange, number for number those of the geometry's list: `face` of this rank
+ * goes to `send_to`, and the message of the same number from `receive_from` lands in `zone`. All
+ * ranks have the same list, so the number tells apart messages between the same two ranks. */
 typedef struct md_halo_channel {
-  int direction, send_to, receive_from;
+  int send_to, receive_from;
   int64_t sites;
   int64_t zone;                     /* index of its first site in a field */
   const int32_t *face[MD_PARITIES]; /* of the field's parity: local site that is sent as k-th */
@@ -19,7 +19,7 @@ typedef struct md_halo_plan {
   const md_geometry *geometry;
   md_field_shape shape;
   int channels;
-  md_halo_channel channel[MD_DIRECTIONS];
+  md_halo_channel channel[MD_MOST_MESSAGES];
 } md_halo_plan;
 
 /* A way to carry halos: a constant table of functions in a file of its own and one line in

@@ -2,7 +2,7 @@
 # tests/program/install.sh fails when a header is missing here or stands here without need.
 set(MD_PUBLIC_HEADERS
   base/context.h base/device.h base/precision.h base/random.h base/status.h
-  dirac/operator.h dirac/request.h dirac/solvers/multishift.h dirac/solvers/solver.h
+  dirac/action.h dirac/operator.h dirac/request.h dirac/solvers/multishift.h dirac/solvers/solver.h
   gemm/gemm.h
   io/attribute.h io/lattice_file.h io/propagator.h io/site_format.h
   lattice/fields/field.h lattice/fields/linear.h lattice/fields/observables.h lattice/fields/source.h

@@ -223,6 +223,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .choices = "antiperiodic|periodic",
                           .help = "in t [antiperiodic]"},
                          MD_HALO_OPTIONS(o->halo),
+                         MD_PHYSICS_OPTIONS(o->physics),
                          {.name = "output",
                           .type = MD_OPTION_TEXT,
                           .target = &o->output,
@@ -263,8 +264,10 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   if (o->common.help) return MD_OK;
   MD_TRY(check_combinations(context, o));
   o->request = (md_backend_request){
-      (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
-      (md_reconstruct)md_reconstruct_of(o->reconstruct), (md_packing)md_packing_of(o->packing),
-      (int)o->rhs, strcmp(o->boundary, "antiperiodic") == 0};
-  return MD_OK;
+      .precision = (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
+      .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
+      .packing = (md_packing)md_packing_of(o->packing),
+      .n_rhs = (int)o->rhs,
+      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
+  return md_physics_apply(context, &o->physics, &o->request);
 }

@@ -17,6 +17,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   const md_geometry *g = run->geometry;
   const md_solver_result *r = &run->result;
+  char words[128];
   md_say(context, "lattice      %s, %dx%dx%dx%d, plaquette %.12f\n", o->lattice, g->global[0],
          g->global[1], g->global[2], g->global[3], run->info.observables.plaquette);
   md_say(context,
@@ -27,6 +28,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
+  md_say(context, "action       %s\n", md_physics_words(&o->request, words, sizeof words));
   md_say(context, "source       %s, %d right-hand sides\n", o->parsed_source.text, r->n_rhs);
   md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
          r->gflops);
@@ -83,6 +85,7 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "plaquette", run->info.observables.plaquette);
   cJSON_AddNumberToObject(root, "mass", o->mass);
   cJSON_AddStringToObject(root, "boundary", o->boundary);
+  md_physics_report(root, &o->request);
   cJSON_AddStringToObject(root, "backend", md_solve_operator(run)->backend->name);
   cJSON_AddStringToObject(root, "transport", md_halo_transport(md_solve_operator(run)->halo));
   cJSON_AddStringToObject(root, "packing", o->packing);

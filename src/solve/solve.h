@@ -3,7 +3,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
-#include "dirac/backend.h"
+#include "dirac/physics_options.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
 #include "io/lattice_file.h"
@@ -29,6 +29,7 @@ typedef struct md_solve_options {
   bool resume, ignore_checksum, refine, force;
   md_backend_request request; /* of the iterations, from the words above */
   md_halo_request halo;
+  md_physics_options physics;
   bool mixed; /* request is the inner operator's, the outer one is double */
   md_solve_source parsed_source;
 } md_solve_options;

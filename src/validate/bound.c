@@ -1,11 +1,15 @@
 #include "validate/validate.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* The bounds of docs/precision.md, component by component. */
 
-/* Terms of a component of D v: 48 products, and room for signs, the factor 1/2 and the epilogue. */
-enum { TERMS = 56 };
+/* Roundings of a component of D v: 6 products for each term of the action, and room for signs, the
+ * factor 1/2 and the epilogue. */
+static int roundings_of(md_action action) {
+  return 6 * md_action_terms(action) + 8;
+}
 
 /* Storing changes a real r by at most unit |r| + floor, the floor of a fermion relative to the
  * largest component near it; and a link takes what is beyond `most`. */
@@ -27,7 +31,8 @@ static double gamma_of(const md_backend_request *request) {
   const double unit = request->precision == MD_DOUBLE       ? 0x1p-52
                       : request->packing == MD_PACKING_NONE ? 0x1p-24
                                                             : 0x1p-23;
-  return TERMS * unit / (1.0 - TERMS * unit);
+  const double all = roundings_of(request->action) * unit;
+  return all / (1.0 - all);
 }
 
 /* Third row from the first two: c_k = conj(a_i b_j - a_j b_i). `size` receives the sums of the
@@ -75,19 +80,22 @@ static double eight_error(const md_backend_request *request, const double u[18])
   const double of_spin = 2.0 * (of.unit + sqrt(3.0) * of.link_floor);
   const double of_phase =
       request->precision == MD_FIXED ? 4.0 * of.link_floor : of.unit + 2.0 * of.link_floor;
-  return 1.25 * (of_row + 2.0 * of_phase) + of_spin + ARITHMETIC * gamma_of(request) / TERMS +
-         OFF * off_su3(u);
+  return 1.25 * (of_row + 2.0 * of_phase) + of_spin +
+         ARITHMETIC * gamma_of(request) / roundings_of(request->action) + OFF * off_su3(u);
 }
 
-/* What storing U, its first two rows or its eight coordinates may change of each component. */
-static void row_errors(const md_backend_request *request, const double u[18], double error[18]) {
+/* What storing U, its first two rows or its eight coordinates may change of each component.
+ * `largest`: what fixed stores as MD_FIXED_STEPS, 1 for links in SU(3). */
+static void row_errors(const md_backend_request *request, double largest, const double u[18],
+                       double error[18]) {
   const rounding of = rounding_of(request->precision);
-  const double unit = of.unit, floor = of.link_floor, arithmetic = gamma_of(request);
+  const double unit = of.unit, arithmetic = gamma_of(request);
+  const double floor = of.link_floor * (request->precision == MD_FIXED ? largest : 1.0);
   const double eight = request->reconstruct == MD_RECONSTRUCT_8 ? eight_error(request, u) : 0.0;
   for (int c = 0; c < 18; c++)
     error[c] = request->reconstruct == MD_RECONSTRUCT_8
                    ? eight
-                   : unit * fabs(u[c]) + floor + fmax(0.0, fabs(u[c]) - of.most);
+                   : unit * fabs(u[c]) + floor + fmax(0.0, fabs(u[c]) - of.most * largest);
   for (int k = 0; request->reconstruct == MD_RECONSTRUCT_12 && k < 3; k++) {
     double value[2], size[2], parts;
     third_row(u, k, value, size, &parts);
@@ -106,13 +114,13 @@ static void adjoint_of(const double u[18], double sign, double out[18]) {
 }
 
 /* The same where a backend may keep either U or U^dag: of two rows it matters which. */
-static void link_errors(const md_backend_request *request, const double u[18], bool adjoint,
-                        double error[18]) {
+static void link_errors(const md_backend_request *request, double largest, const double u[18],
+                        bool backward, double error[18]) {
   double other[18], other_error[18], back[18];
-  row_errors(request, u, error);
-  if (!adjoint || request->reconstruct == MD_RECONSTRUCT_18) return;
+  row_errors(request, largest, u, error);
+  if (!backward || request->reconstruct == MD_RECONSTRUCT_18) return;
   adjoint_of(u, -1.0, other);
-  row_errors(request, other, other_error);
+  row_errors(request, largest, other, other_error);
   adjoint_of(other_error, 1.0, back);
   for (int c = 0; c < 18; c++) error[c] = fmax(error[c], back[c]);
 }
@@ -136,40 +144,70 @@ void md_bound_store(const md_backend_request *request, const md_field *value, md
   }
 }
 
-/* Adds one direction: link errors times |v|, links times the error of v, and accumulation. */
-static void add_direction(const md_backend_request *request, const double u[18], bool adjoint,
-                          const double v[6], const double v_error[6], double sum[6]) {
-  double error[18];
-  const double gamma = gamma_of(request);
-  link_errors(request, u, adjoint, error);
+/* Adds one term: link errors times |v|, links times the error of v, and accumulation. */
+static void add_term(const double u[18], const double error[18], double gamma, const double v[6],
+                     const double v_error[6], double sum[6]) {
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 3; j++) {
-      const int at = adjoint ? 2 * (3 * j + i) : 2 * (3 * i + j);
       for (int part = 0; part < 4; part++) { /* re re, im im -> re; re im, im re -> im */
-        const int of_u = at + part % 2, of_v = 2 * j + (part == 1 || part == 2);
+        const int of_u = 2 * (3 * i + j) + part % 2, of_v = 2 * j + (part == 1 || part == 2);
         const double whole = (fabs(u[of_u]) + error[of_u]) * (fabs(v[of_v]) + v_error[of_v]);
-        sum[2 * i + part / 2] += 0.5 * (error[of_u] * (fabs(v[of_v]) + v_error[of_v]) +
-                                        fabs(u[of_u]) * v_error[of_v] + gamma * whole);
+        sum[2 * i + part / 2] += MD_HOP_FACTOR * (error[of_u] * (fabs(v[of_v]) + v_error[of_v]) +
+                                                  fabs(u[of_u]) * v_error[of_v] + gamma * whole);
       }
     }
 }
 
-void md_bound_hop(const md_gauge *gauge, const md_backend_request *request, const md_field *in,
+/* The largest |re + i im| of a link field on this rank, 1 at least for links in SU(3). */
+static double largest_of(const md_links *links, int f) {
+  double largest = 0.0;
+  if (md_action_get(links->action)->special_unitary) return 1.0;
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      const md_field *field = &links->field[f].links[p][mu];
+      for (int64_t i = 0; i < field->sites + field->halo; i++) {
+        double u[MD_LINK_REALS];
+        md_gauge_get(&links->field[f], p, mu, i, u);
+        for (int c = 0; c < MD_LINK_REALS; c += 2) largest = fmax(largest, hypot(u[c], u[c + 1]));
+      }
+    }
+  return largest;
+}
+
+/* What a twist adds to the error of a link, relative to the size of its complex numbers: phases of
+ * the backend and of the reference, whose angles are not reduced. */
+static double twist_error(const md_links *links) {
+  if (!md_links_twisted(&links->twist)) return 0.0;
+  const double angle =
+      3.0 * (fabs(links->twist.imaginary_mu) + 2.0 * M_PI * abs(links->twist.flux));
+  return 0x1p-52 * (16.0 + 4.0 * angle);
+}
+
+/* A term's link, phase included where it is not a sign, and what may be wrong with it. */
+static void folded_link(const md_links *links, const md_backend_request *request, double largest,
+                        int parity, int term, int64_t site, double u[18], double error[18]) {
+  const double twist = twist_error(links);
+  (twist > 0.0 ? md_links_fold : md_links_fold_apart)(links, parity, term, site, 1, u);
+  link_errors(request, largest, u, md_links_term(links->action, term).backward, error);
+  for (int c = 0; c < 18; c++) error[c] += twist * hypot(u[c], u[c ^ 1]);
+}
+
+void md_bound_hop(const md_links *links, const md_backend_request *request, const md_field *in,
                   const md_field *in_error, md_field *bound) {
-  const md_geometry *g = gauge->geometry;
-  const int parity = bound->parity;
+  const int parity = bound->parity, terms = md_action_terms(links->action);
+  const double gamma = gamma_of(request);
+  double largest[MD_MOST_LINK_FIELDS];
+  for (int f = 0; f < md_action_get(links->action)->fields; f++) largest[f] = largest_of(links, f);
   for (int64_t i = 0; i < bound->sites; i++) {
     double sums[MD_FERMION_REALS * MD_MAX_RHS] = {0};
-    for (int direction = 0; direction < MD_DIRECTIONS; direction++) {
-      const int mu = direction % MD_DIMS;
-      const bool backward = direction >= MD_DIMS;
-      const int64_t from = g->neighbour[parity][direction][i];
-      double u[MD_LINK_REALS], v[MD_FERMION_REALS], e[MD_FERMION_REALS];
-      md_gauge_get(gauge, backward ? 1 - parity : parity, mu, backward ? from : i, u);
+    for (int term = 0; term < terms; term++) {
+      const int64_t from = md_links_neighbours(links, parity, term)[i];
+      double u[MD_LINK_REALS], error[MD_LINK_REALS], v[MD_FERMION_REALS], e[MD_FERMION_REALS];
+      folded_link(links, request, largest[term / MD_DIRECTIONS], parity, term, i, u, error);
       for (int r = 0; r < in->n_rhs; r++) {
         md_field_get(in, from, r, v);
         md_field_get(in_error, from, r, e);
-        add_direction(request, u, backward, v, e, sums + MD_FERMION_REALS * r);
+        add_term(u, error, gamma, v, e, sums + MD_FERMION_REALS * r);
       }
     }
     md_field_set(bound, i, sums);

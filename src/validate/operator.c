@@ -145,9 +145,10 @@ static md_status fill_halo(trial *t, md_field *field) {
 /* out, bound and got of one hop from parity 1-p to p; in_error as it stands. */
 static md_status hop(trial *t, int p) {
   const md_backend_request *request = &t->dirac->request;
+  const md_links links = md_request_links(request, &t->run->gauge);
   MD_TRY(md_dirac_hop(t->context, t->reference, &t->out[p], &t->in[1 - p], NULL));
   MD_TRY(fill_halo(t, &t->in_error[1 - p]));
-  md_bound_hop(&t->run->gauge, request, &t->in[1 - p], &t->in_error[1 - p], &t->bound[p]);
+  md_bound_hop(&links, request, &t->in[1 - p], &t->in_error[1 - p], &t->bound[p]);
   md_bound_store(request, &t->out[p], &t->bound[p]);
   MD_TRY(md_dirac_hop(t->context, t->dirac, &t->mine_out[p], &t->mine[1 - p], NULL));
   return md_agree(t->context, md_field_convert(t->context, &t->got[p], &t->mine_out[p]));
@@ -158,12 +159,13 @@ static md_status hop(trial *t, int p) {
  */
 static md_status mdag_m(trial *t) {
   const md_backend_request *request = &t->dirac->request;
+  const md_links links = md_request_links(request, &t->run->gauge);
   const double mass = t->run->options.mass;
   double factor[MD_MAX_RHS];
   for (int r = 0; r < MD_MAX_RHS; r++) factor[r] = 4.0 * mass * mass;
   MD_TRY(fill_halo(t, &t->out[MD_ODD]));
   MD_TRY(fill_halo(t, &t->bound[MD_ODD]));
-  md_bound_hop(&t->run->gauge, request, &t->out[MD_ODD], &t->bound[MD_ODD], &t->bound[MD_EVEN]);
+  md_bound_hop(&links, request, &t->out[MD_ODD], &t->bound[MD_ODD], &t->bound[MD_EVEN]);
   md_linear_axpy(factor, &t->in_error[MD_EVEN], &t->bound[MD_EVEN]);
   MD_TRY(md_dirac_mdag_m(t->context, t->reference, mass, &t->out[MD_EVEN], &t->in[MD_EVEN],
                          &t->out[MD_ODD]));
@@ -231,6 +233,7 @@ static void add_row(trial *t, int operation) {
   cJSON_AddNumberToObject(row, "reconstruct", atoi(md_reconstruct_name(request->reconstruct)));
   cJSON_AddNumberToObject(row, "rhs", request->n_rhs);
   cJSON_AddStringToObject(row, "operation", operation_names[operation]);
+  md_physics_report(row, request);
   md_report_real(row, "rel_l2_error", e->rel_l2_error);
   md_report_real(row, "max_rel_error", e->max_rel_error);
   md_report_real(row, "max_percent", e->max_percent);

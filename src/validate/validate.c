@@ -78,6 +78,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .low = 1,
                           .high = 10000000},
                          MD_HALO_OPTIONS(o->halo),
+                         MD_PHYSICS_OPTIONS(o->physics),
                          {.name = "csv",
                           .type = MD_OPTION_TEXT,
                           .target = &o->csv,
@@ -155,9 +156,12 @@ static md_status check_backend(md_context *context, md_validate_run *run,
   for (int packing = MD_PACKING_NONE; packing < MD_PACKINGS; packing++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
       for (int reconstruct = 0; reconstruct < MD_RECONSTRUCTS; reconstruct++) {
-        md_backend_request request = {(md_precision)precision, (md_reconstruct)reconstruct,
-                                      (md_packing)packing, 1,
-                                      strcmp(o->boundary, "antiperiodic") == 0};
+        md_backend_request request = {.precision = (md_precision)precision,
+                                      .reconstruct = (md_reconstruct)reconstruct,
+                                      .packing = (md_packing)packing,
+                                      .n_rhs = 1,
+                                      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
+        MD_TRY(md_physics_apply(context, &o->physics, &request));
         if (!wanted(o->packing, md_packing_name(request.packing)) ||
             !wanted(o->precision, md_precision_name(request.precision)) ||
             !wanted(o->reconstruct, md_reconstruct_name(request.reconstruct)) ||
@@ -202,10 +206,11 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
   const char *packing = strcmp(o->packing, "all") == 0 ? "none" : o->packing;
   double *exact = calloc(2 * times, sizeof *exact);
-  md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 3,
-                                strcmp(o->boundary, "antiperiodic") == 0};
-  md_status status =
-      md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
+  md_backend_request request = {.n_rhs = 3,
+                                .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
+  md_status status = md_physics_apply(context, &o->physics, &request);
+  if (status == MD_OK)
+    status = md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
   md_say(context, "\nbackend    packing  precision inner iterations residual  correlator %%\n");
   if (status == MD_OK)
     status = md_validate_solver(context, run, "auto", &request, false, NULL, exact);

@@ -3,7 +3,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
-#include "dirac/backend.h"
+#include "dirac/physics_options.h"
 #include "dirac/solvers/solver.h"
 #include "io/lattice_file.h"
 
@@ -17,6 +17,7 @@ typedef struct md_validate_options {
   long long seed, max_iterations;
   bool ignore_checksum;
   md_halo_request halo;
+  md_physics_options physics;
 } md_validate_options;
 
 typedef struct md_validate_run {
@@ -52,7 +53,7 @@ md_status md_errors_add(md_context *context, md_errors *errors, const md_field *
 void md_bound_store(const md_backend_request *request, const md_field *value, md_field *bound);
 /* Assigns the error bound of D in, without that of storing the result; in_error bounds the error
  * that `in` carries. in and in_error: host, double, halos filled. Local. */
-void md_bound_hop(const md_gauge *gauge, const md_backend_request *request, const md_field *in,
+void md_bound_hop(const md_links *links, const md_backend_request *request, const md_field *in,
                   const md_field *in_error, md_field *bound);
 
 /* One backend, packing, precision and reconstruction: rows for Deo, Doe, MdagM and the broken

@@ -115,7 +115,7 @@ static const md_solver_request block = {
 static md_status solve(md_context *context, problem *p, const char *backend, md_packing packing,
                        const md_solver_request *request, md_solver_result *result) {
   md_dirac dirac;
-  const md_backend_request how = {MD_DOUBLE, MD_RECONSTRUCT_18, packing, p->b[0].n_rhs, true};
+  const md_backend_request how = {.packing = packing, .n_rhs = p->b[0].n_rhs, .antiperiodic = true};
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &how, &dirac));
   const md_status status = md_solve_cg(context, &dirac, &dirac, request, p->x, p->b, result);
   md_dirac_destroy(&dirac);

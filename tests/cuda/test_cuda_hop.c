@@ -37,9 +37,11 @@ static void apply(md_context *context, md_dirac *dirac, const md_field *in, cons
 
 static void compare(md_context *context, const md_gauge *gauge, const setting *s, bool overlap) {
   const md_geometry *g = gauge->geometry;
-  const md_backend_request exact = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, s->n_rhs, true};
-  const md_backend_request request = {s->precision, s->reconstruct, MD_PACKING_NONE, s->n_rhs,
-                                      true};
+  const md_backend_request exact = {.n_rhs = s->n_rhs, .antiperiodic = true};
+  const md_backend_request request = {.precision = s->precision,
+                                      .reconstruct = s->reconstruct,
+                                      .n_rhs = s->n_rhs,
+                                      .antiperiodic = true};
   md_dirac oracle, dirac;
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &exact, &oracle));
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cuda", &request, &dirac));
@@ -122,8 +124,8 @@ static void no_singular_links(void **state) {
 /* Scaled types keep their accuracy at any size of the field, and site by site where it decays. */
 static void has_no_range(md_context *context, md_precision precision) {
   md_geometry *g = md_test_geometry(context, 8, 4, 4, 16, false);
-  const md_backend_request exact = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  const md_backend_request exact = {.n_rhs = 1, .antiperiodic = true};
+  const md_backend_request request = {.precision = precision, .n_rhs = 1, .antiperiodic = true};
   md_gauge gauge;
   md_dirac oracle, dirac;
   md_test_random_gauge(context, g, 3, &gauge);

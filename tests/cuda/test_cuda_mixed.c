@@ -17,8 +17,12 @@ typedef struct setting {
 
 static md_status solve(md_context *context, problem *p, const setting *s, bool fused,
                        md_solver_request solver, md_solver_result *result) {
-  const md_backend_request wide = {MD_DOUBLE, MD_RECONSTRUCT_18, s->packing, s->n_rhs, true};
-  const md_backend_request narrow = {s->inner, s->reconstruct, s->packing, s->n_rhs, true};
+  const md_backend_request wide = {.packing = s->packing, .n_rhs = s->n_rhs, .antiperiodic = true};
+  const md_backend_request narrow = {.precision = s->inner,
+                                     .reconstruct = s->reconstruct,
+                                     .packing = s->packing,
+                                     .n_rhs = s->n_rhs,
+                                     .antiperiodic = true};
   md_dirac dirac, inner;
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, s->backend, &wide, &dirac));
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, s->backend, &narrow, &inner));
@@ -36,7 +40,7 @@ static md_status solve(md_context *context, problem *p, const setting *s, bool f
 static void solve_in_double(md_context *context, problem *p, const char *backend,
                             md_packing packing, int n_rhs, const md_solver_request *solver,
                             md_solver_result *result) {
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, packing, n_rhs, true};
+  const md_backend_request request = {.packing = packing, .n_rhs = n_rhs, .antiperiodic = true};
   md_dirac dirac;
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, &dirac));
   MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, solver, p->x, p->b, result));

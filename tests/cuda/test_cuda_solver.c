@@ -29,8 +29,11 @@ static md_solver_result solve(md_context *context, problem *p, const char *backe
 }
 
 static void solves(md_context *context, md_precision precision, int n_rhs, bool halo) {
-  const md_backend_request request = {precision, MD_RECONSTRUCT_12, MD_PACKING_NONE, n_rhs, true};
-  const md_backend_request host = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
+  const md_backend_request request = {.precision = precision,
+                                      .reconstruct = MD_RECONSTRUCT_12,
+                                      .n_rhs = n_rhs,
+                                      .antiperiodic = true};
+  const md_backend_request host = {.n_rhs = n_rhs, .antiperiodic = true};
   const double tolerance = precision == MD_DOUBLE ? 1e-11 : precision == MD_SINGLE ? 1e-5 : 3e-2;
   const md_solver_request solver = {.mass = 0.3, .tolerance = tolerance, .max_iterations = 400};
   problem device, oracle;
@@ -101,7 +104,7 @@ static md_status restore(void *user, md_cg_state *state) {
  * iteration 20 ends with the same history. */
 static void goes_on_with_the_same_bits(void **state) {
   md_context *context = *state;
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 2, true};
+  const md_backend_request request = {.n_rhs = 2, .antiperiodic = true};
   saved s = {.context = context};
   problem p;
   problem_make(context, extent, 2, false, &p);
@@ -130,7 +133,7 @@ static void goes_on_with_the_same_bits(void **state) {
 
 static void not_a_number_ends_it(void **state) {
   md_context *context = *state;
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
+  const md_backend_request request = {.n_rhs = 1, .antiperiodic = true};
   const md_solver_request solver = {.mass = 0.3, .tolerance = 1e-9, .max_iterations = 400};
   md_dirac dirac;
   md_solver_result result;

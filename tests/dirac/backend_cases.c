@@ -6,13 +6,14 @@
 
 /* True when the backend can be used on this machine: a trial load on a tiny lattice. */
 static bool usable(md_context *context, const md_backend *b, const md_backend_request *request) {
-  md_geometry *g = md_test_geometry(context, 4 * context->ranks, 4, 4, 4, false);
-  md_gauge gauge;
+  const int dims[MD_DIMS] = {4 * context->ranks, 4, 4, 4};
+  md_geometry *g = md_test_action_geometry(context, request->action, dims, false);
+  md_gauge fields[MD_MOST_LINK_FIELDS];
   md_dirac dirac;
-  md_test_random_gauge(context, g, 1, &gauge);
-  const md_status status = md_dirac_create(context, &gauge, b->name, request, &dirac);
+  md_test_random_links(context, g, request->action, 1, fields);
+  const md_status status = md_dirac_create(context, fields, b->name, request, &dirac);
   if (status == MD_OK) md_dirac_destroy(&dirac);
-  md_gauge_destroy(&gauge);
+  md_test_destroy_links(request->action, fields);
   md_geometry_destroy(g);
   if (status == MD_INPUT) return false; /* refused with a reason: its own test */
   if (status == MD_ENVIRONMENT && b->space == MD_DEVICE) return false;
@@ -20,16 +21,30 @@ static bool usable(md_context *context, const md_backend *b, const md_backend_re
   return true;
 }
 
+/* What D is, beside the links. */
+typedef struct physics {
+  md_action action;
+  md_twist twist;
+} physics;
+static const physics all_physics[] = {{.action = MD_ACTION_NAIVE},
+                                      {MD_ACTION_NAIVE, {.imaginary_mu = 0.3, .flux = 2}},
+                                      {MD_ACTION_HISQ, {.imaginary_mu = -0.2, .flux = -1}}};
+
 /* Returns how many cases ran. */
-static int each_request(md_context *context, const md_backend *b, int n_rhs,
+static int each_request(md_context *context, const md_backend *b, const physics *what, int n_rhs,
                         void (*run)(md_context *context, const backend_case *c)) {
   int ran = 0;
   for (int precision = 0; precision < MD_PRECISIONS; precision++)
     for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_8; reconstruct++)
       for (int packing = MD_PACKING_NONE; packing < MD_PACKINGS; packing++) {
         const backend_case c = {b,
-                                {(md_precision)precision, (md_reconstruct)reconstruct,
-                                 (md_packing)packing, n_rhs, true}};
+                                {.precision = (md_precision)precision,
+                                 .reconstruct = (md_reconstruct)reconstruct,
+                                 .packing = (md_packing)packing,
+                                 .n_rhs = n_rhs,
+                                 .antiperiodic = true,
+                                 .action = what->action,
+                                 .twist = what->twist}};
         const md_backend *found;
         if (md_backend_find(context, b->name, &c.request, &found) == MD_OK &&
             usable(context, b, &c.request)) {
@@ -46,7 +61,9 @@ void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
   int ran = 0;
   for (const md_backend *const *b = md_backends(); *b; b++) {
     if ((*b)->unavailable || (only && strcmp(only, (*b)->name) != 0)) continue;
-    for (int i = 0; i < n_rhs_count; i++) ran += each_request(context, *b, n_rhs[i], run);
+    for (int i = 0; i < n_rhs_count; i++)
+      for (size_t k = 0; k < sizeof all_physics / sizeof *all_physics; k++)
+        ran += each_request(context, *b, &all_physics[k], n_rhs[i], run);
   }
   if (ran > 0) return;
   if (!only) fail_msg("no backend served any case");
@@ -55,7 +72,8 @@ void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
 }
 
 const char *case_name(const backend_case *c, char *text, size_t bytes) {
-  snprintf(text, bytes, "%s %s %s %s rhs %d", c->backend->name,
+  snprintf(text, bytes, "%s %s%s %s %s %s rhs %d", c->backend->name,
+           md_action_name(c->request.action), md_links_twisted(&c->request.twist) ? " twisted" : "",
            md_precision_name(c->request.precision), md_reconstruct_name(c->request.reconstruct),
            md_packing_name(c->request.packing), c->request.n_rhs);
   return text;

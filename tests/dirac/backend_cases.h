@@ -9,9 +9,9 @@ typedef struct backend_case {
   md_backend_request request;
 } backend_case;
 
-/* Calls `run` for every combination of backend, precision, reconstruct, packing and the given
- * right-hand-side counts that this build serves. Backends for a device that is not there are
- * passed over; with MINIDIRAC_TEST_BACKEND set in the environment, all other backends are, and
+/* Calls `run` for every combination of backend, precision, reconstruct, packing, action, twist and
+ * the given right-hand-side counts that this build serves. Backends for a device that is not there
+ * are passed over; with MINIDIRAC_TEST_BACKEND set in the environment, all other backends are, and
  * the program ends with 77 (skipped) when nothing is left. */
 void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
                        void (*run)(md_context *context, const backend_case *c));
@@ -22,7 +22,8 @@ const char *case_name(const backend_case *c, char *text, size_t bytes);
 /* A tolerance for relative L2 errors of one hop: a few roundings of the storage type. */
 double case_tolerance(const backend_case *c);
 
-/* Operator for the case, and a field of its shape with the values of a host double field. */
+/* Operator for the case on link fields of its action, and a field of its shape with the values of a
+ * host double field. */
 void case_dirac(md_context *context, const backend_case *c, const md_gauge *gauge, md_dirac *dirac);
 void case_field(md_context *context, const md_dirac *dirac, const md_field *from, md_field *field);
 /* The values of a field of any space in a new host field in double. */

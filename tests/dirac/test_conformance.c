@@ -8,9 +8,11 @@
 
 static const int lattices[][4] = {{8, 4, 4, 4}, {6, 4, 2, 8}, {2, 2, 4, 4}, {16, 2, 4, 4}};
 
-static void expected_hop(md_context *context, const md_gauge *gauge, const md_field *in, int n_rhs,
-                         const double *ab, const md_field *x, md_field *out) {
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
+static void expected_hop(md_context *context, const backend_case *c, const md_gauge *gauge,
+                         const md_field *in, const double *ab, const md_field *x, md_field *out) {
+  const md_backend_request *r = &c->request;
+  const md_backend_request request = {
+      .n_rhs = r->n_rhs, .antiperiodic = r->antiperiodic, .action = r->action, .twist = r->twist};
   md_dirac oracle;
   md_field source;
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &request, &oracle));
@@ -41,7 +43,7 @@ static bool same_bits(md_context *context, const md_field *a, const md_field *b)
 
 typedef struct bench {
   md_geometry *g;
-  md_gauge gauge;
+  md_gauge gauge[MD_MOST_LINK_FIELDS];
   md_dirac dirac;
   md_field in, x, out, before; /* of the backend */
   md_field host_in, host_x;    /* what the backend's fields hold, in double */
@@ -50,9 +52,9 @@ typedef struct bench {
 static void set_up(md_context *context, const backend_case *c, const int n[4], bool self_halo,
                    int parity, bench *b) {
   md_field random;
-  b->g = md_test_geometry(context, n[0], n[1], n[2], n[3], self_halo);
-  md_test_random_gauge(context, b->g, 3, &b->gauge);
-  case_dirac(context, c, &b->gauge, &b->dirac);
+  b->g = md_test_action_geometry(context, c->request.action, n, self_halo);
+  md_test_random_links(context, b->g, c->request.action, 3, b->gauge);
+  case_dirac(context, c, b->gauge, &b->dirac);
   md_test_random_field(context, b->g, MD_DOUBLE, c->request.n_rhs, 1 - parity, 17, &random);
   case_field(context, &b->dirac, &random, &b->in);
   case_field(context, &b->dirac, &random, &b->before);
@@ -68,8 +70,8 @@ static void set_up(md_context *context, const backend_case *c, const int n[4], b
 static void tear_down(bench *b) {
   md_field *fields[] = {&b->in, &b->x, &b->out, &b->before, &b->host_in, &b->host_x};
   for (int i = 0; i < 6; i++) md_field_destroy(fields[i]);
+  md_test_destroy_links(b->dirac.request.action, b->gauge);
   md_dirac_destroy(&b->dirac);
-  md_gauge_destroy(&b->gauge);
   md_geometry_destroy(b->g);
 }
 
@@ -78,8 +80,7 @@ static void check(md_context *context, const backend_case *c, bench *b, const md
   md_field expected, got;
   const double ab[2] = {e ? e->a : 0, e ? e->b : 0};
   MD_REQUIRE(context, md_dirac_hop(context, &b->dirac, &b->out, &b->in, e));
-  expected_hop(context, &b->gauge, &b->host_in, c->request.n_rhs, e ? ab : NULL,
-               e ? &b->host_x : NULL, &expected);
+  expected_hop(context, c, b->gauge, &b->host_in, e ? ab : NULL, e ? &b->host_x : NULL, &expected);
   host_copy(context, &b->out, &got);
   const double error = md_test_distance(context, &got, &expected);
   if (!(error <= case_tolerance(c)))
@@ -106,13 +107,20 @@ static void check_ranges(md_context *context, const backend_case *c, bench *b) {
   md_field_destroy(&overlapped);
 }
 
+/* The whole set for plain D; else the two lattices with extents of 2, few right-hand sides. */
+static bool is_wanted(const backend_case *c, size_t lattice) {
+  const md_backend_request *r = &c->request;
+  if (r->action == MD_ACTION_NAIVE && !md_links_twisted(&r->twist)) return true;
+  return r->n_rhs <= 3 && (lattice == 1 || lattice == 2);
+}
+
 static void run(md_context *context, const backend_case *c) {
   for (size_t l = 0; l < sizeof lattices / sizeof *lattices; l++)
     for (int self_halo = 0; self_halo < 2; self_halo++)
       for (int parity = 0; parity < MD_PARITIES; parity++) {
         const int *n = lattices[l];
         bench b;
-        if (!md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
+        if (!is_wanted(c, l) || !md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
         set_up(context, c, n, self_halo, parity, &b);
         const md_epilogue epilogue = {.x = &b.x, .a = 0.3, .b = -1.7};
         const md_epilogue in_place = {.x = &b.out, .a = 0.3, .b = -1.7};
@@ -130,21 +138,48 @@ static void every_backend_agrees_with_cpu_ref(void **state) {
   each_backend_case(*state, n_rhs, 3, run);
 }
 
+static void hops_need_their_depth(void **state) {
+  md_context *context = *state;
+  const md_backend_request request = {.n_rhs = 1, .action = MD_ACTION_HISQ};
+  md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
+  md_gauge fields[MD_MOST_LINK_FIELDS];
+  md_dirac dirac;
+  md_test_random_links(context, g, MD_ACTION_HISQ, 1, fields);
+  assert_int_equal(md_dirac_create(context, fields, "cpu_ref", &request, &dirac), MD_INPUT);
+  assert_non_null(strstr(context->message, "needs halos of depth 3, got a geometry of depth 1"));
+  md_test_destroy_links(MD_ACTION_HISQ, fields);
+  md_geometry_destroy(g);
+}
+
 static void bad_requests_are_refused(void **state) {
   md_context *context = *state;
   const md_backend *found;
-  const md_backend_request plain = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, true};
-  md_backend_request half = plain;
+  const md_backend_request plain = {.n_rhs = 1, .antiperiodic = true};
+  md_backend_request half = plain, fat = plain, twisted = plain;
   half.precision = MD_HALF;
   assert_int_equal(md_backend_find(context, "nothing", &plain, &found), MD_INPUT);
   assert_non_null(strstr(context->message, "backend must be one of auto|cpu_ref"));
   assert_int_equal(md_backend_find(context, "cpu_ref", &half, &found), MD_INPUT);
   assert_non_null(strstr(context->message, "does not serve precision half"));
+  fat.action = MD_ACTION_HISQ;
+  fat.packing = MD_PACKING_BLOCK8;
+  fat.precision = MD_HALF;
+  assert_int_equal(md_backend_find(context, "tensor_emu", &fat, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "does not serve action hisq"));
+  fat = plain;
+  fat.action = MD_ACTION_ASQTAD;
+  fat.reconstruct = twisted.reconstruct = MD_RECONSTRUCT_12;
+  assert_int_equal(md_backend_find(context, "cpu_simd", &fat, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "must be in SU(3), those of action asqtad are not"));
+  twisted.twist.flux = 1;
+  assert_int_equal(md_backend_find(context, "cpu_simd", &twisted, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "which --imaginary-mu and --magnetic end"));
   assert_int_equal(md_backend_find(context, "auto", &plain, &found), MD_OK);
 }
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(every_backend_agrees_with_cpu_ref),
+    cmocka_unit_test(hops_need_their_depth),
     cmocka_unit_test(bad_requests_are_refused),
 };
 MD_RUN_TESTS(tests)

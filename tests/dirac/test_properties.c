@@ -21,16 +21,17 @@ static void hop_in_double(md_context *context, const backend_case *c, const md_g
 }
 
 static void antihermitian(md_context *context, const backend_case *c) {
-  md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, true);
-  md_gauge gauge;
+  const int dims[MD_DIMS] = {8, 4, 4, 4};
+  md_geometry *g = md_test_action_geometry(context, c->request.action, dims, true);
+  md_gauge gauge[MD_MOST_LINK_FIELDS];
   md_field a, b, da, db;
   double left[MD_MAX_RHS], right[MD_MAX_RHS], na[MD_MAX_RHS], nb[MD_MAX_RHS];
   char name[128];
-  md_test_random_gauge(context, g, 5, &gauge);
+  md_test_random_links(context, g, c->request.action, 5, gauge);
   md_test_random_field(context, g, MD_DOUBLE, c->request.n_rhs, MD_EVEN, 1, &a);
   md_test_random_field(context, g, MD_DOUBLE, c->request.n_rhs, MD_ODD, 2, &b);
-  hop_in_double(context, c, &gauge, &b, &db);
-  hop_in_double(context, c, &gauge, &a, &da);
+  hop_in_double(context, c, gauge, &b, &db);
+  hop_in_double(context, c, gauge, &a, &da);
   md_linear_dot(context, &a, &db, left);
   md_linear_dot(context, &da, &b, right);
   md_linear_norm2(context, &a, na);
@@ -40,7 +41,7 @@ static void antihermitian(md_context *context, const backend_case *c) {
                        case_name(c, name, sizeof name));
   md_field *all[] = {&a, &b, &da, &db};
   for (int i = 0; i < 4; i++) md_field_destroy(all[i]);
-  md_gauge_destroy(&gauge);
+  md_test_destroy_links(c->request.action, gauge);
   md_geometry_destroy(g);
 }
 
@@ -72,26 +73,64 @@ static void rotate(const md_field *transform, md_field *v) {
   }
 }
 
-static void covariant(md_context *context, const backend_case *c) {
-  md_geometry *g = md_test_geometry(context, 4, 4, 8, 4, false);
+/* F_mu(x) -> g(x) F_mu(x) g(x + hop mu)^dag */
+static void transform_links(md_context *context, int hop, const md_field transform[2],
+                            md_gauge *field) {
+  const md_geometry *geometry = field->geometry;
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++)
+      for (int64_t i = 0; i < geometry->sites; i++) {
+        double g[18], h[18], u[18], gu[18];
+        md_field_get(&transform[p], i, 0, g);
+        md_field_get(&transform[1 - p], md_neighbours(geometry, hop, p, mu)[i], 0, h);
+        md_gauge_get(field, p, mu, i, u);
+        md_su3_multiply(gu, g, u);
+        md_su3_multiply_adjoint(u, gu, h);
+        md_gauge_set(field, p, mu, i, u);
+      }
+  MD_REQUIRE(context, md_gauge_exchange(context, field));
+}
+
+/* Random g(x) in SU(3): what md_gauge_transform makes of unit links. */
+static void random_transform(md_context *context, const md_geometry *g,
+                             md_field transform[MD_PARITIES]) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
-  md_gauge gauge;
+  md_gauge unit;
+  md_halo *halo;
+  MD_REQUIRE(context, md_gauge_create(context, g, &unit));
+  for (int p = 0; p < MD_PARITIES; p++)
+    MD_REQUIRE(context, md_field_create(context, g, &shape, p, &transform[p]));
+  MD_REQUIRE(context, md_gauge_transform(context, &unit, 23, transform));
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));
+  for (int p = 0; p < MD_PARITIES; p++) {
+    MD_REQUIRE(context, md_halo_begin(halo, &transform[p]));
+    MD_REQUIRE(context, md_halo_end(halo, &transform[p]));
+  }
+  md_halo_destroy(halo);
+  md_gauge_destroy(&unit);
+}
+
+static void covariant(md_context *context, const backend_case *c) {
+  const md_action_data *action = md_action_get(c->request.action);
+  const int dims[MD_DIMS] = {4, 4, 8, 4};
+  md_geometry *g = md_test_action_geometry(context, c->request.action, dims, false);
+  md_gauge gauge[MD_MOST_LINK_FIELDS];
   md_field transform[2], v, dv, rotated_dv;
   char name[128];
-  md_test_random_gauge(context, g, 5, &gauge);
+  md_test_random_links(context, g, c->request.action, 5, gauge);
   md_test_random_field(context, g, MD_DOUBLE, c->request.n_rhs, MD_EVEN, 1, &v);
-  for (int p = 0; p < 2; p++)
-    MD_REQUIRE(context, md_field_create(context, g, &shape, p, &transform[p]));
-  hop_in_double(context, c, &gauge, &v, &dv);
-  MD_REQUIRE(context, md_gauge_transform(context, &gauge, 23, transform));
+  random_transform(context, g, transform);
+  hop_in_double(context, c, gauge, &v, &dv);
+  for (int f = 0; f < action->fields; f++)
+    transform_links(context, action->field[f].hop, transform, &gauge[f]);
   rotate(&transform[MD_EVEN], &v);
   rotate(&transform[MD_ODD], &dv);
-  hop_in_double(context, c, &gauge, &v, &rotated_dv);
+  hop_in_double(context, c, gauge, &v, &rotated_dv);
   md_require_at_most(md_test_distance(context, &rotated_dv, &dv), 2 * case_tolerance(c),
                      case_name(c, name, sizeof name));
   md_field *all[] = {&v, &dv, &rotated_dv, &transform[0], &transform[1]};
   for (int i = 0; i < 5; i++) md_field_destroy(all[i]);
-  md_gauge_destroy(&gauge);
+  md_test_destroy_links(c->request.action, gauge);
   md_geometry_destroy(g);
 }
 

@@ -24,8 +24,10 @@ static void each_variant(void **state, void (*run)(md_context *context, const va
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
       for (int reconstruct = MD_RECONSTRUCT_18; reconstruct <= MD_RECONSTRUCT_12; reconstruct++)
         for (size_t i = 0; i < sizeof n_rhs / sizeof *n_rhs; i++) {
-          const variant v = {{(md_precision)precision, (md_reconstruct)reconstruct, MD_PACKING_NONE,
-                              n_rhs[i], true},
+          const variant v = {{.precision = (md_precision)precision,
+                              .reconstruct = (md_reconstruct)reconstruct,
+                              .n_rhs = n_rhs[i],
+                              .antiperiodic = true},
                              (md_isa)isa};
           if (md_isa_runs((md_isa)isa)) run(*state, &v);
         }
@@ -94,7 +96,8 @@ static void agree_on(md_context *context, const variant *v, const int dims[MD_DI
   md_gauge gauge;
   md_test_random_gauge(context, g, 5, &gauge);
   void *state;
-  MD_REQUIRE(context, md_simd_load(context, &gauge, r, v->isa, &state));
+  const md_links links = md_request_links(r, &gauge);
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field in, out, expected;
     md_test_random_field(context, g, r->precision, r->n_rhs, 1 - p, 3, &in);
@@ -158,7 +161,8 @@ static void ranges_of(md_context *context, const variant *v) {
   md_field in, all, part, touched;
   void *state;
   md_test_random_gauge(context, g, 5, &gauge);
-  MD_REQUIRE(context, md_simd_load(context, &gauge, r, v->isa, &state));
+  const md_links links = md_request_links(r, &gauge);
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_ODD, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &all);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &part);
@@ -207,7 +211,8 @@ static void apply(md_context *context, const variant *v, md_geometry *g, md_fiel
   md_field in;
   void *state;
   md_test_random_gauge(context, g, 5, &gauge);
-  MD_REQUIRE(context, md_simd_load(context, &gauge, r, v->isa, &state));
+  const md_links links = md_request_links(r, &gauge);
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_EVEN, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_ODD, out);
   fill_halo(context, &in);
@@ -267,7 +272,8 @@ static void scaled(md_context *context, const variant *v, double norm, double de
   char text[128];
   name(v, text);
   md_test_random_gauge(context, g, 5, &gauge);
-  MD_REQUIRE(context, md_simd_load(context, &gauge, &v->request, v->isa, &state));
+  const md_links links = md_request_links(&v->request, &gauge);
+  MD_REQUIRE(context, md_simd_load(context, &links, &v->request, v->isa, &state));
   md_test_random_field(context, g, MD_DOUBLE, n, MD_EVEN, 3, &source);
   for (int64_t i = 0; i < source.sites; i++) {
     int x[MD_DIMS];

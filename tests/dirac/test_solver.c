@@ -41,7 +41,8 @@ static md_status solve_packed(md_context *context, problem *p, const char *backe
                               md_precision precision, md_packing packing,
                               const md_solver_request *request, bool overlap,
                               md_solver_result *result) {
-  md_backend_request how = {precision, MD_RECONSTRUCT_18, packing, p->b[0].n_rhs, true};
+  md_backend_request how = {
+      .precision = precision, .packing = packing, .n_rhs = p->b[0].n_rhs, .antiperiodic = true};
   md_dirac dirac, exact;
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &how, &dirac));
   how.precision = MD_DOUBLE;

@@ -19,16 +19,16 @@ static void label(md_field *f) {
   }
 }
 
-static void check_neighbours(const md_field *f) {
+static void check_neighbours(const md_field *f, int hop) {
   const md_geometry *g = f->geometry;
   const int p = 1 - f->parity;
   for (int64_t i = 0; i < g->sites; i++)
     for (int d = 0; d < MD_DIRECTIONS; d++) {
       int x[MD_DIMS];
       md_global_coordinates(g, p, i, x);
-      const int mu = d % MD_DIMS, step = d < MD_DIMS ? 1 : -1;
-      x[mu] = (x[mu] + step + g->global[mu]) % g->global[mu];
-      const int64_t j = g->neighbour[p][d][i];
+      const int mu = d % MD_DIMS, step = d < MD_DIMS ? hop : -hop;
+      x[mu] = (x[mu] + step + 3 * g->global[mu]) % g->global[mu];
+      const int64_t j = md_neighbours(g, hop, p, d)[i];
       assert_true(g->split[mu] || j < g->sites);
       for (int r = 0; r < f->n_rhs; r++) {
         double got[MD_FERMION_REALS];
@@ -39,8 +39,8 @@ static void check_neighbours(const md_field *f) {
     }
 }
 
-static void run(md_context *context, const int dims[4], bool self_halo, md_field_shape shape) {
-  md_geometry *g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], self_halo);
+/* Checks the geometry and destroys it. */
+static void check_exchange(md_context *context, md_geometry *g, md_field_shape shape) {
   md_halo *halo = NULL;
   MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));
   for (int p = 0; p < MD_PARITIES; p++) {
@@ -51,11 +51,17 @@ static void run(md_context *context, const int dims[4], bool self_halo, md_field
       md_halo_begin(halo, &f);
       md_halo_end(halo, &f);
     }
-    check_neighbours(&f);
+    for (int hop = 1; hop <= g->depth; hop += 2) check_neighbours(&f, hop);
     md_field_destroy(&f);
   }
   md_halo_destroy(halo);
   md_geometry_destroy(g);
+}
+
+static void run(md_context *context, const int dims[4], bool self_halo, md_field_shape shape) {
+  check_exchange(context, md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], self_halo),
+                 shape);
+  check_exchange(context, md_test_deep_geometry(context, dims, NULL, self_halo), shape);
 }
 
 static void neighbours_are_where_coordinates_say(void **state) {
@@ -69,6 +75,33 @@ static void neighbours_are_where_coordinates_say(void **state) {
     for (int self = 0; self < 2; self++)
       for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) run(context, n, self, shapes[s]);
   }
+}
+
+/* Depth 3 with every direction cut as often as ranks allow, down to local extents of 2: a hop of
+ * three passes over a whole rank, or comes back to this one. */
+static void three_site_hops_cross_ranks(void **state) {
+  md_context *context = *state;
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, 6, 1, true};
+  for (int d = 0; d < MD_DIMS; d++)
+    for (int extent = 2; extent <= 4; extent += 2) {
+      int dims[MD_DIMS] = {4, 4, 4, 4}, grid[MD_DIMS] = {1, 1, 1, 1};
+      dims[d] = extent * context->ranks;
+      grid[d] = context->ranks;
+      check_exchange(context, md_test_deep_geometry(context, dims, grid, false), shape);
+    }
+  if (context->ranks % 4 != 0) return;
+  const int dims[MD_DIMS] = {4, context->ranks, 2, 2};
+  const int grid[MD_DIMS] = {2, context->ranks / 2, 1, 1};
+  check_exchange(context, md_test_deep_geometry(context, dims, grid, true), shape);
+}
+
+static void wrong_depths_are_refused(void **state) {
+  md_context *context = *state;
+  const md_layout_request request = {.global = {4, 4, 4, 4}, .depth = 2};
+  md_geometry *g = NULL;
+  if (context->ranks > 4) return;
+  assert_int_equal(md_geometry_create(context, &request, &g), MD_INPUT);
+  assert_non_null(strstr(context->message, "must be 1 or 3 sites deep, got 2"));
 }
 
 /* Half: the scale travels with the site. 2^-20 and 3 share no scale, both come back exactly. */
@@ -106,12 +139,12 @@ static void bad_lattices_are_refused(void **state) {
     md_layout_request request;
     const char *says;
   } cases[] = {
-      {{{5, 4, 4, 4}, {0}, false}, "must be even, from 2 to 32766, got 5 in direction x"},
-      {{{4, 4, 0, 4}, {0}, false}, "got 0 in direction z"},
-      {{{4, 4, 4, 40000}, {0}, false}, "got 40000 in direction t"},
-      {{{4, 4, 4, 4}, {7, 1, 1, 1}, false}, "valid rank grids:"},
-      {{{4, 4, 4, 4}, {-1, -1, 1, 1}, false}, "valid rank grids:"},
-      {{{32766, 32766, 32766, 32766}, {0}, false}, "2^40 sites"},
+      {{{5, 4, 4, 4}, {0}, false, 1}, "must be even, from 2 to 32766, got 5 in direction x"},
+      {{{4, 4, 0, 4}, {0}, false, 1}, "got 0 in direction z"},
+      {{{4, 4, 4, 40000}, {0}, false, 1}, "got 40000 in direction t"},
+      {{{4, 4, 4, 4}, {7, 1, 1, 1}, false, 1}, "valid rank grids:"},
+      {{{4, 4, 4, 4}, {-1, -1, 1, 1}, false, 1}, "valid rank grids:"},
+      {{{32766, 32766, 32766, 32766}, {0}, false, 1}, "2^40 sites"},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     md_geometry *g = NULL;
@@ -125,7 +158,7 @@ static void bad_lattices_are_refused(void **state) {
 static void odd_local_extent_names_the_direction(void **state) {
   md_context *context = *state;
   if (context->ranks != 2) return;
-  const md_layout_request request = {{6, 4, 4, 4}, {2, 1, 1, 1}, false};
+  const md_layout_request request = {{6, 4, 4, 4}, {2, 1, 1, 1}, false, 1};
   md_geometry *g = NULL;
   assert_int_equal(md_geometry_create(context, &request, &g), MD_INPUT);
   assert_non_null(strstr(context->message, "local extent must be even, got 3 in direction x"));
@@ -145,6 +178,8 @@ static void grid_has_the_smallest_surface(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(neighbours_are_where_coordinates_say),
+    cmocka_unit_test(three_site_hops_cross_ranks),
+    cmocka_unit_test(wrong_depths_are_refused),
     cmocka_unit_test(scales_travel),
     cmocka_unit_test(bad_lattices_are_refused),
     cmocka_unit_test(odd_local_extent_names_the_direction),

@@ -26,8 +26,8 @@ void problem_drop(problem *p) {
 
 void problem_dirac(md_context *context, const problem *p, const char *backend,
                    md_precision precision, md_dirac *dirac) {
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, p->b[0].n_rhs,
-                                      true};
+  const md_backend_request request = {
+      .precision = precision, .n_rhs = p->b[0].n_rhs, .antiperiodic = true};
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, dirac));
 }
 

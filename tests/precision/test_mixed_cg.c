@@ -114,7 +114,8 @@ static void sizes_of_sources_do_not_matter(void **state) {
  * read whole links; the answer is that of the links as they are. */
 static void reconstruction_does_not_change_the_answer(void **state) {
   md_context *context = *state;
-  md_backend_request how = {MD_SINGLE, MD_RECONSTRUCT_12, MD_PACKING_NONE, 1, true};
+  md_backend_request how = {
+      .precision = MD_SINGLE, .reconstruct = MD_RECONSTRUCT_12, .n_rhs = 1, .antiperiodic = true};
   for (int damaged = 0; damaged < 2; damaged++) {
     problem p;
     md_dirac inner;

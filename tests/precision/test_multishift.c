@@ -87,7 +87,7 @@ static void every_shift_is_solved(void **state) {
 static void results_do_not_depend_on_the_cut(void **state) {
   md_context *context = *state;
   md_context alone = {.ranks = 1, .threads = 1};
-  const backend_case c = {NULL, {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 2, true}};
+  const backend_case c = {NULL, {.n_rhs = 2, .antiperiodic = true}};
   md_multishift_result results[2];
   md_context *const contexts[2] = {&alone, context};
   for (int i = 0; i < 2; i++) {

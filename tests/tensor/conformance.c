@@ -15,7 +15,8 @@ typedef struct trial {
 
 static md_dirac operator_of(md_context *context, const md_gauge *gauge, const char *backend,
                             md_precision precision, md_packing packing, int n_rhs) {
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18, packing, n_rhs, true};
+  const md_backend_request request = {
+      .precision = precision, .packing = packing, .n_rhs = n_rhs, .antiperiodic = true};
   md_dirac dirac;
   MD_REQUIRE(context, md_dirac_create(context, gauge, backend, &request, &dirac));
   return dirac;
@@ -210,7 +211,8 @@ void tensor_ranges_are_disjoint(md_context *context, const char *backend) {
 
 static void refused(md_context *context, const char *backend, md_precision precision,
                     md_packing packing, int n_rhs, const char *reason) {
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18, packing, n_rhs, true};
+  const md_backend_request request = {
+      .precision = precision, .packing = packing, .n_rhs = n_rhs, .antiperiodic = true};
   const md_backend *found;
   assert_int_equal(md_backend_find(context, backend, &request, &found), MD_INPUT);
   if (!strstr(context->message, reason))

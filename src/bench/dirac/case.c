@@ -17,8 +17,9 @@ enum { SOURCE_SEED = 7, RECORDED = 20 };
 
 md_status md_dirac_bench_open(md_dirac_bench *bench) {
   md_context *context = bench->context;
-  const md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = 1, .antiperiodic = true};
+  md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = 1, .antiperiodic = true};
   md_dirac oracle;
+  MD_TRY(md_physics_apply(context, &bench->physics, &request));
   MD_TRY(md_dirac_create(context, bench->gauge, "cpu_ref", &request, &oracle));
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
@@ -43,7 +44,7 @@ void md_dirac_bench_close(md_dirac_bench *bench) {
 double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *r, bool reuse) {
   const double vector = MD_FERMION_REALS * r->n_rhs * (double)md_precision_bytes(r->precision) +
                         (md_precision_scaled(r->precision) ? sizeof(float) : 0);
-  return backend->link_bytes(r) + vector * (reuse ? 2 : 1 + MD_DIRECTIONS);
+  return md_action_site_bytes(r->action, backend->link_bytes(r), vector, reuse);
 }
 
 /* out of right-hand side r is this number times the source: distinct, of size 1 to 2. */
@@ -265,12 +266,13 @@ static void add_request(cJSON *row, const md_backend *backend, const md_backend_
   cJSON_AddStringToObject(row, "precision", md_precision_name(r->precision));
   cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(r->reconstruct));
   cJSON_AddNumberToObject(row, "rhs", r->n_rhs);
+  md_physics_report(row, r);
 }
 
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
   const double sites = (double)bench->geometry->volume / 2;
-  const double gflops = 1e-9 * MD_HOP_FLOPS * r->n_rhs * sites / t->median_s;
+  const double gflops = 1e-9 * md_action_flops(r->action) * r->n_rhs * sites / t->median_s;
   const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
   const double gbytes = 1e-9 * bytes * sites / t->median_s;
   const double all = md_dirac_site_bytes(dirac->backend, r, false);

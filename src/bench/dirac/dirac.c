@@ -37,6 +37,7 @@ static md_status bench_backend(md_dirac_bench *bench, const settings *s, const m
                                       .reconstruct = (md_reconstruct)s->reconstruct.value[k],
                                       .packing = (md_packing)s->packing.value[i],
                                       .antiperiodic = true};
+        MD_TRY(md_physics_apply(bench->context, &bench->physics, &request));
         for (int l = 0; l < s->n_rhs.count; l++) {
           request.n_rhs = (int)s->n_rhs.value[l];
           MD_TRY(md_dirac_bench_case(bench, b, &request));
@@ -53,20 +54,21 @@ static md_status bench_backends(md_dirac_bench *bench, const settings *s) {
 }
 
 static void say_head(md_context *context, const settings *s) {
-  const int *d = s->dims;
+  const int *d = s->dims, terms = md_action_terms(MD_ACTION_NAIVE);
   md_say(context,
          "%d x %d x %d x %d, %s, %d ranks x %d threads, median of %lld\n"
-         "flops       570 a site and right-hand side: 8 x 66 + 7 x 6\n"
-         "bytes       of a site: 8 links + n_rhs x (1 read + 1 written) x 6 reals;\n"
-         "            without reuse: 8 links + n_rhs x (8 read + 1 written) x 6 reals;\n"
+         "flops       %d a site and right-hand side: %d x 66 + %d x 6\n"
+         "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x 6 reals;\n"
+         "            without reuse: %d links + n_rhs x (%d read + 1 written) x 6 reals;\n"
          "            in half and fixed 4 more for the scale of each site read or written\n"
          "seconds     of a hop; a device replays a recording of several, without the host between\n"
          "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n"
          "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n",
          d[0], d[1], d[2], d[3], strcmp(s->mode, "turn") == 0 ? "Deo and Doe in turn" : "Deo alone",
-         context->ranks, context->threads, s->repetitions, "backend", "packing", "prec", "rec",
-         "rhs", "seconds", "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
+         context->ranks, context->threads, s->repetitions, md_action_flops(MD_ACTION_NAIVE), terms,
+         terms - 1, terms, terms, terms, "backend", "packing", "prec", "rec", "rhs", "seconds",
+         "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
 }
 
 /* Links, the oracle's copy of them, and the oracle's fields; what a case needs beyond is compared
@@ -131,6 +133,7 @@ static md_status timed_nothing(const md_dirac_bench *bench) {
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   settings s = {.dims = {16, 16, 16, 16}, .kernel = "stencil", .mode = "single", .repetitions = 15};
   md_halo_request halo = {.transport = "auto"};
+  md_physics_options physics = {0};
   md_common_options common = {0};
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "dims",
@@ -202,6 +205,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .low = 1,
                           .high = 1e6},
                          MD_HALO_OPTIONS(halo),
+                         MD_PHYSICS_OPTIONS(physics),
                          {.name = "csv",
                           .type = MD_OPTION_TEXT,
                           .target = &s.csv,
@@ -218,6 +222,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   MD_TRY(md_report_open(context, "bench dirac", &report));
   md_dirac_bench bench = {.context = context,
                           .halo = &halo,
+                          .physics = physics,
                           .turn = strcmp(s.mode, "turn") == 0,
                           .repetitions = (int)s.repetitions,
                           .copy_gbytes_per_s = NAN,

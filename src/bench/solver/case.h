@@ -2,7 +2,7 @@
 #define MD_BENCH_SOLVER_CASE_H
 
 #include "base/report.h"
-#include "dirac/backend.h"
+#include "dirac/physics_options.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
 

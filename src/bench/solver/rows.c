@@ -23,6 +23,7 @@ static void add_request(cJSON *row, const md_solver_case *c, const char *backend
   cJSON_AddStringToObject(row, "precision", "double");
   cJSON_AddStringToObject(row, "inner", inner_of(c));
   cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(c->request.reconstruct));
+  md_physics_report(row, &c->request);
 }
 
 static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solver_case *c,

@@ -29,6 +29,7 @@ typedef struct settings {
   long long sweeps, repetitions, max_iterations;
   double beta, tolerance;
   md_halo_request halo;
+  md_physics_options physics;
   md_reals masses, shifts;
   md_integers rhs;
   md_choices solvers, inner; /* md_solver_kind; md_precision, where MD_DOUBLE stands for none */
@@ -133,14 +134,15 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
     for (int o = 0; o < s->operators.count; o++)
       for (int k = 0; k < s->solvers.count; k++)
         for (int i = 0; i < s->inner.count; i++) {
-          const md_solver_case c = {.kind = (md_solver_kind)s->solvers.value[k],
-                                    .backend = s->operators.of[o].backend,
-                                    .request = {.precision = (md_precision)s->inner.value[i],
-                                                .reconstruct = s->operators.of[o].reconstruct,
-                                                .packing = s->operators.of[o].packing,
-                                                .n_rhs = (int)s->rhs.value[r],
-                                                .antiperiodic = true},
-                                    .mass = mass};
+          md_solver_case c = {.kind = (md_solver_kind)s->solvers.value[k],
+                              .backend = s->operators.of[o].backend,
+                              .request = {.precision = (md_precision)s->inner.value[i],
+                                          .reconstruct = s->operators.of[o].reconstruct,
+                                          .packing = s->operators.of[o].packing,
+                                          .n_rhs = (int)s->rhs.value[r],
+                                          .antiperiodic = true},
+                              .mass = mass};
+          MD_TRY(md_physics_apply(bench->context, &s->physics, &c.request));
           MD_TRY(md_solver_bench_case(bench, &c));
           MD_TRY(md_interrupt_check(bench->context, "bench solver"));
         }
@@ -208,6 +210,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       {.name = "repetitions", .type = MD_OPTION_INTEGER, .target = &s->repetitions,
        .argument = "N", .help = "timed solves of each line [3]", .low = 1, .high = 1e6},
       MD_HALO_OPTIONS(s->halo),
+      MD_PHYSICS_OPTIONS(s->physics),
       {.name = "csv", .type = MD_OPTION_TEXT, .target = &s->csv, .argument = "FILE",
        .help = "the rows as CSV", .file = MD_FILE_REPORT},
       MD_COMMON_OPTIONS(s->common)};

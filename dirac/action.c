@@ -1,0 +1,30 @@
+#include "dirac/action.h"
+
+#include <string.h>
+
+static const md_action_data actions[MD_ACTIONS] = {
+    [MD_ACTION_NAIVE] = {"naive", 1, {{"gauge", 1}}, true},
+    [MD_ACTION_ASQTAD] = {"asqtad", 2, {{"fat", 1}, {"long", 3}}, false},
+    [MD_ACTION_HISQ] = {"hisq", 2, {{"fat", 1}, {"long", 3}}, false},
+};
+
+const md_action_data *md_action_get(md_action action) {
+  return &actions[action];
+}
+
+const char *md_action_name(md_action action) {
+  return actions[action].name;
+}
+
+int md_action_of(const char *name) {
+  for (int a = 0; a < MD_ACTIONS; a++)
+    if (strcmp(actions[a].name, name) == 0) return a;
+  return -1;
+}
+
+int md_action_depth(md_action action) {
+  int depth = 0;
+  for (int f = 0; f < actions[action].fields; f++)
+    if (actions[action].field[f].hop > depth) depth = actions[action].field[f].hop;
+  return depth;
+}

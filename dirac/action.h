@@ -1,0 +1,71 @@
+#ifndef MD_DIRAC_ACTION_H
+#define MD_DIRAC_ACTION_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An action says what D is: a sum of hops, each through one of its link fields,
+ *
+ *   (D v)(x) = 1/2 sum over fields f and directions mu of
+ *              eta_mu(x) [ F_mu(x) v(x + h mu) - F_mu(x - h mu)^dag v(x - h mu) ],  h the field's
+ * hop.
+ *
+ * Everything that depends on it, the depth of the halo, flops and bytes, the size of D, is asked
+ * for here. A new action is a name in the enumeration and a line in action.c. */
+typedef enum md_action {
+  MD_ACTION_NAIVE,  /* one hop through the gauge links: D of lattice/geometry/conventions.h */
+  MD_ACTION_ASQTAD, /* fat links X, one hop, and long links L, three; L holds its coefficient */
+  MD_ACTION_HISQ,   /* the same with other links (Follana et al., PRD 75, 054502) */
+  MD_ACTIONS
+} md_action;
+
+/* Every action, as a backend's flags. */
+#define MD_ALL_ACTIONS ((1u << MD_ACTIONS) - 1u)
+
+enum { MD_MOST_LINK_FIELDS = 2, MD_MOST_TERMS = 8 * MD_MOST_LINK_FIELDS };
+
+typedef struct md_action_data {
+  const char *name;
+  int fields;
+  struct {
+    const char *name; /* "gauge", "fat", "long" */
+    int hop;          /* sites from the end of D's bracket to the source: 1 or 3 */
+  } field[MD_MOST_LINK_FIELDS];
+  /* Bare links are in SU(3): |D| <= 4, and 12 or 8 reals hold them. Others are any 3x3 matrices. */
+  bool special_unitary;
+} md_action_data;
+
+const md_action_data *md_action_get(md_action action);
+const char *md_action_name(md_action action);
+int md_action_of(const char *name); /* -1: unknown */
+
+/* Terms of D at a site: two for each direction mu and link field. Numbered by dirac/links/links.h.
+ */
+static inline int md_action_terms(md_action action) {
+  return 8 * md_action_get(action)->fields;
+}
+/* Deo or Doe costs this many flops per output site and right-hand side, for every backend: products
+ * of 66 and sums of 6; 570 for one link field, 1146 for two. */
+static inline int md_action_flops(md_action action) {
+  const int terms = md_action_terms(action);
+  return terms * 66 + (terms - 1) * 6;
+}
+/* The longest hop: what md_layout_request.depth must be. */
+int md_action_depth(md_action action);
+
+/* Compulsory bytes of an output site: `link_bytes` of stored links, the source vectors read once
+ * and the results written once, vector_bytes each; with every neighbour read anew when `reuse` is
+ * false. */
+static inline double md_action_site_bytes(md_action action, double link_bytes, double vector_bytes,
+                                          bool reuse) {
+  return link_bytes + vector_bytes * (reuse ? 2 : 1 + md_action_terms(action));
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

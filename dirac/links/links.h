@@ -1,0 +1,72 @@
+#ifndef MD_DIRAC_LINKS_LINKS_H
+#define MD_DIRAC_LINKS_LINKS_H
+
+#include "dirac/request.h"
+#include "lattice/gauge/gauge.h"
+
+/* Links are folded here and nowhere else: phases eta, boundary sign, twist, adjoint and the minus
+ * of backward terms. A backend repacks what md_links_fold hands out. (cpu_ref, the oracle, does not
+ * use this file: it takes bare links and computes phases on the spot, so that it can judge it.)
+ *
+ * The terms of D at an output site x, in the canonical order of all backends: term = 8 field +
+ * direction, direction = mu forward, 4 + mu backward, mu = x,y,z,t. With h the field's hop and u
+ * the folded matrix,
+ *
+ *   (D v)(x) = MD_HOP_FACTOR * sum over terms of u v(neighbour),
+ *   forward  u =  phase F_mu(x),                 neighbour x + h mu,
+ *   backward u = -phase F_mu(x - h mu)^dag,      neighbour x - h mu,
+ *
+ * phase = eta_mu(x) times the boundary sign, when the hop leaves the last time slice an odd number
+ * of times, times the twist; backward it is the conjugate of what the forward term has at x - h mu
+ * (eta does not depend on the coordinate along its own direction). D stays antihermitian. */
+#define MD_HOP_FACTOR 0.5
+
+/* What D is made of. */
+typedef struct md_links {
+  md_action action;
+  const md_gauge *field; /* of the action, one behind the other, bare, halos exchanged; borrowed */
+  bool antiperiodic;     /* sign -1 on t-links that leave the last time slice */
+  md_twist twist;
+} md_links;
+
+typedef struct md_link_term {
+  int field, hop, mu, direction;
+  bool backward;
+} md_link_term;
+
+static inline md_link_term md_links_term(md_action action, int term) {
+  const int field = term / MD_DIRECTIONS, direction = term % MD_DIRECTIONS;
+  return (md_link_term){field, md_action_get(action)->field[field].hop, direction % MD_DIMS,
+                        direction, direction >= MD_DIMS};
+}
+
+/* Neighbours of the sites of output parity p through a term, as md_geometry.neighbour. */
+static inline const int32_t *md_links_neighbours(const md_links *links, int p, int term) {
+  const md_link_term t = md_links_term(links->action, term);
+  return md_neighbours(links->field->geometry, t.hop, p, t.direction);
+}
+/* True when a neighbour of the site lies in the halo. */
+bool md_links_reach_halo(const md_links *links, int parity, int64_t site);
+
+static inline bool md_links_twisted(const md_twist *twist) {
+  return twist->imaginary_mu != 0.0 || twist->flux != 0;
+}
+
+/* What multiplies the bare matrix, or its adjoint, of a term at an output site, as (re, im). */
+void md_links_phase(const md_links *links, int parity, int term, int64_t site, double phase[2]);
+/* Whether it is -1, for links without a twist. */
+bool md_links_minus(const md_links *links, int parity, int term, int64_t site);
+
+/* Folded matrices of one term for the output sites first .. first+count-1 of a parity, as 18 planes
+ * of doubles: real c of site first+i at planes[c*count + i]. Local. */
+void md_links_fold(const md_links *links, int parity, int term, int64_t first, int count,
+                   double *planes);
+/* The same without the phase, F or F^dag: links in SU(3) stay there. */
+void md_links_fold_apart(const md_links *links, int parity, int term, int64_t first, int count,
+                         double *planes);
+
+/* A bound on |D|: 4 for links in SU(3), else half the largest sum of the norms of a site's links.
+ * Collective. */
+double md_links_norm(const md_context *context, const md_links *links);
+
+#endif
