@@ -1,85 +1,12 @@
+#include "validate/link_bound.h"
 #include "validate/validate.h"
 
 #include <math.h>
 
 /* The bounds of docs/precision.md, component by component. */
 
-/* Terms of a component of D v: 48 products, and room for signs, the factor 1/2 and the epilogue. */
-enum { TERMS = 56 };
-
-/* Storing changes a real r by at most unit |r| + floor, the floor of a fermion relative to the
- * largest component near it; and a link takes what is beyond `most`. */
-typedef struct rounding {
-  double unit, link_floor, field_floor, most;
-} rounding;
-
-/* fp16: half of the smallest step. Fixed point: half a step, and for fermions a hundredth more for
- * the rounding of the scale and the products with it. */
-static rounding rounding_of(md_precision precision) {
-  const double unit = md_precision_roundoff(precision), step = 1.0 / MD_FIXED_STEPS;
-  if (precision == MD_HALF) return (rounding){unit, 0x1p-25, 0x1p-38, INFINITY};
-  if (precision == MD_FIXED) return (rounding){0x1p-23, 0.5 * step, 0.51 * step, 1.0};
-  return (rounding){unit, 0.0, 0.0, INFINITY};
-}
-
-/* Tensor Cores cut off bits where other units round; in double the reference rounds too. */
-static double gamma_of(const md_backend_request *request) {
-  const double unit = request->precision == MD_DOUBLE       ? 0x1p-52
-                      : request->packing == MD_PACKING_NONE ? 0x1p-24
-                                                            : 0x1p-23;
-  return TERMS * unit / (1.0 - TERMS * unit);
-}
-
-/* Third row from the first two: c_k = conj(a_i b_j - a_j b_i). `size` receives the sums of the
- * absolute values of the four products, `parts` those of the factors. */
-static void third_row(const double u[18], int k, double value[2], double size[2], double *parts) {
-  const int i = (k + 1) % 3, j = (k + 2) % 3;
-  const double *ai = u + 2 * i, *aj = u + 2 * j, *bi = u + 6 + 2 * i, *bj = u + 6 + 2 * j;
-  value[0] = ai[0] * bj[0] - ai[1] * bj[1] - aj[0] * bi[0] + aj[1] * bi[1];
-  value[1] = -(ai[0] * bj[1] + ai[1] * bj[0] - aj[0] * bi[1] - aj[1] * bi[0]);
-  size[0] = fabs(ai[0] * bj[0]) + fabs(ai[1] * bj[1]) + fabs(aj[0] * bi[0]) + fabs(aj[1] * bi[1]);
-  size[1] = fabs(ai[0] * bj[1]) + fabs(ai[1] * bj[0]) + fabs(aj[0] * bi[1]) + fabs(aj[1] * bi[0]);
-  *parts = 0.0;
-  for (int c = 0; c < 2; c++) *parts += fabs(ai[c]) + fabs(aj[c]) + fabs(bi[c]) + fabs(bj[c]);
-}
-
-/* What storing U, or its first two rows, may change of each component. */
-static void row_errors(const md_backend_request *request, const double u[18], double error[18]) {
-  const rounding of = rounding_of(request->precision);
-  const double unit = of.unit, floor = of.link_floor, arithmetic = gamma_of(request);
-  for (int c = 0; c < 18; c++)
-    error[c] = unit * fabs(u[c]) + floor + fmax(0.0, fabs(u[c]) - of.most);
-  for (int k = 0; request->reconstruct == MD_RECONSTRUCT_12 && k < 3; k++) {
-    double value[2], size[2], parts;
-    third_row(u, k, value, size, &parts);
-    for (int c = 0; c < 2; c++)
-      error[12 + 2 * k + c] = (2.0 * unit + unit * unit + arithmetic) * size[c] +
-                              2.0 * floor * parts + fabs(u[12 + 2 * k + c] - value[c]);
-  }
-}
-
-static void adjoint_of(const double u[18], double sign, double out[18]) {
-  for (int i = 0; i < 3; i++)
-    for (int j = 0; j < 3; j++) {
-      out[2 * (3 * i + j)] = u[2 * (3 * j + i)];
-      out[2 * (3 * i + j) + 1] = sign * u[2 * (3 * j + i) + 1];
-    }
-}
-
-/* The same where a backend may keep either U or U^dag: of two rows it matters which. */
-static void link_errors(const md_backend_request *request, const double u[18], bool adjoint,
-                        double error[18]) {
-  double other[18], other_error[18], back[18];
-  row_errors(request, u, error);
-  if (!adjoint || request->reconstruct != MD_RECONSTRUCT_12) return;
-  adjoint_of(u, -1.0, other);
-  row_errors(request, other, other_error);
-  adjoint_of(other_error, 1.0, back);
-  for (int c = 0; c < 18; c++) error[c] = fmax(error[c], back[c]);
-}
-
 void md_bound_store(const md_backend_request *request, const md_field *value, md_field *bound) {
-  const rounding of = rounding_of(request->precision);
+  const md_rounding of = md_rounding_of(request->precision);
   for (int64_t i = 0; i < value->sites; i++) {
     double v[MD_FERMION_REALS], e[MD_FERMION_REALS * MD_MAX_RHS], largest = 0.0;
     for (int r = 0; r < value->n_rhs; r++) {
@@ -98,11 +25,8 @@ void md_bound_store(const md_backend_request *request, const md_field *value, md
 }
 
 /* Adds one direction: link errors times |v|, links times the error of v, and accumulation. */
-static void add_direction(const md_backend_request *request, const double u[18], bool adjoint,
+static void add_direction(const double u[18], const double error[18], double gamma, bool adjoint,
                           const double v[6], const double v_error[6], double sum[6]) {
-  double error[18];
-  const double gamma = gamma_of(request);
-  link_errors(request, u, adjoint, error);
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 3; j++) {
       const int at = adjoint ? 2 * (3 * j + i) : 2 * (3 * i + j);
@@ -119,18 +43,20 @@ void md_bound_hop(const md_gauge *gauge, const md_backend_request *request, cons
                   const md_field *in_error, md_field *bound) {
   const md_geometry *g = gauge->geometry;
   const int parity = bound->parity;
+  const double gamma = md_bound_gamma(request);
   for (int64_t i = 0; i < bound->sites; i++) {
     double sums[MD_FERMION_REALS * MD_MAX_RHS] = {0};
     for (int direction = 0; direction < MD_DIRECTIONS; direction++) {
       const int mu = direction % MD_DIMS;
       const bool backward = direction >= MD_DIMS;
       const int64_t from = g->neighbour[parity][direction][i];
-      double u[MD_LINK_REALS], v[MD_FERMION_REALS], e[MD_FERMION_REALS];
+      double u[MD_LINK_REALS], u_error[MD_LINK_REALS], v[MD_FERMION_REALS], e[MD_FERMION_REALS];
       md_gauge_get(gauge, backward ? 1 - parity : parity, mu, backward ? from : i, u);
+      md_bound_link(request, u, backward, u_error);
       for (int r = 0; r < in->n_rhs; r++) {
         md_field_get(in, from, r, v);
         md_field_get(in_error, from, r, e);
-        add_direction(request, u, backward, v, e, sums + MD_FERMION_REALS * r);
+        add_direction(u, u_error, gamma, backward, v, e, sums + MD_FERMION_REALS * r);
       }
     }
     md_field_set(bound, i, sums);

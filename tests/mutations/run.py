@@ -150,6 +150,8 @@ class Copy:
         tests = json.loads(told.stdout[start:])["tests"] if start >= 0 else []
         programs = {os.path.relpath(word, self.build) for t in tests for word in t.get("command", [])
                     if word.startswith(self.build + os.sep) and not os.path.isdir(word)}
+        # ctest does not tell the command of a test whose program is not built yet.
+        programs |= {"test_" + t["name"] for t in tests if "command" not in t}
         return [t["name"] for t in tests], sorted(programs)
 
     def compile(self, programs):
