@@ -23,8 +23,9 @@ double md_bound_gamma(const md_backend_request *request) {
   return TERMS * unit / (1.0 - TERMS * unit);
 }
 
-/* Third row from the first two: c_k = conj(a_i b_j - a_j b_i). `size` receives the sums of the
- * absolute values of the four products, `parts` those of the factors. */
+/* Third row from the first two, where each factor stands in one product: c_k = conj(a_i b_j - a_j
+ * b_i). `size` receives the sums of the absolute values of the four products, `parts` those of the
+ * factors. */
 static void third_row(const double u[18], int k, double value[2], double size[2], double *parts) {
   const int i = (k + 1) % 3, j = (k + 2) % 3;
   const double *ai = u + 2 * i, *aj = u + 2 * j, *bi = u + 6 + 2 * i, *bj = u + 6 + 2 * j;
@@ -48,8 +49,10 @@ static void errors_of_12(const md_rounding *of, double gamma, const double u[18]
     double value[2], size[2], parts;
     third_row(u, k, value, size, &parts);
     for (int c = 0; c < 2; c++)
-      error[12 + 2 * k + c] = (2.0 * of->unit + of->unit * of->unit + gamma) * size[c] +
-                              2.0 * of->link_floor * parts + fabs(u[12 + 2 * k + c] - value[c]);
+      error[12 + 2 * k + c] =
+          (2.0 * of->unit + of->unit * of->unit + gamma * (1.0 + 3.0 * of->unit)) * size[c] +
+          of->link_floor * ((1.0 + of->unit) * parts + 4.0 * of->link_floor) +
+          fabs(u[12 + 2 * k + c] - value[c]);
   }
 }
 
