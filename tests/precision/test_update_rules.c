@@ -126,7 +126,38 @@ static void updates_are_few_and_cheap(void **state) {
   problem_drop(&p);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(condition_bound_is_reached),
-                                    cmocka_unit_test(factors_are_those_of_the_table),
-                                    cmocka_unit_test(updates_are_few_and_cheap)};
+/* Where CG ends because its directions are conjugate (768 unknowns), rounding in 16 or 32 bits
+ * costs up to three times the iterations unless the updates deflate (docs/precision.md). */
+static void deflation_saves_iterations(void **state) {
+  md_context *context = *state;
+  static const md_precision precisions[] = {MD_SINGLE, MD_HALF, MD_BF16};
+  static const double ratios[] = {1.25, 1.35, 1.55};
+  md_solver_request request = {.mass = 0.02, .tolerance = 1e-12, .max_iterations = 4000};
+  problem p;
+  md_dirac outer;
+  md_solver_result alone;
+  problem_make(context, 1, &p);
+  problem_dirac(context, &p, "auto", MD_DOUBLE, &outer);
+  MD_REQUIRE(context, md_solve_cg(context, &outer, &outer, &request, p.x, p.b, &alone));
+  for (int i = 0; i < 3; i++) {
+    md_dirac inner;
+    md_solver_result mixed;
+    problem_dirac(context, &p, "auto", precisions[i], &inner);
+    request.inner = &inner;
+    MD_REQUIRE(context, md_solve_cg(context, &outer, &outer, &request, p.x, p.b, &mixed));
+    print_message("%s: %d iterations of %d\n", md_precision_name(precisions[i]), mixed.iterations,
+                  alone.iterations);
+    assert_true(mixed.converged);
+    md_require_at_most(mixed.iterations, ratios[i] * alone.iterations, "iterations");
+    md_solver_result_free(&mixed);
+    md_dirac_destroy(&inner);
+  }
+  md_solver_result_free(&alone);
+  md_dirac_destroy(&outer);
+  problem_drop(&p);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(condition_bound_is_reached), cmocka_unit_test(factors_are_those_of_the_table),
+    cmocka_unit_test(updates_are_few_and_cheap), cmocka_unit_test(deflation_saves_iterations)};
 MD_RUN_TESTS(tests)
