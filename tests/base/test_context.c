@@ -36,6 +36,24 @@ static void worst_failure_wins(void **state) {
   assert_int_equal(context->message[strlen(context->message) - 1], '0');
 }
 
+/* A deferred failure of each rank in turn ends all at the next agreement, once. */
+static void deferred_failure_is_told(void **state) {
+  md_context *context = *state;
+  for (int bad = 0; bad < context->ranks; bad++) {
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank %d has failed before", bad);
+    if (context->rank == bad) {
+      const md_status kept = md_defer(context, md_fail(context, MD_INPUT, "%s", expected));
+      assert_int_equal(kept, context->ranks == 1 ? MD_INPUT : MD_OK);
+      if (context->ranks == 1) return;
+      md_defer(context, md_fail(context, MD_INPUT, "what follows from it"));
+    }
+    assert_int_equal(md_agree(context, MD_OK), MD_INPUT);
+    assert_string_equal(context->message, expected);
+    assert_int_equal(md_agree(context, MD_OK), MD_OK);
+  }
+}
+
 static void extremes_and_sums(void **state) {
   md_context *context = *state;
   const int last = context->ranks - 1;
@@ -76,7 +94,8 @@ static void messages_are_one_line(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(one_failure_is_that_of_all), cmocka_unit_test(worst_failure_wins),
-    cmocka_unit_test(extremes_and_sums),          cmocka_unit_test(not_a_number_stays),
-    cmocka_unit_test(broadcast_is_of_rank_0),     cmocka_unit_test(messages_are_one_line),
+    cmocka_unit_test(deferred_failure_is_told),   cmocka_unit_test(extremes_and_sums),
+    cmocka_unit_test(not_a_number_stays),         cmocka_unit_test(broadcast_is_of_rank_0),
+    cmocka_unit_test(messages_are_one_line),
 };
 MD_RUN_TESTS(tests)
