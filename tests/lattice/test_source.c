@@ -1,9 +1,10 @@
-/* Sources: where they are zero and one, the size of noise, components that are independent, and the
- * same numbers for every rank grid. */
+/* Sources: where they are zero and one, the size of noise, components that are independent, the
+ * same numbers for every rank grid; copies of single right-hand sides. */
 #include "lattice/fields/source.h"
 #include "support.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { N_RHS = 3, REALS = MD_FERMION_REALS * N_RHS };
 static const int dims[4] = {8, 6, 4, 4};
@@ -128,9 +129,41 @@ static void noise_does_not_depend_on_the_cut(void **state) {
   drop(one, whole);
 }
 
+/* One right-hand side of a field into another place of another. */
+static void right_hand_sides_are_copied(void **state) {
+  md_field from[MD_PARITIES], to[MD_PARITIES];
+  md_geometry *g = make(*state, from), *same = make(*state, to);
+  for (int a = 0; a < N_RHS; a++)
+    for (int b = 0; b < N_RHS; b++) {
+      md_source_gaussian(from, 8);
+      md_source_gaussian(to, 9);
+      md_field_copy_rhs(&to[MD_ODD], a, &from[MD_ODD], b);
+      md_source_gaussian(from, 9);
+      for (int64_t i = 0; i < g->sites; i++) {
+        int x[MD_DIMS];
+        double v[REALS], w[REALS];
+        get(&from[MD_ODD], i, x, v);
+        get(&to[MD_ODD], i, x, w);
+        for (int r = 0; r < N_RHS; r++)
+          assert_true((memcmp(v + MD_FERMION_REALS * r, w + MD_FERMION_REALS * r,
+                              MD_FERMION_REALS * sizeof *v) == 0) == (r != a));
+      }
+      md_source_gaussian(from, 8);
+      for (int64_t i = 0; i < g->sites; i++) {
+        double v[MD_FERMION_REALS], w[MD_FERMION_REALS];
+        md_field_get(&from[MD_ODD], i, b, v);
+        md_field_get(&to[MD_ODD], i, a, w);
+        assert_memory_equal(v, w, sizeof v);
+      }
+    }
+  drop(g, from);
+  drop(same, to);
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(points_and_walls),
     cmocka_unit_test(noise_has_its_moments),
     cmocka_unit_test(noise_does_not_depend_on_the_cut),
+    cmocka_unit_test(right_hand_sides_are_copied),
 };
 MD_RUN_TESTS(tests)
