@@ -2,6 +2,7 @@
  * the rounding of its storage allows (tests/cuda/solver_problem.h), by the measure that the
  * backends of a GPU are held to as well. */
 #include "../cuda/solver_problem.h"
+#include "lattice/fields/linear.h"
 
 #include <math.h>
 
@@ -46,5 +47,29 @@ static void every_precision(void **state) {
   }
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(every_precision)};
+/* The history shows the largest residual of all right-hand sides. The even system of the second
+ * one, m b_e - Deo b_o, has a right-hand side of rounding errors alone. */
+static void history_is_of_the_worst(void **state) {
+  md_context *context = *state;
+  const md_solver_request solver = {.mass = 0.3, .tolerance = 1e-8, .max_iterations = 400};
+  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 2, true};
+  const double second[2] = {0.0, 1.0 / solver.mass}, first[2] = {1.0, 0.0};
+  problem p;
+  md_dirac dirac;
+  problem_make(context, extent, 2, false, &p);
+  MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "cpu_simd", &request, &dirac));
+  MD_REQUIRE(context, md_dirac_hop(context, &dirac, &p.x[MD_EVEN], &p.b[MD_ODD], NULL));
+  md_linear_axpby(second, &p.x[MD_EVEN], first, &p.b[MD_EVEN]);
+  md_dirac_destroy(&dirac);
+  md_solver_result result = solve(context, &p, "cpu_simd", request, &solver);
+  assert_int_equal(result.rhs_iterations[1], 0);
+  assert_true(result.history[0] > 1.0 && result.iterations > 10);
+  for (int k = 0; k < result.iterations; k++) assert_true(result.history[k] > solver.tolerance);
+  assert_true(result.history[result.iterations] <= solver.tolerance);
+  md_solver_result_free(&result);
+  problem_drop(&p);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(every_precision),
+                                    cmocka_unit_test(history_is_of_the_worst)};
 MD_RUN_TESTS(tests)
