@@ -231,8 +231,9 @@ static md_status wrong_hop(md_context *context, void *state, md_field *out, cons
 
 static void wrong_results_break_bounds(void **state) {
   md_context *context = *state;
-  const float factors[] = {1.0f, 1.0f + 1e-3f, NAN};
-  for (int i = 0; i < 3; i++) {
+  const float factors[] = {1.0f, 1.0f + 5e-5f, 1.0f + 1e-3f,
+                           NAN}; /* bounds are 1.6e-5 on average */
+  for (int i = 0; i < 4; i++) {
     problem p;
     md_dirac dirac;
     md_validate_run run;
@@ -254,7 +255,37 @@ static void wrong_results_break_bounds(void **state) {
   }
 }
 
+/* Fields of ones with errors of a multiple of their bound: the largest share stays, and so does the
+ * relative error of the field where that is largest, in any order. */
+static void largest_share_stays(void **state) {
+  md_context *context = *state;
+  const double shares[] = {0.5, 2.0, 0.25};
+  md_geometry *g = md_test_geometry(context, 4, 4, 4, 4, false);
+  md_errors errors = {0};
+  for (int k = 0; k < 3; k++) {
+    md_field f[3]; /* got, reference, bound */
+    const double bounds[] = {1e-3, 1e-4, 1e-2};
+    const double values[] = {1.0 + shares[k] * bounds[k], 1.0, bounds[k]};
+    for (int i = 0; i < 3; i++) {
+      md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, 1, &f[i]);
+      for (int64_t site = 0; site < f[i].sites; site++) {
+        double v[MD_FERMION_REALS];
+        for (int c = 0; c < MD_FERMION_REALS; c++) v[c] = values[i];
+        md_field_set(&f[i], site, v);
+      }
+    }
+    md_errors_add(context, &errors, &f[0], &f[1], &f[2]);
+    for (int i = 0; i < 3; i++) md_field_destroy(&f[i]);
+  }
+  md_require_at_most(fabs(errors.bound_used - 2.0), 1e-9, "share");
+  md_require_at_most(fabs(errors.rel_l2_error - 0.25e-2), 1e-9, "relative error");
+  md_require_at_most(fabs(errors.max_rel_error - 0.25e-2), 1e-9, "largest of a site");
+  md_require_at_most(fabs(errors.bound - 1e-2), 1e-9, "bound of that field");
+  md_geometry_destroy(g);
+}
+
 static struct CMUnitTest tests[] = {
+    cmocka_unit_test(largest_share_stays),
     cmocka_unit_test(every_backend_keeps_its_bounds),
     cmocka_unit_test(coherent_rounding_needs_the_bound),
     cmocka_unit_test(wrong_results_break_bounds),
