@@ -134,6 +134,63 @@ static void covariant(md_context *context, const backend_case *c) {
   md_geometry_destroy(g);
 }
 
+/* M^dag M of the even sites, in one go and by M^dag after M, on a source of even sites alone: both
+ * are (m^2 - Deo Doe) v; M^dag is m - D on both parities. */
+static void squares(md_context *context, const backend_case *c) {
+  const double mass = 0.7, roundoff = md_precision_roundoff(c->request.precision);
+  md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, true);
+  md_gauge gauge;
+  md_dirac dirac;
+  md_field v, in[MD_PARITIES], once[MD_PARITIES], twice[MD_PARITIES], minus[MD_PARITIES], work;
+  double product[MD_MAX_RHS], norm[MD_MAX_RHS], hopped[MD_MAX_RHS];
+  char name[128];
+  md_test_random_gauge(context, g, 5, &gauge);
+  case_dirac(context, c, &gauge, &dirac);
+  md_test_random_field(context, g, MD_DOUBLE, c->request.n_rhs, MD_EVEN, 3, &v);
+  for (int p = 0; p < MD_PARITIES; p++) {
+    MD_REQUIRE(context, md_dirac_field(context, &dirac, p, &in[p]));
+    MD_REQUIRE(context, md_dirac_field(context, &dirac, p, &once[p]));
+    MD_REQUIRE(context, md_dirac_field(context, &dirac, p, &twice[p]));
+    MD_REQUIRE(context, md_dirac_field(context, &dirac, p, &minus[p]));
+    md_linear_zero(&in[p]);
+  }
+  MD_REQUIRE(context, md_dirac_field(context, &dirac, MD_EVEN, &work));
+  MD_REQUIRE(context, md_field_convert(context, &in[MD_EVEN], &v));
+  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, once, in));
+  MD_REQUIRE(context, md_dirac_m_dagger(context, &dirac, mass, minus, in));
+  MD_REQUIRE(context, md_dirac_m_dagger(context, &dirac, mass, twice, once));
+  /* <v, M^dag M v> = |M v|^2 = m^2 |v|^2 + |D v|^2; M^dag v is m v - D v */
+  md_linear_norm2(context, &in[MD_EVEN], norm);
+  md_linear_norm2(context, &once[MD_ODD], hopped);
+  md_linear_dot(context, &once[MD_ODD], &minus[MD_ODD], product);
+  for (int r = 0; r < c->request.n_rhs; r++)
+    md_require_at_most(fabs(product[r] + hopped[r]), 8.0 * roundoff * hopped[r],
+                       case_name(c, name, sizeof name));
+  MD_REQUIRE(context, md_dirac_mdag_m(context, &dirac, mass, &work, &in[MD_EVEN], &minus[MD_ODD]));
+  md_linear_dot(context, &in[MD_EVEN], &work, product);
+  for (int r = 0; r < c->request.n_rhs; r++)
+    md_require_at_most(fabs(product[r] / (mass * mass * norm[r] + hopped[r]) - 1.0), 8.0 * roundoff,
+                       case_name(c, name, sizeof name));
+  md_field one, other;
+  host_copy(context, &work, &one);
+  host_copy(context, &twice[MD_EVEN], &other);
+  md_require_at_most(md_test_distance(context, &one, &other), 8.0 * roundoff, name);
+  md_field *all[] = {&v, &work, &one, &other};
+  for (int i = 0; i < 4; i++) md_field_destroy(all[i]);
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field *both[] = {&in[p], &once[p], &twice[p], &minus[p]};
+    for (int i = 0; i < 4; i++) md_field_destroy(both[i]);
+  }
+  md_dirac_destroy(&dirac);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static void m_dagger_m(void **state) {
+  const int n_rhs[] = {1, 4};
+  each_backend_case(*state, n_rhs, 2, squares);
+}
+
 static void gauge_covariance(void **state) {
   const int n_rhs[] = {1, 2};
   each_backend_case(*state, n_rhs, 2, covariant);
@@ -142,5 +199,6 @@ static void gauge_covariance(void **state) {
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(deo_is_minus_doe_dagger),
     cmocka_unit_test(gauge_covariance),
+    cmocka_unit_test(m_dagger_m),
 };
 MD_RUN_TESTS(tests)

@@ -48,6 +48,22 @@ static void one_wrong_element_is_seen(void **state) {
   }
 }
 
+/* gamma_(K+2) (|alpha| |A| |B| + |beta| |C|), gamma_n = n u / (1 - n u), u = 2^-24: an element that
+ * is wrong by a multiple of that is judged to be. Rounding of c itself is 1/(K+2) of the bound. */
+static void bound_is_the_definition(void **state) {
+  const double gamma = (K + 2) * 0x1p-24 / (1.0 - (K + 2) * 0x1p-24);
+  for (int at = 0; at < M * N; at++) {
+    double modulus = 0.5 * fabs(c0[at]);
+    for (int l = 0; l < K; l++)
+      modulus += 1.5 * fabs((double)a[at / N * K + l] * b[l * N + at % N]);
+    for (int k = 1; k <= 3; k++) {
+      fill();
+      c[at] = (float)(c[at] + 0.5 * k * gamma * modulus);
+      md_require_at_most(fabs(judge(*state).excess - 0.5 * k), 2.0 / (K + 2), "excess");
+    }
+  }
+}
+
 static void not_a_number_is_seen(void **state) {
   fill();
   c[3 * N + 4] = NAN;
@@ -108,6 +124,7 @@ static void sampled_rows_hold_the_ends(void **state) {
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(rounding_passes),
     cmocka_unit_test(one_wrong_element_is_seen),
+    cmocka_unit_test(bound_is_the_definition),
     cmocka_unit_test(not_a_number_is_seen),
     cmocka_unit_test(not_a_number_stays),
     cmocka_unit_test(parts_of_a_matrix_agree_with_the_whole),

@@ -1,6 +1,7 @@
 #include "io/propagator.h"
 #include "io_support.h"
 
+#include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,55 @@ static void propagator(void **state) {
     discard_pair(read);
     discard_pair(written);
   }
+  io_test_remove(context, path);
+  md_geometry_destroy(geometry);
+}
+
+/* A number that only this real of this site and right-hand side has. */
+static double label(const int x[MD_DIMS], int r, int c) {
+  return ((((r * T + x[3]) * Z + x[2]) * Y + x[1]) * X + x[0]) * MD_FERMION_REALS + c;
+}
+
+/* The dataset is [rhs][t][z][y][x][3] of {r, i}: read by the HDF5 library alone. */
+static void layout_on_file(void **state) {
+  enum { N_RHS = 2, REALS = N_RHS * T * Z * Y * X * MD_FERMION_REALS };
+  md_context *context = *state;
+  md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
+  md_field pair[MD_PARITIES];
+  char path[256];
+  io_test_name(context, ".h5", path, sizeof path);
+  make_pair(context, geometry, N_RHS, 5, pair);
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int64_t i = 0; i < geometry->sites; i++) {
+      int x[MD_DIMS];
+      double v[N_RHS * MD_FERMION_REALS];
+      md_global_coordinates(geometry, p, i, x);
+      for (int k = 0; k < N_RHS * MD_FERMION_REALS; k++)
+        v[k] = label(x, k / MD_FERMION_REALS, k % MD_FERMION_REALS);
+      md_field_set(&pair[p], i, v);
+    }
+  MD_REQUIRE(context, md_propagator_write(context, path, pair, NULL, 0));
+  if (context->rank == 0) {
+    static double reals[REALS];
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/propagator/solution", H5P_DEFAULT);
+    const hid_t type = H5Tcreate(H5T_COMPOUND, 2 * sizeof(double)), space = H5Dget_space(dataset);
+    const hsize_t expected[6] = {N_RHS, T, Z, Y, X, 3};
+    hsize_t extents[6] = {0};
+    H5Tinsert(type, "r", 0, H5T_NATIVE_DOUBLE);
+    H5Tinsert(type, "i", sizeof(double), H5T_NATIVE_DOUBLE);
+    assert_int_equal(H5Sget_simple_extent_ndims(space), 6);
+    H5Sget_simple_extent_dims(space, extents, NULL);
+    assert_memory_equal(extents, expected, sizeof expected);
+    assert_true(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reals) >= 0);
+    for (int k = 0; k < REALS; k++) assert_true(reals[k] == k);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    H5Fclose(file);
+  }
+  md_barrier(context);
+  discard_pair(pair);
   io_test_remove(context, path);
   md_geometry_destroy(geometry);
 }
@@ -117,6 +167,6 @@ static void refusals(void **state) {
   md_geometry_destroy(geometry);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(propagator), cmocka_unit_test(checkpoint),
-                                    cmocka_unit_test(refusals)};
+static struct CMUnitTest tests[] = {cmocka_unit_test(propagator), cmocka_unit_test(layout_on_file),
+                                    cmocka_unit_test(checkpoint), cmocka_unit_test(refusals)};
 MD_RUN_TESTS(tests)

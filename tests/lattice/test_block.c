@@ -160,6 +160,38 @@ static void does_not_depend_on_the_cut(void **state) {
     md_require_at_most(fabs(grams[0][0][e] - grams[0][1][e]), 1e-13 * grams[0][0][0], "sums");
 }
 
+/* <f_i, f_j> of a whole field against a plain sum over sites of one rank. */
+static void gram_is_of_inner_products(void **state) {
+  enum { N = 5 };
+  const md_context *given = *state;
+  md_context alone = {.ranks = 1, .threads = given->threads};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+  md_geometry *g = md_test_geometry(&alone, 8, 4, 4, 4, false);
+  double gram[2 * N * N];
+  double complex want[N * N] = {0};
+  md_block *block;
+  md_field f;
+  md_test_random_field(&alone, g, MD_DOUBLE, N, MD_ODD, 5, &f);
+  MD_REQUIRE(&alone, md_block_create(&alone, g, &shape, &block));
+  MD_REQUIRE(&alone, md_block_gram(&alone, block, &f, 1));
+  MD_REQUIRE(&alone, md_block_wait(&alone, block, 1, gram));
+  for (int64_t site = 0; site < f.sites; site++)
+    for (int i = 0; i < N; i++)
+      for (int j = 0; j < N; j++) {
+        double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+        md_field_get(&f, site, i, u);
+        md_field_get(&f, site, j, v);
+        for (int c = 0; c < MD_FERMION_REALS; c += 2)
+          want[i * N + j] += (u[c] - I * u[c + 1]) * (v[c] + I * v[c + 1]);
+      }
+  for (int e = 0; e < N * N; e++)
+    md_require_at_most(cabs(gram[2 * e] + I * gram[2 * e + 1] - want[e]), 1e-13 * gram[0], "Gram");
+  md_block_destroy(block);
+  md_field_destroy(&f);
+  md_geometry_destroy(g);
+}
+
 static struct CMUnitTest tests[] = {cmocka_unit_test(every_instruction_set),
+                                    cmocka_unit_test(gram_is_of_inner_products),
                                     cmocka_unit_test(does_not_depend_on_the_cut)};
 MD_RUN_TESTS(tests)

@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-static const int lattices[][4] = {{8, 4, 4, 4}, {2, 2, 2, 2}, {6, 4, 2, 8}, {4, 6, 10, 2}};
+/* Four ranks cut the last one in two directions, the others in one. */
+static const int lattices[][4] = {
+    {8, 4, 4, 4}, {2, 2, 2, 2}, {6, 4, 2, 8}, {4, 6, 10, 2}, {4, 2, 4, 12}};
 
 /* The field's reals name site and component: global index * 1000 + component (+ 100 rhs). */
 static void label(md_field *f) {

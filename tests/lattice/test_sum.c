@@ -53,10 +53,37 @@ static void not_a_number_is_seen(void **state) {
   assert_true(isnan(sum_of(*state, b, 2)));
 }
 
+/* Limbs that are nearly full on every rank do not overflow in the sum over ranks. */
+static void full_limbs_are_carried(void **state) {
+  enum { LIMB = 40 };
+  const md_context *context = *state;
+  md_sum sum = {.limb = {[LIMB] = INT64_C(7) << 59}};
+  double result;
+  sum.terms = 1 << 29;
+  md_sum_finish(*state, &sum, 1, &result);
+  assert_true(result == ldexp(7.0 * context->ranks, 59 + 32 * LIMB - 1074));
+}
+
+static void merging_keeps_all(void **state) {
+  md_sum one = {0}, other = {0};
+  double result;
+  md_sum_add(&one, 1e300);
+  md_sum_add(&other, 1.0);
+  md_sum_add(&other, -1e300);
+  md_sum_merge(&one, &other);
+  md_sum_finish(*state, &one, 1, &result);
+  assert_true(result == ((const md_context *)*state)->ranks);
+  one = other = (md_sum){0};
+  md_sum_add(&one, 1.0);
+  md_sum_add(&other, INFINITY);
+  md_sum_merge(&one, &other);
+  md_sum_finish(*state, &one, 1, &result);
+  assert_true(isnan(result));
+}
+
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(cancellation_is_exact),
-    cmocka_unit_test(one_value_comes_back),
-    cmocka_unit_test(order_does_not_matter),
-    cmocka_unit_test(not_a_number_is_seen),
+    cmocka_unit_test(cancellation_is_exact),  cmocka_unit_test(one_value_comes_back),
+    cmocka_unit_test(order_does_not_matter),  cmocka_unit_test(not_a_number_is_seen),
+    cmocka_unit_test(full_limbs_are_carried), cmocka_unit_test(merging_keeps_all),
 };
 MD_RUN_TESTS(tests)

@@ -1,0 +1,101 @@
+/* What ranks agree on: the worst status with the message of the lowest rank that failed with it,
+ * extremes that keep NaN, sums and broadcasts. */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Each rank fails in turn, alone. */
+static void one_failure_is_that_of_all(void **state) {
+  md_context *context = *state;
+  for (int bad = 0; bad < context->ranks; bad++) {
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank %d has failed", bad);
+    snprintf(context->message, sizeof context->message, "nothing");
+    const md_status mine =
+        context->rank == bad ? md_fail(context, MD_INPUT, "%s", expected) : MD_OK;
+    assert_int_equal(md_agree(context, mine), MD_INPUT);
+    assert_string_equal(context->message, expected);
+  }
+  assert_int_equal(md_agree(context, MD_OK), MD_OK);
+}
+
+/* All fail, the last one worst; then all alike. */
+static void worst_failure_wins(void **state) {
+  md_context *context = *state;
+  const bool last = context->rank == context->ranks - 1;
+  char expected[64];
+  snprintf(expected, sizeof expected, "of rank %d", context->ranks - 1);
+  md_status status = last ? MD_ENVIRONMENT : MD_INPUT;
+  status = md_fail(context, status, "of rank %d", context->rank);
+  assert_int_equal(md_agree(context, status), MD_ENVIRONMENT);
+  assert_string_equal(context->message, expected);
+  status = md_fail(context, MD_INPUT, "of rank %d", context->rank);
+  assert_int_equal(md_agree(context, status), MD_INPUT);
+  assert_int_equal(context->message[strlen(context->message) - 1], '0');
+}
+
+/* A deferred failure of each rank in turn ends all at the next agreement, once. */
+static void deferred_failure_is_told(void **state) {
+  md_context *context = *state;
+  for (int bad = 0; bad < context->ranks; bad++) {
+    char expected[64];
+    snprintf(expected, sizeof expected, "rank %d has failed before", bad);
+    if (context->rank == bad) {
+      const md_status kept = md_defer(context, md_fail(context, MD_INPUT, "%s", expected));
+      assert_int_equal(kept, context->ranks == 1 ? MD_INPUT : MD_OK);
+      if (context->ranks == 1) return;
+      md_defer(context, md_fail(context, MD_INPUT, "what follows from it"));
+    }
+    assert_int_equal(md_agree(context, MD_OK), MD_INPUT);
+    assert_string_equal(context->message, expected);
+    assert_int_equal(md_agree(context, MD_OK), MD_OK);
+  }
+}
+
+static void extremes_and_sums(void **state) {
+  md_context *context = *state;
+  const int last = context->ranks - 1;
+  double high[3] = {context->rank, -context->rank, -2.5}, low[3] = {high[0], high[1], high[2]};
+  long long counts[2] = {context->rank + 1, 1LL << 40};
+  md_maximum(context, high, 3);
+  md_minimum(context, low, 3);
+  md_sum_integers(context, counts, 2);
+  assert_true(high[0] == last && high[1] == 0.0 && high[2] == -2.5);
+  assert_true(low[0] == 0.0 && low[1] == -last && low[2] == -2.5);
+  assert_true(counts[0] == (last + 1) * (last + 2) / 2 && counts[1] == (1LL << 40) * (last + 1));
+}
+
+/* On each rank in turn, beside larger and smaller numbers. */
+static void not_a_number_stays(void **state) {
+  md_context *context = *state;
+  for (int bad = 0; bad < context->ranks; bad++) {
+    double high[2] = {context->rank == bad ? NAN : 1e300, 1.0}, low[2] = {high[0], 1.0};
+    md_maximum(context, high, 2);
+    md_minimum(context, low, 2);
+    assert_true(isnan(high[0]) && isnan(low[0]) && high[1] == 1.0 && low[1] == 1.0);
+  }
+}
+
+static void broadcast_is_of_rank_0(void **state) {
+  md_context *context = *state;
+  char text[32] = "";
+  if (context->rank == 0) snprintf(text, sizeof text, "from the first");
+  md_broadcast(context, text, sizeof text);
+  assert_string_equal(text, "from the first");
+}
+
+static void messages_are_one_line(void **state) {
+  md_context *context = *state;
+  assert_int_equal(md_fail(context, MD_INPUT, "one\ntwo\r%d", 3), MD_INPUT);
+  assert_string_equal(context->message, "one two 3");
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_failure_is_that_of_all), cmocka_unit_test(worst_failure_wins),
+    cmocka_unit_test(deferred_failure_is_told),   cmocka_unit_test(extremes_and_sums),
+    cmocka_unit_test(not_a_number_stays),         cmocka_unit_test(broadcast_is_of_rank_0),
+    cmocka_unit_test(messages_are_one_line),
+};
+MD_RUN_TESTS(tests)
