@@ -1,5 +1,6 @@
 #include "dirac/operator.h"
 #include "base/timer.h"
+#include "lattice/fields/rank_sums.h"
 
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac) {
@@ -13,8 +14,15 @@ md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char
   dirac->load_s = md_time_s() - start_s;
   if (status == MD_OK)
     status = md_halo_create(context, gauge->geometry, &dirac->shape, &dirac->halo);
-  if (status != MD_OK) md_dirac_destroy(dirac);
-  return status;
+  if (status != MD_OK) {
+    md_dirac_destroy(dirac);
+    return status;
+  }
+  /* Without shared memory sums go through the host, to the same bits. */
+  if (context->ranks > 1 && dirac->backend->space == MD_DEVICE)
+    (void)md_device_peers_create(context, md_rank_sums_bytes(context->ranks), "sums over ranks",
+                                 &dirac->peers);
+  return MD_OK;
 }
 
 md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, const char *backend,
@@ -33,6 +41,8 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
 void md_dirac_destroy(md_dirac *dirac) {
   if (dirac->backend && dirac->state) dirac->backend->unload(dirac->state);
   md_halo_destroy(dirac->halo);
+  md_device_peers_destroy(dirac->peers);
+  dirac->peers = NULL;
   dirac->state = NULL;
   dirac->halo = NULL;
 }

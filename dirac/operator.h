@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_OPERATOR_H
 #define MD_DIRAC_OPERATOR_H
 
+#include "base/device_peers.h"
 #include "dirac/backend.h"
 #include "lattice/halo/halo.h"
 
@@ -11,6 +12,9 @@ typedef struct md_dirac {
   const md_geometry *geometry;
   void *state;
   md_halo *halo;
+  md_device_peers *peers; /* memory for sums over ranks on the device, see
+                             lattice/fields/rank_sums.h; NULL: one rank, a host backend, or
+                             GPUs that do not share memory, whose sums go through the host */
   bool overlap; /* interior while the halo travels; false: halo first. Same bits either way */
   md_field_shape shape; /* of the fermion fields that it works on */
   double load_s;        /* time that the backend took to make its copy */

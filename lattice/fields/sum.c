@@ -72,3 +72,10 @@ void md_sum_finish(const md_context *context, md_sum *sums, int count, double *v
   }
   for (int i = 0; i < count; i++) values[i] = rounded(&sums[i]);
 }
+
+/* The bits of such numbers are in their order. */
+void md_sum_largest(const md_context *context, double *values, int count) {
+  _Static_assert(sizeof(double) == sizeof(int64_t), "compared as integers");
+  if (context->ranks > 1)
+    MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_MAX, md_mpi(context));
+}
