@@ -17,7 +17,6 @@ extern "C" {
 struct cg_scalars {
   double word[MD_MAX_RHS][MD_RANK_SUM_WORDS]; /* this rank's or all ranks' |D p|^2 or |r|^2, then
                                               |p|^2, each as high and low */
-  double p_norm2[MD_MAX_RHS];
   sum_units of_hop[MD_MAX_RHS], of_p[MD_MAX_RHS]; /* for the sums of the next kernels */
   double r_norm2[MD_MAX_RHS], beta[MD_MAX_RHS], limit[MD_MAX_RHS];
   double alpha[CG_DIRECTIONS][MD_MAX_RHS]; /* of each direction that x may still lack */
@@ -55,9 +54,11 @@ struct cg_known {
   double r_norm2, limit, alpha, p_ap;
 };
 
-/* Guesses for units: |D|^2 is at most 16, p = r + beta p with r orthogonal to the p before. */
-static __host__ __device__ double guess_of_hop(double p_norm2) {
-  return 16.0 * p_norm2;
+/* Units for |p|^2 and |D p|^2 follow from |r|^2 alone, so that a solve that goes on from a saved
+ * state has the same: |p| is seldom more than a few times |r|, and |D p| than |p|. */
+static __host__ __device__ void set_units(cg_scalars *s, int r, double r_norm2) {
+  s->of_p[r] = units_for(4.0 * r_norm2);
+  s->of_hop[r] = units_for(16.0 * r_norm2);
 }
 
 static __device__ void find_alpha(cg_scalars *s, int at, int r, const cg_known &known,
@@ -68,7 +69,6 @@ static __device__ void find_alpha(cg_scalars *s, int at, int r, const cg_known &
   s->failure[r] = failure;
   s->alpha[at][r] = done || failure ? 0.0 : known.r_norm2 / p_ap;
   s->beta[r] = p_ap;
-  s->p_norm2[r] = p_norm2;
   s->of_hop[r] = units_for(known.r_norm2);
 }
 
@@ -77,11 +77,8 @@ static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &k
   const bool going = known.alpha != 0.0;
   const double norm2 = word[0] + word[1], now = going ? norm2 : known.r_norm2;
   const int failure = going && !isfinite(norm2) ? 3 : s->failure[r];
-  const double beta = going ? norm2 / known.r_norm2 : 0.0;
-  const double next_p_norm2 = now + beta * beta * s->p_norm2[r];
-  s->beta[r] = beta;
-  s->of_p[r] = units_for(next_p_norm2);
-  s->of_hop[r] = units_for(guess_of_hop(next_p_norm2));
+  s->beta[r] = going ? norm2 / known.r_norm2 : 0.0;
+  set_units(s, r, now);
   s->r_norm2[r] = now;
   s->iterations[r] += going;
   slot->report = {now, known.alpha, failure == 3 ? norm2 : known.p_ap, s->iterations[r], failure};
@@ -234,9 +231,7 @@ static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_
   for (int r = 0; r < cg->n_rhs; r++) {
     start.r_norm2[r] = state->r_norm2[r];
     start.limit[r] = limit[r];
-    /* p may be a direction that was kept, longer than r. */
-    start.of_p[r] = units_for(16.0 * state->r_norm2[r]);
-    start.of_hop[r] = units_for(guess_of_hop(16.0 * state->r_norm2[r]));
+    set_units(&start, r, state->r_norm2[r]);
     start.iterations[r] = state->rhs_iterations[r];
   }
   return md_device_upload(context, cg->scalars, &start, sizeof start);

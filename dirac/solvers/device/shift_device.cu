@@ -16,7 +16,7 @@ constexpr int SLOTS = 2, MOST_SHIFTS = 64, SETTLERS = 1024;
 struct scalars {
   double step[MD_MAX_RHS], alpha[MD_MAX_RHS], beta[MD_MAX_RHS];
   sum_units of_hop[MD_MAX_RHS], of_p[MD_MAX_RHS]; /* for the sums of the next kernels */
-  double p_norm2[MD_MAX_RHS], r_norm2[MD_MAX_RHS], p_ap[MD_MAX_RHS], limit[MD_MAX_RHS], mass2;
+  double r_norm2[MD_MAX_RHS], p_ap[MD_MAX_RHS], limit[MD_MAX_RHS], mass2;
   double delta[MOST_SHIFTS];
   double zeta[MOST_SHIFTS][MD_MAX_RHS], before[MOST_SHIFTS][MD_MAX_RHS];
   double for_x[MOST_SHIFTS][MD_MAX_RHS], for_p[MOST_SHIFTS][MD_MAX_RHS];
@@ -38,6 +38,12 @@ struct fields {
 
 template <class S> struct pairs { S *x[MOST_SHIFTS], *p[MOST_SHIFTS]; };
 
+/* As in cg_device.cu: |p| is seldom more than a few times |r|, and |D p| than |p|. */
+__host__ __device__ void set_units(scalars *s, int r, double r_norm2) {
+  s->of_p[r] = units_for(4.0 * r_norm2);
+  s->of_hop[r] = units_for(16.0 * r_norm2);
+}
+
 /* step = |r|^2 / <p, A p> of the smallest shift, 0 when it is done; a block for each side. */
 __global__ void __launch_bounds__(SETTLERS)
     find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update, rank_sums ranks) {
@@ -50,7 +56,6 @@ __global__ void __launch_bounds__(SETTLERS)
   add_ranks(ranks, r, word);
   if (threadIdx.x != 0) return;
   const double norm2 = word[2] + word[3], p_ap = s->mass2 * norm2 + (word[0] + word[1]);
-  s->p_norm2[r] = norm2;
   s->of_hop[r] = units_for(s->r_norm2[r]);
   const bool done = sqrt(s->r_norm2[r]) <= s->limit[r];
   if (!done && !(isfinite(p_ap) && p_ap > 0.0)) s->failure[r] = 1;
@@ -98,9 +103,7 @@ __global__ void __launch_bounds__(SETTLERS)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  const double next_p_norm2 = norm2 + beta * beta * s->p_norm2[r];
-  s->of_p[r] = units_for(next_p_norm2);
-  s->of_hop[r] = units_for(16.0 * next_p_norm2); /* |D|^2 <= 16 */
+  set_units(s, r, norm2);
   if (alpha != 0.0) {
     if (!isfinite(norm2)) s->failure[r] = 2;
     s->r_norm2[r] = norm2;
@@ -214,8 +217,7 @@ md_status upload(md_context *context, md_shift_device *d, const md_shift_setup *
     s->alpha[r] = 1.0;
     s->r_norm2[r] = setup->r_norm2[r];
     s->limit[r] = setup->limit[r];
-    s->of_p[r] = units_for(setup->r_norm2[r]);
-    s->of_hop[r] = units_for(16.0 * setup->r_norm2[r]);
+    set_units(s, r, setup->r_norm2[r]);
     for (int k = 0; k < d->n_shifts; k++) {
       s->delta[k] = setup->deltas[k];
       s->zeta[k][r] = s->before[k][r] = 1.0;

@@ -285,7 +285,8 @@ template <class S> struct linear_device {
     run_combine<S, COMBINE>(a, x, b, y);
   }
   static void norm2(const md_context *context, const md_field *x, double *norms) {
-    dot(context, x, x, norms);
+    reduce(context, x, 1, norms,
+           [&](int, const sum_pass &p) { launch_multiply<S, S, DOT>(x, x, p); });
   }
   static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
     reduce(context, x, 1, dots, [&](int, const sum_pass &p) { run_multiply<S, DOT>(x, y, p); });
@@ -305,7 +306,13 @@ template <class S> struct linear_device {
   static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
                          double *norms) {
     axpy(a, x, y);
-    norm2(context, y, norms);
+    const auto queue = [&](int, const sum_pass &p) {
+      if (sizeof(S) == 2 && y->precision == MD_SINGLE) /* beside a 16-bit x */
+        launch_multiply<float, float, DOT>(y, y, p);
+      else
+        launch_multiply<S, S, DOT>(y, y, p);
+    };
+    reduce(context, y, 1, norms, queue);
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {
