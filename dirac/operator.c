@@ -4,6 +4,12 @@
 
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac) {
+  return md_dirac_create_over(context, gauge, backend, request, NULL, dirac);
+}
+
+md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const char *backend,
+                               const md_backend_request *request, const md_halo_request *how,
+                               md_dirac *dirac) {
   *dirac = (md_dirac){.request = *request, .geometry = gauge->geometry, .overlap = true};
   MD_TRY(md_agree(context, md_backend_find(context, backend, request, &dirac->backend)));
   dirac->shape = (md_field_shape){request->precision, dirac->backend->space, MD_FERMION_REALS,
@@ -13,7 +19,7 @@ md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char
   status = md_agree(context, status);
   dirac->load_s = md_time_s() - start_s;
   if (status == MD_OK)
-    status = md_halo_create(context, gauge->geometry, &dirac->shape, &dirac->halo);
+    status = md_halo_create(context, gauge->geometry, &dirac->shape, how, &dirac->halo);
   if (status != MD_OK) {
     md_dirac_destroy(dirac);
     return status;
@@ -26,7 +32,8 @@ md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char
 }
 
 md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, const char *backend,
-                                const md_backend_request *request, md_dirac *dirac) {
+                                const md_backend_request *request, const md_halo_request *how,
+                                md_dirac *dirac) {
   const md_backend *served;
   md_backend_request exact = *request;
   exact.precision = MD_DOUBLE;
@@ -35,7 +42,9 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
     exact.packing = MD_PACKING_NONE;
     if (md_backend_find(context, backend, &exact, &served) != MD_OK) backend = "auto";
   }
-  return md_dirac_create(context, gauge, backend, &exact, dirac);
+  MD_TRY(md_agree(context, md_backend_find(context, backend, &exact, &served)));
+  return md_dirac_create_over(context, gauge, served->name, &exact,
+                              md_halo_request_serves(how, served->space) ? how : NULL, dirac);
 }
 
 void md_dirac_destroy(md_dirac *dirac) {
@@ -56,15 +65,13 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
   const md_backend *b = dirac->backend;
   dirac->hops++;
   if (dirac->geometry->halo_sites == 0)
-    return b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue);
-  /* Both parts are tried even when the first fails, so that the neighbours' transfers end. */
-  md_halo_begin(dirac->halo, in);
-  md_status first = MD_OK;
-  if (dirac->overlap) first = b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue);
-  md_halo_end(dirac->halo, in);
-  MD_TRY(first);
-  return b->hop(context, dirac->state, out, in, dirac->overlap ? MD_RANGE_BOUNDARY : MD_RANGE_ALL,
-                epilogue);
+    return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
+  const md_range last = dirac->overlap ? MD_RANGE_BOUNDARY : MD_RANGE_ALL;
+  MD_TRY(md_halo_begin(dirac->halo, in));
+  if (dirac->overlap)
+    MD_TRY(md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue)));
+  MD_TRY(md_halo_end(dirac->halo, in));
+  return md_defer(context, b->hop(context, dirac->state, out, in, last, epilogue));
 }
 
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {

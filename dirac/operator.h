@@ -24,11 +24,17 @@ typedef struct md_dirac {
 /* Finds the backend and loads it. gauge must have exchanged halos. Collective. */
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac);
+/* The same with the transport of its halos; `how` NULL: the best one. */
+md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const char *backend,
+                               const md_backend_request *request, const md_halo_request *how,
+                               md_dirac *dirac);
 /* The operator whose answers count beside one that iterates by `request`: MD_DOUBLE with whole
  * links, of the same backend and packing where it serves that, else of the backend without packing,
- * else of the fastest. Collective. */
+ * else of the fastest. Over the transport of `how` where that serves the backend's space, else over
+ * the best one. Collective. */
 md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, const char *backend,
-                                const md_backend_request *request, md_dirac *dirac);
+                                const md_backend_request *request, const md_halo_request *how,
+                                md_dirac *dirac);
 void md_dirac_destroy(md_dirac *dirac);
 
 /* A fermion field of the operator's shape, zeroed. Local. */
@@ -36,7 +42,8 @@ md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity,
 
 /* out = D in (Deo when out is even, Doe when odd), or out = a x + b D in with an epilogue. Only
  * this function communicates: halo begin -> interior -> halo end -> boundary. in's halo is
- * overwritten, its sites are not. Collective. */
+ * overwritten, its sites are not. Over several ranks a failure of one is deferred (md_defer): the
+ * next global sum or agreement returns it on all. Collective. */
 md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
                        const md_epilogue *epilogue);
 

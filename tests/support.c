@@ -87,7 +87,7 @@ void md_test_random_field(md_context *context, const md_geometry *geometry, md_p
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&both[p]);
 }
 
-double md_test_distance(const md_context *context, const md_field *a, const md_field *b) {
+double md_test_distance(md_context *context, const md_field *a, const md_field *b) {
   md_sum sums[2] = {0};
   for (int64_t i = 0; i < a->sites; i++)
     for (int r = 0; r < a->n_rhs; r++) {

@@ -32,11 +32,12 @@ void md_deflation_destroy(md_deflation *deflation) {
   *deflation = (md_deflation){0};
 }
 
-static void dot(const md_context *context, const md_field *x, const md_field *y,
-                double complex *dots) {
+static md_status dot(md_context *context, const md_field *x, const md_field *y,
+                     double complex *dots) {
   double parts[2 * MD_MAX_RHS];
-  md_linear_dots(context, 1, x, y, parts);
+  MD_TRY(md_linear_dots(context, 1, x, y, parts));
   for (int r = 0; r < x->n_rhs; r++) dots[r] = parts[r] + I * parts[x->n_rhs + r];
+  return MD_OK;
 }
 
 /* y += sign a x */
@@ -123,28 +124,29 @@ static void reflect_gram(double complex gram[MOST][MOST], const double complex v
 }
 
 /* The last direction becomes conjugate to the others and of unit A-norm. */
-static void orthonormalise(const md_context *context, md_deflation *d) {
+static md_status orthonormalise(md_context *context, md_deflation *d) {
   md_field *w = &d->w[d->count], *a_w = &d->a_w[d->count];
   double complex h[MD_MAX_RHS];
   double norm2[MD_MAX_RHS], scale[MD_MAX_RHS];
   for (int i = 0; i < d->count; i++) {
-    dot(context, &d->a_w[i], w, h);
+    MD_TRY(dot(context, &d->a_w[i], w, h));
     axpy(-1.0, h, &d->w[i], w);
     axpy(-1.0, h, &d->a_w[i], a_w);
   }
-  md_linear_dot(context, w, a_w, norm2);
+  MD_TRY(md_linear_dot(context, w, a_w, norm2));
   for (int r = 0; r < d->n_rhs; r++)
     scale[r] = norm2[r] > 0.0 && isfinite(norm2[r]) ? 1.0 / sqrt(norm2[r]) : 0.0;
   md_linear_axpby(scale, w, none, w);
   md_linear_axpby(scale, a_w, none, a_w);
+  return MD_OK;
 }
 
-void md_deflation_insert(const md_context *context, md_deflation *d) {
+md_status md_deflation_insert(md_context *context, md_deflation *d) {
   const int last = d->count;
   double complex v[MD_MAX_RHS][MOST];
   double parts[2 * MOST * MD_MAX_RHS];
-  orthonormalise(context, d);
-  md_linear_dots(context, last + 1, d->w, &d->w[last], parts);
+  MD_TRY(orthonormalise(context, d));
+  MD_TRY(md_linear_dots(context, last + 1, d->w, &d->w[last], parts));
   for (int i = 0; i <= last; i++)
     for (int r = 0; r < d->n_rhs; r++) {
       const double *part = parts + 2 * i * d->n_rhs + r;
@@ -153,7 +155,7 @@ void md_deflation_insert(const md_context *context, md_deflation *d) {
     }
   if (last < MD_DEFLATION_KEPT) {
     d->count++;
-    return;
+    return MD_OK;
   }
   for (int r = 0; r < d->n_rhs; r++) {
     reflection(d->gram[r], v[r]);
@@ -161,14 +163,16 @@ void md_deflation_insert(const md_context *context, md_deflation *d) {
   }
   reflect(d->w, v);
   reflect(d->a_w, v);
+  return MD_OK;
 }
 
-void md_deflation_project(const md_context *context, const md_deflation *d, md_field *r,
-                          md_field *x) {
+md_status md_deflation_project(md_context *context, const md_deflation *d, md_field *r,
+                               md_field *x) {
   double complex h[MD_MAX_RHS];
   for (int i = 0; i < d->count; i++) {
-    dot(context, &d->w[i], r, h);
+    MD_TRY(dot(context, &d->w[i], r, h));
     axpy(1.0, h, &d->w[i], x);
     axpy(-1.0, h, &d->a_w[i], r);
   }
+  return MD_OK;
 }

@@ -29,11 +29,11 @@ void md_deflation_destroy(md_deflation *deflation);
 
 /* Takes in the direction that the caller has put into w[count] and A times it into a_w[count], of
  * any size; one of zeros (of a right-hand side that is done) has no effect. Collective. */
-void md_deflation_insert(const md_context *context, md_deflation *deflation);
+md_status md_deflation_insert(md_context *context, md_deflation *deflation);
 
 /* For r = s - A x: x += sum_i w_i <w_i, r>, r -= sum_i A w_i <w_i, r>, so that <w_i, r> = 0.
  * r and x: MD_SINGLE. Collective. */
-void md_deflation_project(const md_context *context, const md_deflation *deflation, md_field *r,
-                          md_field *x);
+md_status md_deflation_project(md_context *context, const md_deflation *deflation, md_field *r,
+                               md_field *x);
 
 #endif

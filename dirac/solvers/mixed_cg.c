@@ -78,8 +78,8 @@ static md_status hand_down(mixed_cg *m) {
   }
   MD_TRY(md_agree(m->context, md_field_convert_times(m->context, &m->r, inverse, &s->r)));
   md_linear_zero(&m->x);
-  if (m->deflates) md_deflation_project(m->context, &m->deflation, &m->r, &m->x);
-  md_linear_norm2(m->context, &m->r, m->norm2);
+  if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, &m->r, &m->x));
+  MD_TRY(md_linear_norm2(m->context, &m->r, m->norm2));
   for (int r = 0; r < s->n_rhs; r++) m->largest[r] = m->norm2[r];
   m->since = 0;
   return MD_OK;
@@ -124,8 +124,7 @@ static md_status deflate_more(mixed_cg *m) {
   MD_TRY(
       md_agree(m->context, md_field_convert_times(m->context, &d->a_w[d->count], inverse, &s->r)));
   md_linear_copy(&d->w[d->count], &m->x);
-  md_deflation_insert(m->context, d);
-  return MD_OK;
+  return md_deflation_insert(m->context, d);
 }
 
 /* scratch = s - A x in double, and its norm^2. */
@@ -137,7 +136,7 @@ static md_status true_residual(mixed_cg *m) {
   for (int r = 0; r < s->n_rhs; r++) one[r] = 1.0;
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->odd, &s->x, NULL));
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->scratch, &m->odd, &minus_a));
-  md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2);
+  MD_TRY(md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2));
   return MD_OK;
 }
 
@@ -184,9 +183,9 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
   double product[MD_MAX_RHS];
   if (m->deflates && m->steps) {
     MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
-    md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap);
+    MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap));
   }
-  md_linear_dot(m->context, m->deflates ? &m->a_p : &m->p, &m->r, product);
+  MD_TRY(md_linear_dot(m->context, m->deflates ? &m->a_p : &m->p, &m->r, product));
   for (int r = 0; r < m->state->n_rhs; r++) {
     of_r[r] = 1.0;
     of_p[r] = 0.0;
@@ -219,7 +218,7 @@ static md_status step(mixed_cg *m, bool *sound) {
   const int n = m->state->n_rhs;
   double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
   MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
-  md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap);
+  MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap));
   *sound = true;
   for (int r = 0; r < n; r++) {
     if (!m->done[r] && !(m->p_ap[r] > 0.0 && isfinite(m->p_ap[r]))) *sound = false;
@@ -228,8 +227,8 @@ static md_status step(mixed_cg *m, bool *sound) {
     m->before[r] = m->norm2[r];
   }
   if (!*sound) return MD_OK;
-  md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, m->norm2);
-  if (m->flexible) md_linear_dot(m->context, &m->a_p, &m->r, r_ap);
+  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, m->norm2));
+  if (m->flexible) MD_TRY(md_linear_dot(m->context, &m->a_p, &m->r, r_ap));
   for (int r = 0; r < n; r++) {
     m->beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / m->before[r];
     if (m->done[r]) m->beta[r] = 0.0;

@@ -51,7 +51,7 @@ static md_status create(md_multishift_state *m, const md_field *b) {
 
 static md_status start(md_multishift_state *m) {
   const int n = m->source.n_rhs;
-  md_linear_norm2(m->context, &m->source, m->b_norm);
+  MD_TRY(md_linear_norm2(m->context, &m->source, m->b_norm));
   for (int r = 0; r < n; r++) {
     if (!isfinite(m->b_norm[r]))
       return md_fail(m->context, MD_UNREACHED,
@@ -68,7 +68,7 @@ static md_status start(md_multishift_state *m) {
     for (int r = 0; r < n; r++) s->zeta[r] = s->before[r] = 1.0;
   }
   MD_TRY(md_agree(m->context, status));
-  md_linear_norm2(m->context, &m->r, m->r_norm2);
+  MD_TRY(md_linear_norm2(m->context, &m->r, m->r_norm2));
   for (int k = 0; k < m->request->n_shifts; k++)
     for (int r = 0; r < n; r++) m->shifts[k].residual[r] = sqrt(m->r_norm2[r]);
   return MD_OK;
@@ -151,7 +151,7 @@ static md_status iterate_once(md_multishift_state *m, int iteration) {
   double norm2[MD_MAX_RHS];
   MD_TRY(md_dirac_mdag_m(m->context, m->dirac, md_shift_mass(m, m->smallest), &m->a_p, &base->p,
                          &m->work));
-  md_linear_dot(m->context, &base->p, &m->a_p, p_ap);
+  MD_TRY(md_linear_dot(m->context, &base->p, &m->a_p, p_ap));
   for (int r = 0; r < n; r++) {
     alpha[r] = 0.0;
     if (!rhs_done(m, base, r)) {
@@ -164,7 +164,7 @@ static md_status iterate_once(md_multishift_state *m, int iteration) {
     }
     minus[r] = -alpha[r];
   }
-  md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, norm2);
+  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, norm2));
   for (int r = 0; r < n; r++) beta[r] = alpha[r] != 0.0 ? norm2[r] / m->r_norm2[r] : 0.0;
   update_fields(m, alpha, beta);
   for (int r = 0; r < n; r++)

@@ -37,11 +37,12 @@ static md_status system_create(md_context *context, md_dirac *dirac, double mass
 }
 
 /* norms[r] = the square root of the sum over both parities. */
-static void full_norms(const md_context *context, const md_field f[MD_PARITIES], double *norms) {
+static md_status full_norms(md_context *context, const md_field f[MD_PARITIES], double *norms) {
   double odd[MD_MAX_RHS];
-  md_linear_norm2(context, &f[MD_EVEN], norms);
-  md_linear_norm2(context, &f[MD_ODD], odd);
+  MD_TRY(md_linear_norm2(context, &f[MD_EVEN], norms));
+  MD_TRY(md_linear_norm2(context, &f[MD_ODD], odd));
   for (int r = 0; r < f[0].n_rhs; r++) norms[r] = sqrt(norms[r] + odd[r]);
+  return MD_OK;
 }
 
 /* work[even] = s = m b_e - Deo b_o */
@@ -63,7 +64,7 @@ static md_status true_residuals(md_context *context, exact_system *s, const doub
   for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -1.0;
   MD_TRY(md_dirac_m(context, s->dirac, s->mass, s->work, s->x));
   for (int p = 0; p < MD_PARITIES; p++) md_linear_xpby(&s->b[p], minus, &s->work[p]);
-  full_norms(context, s->work, residuals);
+  MD_TRY(full_norms(context, s->work, residuals));
   for (int r = 0; r < s->x[0].n_rhs; r++) {
     if (!isfinite(residuals[r]))
       return md_fail(context, MD_UNREACHED,
@@ -79,7 +80,7 @@ static md_status start(md_context *context, exact_system *s, md_cg_state *state)
   MD_TRY(md_agree(context, md_field_convert(context, &state->r, &s->work[MD_EVEN])));
   md_linear_copy(&state->p, &state->r);
   md_linear_zero(&state->x);
-  md_linear_norm2(context, &state->r, state->r_norm2);
+  MD_TRY(md_linear_norm2(context, &state->r, state->r_norm2));
   for (int r = 0; r < state->n_rhs; r++)
     if (!isfinite(state->r_norm2[r]) || !isfinite(state->b_norm[r]))
       return md_fail(context, MD_UNREACHED,
@@ -118,7 +119,7 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
                      const md_solver_request *request, md_cg_state *state, double *residuals) {
   double before = INFINITY, mass_less_one[MD_MAX_RHS];
   for (int r = 0; r < state->n_rhs; r++) mass_less_one[r] = request->mass - 1.0;
-  full_norms(context, s->b, state->b_norm);
+  MD_TRY(full_norms(context, s->b, state->b_norm));
   MD_TRY(prepare_source(context, s));
   MD_TRY(start(context, s, state));
   if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));

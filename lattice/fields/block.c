@@ -33,12 +33,12 @@ void md_block_destroy(md_block *block) {
 }
 
 md_status md_block_gram(md_context *context, md_block *block, const md_field *x, int slot) {
-  return block->space->gram(context, block->state, x, slot);
+  return md_defer(context, block->space->gram(context, block->state, x, slot));
 }
 
 md_status md_block_update(md_context *context, md_block *block, md_field *y,
                           const md_block_step *step) {
-  return block->space->update(context, block->state, y, step);
+  return md_defer(context, block->space->update(context, block->state, y, step));
 }
 
 md_status md_block_wait(md_context *context, md_block *block, int slot, double *gram) {

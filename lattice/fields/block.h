@@ -18,7 +18,8 @@ md_status md_block_create(md_context *context, const md_geometry *geometry,
 void md_block_destroy(md_block *block); /* NULL is fine */
 
 /* Gram matrix x^H x, entry [i][j] = <x_i, x_j>, into a slot, 0 .. MD_BLOCK_SLOTS - 1, from which
- * md_block_wait takes it. On a device it is queued only. Local. */
+ * md_block_wait takes it. On a device it is queued only. A failure is deferred (md_defer) until the
+ * wait, which returns it on all ranks. Local. */
 md_status md_block_gram(md_context *context, md_block *block, const md_field *x, int slot);
 
 /* In one pass: z = z + y c, then y = y b + x a, then y^H y of the new y into a slot. The three
@@ -32,7 +33,8 @@ typedef struct md_block_step {
   int slot;       /* < 0: no sum */
   bool backwards; /* a hint: take the sites from the last to the first */
 } md_block_step;
-/* The step's matrices may change after the call. On a device it is queued only. Local. */
+/* The step's matrices may change after the call. On a device it is queued only; a failure as of
+ * md_block_gram. Local. */
 md_status md_block_update(md_context *context, md_block *block, md_field *y,
                           const md_block_step *step);
 

@@ -214,13 +214,13 @@ static md_status update(md_context *context, void *state, md_field *y, const md_
 }
 
 /* packed[..] = the sums of all ranks' cells through the exact accumulators. Collective. */
-static void finish_exactly(md_context *context, host_block *b, int slot, double *packed) {
+static md_status finish_exactly(md_context *context, host_block *b, int slot, double *packed) {
   const int count = (int)sums_of(b);
   for (int t = 0; t < b->threads; t++) flush(b, &b->workers[t], slot);
   for (int t = 1; t < b->threads; t++)
     for (int e = 0; e < count; e++)
       md_sum_merge(&b->workers[0].sums[slot][e], &b->workers[t].sums[slot][e]);
-  md_sum_finish(context, b->workers[0].sums[slot], count, packed);
+  return md_sum_finish(context, b->workers[0].sums[slot], count, packed);
 }
 
 /* The same where nothing is in the accumulators: every addition but the last is without rounding.
@@ -246,7 +246,7 @@ static md_status wait(md_context *context, void *state, int slot, double *gram) 
   if (direct)
     finish_directly(b, slot, gram);
   else
-    finish_exactly(context, b, slot, gram);
+    MD_TRY(finish_exactly(context, b, slot, gram));
   for (int i = n - 1; i >= 0; i--) { /* from packed rows to whole ones, the last first */
     memmove(gram + 2 * i * (n + 1), gram + i * (2 * n - i + 1), 2 * (size_t)(n - i) * sizeof *gram);
     largest = fmax(largest, gram[2 * i * (n + 1)]);

@@ -51,26 +51,26 @@ void md_linear_axpby(const double *a, const md_field *x, const double *b, md_fie
   narrower(x, y)->axpby(a, x, b, y);
 }
 
-void md_linear_norm2(const md_context *context, const md_field *x, double *norms) {
-  table_of(x)->norm2(context, x, norms);
+md_status md_linear_norm2(md_context *context, const md_field *x, double *norms) {
+  return table_of(x)->norm2(context, x, norms);
 }
 
-void md_linear_dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
-  narrower(x, y)->dot(context, x, y, dots);
+md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
+  return narrower(x, y)->dot(context, x, y, dots);
 }
 
-void md_linear_dots(const md_context *context, int count, const md_field *x, const md_field *y,
-                    double *dots) {
-  if (count > 0) narrower(x, y)->dots(context, count, x, y, dots);
+md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
+                         double *dots) {
+  return count > 0 ? narrower(x, y)->dots(context, count, x, y, dots) : MD_OK;
 }
 
 void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
   narrower(x, y)->axpy_complex(re, im, x, y);
 }
 
-void md_linear_axpy_norm2(const md_context *context, const double *a, const md_field *x,
-                          md_field *y, double *norms) {
-  narrower(x, y)->axpy_norm2(context, a, x, y, norms);
+md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
+                               double *norms) {
+  return narrower(x, y)->axpy_norm2(context, a, x, y, norms);
 }
 
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,

@@ -7,9 +7,10 @@
  * one operand is 16-bit, the others may also be MD_SINGLE, the arithmetic type (not of copy). A
  * coefficient array has one entry per right-hand side. Half-precision fields get new scales. Sums
  * are over the whole lattice, in double, one result per right-hand side (md_sum: the same for
- * every rank grid and thread count on the host); those functions are collective, the others are
- * local. Every function dispatches on the field's space, so that one solver source serves host
- * and device. */
+ * every rank grid and thread count on the host); those functions are collective, meet a failure
+ * that a rank has deferred since the last agreement (md_defer) or the device's, and return it on
+ * all ranks; the others are local. Every function dispatches on the field's space, so that one
+ * solver source serves host and device. */
 void md_linear_zero(md_field *x);
 /* out = in (same precision). */
 void md_linear_copy(md_field *out, const md_field *in);
@@ -20,19 +21,19 @@ void md_linear_xpby(const md_field *x, const double *b, md_field *y);
 /* y = a x + b y; x may be y itself, so that b = 0 scales. */
 void md_linear_axpby(const double *a, const md_field *x, const double *b, md_field *y);
 /* norms[r] = |x_r|^2 */
-void md_linear_norm2(const md_context *context, const md_field *x, double *norms);
+md_status md_linear_norm2(md_context *context, const md_field *x, double *norms);
 /* dots[r] = Re <x_r, y_r> */
-void md_linear_dot(const md_context *context, const md_field *x, const md_field *y, double *dots);
+md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y, double *dots);
 /* <x[k]_r, y_r>, linear in y, for `count` fields x of one precision: the real part in
  * dots[2 k n_rhs + r], the imaginary part in dots[(2 k + 1) n_rhs + r]. On a device the host waits
  * once for all. */
-void md_linear_dots(const md_context *context, int count, const md_field *x, const md_field *y,
-                    double *dots);
+md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
+                         double *dots);
 /* y = (re + i im) x + y; x may be y itself. */
 void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y);
 /* y = a x + y and norms[r] = |y_r|^2 in one pass. */
-void md_linear_axpy_norm2(const md_context *context, const double *a, const md_field *x,
-                          md_field *y, double *norms);
+md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
+                               double *norms);
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x);

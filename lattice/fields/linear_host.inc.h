@@ -209,8 +209,8 @@ static void plane_sums_of_many(const ARITH *a, const md_field *x, md_field *y, c
     }
 }
 
-static void reduce(const md_context *context, const double *a, const md_field *x, md_field *y,
-                   strip_sum add, double *values) {
+static md_status reduce(md_context *context, const double *a, const md_field *x, md_field *y,
+                        strip_sum add, double *values) {
   const int n[2] = {x->geometry->local[2] / 2, x->geometry->local[3] / 2};
   md_sum all[MD_MAX_RHS];
   ARITH as[MOST_LANES];
@@ -231,28 +231,29 @@ static void reduce(const md_context *context, const double *a, const md_field *x
 #pragma omp critical
     for (int r = 0; r < x->n_rhs; r++) md_sum_merge(&all[r], &mine[r]);
   }
-  md_sum_finish(context, all, x->n_rhs, values);
+  return md_sum_finish(context, all, x->n_rhs, values);
 }
 
-static void norm2(const md_context *context, const md_field *x, double *norms) {
-  reduce(context, NULL, x, (md_field *)x, sum_product, norms);
+static md_status norm2(md_context *context, const md_field *x, double *norms) {
+  return reduce(context, NULL, x, (md_field *)x, sum_product, norms);
 }
 
-static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
-  reduce(context, NULL, x, (md_field *)y, sum_product, dots);
+static md_status dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
+  return reduce(context, NULL, x, (md_field *)y, sum_product, dots);
 }
 
-static void dots(const md_context *context, int count, const md_field *x, const md_field *y,
-                 double *values) {
+static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
+                      double *values) {
   for (int k = 0; k < count; k++, values += 2 * y->n_rhs) {
-    reduce(context, NULL, &x[k], (md_field *)y, sum_product, values);
-    reduce(context, NULL, &x[k], (md_field *)y, sum_turned, values + y->n_rhs);
+    MD_TRY(reduce(context, NULL, &x[k], (md_field *)y, sum_product, values));
+    MD_TRY(reduce(context, NULL, &x[k], (md_field *)y, sum_turned, values + y->n_rhs));
   }
+  return MD_OK;
 }
 
-static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
-                       double *norms) {
-  reduce(context, a, x, y, sum_axpy, norms);
+static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
+                            double *norms) {
+  return reduce(context, a, x, y, sum_axpy, norms);
 }
 
 /* The bits of the local sites. */

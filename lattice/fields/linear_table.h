@@ -11,15 +11,15 @@ typedef struct md_linear_table {
   void (*axpy)(const double *a, const md_field *x, md_field *y);
   void (*xpby)(const md_field *x, const double *b, md_field *y);
   void (*axpby)(const double *a, const md_field *x, const double *b, md_field *y);
-  void (*norm2)(const md_context *context, const md_field *x, double *norms);
-  void (*dot)(const md_context *context, const md_field *x, const md_field *y, double *dots);
-  void (*axpy_norm2)(const md_context *context, const double *a, const md_field *x, md_field *y,
-                     double *norms);
+  md_status (*norm2)(md_context *context, const md_field *x, double *norms);
+  md_status (*dot)(md_context *context, const md_field *x, const md_field *y, double *dots);
+  md_status (*axpy_norm2)(md_context *context, const double *a, const md_field *x, md_field *y,
+                          double *norms);
   void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
   void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
                      md_field *const *p, md_field *const *x);
-  void (*dots)(const md_context *context, int count, const md_field *x, const md_field *y,
-               double *dots);
+  md_status (*dots)(md_context *context, int count, const md_field *x, const md_field *y,
+                    double *dots);
   void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
 } md_linear_table;
 

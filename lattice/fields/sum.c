@@ -63,14 +63,16 @@ static double rounded(md_sum *sum) {
   return sign * value;
 }
 
-void md_sum_finish(const md_context *context, md_sum *sums, int count, double *values) {
+md_status md_sum_finish(md_context *context, md_sum *sums, int count, double *values) {
   for (int i = 0; i < count; i++) carry(&sums[i]);
+  sums[0].failed = context->deferred.status != MD_OK;
   if (context->ranks > 1) {
-    _Static_assert(sizeof(md_sum) == (MD_SUM_LIMBS + 2) * sizeof(int64_t), "sent as integers");
-    MPI_Allreduce(MPI_IN_PLACE, sums, count * (MD_SUM_LIMBS + 2), MPI_INT64_T, MPI_SUM,
+    _Static_assert(sizeof(md_sum) == (MD_SUM_LIMBS + 3) * sizeof(int64_t), "sent as integers");
+    MPI_Allreduce(MPI_IN_PLACE, sums, count * (MD_SUM_LIMBS + 3), MPI_INT64_T, MPI_SUM,
                   md_mpi(context));
   }
   for (int i = 0; i < count; i++) values[i] = rounded(&sums[i]);
+  return sums[0].failed ? md_agree(context, MD_OK) : MD_OK;
 }
 
 /* The bits of such numbers are in their order. */

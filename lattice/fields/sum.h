@@ -17,6 +17,7 @@ typedef struct md_sum {
   int64_t limb[MD_SUM_LIMBS];
   int64_t not_finite; /* NaN or infinite values that were added */
   int64_t terms;      /* since the last carry; carried when it nears 2^30 */
+  int64_t failed;     /* set by md_sum_finish: ranks that hold a deferred failure */
 } md_sum;
 
 /* Adds one double exactly. */
@@ -24,8 +25,9 @@ void md_sum_add(md_sum *sum, double value);
 /* Adds another accumulator. */
 void md_sum_merge(md_sum *sum, const md_sum *other);
 /* Sums over ranks and rounds once to double: NaN when any value was not finite. sums[count] ->
- * values[count], the same on all ranks. One MPI_Allreduce. Collective. */
-void md_sum_finish(const md_context *context, md_sum *sums, int count, double *values);
+ * values[count], count >= 1, the same on all ranks. The sums carry how many ranks hold a deferred
+ * failure (md_defer): when any does, all ranks return it. One MPI_Allreduce. Collective. */
+md_status md_sum_finish(md_context *context, md_sum *sums, int count, double *values);
 
 /* values[i] becomes the largest over ranks of numbers >= 0, above which infinity and then NaN
  * stand. One MPI_Allreduce. Collective. */

@@ -27,12 +27,12 @@ void md_gauge_destroy(md_gauge *gauge) {
 
 md_status md_gauge_exchange(md_context *context, md_gauge *gauge) {
   md_halo *halo = NULL;
-  MD_TRY(md_halo_create(context, gauge->geometry, &link_shape, &halo));
+  md_status status = md_halo_create(context, gauge->geometry, &link_shape, NULL, &halo);
   for (int p = 0; p < MD_PARITIES; p++)
-    for (int mu = 0; mu < MD_DIMS; mu++) {
-      md_halo_begin(halo, &gauge->links[p][mu]);
-      md_halo_end(halo, &gauge->links[p][mu]);
+    for (int mu = 0; mu < MD_DIMS && status == MD_OK; mu++) {
+      status = md_halo_begin(halo, &gauge->links[p][mu]);
+      if (status == MD_OK) status = md_halo_end(halo, &gauge->links[p][mu]);
     }
   md_halo_destroy(halo);
-  return MD_OK;
+  return md_agree(context, status);
 }

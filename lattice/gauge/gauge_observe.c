@@ -86,7 +86,7 @@ md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
     }
   }
   double value[SUMS];
-  md_sum_finish(context, all.sum, SUMS, value);
+  MD_TRY(md_sum_finish(context, all.sum, SUMS, value));
   md_maximum(context, &all.deviation2, 1);
   md_sum_integers(context, &all.bad_links, 1);
   const double planes = 9.0 * (double)gauge->geometry->volume; /* three planes, trace of three */

@@ -132,18 +132,18 @@ static void make_lower_staples(md_heatbath *h, int parity, int mu, int nu, md_fi
 
 /* Lower staples of the three planes of mu at the sites of `parity`. The halo of one travels while
  * the next is made. */
-static void make_all_lower_staples(md_heatbath *h, int parity, int mu) {
+static md_status make_all_lower_staples(md_heatbath *h, int parity, int mu) {
   md_field *travelling = NULL;
   md_field *lower = h->lower;
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
     lower->parity = parity;
     make_lower_staples(h, parity, mu, nu, lower);
-    if (travelling) md_halo_end(h->halo, travelling);
-    md_halo_begin(h->halo, lower);
+    if (travelling) MD_TRY(md_halo_end(h->halo, travelling));
+    MD_TRY(md_halo_begin(h->halo, lower));
     travelling = lower++;
   }
-  md_halo_end(h->halo, travelling);
+  return md_halo_end(h->halo, travelling);
 }
 
 /* Sums of the six staples of the links of direction mu at MD_LANES sites from `site` on. */
@@ -166,10 +166,10 @@ static void sum_staples(const md_heatbath *h, int parity, int mu, int64_t site, 
   }
 }
 
-static void update_links(md_heatbath *h, int parity, int mu, const update *how) {
+static md_status update_links(md_heatbath *h, int parity, int mu, const update *how) {
   const md_geometry *g = h->gauge->geometry;
   md_field *links = &h->gauge->links[parity][mu];
-  make_all_lower_staples(h, 1 - parity, mu);
+  MD_TRY(make_all_lower_staples(h, 1 - parity, mu));
 #pragma omp parallel for schedule(static)
   for (int64_t site = 0; site < g->sites; site += MD_LANES) {
     md_su3_lanes sum;
@@ -186,21 +186,23 @@ static void update_links(md_heatbath *h, int parity, int mu, const update *how) 
       md_gauge_set(h->gauge, parity, mu, site + l, u);
     }
   }
-  md_halo_begin(h->halo, links);
-  md_halo_end(h->halo, links);
+  MD_TRY(md_halo_begin(h->halo, links));
+  return md_halo_end(h->halo, links);
 }
 
-static void update_all(md_heatbath *h, const update *how) {
+static md_status update_all(md_heatbath *h, const update *how) {
   for (int mu = 0; mu < MD_DIMS; mu++)
-    for (int parity = 0; parity < MD_PARITIES; parity++) update_links(h, parity, mu, how);
+    for (int parity = 0; parity < MD_PARITIES; parity++) MD_TRY(update_links(h, parity, mu, how));
+  return MD_OK;
 }
 
-void md_heatbath_sweep(md_heatbath *h, double beta, uint64_t seed, uint64_t sweep) {
-  update_all(h, &(update){.beta = beta, .seed = seed, .purpose = purpose_heatbath | sweep << 2});
+md_status md_heatbath_sweep(md_heatbath *h, double beta, uint64_t seed, uint64_t sweep) {
+  return update_all(
+      h, &(update){.beta = beta, .seed = seed, .purpose = purpose_heatbath | sweep << 2});
 }
 
-void md_overrelaxation_sweep(md_heatbath *h) {
-  update_all(h, &(update){.overrelax = true});
+md_status md_overrelaxation_sweep(md_heatbath *h) {
+  return update_all(h, &(update){.overrelax = true});
 }
 
 static md_status create_fields(md_context *context, md_heatbath *h, const md_field_shape *shape) {
@@ -219,7 +221,7 @@ md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath *
   } else
     status = md_fail_memory(context, sizeof *h, "heatbath");
   status = md_agree(context, status);
-  if (status == MD_OK) status = md_halo_create(context, gauge->geometry, &shape, &h->halo);
+  if (status == MD_OK) status = md_halo_create(context, gauge->geometry, &shape, NULL, &h->halo);
   if (status != MD_OK) {
     md_heatbath_destroy(h);
     *heatbath = NULL;

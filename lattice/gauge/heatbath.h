@@ -23,10 +23,10 @@ md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath *
 void md_heatbath_destroy(md_heatbath *heatbath);
 
 /* One update of every link; halos are exchanged again when it returns. beta >= 0; no two sweeps
- * of a chain may share (seed, sweep). Collective. */
-void md_heatbath_sweep(md_heatbath *heatbath, double beta, uint64_t seed, uint64_t sweep);
+ * of a chain may share (seed, sweep). Failures are deferred (md_defer). Collective. */
+md_status md_heatbath_sweep(md_heatbath *heatbath, double beta, uint64_t seed, uint64_t sweep);
 /* One microcanonical update of every link; the same about halos. Collective. */
-void md_overrelaxation_sweep(md_heatbath *heatbath);
+md_status md_overrelaxation_sweep(md_heatbath *heatbath);
 
 /* Draws x in [-1, 1] with density proportional to sqrt(1 - x^2) exp(z x), z >= 0: the first
  * component of an SU(2) heatbath. Its mean is I_2(z) / I_1(z). Local. */

@@ -3,22 +3,35 @@
 
 #include "lattice/fields/field.h"
 
-/* Halo transport for fields of one shape: buffers and persistent requests made once. */
+/* Halo exchange for fields of one shape, by one of the transports of transport.h. */
 typedef struct md_halo md_halo;
 
-/* For all fields with this shape on this geometry. Only split directions get buffers; a rank that
- * is its own neighbour sends to itself. Collective. */
+/* How the halos of a run are to travel. */
+typedef struct md_halo_request {
+  const char *transport; /* a name of the table, or "auto" */
+} md_halo_request;
+
+/* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that
+ * is not known, not in this build, or cannot carry these fields is refused with the reason, also
+ * where nothing is split. Only split directions get buffers; a rank that is its own neighbour
+ * sends to itself. context and geometry outlive the halo. Collective. */
 md_status md_halo_create(md_context *context, const md_geometry *geometry,
-                         const md_field_shape *shape, md_halo **halo);
-void md_halo_destroy(md_halo *halo);
+                         const md_field_shape *shape, const md_halo_request *request,
+                         md_halo **halo);
+void md_halo_destroy(md_halo *halo); /* NULL is fine */
 
 /* Packs the surfaces of `field` and starts the transfers; the field's local sites must not change
  * until md_halo_end, which fills the halo. One exchange of a halo object at a time. Neighbours
- * call the same. With no split direction both do nothing. */
-void md_halo_begin(md_halo *halo, const md_field *field);
-void md_halo_end(md_halo *halo, md_field *field);
+ * call the same. With no split direction both do nothing. A failure of this rank alone is deferred
+ * (md_defer), and what the neighbours wait for is sent all the same. */
+md_status md_halo_begin(md_halo *halo, const md_field *field);
+md_status md_halo_end(md_halo *halo, md_field *field);
 
 /* Bytes that this rank sends in one exchange. */
 int64_t md_halo_bytes(const md_halo *halo);
+/* Name of the transport, "none" where nothing is split. */
+const char *md_halo_transport(const md_halo *halo);
+/* False for a name that another space than this one needs; true for "auto" and NULL. */
+bool md_halo_request_serves(const md_halo_request *request, md_space space);
 
 #endif

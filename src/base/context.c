@@ -87,12 +87,30 @@ void md_say(const md_context *context, const char *format, ...) {
   va_end(arguments);
 }
 
+md_status md_defer(md_context *context, md_status status) {
+  if (context->ranks == 1 || status == MD_OK) return status;
+  if (context->deferred.status == MD_OK) {
+    context->deferred.status = status;
+    memcpy(context->deferred.message, context->message, sizeof context->message);
+  }
+  return MD_OK;
+}
+
+/* The worse of `status` and the deferred failure, which ends here; the deferred one came first. */
+static md_status take_deferred(md_context *context, md_status status) {
+  const md_status deferred = context->deferred.status;
+  context->deferred.status = MD_OK;
+  if (deferred == MD_OK || deferred < status) return status;
+  memcpy(context->message, context->deferred.message, sizeof context->message);
+  return deferred;
+}
+
 md_status md_agree(md_context *context, md_status status) {
   if (context->ranks == 1) return status;
   /* Worst status first, then the lowest rank: one MAXLOC with (status, -rank). */
   struct {
     int status, rank;
-  } mine = {(int)status, context->rank}, worst;
+  } mine = {(int)take_deferred(context, status), context->rank}, worst;
   MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context));
   if (worst.status != MD_OK)
     MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst.rank,

@@ -19,6 +19,10 @@ typedef struct md_context {
   bool quiet;                        /* no progress, no tables; errors and reports only */
   struct md_ranks *communicator;     /* see base/ranks_mpi.h; NULL: one process without MPI */
   char message[1024];                /* of the failure last reported by md_fail, one line */
+  struct {
+    md_status status; /* MD_OK: none */
+    char message[1024];
+  } deferred; /* the first failure that this rank keeps for the next agreement, see md_defer */
 } md_context;
 
 /* Starts MPI (thread level funneled) and fills the context. Collective. When MPI cannot start,
@@ -41,10 +45,16 @@ void md_warn(const md_context *context, const char *format, ...)
 void md_say(const md_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Collective. Every rank passes its own status; all get back the worst one, and the message of
- * the lowest rank that failed with it. Call it before a collective step, so that one failing
- * rank ends all of them with the same message. */
+/* Collective. Every rank passes its own status; all get back the worst one of these and of the
+ * deferred ones, and the message of the lowest rank that failed with it. Call it before a
+ * collective step, so that one failing rank ends all of them with the same message. */
 md_status md_agree(md_context *context, md_status status);
+/* For a step that fails on this rank alone between two agreements, in a loop that cannot agree
+ * after every step: keeps the failure, the first one with its message, and returns MD_OK, so that
+ * this rank goes on to take part in all that the others do (with values that mean nothing). The
+ * next md_agree, or the next global sum (md_sum_finish), then ends all ranks with it. With one rank
+ * there is nobody to wait for: returns `status`. Local. */
+md_status md_defer(md_context *context, md_status status);
 
 /* Collective: rank 0's bytes to every rank. */
 void md_broadcast(const md_context *context, void *data, size_t bytes);

@@ -129,11 +129,13 @@ static md_status run_sweeps(md_context *context, const request *r, md_gauge *gau
   md_status status = MD_OK;
   for (long long sweep = 0; sweep < r->sweeps && status == MD_OK; sweep++) {
     const double start_s = md_time_s();
-    md_heatbath_sweep(heatbath, r->beta, (uint64_t)r->seed, (uint64_t)sweep);
-    for (long long k = 0; k < r->overrelax; k++) md_overrelaxation_sweep(heatbath);
+    status = md_heatbath_sweep(heatbath, r->beta, (uint64_t)r->seed, (uint64_t)sweep);
+    for (long long k = 0; k < r->overrelax && status == MD_OK; k++)
+      status = md_overrelaxation_sweep(heatbath);
     times_s[sweep] = md_time_s() - start_s;
     md_gauge_observables now;
-    status = md_gauge_observe(context, gauge, &now);
+    if (status == MD_OK) status = md_gauge_observe(context, gauge, &now);
+    if (status != MD_OK) break;
     c->plaquettes[sweep] = now.plaquette;
     md_progress_stop(&progress);
     md_say(context, "%8lld %16.12f %16.12f %16.12f\n", sweep + 1, now.plaquette, now.plaquette_ss,

@@ -1,4 +1,5 @@
 #include "lattice/fields/source.h"
+#include "lattice/halo/halo_options.h"
 #include "solve/solve.h"
 
 #include <errno.h>
@@ -125,6 +126,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .solver = "cg",
                           .source = "point:0,0,0,0",
                           .boundary = "antiperiodic",
+                          .halo = {.transport = "auto"},
                           .tolerance = 1e-10,
                           .max_iterations = 10000};
   md_option options[] = {{.name = "lattice",
@@ -209,6 +211,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .target = &o->boundary,
                           .choices = "antiperiodic|periodic",
                           .help = "in t [antiperiodic]"},
+                         MD_HALO_OPTIONS(o->halo),
                          {.name = "output",
                           .type = MD_OPTION_TEXT,
                           .target = &o->output,

@@ -41,14 +41,16 @@ static bool is_exact(const md_backend_request *request) {
 static md_status create_operators(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
   if (o->mixed) {
-    MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->inner));
+    MD_TRY(
+        md_dirac_create_over(context, &run->gauge, o->backend, &o->request, &o->halo, &run->inner));
     return md_dirac_create_exact(context, &run->gauge, run->inner.backend->name, &o->request,
-                                 &run->dirac);
+                                 &o->halo, &run->dirac);
   }
-  MD_TRY(md_dirac_create(context, &run->gauge, o->backend, &o->request, &run->dirac));
+  MD_TRY(
+      md_dirac_create_over(context, &run->gauge, o->backend, &o->request, &o->halo, &run->dirac));
   if (is_exact(&o->request)) return MD_OK;
   return md_dirac_create_exact(context, &run->gauge, run->dirac.backend->name, &o->request,
-                               &run->exact);
+                               &o->halo, &run->exact);
 }
 
 const md_dirac *md_solve_operator(const md_solve_run *run) {
@@ -101,8 +103,8 @@ static md_status measure(md_context *context, md_solve_run *run) {
   const bool short_of = (kind == MD_SOURCE_POINT && !run->pion_correlator) ||
                         (kind == MD_SOURCE_RANDOM && !run->condensate);
   MD_TRY(md_agree(context, short_of ? md_fail_memory(context, times * 8, "observables") : MD_OK));
-  if (run->pion_correlator) md_pion_correlator(context, run->x, run->pion_correlator);
-  if (run->condensate) md_chiral_condensate(context, run->b, run->x, run->condensate);
+  if (run->pion_correlator) return md_pion_correlator(context, run->x, run->pion_correlator);
+  if (run->condensate) return md_chiral_condensate(context, run->b, run->x, run->condensate);
   return MD_OK;
 }
 

@@ -29,7 +29,8 @@ typedef struct md_solve_options {
   int n_shifts; /* 0: not a multishift solve */
   bool resume, ignore_checksum, refine;
   md_backend_request request; /* of the iterations, from the words above */
-  bool mixed;                 /* request is the inner operator's, the outer one is double */
+  md_halo_request halo;
+  bool mixed; /* request is the inner operator's, the outer one is double */
   md_solve_source parsed_source;
 } md_solve_options;
 

@@ -47,8 +47,8 @@ static void destroy(trial *t) {
     for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&sets[s][p]);
 }
 
-void md_errors_add(const md_context *context, md_errors *errors, const md_field *got,
-                   const md_field *reference, const md_field *bound) {
+md_status md_errors_add(md_context *context, md_errors *errors, const md_field *got,
+                        const md_field *reference, const md_field *bound) {
   md_sum sums[3] = {0};
   double most[3] = {0.0}, total[3];
   long long counts[MD_ERROR_BINS] = {0};
@@ -78,7 +78,7 @@ void md_errors_add(const md_context *context, md_errors *errors, const md_field 
       md_sum_add(&sums[1], size2);
       md_sum_add(&sums[2], bound2);
     }
-  md_sum_finish(context, sums, 3, total);
+  MD_TRY(md_sum_finish(context, sums, 3, total));
   md_maximum(context, most, 3);
   md_sum_integers(context, counts, MD_ERROR_BINS);
   const double l2 = sqrt(total[0] / total[1]);
@@ -90,6 +90,7 @@ void md_errors_add(const md_context *context, md_errors *errors, const md_field 
   errors->max_rel_error = fmax(errors->max_rel_error, most[1]);
   errors->max_percent = fmax(errors->max_percent, most[2]);
   for (int i = 0; i < MD_ERROR_BINS; i++) errors->histogram[i] += counts[i];
+  return MD_OK;
 }
 
 static void set_smooth(md_field in[MD_PARITIES]) {
@@ -135,16 +136,16 @@ static void set_field(const trial *t, int which, md_field in[MD_PARITIES]) {
     set_smooth(in);
 }
 
-static void fill_halo(trial *t, md_field *field) {
-  md_halo_begin(t->reference->halo, field);
-  md_halo_end(t->reference->halo, field);
+static md_status fill_halo(trial *t, md_field *field) {
+  MD_TRY(md_halo_begin(t->reference->halo, field));
+  return md_halo_end(t->reference->halo, field);
 }
 
 /* out, bound and got of one hop from parity 1-p to p; in_error as it stands. */
 static md_status hop(trial *t, int p) {
   const md_backend_request *request = &t->dirac->request;
   MD_TRY(md_dirac_hop(t->context, t->reference, &t->out[p], &t->in[1 - p], NULL));
-  fill_halo(t, &t->in_error[1 - p]);
+  MD_TRY(fill_halo(t, &t->in_error[1 - p]));
   md_bound_hop(&t->run->gauge, request, &t->in[1 - p], &t->in_error[1 - p], &t->bound[p]);
   md_bound_store(request, &t->out[p], &t->bound[p]);
   MD_TRY(md_dirac_hop(t->context, t->dirac, &t->mine_out[p], &t->mine[1 - p], NULL));
@@ -159,8 +160,8 @@ static md_status mdag_m(trial *t) {
   const double mass = t->run->options.mass;
   double factor[MD_MAX_RHS];
   for (int r = 0; r < MD_MAX_RHS; r++) factor[r] = 4.0 * mass * mass;
-  fill_halo(t, &t->out[MD_ODD]);
-  fill_halo(t, &t->bound[MD_ODD]);
+  MD_TRY(fill_halo(t, &t->out[MD_ODD]));
+  MD_TRY(fill_halo(t, &t->bound[MD_ODD]));
   md_bound_hop(&t->run->gauge, request, &t->out[MD_ODD], &t->bound[MD_ODD], &t->bound[MD_EVEN]);
   md_linear_axpy(factor, &t->in_error[MD_EVEN], &t->bound[MD_EVEN]);
   MD_TRY(md_dirac_mdag_m(t->context, t->reference, mass, &t->out[MD_EVEN], &t->in[MD_EVEN],
@@ -170,14 +171,13 @@ static md_status mdag_m(trial *t) {
                          &t->mine_out[MD_ODD]));
   MD_TRY(
       md_agree(t->context, md_field_convert(t->context, &t->got[MD_EVEN], &t->mine_out[MD_EVEN])));
-  md_errors_add(t->context, &t->errors[MDAG_M], &t->got[MD_EVEN], &t->out[MD_EVEN],
-                &t->bound[MD_EVEN]);
-  return MD_OK;
+  return md_errors_add(t->context, &t->errors[MDAG_M], &t->got[MD_EVEN], &t->out[MD_EVEN],
+                       &t->bound[MD_EVEN]);
 }
 
 /* |<a, Deo b> + <Doe a, b>| / (|a| |b|) with the operator's own results and exact sums, a and b as
  * stored; its bound by that of the components. */
-static void antisymmetry(trial *t, md_errors *errors) {
+static md_status antisymmetry(trial *t, md_errors *errors) {
   md_sum sums[4] = {0};
   double total[4];
   for (int p = 0; p < MD_PARITIES; p++)
@@ -194,11 +194,12 @@ static void antisymmetry(trial *t, md_errors *errors) {
           md_sum_add(&sums[2 + p], a[c] * a[c]);
         }
       }
-  md_sum_finish(t->context, sums, 4, total);
+  MD_TRY(md_sum_finish(t->context, sums, 4, total));
   const double size = sqrt(total[2] * total[3]), defect = fabs(total[0]) / size;
   errors->bound = fmax(errors->bound, total[1] / size);
   errors->rel_l2_error = errors->max_rel_error = fmax(errors->rel_l2_error, defect);
   errors->bound_used = fmax(errors->bound_used, fabs(total[0]) / total[1]);
+  return MD_OK;
 }
 
 static md_status try_field(trial *t, int which) {
@@ -210,10 +211,10 @@ static md_status try_field(trial *t, int which) {
   }
   for (int p = 0; p < MD_PARITIES; p++) {
     MD_TRY(hop(t, p));
-    md_errors_add(t->context, &t->errors[p == MD_EVEN ? DEO : DOE], &t->got[p], &t->out[p],
-                  &t->bound[p]);
+    MD_TRY(md_errors_add(t->context, &t->errors[p == MD_EVEN ? DEO : DOE], &t->got[p], &t->out[p],
+                         &t->bound[p]));
   }
-  if (which < RANDOM_FIELDS) antisymmetry(t, &t->errors[ANTISYMMETRY]);
+  if (which < RANDOM_FIELDS) MD_TRY(antisymmetry(t, &t->errors[ANTISYMMETRY]));
   return mdag_m(t);
 }
 

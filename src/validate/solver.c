@@ -102,7 +102,7 @@ static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *e
     for (int k = 0; k < MD_PARITIES; k++)
       for (int c = 0; c < at_once; c++) md_field_copy_rhs(&p->b[k], c, &p->colours[k], first + c);
     status = md_solve_cg(context, dirac, exact, how, p->x, p->b, &one);
-    if (status == MD_OK) md_pion_correlator(context, p->x, part);
+    if (status == MD_OK) status = md_pion_correlator(context, p->x, part);
     for (int t = 0; t < times; t++) correlator[t] += part[t];
     worst = fmax(worst, one.relative_residual);
     if (first == 0 || one.iterations > result->iterations) {
@@ -180,7 +180,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   plain.precision = MD_DOUBLE;
   plain.packing = MD_PACKING_NONE;
   plain.reconstruct = MD_RECONSTRUCT_18;
-  MD_TRY(md_dirac_create(context, &run->gauge, backend, request, &dirac));
+  MD_TRY(md_dirac_create_over(context, &run->gauge, backend, request, &run->options.halo, &dirac));
   md_status status = md_dirac_create(context, &run->gauge, "auto", &plain, &outer);
   if (status == MD_OK)
     status = md_agree(context, create(context, run->geometry, request->n_rhs, &p));

@@ -1,6 +1,8 @@
 #include "validate/validate.h"
 #include "commands.h"
+#include "lattice/halo/halo_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,8 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                              .boundary = "antiperiodic",
                              .mass = 0.1,
                              .seed = 1,
-                             .max_iterations = 3000};
+                             .max_iterations = 3000,
+                             .halo = {.transport = "auto"}};
   md_option options[] = {{.name = "lattice",
                           .type = MD_OPTION_TEXT,
                           .target = &o->lattice,
@@ -68,6 +71,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .help = "iterations of each solver at most [3000]",
                           .low = 1,
                           .high = 10000000},
+                         MD_HALO_OPTIONS(o->halo),
                          {.name = "csv",
                           .type = MD_OPTION_TEXT,
                           .target = &o->csv,
@@ -112,6 +116,14 @@ static md_status find_request(md_context *context, const char *backend, md_backe
   return status;
 }
 
+/* Adds the transport of an operator to those of the report. */
+static void note_transport(md_validate_run *run, const md_dirac *dirac) {
+  const char *name = md_halo_transport(dirac->halo);
+  const size_t used = strlen(run->transport);
+  if (strstr(run->transport, name)) return;
+  snprintf(run->transport + used, sizeof run->transport - used, "%s%s", used ? "," : "", name);
+}
+
 static md_status check_case(md_context *context, md_validate_run *run, const md_backend *backend,
                             const md_backend_request *request) {
   md_backend_request exact = *request;
@@ -119,7 +131,9 @@ static md_status check_case(md_context *context, md_validate_run *run, const md_
   exact.precision = MD_DOUBLE;
   exact.reconstruct = MD_RECONSTRUCT_18;
   exact.packing = MD_PACKING_NONE;
-  MD_TRY(md_dirac_create(context, &run->gauge, backend->name, request, &dirac));
+  MD_TRY(md_dirac_create_over(context, &run->gauge, backend->name, request, &run->options.halo,
+                              &dirac));
+  note_transport(run, &dirac);
   md_status status = md_dirac_create(context, &run->gauge, "cpu_ref", &exact, &reference);
   if (status == MD_OK) {
     status = md_validate_operator(context, run, &dirac, &reference);
@@ -157,6 +171,7 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
   for (const md_backend *const *b = md_backends(); *b; b++) {
     if (!wanted(o->backend, (*b)->name)) continue;
     if ((*b)->unavailable && all) continue;
+    if (all && !md_halo_request_serves(&o->halo, (*b)->space)) continue;
     const md_status status =
         (*b)->unavailable ? md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s",
                                     (*b)->name, (*b)->unavailable)
@@ -222,6 +237,7 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   cJSON_AddStringToObject(report->root, "lattice", o->lattice);
   md_report_integers(report->root, "dims", run->geometry->global, MD_DIMS);
   md_report_real(report->root, "plaquette", run->info.observables.plaquette);
+  cJSON_AddStringToObject(report->root, "transport", run->transport);
   cJSON_AddNumberToObject(report->root, "mass", o->mass);
   cJSON_AddNumberToObject(report->root, "histogram_lowest_log10", MD_ERROR_LOWEST);
   cJSON_AddNumberToObject(report->root, "histogram_step_log10", 0.5);

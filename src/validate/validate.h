@@ -15,6 +15,7 @@ typedef struct md_validate_options {
   double mass;
   long long seed, max_iterations;
   bool ignore_checksum;
+  md_halo_request halo;
 } md_validate_options;
 
 typedef struct md_validate_run {
@@ -24,6 +25,7 @@ typedef struct md_validate_run {
   md_lattice_info info;
   cJSON *rows, *links, *solver; /* arrays of the report */
   long long broken;             /* bounds that were broken */
+  char transport[64];           /* of the operators' halos: names a,b */
 } md_validate_run;
 
 /* Errors of one operation over several fields. The histogram counts components by log10 of their
@@ -41,8 +43,8 @@ typedef struct md_errors {
 
 /* Adds what `got` shows against `reference` with componentwise bounds `bound`: host fields of one
  * shape, reference and bound in double. Collective. */
-void md_errors_add(const md_context *context, md_errors *errors, const md_field *got,
-                   const md_field *reference, const md_field *bound);
+md_status md_errors_add(md_context *context, md_errors *errors, const md_field *got,
+                        const md_field *reference, const md_field *bound);
 
 /* Rounding of a field to storage: bound += u |value| + floor; value is what was to be stored,
  * `bound` its componentwise error so far. Host, double. Local. */

@@ -42,7 +42,7 @@ static void check_neighbours(const md_field *f) {
 static void run(md_context *context, const int dims[4], bool self_halo, md_field_shape shape) {
   md_geometry *g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], self_halo);
   md_halo *halo = NULL;
-  MD_REQUIRE(context, md_halo_create(context, g, &shape, &halo));
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field f;
     MD_REQUIRE(context, md_field_create(context, g, &shape, p, &f));
@@ -78,7 +78,7 @@ static void scales_travel(void **state) {
   const md_field_shape shape = {MD_HALF, MD_HOST, 6, 1, true};
   md_halo *halo = NULL;
   md_field f;
-  MD_REQUIRE(context, md_halo_create(context, g, &shape, &halo));
+  MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));
   MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f));
   for (int64_t i = 0; i < f.sites; i++) {
     const double big = i % 2 ? 3e-20 : 0x1p60;

@@ -6,12 +6,12 @@
 #include <float.h>
 #include <math.h>
 
-static double sum_of(const md_context *context, const double *values, int count) {
+static double sum_of(md_context *context, const double *values, int count) {
   md_sum sum = {0};
   double result;
   for (int i = 0; i < count; i++)
     if (i % context->ranks == context->rank) md_sum_add(&sum, values[i]);
-  md_sum_finish(context, &sum, 1, &result);
+  MD_REQUIRE(context, md_sum_finish(context, &sum, 1, &result));
   return result;
 }
 

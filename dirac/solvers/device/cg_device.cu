@@ -170,41 +170,43 @@ extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
   cg->at = 0;
 }
 
-/* Adds the words that `settle` left over the ranks, exactly; NaN where the device failed. */
-static void add_ranks_on_host(md_context *context, md_cg_device *cg) {
+/* Adds the words that `settle` left over the ranks, exactly; a failure of the device is met here.
+ */
+static md_status add_ranks_on_host(md_context *context, md_cg_device *cg) {
   const int count = cg->n_rhs * MD_RANK_SUM_WORDS;
-  double word[MD_MAX_RHS * MD_RANK_SUM_WORDS];
-  md_sum sums[MD_MAX_RHS] = {};
-  const bool good = cudaMemcpy(word, cg->scalars->word, count * sizeof(double),
-                               cudaMemcpyDeviceToHost) == cudaSuccess;
+  double word[MD_MAX_RHS * MD_RANK_SUM_WORDS], total[MD_MAX_RHS];
+  cudaError_t error =
+      cudaMemcpy(word, cg->scalars->word, count * sizeof(double), cudaMemcpyDeviceToHost);
+  MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum of the solver")));
   for (int pair = 0; pair < MD_RANK_SUM_WORDS; pair += 2) { /* high and low of one quantity */
-    double total[MD_MAX_RHS];
-    for (int r = 0; r < cg->n_rhs; r++) {
-      sums[r] = {};
-      for (int w = pair; w < pair + 2; w++)
-        md_sum_add(&sums[r], good ? word[r * MD_RANK_SUM_WORDS + w] : NAN);
+    md_sum sums[MD_MAX_RHS] = {};
+    for (int i = 0; i < 2 * cg->n_rhs; i++) {
+      const double value = word[i / 2 * MD_RANK_SUM_WORDS + pair + i % 2];
+      md_sum_add(&sums[i / 2], error == cudaSuccess ? value : NAN);
     }
-    md_sum_finish(context, sums, cg->n_rhs, total);
+    MD_TRY(md_sum_finish(context, sums, cg->n_rhs, total));
     for (int r = 0; r < cg->n_rhs; r++) {
       word[r * MD_RANK_SUM_WORDS + pair] = total[r];
       word[r * MD_RANK_SUM_WORDS + pair + 1] = 0.0;
     }
   }
-  cudaMemcpy(cg->scalars->word, word, count * sizeof(double), cudaMemcpyHostToDevice);
+  error = cudaMemcpy(cg->scalars->word, word, count * sizeof(double), cudaMemcpyHostToDevice);
+  return md_defer(context, md_cuda_status(context, error, "a sum of the solver"));
 }
 
-static void run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
+static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
   cg_slot *slots = cg->slots + (cg->serial % SLOTS) * cg->n_rhs;
   const rank_sums ranks = next_rank_sums(context, cg->peers);
   const bool whole = context->ranks == 1 || cg->peers;
   const dim3 blocks(cg->n_rhs), threads(1024);
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
                   true, whole, ranks, slots, cg->serial);
-  if (whole) return;
-  cudaStreamSynchronize(md_stream());
-  add_ranks_on_host(context, cg);
+  if (whole) return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
+  MD_TRY(md_defer(context, md_device_synchronise(context)));
+  MD_TRY(add_ranks_on_host(context, cg));
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
                   false, true, ranks, slots, cg->serial);
+  return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
 }
 
 static md_status allocate(md_context *context, md_cg_device *cg, const md_field *p) {
@@ -239,7 +241,7 @@ static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_
 
 extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state *state,
                                         const double *limit) {
-  MD_TRY(set_scalars(context, cg, state, limit));
+  MD_TRY(md_agree(context, set_scalars(context, cg, state, limit)));
   cg->at = 0;
   pass(cg, state, 0, false);
   return MD_OK;
@@ -276,7 +278,7 @@ extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *
   first.backwards = cg->backwards = !cg->backwards;
   md_field *p = direction(cg, state, cg->at);
   MD_TRY(md_dirac_hop(context, dirac, work, p, &first));
-  run_phase(context, cg, FIND_ALPHA);
+  MD_TRY(run_phase(context, cg, FIND_ALPHA));
   second.x = p;
   second.a = -cg->mass * cg->mass;
   second.b = 1.0;
@@ -284,24 +286,29 @@ extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *
   second.backwards = cg->backwards = !cg->backwards;
   MD_TRY(md_dirac_hop(context, dirac, &state->r, work, &second));
   cg->serial++;
-  run_phase(context, cg, FIND_BETA);
-  return MD_OK;
+  return run_phase(context, cg, FIND_BETA);
 }
 
-extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
-                                       md_cg_report *reports) {
-  const long long iteration = ++cg->awaited;
+static md_status wait_here(md_context *context, const md_cg_device *cg, long long iteration,
+                           md_cg_report *reports) {
   const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
   for (int r = 0; r < cg->n_rhs; r++) {
     for (long long spins = 1; __atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration;
          spins++) {
       if (spins % 4096 != 0) continue;
       const cudaError_t error = cudaStreamQuery(md_stream());
-      if (error != cudaSuccess && error != cudaErrorNotReady)
-        return md_cuda_status(context, error, "the solver's iteration");
+      if (error == cudaErrorNotReady) continue;
+      MD_TRY(md_cuda_status(context, error, "the solver's iteration"));
+      if (__atomic_load_n(&slots[r].serial, __ATOMIC_ACQUIRE) != iteration)
+        return md_fail(context, MD_ENVIRONMENT, "an iteration of the solver was never queued");
     }
     if (cg->peers) MD_TRY(md_device_peers_check(context, cg->peers));
     reports[r] = slots[r].report;
   }
   return MD_OK;
+}
+
+extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
+                                       md_cg_report *reports) {
+  return md_agree(context, wait_here(context, cg, ++cg->awaited, reports));
 }

@@ -22,7 +22,8 @@ void md_cg_device_destroy(md_cg_device *cg);
 
 /* Before the first iteration and wherever the host has changed the fields: scalars from the
  * state's r_norm2 and rhs_iterations, and |p|^2 as md_cg_device_update sums it; limit[r]: |r| at
- * which a right-hand side is done. x and r of the state may be MD_SINGLE beside a 16-bit p. */
+ * which a right-hand side is done. x and r of the state may be MD_SINGLE beside a 16-bit p.
+ * Collective. */
 md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state *state,
                              const double *limit);
 /* The first four kernels of an iteration: D p with |D p|^2; alpha = |r|^2 / (m^2 |p|^2 + |D p|^2),
@@ -34,7 +35,8 @@ md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dira
  * md_cg_device_complete the state's x lags behind and its p may be an older one. */
 void md_cg_device_update(md_cg_device *cg, md_cg_state *state);
 void md_cg_device_complete(md_cg_device *cg, md_cg_state *state);
-/* Waits for the next report that was not waited for yet; at most two may be under way. */
+/* Waits for the next report that was not waited for yet; at most two may be under way. Agrees.
+ * Collective. */
 md_status md_cg_device_wait(md_context *context, md_cg_device *cg, md_cg_report *reports);
 
 #endif

@@ -175,8 +175,10 @@ md_status wait_for(md_context *context, const device_block *d, int slot) {
          spins++) {
       if (spins % 4096 != 0) continue;
       const cudaError_t error = cudaStreamQuery(md_stream());
-      if (error != cudaSuccess && error != cudaErrorNotReady)
-        return md_cuda_status(context, error, "a sum of the block solver");
+      if (error == cudaErrorNotReady) continue;
+      MD_TRY(md_cuda_status(context, error, "a sum of the block solver"));
+      if (__atomic_load_n(&serials[k], __ATOMIC_ACQUIRE) != d->of_slot[slot])
+        return md_fail(context, MD_ENVIRONMENT, "a sum of the block solver was never queued");
     }
   return MD_OK;
 }
@@ -188,9 +190,9 @@ md_status add_ranks(md_context *context, int n, double *gram) {
   MD_TRY(md_agree(context,
                   sums ? MD_OK : md_fail_memory(context, reals * sizeof *sums, "block sums")));
   for (int e = 0; e < reals; e++) md_sum_add(&sums[e], gram[e]);
-  md_sum_finish(context, sums, reals, gram);
+  const md_status status = md_sum_finish(context, sums, reals, gram);
   delete[] sums;
-  return MD_OK;
+  return status;
 }
 
 md_status wait(md_context *context, void *state, int slot, double *gram) {

@@ -213,10 +213,10 @@ static sum_pass pass_of(const sum_space &s, int q, bool largest) {
 }
 
 /* values[q * n_rhs + r], the q-th of `quantities` sums, whose passes `queue` launches; waits and
- * adds over ranks. NaN when the device failed. */
+ * adds over ranks; a failure of the device is met here. */
 template <class QUEUE>
-static void reduce(const md_context *context, const md_field *x, int quantities, double *values,
-                   QUEUE queue) {
+static md_status reduce(md_context *context, const md_field *x, int quantities, double *values,
+                        QUEUE queue) {
   sum_space s;
   double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
   cudaError_t error = make_space(x, quantities, &s);
@@ -247,13 +247,15 @@ static void reduce(const md_context *context, const md_field *x, int quantities,
     error = cudaStreamSynchronize(md_stream());
   }
   if (error == cudaSuccess) error = cudaPeekAtLastError();
+  MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum over a field")));
   for (size_t first = 0; first < s.count; first += s.n) {
     md_sum sums[MD_MAX_RHS] = {};
     for (size_t r = 0; r < s.n; r++)
       for (size_t w = 0; w < 2; w++)
         md_sum_add(&sums[r], error == cudaSuccess ? host[2 * (first + r) + w] : NAN);
-    md_sum_finish(context, sums, (int)s.n, values + first);
+    MD_TRY(md_sum_finish(context, sums, (int)s.n, values + first));
   }
+  return MD_OK;
 }
 
 template <class S> struct linear_device {
@@ -284,16 +286,17 @@ template <class S> struct linear_device {
   static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
     run_combine<S, COMBINE>(a, x, b, y);
   }
-  static void norm2(const md_context *context, const md_field *x, double *norms) {
-    reduce(context, x, 1, norms,
-           [&](int, const sum_pass &p) { launch_multiply<S, S, DOT>(x, x, p); });
+  static md_status norm2(md_context *context, const md_field *x, double *norms) {
+    return reduce(context, x, 1, norms,
+                  [&](int, const sum_pass &p) { launch_multiply<S, S, DOT>(x, x, p); });
   }
-  static void dot(const md_context *context, const md_field *x, const md_field *y, double *dots) {
-    reduce(context, x, 1, dots, [&](int, const sum_pass &p) { run_multiply<S, DOT>(x, y, p); });
+  static md_status dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
+    return reduce(context, x, 1, dots,
+                  [&](int, const sum_pass &p) { run_multiply<S, DOT>(x, y, p); });
   }
-  static void dots(const md_context *context, int count, const md_field *x, const md_field *y,
-                   double *values) {
-    reduce(context, y, 2 * count, values, [&](int q, const sum_pass &p) {
+  static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
+                        double *values) {
+    return reduce(context, y, 2 * count, values, [&](int q, const sum_pass &p) {
       if (q % 2 == 0)
         run_multiply<S, DOT>(&x[q / 2], y, p);
       else
@@ -303,8 +306,8 @@ template <class S> struct linear_device {
   static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
     run_combine<S, COMBINE_COMPLEX>(re, x, im, y);
   }
-  static void axpy_norm2(const md_context *context, const double *a, const md_field *x, md_field *y,
-                         double *norms) {
+  static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
+                              double *norms) {
     axpy(a, x, y);
     const auto queue = [&](int, const sum_pass &p) {
       if (sizeof(S) == 2 && y->precision == MD_SINGLE) /* beside a 16-bit x */
@@ -312,7 +315,7 @@ template <class S> struct linear_device {
       else
         launch_multiply<S, S, DOT>(y, y, p);
     };
-    reduce(context, y, 1, norms, queue);
+    return reduce(context, y, 1, norms, queue);
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {

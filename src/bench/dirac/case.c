@@ -108,7 +108,7 @@ static md_status distance(md_dirac_bench *bench, md_field *scratch, const md_fie
 #pragma omp critical
     for (int k = 0; k < 2; k++) md_sum_merge(&sums[k], &mine[k]);
   }
-  md_sum_finish(bench->context, sums, 2, values);
+  MD_TRY(md_sum_finish(bench->context, sums, 2, values));
   *error = sqrt(values[0] / values[1]);
   return MD_OK;
 }
@@ -249,7 +249,7 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   status = md_agree(context, status);
   pass work = {dirac, fields, bench->turn, NULL};
   if (status == MD_OK && space == MD_DEVICE && !bench->turn && bench->geometry->halo_sites == 0)
-    status = md_device_record(context, queue_hops, &work, &work.recording);
+    status = md_agree(context, md_device_record(context, queue_hops, &work, &work.recording));
   if (status == MD_OK) status = time_samples(bench, &work, scratch, &arrays, result, samples);
   free(samples);
   md_device_recording_destroy(work.recording);
@@ -277,6 +277,7 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
   add_request(row, dirac->backend, r);
   md_report_integers(row, "dims", bench->geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
+  cJSON_AddStringToObject(row, "transport", md_halo_transport(dirac->halo));
   cJSON_AddNumberToObject(row, "seconds_median", t->median_s);
   cJSON_AddNumberToObject(row, "seconds_min", t->min_s);
   cJSON_AddNumberToObject(row, "seconds_max", t->max_s);
@@ -321,7 +322,8 @@ md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
   md_field fields[MD_PARITIES] = {0}, scratch = {0};
   timing result = {0};
   double error = 0.0;
-  if (md_dirac_create(context, bench->gauge, backend->name, request, &dirac) != MD_OK) {
+  if (md_dirac_create_over(context, bench->gauge, backend->name, request, bench->halo, &dirac) !=
+      MD_OK) {
     skip(bench, backend, request);
     return MD_OK;
   }

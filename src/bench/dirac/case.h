@@ -9,6 +9,7 @@ typedef struct md_dirac_bench {
   md_context *context;
   const md_geometry *geometry;
   const md_gauge *gauge;
+  const md_halo_request *halo;
   bool turn; /* time Deo and Doe in turn, else Deo alone */
   int repetitions;
   md_field base[MD_PARITIES];      /* random source, one right-hand side in double */

@@ -3,6 +3,7 @@
 #include "bench/dirac/case.h"
 #include "bench/dirac/matvec.h"
 #include "lattice/gauge/gauge_start.h"
+#include "lattice/halo/halo_options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -173,6 +174,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                 .rhs = "1,8,16",
                 .mode = "single",
                 .repetitions = 15};
+  md_halo_request halo = {.transport = "auto"};
   md_common_options common = {0};
   md_option options[] = {{.name = "dims",
                           .type = MD_OPTION_DIMS,
@@ -228,6 +230,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .help = "timed samples of each configuration [15]",
                           .low = 1,
                           .high = 1e6},
+                         MD_HALO_OPTIONS(halo),
                          {.name = "csv",
                           .type = MD_OPTION_TEXT,
                           .target = &s.csv,
@@ -243,6 +246,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   MD_TRY(read_settings(context, &s));
   MD_TRY(md_report_open(context, "bench dirac", &report));
   md_dirac_bench bench = {.context = context,
+                          .halo = &halo,
                           .turn = strcmp(s.mode, "turn") == 0,
                           .repetitions = (int)s.repetitions,
                           .copy_gbytes_per_s = NAN,

@@ -144,8 +144,13 @@ static md_status create(solve *s) {
   MD_TRY(check(context, c));
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
   if (s->has_narrow)
-    MD_TRY(md_dirac_create(context, s->bench->gauge, c->backend, &c->request, &s->narrow));
-  MD_TRY(md_dirac_create_exact(context, s->bench->gauge, c->backend, &c->request, &s->exact));
+    MD_TRY(md_dirac_create_over(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
+                                &s->narrow));
+  MD_TRY(md_dirac_create_exact(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
+                               &s->exact));
+  if (!s->has_narrow && !md_halo_request_serves(s->bench->halo, s->exact.shape.space))
+    return md_fail(context, MD_INPUT, "transport %s does not carry the fields of backend %s",
+                   s->bench->halo->transport, s->exact.backend->name);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_field_create(context, s->bench->geometry, &shape, p, &s->b[p]);
@@ -225,6 +230,7 @@ static md_status measure(solve *s, md_solver_figures *f) {
     const double share = in_hops_s / s->seconds, median_s = md_median(samples, n);
     *f = (md_solver_figures){.backend = iterating(s)->backend,
                              .outer = s->exact.backend,
+                             .transport = md_halo_transport(iterating(s)->halo),
                              .iterations = s->iterations,
                              .refine_iterations = s->refine_iterations,
                              .residual = s->residual,

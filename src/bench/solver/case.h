@@ -10,6 +10,7 @@ typedef struct md_solver_bench {
   md_context *context;
   const md_geometry *geometry;
   const md_gauge *gauge;
+  const md_halo_request *halo;
   double tolerance; /* on the true residual */
   int max_iterations, repetitions;
   const double *shifts; /* of M^dag M, for the solvers that take them */
@@ -46,6 +47,7 @@ md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c);
 /* What a solve came to. */
 typedef struct md_solver_figures {
   const md_backend *backend, *outer; /* of the iterations; of the residual that decides */
+  const char *transport;             /* of the halos of the iterations */
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
   double residual;                   /* largest true one */
   double seconds, min_s, max_s;      /* of a solve, median and extremes */

@@ -5,6 +5,7 @@
 #include "io/lattice_file.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
+#include "lattice/halo/halo_options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ typedef struct settings {
   int dims[MD_DIMS];
   long long sweeps, repetitions, max_iterations;
   double beta, tolerance;
+  md_halo_request halo;
   double masses[MOST_WORDS], rhs[MOST_WORDS], shifts[MD_MAX_SHIFTS];
   int mass_count, rhs_count, solver_count, inner_count, operator_count, shift_count;
   md_solver_kind solvers[MOST_WORDS];
@@ -135,12 +137,13 @@ static md_status make_links(md_context *context, const settings *s, md_geometry 
   md_heatbath *heatbath = NULL;
   MD_TRY(md_gauge_start_cold(context, gauge));
   MD_TRY(md_heatbath_create(context, gauge, &heatbath));
-  for (long long k = 0; k < s->sweeps; k++) {
-    md_heatbath_sweep(heatbath, s->beta, GAUGE_SEED, (uint64_t)k);
-    for (int o = 0; o < 4; o++) md_overrelaxation_sweep(heatbath);
+  md_status status = MD_OK;
+  for (long long k = 0; k < s->sweeps && status == MD_OK; k++) {
+    status = md_heatbath_sweep(heatbath, s->beta, GAUGE_SEED, (uint64_t)k);
+    for (int o = 0; o < 4 && status == MD_OK; o++) status = md_overrelaxation_sweep(heatbath);
   }
   md_heatbath_destroy(heatbath);
-  return MD_OK;
+  return status;
 }
 
 static void say_head(const md_solver_bench *bench, const settings *s, double plaquette) {
@@ -213,7 +216,8 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
                   .repetitions = 3,
                   .max_iterations = 20000,
                   .beta = 6.0,
-                  .tolerance = 1e-12};
+                  .tolerance = 1e-12,
+                  .halo = {.transport = "auto"}};
   /* clang-format off */
   md_option options[] = {
       {.name = "lattice", .type = MD_OPTION_TEXT, .target = &s->lattice, .argument = "FILE",
@@ -244,6 +248,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
        .argument = "N", .help = "iterations at most [20000]", .low = 1, .high = 1e7},
       {.name = "repetitions", .type = MD_OPTION_INTEGER, .target = &s->repetitions,
        .argument = "N", .help = "timed solves of each line [3]", .low = 1, .high = 1e6},
+      MD_HALO_OPTIONS(s->halo),
       {.name = "csv", .type = MD_OPTION_TEXT, .target = &s->csv, .argument = "FILE",
        .help = "the rows as CSV"},
       MD_COMMON_OPTIONS(s->common)};
@@ -265,6 +270,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   if (s.common.help) return MD_OK;
   MD_TRY(md_agree(context, md_report_open(context, "bench solver", &report)));
   md_solver_bench bench = {.context = context,
+                           .halo = &s.halo,
                            .tolerance = s.tolerance,
                            .max_iterations = (int)s.max_iterations,
                            .repetitions = (int)s.repetitions,

@@ -1,0 +1,61 @@
+#ifndef MD_LATTICE_HALO_TRANSPORT_H
+#define MD_LATTICE_HALO_TRANSPORT_H
+
+#include "lattice/halo/halo.h"
+
+/* One message of an exchange. What leaves this rank's surface in `direction` goes to `send_to`; the
+ * message of the same number that travels the same way comes from `receive_from` and lands in
+ * `zone`. */
+typedef struct md_halo_channel {
+  int direction, send_to, receive_from;
+  int64_t sites;
+  int64_t zone;                     /* index of its first site in a field */
+  const int32_t *face[MD_PARITIES]; /* of the field's parity: local site that is sent as k-th */
+  size_t bytes;                     /* planes one after another, then the scales */
+} md_halo_channel;
+
+/* What a transport is made for. */
+typedef struct md_halo_plan {
+  const md_geometry *geometry;
+  md_field_shape shape;
+  int channels;
+  md_halo_channel channel[MD_DIRECTIONS];
+} md_halo_plan;
+
+/* A way to carry halos: a constant table of functions in a file of its own and one line in
+ * transports.c. */
+typedef struct md_transport {
+  const char *name;
+  const char *needs;       /* for the table: "MPI", "CUDA GPUs", ... */
+  const char *unavailable; /* NULL, or why this build lacks it and how to get it */
+  unsigned spaces;         /* of the fields that it carries: bit 1u << md_space */
+  int speed;               /* auto takes the highest that can be used */
+  /* MD_ENVIRONMENT with the reason where these ranks cannot use it, the same on all. NULL: they
+   * can wherever it is in the build. Collective. */
+  md_status (*check)(md_context *context, const md_geometry *geometry);
+  /* Buffers and requests for plan->channels >= 1; the plan outlives the state. *state is to be
+   * destroyed after a failure too, unless NULL. Collective; agrees only where it communicates. */
+  md_status (*create)(md_context *context, const md_halo_plan *plan, void **state);
+  /* The exchange as in halo.h. After a failure the messages are sent and received all the same.
+   * Neighbours call them in the same order; no agreement. */
+  md_status (*begin)(md_context *context, void *state, const md_field *field);
+  md_status (*end)(md_context *context, void *state, md_field *field);
+  void (*destroy)(void *state);
+} md_transport;
+
+/* The table: NULL-terminated. Every name is there in every build. */
+const md_transport *const *md_transports(void);
+/* By name, "auto" for the fastest that the ranks can use for fields of this space. MD_INPUT for an
+ * unknown name or the wrong space, MD_ENVIRONMENT with the reason where it is not in this build or
+ * the ranks cannot use it. Collective. */
+md_status md_transport_find(md_context *context, const char *name, md_space space,
+                            const md_geometry *geometry, const md_transport **transport);
+
+struct md_halo {
+  md_context *context;
+  const md_transport *transport;
+  md_halo_plan plan;
+  void *state; /* of the transport; NULL where nothing is split */
+};
+
+#endif
