@@ -10,9 +10,12 @@
 typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_range;
 
 /* Sums that a stencil leaves behind: one per right-hand side and block of sites, in the backend's
- * space, in an order that repeats; value[rhs * most + k], k < count. */
+ * space; high[rhs * most + k] + low[rhs * most + k], k < count, whole numbers of the units that
+ * `units` holds for each right-hand side, so that the order in which they are added does not
+ * matter (lattice/fields/cuda/unit_sum.cuh). */
 typedef struct md_partial_sums {
-  double *value;
+  double *high, *low;
+  const struct sum_units *units;
   int most, count; /* most: MD_PARTIAL_SUMS at least, and enough for blocks of 128 threads */
 } md_partial_sums;
 enum { MD_PARTIAL_SUMS = 4096 };

@@ -1,6 +1,8 @@
 #include "dirac/operator.h"
+#include "base/device_peers.h"
 #include "base/timer.h"
 #include "dirac/backend.h"
+#include "lattice/fields/rank_sums.h"
 #include "lattice/halo/halo.h"
 
 /* The zones must hold what the longest hop reads. */
@@ -36,8 +38,15 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   dirac->load_s = md_time_s() - start_s;
   if (status == MD_OK)
     status = md_halo_create(context, gauge->geometry, &dirac->shape, how, &dirac->halo);
-  if (status != MD_OK) md_dirac_destroy(dirac);
-  return status;
+  if (status != MD_OK) {
+    md_dirac_destroy(dirac);
+    return status;
+  }
+  /* Without shared memory sums go through the host, to the same bits. */
+  if (context->ranks > 1 && dirac->backend->space == MD_DEVICE)
+    (void)md_device_peers_create(context, md_rank_sums_bytes(context->ranks), "sums over ranks",
+                                 &dirac->peers);
+  return MD_OK;
 }
 
 md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, const char *backend,
@@ -59,6 +68,8 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
 void md_dirac_destroy(md_dirac *dirac) {
   if (dirac->backend && dirac->state) dirac->backend->unload(dirac->state);
   md_halo_destroy(dirac->halo);
+  md_device_peers_destroy(dirac->peers);
+  dirac->peers = NULL;
   dirac->state = NULL;
   dirac->halo = NULL;
 }

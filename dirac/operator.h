@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-struct md_backend;  /* dirac/backend.h */
-struct md_epilogue; /* dirac/backend.h */
+struct md_backend;      /* dirac/backend.h */
+struct md_device_peers; /* base/device_peers.h */
+struct md_epilogue;     /* dirac/backend.h */
 
 /* The Dirac operator: a backend loaded with a gauge field, and the halo transport. Members are
  * there to be read. */
@@ -22,6 +23,9 @@ typedef struct md_dirac {
   const md_geometry *geometry;
   void *state;
   md_halo *halo;
+  struct md_device_peers *peers; /* memory for sums over ranks on the device, see
+                             lattice/fields/rank_sums.h; NULL: one rank, a host backend, or
+                             GPUs that do not share memory, whose sums go through the host */
   bool overlap; /* interior while the halo travels; false: halo first. Same bits either way */
   md_field_shape shape; /* of the fermion fields that it works on */
   double norm;          /* bound on |D| */

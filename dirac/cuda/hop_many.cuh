@@ -22,8 +22,9 @@ template <class S> struct many_arguments {
   const float *in_scale, *x_scale;
   float *out_scale;
   real_of<S> a, half_b;
-  const double *step; /* as in md_epilogue */
-  double *norm2;      /* norm2[rhs * most + block]; NULL: none */
+  const double *step;        /* as in md_epilogue */
+  double *norm2, *norm2_low; /* norm2[rhs * most + block], in units[rhs]; NULL: none */
+  const sum_units *units;
   int most;
 };
 
@@ -174,7 +175,7 @@ static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const
 }
 
 /* Stores the sites of the thread block with new scales, unless they are in `wide` already, and
- * leaves its norms; `shared` holds a double for each site and right-hand side. */
+ * leaves its norms; `shared` holds a unit_sum for each site and right-hand side. */
 template <class S, int B>
 static __device__ inline void finish_block(const many_arguments<S> &a, int block, int site,
                                            bool active, char *shared, real_of<S> acc[B][6]) {
@@ -199,7 +200,7 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
   if (active && !wide) store_block<S, B>(a.out, site, a.n_rhs, acc);
   if (!a.norm2) return;
   __syncthreads();
-  double *sums = (double *)shared;
+  unit_sum *sums = (unit_sum *)shared;
 #pragma unroll
   for (int b = 0; b < B; b++) {
     double norm2 = 0.0;
@@ -208,14 +209,19 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
       const T stored = wide ? acc[b][c] : load_real(store_real<S>(acc[b][c])) * scale;
       norm2 += (double)stored * (double)stored;
     }
-    sums[threadIdx.y * a.n_rhs + rhs_of<S, B>(b)] = active ? norm2 : 0.0;
+    const int r = rhs_of<S, B>(b);
+    sums[threadIdx.y * a.n_rhs + r] = unit_sum_of(active ? norm2 : 0.0, a.units[r]);
   }
   __syncthreads();
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
   for (int r = thread; r < a.n_rhs; r += blockDim.x * blockDim.y) {
-    double sum = 0.0;
-    for (int i = 0; i < (int)blockDim.y; i++) sum += sums[i * a.n_rhs + r];
-    a.norm2[(int64_t)r * a.most + block] = sum;
+    unit_sum sum = {};
+    for (int i = 0; i < (int)blockDim.y; i++) {
+      sum.high += sums[i * a.n_rhs + r].high;
+      sum.low += sums[i * a.n_rhs + r].low;
+    }
+    a.norm2[(int64_t)r * a.most + block] = sum.high;
+    a.norm2_low[(int64_t)r * a.most + block] = sum.low;
   }
 }
 
@@ -288,9 +294,9 @@ template <class S, int R, int B, bool STAGED>
 static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
   const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
-  const size_t sums = (size_t)sites * a.n_rhs * sizeof(double); /* for norms and scales */
+  const size_t sums = (size_t)sites * a.n_rhs * sizeof(unit_sum); /* for norms and scales */
   const size_t links = STAGED ? (size_t)sites * 8 * R * sizeof(S) : 0;
-  a.norm2 = partial_sums(call->norm2, call->range, blocks);
+  place_sums(a, call->norm2, call->range, blocks);
   a.most = call->norm2 ? call->norm2->most : 0;
   if (blocks > 0)
     md_launch_early(hop_many<S, R, B, STAGED>, dim3(blocks), dim3(lanes, sites),

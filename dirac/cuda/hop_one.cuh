@@ -4,7 +4,7 @@
 #include "base/device.cuh"
 #include "dirac/cuda/link.cuh"
 #include "dirac/cuda/stencil.h"
-#include "lattice/fields/cuda/reduce.cuh"
+#include "lattice/fields/cuda/unit_sum.cuh"
 
 /* One right-hand side: a thread computes the V sites of a slot from 16-byte pieces of links and
  * V-wide pieces of the source planes. Where there are few slots for the many threads of a GPU
@@ -46,7 +46,8 @@ template <class S> struct hop_arguments {
   real_of<S> a, half_b;
   plane_view<float> wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
   const double *step;     /* as in md_epilogue */
-  double *norm2;          /* one per block; NULL: none */
+  double *norm2, *norm2_low; /* one per block, in `units`; NULL: none */
+  const sum_units *units;
 };
 
 static __device__ inline int divide(int n, md_divisor d) {
@@ -140,11 +141,11 @@ static __device__ inline void store_sites(const plane_view<S> &out, int site,
     *reinterpret_cast<vector_of<S, V> *>(out.data + c * out.stride + site) = stored[c];
 }
 
-/* out = a x + b/2 acc, or out += step (a x + b/2 acc), at the V sites; the norm^2 of what is
- * stored. */
+/* out = a x + b/2 acc, or out += step (a x + b/2 acc), at the V sites; acc becomes what is stored.
+ */
 template <class S, int V>
-static __device__ inline double finish_sites(const hop_arguments<S> &h, int site,
-                                             real_of<S> acc[V][6]) {
+static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
+                                           real_of<S> acc[V][6]) {
   using T = real_of<S>;
   const T step = h.step ? (T)*h.step : T(1);
 #pragma unroll
@@ -163,12 +164,24 @@ static __device__ inline double finish_sites(const hop_arguments<S> &h, int site
     if (h.step) add_sites<S, V>(acc, T(1), h.out, site);
     store_sites<S, V>(h.out, site, acc);
   }
-  double norm2 = 0.0;
+}
+
+/* Leaves the block's sum of |acc|^2 at the sites of the active threads. */
+template <class S, int V>
+static __device__ inline void leave_norm2(const hop_arguments<S> &h, int block, bool active,
+                                          const real_of<S> acc[V][6]) {
+  const sum_units units = *h.units;
+  unit_adder<> norm2;
+  norm2.begin(units);
 #pragma unroll
-  for (int i = 0; i < V; i++)
+  for (int i = 0; i < V; i++) {
+    double term = 0.0;
 #pragma unroll
-    for (int c = 0; c < 6; c++) norm2 += (double)acc[i][c] * (double)acc[i][c];
-  return norm2;
+    for (int c = 0; c < 6; c++) term += (double)acc[i][c] * (double)acc[i][c];
+    norm2.add(active ? term : 0.0);
+  }
+  const unit_sum sum = add_threads(norm2.sum(units));
+  if (threadIdx.x == 0 && threadIdx.y == 0) h.norm2[block] = sum.high, h.norm2_low[block] = sum.low;
 }
 
 /* acc += U v for one direction of the pair and all V sites */
@@ -264,28 +277,26 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>())
     add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w_scale, w, acc);
   }
   if (SPLIT) add_to_first_warp<V * 6>(&acc[0][0]);
-  double norm2 = 0.0;
-  if (active) norm2 = finish_sites<S, V>(a, site, acc);
-  if (a.norm2) {
-    norm2 = add_threads(norm2);
-    if (threadIdx.x == 0 && threadIdx.y == 0) a.norm2[block] = norm2;
-  }
+  if (active) finish_sites<S, V>(a, site, acc);
+  if (a.norm2) leave_norm2<S, V>(a, block, active, acc);
 }
 
-/* The place of a launch's blocks in the partial sums. */
-static inline double *partial_sums(md_partial_sums *sums, md_range range, int blocks) {
-  if (!sums) return NULL;
+/* The place of a launch's blocks in the partial sums, if any. */
+template <class ARGUMENTS>
+static inline void place_sums(ARGUMENTS &a, md_partial_sums *sums, md_range range, int blocks) {
+  if (!sums) return;
   if (range != MD_RANGE_BOUNDARY) sums->count = 0;
-  double *first = sums->value + sums->count;
+  a.norm2 = sums->high + sums->count;
+  a.norm2_low = sums->low + sums->count;
+  a.units = sums->units;
   sums->count += blocks;
-  return first;
 }
 
 template <class S, int R, int V, sharing SHARING>
 static void launch_one(hop_arguments<S> &a, const md_hop_call *call) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.count + (int)threads.x - 1) / (int)threads.x;
-  a.norm2 = partial_sums(call->norm2, call->range, blocks);
+  place_sums(a, call->norm2, call->range, blocks);
   if (blocks > 0) md_launch_early(hop_one<S, R, V, SHARING>, dim3(blocks), threads, 0, a);
 }
 

@@ -66,7 +66,7 @@ md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,
   md_field work = {0};
   md_cg_device *cg = NULL;
   md_status status = md_dirac_field(context, dirac, MD_ODD, &work);
-  if (status == MD_OK) status = md_cg_device_create(context, &state->p, request->mass, &cg);
+  if (status == MD_OK) status = md_cg_device_create(context, dirac, &state->p, request->mass, &cg);
   status = md_agree(context, status);
   if (status == MD_OK) status = iterate(context, dirac, request, cg, state, &work);
   md_cg_device_destroy(cg);

@@ -81,5 +81,5 @@ md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, 
                            .n_rhs = p->n_rhs};
   *steps = &s->base;
   MD_TRY(md_dirac_field(context, dirac, MD_ODD, &s->work));
-  return md_cg_device_create(context, p, mass, &s->device);
+  return md_cg_device_create(context, dirac, p, mass, &s->device);
 }

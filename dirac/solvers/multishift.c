@@ -245,10 +245,10 @@ static md_status iterate_fused(md_multishift_state *m) {
   return status;
 }
 
-/* One rank, no operand in 16 bits, a backend that fuses. */
+/* One rank or GPUs that share memory, no operand in 16 bits, a backend that fuses. */
 static bool fuses(const md_multishift_state *m) {
   const md_precision precision = m->dirac->shape.precision;
-  return m->context->ranks == 1 && m->r.precision == precision &&
+  return (m->context->ranks == 1 || m->dirac->peers) && m->r.precision == precision &&
          md_dirac_fuses(m->dirac, precision);
 }
 #endif

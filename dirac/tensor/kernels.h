@@ -21,19 +21,23 @@ typedef struct md_tensor_call {
   const void *x; /* NULL: out = D in, else out = a x + b D in */
   const float *x_scale;
   double a, b;
-  const double
-      *step;     /* as in md_epilogue, out is MD_SINGLE or MD_DOUBLE then; NULL: assignment.
-                    It and norm2 for a march over all sites, norm2 without a step for plain D in */
-  double *norm2; /* norm2[rhs * norm2_most + place]: one place for each warp that computes */
+  const double *step; /* as in md_epilogue, out is MD_SINGLE or MD_DOUBLE then; NULL: assignment.
+                         It and norm2 where md_march_plan_make finds a plan, norm2 without a step
+                         for plain D in */
+  double *norm2, *norm2_low; /* norm2[rhs * norm2_most + place], in units[rhs]: one place for each
+                                warp that computes */
+  const struct sum_units *units;
   int norm2_most;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */
   int64_t count, sites;
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
   int n_rhs, parity;
   int local[MD_DIMS];
-  /* For the march: only sites with coordinates low <= x < high are assigned. stride: sites from a
-   * neighbour beyond this rank along x, y or z to that of the next time slice. */
+  /* For the march: only sites with coordinates low <= x < high are assigned, and with `ends` of the
+   * time slices low .. high-1 only the first and the last. stride: sites from a neighbour beyond
+   * this rank along x, y or z to that of the next time slice. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
+  bool ends;
 } md_tensor_call;
 
 /* The kernels; each queues one on the stream of device.h. MD_ENVIRONMENT when it cannot start. */
@@ -43,6 +47,8 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
 /* stacked: any lattice, any list of sites, any number of right-hand sides; neighbours are gathered
  * from global memory. */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
+/* Its warps for `count` sites, each of which leaves norms. */
+int md_tensor_gather_warps(int64_t count);
 
 /* stacked, all sites, or all that read no halo, of a lattice that is cut into whole tiles: each
  * block marches along t with three time slices of its tile in shared memory. */

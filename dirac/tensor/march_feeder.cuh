@@ -125,10 +125,10 @@ template <bool SCALED> struct feeder {
     const md_march_ring &ring = mine ? plan.centre : plan.rim;
     char *const even = idle ? memory.memory : place(0), *const odd = idle ? even : place(1);
     char *const scales = idle ? even : place_of_scales();
-    walk w(plan, call.local[3]);
+    walk w(plan, call);
     turn now;
     int slot = 0, step = 0;
-    while (w.next(plan, call.local[3])) {
+    while (w.next(plan, call)) {
       const corner at(plan, w.column);
       origin o = {};
       if (!idle) o = mine ? find_centre(at) : find_rim(at);

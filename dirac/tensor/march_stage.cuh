@@ -12,29 +12,43 @@ using md::barrier_arrive, md::barrier_expect, md::barrier_init, md::barrier_wait
 
 /* Column after column and time slice after time slice, as one block walks them: whole columns
  * while there is one for every block, then an equal share of what is left. Blocks walk
- * neighbouring columns at the same time, so that rims come from L2. */
+ * neighbouring columns at the same time, so that rims come from L2. With call.ends the first and
+ * the last slice of a column count as two columns of one slice each. */
 struct walk {
   int round, column, t, last; /* last: final slice of the segment */
   int low, high;              /* share of the rest: column * slices + t, from its first column */
-  __device__ walk(const md_march_plan &plan, int slices) {
-    const int columns = plan.columns[0] * plan.columns[1] * plan.columns[2];
-    const int rest = columns % plan.blocks * slices, block = static_cast<int>(blockIdx.x);
+  static __device__ int columns(const md_march_plan &plan) {
+    return plan.columns[0] * plan.columns[1] * plan.columns[2];
+  }
+  static __device__ int all(const md_march_plan &plan, const md_tensor_call &call) {
+    return call.ends ? 2 * columns(plan) : columns(plan);
+  }
+  static __device__ int slices(const md_tensor_call &call) {
+    return call.ends ? 1 : call.high[3] - call.low[3];
+  }
+  __device__ walk(const md_march_plan &plan, const md_tensor_call &call) {
+    const int block = static_cast<int>(blockIdx.x);
+    const int rest = all(plan, call) % plan.blocks * slices(call);
     round = column = t = last = 0;
     low = static_cast<int>(static_cast<int64_t>(rest) * block / plan.blocks);
     high = static_cast<int>(static_cast<int64_t>(rest) * (block + 1) / plan.blocks);
   }
   /* The next segment; false at the end. */
-  __device__ bool next(const md_march_plan &plan, int slices) {
-    const int full = plan.columns[0] * plan.columns[1] * plan.columns[2] / plan.blocks;
+  __device__ bool next(const md_march_plan &plan, const md_tensor_call &call) {
+    const int full = all(plan, call) / plan.blocks, length = slices(call);
     if (round < full) {
-      column = round++ * plan.blocks + blockIdx.x, t = 0, last = slices - 1;
+      column = round++ * plan.blocks + blockIdx.x, t = 0, last = length - 1;
     } else if (low < high) {
-      column = full * plan.blocks + low / slices, t = low % slices;
-      last = min(slices, t + high - low) - 1;
+      column = full * plan.blocks + low / length, t = low % length;
+      last = min(length, t + high - low) - 1;
       low += last + 1 - t;
     } else {
       return false;
     }
+    const bool upper = call.ends && column >= columns(plan);
+    if (upper) column -= columns(plan);
+    const int shift = upper ? call.high[3] - 1 : call.low[3];
+    t += shift, last += shift;
     return true;
   }
 };

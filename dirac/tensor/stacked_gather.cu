@@ -1,4 +1,4 @@
-#include "dirac/tensor/stacked_finish.cuh"
+#include "dirac/tensor/stacked_step.cuh"
 
 /* Packing `stacked` with neighbours gathered from global memory: a warp takes a group of eight
  * output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g, batch by batch. */
@@ -7,8 +7,9 @@ namespace stacked {
 enum { GATHER_WARPS = 4, GROUP = 8 };
 
 /* One batch of a warp. */
-template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
+template <typename T, int TILE, bool FULL, ending END> struct gatherer {
   using number = typename storage<T>::number;
+  using real = typename storage<T>::accumulator;
   static constexpr int number_bytes = sizeof(number);
   const md_tensor_call &call;
   const lane &at;
@@ -43,8 +44,8 @@ template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
       my_ratios = ratios_of(call.source_scale[__shfl_sync(0xffffffffu, ahead, mine)],
                             call.source_scale[__shfl_sync(0xffffffffu, behind, mine)], &unit);
   }
-  /* The right-hand sides from `skip` on, in units of 2^(*common - 127). */
-  __device__ void tile(int skip, sums<T> &c, int *common) const {
+  /* The right-hand sides from `skip` on. */
+  __device__ void multiply(int skip, sums<T> &c) const {
     const int colour_bytes = call.n_rhs * number_bytes, count = call.n_rhs - skip;
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) {
@@ -54,7 +55,12 @@ template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
       product<T, TILE, FULL>(c[n], links[n], forward[n] + skip * number_bytes,
                              backward[n] + skip * number_bytes, colour_bytes, count, f, at);
     }
-    *common = combine<T, TILE, FULL, EPILOGUE>(c, call, my_site, unit, place(skip), count, at);
+  }
+  /* The same behind the epilogue, in units of 2^(*common - 127). */
+  __device__ void tile(int skip, sums<T> &c, int *common) const {
+    multiply(skip, c);
+    *common = combine<T, TILE, FULL, END == ending::combined>(c, call, my_site, unit, place(skip),
+                                                              call.n_rhs - skip, at);
   }
   struct placement {
     const gatherer &g;
@@ -66,9 +72,18 @@ template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
   __device__ placement place(int skip) const {
     return {*this, min(at.t, 2) * call.n_rhs * number_bytes + skip * number_bytes};
   }
+  __device__ unsigned assigned() const {
+    return (1u << present) - 1;
+  }
+  /* All right-hand sides in one tile. */
+  __device__ void step_all(norm_adder<T> norms[2], const real step[2]) const {
+    sums<T> c;
+    multiply(0, c);
+    take_step<T, TILE>(norms, c, call, my_site, unit, step, place(0), assigned(), at);
+  }
   /* The half scale is shared by all right-hand sides: with more than one tile the products are
    * formed twice, first for the largest result, then to be stored. */
-  __device__ void run() const {
+  __device__ void run(norm_adder<T> norms[2]) const {
     sums<T> c;
     int common = 127;
     uint32_t largest = 0;
@@ -80,18 +95,18 @@ template <typename T, int TILE, bool FULL, bool EPILOGUE> struct gatherer {
       }
     for (int skip = 0; skip < call.n_rhs; skip += TILE) {
       tile(skip, c, &common);
+      if constexpr (END == ending::summed) add_norms<T>(norms, c, common, assigned(), at);
       float factor = 1.0f;
       if constexpr (storage<T>::scaled) {
         const float scale = scale_of(measure ? largest : largest_of<T>(c, at), common, &factor);
         if (skip == 0 && at.t == 0 && at.g < present) call.out_scale[my_site] = scale;
       }
-      store<T, TILE, FULL>(c, call, factor, place(skip), (1u << present) - 1, call.n_rhs - skip,
-                           at);
+      store<T, TILE, FULL>(c, call, factor, place(skip), assigned(), call.n_rhs - skip, at);
     }
   }
 };
 
-template <typename T, int TILE, bool FULL, bool EPILOGUE>
+template <typename T, int TILE, bool FULL, ending END>
 __global__ void __launch_bounds__(32 * GATHER_WARPS, 4)
     gather(const __grid_constant__ md_tensor_call call) {
   const lane at;
@@ -105,30 +120,59 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, 4)
   const int behind = __ldcs(call.neighbour + (at.t + 4) * call.sites + site);
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
   const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(GROUP)));
+  norm_adder<T> norms[2];
+  typename storage<T>::accumulator step[2] = {};
+  if constexpr (leaves_norms<END>) begin_norms<T, TILE>(norms, call, at);
+  if constexpr (END == ending::step)
+    for (int row = 0; row < TILE / 8; row++)
+      step[row] =
+          static_cast<typename storage<T>::accumulator>(call.step[rhs_of_row<T, TILE>(row, at)]);
 #pragma unroll 2
-  for (int first = 0; first < left; first += batch<T>)
-    gatherer<T, TILE, FULL, EPILOGUE>(call, at, site, ahead, behind, first, left - first).run();
+  for (int first = 0; first < left; first += batch<T>) {
+    const gatherer<T, TILE, FULL, END> g(call, at, site, ahead, behind, first, left - first);
+    if constexpr (END == ending::step)
+      g.step_all(norms, step);
+    else
+      g.run(norms);
+  }
+  if constexpr (leaves_norms<END>)
+    leave_norms<T, TILE>(norms, call, static_cast<int>(group / GROUP), at);
 }
 
-template <typename T, int TILE, bool FULL> cudaError_t launch_gather(const md_tensor_call *call) {
+template <typename T, int TILE, bool FULL, ending END>
+cudaError_t launch_gather(const md_tensor_call *call) {
   const int64_t sites_per_block = GATHER_WARPS * GROUP;
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
-  if (call->x)
-    md_launch_early(gather<T, TILE, FULL, true>, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
-  else
-    md_launch_early(gather<T, TILE, FULL, false>, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
+  md_launch_early(gather<T, TILE, FULL, END>, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
 }
 
+template <typename T, int TILE, bool FULL> cudaError_t gather_plain(const md_tensor_call *call) {
+  return call->x ? launch_gather<T, TILE, FULL, ending::combined>(call)
+                 : launch_gather<T, TILE, FULL, ending::plain>(call);
+}
+
+/* The endings of solvers, for one whole tile of right-hand sides. */
+template <typename T, int TILE> cudaError_t gather_tile(const md_tensor_call *call) {
+  if (call->step) return launch_gather<T, TILE, true, ending::step>(call);
+  if (call->norm2) return launch_gather<T, TILE, true, ending::summed>(call);
+  return gather_plain<T, TILE, true>(call);
+}
+
 template <typename T> cudaError_t gather_rhs(const md_tensor_call *call) {
-  if (call->n_rhs % 16 == 0) return launch_gather<T, 16, true>(call);
-  if (call->n_rhs == 8) return launch_gather<T, 8, true>(call);
-  return launch_gather<T, 16, false>(call);
+  if (call->n_rhs == 16) return gather_tile<T, 16>(call);
+  if (call->n_rhs == 8) return gather_tile<T, 8>(call);
+  if (call->n_rhs % 16 == 0) return gather_plain<T, 16, true>(call);
+  return gather_plain<T, 16, false>(call);
 }
 
 } // namespace stacked
+
+int md_tensor_gather_warps(int64_t count) {
+  return static_cast<int>((count + stacked::GROUP - 1) / stacked::GROUP);
+}
 
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call) {
   cudaError_t error;

@@ -45,7 +45,7 @@ struct source_row {
 
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step, batch after batch, the
  * links of the next batch under way. */
-template <typename T, int RHS, ending END> struct computer {
+template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
   using number = typename storage<T>::number;
   using real = typename storage<T>::accumulator;
   using link_set = typename storage<T>::links;
@@ -56,8 +56,8 @@ template <typename T, int RHS, ending END> struct computer {
   const stage &memory;
   const lane at;
   link_set links[batch<T>];
-  real step[2];    /* of the lane's two rows; ending::step only */
-  double norms[2]; /* ending::summed and step only */
+  real step[2];           /* of the lane's two rows; ending::step only */
+  norm_adder<T> norms[2]; /* ending::summed and step only */
 
   __device__ link_set load(int site) const {
     return storage<T>::load_links(
@@ -85,10 +85,10 @@ template <typename T, int RHS, ending END> struct computer {
     const int64_t start = static_cast<int64_t>(site) * site_bytes + min(at.t, 2) * colour_bytes;
     const auto place = [&](int n) { return start + n * site_bytes; };
     if constexpr (END == ending::step)
-      return take_step<T, RHS>(norms, c, call, site + mine, unit, step, place, at);
+      return take_step<T, RHS>(norms, c, call, site + mine, unit, step, place, assigned, at);
     const int common =
         combine<T, RHS, true, END == ending::combined>(c, call, site + mine, unit, place, RHS, at);
-    if constexpr (END == ending::summed) add_norms<T>(norms, c, common, at);
+    if constexpr (END == ending::summed) add_norms<T>(norms, c, common, assigned, at);
     float factor = 1.0f;
     if constexpr (storage<T>::scaled) {
       const float scale = scale_of(largest_of<T>(c, at), common, &factor);
@@ -97,11 +97,9 @@ template <typename T, int RHS, ending END> struct computer {
     }
     store<T, RHS, true>(c, call, factor, place, assigned, RHS, at);
   }
-  /* Bits of the sites x .. that are assigned in the row y, z, t. */
-  __device__ unsigned assigned(int x, int odd, int y, int z, int t) const {
-    if (y < call.low[1] || y >= call.high[1] || z < call.low[2] || z >= call.high[2] ||
-        t < call.low[3] || t >= call.high[3])
-      return 0;
+  /* Bits of the sites x .. that are assigned in the row y, z. */
+  __device__ unsigned assigned(int x, int odd, int y, int z) const {
+    if (y < call.low[1] || y >= call.high[1] || z < call.low[2] || z >= call.high[2]) return 0;
     unsigned bits = ~0u;
     if (2 * x + odd < call.low[0]) bits &= ~1u;
     const int beyond = call.high[0] - 2 * x - odd; /* of the batch's reals along x */
@@ -109,8 +107,10 @@ template <typename T, int RHS, ending END> struct computer {
     return bits;
   }
   __device__ void run() {
-    norms[0] = norms[1] = 0.0;
-    if constexpr (leaves_norms<END>) md_wait_for_predecessor(); /* step, and it may read norms */
+    if constexpr (leaves_norms<END>) {
+      md_wait_for_predecessor(); /* it wrote step and units, and may read norms */
+      begin_norms<T, RHS>(norms, call, at);
+    }
     if constexpr (END == ending::step)
       for (int row = 0; row < RHS / 8; row++)
         step[row] = static_cast<real>(call.step[rhs_of_row<T, RHS>(row, at)]);
@@ -126,10 +126,8 @@ template <typename T, int RHS, ending END> struct computer {
     const source_row ahead(memory, of_row, of_y, of_z, at.t);
     const source_row behind(memory, of_row, of_y, of_z, at.t + 4);
     const int slice = call.local[0] / 2 * call.local[1] * call.local[2];
-    bool partial = false;
-    for (int d = 0; d < 4; d++) partial |= call.high[d] - call.low[d] < call.local[d];
-    walk w(plan, call.local[3]);
-    if (!w.next(plan, call.local[3])) return;
+    walk w(plan, call);
+    if (!w.next(plan, call)) return;
     int x, y, z, site; /* the warp's first site */
     const auto begin = [&] {
       const corner c(plan, w.column);
@@ -157,12 +155,12 @@ template <typename T, int RHS, ending END> struct computer {
       const float *ahead_scale = reinterpret_cast<const float *>(forward + ahead.scales) + along;
       const float *behind_scale = reinterpret_cast<const float *>(backward + behind.scales) + along;
       forward += ahead.sites(odd), backward += behind.sites(odd);
-      const int in_x = x, in_y = y, in_z = z, in_t = w.t;
+      const int in_x = x, in_y = y, in_z = z;
       int next = site + slice, slices = 1;
       if (w.t < w.last) {
         w.t++;
       } else {
-        more = w.next(plan, call.local[3]), slices = 3;
+        more = w.next(plan, call), slices = 3;
         next = more ? begin() : site; /* at the end: anything that may be read */
       }
       barrier_wait(&memory.filled[now.at], now.phase);
@@ -175,7 +173,7 @@ template <typename T, int RHS, ending END> struct computer {
             ratios = ratios_of(ahead_scale[mine], behind_scale[mine], &units);
           }
         some(site + n, n + batch<T> < plan.warp_sites ? site + n + batch<T> : next,
-             partial ? assigned(in_x + n, odd, in_y, in_z, in_t) : ~0u, forward + n * site_bytes,
+             PARTIAL ? assigned(in_x + n, odd, in_y, in_z) : ~0u, forward + n * site_bytes,
              backward + n * site_bytes, n % 8, ratios, units);
       }
       barrier_arrive(&memory.emptied[now.at]);
@@ -187,7 +185,7 @@ template <typename T, int RHS, ending END> struct computer {
   }
 };
 
-template <typename T, int RHS, ending END>
+template <typename T, int RHS, ending END, bool PARTIAL>
 __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
     march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 /* not launched elsewhere */
@@ -207,19 +205,28 @@ __global__ void __launch_bounds__(32 * (MARCH_WARPS + MARCH_FEEDERS))
                                static_cast<int>(threadIdx.x % 32) * MARCH_FEEDERS + feeding}
         .run();
   else
-    computer<T, RHS, END>{call, plan, memory, lane(), {}, {}, {}}.run();
+    computer<T, RHS, END, PARTIAL>{call, plan, memory, lane(), {}, {}, {}}.run();
 #endif
 }
 
-template <typename T, int RHS, ending END>
-cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) {
-  const auto kernel = march<T, RHS, END>;
+/* PARTIAL: some sites of a time slice are not assigned. */
+template <typename T, int RHS, ending END, bool PARTIAL>
+cudaError_t launch_part(const md_tensor_call *call, const md_march_plan *plan) {
+  const auto kernel = march<T, RHS, END, PARTIAL>;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
   if (error != cudaSuccess) return error;
   md_launch_early(kernel, dim3(plan->blocks), dim3(32 * (plan->warps + MARCH_FEEDERS)),
                   plan->shared_bytes, *call, *plan);
   return cudaGetLastError();
+}
+
+template <typename T, int RHS, ending END>
+cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) {
+  bool partial = false;
+  for (int d = 0; d < 3; d++) partial |= call->high[d] - call->low[d] < call->local[d];
+  return partial ? launch_part<T, RHS, END, true>(call, plan)
+                 : launch_part<T, RHS, END, false>(call, plan);
 }
 
 template <typename T, int RHS>

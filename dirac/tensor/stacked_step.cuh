@@ -2,6 +2,7 @@
 #define MD_DIRAC_TENSOR_STACKED_STEP_CUH
 
 #include "dirac/tensor/stacked_finish.cuh"
+#include "lattice/fields/cuda/unit_sum.cuh"
 
 /* What a solver asks of the end of a hop: norms of the results, and the step
  * out += step (a x + b D in) into a field of the arithmetic type (md_epilogue). A lane adds up the
@@ -11,20 +12,24 @@ namespace stacked {
 enum class ending { plain, combined, summed, step };
 template <ending E> constexpr bool leaves_norms = E == ending::summed || E == ending::step;
 
+/* The norms of a lane's two rows; beside numbers of 16 bits one word is exact enough. */
+template <typename T> using norm_adder = unit_adder<storage<T>::adjacent>;
+
 /* The right-hand side of the lane's low and high row. */
 template <typename T, int TILE> __device__ inline int rhs_of_row(int row, const lane &at) {
   return TILE == 8 || !storage<T>::adjacent ? at.g + 8 * row : 2 * at.g + row;
 }
 
-/* A lane's rows of one colour in a field of the arithmetic type: v += the field, field = v. */
+/* A lane's rows of one colour in a field of the arithmetic type: v += the field, and field = v
+ * where `assigned`. */
 template <typename T, int TILE>
-__device__ inline void add_to_rows(char *row, typename storage<T>::accumulator v[4],
+__device__ inline void add_to_rows(char *row, typename storage<T>::accumulator v[4], bool assigned,
                                    const lane &at) {
   if constexpr (TILE == 16 && storage<T>::adjacent) {
     float4 *p = reinterpret_cast<float4 *>(row) + at.g;
     const float4 old = *p;
     v[0] += old.x, v[1] += old.y, v[2] += old.z, v[3] += old.w;
-    if (at.t < 3) *p = make_float4(v[0], v[1], v[2], v[3]);
+    if (at.t < 3 && assigned) *p = make_float4(v[0], v[1], v[2], v[3]);
   } else {
     using vector = typename std::conditional<storage<T>::adjacent, float2, double2>::type;
 #pragma unroll
@@ -32,29 +37,33 @@ __device__ inline void add_to_rows(char *row, typename storage<T>::accumulator v
       vector *p = reinterpret_cast<vector *>(row) + at.g + 8 * half;
       const vector old = *p;
       v[2 * half] += old.x, v[2 * half + 1] += old.y;
-      if (at.t < 3) *p = {v[2 * half], v[2 * half + 1]};
+      if (at.t < 3 && assigned) *p = {v[2 * half], v[2 * half + 1]};
     }
   }
 }
 
-/* norms[row] of a batch; numbers of the lane's site are in units of 2^(unit - 127). */
+/* norms[row] of the sites of a batch that are `assigned`; numbers of the lane's site are in units
+ * of 2^(unit - 127). */
 template <typename T>
-__device__ inline void add_norms(double norms[2], const sums<T> &c, int unit, const lane &at) {
+__device__ inline void add_norms(norm_adder<T> norms[2], const sums<T> &c, int unit,
+                                 unsigned assigned, const lane &at) {
 #pragma unroll
   for (int n = 0; n < batch<T>; n++) {
-    double weight = at.t < 3 ? 1.0 : 0.0;
+    double weight = at.t < 3 && assigned >> n & 1u ? 1.0 : 0.0;
     if constexpr (storage<T>::scaled)
       weight *= __hiloint2double((2 * (of_site(unit, n) - 127) + 1023) << 20, 0);
-    norms[0] += weight * static_cast<double>(c[n][0] * c[n][0] + c[n][1] * c[n][1]);
-    norms[1] += weight * static_cast<double>(c[n][2] * c[n][2] + c[n][3] * c[n][3]);
+    norms[0].add(weight * static_cast<double>(c[n][0] * c[n][0] + c[n][1] * c[n][1]));
+    norms[1].add(weight * static_cast<double>(c[n][2] * c[n][2] + c[n][3] * c[n][3]));
   }
 }
 
-/* The step of a batch, whose places are as in `combine`, with the norms of what it leaves. */
+/* The step of the sites of a batch that are `assigned`, whose places are as in `combine`, with the
+ * norms of what it leaves. */
 template <typename T, int TILE, typename PLACE>
-__device__ inline void
-take_step(double norms[2], sums<T> &c, const md_tensor_call &call, int64_t my_site, int unit,
-          const typename storage<T>::accumulator step[2], PLACE place, const lane &at) {
+__device__ inline void take_step(norm_adder<T> norms[2], sums<T> &c, const md_tensor_call &call,
+                                 int64_t my_site, int unit,
+                                 const typename storage<T>::accumulator step[2], PLACE place,
+                                 unsigned assigned, const lane &at) {
   using real = typename storage<T>::accumulator;
   constexpr int wider = 2 * sizeof(real) / sizeof(typename storage<T>::number);
   float my_c = 1.0f, my_x = 1.0f;
@@ -67,19 +76,32 @@ take_step(double norms[2], sums<T> &c, const md_tensor_call &call, int64_t my_si
                                 static_cast<const char *>(call.x) + place(n), TILE, at);
 #pragma unroll
     for (int i = 0; i < 4; i++) c[n][i] *= step[i / 2];
-    add_to_rows<T, TILE>(static_cast<char *>(call.out) + wider * place(n), c[n], at);
+    add_to_rows<T, TILE>(static_cast<char *>(call.out) + wider * place(n), c[n], assigned >> n & 1u,
+                         at);
   }
-  add_norms<T>(norms, c, 127, at);
+  add_norms<T>(norms, c, 127, assigned, at);
+}
+
+/* Before the first site. */
+template <typename T, int TILE>
+__device__ inline void begin_norms(norm_adder<T> norms[2], const md_tensor_call &call,
+                                   const lane &at) {
+  for (int row = 0; row < TILE / 8; row++)
+    norms[row].begin(call.units[rhs_of_row<T, TILE>(row, at)]);
 }
 
 /* Leaves a warp's norms. */
 template <typename T, int TILE>
-__device__ inline void leave_norms(const double norms[2], const md_tensor_call &call, int place,
-                                   const lane &at) {
+__device__ inline void leave_norms(const norm_adder<T> norms[2], const md_tensor_call &call,
+                                   int place, const lane &at) {
   for (int row = 0; row < TILE / 8; row++) {
-    double sum = norms[row] + __shfl_xor_sync(0xffffffffu, norms[row], 1);
-    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-    if (at.t == 0) call.norm2[rhs_of_row<T, TILE>(row, at) * call.norm2_most + place] = sum;
+    const int rhs = rhs_of_row<T, TILE>(row, at), to = rhs * call.norm2_most + place;
+    unit_sum sum = norms[row].sum(call.units[rhs]);
+    for (int distance = 1; distance <= 2; distance *= 2) {
+      sum.high += __shfl_xor_sync(0xffffffffu, sum.high, distance);
+      sum.low += __shfl_xor_sync(0xffffffffu, sum.low, distance);
+    }
+    if (at.t == 0) call.norm2[to] = sum.high, call.norm2_low[to] = sum.low;
   }
 }
 

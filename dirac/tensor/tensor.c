@@ -139,6 +139,37 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   return MD_OK;
 }
 
+static bool only_t_is_split(const md_geometry *g) {
+  return !g->split[MD_X] && !g->split[MD_Y] && !g->split[MD_Z];
+}
+
+/* The interior leaves out what reads the halo; the boundary, where the march takes it, is the first
+ * and the last time slice. */
+static void set_march_range(const md_geometry *g, md_tensor_call *call, bool all, bool boundary) {
+  for (int d = 0; d < MD_DIMS; d++) {
+    const bool split = g->split[d], inner = split && !all && !boundary;
+    call->low[d] = inner, call->high[d] = call->local[d] - inner;
+    call->stride[d] = (int)((split ? g->face_sites[d] : g->sites) / call->local[MD_T]);
+  }
+  call->ends = boundary;
+}
+
+static bool is_empty(const md_tensor_call *call) {
+  for (int d = 0; d < MD_DIMS; d++)
+    if (call->low[d] >= call->high[d]) return true;
+  return false;
+}
+
+/* Places for the norms of `count` warps; those of the boundary follow those of the interior. */
+static void place_sums(md_tensor_call *call, md_partial_sums *sums, bool boundary, int count) {
+  if (!boundary) sums->count = 0;
+  call->norm2 = sums->high + sums->count;
+  call->norm2_low = sums->low + sums->count;
+  call->norm2_most = sums->most;
+  call->units = sums->units;
+  sums->count += count;
+}
+
 static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
                      md_range range, const md_epilogue *epilogue) {
   const tensor *s = state;
@@ -147,8 +178,6 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   const bool all = range == MD_RANGE_ALL || !s->range[p][1];
   const int part = range == MD_RANGE_BOUNDARY;
   if (all && part) return MD_OK; /* no halo: everything was interior */
-  md_partial_sums *sums = epilogue ? epilogue->norm2 : NULL;
-  if (sums) sums->count = s->plan.blocks * s->plan.warps;
   md_tensor_call call = {.packing = s->request.packing,
                          .precision = s->request.precision,
                          .links = s->links[p],
@@ -162,8 +191,6 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                          .a = x ? epilogue->a : 0.0,
                          .b = x ? epilogue->b : 1.0,
                          .step = epilogue ? epilogue->step : NULL,
-                         .norm2 = sums ? sums->value : NULL,
-                         .norm2_most = sums ? sums->most : 0,
                          .list = all ? NULL : s->range[p][part],
                          .count = all ? out->sites : s->range_count[p][part],
                          .sites = out->sites,
@@ -174,20 +201,22 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                          .local = {s->geometry->local[0], s->geometry->local[1],
                                    s->geometry->local[2], s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
-  if (!s->marches || part) return md_tensor_gather(context, &call);
-  for (int d = 0; d < MD_DIMS; d++) { /* the interior leaves out what reads the halo */
-    const bool split = s->geometry->split[d];
-    call.low[d] = split && !all, call.high[d] = call.local[d] - (split && !all);
-    call.stride[d] =
-        (int)((split ? s->geometry->face_sites[d] : s->geometry->sites) / call.local[MD_T]);
+  const bool march = s->marches && (!part || only_t_is_split(s->geometry));
+  int warps = md_tensor_gather_warps(call.count);
+  if (march) {
+    set_march_range(s->geometry, &call, all, part);
+    warps = is_empty(&call) ? 0 : s->plan.blocks * s->plan.warps;
   }
+  if (epilogue && epilogue->norm2) place_sums(&call, epilogue->norm2, part, warps);
+  if (warps == 0) return MD_OK;
+  if (!march) return md_tensor_gather(context, &call);
   return md_tensor_march(context, &call, &s->plan);
 }
 
 static bool fuses(const void *state, md_precision out) {
   const tensor *s = state;
   const bool wide = out == (s->request.precision == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE);
-  return wide && s->marches && s->geometry->halo_sites == 0;
+  return wide && s->marches;
 }
 
 const md_backend md_backend_tensor = {.name = "tensor",

@@ -74,3 +74,10 @@ md_status md_sum_finish(md_context *context, md_sum *sums, int count, double *va
   for (int i = 0; i < count; i++) values[i] = rounded(&sums[i]);
   return sums[0].failed ? md_agree(context, MD_OK) : MD_OK;
 }
+
+/* The bits of such numbers are in their order. */
+void md_sum_largest(const md_context *context, double *values, int count) {
+  _Static_assert(sizeof(double) == sizeof(int64_t), "compared as integers");
+  if (context->ranks > 1)
+    MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_MAX, md_mpi(context));
+}

@@ -1,4 +1,5 @@
 #include "base/device.h"
+#include "base/device_peers.h"
 
 #include <math.h>
 
@@ -9,6 +10,19 @@ static md_status none(md_context *context) {
 }
 
 md_status md_device_open(md_context *context) {
+  return none(context);
+}
+md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
+                                 md_device_peers **peers) {
+  (void)bytes, (void)what;
+  *peers = NULL;
+  return none(context);
+}
+void md_device_peers_destroy(md_device_peers *peers) {
+  (void)peers;
+}
+md_status md_device_peers_check(md_context *context, const md_device_peers *peers) {
+  (void)peers;
   return none(context);
 }
 void md_device_close(md_context *context) {

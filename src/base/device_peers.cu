@@ -96,8 +96,8 @@ extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, c
   md_status status = md_device_open(context);
   *peers = NULL;
   if (p)
-    *p = {context->ranks, bytes, NULL,   new (std::nothrow) void *[context->ranks](),
-          NULL,           NULL,  context};
+    *p = {context->ranks, bytes, NULL, new (std::nothrow) void *[context->ranks](),
+          NULL,           NULL,  0,    context};
   if (!p || !all || !p->of) status = md_fail_memory(context, sizeof *p, "shared device memory");
   status = md_agree(context, status);
   if (status == MD_OK) status = share(context, p, what, all);

@@ -22,6 +22,7 @@ typedef struct md_device_peers {
   void **of;                /* of[rank]: the memory of that rank as this GPU addresses it */
   void **of_on_device;      /* the same array in device memory */
   md_peer_timeout *timeout; /* written by kernels */
+  long long ticks;          /* raised by whoever uses the memory, the same on every rank */
   md_context *context;
 } md_device_peers;
 

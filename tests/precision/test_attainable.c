@@ -26,7 +26,10 @@ static void every_precision(void **state) {
   md_context *context = *state;
   for (int n_rhs = 1; n_rhs <= 6; n_rhs += 5) {
     md_solver_request solver = {.mass = 0.3, .tolerance = 1e-12, .max_iterations = 400};
-    md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
+    md_backend_request request = {.precision = MD_DOUBLE,
+                                  .reconstruct = MD_RECONSTRUCT_18,
+                                  .n_rhs = n_rhs,
+                                  .antiperiodic = true};
     problem exact, p;
     problem_make(context, extent, n_rhs, false, &exact);
     problem_make(context, extent, n_rhs, false, &p);
@@ -52,7 +55,8 @@ static void every_precision(void **state) {
 static void history_is_of_the_worst(void **state) {
   md_context *context = *state;
   const md_solver_request solver = {.mass = 0.3, .tolerance = 1e-8, .max_iterations = 400};
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 2, true};
+  const md_backend_request request = {
+      .precision = MD_DOUBLE, .reconstruct = MD_RECONSTRUCT_18, .n_rhs = 2, .antiperiodic = true};
   const double second[2] = {0.0, 1.0 / solver.mass}, first[2] = {1.0, 0.0};
   problem p;
   md_dirac dirac;

@@ -167,7 +167,8 @@ static void every_backend_keeps_its_bounds(void **state) {
  * rounding of the result, near 6, is two thirds of a unit. `step` scans where it adds to the
  * others. */
 static double coherent_share(md_context *context, md_precision precision, int step) {
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, false};
+  const md_backend_request request = {
+      .precision = precision, .reconstruct = MD_RECONSTRUCT_18, .n_rhs = 1, .antiperiodic = false};
   const md_rounding of = md_rounding_of(precision);
   const double wide = precision == MD_FIXED ? of.link_floor : 0.25 * of.unit;
   const double link = (precision == MD_FIXED ? 4096.0 / MD_FIXED_STEPS : 0.25) + 0.99 * wide;

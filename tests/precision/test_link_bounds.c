@@ -135,7 +135,8 @@ static void bounds_are_kept_and_needed(void **state) {
 static void links_off_the_group(void **state) {
   (void)state;
   for (int r = MD_RECONSTRUCT_12; r <= MD_RECONSTRUCT_8; r++) {
-    const md_backend_request request = {MD_DOUBLE, (md_reconstruct)r, MD_PACKING_NONE, 1, true};
+    const md_backend_request request = {
+        .precision = MD_DOUBLE, .reconstruct = (md_reconstruct)r, .n_rhs = 1, .antiperiodic = true};
     const double share = used(&request, 1e-6);
     md_require_at_most(share, 1.0, "share of the bound");
     md_require_at_most(0.999, share, "least share");

@@ -33,7 +33,8 @@ static void make_extreme(md_context *context, md_geometry **g, md_gauge *gauge, 
 
 static void condition_bound_is_reached(void **state) {
   md_context *context = *state;
-  const md_backend_request request = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, 1, false};
+  const md_backend_request request = {
+      .precision = MD_DOUBLE, .reconstruct = MD_RECONSTRUCT_18, .n_rhs = 1, .antiperiodic = false};
   const double mass = 0.3;
   double norm2[2], product;
   md_geometry *g;

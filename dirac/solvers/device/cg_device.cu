@@ -5,6 +5,7 @@ extern "C" {
 }
 #include "dirac/solvers/device/cg_update.cuh"
 #include "dirac/solvers/device/sums.cuh"
+#include "lattice/fields/cuda/rank_sums.cuh"
 
 extern "C" {
 #include "lattice/fields/linear.h"
@@ -14,7 +15,9 @@ extern "C" {
 
 /* On the device. */
 struct cg_scalars {
-  double sum[2][MD_MAX_RHS]; /* over this rank's or all ranks' sites: stencil, update */
+  double word[MD_MAX_RHS][MD_RANK_SUM_WORDS]; /* this rank's or all ranks' |D p|^2 or |r|^2, then
+                                              |p|^2, each as high and low */
+  sum_units of_hop[MD_MAX_RHS], of_p[MD_MAX_RHS]; /* for the sums of the next kernels */
   double r_norm2[MD_MAX_RHS], beta[MD_MAX_RHS], limit[MD_MAX_RHS];
   double alpha[CG_DIRECTIONS][MD_MAX_RHS]; /* of each direction that x may still lack */
   double mass2;
@@ -32,7 +35,8 @@ struct md_cg_device {
   int n_rhs;
   double mass;
   cg_scalars *scalars;
-  cg_slot *slots; /* [SLOTS][n_rhs] */
+  md_device_peers *peers; /* of the operator, see dirac/operator.h */
+  cg_slot *slots;         /* [SLOTS][n_rhs] */
   md_partial_sums stencil, update;
   md_field more[CG_DIRECTIONS - 1]; /* p is the state's or one of these */
   int at;                           /* which: 0 the state's; x lacks those before it too */
@@ -50,21 +54,31 @@ struct cg_known {
   double r_norm2, limit, alpha, p_ap;
 };
 
-static __device__ void find_alpha(cg_scalars *s, int at, int r, const cg_known &known) {
-  const double p_ap = s->mass2 * s->sum[1][r] + s->sum[0][r];
+/* Units for |p|^2 and |D p|^2 follow from |r|^2 alone, so that a solve that goes on from a saved
+ * state has the same: |p| is seldom more than a few times |r|, and |D p| than |p|. */
+static __host__ __device__ void set_units(cg_scalars *s, int r, double r_norm2) {
+  s->of_p[r] = units_for(4.0 * r_norm2);
+  s->of_hop[r] = units_for(16.0 * r_norm2);
+}
+
+static __device__ void find_alpha(cg_scalars *s, int at, int r, const cg_known &known,
+                                  const double *word) {
+  const double p_norm2 = word[2] + word[3], p_ap = s->mass2 * p_norm2 + (word[0] + word[1]);
   const bool done = sqrt(known.r_norm2) <= known.limit;
   const int failure = done ? 0 : !isfinite(p_ap) ? 1 : p_ap <= 0.0 ? 2 : 0;
   s->failure[r] = failure;
   s->alpha[at][r] = done || failure ? 0.0 : known.r_norm2 / p_ap;
   s->beta[r] = p_ap;
+  s->of_hop[r] = units_for(known.r_norm2);
 }
 
-static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &known, cg_slot *slot,
-                                 long long serial) {
+static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &known,
+                                 const double *word, cg_slot *slot, long long serial) {
   const bool going = known.alpha != 0.0;
-  const double norm2 = s->sum[0][r], now = going ? norm2 : known.r_norm2;
+  const double norm2 = word[0] + word[1], now = going ? norm2 : known.r_norm2;
   const int failure = going && !isfinite(norm2) ? 3 : s->failure[r];
   s->beta[r] = going ? norm2 / known.r_norm2 : 0.0;
+  set_units(s, r, now);
   s->r_norm2[r] = now;
   s->iterations[r] += going;
   slot->report = {now, known.alpha, failure == 3 ? norm2 : known.p_ap, s->iterations[r], failure};
@@ -72,28 +86,33 @@ static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &k
   *(volatile long long *)&slot->serial = serial;
 }
 
-/* One block of 1024 threads per right-hand side: the sums, then what follows from them. With
- * several ranks the two are launched apart and the ranks' sums are added in between. */
+/* One block of 1024 threads per right-hand side: the sums, of all ranks, then what follows from
+ * them. Where ranks do not share memory the two are launched apart and the host adds the ranks'
+ * sums in between. */
 static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial_sums update,
-                              cg_phase phase, int at, bool sum, bool apply, cg_slot *slots,
-                              long long serial) {
+                              cg_phase phase, int at, bool sum, bool apply, rank_sums ranks,
+                              cg_slot *slots, long long serial) {
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
   const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r], s->beta[r]};
+  double word[MD_RANK_SUM_WORDS];
   if (sum) {
-    double first = share_of(stencil, r);
-    double second = phase == FIND_ALPHA ? share_of(update, r) : 0.0;
-    first = add_threads(first);
-    if (phase == FIND_ALPHA) second = add_threads(second);
-    if (threadIdx.x == 0) s->sum[0][r] = first;
-    if (threadIdx.x == 0 && phase == FIND_ALPHA) s->sum[1][r] = second;
+    const unit_sum first = share_of(stencil, r);
+    const unit_sum second = phase == FIND_ALPHA ? share_of(update, r) : unit_sum{};
+    word[0] = first.high, word[1] = first.low, word[2] = second.high, word[3] = second.low;
+    add_threads(word);
+    add_ranks(ranks, r, word);
+  } else {
+    for (int w = 0; w < MD_RANK_SUM_WORDS; w++) word[w] = s->word[r][w];
   }
-  if (!apply || threadIdx.x != 0) return;
-  if (phase == FIND_ALPHA)
-    find_alpha(s, at, r, known);
+  if (threadIdx.x != 0) return;
+  if (!apply)
+    for (int w = 0; w < MD_RANK_SUM_WORDS; w++) s->word[r][w] = word[w];
+  else if (phase == FIND_ALPHA)
+    find_alpha(s, at, r, known, word);
   else
-    find_beta(s, at, r, known, &slots[r], serial);
+    find_beta(s, at, r, known, word, &slots[r], serial);
 }
 
 static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
@@ -116,8 +135,7 @@ static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool ne
   a.sites = state->x.sites;
   a.n_rhs = cg->n_rhs;
   a.backwards = cg->backwards = !cg->backwards;
-  a.norm2 = cg->update.value;
-  a.most = cg->update.most;
+  a.norm2 = {cg->update.high, cg->update.low, cg->update.units, cg->update.most};
   cg->update.count = launch_vectors(a, &state->x);
 }
 
@@ -152,33 +170,42 @@ extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
   cg->at = 0;
 }
 
-/* Adds `count` doubles of the device over the ranks; a failure of the device is met here. */
-static md_status add_ranks(md_context *context, double *on_device, int count) {
-  double values[2 * MD_MAX_RHS];
-  md_sum sums[MD_MAX_RHS] = {};
-  const cudaError_t error =
-      cudaMemcpy(values, on_device, count * sizeof(double), cudaMemcpyDeviceToHost);
+/* Adds the words that `settle` left over the ranks, exactly; a failure of the device is met here.
+ */
+static md_status add_ranks_on_host(md_context *context, md_cg_device *cg) {
+  const int count = cg->n_rhs * MD_RANK_SUM_WORDS;
+  double word[MD_MAX_RHS * MD_RANK_SUM_WORDS], total[MD_MAX_RHS];
+  cudaError_t error =
+      cudaMemcpy(word, cg->scalars->word, count * sizeof(double), cudaMemcpyDeviceToHost);
   MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum of the solver")));
-  for (int r = 0; r < count; r++) md_sum_add(&sums[r], error == cudaSuccess ? values[r] : NAN);
-  MD_TRY(md_sum_finish(context, sums, count, values));
-  return md_defer(context, md_cuda_status(context,
-                                          cudaMemcpy(on_device, values, count * sizeof(double),
-                                                     cudaMemcpyHostToDevice),
-                                          "a sum of the solver"));
+  for (int pair = 0; pair < MD_RANK_SUM_WORDS; pair += 2) { /* high and low of one quantity */
+    md_sum sums[MD_MAX_RHS] = {};
+    for (int i = 0; i < 2 * cg->n_rhs; i++) {
+      const double value = word[i / 2 * MD_RANK_SUM_WORDS + pair + i % 2];
+      md_sum_add(&sums[i / 2], error == cudaSuccess ? value : NAN);
+    }
+    MD_TRY(md_sum_finish(context, sums, cg->n_rhs, total));
+    for (int r = 0; r < cg->n_rhs; r++) {
+      word[r * MD_RANK_SUM_WORDS + pair] = total[r];
+      word[r * MD_RANK_SUM_WORDS + pair + 1] = 0.0;
+    }
+  }
+  error = cudaMemcpy(cg->scalars->word, word, count * sizeof(double), cudaMemcpyHostToDevice);
+  return md_defer(context, md_cuda_status(context, error, "a sum of the solver"));
 }
 
 static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
   cg_slot *slots = cg->slots + (cg->serial % SLOTS) * cg->n_rhs;
-  const bool alone = context->ranks == 1;
+  const rank_sums ranks = next_rank_sums(context, cg->peers);
+  const bool whole = context->ranks == 1 || cg->peers;
   const dim3 blocks(cg->n_rhs), threads(1024);
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
-                  true, alone, slots, cg->serial);
-  if (alone) return MD_OK;
+                  true, whole, ranks, slots, cg->serial);
+  if (whole) return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
   MD_TRY(md_defer(context, md_device_synchronise(context)));
-  MD_TRY(add_ranks(context, cg->scalars->sum[0], cg->n_rhs));
-  if (phase == FIND_ALPHA) MD_TRY(add_ranks(context, cg->scalars->sum[1], cg->n_rhs));
+  MD_TRY(add_ranks_on_host(context, cg));
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
-                  false, true, slots, cg->serial);
+                  false, true, ranks, slots, cg->serial);
   return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
 }
 
@@ -186,17 +213,15 @@ static md_status allocate(md_context *context, md_cg_device *cg, const md_field 
   const md_field_shape shape = {p->precision, MD_DEVICE, p->components, p->n_rhs, true};
   for (int k = 0; k < CG_DIRECTIONS - 1; k++)
     MD_TRY(md_field_create(context, p->geometry, &shape, p->parity, &cg->more[k]));
-  /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
-  const int64_t blocks = p->sites * (p->n_rhs + 4) / 128 + 8;
-  const int64_t most = blocks < MD_PARTIAL_SUMS ? (int64_t)MD_PARTIAL_SUMS : blocks;
+  /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides; where a backend
+   * takes the boundary apart, eight sites may leave a sum. */
+  const int64_t most = p->sites * (p->n_rhs + 4) / 128 + p->sites / 8 + MD_PARTIAL_SUMS;
   if (most > INT32_MAX)
     return md_fail(context, MD_INPUT,
                    "the local lattice must have fewer than 2^31 blocks of sites");
-  const size_t bytes = (size_t)most * p->n_rhs * sizeof(double);
-  cg->stencil.most = cg->update.most = (int)most;
   MD_TRY(md_device_allocate(context, sizeof *cg->scalars, "scalars", (void **)&cg->scalars));
-  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&cg->stencil.value));
-  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&cg->update.value));
+  MD_TRY(partial_sums_create(context, (int)most, p->n_rhs, cg->scalars->of_hop, &cg->stencil));
+  MD_TRY(partial_sums_create(context, (int)most, p->n_rhs, cg->scalars->of_p, &cg->update));
   return md_device_allocate_pinned(context, SLOTS * (size_t)p->n_rhs * sizeof *cg->slots, "reports",
                                    (void **)&cg->slots);
 }
@@ -208,6 +233,7 @@ static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_
   for (int r = 0; r < cg->n_rhs; r++) {
     start.r_norm2[r] = state->r_norm2[r];
     start.limit[r] = limit[r];
+    set_units(&start, r, state->r_norm2[r]);
     start.iterations[r] = state->rhs_iterations[r];
   }
   return md_device_upload(context, cg->scalars, &start, sizeof start);
@@ -221,13 +247,14 @@ extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, m
   return MD_OK;
 }
 
-extern "C" md_status md_cg_device_create(md_context *context, const md_field *p, double mass,
-                                         md_cg_device **cg) {
+extern "C" md_status md_cg_device_create(md_context *context, const md_dirac *dirac,
+                                         const md_field *p, double mass, md_cg_device **cg) {
   md_cg_device *d = new (std::nothrow) md_cg_device();
   *cg = d;
   if (!d) return md_fail_memory(context, sizeof *d, "solver");
   d->n_rhs = p->n_rhs;
   d->mass = mass;
+  d->peers = dirac->peers;
   MD_TRY(allocate(context, d, p));
   for (int i = 0; i < SLOTS * d->n_rhs; i++) d->slots[i] = {};
   return MD_OK;
@@ -238,8 +265,8 @@ extern "C" void md_cg_device_destroy(md_cg_device *cg) {
   cudaStreamSynchronize(md_stream());
   for (int k = 0; k < CG_DIRECTIONS - 1; k++) md_field_destroy(&cg->more[k]);
   md_device_free(cg->scalars);
-  md_device_free(cg->stencil.value);
-  md_device_free(cg->update.value);
+  partial_sums_destroy(&cg->stencil);
+  partial_sums_destroy(&cg->update);
   md_device_free_pinned(cg->slots);
   delete cg;
 }
@@ -267,6 +294,7 @@ static md_status wait_here(md_context *context, const md_cg_device *cg, long lon
   const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
   for (int r = 0; r < cg->n_rhs; r++) {
     MD_TRY(md_device_await(context, &slots[r].serial, iteration, "an iteration of the solver"));
+    if (cg->peers) MD_TRY(md_device_peers_check(context, cg->peers));
     reports[r] = slots[r].report;
   }
   return MD_OK;

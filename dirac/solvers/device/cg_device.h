@@ -16,9 +16,9 @@ typedef struct md_cg_report {
   int iterations, failure;
 } md_cg_report;
 
-/* For search directions of p's shape, a few of which it keeps. */
-md_status md_cg_device_create(md_context *context, const md_field *p, double mass,
-                              md_cg_device **cg);
+/* For search directions of p's shape, a few of which it keeps. Local. */
+md_status md_cg_device_create(md_context *context, const md_dirac *dirac, const md_field *p,
+                              double mass, md_cg_device **cg);
 void md_cg_device_destroy(md_cg_device *cg);
 
 /* Before the first iteration and wherever the host has changed the fields: scalars from the

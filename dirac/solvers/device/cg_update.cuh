@@ -17,15 +17,14 @@ template <class S, class W> struct cg_pass {
   int64_t sites;
   int n_rhs;
   bool backwards;
-  double *norm2; /* of next, else of p: norm2[rhs * most + block] */
-  int most;
+  block_sums norm2; /* of next, else of p */
 };
 
 template <bool ONE, int V, class S, class W>
 static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, W> a) {
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const piece_place at = place_of<V, ONE>(a.sites, a.n_rhs, block);
-  double sum[V] = {};
+  double term[V];
   real_of<S> p[V][6], v[V][6];
   md_release_successor();
   md_wait_for_predecessor();
@@ -45,11 +44,11 @@ static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, W> a) {
     load_piece<ONE>(a.r, at, v);
     add_times<ONE>(v, a.beta, at, p);
     store_piece<ONE>(a.next, at, v);
-    add_products(sum, at, v, v);
+    products_of(term, at, v, v);
   } else {
-    add_products(sum, at, p, p);
+    products_of(term, at, p, p);
   }
-  add_block<ONE>(sum, at, a.norm2, a.most, block);
+  add_block_terms<ONE>(term, at, a.norm2, block);
 }
 
 /* Launches it for x's lattice; returns the number of partial sums that it leaves. */

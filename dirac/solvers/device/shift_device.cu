@@ -5,6 +5,7 @@ extern "C" {
 }
 #include "dirac/solvers/device/sums.cuh"
 #include "lattice/fields/cuda/pieces.cuh"
+#include "lattice/fields/cuda/rank_sums.cuh"
 
 namespace {
 
@@ -14,6 +15,7 @@ constexpr int SLOTS = 2, MOST_SHIFTS = 64, SETTLERS = 1024;
  * reads; alpha and beta are those of the iteration before. */
 struct scalars {
   double step[MD_MAX_RHS], alpha[MD_MAX_RHS], beta[MD_MAX_RHS];
+  sum_units of_hop[MD_MAX_RHS], of_p[MD_MAX_RHS]; /* for the sums of the next kernels */
   double r_norm2[MD_MAX_RHS], p_ap[MD_MAX_RHS], limit[MD_MAX_RHS], mass2;
   double delta[MOST_SHIFTS];
   double zeta[MOST_SHIFTS][MD_MAX_RHS], before[MOST_SHIFTS][MD_MAX_RHS];
@@ -36,17 +38,25 @@ struct fields {
 
 template <class S> struct pairs { S *x[MOST_SHIFTS], *p[MOST_SHIFTS]; };
 
+/* As in cg_device.cu: |p| is seldom more than a few times |r|, and |D p| than |p|. */
+__host__ __device__ void set_units(scalars *s, int r, double r_norm2) {
+  s->of_p[r] = units_for(4.0 * r_norm2);
+  s->of_hop[r] = units_for(16.0 * r_norm2);
+}
+
 /* step = |r|^2 / <p, A p> of the smallest shift, 0 when it is done; a block for each side. */
 __global__ void __launch_bounds__(SETTLERS)
-    find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update) {
+    find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update, rank_sums ranks) {
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
-  double hopped = share_of(stencil, r), norm2 = share_of(update, r);
-  hopped = add_threads(hopped);
-  norm2 = add_threads(norm2);
+  const unit_sum hopped = share_of(stencil, r), kept = share_of(update, r);
+  double word[MD_RANK_SUM_WORDS] = {hopped.high, hopped.low, kept.high, kept.low};
+  add_threads(word);
+  add_ranks(ranks, r, word);
   if (threadIdx.x != 0) return;
-  const double p_ap = s->mass2 * norm2 + hopped;
+  const double norm2 = word[2] + word[3], p_ap = s->mass2 * norm2 + (word[0] + word[1]);
+  s->of_hop[r] = units_for(s->r_norm2[r]);
   const bool done = sqrt(s->r_norm2[r]) <= s->limit[r];
   if (!done && !(isfinite(p_ap) && p_ap > 0.0)) s->failure[r] = 1;
   s->p_ap[r] = p_ap;
@@ -73,14 +83,17 @@ __device__ void follow(scalars *s, int k, int r, double beta, double norm2, doub
 }
 
 __global__ void __launch_bounds__(SETTLERS)
-    find_beta(scalars *s, md_partial_sums stencil, int n_shifts, report *reports, double *zeta,
-              long long serial) {
+    find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, int n_shifts, report *reports,
+              double *zeta, long long serial) {
   __shared__ double sum;
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
-  const double added = add_threads(share_of(stencil, r));
-  if (threadIdx.x == 0) sum = added;
+  const unit_sum added = share_of(stencil, r);
+  double word[MD_RANK_SUM_WORDS] = {added.high, added.low, 0.0, 0.0};
+  add_threads(word);
+  add_ranks(ranks, r, word);
+  if (threadIdx.x == 0) sum = word[0] + word[1];
   __syncthreads();
   const double alpha = s->step[r], norm2 = alpha != 0.0 ? sum : s->r_norm2[r];
   const double beta = alpha != 0.0 ? norm2 / s->r_norm2[r] : 0.0;
@@ -90,6 +103,7 @@ __global__ void __launch_bounds__(SETTLERS)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
+  set_units(s, r, norm2);
   if (alpha != 0.0) {
     if (!isfinite(norm2)) s->failure[r] = 2;
     s->r_norm2[r] = norm2;
@@ -107,10 +121,10 @@ __global__ void __launch_bounds__(SETTLERS)
  * blocks' sums of |p|^2 of the smallest. */
 template <class S, bool ONE>
 __global__ void update_fields(const scalars *s, linear_view<S> residual, pairs<S> of, int n_shifts,
-                              int smallest, int64_t sites, int n_rhs, bool start, double *norm2,
-                              int most) {
+                              int smallest, int64_t sites, int n_rhs, bool start,
+                              block_sums norm2) {
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  double sum[1] = {};
+  double term[1] = {};
   real_of<S> r[1][6];
   md_release_successor();
   md_wait_for_predecessor();
@@ -132,9 +146,9 @@ __global__ void update_fields(const scalars *s, linear_view<S> residual, pairs<S
       store_piece<ONE>(xs, at, x);
       store_piece<ONE>(ps, at, p);
     }
-    if (k == smallest) add_products(sum, at, p, p);
+    if (k == smallest) products_of(term, at, p, p);
   }
-  add_block<ONE>(sum, at, norm2, most, blockIdx.x);
+  add_block_terms<ONE>(term, at, norm2, blockIdx.x);
 }
 
 } // namespace
@@ -166,8 +180,8 @@ template <class S> void launch_update(md_shift_device *d, bool start) {
   d->update.count = (int)blocks;
   auto *kernel = d->n_rhs == 1 ? update_fields<S, true> : update_fields<S, false>;
   md_launch_early(kernel, dim3(blocks), block, shared_of(block), (const scalars *)d->on_device, r,
-                  of, d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start, d->update.value,
-                  d->update.most);
+                  of, d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start,
+                  block_sums{d->update.high, d->update.low, d->update.units, d->update.most});
 }
 
 void update(md_shift_device *d, bool start) {
@@ -179,16 +193,15 @@ void update(md_shift_device *d, bool start) {
 
 md_status allocate(md_context *context, md_shift_device *d) {
   /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
-  const int64_t most = d->f.r.sites * (d->n_rhs + 4) / 128 + 4096;
+  const int64_t most = d->f.r.sites * (d->n_rhs + 4) / 128 + d->f.r.sites / 8 + MD_PARTIAL_SUMS;
   if (most > INT32_MAX)
     return md_fail(context, MD_INPUT,
                    "the local lattice must have fewer than 2^31 blocks of sites");
-  const size_t bytes = (size_t)most * d->n_rhs * sizeof(double), n = (size_t)d->n_rhs;
-  d->stencil.most = d->update.most = (int)most;
+  const size_t n = (size_t)d->n_rhs;
   MD_TRY(md_dirac_field(context, d->dirac, MD_ODD, &d->work));
   MD_TRY(md_device_allocate(context, sizeof *d->on_device, "shifts", (void **)&d->on_device));
-  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&d->stencil.value));
-  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&d->update.value));
+  MD_TRY(partial_sums_create(context, (int)most, d->n_rhs, d->on_device->of_hop, &d->stencil));
+  MD_TRY(partial_sums_create(context, (int)most, d->n_rhs, d->on_device->of_p, &d->update));
   MD_TRY(md_device_allocate_pinned(context, SLOTS * n * sizeof *d->reports, "reports",
                                    (void **)&d->reports));
   for (size_t i = 0; i < SLOTS * n; i++) d->reports[i] = {};
@@ -204,6 +217,7 @@ md_status upload(md_context *context, md_shift_device *d, const md_shift_setup *
     s->alpha[r] = 1.0;
     s->r_norm2[r] = setup->r_norm2[r];
     s->limit[r] = setup->limit[r];
+    set_units(s, r, setup->r_norm2[r]);
     for (int k = 0; k < d->n_shifts; k++) {
       s->delta[k] = setup->deltas[k];
       s->zeta[k][r] = s->before[k][r] = 1.0;
@@ -242,8 +256,8 @@ extern "C" void md_shift_device_destroy(md_shift_device *d) {
   cudaStreamSynchronize(md_stream());
   md_field_destroy(&d->work);
   md_device_free(d->on_device);
-  md_device_free(d->stencil.value);
-  md_device_free(d->update.value);
+  partial_sums_destroy(&d->stencil);
+  partial_sums_destroy(&d->update);
   md_device_free_pinned(d->reports);
   md_device_free_pinned(d->zeta);
   delete d;
@@ -261,12 +275,13 @@ extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device 
   second.step = d->on_device->step;
   MD_TRY(md_dirac_hop(context, d->dirac, &d->work, p, &first));
   md_launch_early(find_alpha, dim3(d->n_rhs), dim3(SETTLERS), 0, d->on_device, d->stencil,
-                  d->update);
+                  d->update, next_rank_sums(context, d->dirac->peers));
   MD_TRY(md_dirac_hop(context, d->dirac, &d->f.r, &d->work, &second));
   const int slot = (int)(++d->queued % SLOTS);
   md_launch_early(find_beta, dim3(d->n_rhs), dim3(SETTLERS), 0, d->on_device, d->stencil,
-                  d->n_shifts, d->reports + slot * d->n_rhs,
-                  d->zeta + (size_t)slot * d->n_shifts * d->n_rhs, d->queued);
+                  next_rank_sums(context, d->dirac->peers), d->n_shifts,
+                  d->reports + slot * d->n_rhs, d->zeta + (size_t)slot * d->n_shifts * d->n_rhs,
+                  d->queued);
   update(d, false);
   return md_cuda_launched(context, "an iteration of the shifts");
 }
@@ -278,6 +293,7 @@ extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *
   for (int r = 0; r < d->n_rhs; r++) {
     const report *at = &d->reports[slot * d->n_rhs + r];
     MD_TRY(md_device_await(context, &at->serial, serial, "an iteration of the shifts"));
+    if (d->dirac->peers) MD_TRY(md_device_peers_check(context, d->dirac->peers));
     if (at->failure)
       return md_fail(context, MD_UNREACHED,
                      "%s must be finite and positive, got %g in iteration %lld of right-hand side "

@@ -10,61 +10,100 @@ extern "C" {
 #include <math.h>
 
 /* Vector operations on the device for one storage type S; beside 16-bit operands others may be
- * float. Sums: each block adds its threads in a fixed order, one block adds the blocks in a fixed
- * order, so that a run repeats its bits. */
+ * float. Sums take two passes: one finds the largest term of any site, which sets the units for
+ * the other (unit_sum.cuh). Both results do not depend on how the lattice is cut. */
 
-/* values[r] = the sum of r's partial sums; one block each. */
-static __global__ void add_partials(const double *partial, int count, double *values) {
-  double sum = 0.0;
-  for (int i = threadIdx.x; i < count; i += blockDim.x) sum += partial[blockIdx.x * count + i];
+/* words[2 r] + words[2 r + 1] = the sum of r's partial sums, which have their high words first; one
+ * block each. */
+static __global__ void add_partials(const double *high, const double *low, int count,
+                                    double *words) {
+  unit_sum sum = {};
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    sum.high += high[blockIdx.x * count + i];
+    sum.low += low[blockIdx.x * count + i];
+  }
   sum = add_threads(sum);
-  if (threadIdx.x == 0) values[blockIdx.x] = sum;
+  if (threadIdx.x == 0) words[2 * blockIdx.x] = sum.high, words[2 * blockIdx.x + 1] = sum.low;
 }
 
-enum linear_operation { COMBINE, COMBINE_COMPLEX, COMBINE_NORM2, DOT, DOT_IMAGINARY };
+/* Units for sums of `terms` terms of which none is larger than largest[r]. */
+static __global__ void choose_units(const double *largest, double terms, int count,
+                                    sum_units *units) {
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) units[i] = units_for(largest[i] * terms, 0);
+}
 
-static __host__ __device__ constexpr bool is_dot(linear_operation op) {
-  return op == DOT || op == DOT_IMAGINARY;
+/* largest[rhs] = the largest of the block's values of each right-hand side and of what is there. */
+template <bool ONE>
+static __device__ inline void keep_largest(unsigned long long value, int n_rhs,
+                                           unsigned long long *largest) {
+  __shared__ unsigned long long of_block[MD_MAX_RHS];
+  const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+  if (thread < n_rhs) of_block[thread] = 0;
+  __syncthreads();
+  if constexpr (ONE)
+    for (int left = 16; left > 0; left /= 2)
+      value = max(value, __shfl_down_sync(0xffffffffu, value, left));
+  if (!ONE || thread % 32 == 0) atomicMax(&of_block[ONE ? 0 : threadIdx.x], value);
+  __syncthreads();
+  if (thread < n_rhs) atomicMax(&largest[thread], of_block[thread]);
 }
-static __host__ __device__ constexpr bool is_sum(linear_operation op) {
-  return is_dot(op) || op == COMBINE_NORM2;
-}
+
+enum linear_operation { COMBINE, COMBINE_COMPLEX, DOT, DOT_IMAGINARY };
+
 /* i times six reals. */
 template <class T> static __device__ inline T turned(const T v[6], int c) {
   return c % 2 ? v[c - 1] : -v[c + 1];
 }
 
-/* COMBINE: y = a x + b y; COMBINE_COMPLEX: y = (a + i b) x + y; COMBINE_NORM2: as COMBINE, and
- * |y|^2; DOT: Re <x, y>; DOT_IMAGINARY: Im <x, y> = Re <i x, y>. */
+/* COMBINE: y = a x + b y; COMBINE_COMPLEX: y = (a + i b) x + y. */
 template <class X, class Y, bool ONE, linear_operation OP>
 static __global__ void combine(coefficients a, coefficients b, linear_view<X> x, linear_view<Y> y,
-                               int64_t sites, int n_rhs, double *partial) {
+                               int64_t sites, int n_rhs) {
   using T = real_of<X>;
-  double sum[1] = {};
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  T u[1][6], v[1][6];
+  load_piece<ONE>(x, at, u);
+  load_piece<ONE>(y, at, v);
+  const T left = (T)a.of[at.rhs], right = (T)b.of[at.rhs];
+#pragma unroll
+  for (int c = 0; c < 6; c++)
+    v[0][c] = OP == COMBINE_COMPLEX ? v[0][c] + left * u[0][c] + right * turned(u[0], c)
+                                    : left * u[0][c] + right * v[0][c];
+  store_piece<ONE>(y, at, v);
+}
+
+/* The terms of a sum, site by site. DOT: Re <x, y>; DOT_IMAGINARY: Im <x, y> = Re <i x, y>. With
+ * `largest` not NULL largest[rhs] becomes the largest |term|, as bits: those of numbers >= 0 are in
+ * the order of the numbers, infinity and NaN above all. Else the blocks leave sums. */
+template <class X, class Y, bool ONE, linear_operation OP>
+static __global__ void multiply(linear_view<X> x, linear_view<Y> y, int64_t sites, int n_rhs,
+                                unsigned long long *largest, block_sums to) {
+  using T = real_of<X>;
+  const int rhs = ONE ? 0 : (int)threadIdx.x;
+  unsigned long long most = 0;
+  unit_adder<> sum;
+  if (!largest) sum.begin(to.units[rhs]);
   for (int64_t block = blockIdx.x; block * blockDim.y < sites; block += gridDim.x) {
     const piece_place at = place_of<1, ONE>(sites, n_rhs, block);
-    T u[1][6], v[1][6];
+    T u[1][6], v[1][6], w[1][6];
+    double term[1];
     load_piece<ONE>(x, at, u);
     load_piece<ONE>(y, at, v);
-    if constexpr (!is_dot(OP)) {
-      const T left = (T)a.of[at.rhs], right = (T)b.of[at.rhs];
 #pragma unroll
-      for (int c = 0; c < 6; c++)
-        v[0][c] = OP == COMBINE_COMPLEX ? v[0][c] + left * u[0][c] + right * turned(u[0], c)
-                                        : left * u[0][c] + right * v[0][c];
-      store_piece<ONE>(y, at, v);
-    }
-    if constexpr (OP == DOT_IMAGINARY) {
-      T w[1][6];
-#pragma unroll
-      for (int c = 0; c < 6; c++) w[0][c] = turned(u[0], c);
-      add_products(sum, at, w, v);
-    }
-    if constexpr (OP == DOT) add_products(sum, at, u, v);
-    if constexpr (OP == COMBINE_NORM2) add_products(sum, at, v, v);
+    for (int c = 0; c < 6; c++) w[0][c] = OP == DOT ? u[0][c] : turned(u[0], c);
+    products_of(term, at, w, v);
+    if (largest)
+      most = max(most, (unsigned long long)__double_as_longlong(fabs(term[0])));
+    else
+      sum.add(term[0]);
   }
-  if constexpr (is_sum(OP))
-    add_block<ONE>(sum, place_of<1, ONE>(sites, n_rhs, 0), partial, gridDim.x, blockIdx.x);
+  if (!largest) {
+    const unit_sum value[1] = {sum.sum(to.units[rhs])};
+    add_block<ONE>(value, place_of<1, ONE>(sites, n_rhs, 0), to, blockIdx.x);
+  } else {
+    keep_largest<ONE>(most, n_rhs, largest);
+  }
 }
 
 /* x += a p; p = r + b p */
@@ -83,30 +122,50 @@ static __global__ void cg_step(coefficients a, coefficients b, linear_view<W> re
 }
 
 template <class X, class Y, linear_operation OP>
-static void launch_combine(const double *a, const md_field *x, const double *b, md_field *y,
-                           unsigned blocks, double *partial) {
+static void launch_combine(const double *a, const md_field *x, const double *b, md_field *y) {
   const dim3 block = block_of(x);
-  const size_t shared = !is_sum(OP) ? 0 : shared_of(block);
+  const unsigned blocks = all_blocks(x, block);
   const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
   const linear_view<X> u = linear_view_of<X>(x);
   const linear_view<Y> v = linear_view_of<Y>(y);
   if (x->n_rhs == 1)
-    combine<X, Y, true, OP>
-        <<<blocks, block, shared, md_stream()>>>(as, bs, u, v, x->sites, 1, partial);
+    combine<X, Y, true, OP><<<blocks, block, 0, md_stream()>>>(as, bs, u, v, x->sites, 1);
   else
-    combine<X, Y, false, OP>
-        <<<blocks, block, shared, md_stream()>>>(as, bs, u, v, x->sites, x->n_rhs, partial);
+    combine<X, Y, false, OP><<<blocks, block, 0, md_stream()>>>(as, bs, u, v, x->sites, x->n_rhs);
 }
 
 /* By the operands' types: S, or float beside a 16-bit S. */
 template <class S, linear_operation OP>
-static void run_combine(const double *a, const md_field *x, const double *b, md_field *y,
-                        unsigned blocks, double *partial) {
+static void run_combine(const double *a, const md_field *x, const double *b, md_field *y) {
   if constexpr (sizeof(S) == 2) {
-    if (x->precision == MD_SINGLE) return launch_combine<float, S, OP>(a, x, b, y, blocks, partial);
-    if (y->precision == MD_SINGLE) return launch_combine<S, float, OP>(a, x, b, y, blocks, partial);
+    if (x->precision == MD_SINGLE) return launch_combine<float, S, OP>(a, x, b, y);
+    if (y->precision == MD_SINGLE) return launch_combine<S, float, OP>(a, x, b, y);
   }
-  launch_combine<S, S, OP>(a, x, b, y, blocks, partial);
+  launch_combine<S, S, OP>(a, x, b, y);
+}
+
+/* One of the two passes of a sum. */
+struct sum_pass {
+  unsigned blocks;
+  unsigned long long *largest;
+  block_sums to;
+};
+
+template <class X, class Y, linear_operation OP>
+static void launch_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
+  const dim3 block = block_of(x);
+  const auto kernel = x->n_rhs == 1 ? multiply<X, Y, true, OP> : multiply<X, Y, false, OP>;
+  kernel<<<p.blocks, block, shared_of(block), md_stream()>>>(
+      linear_view_of<X>(x), linear_view_of<Y>(y), x->sites, x->n_rhs, p.largest, p.to);
+}
+
+template <class S, linear_operation OP>
+static void run_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
+  if constexpr (sizeof(S) == 2) {
+    if (x->precision == MD_SINGLE) return launch_multiply<float, S, OP>(x, y, p);
+    if (y->precision == MD_SINGLE) return launch_multiply<S, float, OP>(x, y, p);
+  }
+  launch_multiply<S, S, OP>(x, y, p);
 }
 
 template <class S, class W>
@@ -123,43 +182,80 @@ static void launch_cg_step(const double *a, const double *b, const md_field *r, 
     cg_step<S, W, false><<<blocks, block, 0, md_stream()>>>(as, bs, vr, vp, vx, x->sites, x->n_rhs);
 }
 
-/* values[q * n_rhs + r], the q-th of `quantities` sums, which `queue` leaves in blocks for a place
- * of its own; waits and adds over ranks; a failure of the device is met here. */
+/* Memory of one call of `reduce`, in one piece. */
+struct sum_space {
+  unsigned blocks;
+  size_t n, count; /* right-hand sides; sums */
+  sum_units *units;
+  unsigned long long *largest;
+  double *words, *high, *low; /* [sum][2]; [sum][block] twice */
+};
+
+static cudaError_t make_space(const md_field *x, int quantities, sum_space *s) {
+  const unsigned most = 1056, all = all_blocks(x, block_of(x));
+  s->blocks = all < most ? all : most;
+  s->n = (size_t)x->n_rhs, s->count = s->n * quantities;
+  const size_t bytes = s->count * (5 + 2 * (size_t)s->blocks) * sizeof(double);
+  const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
+  s->largest = (unsigned long long *)(s->units + s->count);
+  s->words = (double *)(s->largest + s->count);
+  s->high = s->words + 2 * s->count;
+  s->low = s->high + s->count * s->blocks;
+  return error;
+}
+
+/* What the q-th pass reads and writes. */
+static sum_pass pass_of(const sum_space &s, int q, bool largest) {
+  const size_t at = q * s.n;
+  return {s.blocks,
+          largest ? s.largest + at : NULL,
+          {s.high + at * s.blocks, s.low + at * s.blocks, s.units + at, (int)s.blocks}};
+}
+
+/* values[q * n_rhs + r], the q-th of `quantities` sums, whose passes `queue` launches; waits and
+ * adds over ranks; a failure of the device is met here. */
 template <class QUEUE>
 static md_status reduce(md_context *context, const md_field *x, int quantities, double *values,
                         QUEUE queue) {
-  const unsigned most = 1056, all = all_blocks(x, block_of(x)), blocks = all < most ? all : most;
-  const size_t n = (size_t)x->n_rhs, count = n * quantities;
-  double *partial = NULL;
-  cudaError_t error =
-      cudaMallocAsync((void **)&partial, (blocks + 1) * count * sizeof(double), md_stream());
+  sum_space s;
+  double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
+  cudaError_t error = make_space(x, quantities, &s);
   if (error == cudaSuccess) {
-    for (int q = 0; q < quantities; q++) queue(q, blocks, partial + q * blocks * n);
-    add_partials<<<(unsigned)count, 256, 0, md_stream()>>>(partial, (int)blocks,
-                                                           partial + blocks * count);
-    cudaMemcpyAsync(values, partial + blocks * count, count * sizeof(double),
-                    cudaMemcpyDeviceToHost, md_stream());
-    cudaFreeAsync(partial, md_stream());
+    cudaMemsetAsync(s.largest, 0, s.count * sizeof *s.largest, md_stream());
+    for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, true));
+    if (context->ranks > 1) {
+      error = cudaMemcpyAsync(host, s.largest, s.count * sizeof(double), cudaMemcpyDeviceToHost,
+                              md_stream());
+      if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
+    }
+  }
+  if (context->ranks > 1) {
+    md_sum_largest(context, host, (int)s.count);
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(s.largest, host, s.count * sizeof(double), cudaMemcpyHostToDevice,
+                              md_stream());
+  }
+  if (error == cudaSuccess) {
+    const double terms = (double)(x->geometry->volume / MD_PARITIES);
+    choose_units<<<(unsigned)(s.count + 255) / 256, 256, 0, md_stream()>>>(
+        (const double *)s.largest, terms, (int)s.count, s.units);
+    for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
+    add_partials<<<(unsigned)s.count, 256, 0, md_stream()>>>(s.high, s.low, (int)s.blocks, s.words);
+    cudaMemcpyAsync(host, s.words, 2 * s.count * sizeof(double), cudaMemcpyDeviceToHost,
+                    md_stream());
+    cudaFreeAsync(s.units, md_stream());
     error = cudaStreamSynchronize(md_stream());
   }
   if (error == cudaSuccess) error = cudaPeekAtLastError();
   MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum over a field")));
-  for (size_t first = 0; first < count; first += n) {
+  for (size_t first = 0; first < s.count; first += s.n) {
     md_sum sums[MD_MAX_RHS] = {};
-    for (size_t r = 0; r < n; r++)
-      md_sum_add(&sums[r], error == cudaSuccess ? values[first + r] : NAN);
-    MD_TRY(md_sum_finish(context, sums, (int)n, values + first));
+    for (size_t r = 0; r < s.n; r++)
+      for (size_t w = 0; w < 2; w++)
+        md_sum_add(&sums[r], error == cudaSuccess ? host[2 * (first + r) + w] : NAN);
+    MD_TRY(md_sum_finish(context, sums, (int)s.n, values + first));
   }
   return MD_OK;
-}
-
-/* One operation with a sum. */
-template <class S, linear_operation OP>
-static md_status reduce_one(md_context *context, const double *a, const md_field *x, md_field *y,
-                            double *values) {
-  return reduce(context, x, 1, values, [&](int, unsigned blocks, double *partial) {
-    run_combine<S, OP>(a, x, NULL, y, blocks, partial);
-  });
 }
 
 template <class S> struct linear_device {
@@ -182,36 +278,44 @@ template <class S> struct linear_device {
                       md_stream());
   }
   static void axpy(const double *a, const md_field *x, md_field *y) {
-    run_combine<S, COMBINE>(a, x, NULL, y, all_blocks(x, block_of(x)), NULL);
+    run_combine<S, COMBINE>(a, x, NULL, y);
   }
   static void xpby(const md_field *x, const double *b, md_field *y) {
-    run_combine<S, COMBINE>(NULL, x, b, y, all_blocks(x, block_of(x)), NULL);
+    run_combine<S, COMBINE>(NULL, x, b, y);
   }
   static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
-    run_combine<S, COMBINE>(a, x, b, y, all_blocks(x, block_of(x)), NULL);
+    run_combine<S, COMBINE>(a, x, b, y);
   }
   static md_status norm2(md_context *context, const md_field *x, double *norms) {
-    return reduce_one<S, DOT>(context, NULL, x, (md_field *)x, norms);
+    return reduce(context, x, 1, norms,
+                  [&](int, const sum_pass &p) { launch_multiply<S, S, DOT>(x, x, p); });
   }
   static md_status dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
-    return reduce_one<S, DOT>(context, NULL, x, (md_field *)y, dots);
+    return reduce(context, x, 1, dots,
+                  [&](int, const sum_pass &p) { run_multiply<S, DOT>(x, y, p); });
   }
   static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
                         double *values) {
-    md_field *second = (md_field *)y;
-    return reduce(context, y, 2 * count, values, [&](int q, unsigned blocks, double *partial) {
+    return reduce(context, y, 2 * count, values, [&](int q, const sum_pass &p) {
       if (q % 2 == 0)
-        run_combine<S, DOT>(NULL, &x[q / 2], NULL, second, blocks, partial);
+        run_multiply<S, DOT>(&x[q / 2], y, p);
       else
-        run_combine<S, DOT_IMAGINARY>(NULL, &x[q / 2], NULL, second, blocks, partial);
+        run_multiply<S, DOT_IMAGINARY>(&x[q / 2], y, p);
     });
   }
   static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
-    run_combine<S, COMBINE_COMPLEX>(re, x, im, y, all_blocks(x, block_of(x)), NULL);
+    run_combine<S, COMBINE_COMPLEX>(re, x, im, y);
   }
   static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
                               double *norms) {
-    return reduce_one<S, COMBINE_NORM2>(context, a, x, y, norms);
+    axpy(a, x, y);
+    const auto queue = [&](int, const sum_pass &p) {
+      if (sizeof(S) == 2 && y->precision == MD_SINGLE) /* beside a 16-bit x */
+        launch_multiply<float, float, DOT>(y, y, p);
+      else
+        launch_multiply<S, S, DOT>(y, y, p);
+    };
+    return reduce(context, y, 1, norms, queue);
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {

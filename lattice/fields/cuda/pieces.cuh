@@ -2,8 +2,8 @@
 #define MD_LATTICE_FIELDS_CUDA_PIECES_CUH
 
 #include "base/device.cuh"
-#include "lattice/fields/cuda/reduce.cuh"
 #include "lattice/fields/cuda/storage.cuh"
+#include "lattice/fields/cuda/unit_sum.cuh"
 
 #include <type_traits>
 
@@ -58,7 +58,7 @@ static inline unsigned all_blocks(const md_field *f, dim3 block, int v = 1) {
 }
 /* Shared memory of add_block. */
 static inline size_t shared_of(dim3 block, int v = 1) {
-  return (size_t)block.x * block.y * v * sizeof(double);
+  return (size_t)block.x * block.y * v * sizeof(unit_sum);
 }
 
 /* Neighbouring reals of a piece, `piece_reals` of them, lie together for each of its parts:
@@ -162,31 +162,40 @@ static __device__ inline void add_times(T (&y)[V][6], const double *a, const pie
   }
 }
 
-/* sum[i] += <u, v> of neighbour i */
+/* term[i] = <u, v> of neighbour i, 0 where the place is not active */
 template <class T, int V>
-static __device__ inline void add_products(double (&sum)[V], const piece_place &at,
-                                           const T (&u)[V][6], const T (&v)[V][6]) {
+static __device__ inline void products_of(double (&term)[V], const piece_place &at,
+                                          const T (&u)[V][6], const T (&v)[V][6]) {
 #pragma unroll
-  for (int i = 0; i < V; i++)
+  for (int i = 0; i < V; i++) {
+    term[i] = 0.0;
 #pragma unroll
-    for (int c = 0; c < 6; c++) sum[i] += at.active ? (double)u[i][c] * (double)v[i][c] : 0.0;
+    for (int c = 0; c < 6; c++) term[i] += at.active ? (double)u[i][c] * (double)v[i][c] : 0.0;
+  }
 }
 
-/* Adds the threads of a block for each right-hand side, in a fixed order: partial[r * most +
- * block]. */
+/* Where the blocks of a kernel leave their sums: high[rhs * most + block], low likewise, in the
+ * units of their right-hand side. */
+struct block_sums {
+  double *high, *low;
+  const sum_units *units;
+  int most;
+};
+
+/* Adds the threads of a block for each right-hand side. */
 template <bool ONE, int V>
-static __device__ inline void add_block(const double (&value)[V], const piece_place &at,
-                                        double *partial, int most, int block) {
+static __device__ inline void add_block(const unit_sum (&value)[V], const piece_place &at,
+                                        const block_sums &to, int block) {
   if constexpr (ONE) {
-    double all = 0.0;
+    unit_sum all = value[0];
 #pragma unroll
-    for (int i = 0; i < V; i++) all += value[i];
+    for (int i = 1; i < V; i++) all.high += value[i].high, all.low += value[i].low;
     all = add_threads(all);
-    if (threadIdx.y == 0) partial[block] = all;
+    if (threadIdx.y == 0) to.high[block] = all.high, to.low[block] = all.low;
   } else {
-    extern __shared__ double sums[]; /* [neighbour][site of the block][piece] */
+    extern __shared__ unit_sum sums[]; /* [neighbour][site of the block][piece] */
     const int plane = (int)(blockDim.x * blockDim.y), width = (int)blockDim.x;
-    double *mine = sums + threadIdx.y * width + threadIdx.x;
+    unit_sum *mine = sums + threadIdx.y * width + threadIdx.x;
 #pragma unroll
     for (int i = 0; i < V; i++) mine[i * plane] = value[i];
     for (int left = (int)blockDim.y; left > 1; left = (left + 1) / 2) {
@@ -194,12 +203,29 @@ static __device__ inline void add_block(const double (&value)[V], const piece_pl
       __syncthreads();
       if ((int)threadIdx.y + distance < left)
 #pragma unroll
-        for (int i = 0; i < V; i++) mine[i * plane] += mine[i * plane + distance * width];
+        for (int i = 0; i < V; i++) {
+          const unit_sum other = mine[i * plane + distance * width];
+          mine[i * plane].high += other.high;
+          mine[i * plane].low += other.low;
+        }
     }
     if (threadIdx.y == 0)
 #pragma unroll
-      for (int i = 0; i < V; i++) partial[(int64_t)(at.rhs + i) * most + block] = mine[i * plane];
+      for (int i = 0; i < V; i++) {
+        const int64_t place = (int64_t)(at.rhs + i) * to.most + block;
+        to.high[place] = mine[i * plane].high, to.low[place] = mine[i * plane].low;
+      }
   }
+}
+
+/* The same of one term for each neighbour. */
+template <bool ONE, int V>
+static __device__ inline void add_block_terms(const double (&term)[V], const piece_place &at,
+                                              const block_sums &to, int block) {
+  unit_sum value[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) value[i] = unit_sum_of(term[i], to.units[at.rhs + (ONE ? 0 : i)]);
+  add_block<ONE>(value, at, to, block);
 }
 
 #endif

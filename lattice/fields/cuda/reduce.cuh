@@ -1,20 +1,28 @@
 #ifndef MD_LATTICE_FIELDS_CUDA_REDUCE_CUH
 #define MD_LATTICE_FIELDS_CUDA_REDUCE_CUH
 
-/* The sum over the threads of a block of whole warps, in a fixed order; in thread 0. All threads
- * of the block call it together. */
-static __device__ inline double add_threads(double value) {
-  __shared__ double warps[32];
+/* The sums of N values over the threads of a block of whole warps, in a fixed order; in thread 0.
+ * All threads of the block call it together. */
+template <int N> static __device__ inline void add_threads(double (&value)[N]) {
+  __shared__ double warps[N][32];
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
   const int count = blockDim.x * blockDim.y / 32;
-  for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    for (int left = 16; left > 0; left /= 2)
+      value[i] += __shfl_down_sync(0xffffffffu, value[i], left);
   __syncthreads(); /* a sum before this one has been read */
-  if (thread % 32 == 0) warps[thread / 32] = value;
+  if (thread % 32 == 0)
+#pragma unroll
+    for (int i = 0; i < N; i++) warps[i][thread / 32] = value[i];
   __syncthreads();
-  if (thread >= 32) return 0.0;
-  value = thread < count ? warps[thread] : 0.0;
-  for (int left = 16; left > 0; left /= 2) value += __shfl_down_sync(0xffffffffu, value, left);
-  return value;
+  if (thread >= 32) return;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    value[i] = thread < count ? warps[i][thread] : 0.0;
+    for (int left = 16; left > 0; left /= 2)
+      value[i] += __shfl_down_sync(0xffffffffu, value[i], left);
+  }
 }
 
 /* value[] of the threads (x, 0) += those of (x, 1), (x, 2) and (x, 3), in a block of 32 x 4. All

@@ -1,0 +1,70 @@
+#ifndef MD_LATTICE_FIELDS_CUDA_UNIT_SUM_CUH
+#define MD_LATTICE_FIELDS_CUDA_UNIT_SUM_CUH
+
+#include "lattice/fields/cuda/reduce.cuh"
+
+#include <math.h>
+
+/* Sums whose bits do not depend on the order of their terms, so not on how a lattice is cut into
+ * threads, blocks and ranks (J. Demmel and H. Nguyen, IEEE Trans. Computers 64 (2015) 2060;
+ * P. Ahrens, J. Demmel and H. Nguyen, ACM Trans. Math. Softw. 46 (2020) 22): a term is rounded to a
+ * whole number of units, what that loses to a whole number of much smaller units, and both are
+ * added as such. Doubles hold such sums exactly, whatever is added first.
+ *
+ * The units follow from a guess of the sum. A sum that exceeds the guess by more than 2^SLACK is as
+ * accurate as any other, but its last bits then depend on the order. Within it the error is that of
+ * rounding each term to 2^-(51 + 22 - SLACK) of the guess. */
+
+enum { SLACK = 14 };
+
+/* 1.5 * 2^52 units each: a double near it has steps of one unit. */
+struct sum_units {
+  double high, low;
+};
+/* The whole units of a sum, as values: high + low is the sum. */
+struct unit_sum {
+  double high, low;
+};
+
+static __host__ __device__ inline sum_units units_for(double guess, int slack = SLACK) {
+  enum { LOW_BELOW_HIGH = 22 }; /* up to 2^29 terms */
+  int exponent = isfinite(guess) && guess > 0.0 ? ilogb(guess) : 0;
+  exponent = exponent < -900 ? -900 : exponent > 900 ? 900 : exponent;
+  return {ldexp(1.5, exponent + slack + 2), ldexp(1.5, exponent + slack + 2 - LOW_BELOW_HIGH)};
+}
+
+/* A term that is never half way between two units: rounding to even would look at the sum. */
+static __device__ inline double off_halves(double term) {
+  return __longlong_as_double(__double_as_longlong(term) | 1);
+}
+
+/* A sum under way: begins as the units, each addition rounds its term to them. With ONE_WORD what
+ * that loses is dropped: for terms of 16-bit numbers. */
+template <bool ONE_WORD = false> struct unit_adder {
+  double high, low;
+  __device__ void begin(const sum_units &u) { high = u.high, low = u.low; }
+  __device__ void add(double term) {
+    const double whole = off_halves(term), next = high + whole;
+    if constexpr (!ONE_WORD) low += off_halves(whole - (next - high));
+    high = next;
+  }
+  __device__ unit_sum sum(const sum_units &u) const {
+    return {high - u.high, ONE_WORD ? 0.0 : low - u.low};
+  }
+};
+
+static __device__ inline unit_sum unit_sum_of(double term, const sum_units &u) {
+  unit_adder<> a;
+  a.begin(u);
+  a.add(term);
+  return a.sum(u);
+}
+
+/* The sum over the threads of a block of whole warps; in thread 0. All threads call it together. */
+static __device__ inline unit_sum add_threads(unit_sum s) {
+  double v[2] = {s.high, s.low};
+  add_threads(v);
+  return {v[0], v[1]};
+}
+
+#endif

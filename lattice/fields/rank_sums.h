@@ -1,0 +1,19 @@
+#ifndef MD_LATTICE_FIELDS_RANK_SUMS_H
+#define MD_LATTICE_FIELDS_RANK_SUMS_H
+
+#include "lattice/fields/field.h"
+
+/* One rank's part of a sum over ranks for one right-hand side, in memory that GPUs share
+ * (lattice/fields/cuda/rank_sums.cuh): `tick` last, once the words are there. */
+enum { MD_RANK_SUM_WORDS = 4, MD_RANK_SUM_TICKS = 2 };
+typedef struct md_rank_part {
+  double word[MD_RANK_SUM_WORDS];
+  long long tick, unused[3]; /* two sectors */
+} md_rank_part;
+
+/* Bytes of each rank's shared memory for sums of up to MD_MAX_RHS right-hand sides. */
+static inline size_t md_rank_sums_bytes(int ranks) {
+  return MD_RANK_SUM_TICKS * (size_t)MD_MAX_RHS * (size_t)ranks * sizeof(md_rank_part);
+}
+
+#endif
