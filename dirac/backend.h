@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_BACKEND_H
 #define MD_DIRAC_BACKEND_H
 
+#include "base/memory_need.h"
 #include "dirac/links/links.h"
 #include "lattice/fields/field.h"
 #include "lattice/gauge/gauge.h"
@@ -84,5 +85,10 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
 /* The names of the table as words of a choice behind `first`: "auto|cpu_ref|...". Returns text. */
 enum { MD_BACKEND_WORDS_BYTES = 256 };
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]);
+
+/* Adds what md_dirac_create allocates: links, tables of sites, on a device also the bare links
+ * while they are loaded. Needs no tables of the geometry. Local. */
+void md_backend_need(const md_geometry *geometry, const md_backend *backend,
+                     const md_backend_request *request, md_memory_need *need);
 
 #endif

@@ -74,21 +74,6 @@ void md_dirac_destroy(md_dirac *dirac) {
   dirac->halo = NULL;
 }
 
-void md_dirac_need(const md_geometry *geometry, const md_backend *backend,
-                   const md_backend_request *request, md_memory_need *need) {
-  enum { TABLES = MD_DIRECTIONS * 8 }; /* bytes per site: indices and signs of the neighbours */
-  double (*const kept)(const md_backend_request *) =
-      backend->kept_bytes ? backend->kept_bytes : backend->link_bytes;
-  const int64_t links = (int64_t)((double)(MD_PARITIES * geometry->sites) * kept(request));
-  const int64_t tables = (int64_t)TABLES * MD_PARITIES * geometry->sites;
-  if (backend->space == MD_HOST) {
-    need->host += links + tables;
-    return;
-  }
-  need->device += links + tables + md_gauge_bytes(geometry) / MD_DIMS;
-  need->host += tables;
-}
-
 const char *md_dirac_backend_name(const md_dirac *dirac) {
   return dirac->backend->name;
 }

@@ -1,7 +1,6 @@
 #ifndef MD_DIRAC_OPERATOR_H
 #define MD_DIRAC_OPERATOR_H
 
-#include "base/memory_need.h"
 #include "dirac/request.h"
 #include "lattice/fields/field.h"
 #include "lattice/gauge/gauge.h"
@@ -53,11 +52,6 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
                                 md_dirac *dirac);
 void md_dirac_destroy(md_dirac *dirac);
 const char *md_dirac_backend_name(const md_dirac *dirac);
-
-/* Adds what md_dirac_create allocates: links, tables of sites, on a device also the bare links
- * while they are loaded. Needs no tables of the geometry. Local. */
-void md_dirac_need(const md_geometry *geometry, const md_backend *backend,
-                   const md_backend_request *request, md_memory_need *need);
 
 /* A fermion field of the operator's shape, zeroed. Local. */
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field);

@@ -30,9 +30,9 @@ void md_solver_need(const md_geometry *geometry, const md_solver_plan *plan, md_
   md_backend_request exact = *r;
   exact.precision = MD_DOUBLE;
   exact.reconstruct = MD_RECONSTRUCT_18;
-  md_dirac_need(geometry, plan->backend, r, need);
+  md_backend_need(geometry, plan->backend, r, need);
   if (r->precision != MD_DOUBLE || r->reconstruct != MD_RECONSTRUCT_18)
-    md_dirac_need(geometry, plan->backend, &exact, need);
+    md_backend_need(geometry, plan->backend, &exact, need);
   md_field_shape shape = {r->precision, plan->backend->space, MD_FERMION_REALS, r->n_rhs, true};
   int64_t *space = shape.space == MD_DEVICE ? &need->device : &need->host;
   *space += n.own * md_field_bytes(geometry, &shape);

@@ -2,6 +2,7 @@
 #define MD_DIRAC_SOLVERS_NEED_H
 
 #include "base/memory_need.h"
+#include "dirac/backend.h"
 #include "dirac/operator.h"
 
 /* What a solve is going to be, for an estimate before anything is allocated. */

@@ -7,7 +7,7 @@
 /* Memory is estimated before the first allocation of a command, compared with what there is and
  * refused with both numbers: Linux promises more than it has, and ends the process later. The
  * parts of an estimate stand beside the functions that allocate them (md_gauge_bytes,
- * md_dirac_need, ...); every report shows estimate and peak side by side. */
+ * md_backend_need, ...); every report shows estimate and peak side by side. */
 
 /* Bytes that a rank is going to allocate. */
 typedef struct md_memory_need {

@@ -69,10 +69,11 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
 static md_status require_memory(md_context *context, const md_solve_options *o,
                                 const md_backend *backend) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
-  const md_solver_plan plan = {backend, o->request, o->mixed, o->n_shifts, o->mass, o->tolerance};
+  const md_solver_plan plan = {backend,         o->request, o->mixed,
+                               o->shifts.count, o->mass,    o->tolerance};
   md_geometry geometry;
   MD_TRY(md_lattice_plan(context, o->lattice, o->common.grid, &geometry));
-  const int fields = 2 * MD_PARITIES + o->n_shifts; /* b and x; the checkpoint's are no more */
+  const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */
   md_memory_need need = {.host = md_lattice_load_bytes(&geometry) +
                                  fields * md_field_bytes(&geometry, &shape)};
   md_solver_need(&geometry, &plan, &need);

@@ -9,7 +9,7 @@
  * other format as miniDirac writes it, of 2^4 sites. */
 static md_status write_formats(md_context *context, const char *folder) {
   static const char *const names[] = {"ildg", "milc", "nersc", "hdf5"};
-  const md_layout_request request = {{2, 2, 2, 2}, {0}, false};
+  const md_layout_request request = {.global = {2, 2, 2, 2}};
   md_geometry *geometry = NULL;
   md_gauge gauge;
   MD_TRY(md_geometry_create(context, &request, &geometry));

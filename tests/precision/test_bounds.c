@@ -33,8 +33,11 @@ static double number(const cJSON *row, const char *key) {
 static double share_of_hop(md_context *context, const md_gauge *gauge, md_dirac *dirac,
                            md_field *source) {
   const md_backend_request *request = &dirac->request;
-  md_backend_request plain = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, request->n_rhs,
-                              request->antiperiodic};
+  const md_links links = md_request_links(request, gauge);
+  md_backend_request plain = *request;
+  plain.precision = MD_DOUBLE;
+  plain.reconstruct = MD_RECONSTRUCT_18;
+  plain.packing = MD_PACKING_NONE;
   md_dirac exact;
   md_errors errors = {0};
   md_field error, result, bound, in, out, got;
@@ -48,9 +51,9 @@ static double share_of_hop(md_context *context, const md_gauge *gauge, md_dirac 
   MD_REQUIRE(context, md_dirac_hop(context, dirac, &out, &in, NULL));
   MD_REQUIRE(context, md_dirac_hop(context, &exact, &result, source, NULL));
   md_bound_store(request, source, &error);
-  md_halo_begin(exact.halo, &error);
-  md_halo_end(exact.halo, &error);
-  md_bound_hop(gauge, request, source, &error, &bound);
+  MD_REQUIRE(context, md_halo_begin(exact.halo, &error));
+  MD_REQUIRE(context, md_halo_end(exact.halo, &error));
+  md_bound_hop(&links, request, source, &error, &bound);
   md_bound_store(request, &result, &bound);
   host_copy(context, &out, &got);
   md_errors_add(context, &errors, &got, &result, &bound);

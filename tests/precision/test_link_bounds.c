@@ -114,8 +114,11 @@ static void bounds_are_kept_and_needed(void **state) {
   for (int p = 0; p < MD_PRECISIONS; p++)
     for (int r = MD_RECONSTRUCT_18; r <= MD_RECONSTRUCT_8; r++)
       for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_SINGLE; packing++) {
-        const md_backend_request request = {(md_precision)p, (md_reconstruct)r, (md_packing)packing,
-                                            1, true};
+        const md_backend_request request = {.precision = (md_precision)p,
+                                            .reconstruct = (md_reconstruct)r,
+                                            .packing = (md_packing)packing,
+                                            .n_rhs = 1,
+                                            .antiperiodic = true};
         const double share = used(&request, 0.0);
         print_message("%s, %d reals: %.2f of the bound is used\n",
                       md_precision_name(request.precision),

@@ -85,10 +85,10 @@ static md_status require_memory(md_context *context, const settings *s,
   MD_TRY(md_geometry_plan(context, layout, &plan));
   md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
                                  2 * MD_PARITIES * md_field_bytes(&plan, &shape)};
-  md_dirac_need(&plan, oracle, &exact, &need);
+  md_backend_need(&plan, oracle, &exact, &need);
   /* The first case: its links and fields, and as much again to measure the bandwidth of. */
   md_memory_need one = {.host = 2 * md_field_bytes(&plan, &shape)};
-  md_dirac_need(&plan, oracle, &exact, &one);
+  md_backend_need(&plan, oracle, &exact, &one);
   need.host += 2 * one.host;
   return md_memory_require(context, &need, "bench dirac");
 }

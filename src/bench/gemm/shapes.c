@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
