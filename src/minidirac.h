@@ -34,6 +34,7 @@
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
+#include "lattice/gauge/phases.h"
 #include "lattice/geometry/conventions.h"
 #include "lattice/geometry/geometry.h"
 #include "lattice/halo/halo.h"

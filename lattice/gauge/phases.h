@@ -3,6 +3,10 @@
 
 #include "lattice/gauge/gauge.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Staggered phases and the antiperiodic sign that other codes leave in their links: found and
  * taken off.
  *
@@ -51,5 +55,9 @@ md_status md_phases_score(md_context *context, const md_gauge *gauge, md_link_ki
  * halos. Collective. */
 md_status md_phases_apply(md_context *context, md_gauge *gauge, md_link_kind kind,
                           const md_phases *phases);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
