@@ -18,7 +18,8 @@ md_status md_h5_fail(md_context *context, md_status status, const char *path, co
 /* Opens for reading; the process opens no other file afterwards. In a child. MD_INPUT when it is no
  * HDF5 file. */
 md_status md_h5_open(md_context *context, const char *path, hid_t *file);
-/* Makes the file `path`, which is there, an empty HDF5 file after reserving room for about `bytes` of data. Collective. */
+/* Makes the file `path`, which is there, an empty HDF5 file after reserving room for about `bytes`
+ * of data. Collective. */
 md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file);
 /* Flushes and closes a file that was created. Collective; *file becomes invalid. */
 md_status md_h5_close_written(md_context *context, const char *path, hid_t *file);

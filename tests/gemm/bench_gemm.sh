@@ -22,7 +22,7 @@ refuses 2 "--precision must be one of" 1 bench gemm --precision quad
 refuses 2 "2x3 does not make 1 ranks" 1 bench gemm --process-grid 2x3
 refuses 2 "--block takes" 1 bench gemm --block 0x4
 refuses 2 "none of them empty" 1 bench gemm --shapes 4x4x4,
-refuses 2 "summa takes sizes up to" 1 bench gemm --kernels summa --shapes 8x8x8,3000000000x1x1 --baseline off
+refuses 2 "summa takes sizes up to" 1 bench gemm --kernels summa --shapes 8x8x8,2200000000x1x1 --baseline off
 refuses 2 "block sizes must be" 1 bench gemm --kernels block_cyclic --block 9999999999x1
 refuses 2 "--check takes" 1 bench gemm --check maybe
 refuses 2 "--repeat must lie" 1 bench gemm --repeat 0
