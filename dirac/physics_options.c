@@ -24,7 +24,7 @@ void md_physics_report(cJSON *object, const md_backend_request *request) {
 const char *md_physics_words(const md_backend_request *request, char *text, size_t bytes) {
   const char *name = md_action_name(request->action);
   if (md_links_twisted(&request->twist))
-    snprintf(text, bytes, "%s, imaginary mu %.17g, flux quanta %d", name,
+    snprintf(text, bytes, "%s, imaginary mu %.15g, flux quanta %d", name,
              request->twist.imaginary_mu, request->twist.flux);
   else
     snprintf(text, bytes, "%s", name);

@@ -21,7 +21,7 @@ static bool usable(md_context *context, const md_backend *b, const md_backend_re
   return true;
 }
 
-/* What D is, beside the links. */
+/* What D is, beside the links; plain D first. */
 typedef struct physics {
   md_action action;
   md_twist twist;
@@ -55,20 +55,30 @@ static int each_request(md_context *context, const md_backend *b, const physics 
   return ran;
 }
 
-void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
-                       void (*run)(md_context *context, const backend_case *c)) {
+static void each_case(md_context *context, size_t kinds, const int *n_rhs, int n_rhs_count,
+                      void (*run)(md_context *context, const backend_case *c)) {
   const char *only = getenv("MINIDIRAC_TEST_BACKEND");
   int ran = 0;
   for (const md_backend *const *b = md_backends(); *b; b++) {
     if ((*b)->unavailable || (only && strcmp(only, (*b)->name) != 0)) continue;
     for (int i = 0; i < n_rhs_count; i++)
-      for (size_t k = 0; k < sizeof all_physics / sizeof *all_physics; k++)
+      for (size_t k = 0; k < kinds; k++)
         ran += each_request(context, *b, &all_physics[k], n_rhs[i], run);
   }
   if (ran > 0) return;
   if (!only) fail_msg("no backend served any case");
   md_test_end(context, 0); /* the backend that was asked for has no device here */
   exit(77);
+}
+
+void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
+                       void (*run)(md_context *context, const backend_case *c)) {
+  each_case(context, 1, n_rhs, n_rhs_count, run);
+}
+
+void each_physics_case(md_context *context, const int *n_rhs, int n_rhs_count,
+                       void (*run)(md_context *context, const backend_case *c)) {
+  each_case(context, sizeof all_physics / sizeof *all_physics, n_rhs, n_rhs_count, run);
 }
 
 const char *case_name(const backend_case *c, char *text, size_t bytes) {

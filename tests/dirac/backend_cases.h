@@ -9,11 +9,16 @@ typedef struct backend_case {
   md_backend_request request;
 } backend_case;
 
-/* Calls `run` for every combination of backend, precision, reconstruct, packing, action, twist and
- * the given right-hand-side counts that this build serves. Backends for a device that is not there
- * are passed over; with MINIDIRAC_TEST_BACKEND set in the environment, all other backends are, and
- * the program ends with 77 (skipped) when nothing is left. */
+/* Calls `run` for every combination of backend, precision, reconstruct, packing and the given
+ * right-hand-side counts that this build serves, of the naive action without a twist. Backends for
+ * a device that is not there are passed over; with MINIDIRAC_TEST_BACKEND set in the environment,
+ * all other backends are, and the program ends with 77 (skipped) when nothing is left. */
 void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
+                       void (*run)(md_context *context, const backend_case *c));
+
+/* The same also of an action with two link fields and of twists: links from md_test_random_links.
+ */
+void each_physics_case(md_context *context, const int *n_rhs, int n_rhs_count,
                        void (*run)(md_context *context, const backend_case *c));
 
 /* "cpu_simd half 12 stacked rhs 16" */

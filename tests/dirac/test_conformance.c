@@ -135,7 +135,7 @@ static void run(md_context *context, const backend_case *c) {
 
 static void every_backend_agrees_with_cpu_ref(void **state) {
   const int n_rhs[] = {1, 3, 16};
-  each_backend_case(*state, n_rhs, 3, run);
+  each_physics_case(*state, n_rhs, 3, run);
 }
 
 static void hops_need_their_depth(void **state) {

@@ -176,7 +176,7 @@ static void check_flux(md_context *context, const backend_case *c) {
 
 static void flux_gives_the_bands_of_hofstadter(void **state) {
   const int n_rhs[] = {1, 2};
-  each_backend_case(*state, n_rhs, 2, check_flux);
+  each_physics_case(*state, n_rhs, 2, check_flux);
 }
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(flux_gives_the_bands_of_hofstadter)};

@@ -112,7 +112,7 @@ static void check_spectrum(md_context *context, const backend_case *c) {
 
 static void spectrum_is_the_sine_of_momentum(void **state) {
   const int n_rhs[] = {1, 2};
-  each_backend_case(*state, n_rhs, 2, check_spectrum);
+  each_physics_case(*state, n_rhs, 2, check_spectrum);
 }
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(spectrum_is_the_sine_of_momentum)};

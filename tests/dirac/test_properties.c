@@ -47,7 +47,7 @@ static void antihermitian(md_context *context, const backend_case *c) {
 
 static void deo_is_minus_doe_dagger(void **state) {
   const int n_rhs[] = {1, 4};
-  each_backend_case(*state, n_rhs, 2, antihermitian);
+  each_physics_case(*state, n_rhs, 2, antihermitian);
 }
 
 /* v(x) -> g(x) v(x) */
@@ -136,7 +136,7 @@ static void covariant(md_context *context, const backend_case *c) {
 
 static void gauge_covariance(void **state) {
   const int n_rhs[] = {1, 2};
-  each_backend_case(*state, n_rhs, 2, covariant);
+  each_physics_case(*state, n_rhs, 2, covariant);
 }
 
 static struct CMUnitTest tests[] = {

@@ -71,8 +71,8 @@ static md_transport faulty_transport;
 
 static md_status create(md_context *context, const problem *p, md_precision precision,
                         md_dirac *dirac) {
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, p->b[0].n_rhs,
-                                      true};
+  const md_backend_request request = {
+      .precision = precision, .n_rhs = p->b[0].n_rhs, .antiperiodic = true};
   MD_TRY(md_dirac_create(context, &p->gauge, "cpu_simd", &request, dirac));
   real_backend = dirac->backend;
   real_transport = dirac->halo->transport;
