@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const int lattices[][4] = {{8, 4, 4, 4}, {6, 4, 2, 8}, {2, 2, 4, 4}, {16, 2, 4, 4}};
+static const int lattices[][4] = {{8, 4, 4, 4}, {6, 4, 2, 8}, {2, 4, 4, 2}, {16, 2, 4, 4}};
 
 static void expected_hop(md_context *context, const backend_case *c, const md_gauge *gauge,
                          const md_field *in, const double *ab, const md_field *x, md_field *out) {
