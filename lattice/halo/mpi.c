@@ -7,6 +7,7 @@
 
 typedef struct mpi_state {
   const md_halo_plan *plan;
+  int64_t number; /* of the exchange under way, with checks */
   char *send[MD_DIRECTIONS], *receive[MD_DIRECTIONS];
   MPI_Request request[2 * MD_DIRECTIONS]; /* receives, then sends */
 } mpi_state;
@@ -30,11 +31,12 @@ static md_status create(md_context *context, const md_halo_plan *plan, void **st
   for (int c = 0; c < plan->channels; c++) {
     const md_halo_channel *ch = &plan->channel[c];
     MD_TRY(md_message_check(context, ch));
-    MD_TRY(md_allocate(context, ch->bytes, "halo buffer", (void **)&s->send[c]));
-    MD_TRY(md_allocate(context, ch->bytes, "halo buffer", (void **)&s->receive[c]));
-    MPI_Recv_init(s->receive[c], (int)ch->bytes, MPI_BYTE, ch->receive_from, c, md_mpi(context),
+    const size_t bytes = ch->bytes + (plan->check ? MD_SEAL_BYTES : 0);
+    MD_TRY(md_allocate(context, bytes, "halo buffer", (void **)&s->send[c]));
+    MD_TRY(md_allocate(context, bytes, "halo buffer", (void **)&s->receive[c]));
+    MPI_Recv_init(s->receive[c], (int)bytes, MPI_BYTE, ch->receive_from, c, md_mpi(context),
                   &s->request[c]);
-    MPI_Send_init(s->send[c], (int)ch->bytes, MPI_BYTE, ch->send_to, c, md_mpi(context),
+    MPI_Send_init(s->send[c], (int)bytes, MPI_BYTE, ch->send_to, c, md_mpi(context),
                   &s->request[plan->channels + c]);
   }
   return MD_OK;
@@ -44,9 +46,13 @@ static md_status begin(md_context *context, void *state, const md_field *field) 
   mpi_state *s = state;
   const int channels = s->plan->channels;
   (void)context;
+  s->number++;
   MPI_Startall(channels, s->request);
 #pragma omp parallel for schedule(static)
-  for (int c = 0; c < channels; c++) md_message_pack(field, &s->plan->channel[c], s->send[c]);
+  for (int c = 0; c < channels; c++) {
+    md_message_pack(field, &s->plan->channel[c], s->send[c]);
+    if (s->plan->check) md_message_seal(s->send[c], s->plan->channel[c].bytes, s->number);
+  }
   MPI_Startall(channels, s->request + channels);
   return MD_OK;
 }
@@ -54,8 +60,10 @@ static md_status begin(md_context *context, void *state, const md_field *field) 
 static md_status end(md_context *context, void *state, md_field *field) {
   mpi_state *s = state;
   const int channels = s->plan->channels;
-  (void)context;
   MPI_Waitall(2 * channels, s->request, MPI_STATUSES_IGNORE);
+  for (int c = 0; c < channels && s->plan->check; c++)
+    MD_TRY(md_message_verify(context, &s->plan->channel[c], s->receive[c],
+                             s->plan->channel[c].bytes, s->number));
 #pragma omp parallel for schedule(static)
   for (int c = 0; c < channels; c++) md_message_unpack(field, &s->plan->channel[c], s->receive[c]);
   return MD_OK;

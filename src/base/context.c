@@ -15,7 +15,8 @@ struct md_ranks {
 };
 
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
-  *context = (md_context){.ranks = 1, .threads = omp_get_max_threads(), .start_s = md_time_s()};
+  *context = (md_context){
+      .ranks = 1, .local_ranks = 1, .threads = omp_get_max_threads(), .start_s = md_time_s()};
   int level = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
@@ -29,6 +30,7 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
                       MPI_INFO_NULL, &host);
   MPI_Comm_rank(host, &context->local_rank);
+  MPI_Comm_size(host, &context->local_ranks);
   MPI_Comm_free(&host);
   return MD_OK;
 }
