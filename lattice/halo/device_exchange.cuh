@@ -105,41 +105,6 @@ static __device__ inline void scatter_values(S *zone, int k, int sites, const ui
     if (k + v < sites) zone[k + v] = part.value[v];
 }
 
-/* Values of `planes` planes of type S to or from a message: word i of it holds V sites of a plane.
- * Returns the thread's part of the hash. */
-template <class S, bool CHECK>
-static __device__ inline unsigned long long pack_planes(const S *data, int64_t stride, int planes,
-                                                        const int32_t *face, int sites, uint4 *to,
-                                                        int thread, int threads, unsigned salt) {
-  constexpr int V = 16 / sizeof(S);
-  const int row = (sites + V - 1) / V;
-  unsigned long long hash = 0;
-#pragma unroll 4
-  for (int i = thread; i < row * planes; i += threads) {
-    const int c = i / row;
-    const uint4 word = gather_values(data + c * stride, face, (i - c * row) * V, sites);
-    to[i] = word;
-    if (CHECK) hash += hash_of(word, salt + i);
-  }
-  return hash;
-}
-template <class S, bool CHECK>
-static __device__ inline unsigned long long unpack_planes(S *zone, int64_t stride, int planes,
-                                                          int sites, const uint4 *from, int thread,
-                                                          int threads, unsigned salt) {
-  constexpr int V = 16 / sizeof(S);
-  const int row = (sites + V - 1) / V;
-  unsigned long long hash = 0;
-#pragma unroll 4
-  for (int i = thread; i < row * planes; i += threads) {
-    const int c = i / row;
-    const uint4 word = __ldcg(from + i); /* what a peer writes goes by the L1 cache */
-    scatter_values(zone + c * stride, (i - c * row) * V, sites, word);
-    if (CHECK) hash += hash_of(word, salt + i);
-  }
-  return hash;
-}
-
 static __device__ inline uint4 widen(const uint4 &word) {
   return word;
 }
@@ -147,32 +112,79 @@ static __device__ inline uint4 widen(uint32_t word) {
   return make_uint4(word, 0, 0, 0);
 }
 
+/* store(i, load(i)) for this thread's share of n words, several on their way at once: few threads
+ * are to keep a link busy. Returns their part of the hash. */
+template <class WORD, bool CHECK, class LOAD, class STORE>
+static __device__ inline unsigned long long carry_words(int n, int thread, int threads,
+                                                        unsigned salt, LOAD load, STORE store) {
+  constexpr int AT_ONCE = 4;
+  unsigned long long hash = 0;
+  for (int first = thread; first < n; first += AT_ONCE * threads) {
+    WORD word[AT_ONCE];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++)
+      if (first + u * threads < n) word[u] = load(first + u * threads);
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) {
+      const int i = first + u * threads;
+      if (i >= n) break;
+      store(i, word[u]);
+      if (CHECK) hash += hash_of(widen(word[u]), salt + i);
+    }
+  }
+  return hash;
+}
+
+/* Values of `planes` planes of type S to or from a message: word i of it holds V sites of a plane.
+ */
+template <class S, bool CHECK>
+static __device__ inline unsigned long long pack_planes(const S *data, int64_t stride, int planes,
+                                                        const int32_t *face, int sites, uint4 *to,
+                                                        int thread, int threads, unsigned salt) {
+  constexpr int V = 16 / sizeof(S);
+  const int row = (sites + V - 1) / V;
+  return carry_words<uint4, CHECK>(
+      row * planes, thread, threads, salt,
+      [&](int i) {
+        const int c = i / row;
+        return gather_values(data + c * stride, face, (i - c * row) * V, sites);
+      },
+      [&](int i, const uint4 &word) { to[i] = word; });
+}
+/* What a peer wrote must not come from the L1 cache. */
+template <class S, bool CHECK>
+static __device__ inline unsigned long long unpack_planes(S *zone, int64_t stride, int planes,
+                                                          int sites, const uint4 *from, int thread,
+                                                          int threads, unsigned salt) {
+  constexpr int V = 16 / sizeof(S);
+  const int row = (sites + V - 1) / V;
+  return carry_words<uint4, CHECK>(
+      row * planes, thread, threads, salt, [&](int i) { return __ldcg(from + i); },
+      [&](int i, const uint4 &word) {
+        const int c = i / row;
+        scatter_values(zone + c * stride, (i - c * row) * V, sites, word);
+      });
+}
+
 /* Entries of many right-hand sides, `words` WORDs each. */
 template <class WORD, bool CHECK>
 static __device__ inline unsigned long long pack_entries(const WORD *data, int words,
                                                          const int32_t *face, int sites, WORD *to,
                                                          int thread, int threads) {
-  unsigned long long hash = 0;
-#pragma unroll 4
-  for (int i = thread; i < sites * words; i += threads) {
-    const int k = i / words;
-    const WORD word = data[(int64_t)face[k] * words + (i - k * words)];
-    to[i] = word;
-    if (CHECK) hash += hash_of(widen(word), i);
-  }
-  return hash;
+  return carry_words<WORD, CHECK>(
+      sites * words, thread, threads, 0,
+      [&](int i) {
+        const int k = i / words;
+        return data[(int64_t)face[k] * words + (i - k * words)];
+      },
+      [&](int i, const WORD &word) { to[i] = word; });
 }
 template <class WORD, bool CHECK>
 static __device__ inline unsigned long long
 unpack_entries(WORD *zone, int words, int sites, const WORD *from, int thread, int threads) {
-  unsigned long long hash = 0;
-#pragma unroll 4
-  for (int i = thread; i < sites * words; i += threads) {
-    const WORD word = __ldcg(from + i);
-    zone[i] = word;
-    if (CHECK) hash += hash_of(widen(word), i);
-  }
-  return hash;
+  return carry_words<WORD, CHECK>(
+      sites * words, thread, threads, 0, [&](int i) { return __ldcg(from + i); },
+      [&](int i, const WORD &word) { zone[i] = word; });
 }
 
 /* True in thread 0 of the block that is the last of its channel; everything that the blocks have
