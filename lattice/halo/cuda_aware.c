@@ -10,7 +10,7 @@
 typedef struct aware_state {
   const md_halo_plan *plan;
   md_device_messages *messages;
-  MPI_Request request[2 * MD_DIRECTIONS]; /* receives, then sends */
+  MPI_Request request[2 * MD_HALO_CHANNELS]; /* receives, then sends */
 } aware_state;
 
 static md_status check(md_context *context, const md_geometry *geometry) {
@@ -25,7 +25,7 @@ static md_status check(md_context *context, const md_geometry *geometry) {
 
 static void destroy(void *state) {
   aware_state *s = state;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++)
+  for (int i = 0; i < 2 * MD_HALO_CHANNELS; i++)
     if (s->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&s->request[i]);
   md_device_messages_destroy(s->messages);
   free(s);
@@ -33,10 +33,10 @@ static void destroy(void *state) {
 
 static md_status create(md_context *context, const md_halo_plan *plan, void **state) {
   aware_state *s = *state = calloc(1, sizeof *s);
-  void *send[MD_DIRECTIONS], *receive[MD_DIRECTIONS];
+  void *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS];
   if (!s) return md_fail_memory(context, sizeof *s, "halo");
   s->plan = plan;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++) s->request[i] = MPI_REQUEST_NULL;
+  for (int i = 0; i < 2 * MD_HALO_CHANNELS; i++) s->request[i] = MPI_REQUEST_NULL;
   MD_TRY(md_device_messages_create(context, plan, &s->messages));
   MD_TRY(md_device_messages_buffers(context, s->messages, send, receive));
   for (int c = 0; c < plan->channels; c++) {

@@ -25,9 +25,9 @@ struct exchange_channel {
 
 /* On the device. */
 struct exchange_counters {
-  long long sent[MD_DIRECTIONS], received[MD_DIRECTIONS];  /* messages so far */
-  unsigned packed[MD_DIRECTIONS], unpacked[MD_DIRECTIONS]; /* blocks that are done */
-  unsigned long long hash_sent[MD_DIRECTIONS], hash_received[MD_DIRECTIONS];
+  long long sent[MD_HALO_CHANNELS], received[MD_HALO_CHANNELS];  /* messages so far */
+  unsigned packed[MD_HALO_CHANNELS], unpacked[MD_HALO_CHANNELS]; /* blocks that are done */
+  unsigned long long hash_sent[MD_HALO_CHANNELS], hash_received[MD_HALO_CHANNELS];
 };
 
 /* In page-locked memory: the first message whose hash or number is not the sender's. */
@@ -44,7 +44,7 @@ struct exchange_seal {
 
 struct exchange {
   int channels;
-  exchange_channel channel[MD_DIRECTIONS];
+  exchange_channel channel[MD_HALO_CHANNELS];
   exchange_counters *counters;
   md_peer_timeout *timeout;
   exchange_damage *damage;

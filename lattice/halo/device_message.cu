@@ -17,9 +17,9 @@ struct md_device_messages {
   int blocks;
   char *buffer; /* own messages; NULL with peers */
   md_device_peers *peers;
-  int32_t *face[MD_PARITIES][MD_DIRECTIONS];
+  int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
   cudaStream_t stream, in; /* in: of copies from the host */
-  cudaEvent_t ready, done, brought, fetched[MD_DIRECTIONS];
+  cudaEvent_t ready, done, brought, fetched[MD_HALO_CHANNELS];
   bool bringing;
 };
 
@@ -54,8 +54,8 @@ static md_status make_streams(md_context *context, md_device_messages *m) {
   for (cudaStream_t *s : streams)
     MD_TRY(md_cuda_status(context, cudaStreamCreateWithPriority(s, cudaStreamNonBlocking, high),
                           "stream of the halo"));
-  cudaEvent_t *events[3 + MD_DIRECTIONS] = {&m->ready, &m->done, &m->brought};
-  for (int c = 0; c < MD_DIRECTIONS; c++) events[3 + c] = &m->fetched[c];
+  cudaEvent_t *events[3 + MD_HALO_CHANNELS] = {&m->ready, &m->done, &m->brought};
+  for (int c = 0; c < MD_HALO_CHANNELS; c++) events[3 + c] = &m->fetched[c];
   for (cudaEvent_t *e : events)
     MD_TRY(md_cuda_status(context, cudaEventCreateWithFlags(e, cudaEventDisableTiming),
                           "event of the halo"));
@@ -120,7 +120,7 @@ extern "C" md_status md_device_messages_buffers(md_context *context, md_device_m
  * sent after it had taken message n out. */
 extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
-  size_t at[MD_DIRECTIONS][2], bytes = MD_DIRECTIONS * FLAG_BYTES;
+  size_t at[MD_HALO_CHANNELS][2], bytes = MD_HALO_CHANNELS * FLAG_BYTES;
   for (int c = 0; c < plan->channels; c++)
     for (int slot = 0; slot < 2; slot++) {
       at[c][slot] = bytes;
@@ -149,9 +149,9 @@ extern "C" void md_device_messages_destroy(md_device_messages *m) {
   md_device_free(m->x.counters);
   md_device_free_pinned(m->x.damage);
   for (int p = 0; p < MD_PARITIES; p++)
-    for (int c = 0; c < MD_DIRECTIONS; c++) md_device_free(m->face[p][c]);
-  cudaEvent_t events[3 + MD_DIRECTIONS] = {m->ready, m->done, m->brought};
-  for (int c = 0; c < MD_DIRECTIONS; c++) events[3 + c] = m->fetched[c];
+    for (int c = 0; c < MD_HALO_CHANNELS; c++) md_device_free(m->face[p][c]);
+  cudaEvent_t events[3 + MD_HALO_CHANNELS] = {m->ready, m->done, m->brought};
+  for (int c = 0; c < MD_HALO_CHANNELS; c++) events[3 + c] = m->fetched[c];
   for (cudaEvent_t e : events)
     if (e) cudaEventDestroy(e);
   if (m->stream) cudaStreamDestroy(m->stream);

@@ -8,15 +8,15 @@
 typedef struct mpi_state {
   const md_halo_plan *plan;
   int64_t number; /* of the exchange under way, with checks */
-  char *send[MD_DIRECTIONS], *receive[MD_DIRECTIONS];
-  MPI_Request request[2 * MD_DIRECTIONS]; /* receives, then sends */
+  char *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS];
+  MPI_Request request[2 * MD_HALO_CHANNELS]; /* receives, then sends */
 } mpi_state;
 
 static void destroy(void *state) {
   mpi_state *s = state;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++)
+  for (int i = 0; i < 2 * MD_HALO_CHANNELS; i++)
     if (s->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&s->request[i]);
-  for (int c = 0; c < MD_DIRECTIONS; c++) {
+  for (int c = 0; c < MD_HALO_CHANNELS; c++) {
     free(s->send[c]);
     free(s->receive[c]);
   }
@@ -27,7 +27,7 @@ static md_status create(md_context *context, const md_halo_plan *plan, void **st
   mpi_state *s = *state = calloc(1, sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "halo");
   s->plan = plan;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++) s->request[i] = MPI_REQUEST_NULL;
+  for (int i = 0; i < 2 * MD_HALO_CHANNELS; i++) s->request[i] = MPI_REQUEST_NULL;
   for (int c = 0; c < plan->channels; c++) {
     const md_halo_channel *ch = &plan->channel[c];
     MD_TRY(md_message_check(context, ch));

@@ -8,7 +8,7 @@
 typedef struct nccl_state {
   const md_halo_plan *plan;
   md_device_messages *messages;
-  md_nccl_message send[MD_DIRECTIONS], receive[MD_DIRECTIONS];
+  md_nccl_message send[MD_HALO_CHANNELS], receive[MD_HALO_CHANNELS];
 } nccl_state;
 
 static md_status check(md_context *context, const md_geometry *geometry) {
@@ -24,7 +24,7 @@ static void destroy(void *state) {
 
 static md_status create(md_context *context, const md_halo_plan *plan, void **state) {
   nccl_state *s = *state = calloc(1, sizeof *s);
-  void *send[MD_DIRECTIONS], *receive[MD_DIRECTIONS];
+  void *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS];
   if (!s) return md_fail_memory(context, sizeof *s, "halo");
   s->plan = plan;
   MD_TRY(md_device_messages_create(context, plan, &s->messages));

@@ -10,16 +10,16 @@
 typedef struct staged_state {
   const md_halo_plan *plan;
   md_device_messages *messages;
-  char *send[MD_DIRECTIONS], *receive[MD_DIRECTIONS]; /* page-locked */
-  MPI_Request request[2 * MD_DIRECTIONS];             /* receives, then sends */
+  char *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS]; /* page-locked */
+  MPI_Request request[2 * MD_HALO_CHANNELS];                /* receives, then sends */
 } staged_state;
 
 static void destroy(void *state) {
   staged_state *s = state;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++)
+  for (int i = 0; i < 2 * MD_HALO_CHANNELS; i++)
     if (s->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&s->request[i]);
   md_device_messages_destroy(s->messages);
-  for (int c = 0; c < MD_DIRECTIONS; c++) {
+  for (int c = 0; c < MD_HALO_CHANNELS; c++) {
     md_device_free_pinned(s->send[c]);
     md_device_free_pinned(s->receive[c]);
   }
@@ -28,10 +28,10 @@ static void destroy(void *state) {
 
 static md_status create(md_context *context, const md_halo_plan *plan, void **state) {
   staged_state *s = *state = calloc(1, sizeof *s);
-  void *send[MD_DIRECTIONS], *receive[MD_DIRECTIONS];
+  void *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS];
   if (!s) return md_fail_memory(context, sizeof *s, "halo");
   s->plan = plan;
-  for (int i = 0; i < 2 * MD_DIRECTIONS; i++) s->request[i] = MPI_REQUEST_NULL;
+  for (int i = 0; i < 2 * MD_HALO_CHANNELS; i++) s->request[i] = MPI_REQUEST_NULL;
   MD_TRY(md_device_messages_create(context, plan, &s->messages));
   MD_TRY(md_device_messages_buffers(context, s->messages, send, receive));
   for (int c = 0; c < plan->channels; c++) {

@@ -3,6 +3,9 @@
 
 #include "lattice/halo/halo.h"
 
+/* Two for each neighbour direction: a deep zone may come from two ranks. */
+enum { MD_HALO_CHANNELS = 2 * MD_DIRECTIONS };
+
 /* One message of an exchange. What leaves this rank's surface in `direction` goes to `send_to`; the
  * message of the same number that travels the same way comes from `receive_from` and lands in
  * `zone`. */
@@ -19,7 +22,7 @@ typedef struct md_halo_plan {
   const md_geometry *geometry;
   md_field_shape shape;
   int channels;
-  md_halo_channel channel[MD_DIRECTIONS];
+  md_halo_channel channel[MD_HALO_CHANNELS];
   bool check; /* messages carry a number and a hash, which the receiver verifies */
 } md_halo_plan;
 
