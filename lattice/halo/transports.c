@@ -20,14 +20,14 @@ static const char *name_of(md_space space) {
 /* MD_OK when the ranks can use it for fields of this space. Collective. */
 static md_status usable(md_context *context, const md_transport *t, md_space space,
                         const md_geometry *geometry) {
-  if (t->unavailable)
-    return md_fail(context, MD_ENVIRONMENT, "transport %s is not available: %s", t->name,
-                   t->unavailable);
   if (!(t->spaces & 1u << space))
     return md_fail(context, MD_INPUT,
                    "transport %s does not carry fields that lie %s, as this backend's do; leave "
                    "--transport out, or take another backend",
                    t->name, name_of(space));
+  if (t->unavailable)
+    return md_fail(context, MD_ENVIRONMENT, "transport %s is not available: %s", t->name,
+                   t->unavailable);
   return t->check ? md_agree(context, t->check(context, geometry)) : MD_OK;
 }
 

@@ -155,16 +155,18 @@ static void hop(md_context *context, md_dirac *dirac, const md_field *in, md_fie
 }
 
 static void hops_agree(md_context *context, const md_geometry *g, const md_transport *t,
-                       md_precision precision, int n_rhs) {
+                       const char *backend, md_precision precision, int n_rhs) {
+  const bool tiles = strcmp(backend, "tensor") == 0;
   const md_backend_request exact = {MD_DOUBLE, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18, MD_PACKING_NONE, n_rhs, true};
+  const md_backend_request request = {precision, MD_RECONSTRUCT_18,
+                                      tiles ? MD_PACKING_STACKED : MD_PACKING_NONE, n_rhs, true};
   const md_halo_request how = {.transport = t->name};
   md_gauge gauge;
   md_dirac oracle, dirac;
   md_field in, want, got;
   md_test_random_gauge(context, g, 3, &gauge);
   MD_REQUIRE(context, md_dirac_create(context, &gauge, "cpu_ref", &exact, &oracle));
-  MD_REQUIRE(context, md_dirac_create_over(context, &gauge, "cuda", &request, &how, &dirac));
+  MD_REQUIRE(context, md_dirac_create_over(context, &gauge, backend, &request, &how, &dirac));
   md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_ODD, 5, &in);
   md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 6, &want);
   md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 7, &got);
@@ -187,10 +189,12 @@ static void operators_agree_with_oracle(void **state) {
     md_geometry *g = geometry_on(context, grid, true);
     for (const md_transport *const *t = md_transports(); *t; t++) {
       if (!usable(context, *t, g)) continue;
-      hops_agree(context, g, *t, MD_DOUBLE, 1);
-      hops_agree(context, g, *t, MD_HALF, 1);
-      hops_agree(context, g, *t, MD_FIXED, 3);
-      hops_agree(context, g, *t, MD_HALF, 16);
+      hops_agree(context, g, *t, "cuda", MD_DOUBLE, 1);
+      hops_agree(context, g, *t, "cuda", MD_HALF, 1);
+      hops_agree(context, g, *t, "cuda", MD_FIXED, 3);
+      hops_agree(context, g, *t, "cuda", MD_HALF, 16);
+      hops_agree(context, g, *t, "tensor", MD_DOUBLE, 16);
+      hops_agree(context, g, *t, "tensor", MD_HALF, 16);
     }
     md_geometry_destroy(g);
   }
