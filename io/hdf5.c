@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "io/hdf5_chunks.h"
+#include "io/hdf5_label.h"
 #include "io/lattice_format.h"
 #include "io/read_ahead.h"
 
@@ -140,6 +141,7 @@ static md_status describe_dataset(md_context *context, const md_source *source, 
         .rows = 3, .real_bytes = real_bytes, .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__};
     status = read_attributes(context, source, dataset, header, notes);
   }
+  if (status == MD_OK) status = md_h5_get_label(context, source->path, dataset, &header->label);
   if (status == MD_OK) note_filters(dataset, notes);
   H5Dclose(dataset);
   if (status != MD_OK) return status;
@@ -261,7 +263,7 @@ static md_status write_attributes(md_context *context, const char *path, hid_t d
                                      {"scidac_checksum", MD_ATTRIBUTE_INTEGER, 2, pair}};
   for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
     MD_TRY(md_h5_put_attribute(context, path, dataset, &attributes[i]));
-  return MD_OK;
+  return md_h5_put_label(context, path, dataset, &header->label);
 }
 
 static md_status write_dataset(md_context *context, const char *path, hid_t file,

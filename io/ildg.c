@@ -8,6 +8,7 @@
 /* ILDG (binary format 1.1) and SciDAC (QIO) lattices in LIME. Either family of records may be
  * there; where both are, they must agree. Big-endian, rows of three. */
 enum { TEXT_MOST = 1 << 20, RECORDS_MOST = 65536 };
+static const char bare_words[] = "no phases, no boundary sign";
 
 typedef struct shape { /* what one of the two families says */
   bool given;
@@ -87,6 +88,17 @@ static bool hexadecimal_of(const char *text, const char *tag, uint32_t *value, m
   return true;
 }
 
+/* "Fat links" or "Long links" and, from us, what they are made by: "Fat links, MADE; ...". */
+static void read_label(const char *text, md_link_label *label) {
+  const char *fat = strstr(text, "Fat links"), *words = fat ? fat : strstr(text, "Long links");
+  if (!words) return;
+  label->kind = fat ? MD_LINKS_FAT : MD_LINKS_LONG;
+  label->bare = strstr(words, bare_words) != NULL;
+  words = strstr(words, "links") + strlen("links");
+  if (strncmp(words, ", ", 2) == 0)
+    snprintf(label->made, sizeof label->made, "%.*s", (int)strcspn(words + 2, ";<"), words + 2);
+}
+
 static void read_text(const char *type, const char *text, content *found, md_lattice_header *header,
                       md_notes *notes) {
   if (strcmp(type, "ildg-format") == 0) {
@@ -109,6 +121,7 @@ static void read_text(const char *type, const char *text, content *found, md_lat
     const char *plaquette = tag_of(text, "plaq"), *trace = tag_of(text, "linktr");
     if (plaquette) header->has_plaquette = sscanf(plaquette, "%lf", &header->plaquette) == 1;
     if (trace) header->has_link_trace = sscanf(trace, "%lf", &header->link_trace) == 1;
+    read_label(text, &header->label);
   }
 }
 
@@ -210,13 +223,22 @@ static md_status describe(md_context *context, const md_source *source, md_latti
   return md_source_check_links(context, source, header, &rest);
 }
 
+/* Nothing for thin links. */
+static void print_label(const md_link_label *label, char *text, size_t bytes) {
+  *text = 0;
+  if (label->kind == MD_LINKS_THIN) return;
+  snprintf(text, bytes, "%s links%s%s; %s%s", label->kind == MD_LINKS_FAT ? "Fat" : "Long",
+           *label->made ? ", " : "", label->made, label->bare ? bare_words : "",
+           label->bare ? "; " : "");
+}
+
 static void put_texts(FILE *out, const md_lattice_header *header) {
   const int *d = header->dims, bits = header->site.real_bytes * 8;
   const char letter = bits == 64 ? 'D' : 'F';
   const char *xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
   const time_t now = time(NULL);
   struct tm calendar;
-  char date[40], text[1024];
+  char date[40], text[1024], label[256];
   strftime(date, sizeof date, "%a %b %d %H:%M:%S %Y UTC", gmtime_r(&now, &calendar));
   snprintf(text, sizeof text,
            "%s<scidacFile><version>1.1</version><spacetime>4</spacetime><dims>%d %d %d %d </dims>"
@@ -231,11 +253,13 @@ static void put_texts(FILE *out, const md_lattice_header *header) {
            "<typesize>%d</typesize><datacount>4</datacount></scidacRecord>",
            xml, date, letter, letter, MD_LINK_REALS * bits / 8);
   md_lime_put_text(out, "scidac-private-record-xml", text, true, false);
+  print_label(&header->label, label, sizeof label);
   snprintf(text, sizeof text,
            "%s<usqcdInfo><version>1.0</version><plaq>%.15g</plaq><linktr>%.15g</linktr>"
-           "<info>written by miniDirac</info></usqcdInfo>",
-           xml, header->plaquette, header->link_trace);
+           "<info>%swritten by miniDirac</info></usqcdInfo>",
+           xml, header->plaquette, header->link_trace, label);
   md_lime_put_text(out, "scidac-record-xml", text, false, false);
+  if (header->label.kind != MD_LINKS_THIN) return; /* no su3gauge: a SciDAC file */
   snprintf(text, sizeof text,
            "%s<ildgFormat xmlns=\"http://www.lqcd.org/ildg\" "
            "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
@@ -254,8 +278,9 @@ static md_status compose(md_context *context, const md_lattice_header *header,
   FILE *tail = open_memstream(&frame->tail, &frame->tail_bytes);
   if (head && tail) {
     put_texts(head, header);
-    md_lime_put_head(head, "ildg-binary-data", (uint64_t)md_lattice_link_bytes(header), false,
-                     false);
+    const bool thin = header->label.kind == MD_LINKS_THIN;
+    md_lime_put_head(head, thin ? "ildg-binary-data" : "scidac-binary-data",
+                     (uint64_t)md_lattice_link_bytes(header), false, false);
     snprintf(text, sizeof text,
              "<?xml version=\"1.0\" encoding=\"UTF-8\"?><scidacChecksum><version>1.0</version>"
              "<suma>%08x</suma><sumb>%08x</sumb></scidacChecksum>",

@@ -121,7 +121,7 @@ static md_status judge_value(md_context *context, const char *path, const md_lat
   return MD_OK;
 }
 
-static md_status judge(md_context *context, const char *path, bool ignored,
+static md_status judge(md_context *context, const char *path, bool ignored, md_link_kind kind,
                        const md_lattice_info *info) {
   const md_lattice_header *header = &info->header;
   const md_gauge_observables *here = &info->observables;
@@ -135,7 +135,7 @@ static md_status judge(md_context *context, const char *path, bool ignored,
   MD_TRY(found(context, ignored,
                judge_value(context, path, info, "link trace", header->has_link_trace,
                            header->link_trace, here->link_trace)));
-  if (!(here->unitarity_deviation <= unitarity_tolerance))
+  if (kind == MD_LINKS_THIN && !(here->unitarity_deviation <= unitarity_tolerance))
     md_warn(context, "%s: links are not in SU(3), largest deviation %.3g", path,
             here->unitarity_deviation);
   return MD_OK;
@@ -143,10 +143,17 @@ static md_status judge(md_context *context, const char *path, bool ignored,
 
 static md_status read_links(md_context *context, const char *path, const int grid[MD_DIMS],
                             md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
+  const int *d = info->header.dims;
+  if (*geometry && memcmp((*geometry)->global, d, sizeof info->header.dims) != 0)
+    return md_fail(context, MD_INPUT,
+                   "%s: the extents must be %d x %d x %d x %d as those of the other links, got "
+                   "%d x %d x %d x %d",
+                   path, (*geometry)->global[0], (*geometry)->global[1], (*geometry)->global[2],
+                   (*geometry)->global[3], d[0], d[1], d[2], d[3]);
   md_layout_request request = {0};
-  memcpy(request.global, info->header.dims, sizeof request.global);
+  memcpy(request.global, d, sizeof request.global);
   memcpy(request.grid, grid, sizeof request.grid);
-  MD_TRY(md_geometry_create(context, &request, geometry));
+  if (!*geometry) MD_TRY(md_geometry_create(context, &request, geometry));
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const double start_s = md_time_s();
   MD_TRY(formats[info->header.format]->read(context, path, &info->header, *geometry, gauge,
@@ -163,19 +170,41 @@ static md_status read_links(md_context *context, const char *path, const int gri
   return MD_OK;
 }
 
+/* Thin links are asked for by --lattice, others by --fat and --long. */
+static md_status check_kind(md_context *context, const char *path, const md_link_kind *wanted,
+                            const md_link_label *label) {
+  if (!wanted || label->kind == *wanted || label->kind == MD_LINKS_THIN) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "%s: %s links are asked for, the file says that its links are %s", path,
+                 md_link_kind_name(*wanted), md_link_kind_name(label->kind));
+}
+
+md_status md_lattice_load_links(md_context *context, const char *path, const md_link_kind *wanted,
+                                const int grid[MD_DIMS], bool ignore_checksum,
+                                md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
+  const bool given = *geometry != NULL;
+  *gauge = (md_gauge){0};
+  MD_TRY(open_lattice(context, path, info));
+  const md_link_label *label = &info->header.label;
+  MD_TRY(check_kind(context, path, wanted, label));
+  md_status status = read_links(context, path, grid, geometry, gauge, info);
+  if (status == MD_OK)
+    status = judge(context, path, ignore_checksum, wanted ? *wanted : label->kind, info);
+  if (status == MD_OK) return MD_OK;
+  md_gauge_destroy(gauge);
+  if (!given) {
+    md_geometry_destroy(*geometry);
+    *geometry = NULL;
+  }
+  return status;
+}
+
 md_status md_lattice_load(md_context *context, const char *path, const int grid[MD_DIMS],
                           bool ignore_checksum, md_geometry **geometry, md_gauge *gauge,
                           md_lattice_info *info) {
+  const md_link_kind thin = MD_LINKS_THIN;
   *geometry = NULL;
-  *gauge = (md_gauge){0};
-  MD_TRY(open_lattice(context, path, info));
-  md_status status = read_links(context, path, grid, geometry, gauge, info);
-  if (status == MD_OK) status = judge(context, path, ignore_checksum, info);
-  if (status == MD_OK) return MD_OK;
-  md_gauge_destroy(gauge);
-  md_geometry_destroy(*geometry);
-  *geometry = NULL;
-  return status;
+  return md_lattice_load_links(context, path, &thin, grid, ignore_checksum, geometry, gauge, info);
 }
 
 static bool has_suffix(const char *path, const char *suffixes) {
@@ -204,6 +233,10 @@ bool md_lattice_format_holds(const md_lattice_format *format, md_precision preci
   return precision == MD_SINGLE || (precision == MD_DOUBLE && !format->single_only);
 }
 
+bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind) {
+  return kind == MD_LINKS_THIN || !format->thin_only;
+}
+
 /* Nothing but a regular file is replaced. Rank 0. */
 static md_status check_target(md_context *context, const char *path) {
   struct stat there;
@@ -227,14 +260,24 @@ static md_status read_back(md_context *context, const char *path, const md_latti
 
 md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
                           md_precision precision, const md_gauge *gauge) {
+  const md_link_label thin = {0};
+  return md_lattice_save_links(context, path, format, precision, &thin, gauge);
+}
+
+md_status md_lattice_save_links(md_context *context, const char *path,
+                                const md_lattice_format *format, md_precision precision,
+                                const md_link_label *label, const md_gauge *gauge) {
   md_gauge_observables observables;
   char temporary[PATH_MAX];
   md_lattice_header header = {
-      .precision = precision, .has_plaquette = true, .has_link_trace = true};
+      .precision = precision, .label = *label, .has_plaquette = true, .has_link_trace = true};
   if (!md_lattice_format_holds(format, precision))
     return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
                    format->single_only ? "single precision" : "single or double precision",
                    md_precision_name(precision));
+  if (!md_lattice_format_takes(format, label->kind))
+    return md_fail(context, MD_INPUT, "%s files hold thin links, got %s links; use hdf5 or ildg",
+                   format->name, md_link_kind_name(label->kind));
   MD_TRY(md_temporary_name(context, path, temporary, sizeof temporary));
   MD_TRY(md_agree(context, check_target(context, path)));
   MD_TRY(md_gauge_observe(context, gauge, &observables));

@@ -2,7 +2,7 @@
 #define MD_IO_LATTICE_FILE_H
 
 #include "io/site_data.h"
-#include "lattice/gauge/gauge.h"
+#include "lattice/gauge/phases.h"
 
 /* Lattice files of every format: sniffed by their first bytes, read and written by all ranks,
  * each its own part, in slabs of bounded size. */
@@ -18,6 +18,15 @@ typedef enum md_checksum_state {
 /* "absent", "ok", "mismatch", "unread" */
 const char *md_checksum_state_name(md_checksum_state state);
 
+/* What the links of a file are, as far as it says so: thin and with nothing made of them where it
+ * says nothing. HDF5: attributes links, made, phases; SciDAC: the words "Fat links" or "Long links"
+ * in the record's XML, as MILC writes them. MILC v5 and NERSC files have no place for it. */
+typedef struct md_link_label {
+  md_link_kind kind;
+  bool bare;     /* the file says that no phases and no boundary sign are in the links */
+  char made[96]; /* action and parameters, "hisq, naik epsilon 0"; empty: not said */
+} md_link_label;
+
 /* What a file says of itself. Plain data: rank 0 reads it, every rank receives it. */
 typedef struct md_lattice_header {
   int format;  /* index of the table of formats */
@@ -30,6 +39,7 @@ typedef struct md_lattice_header {
   bool has_plaquette, has_link_trace;
   bool binding; /* the format defines both values, so that links that differ are an error */
   double plaquette, link_trace;
+  md_link_label label;
 } md_lattice_header;
 
 typedef struct md_record {
@@ -68,16 +78,23 @@ const char *md_lattice_header_format(const md_lattice_header *header);
 /* Frees the notes and clears. */
 void md_lattice_info_destroy(md_lattice_info *info);
 
-/* Reads a lattice: recognises the format, checks all sizes against the file before anything is
- * allocated, creates geometry (rank grid as in md_layout_request) and gauge, reads, verifies the
- * checksum, exchanges halos, measures, and compares plaquette and link trace with the header.
- * MD_INPUT: not a lattice file, truncated, checksum or header values that do not fit the links
- * (only warnings with ignore_checksum), links that are not finite. On failure there is no
- * geometry and no gauge; *info keeps what was found. It is to be destroyed in any case.
- * Collective. */
+/* Reads a lattice of thin links: recognises the format, checks all sizes against the file before
+ * anything is allocated, creates geometry (rank grid as in md_layout_request) and gauge, reads,
+ * verifies the checksum, exchanges halos, measures, and compares plaquette and link trace with the
+ * header. MD_INPUT: not a lattice file, truncated, checksum or header values that do not fit the
+ * links (only warnings with ignore_checksum), links that are not finite, or a label that says fat
+ * or long. On failure there is no geometry and no gauge; *info keeps what was found. It is to be
+ * destroyed in any case. Collective. */
 md_status md_lattice_load(md_context *context, const char *path, const int grid[MD_DIMS],
                           bool ignore_checksum, md_geometry **geometry, md_gauge *gauge,
                           md_lattice_info *info);
+
+/* The same for links of the kind *wanted, NULL: any; a file whose label names another kind is
+ * MD_INPUT. Where *geometry is not NULL the links come on it, and it is left alone on failure;
+ * MD_INPUT when the file has other extents. Collective. */
+md_status md_lattice_load_links(md_context *context, const char *path, const md_link_kind *wanted,
+                                const int grid[MD_DIMS], bool ignore_checksum,
+                                md_geometry **geometry, md_gauge *gauge, md_lattice_info *info);
 
 /* The format to write: by name when `name` is not NULL, else by the suffix of `path` (.h5 .hdf5:
  * hdf5; .lime .ildg: ildg). MD_INPUT with the list of formats. Local, same on all ranks. */
@@ -85,6 +102,8 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
                                  const md_lattice_format **format);
 /* True when files of this format can hold that precision. */
 bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision);
+/* True when they can hold links of that kind: NERSC files only thin ones, in SU(3). */
+bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind);
 
 /* Writes the links under PATH.partial, reads them back and compares checksums, flushes, renames
  * to `path`: what was there stays whole until then. Plaquette and link trace of the links go
@@ -92,5 +111,10 @@ bool md_lattice_format_holds(const md_lattice_format *format, md_precision preci
  * links that are not finite; MD_ENVIRONMENT: disk. Collective. */
 md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
                           md_precision precision, const md_gauge *gauge);
+/* The same with a label; fat and long links are MD_INPUT for NERSC files, whose links are in SU(3).
+ */
+md_status md_lattice_save_links(md_context *context, const char *path,
+                                const md_lattice_format *format, md_precision precision,
+                                const md_link_label *label, const md_gauge *gauge);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct md_source { /* a file that rank 0 has open for reading */
 struct md_lattice_format {
   const char *name;
   const char *suffixes; /* ".a .b"; "" when --format must be given */
-  bool single_only;
+  bool single_only, thin_only;
   /* True when the file starts as files of this format do. */
   bool (*recognises)(const unsigned char *head, size_t bytes);
   /* Fills header (all but `format`) and notes, and checks dims and sizes; allocates nothing that
@@ -26,8 +26,8 @@ struct md_lattice_format {
    * the header's kind over the whole file. Collective. */
   md_status (*read)(md_context *context, const char *path, const md_lattice_header *header,
                     const md_geometry *geometry, md_gauge *gauge, md_checksum *checksum);
-  /* Writes a whole new file. Of `header` dims, precision, plaquette and link trace are given; site,
-   * offset and checksum are assigned so that `read` can follow. Collective. */
+  /* Writes a whole new file. Of `header` dims, precision, plaquette, link trace and label are
+   * given; site, offset and checksum are assigned so that `read` can follow. Collective. */
   md_status (*write)(md_context *context, const char *path, md_lattice_header *header,
                      const md_gauge *gauge);
 };

@@ -178,6 +178,7 @@ static md_status write_file(md_context *context, const char *path, md_lattice_he
 
 const md_lattice_format md_format_nersc = {.name = "nersc",
                                            .suffixes = ".nersc",
+                                           .thin_only = true,
                                            .recognises = recognises,
                                            .describe = describe,
                                            .read = md_payload_read,

@@ -12,6 +12,7 @@ static const struct {
     {"info", "what is in a lattice file, and whether it is whole", md_command_info},
     {"convert", "copy a lattice into a file of another format", md_command_convert},
     {"generate", "make a gauge field: cold, hot or by heatbath", md_command_generate},
+    {"smear", "make fat and long links, or smeared links, of a gauge field", md_command_smear},
     {"bench", "measure kernels, each checked first", md_command_bench},
     {"solve", "load a lattice and solve the Dirac equation on it", md_command_solve},
     {"validate", "hold every backend and precision to double", md_command_validate},

@@ -4,18 +4,24 @@
 #include "base/random.h"
 #include <math.h>
 
+#ifdef __CUDACC__
+#define MD_SU3_INLINE static __host__ __device__ inline
+#else
+#define MD_SU3_INLINE static inline
+#endif
+
 /* Algebra of 3x3 complex matrices as double u[18], [row][column][re, im]: the order of a link's
  * planes. Real and imaginary parts are spelled out: the complex product of C checks for NaN and
  * calls the runtime, which no loop over sites can afford. Outputs are assigned and never alias
  * inputs, unless a function says otherwise. All local. */
 
 /* out = 1 */
-static inline void md_su3_one(double out[18]) {
+MD_SU3_INLINE void md_su3_one(double out[18]) {
   for (int k = 0; k < 18; k++) out[k] = k % 8 == 0 ? 1.0 : 0.0;
 }
 
 /* out = a b */
-static inline void md_su3_multiply(double out[18], const double a[18], const double b[18]) {
+MD_SU3_INLINE void md_su3_multiply(double out[18], const double a[18], const double b[18]) {
   for (int i = 0; i < 3; i++) {
     for (int j = 0; j < 3; j++) {
       double re = 0.0, im = 0.0;
@@ -31,7 +37,7 @@ static inline void md_su3_multiply(double out[18], const double a[18], const dou
 }
 
 /* out = a b^dag */
-static inline void md_su3_multiply_adjoint(double out[18], const double a[18], const double b[18]) {
+MD_SU3_INLINE void md_su3_multiply_adjoint(double out[18], const double a[18], const double b[18]) {
   for (int i = 0; i < 3; i++) {
     for (int j = 0; j < 3; j++) {
       double re = 0.0, im = 0.0;
@@ -47,7 +53,7 @@ static inline void md_su3_multiply_adjoint(double out[18], const double a[18], c
 }
 
 /* out = a^dag b */
-static inline void md_su3_adjoint_multiply(double out[18], const double a[18], const double b[18]) {
+MD_SU3_INLINE void md_su3_adjoint_multiply(double out[18], const double a[18], const double b[18]) {
   for (int i = 0; i < 3; i++) {
     for (int j = 0; j < 3; j++) {
       double re = 0.0, im = 0.0;
@@ -63,7 +69,7 @@ static inline void md_su3_adjoint_multiply(double out[18], const double a[18], c
 }
 
 /* out = a^dag */
-static inline void md_su3_adjoint(double out[18], const double a[18]) {
+MD_SU3_INLINE void md_su3_adjoint(double out[18], const double a[18]) {
   for (int i = 0; i < 3; i++) {
     for (int j = 0; j < 3; j++) {
       out[2 * (3 * i + j)] = a[2 * (3 * j + i)];
@@ -73,10 +79,10 @@ static inline void md_su3_adjoint(double out[18], const double a[18]) {
 }
 
 /* Re tr a, and Re tr(a b^dag) */
-static inline double md_su3_trace(const double a[18]) {
+MD_SU3_INLINE double md_su3_trace(const double a[18]) {
   return a[0] + a[8] + a[16];
 }
-static inline double md_su3_trace_adjoint(const double a[18], const double b[18]) {
+MD_SU3_INLINE double md_su3_trace_adjoint(const double a[18], const double b[18]) {
   double sum = 0.0;
   for (int k = 0; k < 18; k++) sum += a[k] * b[k];
   return sum;
@@ -84,7 +90,7 @@ static inline double md_su3_trace_adjoint(const double a[18], const double b[18]
 
 /* Third row = conj(row 1 x row 2), in place; for a unitary u of determinant 1 it changes nothing.
  */
-static inline void md_su3_third_row(double u[18]) {
+MD_SU3_INLINE void md_su3_third_row(double u[18]) {
   for (int j = 0; j < 3; j++) {
     const int k = (j + 1) % 3, l = (j + 2) % 3;
     const double *a = u + 2 * k, *b = u + 6 + 2 * l, *c = u + 2 * l, *d = u + 6 + 2 * k;
@@ -94,7 +100,7 @@ static inline void md_su3_third_row(double u[18]) {
 }
 
 /* det = (re, im) of the determinant: row 3 times (row 1 x row 2). */
-static inline void md_su3_determinant(const double u[18], double det[2]) {
+MD_SU3_INLINE void md_su3_determinant(const double u[18], double det[2]) {
   double v[18];
   for (int k = 0; k < 12; k++) v[k] = u[k];
   md_su3_third_row(v);
@@ -106,7 +112,7 @@ static inline void md_su3_determinant(const double u[18], double det[2]) {
 }
 
 /* Scales row v (three complex numbers) to unit length. */
-static inline void md_su3_normalise_row(double v[6]) {
+MD_SU3_INLINE void md_su3_normalise_row(double v[6]) {
   double norm = 0.0;
   for (int k = 0; k < 6; k++) norm += v[k] * v[k];
   const double scale = 1.0 / sqrt(norm);
@@ -115,7 +121,7 @@ static inline void md_su3_normalise_row(double v[6]) {
 
 /* Back onto SU(3), in place: Gram-Schmidt on rows 1 and 2, then the third row. The first two rows
  * must be linearly independent. */
-static inline void md_su3_reunitarise(double u[18]) {
+MD_SU3_INLINE void md_su3_reunitarise(double u[18]) {
   md_su3_normalise_row(u);
   double re = 0.0, im = 0.0; /* <row 1, row 2> */
   for (int k = 0; k < 6; k += 2) {

@@ -27,16 +27,17 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
   md_geometry *geometry = NULL;
   md_gauge gauge;
   MD_TRY(md_lattice_format_find(context, o->out, o->format, &format));
-  md_status status =
-      md_lattice_load(context, o->in, o->common.grid, o->ignore_checksum, &geometry, &gauge, &info);
+  md_status status = md_lattice_load_links(context, o->in, NULL, o->common.grid, o->ignore_checksum,
+                                           &geometry, &gauge, &info);
   if (status == MD_OK) {
     const md_precision precision = precision_to_write(context, o, format, &info.header);
-    status = md_lattice_save(context, o->out, format, precision, &gauge);
+    status = md_lattice_save_links(context, o->out, format, precision, &info.header.label, &gauge);
     md_report_grid(report, geometry->grid);
     md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "in", o->in);
     cJSON_AddStringToObject(report->root, "out", o->out);
     cJSON_AddStringToObject(report->root, "format", md_lattice_format_name(format));
+    cJSON_AddStringToObject(report->root, "links", md_link_kind_name(info.header.label.kind));
     cJSON_AddStringToObject(report->root, "precision", md_precision_name(precision));
     cJSON_AddNumberToObject(report->root, "plaquette", info.observables.plaquette);
     if (status == MD_OK)

@@ -2,6 +2,7 @@
 #include "base/report.h"
 #include "commands.h"
 #include "io/lattice_file.h"
+#include "lattice/gauge/smear.h"
 
 #include <math.h>
 
@@ -21,6 +22,28 @@ static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");
   for (int i = 0; i < notes->departure_count; i++)
     cJSON_AddItemToArray(departures, cJSON_CreateString(notes->departures[i]));
+}
+
+/* What the links are; where they are not bare SU(3), the phases and boundary sign in them. */
+static void describe_links(md_context *context, md_report *report, const md_gauge *gauge,
+                           const md_lattice_info *info) {
+  const md_link_label *label = &info->header.label;
+  cJSON_AddStringToObject(report->root, "links", md_link_kind_name(label->kind));
+  md_say(context, "links                %s%s%s\n", md_link_kind_name(label->kind),
+         *label->made ? ", " : "", label->made);
+  if (*label->made) cJSON_AddStringToObject(report->root, "made", label->made);
+  if (!gauge || info->observables.unitarity_deviation <= MD_THIN_TOLERANCE) return;
+  md_phases phases;
+  if (md_phases_score(context, gauge, label->kind, &phases) != MD_OK) return;
+  const bool clear = phases.clear;
+  const char *name = clear ? md_phase_name(phases.convention) : "unclear";
+  const char *boundary = !clear ? "unclear" : phases.antiperiodic ? "antiperiodic" : "periodic";
+  cJSON_AddStringToObject(report->root, "phases", name);
+  cJSON_AddStringToObject(report->root, "boundary_sign", boundary);
+  md_report_real(report->root, "phase_score", phases.score);
+  md_report_real(report->root, "boundary_score", phases.boundary_score);
+  md_say(context, "phases in the links  %s (score %.2f), boundary sign %s (score %.2f)\n", name,
+         phases.score, boundary, phases.boundary_score);
 }
 
 static void report_info(md_report *report, const char *path, const md_lattice_info *info) {
@@ -114,10 +137,11 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "info", &report));
   const md_status status =
-      md_lattice_load(context, path, common.grid, false, &geometry, &gauge, &info);
+      md_lattice_load_links(context, path, NULL, common.grid, false, &geometry, &gauge, &info);
   if (geometry) md_report_grid(&report, geometry->grid);
   report_info(&report, path, &info);
   print_info(context, path, &info);
+  if (info.described) describe_links(context, &report, geometry ? &gauge : NULL, &info);
   if (geometry) {
     md_gauge_destroy(&gauge);
     md_geometry_destroy(geometry);

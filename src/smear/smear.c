@@ -1,0 +1,243 @@
+/* minidirac smear: fat and long links, and other smeared links, from a lattice of thin links. */
+#include "lattice/gauge/smear.h"
+#include "base/options.h"
+#include "base/report.h"
+#include "base/timer.h"
+#include "commands.h"
+#include "io/lattice_file.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct request {
+  md_common_options common;
+  const char *action, *lattice, *fat_out, *long_out, *precision, *on;
+  double u0, naik_epsilon, alpha, rho;
+  long long steps;
+  bool ignore_checksum, force;
+  const md_lattice_format *fat_format, *long_format;
+  md_smear_request smear;
+} request;
+
+/* What was made. */
+typedef struct result {
+  md_geometry *geometry;
+  md_gauge fat, long_links;
+  md_smear_report report;
+  double smear_s;
+} result;
+
+/* A file that is there is only replaced with --force. Rank 0 looks. */
+static md_status check_output(md_context *context, const char *path, bool force) {
+  struct stat there;
+  if (context->rank != 0 || stat(path, &there) != 0) return MD_OK;
+  if (!S_ISREG(there.st_mode))
+    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
+                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
+  if (force) return MD_OK;
+  return md_fail(context, MD_INPUT, "%s is there already; --force replaces it", path);
+}
+
+/* Links of ape and stout are in SU(3), and as good as thin ones for a file. */
+static md_link_kind kind_of(const request *r) {
+  const bool unitary = strcmp(r->action, "ape") == 0 || strcmp(r->action, "stout") == 0;
+  return unitary ? MD_LINKS_THIN : MD_LINKS_FAT;
+}
+
+static md_status check_outputs(md_context *context, const request *r) {
+  if (!md_lattice_format_takes(r->fat_format, kind_of(r)) ||
+      (r->long_out && !md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
+    return md_fail(context, MD_INPUT,
+                   "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
+                   ".lime or .ildg");
+  if (r->long_out && strcmp(r->fat_out, r->long_out) == 0)
+    return md_fail(context, MD_INPUT, "--fat-out and --long-out must differ, both are %s",
+                   r->fat_out);
+  md_status status = check_output(context, r->fat_out, r->force);
+  if (status == MD_OK && r->long_out) status = check_output(context, r->long_out, r->force);
+  return md_agree(context, status);
+}
+
+/* Parameters that the action does not look at are refused. */
+static md_status check(md_context *context, request *r, const md_option *options, int count) {
+  static const char *const parameters[] = {"u0", "naik-epsilon", "alpha", "rho", "steps"};
+  if (!r->action) return md_fail(context, MD_INPUT, "smear needs --action %s", md_recipe_names);
+  if (!r->fat_out) return md_fail(context, MD_INPUT, "smear needs --fat-out FILE");
+  const md_recipe *recipe = md_recipe_find(r->action);
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+    if (md_option_seen(options, count, parameters[i]) && !md_recipe_takes(recipe, parameters[i]))
+      return md_fail(context, MD_INPUT, "--action %s takes no --%s; leave it out", r->action,
+                     parameters[i]);
+  if (r->long_out && !md_recipe_has_long(recipe))
+    return md_fail(context, MD_INPUT, "--action %s has no long links; leave --long-out out",
+                   r->action);
+  MD_TRY(md_lattice_format_find(context, r->fat_out, NULL, &r->fat_format));
+  if (r->long_out) MD_TRY(md_lattice_format_find(context, r->long_out, NULL, &r->long_format));
+  r->smear = (md_smear_request){.recipe = recipe,
+                                .space = strcmp(r->on, "gpu") == 0 ? MD_DEVICE : MD_HOST,
+                                .u0 = r->u0,
+                                .alpha = r->alpha,
+                                .rho = r->rho,
+                                .steps = (int)r->steps,
+                                .epsilon_count = 1,
+                                .naik_epsilon = &r->naik_epsilon};
+  return check_outputs(context, r);
+}
+
+static md_status make(md_context *context, const request *r, result *made) {
+  md_gauge thin = {0};
+  md_lattice_info info = {0};
+  md_status status = md_lattice_load(context, r->lattice, r->common.grid, r->ignore_checksum,
+                                     &made->geometry, &thin, &info);
+  md_lattice_info_destroy(&info);
+  MD_TRY(status);
+  const double start_s = md_time_s();
+  status = md_smear(context, &thin, &r->smear, &made->fat, r->long_out ? &made->long_links : NULL,
+                    &made->report);
+  made->smear_s = md_time_s() - start_s;
+  md_gauge_destroy(&thin);
+  return status;
+}
+
+/* "hisq, naik-epsilon 0" */
+static void describe(const request *r, char *text, size_t bytes) {
+  const struct {
+    const char *name;
+    double value;
+  } parameters[] = {{"u0", r->u0},
+                    {"naik-epsilon", r->naik_epsilon},
+                    {"alpha", r->alpha},
+                    {"rho", r->rho},
+                    {"steps", (double)r->steps}};
+  size_t used = (size_t)snprintf(text, bytes, "%s", r->action);
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+    if (md_recipe_takes(r->smear.recipe, parameters[i].name) && used < bytes)
+      used += (size_t)snprintf(text + used, bytes - used, ", %s %.10g", parameters[i].name,
+                               parameters[i].value);
+}
+
+static md_status save(md_context *context, const request *r, const result *made) {
+  const md_precision precision = (md_precision)md_precision_of(r->precision);
+  md_link_label label = {.kind = kind_of(r), .bare = true};
+  describe(r, label.made, sizeof label.made);
+  MD_TRY(md_lattice_save_links(context, r->fat_out, r->fat_format, precision, &label, &made->fat));
+  if (!r->long_out) return MD_OK;
+  label.kind = MD_LINKS_LONG;
+  return md_lattice_save_links(context, r->long_out, r->long_format, precision, &label,
+                               &made->long_links);
+}
+
+static void report_kinds(md_context *context, md_report *report, const result *made) {
+  const md_smear_report *found = &made->report;
+  cJSON *rows = cJSON_AddArrayToObject(report->root, "kinds");
+  md_say(context, "links %18s %18s %18s\n", "plaquette", "link trace", "|link|^2 / 3");
+  for (int k = 0; k < found->kind_count; k++) {
+    const md_link_means *means = &found->kinds[k];
+    const char name[2] = {means->name, 0};
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(rows, row);
+    cJSON_AddStringToObject(row, "name", name);
+    md_report_real(row, "plaquette", means->plaquette);
+    md_report_real(row, "link_trace", means->link_trace);
+    md_report_real(row, "norm2", means->norm2);
+    if (means->name == 'L')
+      md_say(context, "%-5s %18s %18.12f %18.12f\n", name, "-", means->link_trace, means->norm2);
+    else
+      md_say(context, "%-5s %18.12f %18.12f %18.12f\n", name, means->plaquette, means->link_trace,
+             means->norm2);
+  }
+  cJSON_AddNumberToObject(report->root, "projections", (double)found->projection.links);
+  cJSON_AddNumberToObject(report->root, "projections_by_singular_values",
+                          (double)found->projection.fallbacks);
+  if (found->projection.links > 0)
+    md_say(context, "projections %lld, of them by singular values %lld\n", found->projection.links,
+           found->projection.fallbacks);
+}
+
+static void report_request(md_report *report, const request *r, const result *made) {
+  const md_recipe *recipe = r->smear.recipe;
+  cJSON *root = report->root;
+  md_report_grid(report, made->geometry->grid);
+  cJSON_AddStringToObject(root, "lattice", r->lattice);
+  md_report_integers(root, "dims", made->geometry->global, MD_DIMS);
+  cJSON_AddStringToObject(root, "action", r->action);
+  if (md_recipe_takes(recipe, "u0")) cJSON_AddNumberToObject(root, "u0", r->u0);
+  if (md_recipe_takes(recipe, "naik-epsilon"))
+    cJSON_AddNumberToObject(root, "naik_epsilon", r->naik_epsilon);
+  if (md_recipe_takes(recipe, "alpha")) cJSON_AddNumberToObject(root, "alpha", r->alpha);
+  if (md_recipe_takes(recipe, "rho")) cJSON_AddNumberToObject(root, "rho", r->rho);
+  if (md_recipe_takes(recipe, "steps")) cJSON_AddNumberToObject(root, "steps", (double)r->steps);
+  cJSON_AddStringToObject(root, "fat_out", r->fat_out);
+  if (r->long_out) cJSON_AddStringToObject(root, "long_out", r->long_out);
+  cJSON_AddStringToObject(root, "precision", r->precision);
+  cJSON_AddStringToObject(root, "on", r->on);
+  cJSON_AddNumberToObject(root, "make_s", made->report.make_s); /* without checks and means */
+  cJSON_AddNumberToObject(root, "smear_s", made->smear_s);
+}
+
+static md_status smear(md_context *context, const request *r, md_report *report) {
+  result made = {0};
+  md_status status = make(context, r, &made);
+  if (status == MD_OK) {
+    report_request(report, r, &made);
+    report_kinds(context, report, &made);
+    status = save(context, r, &made);
+  }
+  if (status == MD_OK)
+    md_say(context, "%s%s%s: %s links, made in %.3f s\n", r->fat_out, r->long_out ? ", " : "",
+           r->long_out ? r->long_out : "", r->action, made.report.make_s);
+  md_gauge_destroy(&made.fat);
+  md_gauge_destroy(&made.long_links);
+  md_geometry_destroy(made.geometry);
+  return status;
+}
+
+md_status md_command_smear(md_context *context, int argc, char **argv) {
+  request r = {.precision = "double", .on = "cpu", .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
+  /* clang-format off */
+  md_option options[] = {
+      {.name = "lattice", .type = MD_OPTION_POSITIONAL, .target = &r.lattice,
+       .argument = "LATTICE", .help = "lattice file of thin links, any format"},
+      {.name = "action", .type = MD_OPTION_CHOICE, .target = &r.action,
+       .help = "which links are made", .choices = md_recipe_names},
+      {.name = "u0", .type = MD_OPTION_REAL, .target = &r.u0, .argument = "U",
+       .help = "tadpole factor of asqtad and fat7 [1]", .low = 1e-3, .high = 10.0},
+      {.name = "naik-epsilon", .type = MD_OPTION_REAL, .target = &r.naik_epsilon, .argument = "E",
+       .help = "of hisq: its links of charm and other heavy quarks [0]", .low = -10.0, .high = 10.0},
+      {.name = "alpha", .type = MD_OPTION_REAL, .target = &r.alpha, .argument = "A",
+       .help = "weight of the staples of ape [0.5]", .low = 0.0, .high = 1.0},
+      {.name = "rho", .type = MD_OPTION_REAL, .target = &r.rho, .argument = "R",
+       .help = "weight of the staples of stout [0.1]", .low = 0.0, .high = 1.0},
+      {.name = "steps", .type = MD_OPTION_INTEGER, .target = &r.steps, .argument = "N",
+       .help = "how often ape or stout is done [1]", .low = 1, .high = 1000},
+      {.name = "fat-out", .type = MD_OPTION_TEXT, .target = &r.fat_out, .argument = "FILE",
+       .help = "file for the fat (or smeared) links; .h5, .lime, .ildg"},
+      {.name = "long-out", .type = MD_OPTION_TEXT, .target = &r.long_out, .argument = "FILE",
+       .help = "file for the long links of asqtad and hisq"},
+      {.name = "force", .type = MD_OPTION_FLAG, .target = &r.force,
+       .help = "replace output files that are there already"},
+      {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision,
+       .help = "of the links on file [double]", .choices = "double|single"},
+      {.name = "on", .type = MD_OPTION_CHOICE, .target = &r.on,
+       .help = "where the links are made [cpu]", .choices = "cpu|gpu"},
+      {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &r.ignore_checksum,
+       .help = "go on with a warning where checksum, plaquette or link trace do not fit"},
+      MD_COMMON_OPTIONS(r.common)};
+  /* clang-format on */
+  const int count = sizeof options / sizeof *options;
+  const md_command_text text = {
+      "smear", "Makes fat and long links, or smeared links, from a lattice of thin links.",
+      "asqtad and hisq: fat and long links of the improved staggered actions; fat7: one step of\n"
+      "fat links; ape and stout: SU(3) links. The links written are bare: staggered phases and\n"
+      "the boundary sign belong to the operator. Formulas: docs/actions.md."};
+  md_report report;
+  MD_TRY(md_options_read(context, &text, options, count, &r.common, argc, argv));
+  if (r.common.help) return MD_OK;
+  MD_TRY(check(context, &r, options, count));
+  MD_TRY(md_report_open(context, "smear", &report));
+  const md_status status = smear(context, &r, &report);
+  const md_status reported = md_report_close(context, &report, status ? NULL : r.common.json);
+  return status == MD_OK ? reported : status;
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# minidirac smear: its report and files, info on them, the same on several ranks, and refusals.
+. "$(dirname "$0")/common.sh"
+lattice=$source_dir/inputs/beta5.7_4x4x4x8.lime
+fat=$work/fat.h5
+long=$work/long.lime
+
+on 1 smear --action hisq "$lattice" --fat-out "$fat" --long-out "$long" --json "$work/one.json" --quiet \
+  || complain "smear: exit $?"
+grep -q '"name":.*"W"' "$work/one.json" || complain "the report has no kind W"
+[ "$(key projections "$work/one.json")" = 2048 ] || complain "projections: $(key projections "$work/one.json")"
+[ "$(key projections_by_singular_values "$work/one.json")" = 0 ] || complain "fall-backs on a smooth lattice"
+close "$(grep -A1 '"V"' "$work/one.json" | sed -n 's/.*"plaquette":\t*\(.*\),/\1/p')" 0.115996181400451 1e-12 \
+  || complain "plaquette of V: $(grep -A1 '"V"' "$work/one.json")"
+
+# The same numbers and files on two ranks.
+on 2 smear --action hisq "$lattice" --fat-out "$work/fat2.h5" --long-out "$work/long2.lime" --json "$work/two.json" \
+  --quiet || complain "smear on 2 ranks: exit $?"
+for name in plaquette link_trace norm2; do
+  [ "$(key $name "$work/one.json")" = "$(key $name "$work/two.json")" ] || complain "$name differs on two ranks"
+done
+# What the files say of themselves.
+for n in "" 2; do
+  on 1 info "$work/fat$n.h5" --json "$work/fat$n.json" --quiet || complain "info on fat links: exit $?"
+  on 1 info "$work/long$n.lime" --json "$work/long$n.json" --quiet || complain "info on long links: exit $?"
+done
+for file in fat long; do
+  [ "$(key links "$work/$file.json")" = "\"$file\"" ] || complain "info: links are $(key links "$work/$file.json")"
+  [ "$(key made "$work/$file.json")" = '"hisq, naik-epsilon 0"' ] || complain "info: made $(key made "$work/$file.json")"
+  [ "$(key phases "$work/$file.json")" = '"none"' ] || complain "info: phases $(key phases "$work/$file.json")"
+  [ "$(key checksum_computed "$work/$file.json")" = "$(key checksum_computed "$work/${file}2.json")" ] \
+    || complain "$file links differ on two ranks"
+done
+[ "$(key format "$work/long.json")" = '"scidac"' ] || complain "long links are not in a SciDAC file"
+on 1 convert "$fat" "$work/copy.lime" --quiet || complain "convert: exit $?"
+on 1 info "$work/copy.lime" --json "$work/copy.json" --quiet
+[ "$(key made "$work/copy.json")" = '"hisq, naik-epsilon 0"' ] || complain "convert lost what the links are"
+on 1 smear --action stout --steps 2 "$lattice" --fat-out "$work/stout.nersc" --quiet || complain "stout: exit $?"
+on 1 smear --action ape "$work/stout.nersc" --fat-out "$work/ape.h5" --quiet || complain "stout links are no lattice"
+
+# Refusals: nothing is overwritten.
+sum=$(cksum <"$fat")
+s="smear --action hisq $lattice"
+refuses 2 'is there already; --force' 1 $s --fat-out "$fat"
+refuses 2 'is there already; --force' 2 $s --fat-out "$work/new.h5" --long-out "$long"
+[ ! -e "$work/new.h5" ] || complain "the fat links were written before the long ones were refused"
+refuses 2 'is there already; --force' 1 smear --action hisq /nowhere --fat-out "$fat"
+[ "$sum" = "$(cksum <"$fat")" ] || complain "a refusal changed $fat"
+on 1 $s --naik-epsilon 0.5 --fat-out "$fat" --force --quiet || complain "--force: exit $?"
+[ "$sum" != "$(cksum <"$fat")" ] || complain "--force did not replace $fat"
+refuses 2 'smear needs --action' 1 smear "$lattice" --fat-out "$work/x.h5"
+refuses 2 'smear needs --fat-out' 1 smear --action hisq "$lattice"
+refuses 2 'must be one of asqtad\|hisq' 1 smear --action hyp "$lattice" --fat-out "$work/x.h5"
+refuses 2 'must differ' 1 $s --fat-out "$work/x.h5" --long-out "$work/x.h5"
+refuses 2 'hisq takes no --u0' 1 $s --u0 0.9 --fat-out "$work/x.h5"
+refuses 2 'ape has no long links' 1 smear --action ape "$lattice" --fat-out "$work/x.h5" --long-out "$work/y.h5"
+refuses 2 'NERSC files hold links in SU\(3\)' 1 $s --fat-out "$work/x.nersc"
+refuses 2 '--u0 must lie in' 1 smear --action asqtad --u0 0 "$lattice" --fat-out "$work/x.h5"
+refuses 2 'the format must be named' 1 $s --fat-out "$work/x"
+refuses 2 'the file says that its links are fat' 1 smear --action ape "$fat" --fat-out "$work/x.h5"
+refuses 2 'the file says that its links are fat' 2 solve --lattice "$fat" --mass 0.1
+on 1 convert "$fat" "$work/fat.milc" --format milc --quiet 2>/dev/null # a format without a label
+on 1 smear --action ape "$work/fat.milc" --fat-out "$work/x.h5" >"$work/out" 2>"$work/err"
+[ $? = 2 ] || complain "fat links without a label were smeared"
+grep -q 'thin links must be in SU(3) within 0.0001, their largest deviation' "$work/err" || complain "$(cat "$work/err")"
+[ ! -e "$work/x.h5" ] || complain "a refused run wrote a file"
+on 1 $s --on gpu --fat-out "$work/gpu.h5" >"$work/out" 2>"$work/err" # a GPU is there or named as missing
+case $? in
+0) [ -e "$work/gpu.h5" ] || complain "--on gpu wrote nothing" ;;
+3) [ "$(grep -c '^minidirac: error: ' "$work/err")" = 1 ] || complain "--on gpu: $(cat "$work/err")" ;;
+*) complain "--on gpu: $(cat "$work/err")" ;;
+esac
+finish
