@@ -14,7 +14,7 @@ static void fill_plan(const md_geometry *g, const md_field_shape *shape, md_halo
     const int opposite = (d + MD_DIMS) % MD_DIRECTIONS;
     if (!g->split[d % MD_DIMS]) continue;
     plan->channel[plan->channels++] =
-        (md_halo_channel){.direction = d,
+        (md_halo_channel){.direction = opposite,
                           .send_to = g->neighbour_rank[d],
                           .receive_from = g->neighbour_rank[opposite],
                           .sites = g->face_sites[d % MD_DIMS],

@@ -102,13 +102,13 @@ md_status md_message_damaged(md_context *context, const md_halo_channel *channel
   const char axis = "xyzt"[channel->direction % MD_DIMS];
   if (got == number)
     return md_fail(context, MD_ENVIRONMENT,
-                   "halo message %lld from rank %d in direction %s%c must arrive as it was sent, "
+                   "halo message %lld from rank %d for the zone %s%c must arrive as it was sent, "
                    "and its hash on rank %d is another; check the network, or take another "
                    "--transport",
                    (long long)number, channel->receive_from, sign, axis, context->rank);
   return md_fail(
       context, MD_ENVIRONMENT,
-      "halo message %lld from rank %d in direction %s%c must arrive in its turn, rank %d "
+      "halo message %lld from rank %d for the zone %s%c must arrive in its turn, rank %d "
       "got number %lld; check the network, or take another --transport",
       (long long)number, channel->receive_from, sign, axis, context->rank, (long long)got);
 }

@@ -6,9 +6,9 @@
 /* Two for each neighbour direction: a deep zone may come from two ranks. */
 enum { MD_HALO_CHANNELS = 2 * MD_DIRECTIONS };
 
-/* One message of an exchange. What leaves this rank's surface in `direction` goes to `send_to`; the
- * message of the same number that travels the same way comes from `receive_from` and lands in
- * `zone`. */
+/* One message of an exchange: what leaves this rank's surface goes to `send_to`; the message of the
+ * same number, which travels the same way, comes from `receive_from` and lands in `zone`, the sites
+ * beyond the face in `direction`. */
 typedef struct md_halo_channel {
   int direction, send_to, receive_from;
   int64_t sites;
