@@ -1,24 +1,59 @@
 #ifndef MD_LATTICE_HALO_DEVICE_MESSAGE_H
 #define MD_LATTICE_HALO_DEVICE_MESSAGE_H
 
+#include "base/device_peers.h"
 #include "lattice/halo/transport.h"
 
-/* The device side of message.h: surfaces between a device field and page-locked host buffers, on a
- * stream of its own beside the interior. Local. */
+/* The device side of message.h, shared by the transports of device fields: one kernel gathers all
+ * surfaces of a field into its messages, one scatters all that arrived into the zones, both on a
+ * stream of their own beside the interior. A message on a device: the planes and then the scales,
+ * each filled up to 16 bytes; then the hash and the number of the message, written where the plan
+ * asks for checks. Messages are numbered on the device, so that recorded exchanges count on. Local
+ * unless said otherwise. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct md_device_messages md_device_messages;
 
-/* *messages is to be destroyed after a failure too, unless NULL. */
+/* Tables, streams and counters; without buffers yet, which one of the next two gives. *messages is
+ * to be destroyed after a failure too, unless NULL. */
 md_status md_device_messages_create(md_context *context, const md_halo_plan *plan,
                                     md_device_messages **messages);
-void md_device_messages_destroy(md_device_messages *messages);
+/* Sends from and receives into device memory of its own; send[c] and receive[c] of channel c. */
+md_status md_device_messages_buffers(md_context *context, md_device_messages *messages, void **send,
+                                     void **receive);
+/* Writes straight into two buffers in turn in the memory of each receiver, raises a flag there, and
+ * waits for its own flags on the device. MD_ENVIRONMENT where the GPUs cannot. Collective. */
+md_status md_device_messages_peers(md_context *context, md_device_messages *messages);
+void md_device_messages_destroy(md_device_messages *messages); /* collective with peers */
 
-/* Queues the gather of the surface that channel c sends, after the work so far. */
-md_status md_device_message_pack(md_context *context, md_device_messages *messages,
-                                 const md_field *field, int c, void *send);
-/* Waits until packed buffers are filled and received ones are read. */
+/* Bytes of the message of channel c, a multiple of 16. */
+size_t md_device_message_bytes(const md_device_messages *messages, int c);
+/* The cudaStream_t of the messages, for transports that queue on it. */
+void *md_device_messages_stream(md_device_messages *messages);
+
+/* Queues the gather of all surfaces, after the work so far. */
+md_status md_device_messages_pack(md_context *context, md_device_messages *messages,
+                                  const md_field *field);
+/* Queues the scatter of all that was received; later work waits for it. MD_ENVIRONMENT when an
+ * exchange up to now met a flag that never came, or a message that arrived damaged. */
+md_status md_device_messages_unpack(md_context *context, md_device_messages *messages,
+                                    md_field *field);
+md_status md_device_messages_check(md_context *context, const md_device_messages *messages);
+/* Waits for what is queued on the stream. */
 md_status md_device_messages_wait(md_context *context, md_device_messages *messages);
-/* Queues the copy of what channel c received into its zone; later work waits for it. */
-md_status md_device_message_unpack(md_context *context, md_device_messages *messages,
-                                   md_field *field, int c, const void *receive);
+
+/* Copies of single messages between own buffers and page-locked memory, each beside the others:
+ * queued after the gather; waited for; queued for the scatter, which waits for it. */
+md_status md_device_message_fetch(md_context *context, md_device_messages *messages, int c,
+                                  void *host);
+md_status md_device_message_fetched(md_context *context, md_device_messages *messages, int c);
+md_status md_device_message_bring(md_context *context, md_device_messages *messages, int c,
+                                  const void *host);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

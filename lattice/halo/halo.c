@@ -1,4 +1,6 @@
 #include "lattice/halo/halo.h"
+#include "base/device.h"
+#include "base/timer.h"
 #include "lattice/halo/message.h"
 #include "lattice/halo/transport.h"
 
@@ -11,7 +13,8 @@ static void fill_plan(const md_geometry *g, const md_field_shape *shape, md_halo
   for (int m = 0; m < g->messages; m++) {
     const md_halo_message *message = &g->message[m];
     plan->channel[plan->channels++] =
-        (md_halo_channel){.send_to = message->send_rank,
+        (md_halo_channel){.direction = message->direction,
+                          .send_to = message->send_rank,
                           .receive_from = message->receive_rank,
                           .sites = message->sites,
                           .zone = message->first_site,
@@ -20,22 +23,69 @@ static void fill_plan(const md_geometry *g, const md_field_shape *shape, md_halo
   }
 }
 
+/* Seconds of one exchange of `field`, the longest of the ranks. Collective. */
+static md_status time_exchange(const md_halo *halo, void *state, md_field *field, double *time_s) {
+  enum { EXCHANGES = 20 };
+  md_context *context = halo->context;
+  const md_transport *t = halo->transport;
+  const bool device = field->space == MD_DEVICE;
+  md_status status = MD_OK;
+  double start_s = 0.0;
+  for (int k = -2; k < EXCHANGES; k++) { /* two before the clock starts */
+    if (k == 0 && device && status == MD_OK) status = md_device_synchronise(context);
+    if (k == 0) md_barrier(context);
+    if (k == 0) start_s = md_time_s();
+    const md_status begun = t->begin(context, state, field), ended = t->end(context, state, field);
+    if (status == MD_OK) status = begun != MD_OK ? begun : ended;
+  }
+  if (device && status == MD_OK) status = md_device_synchronise(context);
+  *time_s = (md_time_s() - start_s) / EXCHANGES;
+  md_maximum(context, time_s, 1);
+  return md_agree(context, status);
+}
+
+/* Prints what the checks cost an exchange, by exchanges of zeros with and without. Collective. */
+static md_status say_cost_of_check(md_halo *halo) {
+  md_context *context = halo->context;
+  const md_transport *t = halo->transport;
+  md_halo_plan plain = halo->plan;
+  md_field field = {0};
+  void *without = NULL;
+  double checked_s = 0.0, plain_s = 0.0;
+  plain.check = false;
+  md_status status = md_field_create(context, plain.geometry, &plain.shape, MD_EVEN, &field);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = md_agree(context, t->create(context, &plain, &without));
+  if (status == MD_OK) status = time_exchange(halo, without, &field, &plain_s);
+  if (status == MD_OK) status = time_exchange(halo, halo->state, &field, &checked_s);
+  if (without) t->destroy(without);
+  md_field_destroy(&field);
+  if (status == MD_OK)
+    md_say(context, "check-halo   %.1f us an exchange by %s, %.1f us without, %lld bytes a rank\n",
+           1e6 * checked_s, t->name, 1e6 * plain_s, (long long)md_halo_bytes(halo));
+  return status;
+}
+
 static md_status create(md_context *context, md_halo *halo, const char *name) {
-  const md_space space = halo->plan.shape.space;
-  MD_TRY(md_agree(context,
-                  md_transport_find(context, name, space, halo->plan.geometry, &halo->transport)));
-  if (halo->plan.channels == 0) return MD_OK;
-  return md_agree(context, halo->transport->create(context, &halo->plan, &halo->state));
+  const md_halo_plan *plan = &halo->plan;
+  MD_TRY(md_agree(context, md_transport_find(context, name, plan->shape.space, plan->geometry,
+                                             &halo->transport, &halo->reason)));
+  if (plan->channels == 0) return MD_OK;
+  MD_TRY(md_agree(context, halo->transport->create(context, plan, &halo->state)));
+  return plan->check ? say_cost_of_check(halo) : MD_OK;
 }
 
 md_status md_halo_create(md_context *context, const md_geometry *geometry,
                          const md_field_shape *shape, const md_halo_request *request,
                          md_halo **halo) {
   md_halo *h = *halo = calloc(1, sizeof *h);
-  MD_TRY(md_agree(context, h ? MD_OK : md_fail_memory(context, sizeof *h, "halo")));
-  h->context = context;
-  fill_plan(geometry, shape, &h->plan);
-  const md_status status = create(context, h, request ? request->transport : "auto");
+  md_status status = md_agree(context, h ? MD_OK : md_fail_memory(context, sizeof *h, "halo"));
+  if (status == MD_OK) {
+    h->context = context;
+    h->plan.check = request && request->check;
+    fill_plan(geometry, shape, &h->plan);
+    status = create(context, h, request ? request->transport : "auto");
+  }
   if (status != MD_OK) {
     md_halo_destroy(h);
     *halo = NULL;
@@ -66,4 +116,17 @@ int64_t md_halo_bytes(const md_halo *halo) {
 
 const char *md_halo_transport(const md_halo *halo) {
   return halo->state ? halo->transport->name : "none";
+}
+
+const char *md_halo_reason(const md_halo *halo) {
+  return halo->state ? halo->reason.text : "nothing to exchange";
+}
+
+bool md_halo_queued(const md_halo *halo) {
+  return !halo->state || halo->transport->queued;
+}
+
+md_status md_halo_verify(md_halo *halo) {
+  if (!halo->state || !halo->transport->verify) return MD_OK;
+  return md_defer(halo->context, halo->transport->verify(halo->context, halo->state));
 }

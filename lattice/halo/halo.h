@@ -13,6 +13,8 @@ typedef struct md_halo md_halo;
 /* How the halos of a run are to travel. */
 typedef struct md_halo_request {
   const char *transport; /* a name of the table, or "auto" */
+  bool check; /* every message carries a number and a hash of its bytes, which the receiver
+                 verifies; what that costs an exchange is measured and printed */
 } md_halo_request;
 
 /* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that
@@ -22,7 +24,7 @@ typedef struct md_halo_request {
 md_status md_halo_create(md_context *context, const md_geometry *geometry,
                          const md_field_shape *shape, const md_halo_request *request,
                          md_halo **halo);
-void md_halo_destroy(md_halo *halo); /* NULL is fine */
+void md_halo_destroy(md_halo *halo); /* NULL is fine. Collective */
 
 /* Packs the surfaces of `field` and starts the transfers; the field's local sites must not change
  * until md_halo_end, which fills the halo. One exchange of a halo object at a time. Neighbours
@@ -35,6 +37,14 @@ md_status md_halo_end(md_halo *halo, md_field *field);
 int64_t md_halo_bytes(const md_halo *halo);
 /* Name of the transport, "none" where nothing is split. */
 const char *md_halo_transport(const md_halo *halo);
+/* Why it was taken: "asked for", or what speaks against each faster one. */
+const char *md_halo_reason(const md_halo *halo);
+/* Whether exchanges are work on the device's stream, which may be recorded and replayed, or there
+ * is nothing to exchange. */
+bool md_halo_queued(const md_halo *halo);
+/* MD_ENVIRONMENT with what the exchanges up to now met beside the host, as after a replay: a
+ * message that never came, or with checks one that arrived damaged. Deferred (md_defer). */
+md_status md_halo_verify(md_halo *halo);
 /* False for a name that another space than this one needs; true for "auto" and NULL. */
 bool md_halo_request_serves(const md_halo_request *request, md_space space);
 

@@ -14,7 +14,7 @@ size_t md_message_bytes(const md_field_shape *shape, int64_t sites) {
 }
 
 md_status md_message_check(md_context *context, const md_halo_channel *channel) {
-  if (channel->bytes <= INT32_MAX) return MD_OK;
+  if (channel->bytes <= INT32_MAX - 256) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "a halo message must stay below 2 GiB, got %zu bytes; use more ranks",
                  channel->bytes);
@@ -65,4 +65,50 @@ void md_message_unpack(md_field *field, const md_halo_channel *channel, const ch
   if (field->scale)
     memcpy(field->scale + zone, message + (size_t)planes * plane,
            (size_t)channel->sites * sizeof(float));
+}
+
+/* A sum over the 8-byte words, each mixed with its place; the last one filled up with zeros. */
+static uint64_t hash_of(const char *message, size_t bytes) {
+  uint64_t hash = 0;
+  for (size_t at = 0; at < bytes; at += 8) {
+    uint64_t word = 0;
+    memcpy(&word, message + at, bytes - at < 8 ? bytes - at : 8);
+    word += (at + 1) * 0x9e3779b97f4a7c15u;
+    word = (word ^ word >> 32) * 0xd6e8feb86659fd93u;
+    hash += word ^ word >> 29;
+  }
+  return hash;
+}
+
+void md_message_seal(char *message, size_t bytes, int64_t number) {
+  const uint64_t hash = hash_of(message, bytes);
+  memcpy(message + bytes, &hash, sizeof hash);
+  memcpy(message + bytes + sizeof hash, &number, sizeof number);
+}
+
+md_status md_message_verify(md_context *context, const md_halo_channel *channel,
+                            const char *message, size_t bytes, int64_t number) {
+  uint64_t hash;
+  int64_t got;
+  memcpy(&hash, message + bytes, sizeof hash);
+  memcpy(&got, message + bytes + sizeof hash, sizeof got);
+  if (hash == hash_of(message, bytes) && got == number) return MD_OK;
+  return md_message_damaged(context, channel, number, got);
+}
+
+md_status md_message_damaged(md_context *context, const md_halo_channel *channel, int64_t number,
+                             int64_t got) {
+  const char *sign = channel->direction < MD_DIMS ? "+" : "-";
+  const char axis = "xyzt"[channel->direction % MD_DIMS];
+  if (got == number)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "halo message %lld from rank %d for the zone %s%c must arrive as it was sent, "
+                   "and its hash on rank %d is another; check the network, or take another "
+                   "--transport",
+                   (long long)number, channel->receive_from, sign, axis, context->rank);
+  return md_fail(
+      context, MD_ENVIRONMENT,
+      "halo message %lld from rank %d for the zone %s%c must arrive in its turn, rank %d "
+      "got number %lld; check the network, or take another --transport",
+      (long long)number, channel->receive_from, sign, axis, context->rank, (long long)got);
 }

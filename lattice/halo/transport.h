@@ -3,11 +3,15 @@
 
 #include "lattice/halo/halo.h"
 
+/* Two for each neighbour direction: a deep zone may come from two ranks. */
+enum { MD_HALO_CHANNELS = MD_MOST_MESSAGES };
+
 /* One message of an exchange, number for number those of the geometry's list: `face` of this rank
- * goes to `send_to`, and the message of the same number from `receive_from` lands in `zone`. All
- * ranks have the same list, so the number tells apart messages between the same two ranks. */
+ * goes to `send_to`, and the message of the same number from `receive_from` lands in `zone`, the
+ * sites beyond the face in `direction`. All ranks have the same list, so the number tells apart
+ * messages between the same two ranks. */
 typedef struct md_halo_channel {
-  int send_to, receive_from;
+  int direction, send_to, receive_from;
   int64_t sites;
   int64_t zone;                     /* index of its first site in a field */
   const int32_t *face[MD_PARITIES]; /* of the field's parity: local site that is sent as k-th */
@@ -19,7 +23,8 @@ typedef struct md_halo_plan {
   const md_geometry *geometry;
   md_field_shape shape;
   int channels;
-  md_halo_channel channel[MD_MOST_MESSAGES];
+  md_halo_channel channel[MD_HALO_CHANNELS];
+  bool check; /* messages carry a number and a hash, which the receiver verifies */
 } md_halo_plan;
 
 /* A way to carry halos: a constant table of functions in a file of its own and one line in
@@ -30,6 +35,8 @@ typedef struct md_transport {
   const char *unavailable; /* NULL, or why this build lacks it and how to get it */
   unsigned spaces;         /* of the fields that it carries: bit 1u << md_space */
   int speed;               /* auto takes the highest that can be used */
+  bool queued; /* exchanges are work on the device's stream: they may be recorded, and what fails
+                  in one shows in `verify` */
   /* MD_ENVIRONMENT with the reason where these ranks cannot use it, the same on all. NULL: they
    * can wherever it is in the build. Collective. */
   md_status (*check)(md_context *context, const md_geometry *geometry);
@@ -40,20 +47,30 @@ typedef struct md_transport {
    * Neighbours call them in the same order; no agreement. */
   md_status (*begin)(md_context *context, void *state, const md_field *field);
   md_status (*end)(md_context *context, void *state, md_field *field);
-  void (*destroy)(void *state);
+  /* MD_ENVIRONMENT with what the exchanges up to now met beside the host: a message that never came
+   * or arrived damaged. NULL: end has said it. Local. */
+  md_status (*verify)(md_context *context, void *state);
+  void (*destroy)(void *state); /* collective */
 } md_transport;
 
 /* The table: NULL-terminated. Every name is there in every build. */
 const md_transport *const *md_transports(void);
+/* Why a transport was taken: "asked for", or what speaks against each faster one. */
+typedef struct md_transport_reason {
+  char text[1024];
+} md_transport_reason;
+
 /* By name, "auto" for the fastest that the ranks can use for fields of this space. MD_INPUT for an
  * unknown name or the wrong space, MD_ENVIRONMENT with the reason where it is not in this build or
  * the ranks cannot use it. Collective. */
 md_status md_transport_find(md_context *context, const char *name, md_space space,
-                            const md_geometry *geometry, const md_transport **transport);
+                            const md_geometry *geometry, const md_transport **transport,
+                            md_transport_reason *reason);
 
 struct md_halo {
   md_context *context;
   const md_transport *transport;
+  md_transport_reason reason;
   md_halo_plan plan;
   void *state; /* of the transport; NULL where nothing is split */
 };

@@ -27,7 +27,7 @@ static void choose_threads(md_context *context) {
 }
 
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
-  *context = (md_context){.ranks = 1, .threads = 1, .start_s = md_time_s()};
+  *context = (md_context){.ranks = 1, .local_ranks = 1, .threads = 1, .start_s = md_time_s()};
   int level = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
@@ -40,6 +40,7 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
                       MPI_INFO_NULL, &context->communicator->host);
   MPI_Comm_rank(context->communicator->host, &context->local_rank);
+  MPI_Comm_size(context->communicator->host, &context->local_ranks);
   choose_threads(context);
   context->start_bytes = md_memory_resident();
   return MD_OK;

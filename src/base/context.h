@@ -23,11 +23,13 @@ typedef struct md_context {
   int rank;                            /* this process, 0 .. ranks-1 */
   int ranks;                           /* processes of the run */
   int local_rank;                      /* this process among those of its host, 0 .. */
+  int local_ranks;                     /* processes on its host */
   bool device_open;                    /* see base/device.h */
   int device;                          /* its GPU once that is open */
   int device_capability;               /* of that GPU: 90 for compute capability 9.0 */
   int device_code;                     /* which of the build's code it runs: 80, 90, ... */
   struct md_device_staging *staging;   /* its copy buffers, see base/device_staging.h */
+  struct md_nccl *nccl;                /* see base/device_nccl.h; NULL: not started */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */

@@ -1,4 +1,5 @@
 #include "base/device.cuh"
+#include "base/device_nccl.h"
 #include "base/device_staging.h"
 
 #include <math.h>
@@ -52,10 +53,14 @@ md_status md_device_open(md_context *context) {
   context->device_capability = 10 * properties.major + properties.minor;
   context->device_code = attributes.ptxVersion;
   context->device_open = true;
+  if (context->local_ranks > count)
+    md_warn(context, "%d ranks share %d GPU%s of a host and take turns; use a rank for each GPU",
+            context->local_ranks, count, count > 1 ? "s" : "");
   return MD_OK;
 }
 
 void md_device_close(md_context *context) {
+  md_nccl_close(context);
   md_device_staging_close(context);
   context->device_open = false;
 }

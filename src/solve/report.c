@@ -24,7 +24,8 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
          "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes a hop and rank\n",
          context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
          (long long)md_halo_bytes(md_solve_operator(run)->halo));
-  md_say(context, "transport    %s\n", md_halo_transport(md_solve_operator(run)->halo));
+  md_say(context, "transport    %s: %s\n", md_halo_transport(md_solve_operator(run)->halo),
+         md_halo_reason(md_solve_operator(run)->halo));
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
@@ -88,6 +89,7 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   md_physics_report(root, &o->request);
   cJSON_AddStringToObject(root, "backend", md_solve_operator(run)->backend->name);
   cJSON_AddStringToObject(root, "transport", md_halo_transport(md_solve_operator(run)->halo));
+  cJSON_AddStringToObject(root, "transport_reason", md_halo_reason(md_solve_operator(run)->halo));
   cJSON_AddStringToObject(root, "packing", o->packing);
   cJSON_AddStringToObject(root, "precision", o->precision);
   cJSON_AddStringToObject(root, "inner", o->inner);

@@ -18,10 +18,13 @@ static struct {
   fault_kind kind;
   bool armed; /* on this rank */
   int at, calls;
+  int stencils, struck_at; /* stencil calls so far, and when it struck */
 } fault;
 
 static bool strikes(fault_kind kind) {
-  return kind == fault.kind && ++fault.calls == fault.at && fault.armed;
+  if (kind != fault.kind || ++fault.calls != fault.at || !fault.armed) return false;
+  fault.struck_at = fault.stencils;
+  return true;
 }
 
 static md_status injected(md_context *context, md_status status) {
@@ -52,6 +55,7 @@ static const md_transport *real_transport;
 static md_status faulty_hop(md_context *context, void *state, md_field *out, const md_field *in,
                             md_range range, const md_epilogue *epilogue) {
   const bool struck = strikes(FAULT_HOP);
+  fault.stencils++;
   const md_status status = real_backend->hop(context, state, out, in, range, epilogue);
   return struck ? injected(context, status) : status;
 }
@@ -152,6 +156,9 @@ static void check_ended(md_context *context, md_status status, solver_kind kind,
   } else
     assert_string_equal(context->message, want);
   assert_int_equal(context->deferred.status, MD_OK);
+  /* The next global sum ends it: no more than the hops of an update and an iteration, each with an
+   * interior and a boundary. */
+  if (fault.armed) assert_true(fault.stencils - fault.struck_at <= 10);
 }
 
 /* Every step of the first iterations, then some of the later ones. */
@@ -174,7 +181,7 @@ static void ends_every_rank(md_context *context, solver_kind kind) {
       rank = last_rank - rank; /* the first and the last in turn */
       fault.armed = context->rank == rank;
       fault.at = at;
-      fault.calls = 0;
+      fault.calls = fault.stencils = 0;
       check_ended(context, run(context, &p, kind), kind, rank);
     }
   }

@@ -251,9 +251,10 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   if (status == MD_OK) status = md_stream_create(context, space, result->stream, bytes, &arrays);
   status = md_agree(context, status);
   pass work = {dirac, fields, bench->turn, NULL};
-  if (status == MD_OK && space == MD_DEVICE && !bench->turn && bench->geometry->halo_sites == 0)
+  if (status == MD_OK && space == MD_DEVICE && !bench->turn && md_halo_queued(dirac->halo))
     status = md_agree(context, md_device_record(context, queue_hops, &work, &work.recording));
   if (status == MD_OK) status = time_samples(bench, &work, scratch, &arrays, result, samples);
+  if (status == MD_OK) status = md_agree(context, md_halo_verify(dirac->halo));
   free(samples);
   md_device_recording_destroy(work.recording);
   md_stream_destroy(&arrays);
@@ -282,6 +283,7 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
   md_report_integers(row, "dims", bench->geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
   cJSON_AddStringToObject(row, "transport", md_halo_transport(dirac->halo));
+  cJSON_AddStringToObject(row, "transport_reason", md_halo_reason(dirac->halo));
   cJSON_AddNumberToObject(row, "seconds_median", t->median_s);
   cJSON_AddNumberToObject(row, "seconds_min", t->min_s);
   cJSON_AddNumberToObject(row, "seconds_max", t->max_s);

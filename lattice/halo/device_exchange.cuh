@@ -1,0 +1,294 @@
+#ifndef MD_LATTICE_HALO_DEVICE_EXCHANGE_CUH
+#define MD_LATTICE_HALO_DEVICE_EXCHANGE_CUH
+
+#include "base/device_peers.cuh"
+
+extern "C" {
+#include "lattice/halo/transport.h"
+}
+
+/* The kernels of device_message.h. A grid is divided among the channels; the last block that
+ * finishes a channel closes it. */
+
+/* One channel as the kernels see it. Message n goes to send[n % 2] and comes in receive[n % 2]. */
+struct exchange_channel {
+  const int32_t *face[MD_PARITIES];
+  char *send[2];
+  const char *receive[2];
+  long long *raise;      /* the receiver's flag for this channel; NULL: none is needed */
+  const long long *wait; /* this rank's */
+  int from;              /* rank */
+  int sites;
+  int64_t zone;
+  int first, blocks; /* of the grid */
+};
+
+/* On the device. */
+struct exchange_counters {
+  long long sent[MD_HALO_CHANNELS], received[MD_HALO_CHANNELS];  /* messages so far */
+  unsigned packed[MD_HALO_CHANNELS], unpacked[MD_HALO_CHANNELS]; /* blocks that are done */
+  unsigned long long hash_sent[MD_HALO_CHANNELS], hash_received[MD_HALO_CHANNELS];
+};
+
+/* In page-locked memory: the first message whose hash or number is not the sender's. */
+struct exchange_damage {
+  int channel; /* -1: none */
+  long long number, got;
+};
+
+/* Behind the scales of a message, with checks. */
+struct exchange_seal {
+  unsigned long long hash;
+  long long number;
+};
+
+struct exchange {
+  int channels;
+  exchange_channel channel[MD_HALO_CHANNELS];
+  exchange_counters *counters;
+  md_peer_timeout *timeout;
+  exchange_damage *damage;
+};
+
+/* A field as the kernels see it. `stride` in entries. */
+struct exchange_field {
+  char *data;
+  float *scale;
+  int64_t stride;
+  int planes, words; /* words of an entry, for many right-hand sides */
+};
+
+static __host__ __device__ inline size_t whole_vectors(size_t bytes) {
+  return (bytes + 15) / 16 * 16;
+}
+
+static __device__ inline unsigned long long mix(unsigned long long value, unsigned long long at) {
+  value += at * 0x9e3779b97f4a7c15ull;
+  value = (value ^ value >> 32) * 0xd6e8feb86659fd93ull;
+  return value ^ value >> 29;
+}
+/* A sum over the words of a message, so that they may be taken in any order. */
+static __device__ inline unsigned long long hash_of(const uint4 &word, unsigned at) {
+  const unsigned long long low = word.x | (unsigned long long)word.y << 32;
+  const unsigned long long high = word.z | (unsigned long long)word.w << 32;
+  return mix(low, 2ull * at + 1) + mix(high, 2ull * at + 2);
+}
+
+/* 16 bytes of a surface in plane order: the values of up to 16 / sizeof(S) sites from k on. */
+template <class S>
+static __device__ inline uint4 gather_values(const S *plane, const int32_t *face, int k,
+                                             int sites) {
+  constexpr int V = 16 / sizeof(S);
+  union {
+    uint4 word;
+    S value[V];
+  } part;
+  part.word = make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (int v = 0; v < V; v++)
+    if (k + v < sites) part.value[v] = plane[face[k + v]];
+  return part.word;
+}
+template <class S>
+static __device__ inline void scatter_values(S *zone, int k, int sites, const uint4 &word) {
+  constexpr int V = 16 / sizeof(S);
+  if (k + V <= sites && (reinterpret_cast<uintptr_t>(zone + k) & 15) == 0) {
+    *reinterpret_cast<uint4 *>(zone + k) = word;
+    return;
+  }
+  union {
+    uint4 word;
+    S value[V];
+  } part = {word};
+#pragma unroll
+  for (int v = 0; v < V; v++)
+    if (k + v < sites) zone[k + v] = part.value[v];
+}
+
+static __device__ inline uint4 widen(const uint4 &word) {
+  return word;
+}
+static __device__ inline uint4 widen(uint32_t word) {
+  return make_uint4(word, 0, 0, 0);
+}
+
+/* store(i, load(i)) for this thread's share of n words, several on their way at once: few threads
+ * are to keep a link busy. Returns their part of the hash. */
+template <class WORD, bool CHECK, class LOAD, class STORE>
+static __device__ inline unsigned long long carry_words(int n, int thread, int threads,
+                                                        unsigned salt, LOAD load, STORE store) {
+  constexpr int AT_ONCE = 4;
+  unsigned long long hash = 0;
+  for (int first = thread; first < n; first += AT_ONCE * threads) {
+    WORD word[AT_ONCE];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++)
+      if (first + u * threads < n) word[u] = load(first + u * threads);
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) {
+      const int i = first + u * threads;
+      if (i >= n) break;
+      store(i, word[u]);
+      if (CHECK) hash += hash_of(widen(word[u]), salt + i);
+    }
+  }
+  return hash;
+}
+
+/* Values of `planes` planes of type S to or from a message: word i of it holds V sites of a plane.
+ */
+template <class S, bool CHECK>
+static __device__ inline unsigned long long pack_planes(const S *data, int64_t stride, int planes,
+                                                        const int32_t *face, int sites, uint4 *to,
+                                                        int thread, int threads, unsigned salt) {
+  constexpr int V = 16 / sizeof(S);
+  const int row = (sites + V - 1) / V;
+  return carry_words<uint4, CHECK>(
+      row * planes, thread, threads, salt,
+      [&](int i) {
+        const int c = i / row;
+        return gather_values(data + c * stride, face, (i - c * row) * V, sites);
+      },
+      [&](int i, const uint4 &word) { to[i] = word; });
+}
+/* What a peer wrote must not come from the L1 cache. */
+template <class S, bool CHECK>
+static __device__ inline unsigned long long unpack_planes(S *zone, int64_t stride, int planes,
+                                                          int sites, const uint4 *from, int thread,
+                                                          int threads, unsigned salt) {
+  constexpr int V = 16 / sizeof(S);
+  const int row = (sites + V - 1) / V;
+  return carry_words<uint4, CHECK>(
+      row * planes, thread, threads, salt, [&](int i) { return __ldcg(from + i); },
+      [&](int i, const uint4 &word) {
+        const int c = i / row;
+        scatter_values(zone + c * stride, (i - c * row) * V, sites, word);
+      });
+}
+
+/* Entries of many right-hand sides, `words` WORDs each. */
+template <class WORD, bool CHECK>
+static __device__ inline unsigned long long pack_entries(const WORD *data, int words,
+                                                         const int32_t *face, int sites, WORD *to,
+                                                         int thread, int threads) {
+  return carry_words<WORD, CHECK>(
+      sites * words, thread, threads, 0,
+      [&](int i) {
+        const int k = i / words;
+        return data[(int64_t)face[k] * words + (i - k * words)];
+      },
+      [&](int i, const WORD &word) { to[i] = word; });
+}
+template <class WORD, bool CHECK>
+static __device__ inline unsigned long long
+unpack_entries(WORD *zone, int words, int sites, const WORD *from, int thread, int threads) {
+  return carry_words<WORD, CHECK>(
+      sites * words, thread, threads, 0, [&](int i) { return __ldcg(from + i); },
+      [&](int i, const WORD &word) { zone[i] = word; });
+}
+
+/* True in thread 0 of the block that is the last of its channel; everything that the blocks have
+ * written then lies before what that thread does next. */
+static __device__ inline bool closes(unsigned *done, int blocks, unsigned long long *sum,
+                                     unsigned long long hash, bool check) {
+  if (check) {
+    for (int lane = 16; lane > 0; lane /= 2) hash += __shfl_down_sync(~0u, hash, lane);
+    if (threadIdx.x % 32 == 0) atomicAdd(sum, hash);
+  }
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x != 0) return false;
+  const bool last = atomicAdd(done, 1u) == (unsigned)blocks - 1;
+  __threadfence_system();
+  if (last) *done = 0;
+  return last;
+}
+
+static __device__ inline int channel_of(const exchange &x) {
+  int c = 0;
+  while (c + 1 < x.channels && (int)blockIdx.x >= x.channel[c + 1].first) c++;
+  return c;
+}
+
+/* ONE: a plane holds values of type T; else entries of `words` words of type T. */
+template <class T, bool ONE, bool CHECK>
+static __global__ void __launch_bounds__(512)
+    pack_all(const __grid_constant__ exchange x, exchange_field f, int parity) {
+  const int c = channel_of(x);
+  const exchange_channel &ch = x.channel[c];
+  const long long number = x.counters->sent[c] + 1;
+  const int threads = ch.blocks * blockDim.x;
+  const int thread = ((int)blockIdx.x - ch.first) * blockDim.x + threadIdx.x;
+  const int32_t *face = ch.face[parity];
+  char *to = ch.send[number % 2];
+  unsigned long long hash;
+  size_t used;
+  if constexpr (ONE) {
+    hash = pack_planes<T, CHECK>((const T *)f.data, f.stride, f.planes, face, ch.sites, (uint4 *)to,
+                                 thread, threads, 0);
+    used = f.planes * whole_vectors(ch.sites * sizeof(T));
+  } else {
+    hash = pack_entries<T, CHECK>((const T *)f.data, f.words, face, ch.sites, (T *)to, thread,
+                                  threads);
+    used = whole_vectors((size_t)ch.sites * f.words * sizeof(T));
+  }
+  if (f.scale) {
+    hash += pack_planes<float, CHECK>(f.scale, 0, 1, face, ch.sites, (uint4 *)(to + used), thread,
+                                      threads, 1u << 30);
+    used += whole_vectors(ch.sites * sizeof(float));
+  }
+  exchange_counters *n = x.counters;
+  if (!closes(&n->packed[c], ch.blocks, &n->hash_sent[c], hash, CHECK)) return;
+  if (CHECK) {
+    *(exchange_seal *)(to + used) = {n->hash_sent[c], number};
+    n->hash_sent[c] = 0;
+  }
+  n->sent[c] = number;
+  if (ch.raise) md_raise_flag(ch.raise, number);
+}
+
+template <class T, bool ONE, bool CHECK>
+static __global__ void __launch_bounds__(512)
+    unpack_all(const __grid_constant__ exchange x, exchange_field f) {
+  const int c = channel_of(x);
+  const exchange_channel &ch = x.channel[c];
+  const long long number = x.counters->received[c] + 1;
+  const int threads = ch.blocks * blockDim.x;
+  const int thread = ((int)blockIdx.x - ch.first) * blockDim.x + threadIdx.x;
+  const char *from = ch.receive[number % 2];
+  unsigned long long hash;
+  size_t used;
+  if (ch.wait && threadIdx.x == 0) md_wait_for_flag(ch.wait, number, ch.from, x.timeout);
+  __syncthreads();
+  if constexpr (ONE) {
+    hash = unpack_planes<T, CHECK>((T *)f.data + ch.zone, f.stride, f.planes, ch.sites,
+                                   (const uint4 *)from, thread, threads, 0);
+    used = f.planes * whole_vectors(ch.sites * sizeof(T));
+  } else {
+    hash = unpack_entries<T, CHECK>((T *)f.data + ch.zone * f.words, f.words, ch.sites,
+                                    (const T *)from, thread, threads);
+    used = whole_vectors((size_t)ch.sites * f.words * sizeof(T));
+  }
+  if (f.scale) {
+    hash += unpack_planes<float, CHECK>(f.scale + ch.zone, 0, 1, ch.sites,
+                                        (const uint4 *)(from + used), thread, threads, 1u << 30);
+    used += whole_vectors(ch.sites * sizeof(float));
+  }
+  exchange_counters *n = x.counters;
+  if (!closes(&n->unpacked[c], ch.blocks, &n->hash_received[c], hash, CHECK)) return;
+  if (CHECK) {
+    const exchange_seal *seal = (const exchange_seal *)(from + used);
+    const long long got = __ldcg(&seal->number);
+    const bool whole = __ldcg(&seal->hash) == n->hash_received[c] && got == number;
+    if (!whole && *(volatile int *)&x.damage->channel < 0) {
+      x.damage->number = number;
+      x.damage->got = got;
+      __threadfence_system();
+      *(volatile int *)&x.damage->channel = c;
+    }
+    n->hash_received[c] = 0;
+  }
+  n->received[c] = number;
+}
+
+#endif
