@@ -139,6 +139,7 @@ class Copy:
         done = shell(["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja",
                       "-DMINIDIRAC_CUDA=OFF", "-DCMAKE_BUILD_TYPE=Release",
                       "-DCMAKE_C_FLAGS_RELEASE=-O2 -fno-math-errno -fno-trapping-math",
+                      f"-DMINIDIRAC_TEST_TIMEOUT={TEST_TIMEOUT_S}",
                       f"-DMINIDIRAC_SHARED_LATTICES={self.build}/nowhere"])
         if done.returncode != 0:
             sys.exit(done.stdout)
@@ -159,8 +160,7 @@ class Copy:
 
     def run(self, pattern):
         """The first test that fails, or None."""
-        done = shell(["ctest", "--test-dir", self.build, "-R", pattern, "--stop-on-failure",
-                      "--timeout", str(TEST_TIMEOUT_S)])
+        done = shell(["ctest", "--test-dir", self.build, "-R", pattern, "--stop-on-failure"])
         if "Not Run" in done.stdout or "No tests were found" in done.stdout:
             sys.exit(f"the tests '{pattern}' do not run:\n{done.stdout}")
         failed = re.findall(r"^\s*\d+ - (\S+) \((.*?)\)", done.stdout, re.MULTILINE)
