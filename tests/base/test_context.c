@@ -89,7 +89,7 @@ static void broadcast_is_of_rank_0(void **state) {
 static void messages_are_one_line(void **state) {
   md_context *context = *state;
   assert_int_equal(md_fail(context, MD_INPUT, "one\ntwo\r%d", 3), MD_INPUT);
-  assert_string_equal(context->message, "one two 3");
+  assert_string_equal(context->message, "one\\x0atwo\\x0d3");
 }
 
 static struct CMUnitTest tests[] = {

@@ -159,8 +159,10 @@ static void hops_agree(md_context *context, const md_geometry *g, const md_trans
   const bool tiles = strcmp(backend, "tensor") == 0;
   const md_backend_request exact = {
       .precision = MD_DOUBLE, .packing = MD_PACKING_NONE, .n_rhs = n_rhs, .antiperiodic = true};
-  const md_backend_request request = {precision, MD_RECONSTRUCT_18,
-                                      tiles ? MD_PACKING_STACKED : MD_PACKING_NONE, n_rhs, true};
+  const md_backend_request request = {.precision = precision,
+                                      .packing = tiles ? MD_PACKING_STACKED : MD_PACKING_NONE,
+                                      .n_rhs = n_rhs,
+                                      .antiperiodic = true};
   const md_halo_request how = {.transport = t->name};
   md_gauge gauge;
   md_dirac oracle, dirac;
