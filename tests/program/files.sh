@@ -22,7 +22,7 @@ for option in --output "$c" --json; do
   refuses 2 "--$word must be a file, but folder is a directory" 1 $late $option folder
   refuses 2 "--$word must be a file, but absent/ is the name of a directory" 1 $late $option absent/
   path=${paths%% *} paths=${paths#* }
-  refuses 2 "--lattice and --$word must be different files, both are $path" 1 $s $option $path
+  refuses 2 "LATTICE and --$word must be different files, both are $path" 1 $s $option $path
   refuses 3 "nowhere/x cannot be written: its folder nowhere: No such file" 2 $late $option nowhere/x
 done
 refuses 2 "must be a file, but /dev/null is a device; '-' is standard output" 1 $late --json /dev/null
