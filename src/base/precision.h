@@ -20,7 +20,7 @@ extern "C" {
 #define MD_PRECISION_TABLE(X) X(MD_DOUBLE, "double", 8, 0x1p-53, false) MD_NARROW_PRECISION_TABLE(X)
 
 /* The names of such a table as words of a choice: "all" MD_PRECISION_WORDS is "all|double|...",
- * MD_PRECISION_WORDS + 1 is "double|...". */
+ * &(MD_PRECISION_WORDS)[1] is "double|...". */
 #define MD_WORD(id, name, ...) "|" name
 #define MD_PRECISION_WORDS MD_PRECISION_TABLE(MD_WORD)
 #define MD_NARROW_PRECISION_WORDS MD_NARROW_PRECISION_TABLE(MD_WORD)

@@ -48,8 +48,8 @@ static md_status read_operator(md_context *context, const char *label, const cha
   const int r = reals ? md_reconstruct_of(reals) : MD_RECONSTRUCT_18;
   if (md_choice_of(md_backend_words("auto", backends), backend) < 0)
     return md_fail_choice(context, label, backends, backend);
-  if (p < 0) return md_fail_choice(context, label, MD_PACKING_WORDS + 1, packing);
-  if (r < 0) return md_fail_choice(context, label, MD_RECONSTRUCT_WORDS + 1, reals);
+  if (p < 0) return md_fail_choice(context, label, &(MD_PACKING_WORDS)[1], packing);
+  if (r < 0) return md_fail_choice(context, label, &(MD_RECONSTRUCT_WORDS)[1], reals);
   o->of[o->count].packing = (md_packing)p;
   o->of[o->count++].reconstruct = (md_reconstruct)r;
   return MD_OK;
@@ -191,7 +191,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       {.name = "mass", .type = MD_OPTION_REALS, .target = &s->masses, .argument = "M,N",
        .initial = "0.05", .help = "quark masses [0.05]", .low = 1e-6, .high = 100.0},
       {.name = "solvers", .type = MD_OPTION_CHOICES, .target = &s->solvers, .argument = "A,B",
-       .choices = MD_SOLVER_WORDS + 1, .initial = "cg", .help = "ways to solve, or all [cg]"},
+       .choices = &(MD_SOLVER_WORDS)[1], .initial = "cg", .help = "ways to solve, or all [cg]"},
       {.name = "operators", .type = MD_OPTION_PARSED, .target = &s->operators, .argument = "A,B",
        .parse = read_operators, .initial = "auto", .help = "BACKEND[:PACKING[:REALS]] [auto]"},
       {.name = "inner", .type = MD_OPTION_CHOICES, .target = &s->inner, .argument = "A,B",
