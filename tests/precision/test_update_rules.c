@@ -71,7 +71,8 @@ static void factors_are_those_of_the_table(void **state) {
               {MD_SINGLE, 0.05, 0.05, 0.05}, {MD_SINGLE, 0.001, 0.05, 0.2},
               {MD_HALF, 0.02, 0.6, 0.6},     {MD_BF16, 0.05, 0.6, 0.6}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const double noise = md_update_noise(rows[i].mass, md_precision_roundoff(rows[i].precision));
+    const double noise = md_update_noise(md_update_kappa(rows[i].mass, 4.0),
+                                         md_precision_roundoff(rows[i].precision));
     const double factor = md_update_factor(false, noise);
     md_require_at_most(factor, rows[i].high, "factor");
     md_require_at_most(rows[i].low, factor, "smallest factor");
@@ -110,7 +111,8 @@ static void updates_are_few_and_cheap(void **state) {
     problem_dirac(context, &p, "auto", precisions[i], &inner);
     request.inner = &inner;
     MD_REQUIRE(context, md_solve_cg(context, &outer, &outer, &request, p.x, p.b, &mixed));
-    const double noise = md_update_noise(request.mass, md_precision_roundoff(precisions[i]));
+    const double noise =
+        md_update_noise(md_update_kappa(request.mass, 4.0), md_precision_roundoff(precisions[i]));
     const double decades = log(request.tolerance * request.mass);
     const double expected = decades / log(md_update_factor(false, noise));
     print_message("%s: %d iterations of %d, %d updates, %.1f expected\n",
