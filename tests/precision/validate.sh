@@ -29,7 +29,7 @@ head -1 "$work/1.solver.csv" | grep -q "iterations,reachable_residual,correlator
 for word in cpu_simd half bf16 fixed single Deo Doe MdagM antisymmetry; do
   grep -q "$word" "$work/1.csv" || complain "no '$word' in the CSV"
 done
-head -1 "$work/1.csv" | grep -q '^backend,packing,precision,reconstruct,rhs,operation,rel_l2_error' || complain "CSV header"
+head -1 "$work/1.csv" | grep -q '^backend,packing,precision,reconstruct,rhs,operation,action,rel_l2_error' || complain "CSV header"
 on 1 validate --lattice "$lattice" --backend cpu_simd --precision half --reconstruct 12 --max-iter 50 --json - \
   >"$work/one.json" || complain "one case: exit $?"
 [ "$(grep -c '"operation"' "$work/one.json")" = 4 ] || complain "one case has $(grep -c '"operation"' "$work/one.json") rows"
