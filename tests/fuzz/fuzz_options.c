@@ -24,7 +24,12 @@ static void read_both(md_context *context, int argc, char **argv) {
   static const char text[] = "solve";
   values v = {.choice = "one"};
   md_option options[] = {
-      {.name = "lattice", .type = MD_OPTION_POSITIONAL, .target = &v.lattice, .argument = "FILE"},
+      {.name = "lattice",
+       .type = MD_OPTION_TEXT,
+       .target = &v.lattice,
+       .argument = "FILE",
+       .positional = true,
+       .required = true},
       {.name = "output", .type = MD_OPTION_TEXT, .target = &v.output, .short_name = 'o'},
       {.name = "choice", .type = MD_OPTION_CHOICE, .target = &v.choice, .choices = "one|two"},
       {.name = "count", .type = MD_OPTION_INTEGER, .target = &v.count, .low = 1, .high = 1000},
