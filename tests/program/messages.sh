@@ -52,8 +52,8 @@ refuses 2 '--resume needs --checkpoint FILE, the state that an earlier solve wro
 refuses 2 'tensor_emu serves the packings single, diagonal, block8, stacked, got none; give --packing' 1 $s --backend tensor_emu
 if on 1 bench gemv --dims 8x8 --repeat 1 | grep -q 'host only'; then
   refuses 3 '--space device: .*; or take --space host' 1 bench gemv --space device
-  refuses 3 'bench dirac timed nothing: backend cuda is not available' 1 bench dirac --dims 4x4x4x4 --backends cuda
-  refuses 3 'bench solver timed nothing: backend cuda is not available' 2 bench solver --dims 4x4x4x4 --operators cuda
+  refuses 3 'bench dirac timed nothing: (backend cuda is not available|GPU code needs the NVIDIA driver)' 1 bench dirac --dims 4x4x4x4 --backends cuda
+  refuses 3 'bench solver timed nothing: (backend cuda is not available|GPU code needs the NVIDIA driver)' 2 bench solver --dims 4x4x4x4 --operators cuda
 fi
 refuses 3 'bench dirac timed nothing: backend cpu_ref does not serve precision half' 1 \
   bench dirac --dims 4x4x4x4 --backends cpu_ref --precisions half
