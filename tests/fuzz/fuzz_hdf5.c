@@ -53,13 +53,30 @@ static md_status checkpoint(md_context *context, const char *path, bool write) {
                : md_checkpoint_read(context, path, &named, 1, attributes, 2);
 }
 
+static md_status load(md_context *context, const char *path) {
+  const int grid[MD_DIMS] = {0};
+  md_geometry *there = NULL;
+  md_gauge gauge;
+  md_lattice_info info;
+  const md_status status = md_lattice_load(context, path, grid, false, &there, &gauge, &info);
+  fuzz_require_refusal(context, status);
+  if (status == MD_OK) {
+    md_gauge_destroy(&gauge);
+    md_geometry_destroy(there);
+  }
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
 static void prepare(md_context *context) {
   const md_layout_request request = {{4, 2, 2, 2}, {0}, false};
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 2, true};
   char path[64];
-  snprintf(path, sizeof path, "/dev/shm/minidirac_fuzz_%ld.h5", (long)getpid());
+  snprintf(path, sizeof path, "/dev/shm/minidirac_fuzz_%ld.made", (long)getpid());
   for (int i = 0; i < hdf5_layout_count; i++) {
     fuzz_require(hdf5_layout_write(i, path), "layouts can be written");
+    fuzz_require((load(context, path) == MD_OK) == hdf5_layout_at(i).good,
+                 "what is good is read and nothing else");
     take(path);
   }
   fuzz_require(md_geometry_create(context, &request, &geometry) == MD_OK &&
@@ -83,20 +100,6 @@ static size_t change(unsigned char *bad, const file *f, const uint8_t *data, siz
   return left;
 }
 
-static void load(md_context *context, const char *path) {
-  const int grid[MD_DIMS] = {0};
-  md_geometry *there = NULL;
-  md_gauge gauge;
-  md_lattice_info info;
-  const md_status status = md_lattice_load(context, path, grid, false, &there, &gauge, &info);
-  fuzz_require_refusal(context, status);
-  if (status == MD_OK) {
-    md_gauge_destroy(&gauge);
-    md_geometry_destroy(there);
-  }
-  md_lattice_info_destroy(&info);
-}
-
 void fuzz_one(md_context *context, const uint8_t *data, size_t bytes) {
   if (file_count == 0) prepare(context);
   if (bytes < 2) return;
@@ -107,6 +110,6 @@ void fuzz_one(md_context *context, const uint8_t *data, size_t bytes) {
   if (f == &files[file_count - 1])
     fuzz_require_refusal(context, checkpoint(context, path, false));
   else
-    load(context, path);
+    (void)load(context, path);
   free(bad);
 }
