@@ -69,7 +69,7 @@ static md_status load(md_context *context, const char *path) {
 }
 
 static void prepare(md_context *context) {
-  const md_layout_request request = {{4, 2, 2, 2}, {0}, false};
+  const md_layout_request request = {.global = {4, 2, 2, 2}};
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 2, true};
   char path[64];
   snprintf(path, sizeof path, "/dev/shm/minidirac_fuzz_%ld.made", (long)getpid());
