@@ -100,8 +100,6 @@ static md_status found(md_context *context, bool ignored, md_status status) {
 static md_status judge_checksum(md_context *context, const char *path, bool ignored,
                                 const md_lattice_info *info) {
   char expected[32], computed[32];
-  if (info->checksum == MD_CHECKSUM_ABSENT)
-    md_warn(context, "%s has no checksum: its links cannot be verified", path);
   if (info->checksum != MD_CHECKSUM_MISMATCH) return MD_OK;
   md_checksum_print(&info->header.checksum, expected, sizeof expected);
   md_checksum_print(&info->computed, computed, sizeof computed);
@@ -136,6 +134,9 @@ static md_status judge(md_context *context, const char *path, bool ignored, md_l
   MD_TRY(found(context, ignored,
                judge_value(context, path, info, "link trace", header->has_link_trace,
                            header->link_trace, here->link_trace)));
+  /* What is refused gets one line. */
+  if (info->checksum == MD_CHECKSUM_ABSENT)
+    md_warn(context, "%s has no checksum: its links cannot be verified", path);
   if (kind == MD_LINKS_THIN && !(here->unitarity_deviation <= unitarity_tolerance))
     md_warn(context, "%s: links are not in SU(3), largest deviation %.3g", path,
             here->unitarity_deviation);
