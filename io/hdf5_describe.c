@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "io/child.h"
 #include "io/hdf5_label.h"
 #include "io/hdf5_lattice.h"
@@ -134,9 +135,11 @@ static md_status describe_in_child(md_context *context, void *state, int request
 
 static void take_notes(described *d, md_notes *notes) {
   for (int i = 0; i < d->record_count && i < RECORDS_MOST; i++) {
-    md_record *r = &d->records[i];
+    md_record *r = &d->records[i], shown = *r;
     r->type[sizeof r->type - 1] = r->detail[sizeof r->detail - 1] = 0;
-    md_notes_record(notes, r);
+    md_printable(r->type, false, shown.type, sizeof shown.type);
+    md_printable(r->detail, false, shown.detail, sizeof shown.detail);
+    md_notes_record(notes, &shown);
   }
   for (int i = 0; i < d->departure_count && i < DEPARTURES_MOST; i++) {
     d->departures[i][sizeof *d->departures - 1] = 0;

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "io/lattice_format.h"
 
 #include <errno.h>
@@ -85,6 +86,8 @@ void md_notes_departure(md_notes *notes, const char *format, ...) {
   notes->departures = texts;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(texts[notes->departure_count++], sizeof *texts, format, arguments);
+  char text[sizeof *texts];
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  md_printable(text, false, texts[notes->departure_count++], sizeof *texts);
 }
