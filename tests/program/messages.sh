@@ -34,6 +34,10 @@ printf '; a deck\nlattice = %s\nmass = heavy\n' "$lattice" >"$work/deck.ini"
 refuses 2 "deck .*deck.ini, line 3: mass must be a finite number, got 'heavy'" 2 solve --config "$work/deck.ini"
 printf 'shapes = 3x4\n' >"$work/gemm.ini"
 refuses 2 'deck .*gemm.ini, line 1: shapes takes MxNxK' 1 bench gemm --config "$work/gemm.ini"
+for key in kernels local-kernel; do
+  printf 'shapes = 3x4x5\n%s = blas\n' $key >"$work/gemm.ini"
+  refuses 2 "deck .*gemm.ini, line 2: $key: GEMM kernel must be one of .*got 'blas'" 2 bench gemm --config "$work/gemm.ini"
+done
 OMP_NUM_THREADS=5000 refuses 2 "OMP_NUM_THREADS must be an integer from 1 to 4096, got '5000'" 1 info "$lattice"
 OMP_NUM_THREADS=two on 1 info "$lattice" >/dev/null 2>"$work/err"
 [ $? = 2 ] || complain "OMP_NUM_THREADS=two is taken"

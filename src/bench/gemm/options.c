@@ -40,11 +40,20 @@ static md_status read_check(md_context *context, const char *label, const char *
   return MD_OK;
 }
 
+/* md_gemm_find; a refusal says where the name stands: the option, or the line of the deck. */
+static md_status find_kernel(md_context *context, const char *label, const char *name,
+                             const md_gemm_kernel **kernel, int *variant) {
+  char message[sizeof context->message];
+  const md_status status = md_gemm_find(context, name, kernel, variant);
+  if (status == MD_OK) return MD_OK;
+  memcpy(message, context->message, sizeof message);
+  return md_fail(context, status, "%s: %s", label, message);
+}
+
 static md_status read_local_kernel(md_context *context, const char *label, const char *text,
                                    void *target) {
   md_gemm_settings *s = target;
-  (void)label;
-  return md_gemm_find(context, text, &s->local_kernel, &s->local_variant);
+  return find_kernel(context, label, text, &s->local_kernel, &s->local_variant);
 }
 
 static md_status read_kernels(md_context *context, const char *label, const char *text,
@@ -65,7 +74,7 @@ static md_status read_kernels(md_context *context, const char *label, const char
   for (int i = 0; i < o->entry_count; i++) {
     md_gemm_entry *e = &o->entries[i];
     e->method = md_gemm_method_find(words[i]);
-    if (!e->method) MD_TRY(md_gemm_find(context, words[i], &e->kernel, &e->variant));
+    if (!e->method) MD_TRY(find_kernel(context, label, words[i], &e->kernel, &e->variant));
   }
   return MD_OK;
 }
