@@ -61,14 +61,27 @@ MPI_Comm md_mpi(const md_context *context) {
   return context->communicator ? context->communicator->world : MPI_COMM_SELF;
 }
 
-/* The formatted text, printable whatever a file or a file name put into it; NULL without memory.
- */
-static char *printable(bool keep_newlines, const char *format, va_list arguments) {
+static int newlines_of(const char *text) {
+  int count = 0;
+  for (; *text; text++) count += *text == '\n';
+  return count;
+}
+
+/* The formatted text, printable whatever a file or a file name put into it; NULL without memory. As
+ * lines: newlines of the format stay, and one at the end, those that a name brings do not. */
+static char *printable(bool lines, const char *format, va_list arguments) {
   enum { LONGEST_ESCAPE = 4 }; /* \xNN for a byte */
   char *text = NULL;
   const int length = vasprintf(&text, format, arguments);
   char *shown = length < 0 ? NULL : malloc(LONGEST_ESCAPE * (size_t)length + 1);
-  if (shown) md_printable(text, keep_newlines, shown, LONGEST_ESCAPE * (size_t)length + 1);
+  if (shown) {
+    const bool ends = lines && length > 0 && text[length - 1] == '\n';
+    const int own = newlines_of(format) > ends ? newlines_of(format) : ends;
+    const bool keep = lines && newlines_of(text) <= own;
+    if (ends && !keep) text[length - 1] = '\0';
+    const size_t used = md_printable(text, keep, shown, LONGEST_ESCAPE * (size_t)length + 1);
+    if (ends && !keep) strcpy(shown + used, "\n");
+  }
   if (length >= 0) free(text);
   return shown;
 }

@@ -63,8 +63,9 @@ md_status md_fail_memory(md_context *context, size_t bytes, const char *what);
 /* Prints one warning line on stderr, rank 0 only; also when quiet. Escaped as in md_fail. */
 void md_warn(const md_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Prints on stdout, rank 0 only, not when quiet. No newline is added; those of the text stay,
- * other control characters are escaped as in md_fail. */
+/* Prints on stdout, rank 0 only, not when quiet. No newline is added. Newlines of the format
+ * stay, and one at the end; those that an argument brings, such as the name of a file, and other
+ * control characters are escaped as in md_fail. */
 void md_say(const md_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -41,9 +41,9 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
          r->converged              ? "converged"
          : md_solve_cut_short(run) ? "interrupted"
                                    : "NOT converged");
+  if (run->pion_correlator) md_say(context, "pion correlator, t and C(t)\n");
   for (int t = 0; run->pion_correlator && t < g->global[MD_T]; t++)
-    md_say(context, "%s%3d  %.16g\n", t == 0 ? "pion correlator, t and C(t)\n" : "", t,
-           run->pion_correlator[t]);
+    md_say(context, "%3d  %.16g\n", t, run->pion_correlator[t]);
   if (run->condensate) {
     double mean, error;
     mean_of(run->condensate, r->n_rhs, &mean, &error);

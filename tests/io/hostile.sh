@@ -45,7 +45,8 @@ done
 
 # A name of a file that writes to the terminal; an end that is missing; a checkpoint that is none.
 cp seeds/hot.hdf5 $'seeds/\033[31mred\n.h5'
-run 0 info $'seeds/\033[31mred\n.h5' --quiet --json report
+run 0 info $'seeds/\033[31mred\n.h5' --json report
+grep -qF 'seeds/\x1b[31mred\x0a.h5' out || fail "info does not escape the name: $(cat -v out)"
 truncate -s 3000 $'seeds/\033[31mred\n.h5'
 run 2 info $'seeds/\033[31mred\n.h5' --quiet
 grep -qF '\x1b[31mred\x0a.h5' err || fail "the name is not escaped: $(cat -v err)"
