@@ -73,6 +73,41 @@ static void found_and_taken_off(void **state) {
   free_sample(&s);
 }
 
+/* The definition: the sign of eta by the coordinates that count, and of the hop when it goes over
+ * the end of the lattice. */
+static int sign_of(const md_phases *phases, int hop, int mu, const int x[MD_DIMS], int times) {
+  const int xyzt[MD_DIMS] = {0, x[0], x[0] + x[1], x[0] + x[1] + x[2]};
+  const int txyz[MD_DIMS] = {x[3], x[3] + x[0], x[3] + x[0] + x[1], 0};
+  int odd = mu == MD_T && phases->antiperiodic && x[MD_T] + hop >= times;
+  if (phases->convention == MD_PHASES_XYZT) odd += xyzt[mu];
+  if (phases->convention == MD_PHASES_TXYZ) odd += txyz[mu];
+  return odd % 2 ? -1 : 1;
+}
+
+static void put_where_the_conventions_say(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 4, 4, 4, 8, false);
+  for (int code = 0; code < 2 * 2 * MD_PHASE_CONVENTIONS; code++) {
+    const md_phases put = {.convention = (md_phase_convention)(code / 4),
+                           .antiperiodic = code / 2 % 2};
+    const int hop = code % 2 ? 3 : 1;
+    md_gauge unit;
+    MD_REQUIRE(context, md_gauge_create(context, g, &unit));
+    MD_REQUIRE(context,
+               md_phases_apply(context, &unit, hop == 3 ? MD_LINKS_LONG : MD_LINKS_FAT, &put));
+    for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
+      for (int64_t i = 0; i < g->sites; i++) {
+        double u[MD_LINK_REALS];
+        int x[MD_DIMS];
+        md_global_coordinates(g, k % 2, i, x);
+        md_gauge_get(&unit, k % 2, k / 2, i, u);
+        assert_true(u[0] == sign_of(&put, hop, k / 2, x, 8));
+      }
+    md_gauge_destroy(&unit);
+  }
+  md_geometry_destroy(g);
+}
+
 static const md_phases milc = {.convention = MD_PHASES_TXYZ, .antiperiodic = true};
 
 static void refusals(void **state) {
@@ -229,10 +264,12 @@ static void files_of_milc(void **state) {
 int main(int argc, char **argv) {
   md_context *context = md_test_begin(&argc, &argv);
   context->quiet = true;
-  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(found_and_taken_off, context),
-                                     cmocka_unit_test_prestate(refusals, context),
-                                     cmocka_unit_test_prestate(files, context),
-                                     cmocka_unit_test_prestate(other_extents, context),
-                                     cmocka_unit_test_prestate(files_of_milc, context)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_prestate(put_where_the_conventions_say, context),
+      cmocka_unit_test_prestate(found_and_taken_off, context),
+      cmocka_unit_test_prestate(refusals, context),
+      cmocka_unit_test_prestate(files, context),
+      cmocka_unit_test_prestate(other_extents, context),
+      cmocka_unit_test_prestate(files_of_milc, context)};
   return md_test_end(context, cmocka_run_group_tests(tests, NULL, NULL));
 }
