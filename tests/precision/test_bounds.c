@@ -11,8 +11,8 @@
 static const double mass = 0.1;
 
 static void begin(const problem *p, md_validate_run *run) {
-  *run = (md_validate_run){.options.mass = mass, .options.seed = 3, .geometry = p->g};
-  run->gauge = p->gauge;
+  *run = (md_validate_run){
+      .options.mass = mass, .options.seed = 3, .links = {.geometry = p->g, .field = {p->gauge}}};
   run->rows = cJSON_CreateArray();
 }
 
