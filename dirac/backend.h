@@ -11,16 +11,15 @@
  * backend draws the line where it likes, as long as no interior site reads the halo. */
 typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_range;
 
-/* Sums that a stencil leaves behind: one per right-hand side and block of sites, in the backend's
- * space; sum[rhs * most + k], k < count, whole numbers of the units that `units` holds for each
- * right-hand side, so that the order in which they are added does not matter
- * (lattice/fields/cuda/unit_sum.cuh). */
+/* Sums that kernels leave in the backend's space: MD_SUM_SLOTS parts for each right-hand side,
+ * sum[rhs * MD_SUM_SLOTS + slot], whole numbers of the units that `units` holds for each right-hand
+ * side, so that the order in which they are added does not matter
+ * (lattice/fields/cuda/unit_sum.cuh). Kernels add to them, each block to a slot of its own as far
+ * as they go; who reads them sets them to zero. */
 typedef struct md_partial_sums {
   md_unit_sum *sum;
   const struct sum_units *units;
-  int most, count; /* most: MD_PARTIAL_SUMS at least, and enough for blocks of 128 threads */
 } md_partial_sums;
-enum { MD_PARTIAL_SUMS = 4096 };
 
 /* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
  * and parity of out and may be out itself. The last three only for backends that fuse; with `step`
@@ -28,11 +27,11 @@ enum { MD_PARTIAL_SUMS = 4096 };
 typedef struct md_epilogue {
   const md_field *x; /* NULL: plain assignment, a and b are not read */
   double a, b;
-  const double *step;     /* one per right-hand side in the backend's space: out += step (a x +
-                             b D in) instead; x is then neither NULL nor out. NULL: assignment */
-  md_partial_sums *norm2; /* with a step or without x: receives |out|^2 of this range; a call for
-                             MD_RANGE_BOUNDARY appends to those of the interior. NULL: not summed */
-  bool backwards;         /* a hint: take the sites from the last to the first */
+  const double *step; /* one per right-hand side in the backend's space: out += step (a x +
+                         b D in) instead; x is then neither NULL nor out. NULL: assignment */
+  const md_partial_sums *norm2; /* with a step or without x: |out|^2 of this range is added to it.
+                                   NULL: not summed */
+  bool backwards;               /* a hint: take the sites from the last to the first */
 } md_epilogue;
 
 /* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in

@@ -23,9 +23,8 @@ template <class S> struct many_arguments {
   float *out_scale;
   real_of<S> a, half_b;
   const double *step; /* as in md_epilogue */
-  unit_sum *norm2;    /* norm2[rhs * most + block], in units[rhs]; NULL: none */
+  unit_sum *norm2;    /* [rhs][MD_SUM_SLOTS], in units[rhs]; NULL: none */
   const sum_units *units;
-  int most;
   const md_long_row *long_rows; /* for long links */
   float unit[2];                /* as in hop_arguments */
 };
@@ -224,7 +223,7 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
       sum.high += sums[i * a.n_rhs + r].high;
       if (!one_word<S>) sum.low += sums[i * a.n_rhs + r].low;
     }
-    store_sum(&a.norm2[(int64_t)r * a.most + block], sum);
+    add_to_slot<one_word<S>>(a.norm2, r, block, sum);
   }
 }
 
@@ -317,13 +316,11 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
 }
 
 template <class S, int R, int B, bool STAGED, int FIELDS>
-static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
+static void launch_many(const many_arguments<S> &a) {
   const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
   const size_t sums = (size_t)sites * a.n_rhs * sizeof(unit_sum); /* for norms and scales */
   const size_t links = STAGED ? (size_t)sites * 8 * FIELDS * R * sizeof(S) : 0;
-  place_sums(a, call->norm2, call->range, blocks);
-  a.most = call->norm2 ? call->norm2->most : 0;
   if (blocks > 0)
     md_launch_early(hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
                     sums > links ? sums : links, a);
@@ -332,9 +329,9 @@ static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
 template <class S, int R, int B, int FIELDS>
 static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->tile == 1)
-    launch_many<S, R, B, true, FIELDS>(a, call);
+    launch_many<S, R, B, true, FIELDS>(a);
   else
-    launch_many<S, R, B, false, FIELDS>(a, call);
+    launch_many<S, R, B, false, FIELDS>(a);
 }
 
 template <class S, int R, int B>
@@ -372,6 +369,7 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.a = (real_of<S>)call->a;
   a.half_b = (real_of<S>)call->half_b;
   a.step = call->step;
+  if (call->norm2) a.norm2 = call->norm2->sum, a.units = call->norm2->units;
   a.long_rows = s->long_rows;
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = link_unit<S> * s->largest[f];
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */

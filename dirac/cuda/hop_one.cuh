@@ -3,7 +3,7 @@
 
 #include "base/device.cuh"
 #include "dirac/cuda/link.cuh"
-#include "dirac/cuda/stencil.h"
+#include "dirac/cuda/neighbours.cuh"
 #include "lattice/fields/cuda/unit_sum.cuh"
 
 /* One right-hand side: a thread computes the V sites of a slot from 16-byte pieces of links and
@@ -26,15 +26,6 @@ template <class S, int R, int V, sharing SHARING> constexpr int least_blocks() {
   return sizeof(S) == 8 ? 7 : sizeof(S) == 4 && V == 2 ? 6 : 0;
 }
 
-template <class S> struct plane_view {
-  S *data;
-  float *scale;
-  int64_t stride;
-};
-template <class S> static plane_view<S> planes_of(const md_field *f) {
-  return f ? plane_view<S>{(S *)f->data, f->scale, f->stride} : plane_view<S>{};
-}
-
 template <class S> struct hop_arguments {
   const void *links;
   const md_row *rows;
@@ -47,7 +38,7 @@ template <class S> struct hop_arguments {
   float unit[2];          /* what whole links of the fields are multiples of in fixed */
   plane_view<float> wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
   const double *step;     /* as in md_epilogue */
-  unit_sum *norm2;        /* one per block, in `units`; NULL: none */
+  unit_sum *norm2;        /* [MD_SUM_SLOTS], in `units`; NULL: none */
   const sum_units *units;
 };
 
@@ -66,18 +57,6 @@ using chunk_of =
     typename std::conditional<BYTES == 16, uint4,
                               typename std::conditional<BYTES == 8, uint2, uint32_t>::type>::type;
 
-/* v[site][c] = f values of V neighbouring sites */
-template <class S, int V>
-static __device__ inline void load_sites(const plane_view<S> &f, int site, real_of<S> v[V][6]) {
-#pragma unroll
-  for (int c = 0; c < 6; c++) {
-    const vector_of<S, V> piece =
-        *reinterpret_cast<const vector_of<S, V> *>(f.data + c * f.stride + site);
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i][c] = load_real(piece.v[i]);
-  }
-}
-
 /* v *= what the products still lack: the scale, the unit of whole links (others are unpacked), and
  * the sign unless the links hold it. */
 template <class S, int R>
@@ -89,16 +68,6 @@ static __device__ inline void apply_factor(real_of<S> v[6], float scale, float u
     if (R != 18 && minus) factor = -factor;
 #pragma unroll
     for (int c = 0; c < 6; c++) v[c] *= factor;
-  }
-}
-
-template <class S, int V>
-static __device__ inline void load_scales(const plane_view<S> &f, int site, float scale[V]) {
-  if constexpr (is_scaled<S>) {
-    const vector_of<float, V> piece =
-        *reinterpret_cast<const vector_of<float, V> *>(f.scale + site);
-#pragma unroll
-    for (int i = 0; i < V; i++) scale[i] = piece.v[i];
   }
 }
 
@@ -184,7 +153,7 @@ static __device__ inline void leave_norm2(const hop_arguments<S> &h, int block, 
     norm2.add(active ? term : 0.0);
   }
   const unit_sum sum = add_threads<one_word<S>>(norm2.sum(units));
-  if (threadIdx.x == 0 && threadIdx.y == 0) store_sum(&h.norm2[block], sum);
+  if (threadIdx.x == 0 && threadIdx.y == 0) add_to_slot<one_word<S>>(h.norm2, 0, block, sum);
 }
 
 /* acc += U v for one direction of the pair and all V sites */
@@ -201,81 +170,6 @@ static __device__ inline void add_direction(const S raw[2 * R * V], int side, un
     unpack_link<S, R>(u);
     apply_factor<S, R>(v[i], scale[i], unit, bits >> (1 + direction) & 1u);
     add_link_product<R>(u, v[i], acc[i]);
-  }
-}
-
-/* The vectors of V neighbouring sites. */
-template <class S, int V> struct vectors {
-  real_of<S> v[V][6];
-  float scale[V] = {};
-  __device__ void load(const plane_view<S> &f, int site) {
-    load_sites<S, V>(f, site, v);
-    load_scales<S, V>(f, site, scale);
-  }
-  /* Sites that need not be neighbours. */
-  __device__ void load_each(const plane_view<S> &f, const int site[V]) {
-#pragma unroll
-    for (int i = 0; i < V; i++) {
-      load_sites<S, 1>(f, site[i], v + i);
-      load_scales<S, 1>(f, site[i], scale + i);
-    }
-  }
-  /* This one moved by one site, up: towards lower places, filled up with `last`. */
-  __device__ void moved(bool up, const vectors<S, 1> &last, vectors &out) const {
-#pragma unroll
-    for (int i = 0; i < V; i++) {
-#pragma unroll
-      for (int c = 0; c < 6; c++)
-        out.v[i][c] = up ? (i + 1 < V ? v[(i + 1) % V][c] : last.v[0][c])
-                         : (i > 0 ? v[(i + V - 1) % V][c] : last.v[0][c]);
-      out.scale[i] = up ? (i + 1 < V ? scale[(i + 1) % V] : last.scale[0])
-                        : (i > 0 ? scale[(i + V - 1) % V] : last.scale[0]);
-    }
-  }
-};
-
-/* The far x-neighbours: the near vector moved by one, filled up with one more site. */
-template <class S, int V>
-static __device__ inline void load_far(const plane_view<S> &in, const md_row &row, int site, int h,
-                                       int row_sites, const vectors<S, V> &near,
-                                       vectors<S, V> &far) {
-  const bool up = row.bits & 1u;
-  const int step = up ? site + V : site - 1;
-  vectors<S, 1> last;
-  last.load(in, h == (up ? row_sites - V : 0) ? row.edge : step);
-  near.moved(up, last, far);
-}
-
-/* Of the hops along x: the far neighbours, and those of the long links on both sides. Between them
- * lie the near ones; one side lacks two sites, the other one. */
-template <class S, int V>
-static __device__ inline void
-load_far_and_long(const plane_view<S> &in, const md_row &row, const md_long_row &long_row, int site,
-                  int h, int row_sites, const vectors<S, V> &near, vectors<S, V> &far,
-                  vectors<S, V> &long_near, vectors<S, V> &long_far) {
-  const bool up = row.bits & 1u;
-  const int left = up ? row_sites - V - h : h; /* sites between the slot and the row's far end */
-  const int first = left > 0 ? (up ? site + V : site - 1) : row.edge;
-  const int second = left > 1   ? (up ? site + V + 1 : site - 2)
-                     : left > 0 ? row.edge
-                                : long_row.beyond;
-  const bool at_near_end = h == (up ? 0 : row_sites - V);
-  vectors<S, 1> last;
-  last.load(in, at_near_end ? long_row.behind : up ? site - 1 : site + V);
-  near.moved(!up, last, long_near);
-  if constexpr (V == 1) {
-    far.load(in, first);
-    long_far.load(in, second);
-  } else {
-    const int pair[2] = {up ? first : second, up ? second : first};
-    if (pair[1] == pair[0] + 1 && pair[0] % 2 == 0)
-      long_far.load(in, pair[0]);
-    else
-      long_far.load_each(in, pair);
-#pragma unroll
-    for (int c = 0; c < 6; c++) last.v[0][c] = up ? long_far.v[0][c] : long_far.v[1][c];
-    last.scale[0] = up ? long_far.scale[0] : long_far.scale[1];
-    near.moved(up, last, far);
   }
 }
 
@@ -364,21 +258,10 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>()) hop_one
   if (a.norm2) leave_norm2<S, V>(a, block, active, acc);
 }
 
-/* The place of a launch's blocks in the partial sums, if any. */
-template <class ARGUMENTS>
-static inline void place_sums(ARGUMENTS &a, md_partial_sums *sums, md_range range, int blocks) {
-  if (!sums) return;
-  if (range != MD_RANGE_BOUNDARY) sums->count = 0;
-  a.norm2 = sums->sum + sums->count;
-  a.units = sums->units;
-  sums->count += blocks;
-}
-
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
-static void launch_one(ARGUMENTS &a, const md_hop_call *call) {
+static void launch_one(const ARGUMENTS &a) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.count + (int)threads.x - 1) / (int)threads.x;
-  place_sums(a, call->norm2, call->range, blocks);
   if (blocks > 0)
     md_launch_early(hop_one<S, R, V, SHARING, ARGUMENTS>, dim3(blocks), threads, 0, a);
 }
@@ -390,16 +273,16 @@ static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
     if constexpr (R == 18) {
       long_arguments<S> b = {a, call->stencil->long_rows};
       if (a.count > few_slots<S> || call->norm2)
-        launch_one<S, R, V, sharing::none>(b, call);
+        launch_one<S, R, V, sharing::none>(b);
       else
-        launch_one<S, R, V, sharing::split>(b, call);
+        launch_one<S, R, V, sharing::split>(b);
     }
   } else if (a.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
-    launch_one<S, R, V, sharing::none>(a, call);
+    launch_one<S, R, V, sharing::none>(a);
   else if (a.keep_links)
-    launch_one<S, R, V, sharing::ahead>(a, call);
+    launch_one<S, R, V, sharing::ahead>(a);
   else
-    launch_one<S, R, V, sharing::split>(a, call);
+    launch_one<S, R, V, sharing::split>(a);
 }
 
 template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
@@ -424,6 +307,7 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   a.half_b = (real_of<S>)call->half_b;
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = link_unit<S> * s->largest[f];
   a.step = call->step;
+  if (call->norm2) a.norm2 = call->norm2->sum, a.units = call->norm2->units;
   if (s->sites_per_slot == 1) launch_one_or_split<S, R, 1>(a, call);
   if constexpr (sizeof(S) <= 4)
     if (s->sites_per_slot == 2) launch_one_or_split<S, R, 2>(a, call);

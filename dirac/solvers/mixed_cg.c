@@ -317,14 +317,18 @@ static void set_rules(mixed_cg *m) {
 md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
                               const md_solver_request *request, md_cg_state *state) {
   mixed_cg *m = calloc(1, sizeof *m);
-  MD_TRY(md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed CG")));
+  md_status status = md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed CG"));
+  if (status != MD_OK) {
+    free(m);
+    return status;
+  }
   m->context = context;
   m->outer = dirac;
   m->inner = request->inner;
   m->request = request;
   m->state = state;
   set_rules(m);
-  md_status status = md_agree(context, create(m));
+  status = md_agree(context, create(m));
   if (status == MD_OK) status = begin(m);
   for (int r = 0; r < state->n_rhs; r++) m->best[r] = m->unit[r];
   if (status == MD_OK) md_cg_record(request, state);

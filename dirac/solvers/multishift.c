@@ -279,13 +279,18 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   *result = (md_multishift_result){0};
   MD_TRY(md_agree(context, check(context, request)));
   md_multishift_state *m = calloc(1, sizeof *m);
-  MD_TRY(md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "multishift CG")));
+  md_status status =
+      md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "multishift CG"));
+  if (status != MD_OK) {
+    free(m);
+    return status;
+  }
   m->context = context;
   m->dirac = dirac;
   m->exact = exact;
   m->request = request;
   m->result = result;
-  md_status status = md_agree(context, create(m, b));
+  status = md_agree(context, create(m, b));
   if (status == MD_OK) status = start(m);
   if (status == MD_OK) status = iterate_somewhere(m);
   if (status == MD_OK) status = md_multishift_finish(m, x);

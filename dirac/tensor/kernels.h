@@ -25,10 +25,8 @@ typedef struct md_tensor_call {
   const double *step; /* as in md_epilogue, out is MD_SINGLE or MD_DOUBLE then; NULL: assignment.
                          It and norm2 where md_march_plan_make finds a plan, norm2 without a step
                          for plain D in */
-  md_unit_sum *norm2; /* norm2[rhs * norm2_most + place], in units[rhs]: one place for each warp
-                         that computes */
+  md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
   const struct sum_units *units;
-  int norm2_most;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */
   int64_t count, sites;
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
@@ -48,8 +46,6 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
 /* stacked: any lattice, any action, any list of sites, any number of right-hand sides; neighbours
  * are gathered from global memory. step and norms for 8 and 16 right-hand sides. */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
-/* Its warps for `count` sites, each of which leaves norms. */
-int md_tensor_gather_warps(int64_t count);
 
 /* stacked, one link field, all sites, or all that read no halo, of a lattice that is cut into whole
  * tiles: each block marches along t with three time slices of its tile in shared memory. */

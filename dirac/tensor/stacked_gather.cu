@@ -200,10 +200,6 @@ template <typename T> cudaError_t gather_rhs(const md_tensor_call *call) {
 
 } // namespace stacked
 
-int md_tensor_gather_warps(int64_t count) {
-  return static_cast<int>((count + stacked::GROUP - 1) / stacked::GROUP);
-}
-
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call) {
   cudaError_t error;
   switch (call->precision) {

@@ -95,13 +95,13 @@ template <typename T, int TILE>
 __device__ inline void leave_norms(const norm_adder<T> norms[2], const md_tensor_call &call,
                                    int place, const lane &at) {
   for (int row = 0; row < TILE / 8; row++) {
-    const int rhs = rhs_of_row<T, TILE>(row, at), to = rhs * call.norm2_most + place;
+    const int rhs = rhs_of_row<T, TILE>(row, at);
     unit_sum sum = norms[row].sum(call.units[rhs]);
     for (int distance = 1; distance <= 2; distance *= 2) {
       sum.high += __shfl_xor_sync(0xffffffffu, sum.high, distance);
       if (!storage<T>::adjacent) sum.low += __shfl_xor_sync(0xffffffffu, sum.low, distance);
     }
-    if (at.t == 0) store_sum(&call.norm2[to], sum);
+    if (at.t == 0) add_to_slot<storage<T>::adjacent>(call.norm2, rhs, place, sum);
   }
 }
 

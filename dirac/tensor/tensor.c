@@ -167,15 +167,6 @@ static bool is_empty(const md_tensor_call *call) {
   return false;
 }
 
-/* Places for the norms of `count` warps; those of the boundary follow those of the interior. */
-static void place_sums(md_tensor_call *call, md_partial_sums *sums, bool boundary, int count) {
-  if (!boundary) sums->count = 0;
-  call->norm2 = sums->sum + sums->count;
-  call->norm2_most = sums->most;
-  call->units = sums->units;
-  sums->count += count;
-}
-
 static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
                      md_range range, const md_epilogue *epilogue) {
   const tensor *s = state;
@@ -209,15 +200,11 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                                    s->geometry->local[2], s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
   const bool march = s->marches && (!part || only_t_is_split(s->geometry));
-  int warps = md_tensor_gather_warps(call.count);
-  if (march) {
-    set_march_range(s->geometry, &call, all, part);
-    warps = is_empty(&call) ? 0 : s->plan.blocks * s->plan.warps;
-  }
-  if (epilogue && epilogue->norm2) place_sums(&call, epilogue->norm2, part, warps);
-  if (warps == 0) return MD_OK;
+  if (epilogue && epilogue->norm2)
+    call.norm2 = epilogue->norm2->sum, call.units = epilogue->norm2->units;
   if (!march) return md_tensor_gather(context, &call);
-  return md_tensor_march(context, &call, &s->plan);
+  set_march_range(s->geometry, &call, all, part);
+  return is_empty(&call) ? MD_OK : md_tensor_march(context, &call, &s->plan);
 }
 
 static bool fuses(const void *state, md_precision out) {

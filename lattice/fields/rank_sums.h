@@ -8,6 +8,10 @@ typedef struct md_unit_sum {
   double high, low;
 } md_unit_sum;
 
+/* Parts of a sum that a device keeps for each right-hand side: enough that its blocks seldom meet
+ * at one, few enough that a block of as many threads adds them at once. */
+enum { MD_SUM_SLOTS = 64 };
+
 /* One rank's part of a sum over ranks for one right-hand side, in memory that GPUs share
  * (lattice/fields/cuda/rank_sums.cuh): `tick` last, once the words are there. */
 enum { MD_RANK_SUM_WORDS = 4, MD_RANK_SUM_TICKS = 2 };

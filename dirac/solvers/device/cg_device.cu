@@ -86,7 +86,7 @@ static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &k
   *(volatile long long *)&slot->serial = serial;
 }
 
-/* One block of 1024 threads per right-hand side: the sums, of all ranks, then what follows from
+/* One block of sum_threads per right-hand side: the sums, of all ranks, then what follows from
  * them. Where ranks do not share memory the two are launched apart and the host adds the ranks'
  * sums in between. */
 static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial_sums update,
@@ -124,9 +124,10 @@ static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
   return k == 0 ? &state->p : &cg->more[k - 1];
 }
 
-/* x takes the first `count` directions; then the next direction is made, or not. */
+/* x takes the first `count` directions; then the next direction is made, or not. sum: with |p|^2 of
+ * the last direction that there is then. */
 template <class S, class W>
-static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool next) {
+static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool next, bool sum) {
   cg_pass<S, W> a = {};
   for (int k = 0; k < CG_DIRECTIONS; k++)
     a.direction[k] = linear_view_of<S>(direction(cg, state, k));
@@ -140,37 +141,37 @@ static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool ne
   a.sites = state->x.sites;
   a.n_rhs = cg->n_rhs;
   a.backwards = cg->backwards = !cg->backwards;
-  a.norm2 = {cg->update.sum, cg->update.units, cg->update.most};
-  cg->update.count = launch_vectors(a, &state->x);
+  if (sum) a.norm2 = {cg->update.sum, cg->update.units};
+  launch_vectors(a, &state->x);
 }
 
-static void pass(md_cg_device *cg, md_cg_state *state, int count, bool next) {
+static void pass(md_cg_device *cg, md_cg_state *state, int count, bool next, bool sum) {
   const bool wide = state->x.precision == MD_SINGLE;
   switch (state->p.precision) {
   case MD_DOUBLE:
-    return launch_pass<double, double>(cg, state, count, next);
+    return launch_pass<double, double>(cg, state, count, next, sum);
   case MD_SINGLE:
-    return launch_pass<float, float>(cg, state, count, next);
+    return launch_pass<float, float>(cg, state, count, next, sum);
   case MD_HALF:
-    return wide ? launch_pass<__half, float>(cg, state, count, next)
-                : launch_pass<__half, __half>(cg, state, count, next);
+    return wide ? launch_pass<__half, float>(cg, state, count, next, sum)
+                : launch_pass<__half, __half>(cg, state, count, next, sum);
   case MD_FIXED:
-    return wide ? launch_pass<fixed16, float>(cg, state, count, next)
-                : launch_pass<fixed16, fixed16>(cg, state, count, next);
+    return wide ? launch_pass<fixed16, float>(cg, state, count, next, sum)
+                : launch_pass<fixed16, fixed16>(cg, state, count, next, sum);
   default:
-    return wide ? launch_pass<__nv_bfloat16, float>(cg, state, count, next)
-                : launch_pass<__nv_bfloat16, __nv_bfloat16>(cg, state, count, next);
+    return wide ? launch_pass<__nv_bfloat16, float>(cg, state, count, next, sum)
+                : launch_pass<__nv_bfloat16, __nv_bfloat16>(cg, state, count, next, sum);
   }
 }
 
 extern "C" void md_cg_device_update(md_cg_device *cg, md_cg_state *state) {
-  pass(cg, state, cg->at == CG_DIRECTIONS - 1 ? CG_DIRECTIONS : 0, true);
+  pass(cg, state, cg->at == CG_DIRECTIONS - 1 ? CG_DIRECTIONS : 0, true, true);
   cg->at = (cg->at + 1) % CG_DIRECTIONS;
 }
 
 extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
   if (cg->at == 0) return;
-  pass(cg, state, cg->at, false);
+  pass(cg, state, cg->at, false, false);
   md_linear_copy(&state->p, direction(cg, state, cg->at));
   cg->at = 0;
 }
@@ -203,7 +204,7 @@ static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase
   cg_slot *slots = cg->slots + (cg->serial % SLOTS) * cg->n_rhs;
   const rank_sums ranks = next_rank_sums(context, cg->peers);
   const bool whole = context->ranks == 1 || cg->peers;
-  const dim3 blocks(cg->n_rhs), threads(1024);
+  const dim3 blocks(cg->n_rhs), threads(sum_threads(context));
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
                   true, whole, ranks, slots, cg->serial);
   if (whole) return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
@@ -218,15 +219,9 @@ static md_status allocate(md_context *context, md_cg_device *cg, const md_field 
   const md_field_shape shape = {p->precision, MD_DEVICE, p->components, p->n_rhs, true};
   for (int k = 0; k < CG_DIRECTIONS - 1; k++)
     MD_TRY(md_field_create(context, p->geometry, &shape, p->parity, &cg->more[k]));
-  /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides; where a backend
-   * takes the boundary apart, eight sites may leave a sum. */
-  const int64_t most = p->sites * (p->n_rhs + 4) / 128 + p->sites / 8 + MD_PARTIAL_SUMS;
-  if (most > INT32_MAX)
-    return md_fail(context, MD_INPUT,
-                   "the local lattice must have fewer than 2^31 blocks of sites");
   MD_TRY(md_device_allocate(context, sizeof *cg->scalars, "scalars", (void **)&cg->scalars));
-  MD_TRY(partial_sums_create(context, (int)most, p->n_rhs, cg->scalars->of_hop, &cg->stencil));
-  MD_TRY(partial_sums_create(context, (int)most, p->n_rhs, cg->scalars->of_p, &cg->update));
+  MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_hop, &cg->stencil));
+  MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_p, &cg->update));
   return md_device_allocate_pinned(context, SLOTS * (size_t)p->n_rhs * sizeof *cg->slots, "reports",
                                    (void **)&cg->slots);
 }
@@ -248,7 +243,9 @@ extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, m
                                         const double *limit) {
   MD_TRY(md_agree(context, set_scalars(context, cg, state, limit)));
   cg->at = 0;
-  pass(cg, state, 0, false);
+  partial_sums_clear(&cg->stencil, cg->n_rhs);
+  partial_sums_clear(&cg->update, cg->n_rhs);
+  pass(cg, state, 0, false, true);
   return MD_OK;
 }
 

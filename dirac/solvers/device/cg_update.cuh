@@ -17,7 +17,7 @@ template <class S, class W> struct cg_pass {
   int64_t sites;
   int n_rhs;
   bool backwards;
-  block_sums norm2; /* of next, else of p */
+  block_sums norm2; /* of next, else of p; no sum: none */
 };
 
 template <bool ONE, int V, class S, class W>
@@ -48,24 +48,27 @@ static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, W> a) {
   } else {
     products_of(term, at, p, p);
   }
-  add_block_terms<ONE, one_word<S>>(term, at, a.norm2, block);
+  if (a.norm2.sum) add_block_terms<ONE, one_word<S>>(term, at, a.norm2, block);
 }
 
-/* Launches it for x's lattice; returns the number of partial sums that it leaves. */
+/* Launches it for x's lattice. */
 template <bool ONE, int V, class S, class W>
-static int launch_pieces(const cg_pass<S, W> &a, const md_field *x) {
+static void launch_pieces(const cg_pass<S, W> &a, const md_field *x) {
   const dim3 block = block_of(x, V);
-  const unsigned blocks = all_blocks(x, block, V);
-  md_launch_early(cg_vectors<ONE, V, S, W>, dim3(blocks), block, shared_of(block, V), a);
-  return (int)blocks;
+  md_launch_early(cg_vectors<ONE, V, S, W>, dim3(all_blocks(x, block, V)), block,
+                  shared_of(block, V), a);
 }
 
 /* Pieces of 16 bytes, of 8 for 16-bit directions of one right-hand side; lattices of even extents
  * have a multiple of eight sites of a parity. */
-template <class S, class W> static int launch_vectors(const cg_pass<S, W> &a, const md_field *x) {
+template <class S, class W> static void launch_vectors(const cg_pass<S, W> &a, const md_field *x) {
   constexpr int sites = sizeof(S) == 8 ? 2 : 4, rhs = 8 / sizeof(S);
-  if (a.n_rhs == 1) return launch_pieces<true, sites>(a, x);
-  return a.n_rhs % rhs == 0 ? launch_pieces<false, rhs>(a, x) : launch_pieces<false, 1>(a, x);
+  if (a.n_rhs == 1)
+    launch_pieces<true, sites>(a, x);
+  else if (a.n_rhs % rhs == 0)
+    launch_pieces<false, rhs>(a, x);
+  else
+    launch_pieces<false, 1>(a, x);
 }
 
 #endif

@@ -9,7 +9,7 @@ extern "C" {
 
 namespace {
 
-constexpr int SLOTS = 2, MOST_SHIFTS = 64, SETTLERS = 1024;
+constexpr int SLOTS = 2, MOST_SHIFTS = 64;
 
 /* On the device, an entry for each right-hand side, or [shift][rhs]. `step` is what the stencil
  * reads; alpha and beta are those of the iteration before. */
@@ -45,8 +45,8 @@ __host__ __device__ void set_units(scalars *s, int r, double r_norm2) {
 }
 
 /* step = |r|^2 / <p, A p> of the smallest shift, 0 when it is done; a block for each side. */
-__global__ void __launch_bounds__(SETTLERS)
-    find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update, rank_sums ranks) {
+__global__ void find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update,
+                           rank_sums ranks) {
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
@@ -82,9 +82,8 @@ __device__ void follow(scalars *s, int k, int r, double beta, double norm2, doub
   *reported = s->zeta[k][r];
 }
 
-__global__ void __launch_bounds__(SETTLERS)
-    find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, int n_shifts, report *reports,
-              double *zeta, long long serial) {
+__global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, int n_shifts,
+                          report *reports, double *zeta, long long serial) {
   __shared__ double sum;
   md_release_successor();
   md_wait_for_predecessor();
@@ -176,11 +175,10 @@ template <class S> void launch_update(md_shift_device *d, bool start) {
     of.x[k] = (S *)d->f.x[k].data;
     of.p[k] = (S *)d->f.p[k].data;
   }
-  d->update.count = (int)blocks;
   auto *kernel = d->n_rhs == 1 ? update_fields<S, true> : update_fields<S, false>;
   md_launch_early(kernel, dim3(blocks), block, shared_of(block), (const scalars *)d->on_device, r,
                   of, d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start,
-                  block_sums{d->update.sum, d->update.units, d->update.most});
+                  block_sums{d->update.sum, d->update.units});
 }
 
 void update(md_shift_device *d, bool start) {
@@ -191,16 +189,11 @@ void update(md_shift_device *d, bool start) {
 }
 
 md_status allocate(md_context *context, md_shift_device *d) {
-  /* Blocks hold 128 threads or more, or one site beyond 128 right-hand sides. */
-  const int64_t most = d->f.r.sites * (d->n_rhs + 4) / 128 + d->f.r.sites / 8 + MD_PARTIAL_SUMS;
-  if (most > INT32_MAX)
-    return md_fail(context, MD_INPUT,
-                   "the local lattice must have fewer than 2^31 blocks of sites");
   const size_t n = (size_t)d->n_rhs;
   MD_TRY(md_dirac_field(context, d->dirac, MD_ODD, &d->work));
   MD_TRY(md_device_allocate(context, sizeof *d->on_device, "shifts", (void **)&d->on_device));
-  MD_TRY(partial_sums_create(context, (int)most, d->n_rhs, d->on_device->of_hop, &d->stencil));
-  MD_TRY(partial_sums_create(context, (int)most, d->n_rhs, d->on_device->of_p, &d->update));
+  MD_TRY(partial_sums_create(context, d->n_rhs, d->on_device->of_hop, &d->stencil));
+  MD_TRY(partial_sums_create(context, d->n_rhs, d->on_device->of_p, &d->update));
   MD_TRY(md_device_allocate_pinned(context, SLOTS * n * sizeof *d->reports, "reports",
                                    (void **)&d->reports));
   for (size_t i = 0; i < SLOTS * n; i++) d->reports[i] = {};
@@ -273,12 +266,12 @@ extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device 
   second.b = 1.0;
   second.step = d->on_device->step;
   MD_TRY(md_dirac_hop(context, d->dirac, &d->work, p, &first));
-  md_launch_early(find_alpha, dim3(d->n_rhs), dim3(SETTLERS), 0, d->on_device, d->stencil,
-                  d->update, next_rank_sums(context, d->dirac->peers));
+  md_launch_early(find_alpha, dim3(d->n_rhs), dim3(sum_threads(context)), 0, d->on_device,
+                  d->stencil, d->update, next_rank_sums(context, d->dirac->peers));
   MD_TRY(md_dirac_hop(context, d->dirac, &d->f.r, &d->work, &second));
   const int slot = (int)(++d->queued % SLOTS);
-  md_launch_early(find_beta, dim3(d->n_rhs), dim3(SETTLERS), 0, d->on_device, d->stencil,
-                  next_rank_sums(context, d->dirac->peers), d->n_shifts,
+  md_launch_early(find_beta, dim3(d->n_rhs), dim3(sum_threads(context)), 0, d->on_device,
+                  d->stencil, next_rank_sums(context, d->dirac->peers), d->n_shifts,
                   d->reports + slot * d->n_rhs, d->zeta + (size_t)slot * d->n_shifts * d->n_rhs,
                   d->queued);
   update(d, false);

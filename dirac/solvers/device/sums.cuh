@@ -8,27 +8,34 @@ extern "C" {
 #include "dirac/backend.h"
 }
 
-/* Room for `most` blocks of each right-hand side; units: in device memory, one for each. Local. */
-static inline md_status partial_sums_create(md_context *context, int most, int n_rhs,
-                                            const sum_units *units, md_partial_sums *sums) {
-  *sums = {NULL, units, most, 0};
-  return md_device_allocate(context, (size_t)most * n_rhs * sizeof *sums->sum, "sums",
-                            (void **)&sums->sum);
+/* Threads of a block that calls share_of: one for each slot, or for each rank (rank_sums.cuh). */
+static inline unsigned sum_threads(const md_context *context) {
+  const int ranks = (context->ranks + 31) / 32 * 32;
+  return (unsigned)(ranks > MD_SUM_SLOTS ? ranks < 1024 ? ranks : 1024 : MD_SUM_SLOTS);
+}
+
+/* Sums of zero; units: in device memory, one for each right-hand side. Local. */
+static inline md_status partial_sums_create(md_context *context, int n_rhs, const sum_units *units,
+                                            md_partial_sums *sums) {
+  const size_t bytes = (size_t)n_rhs * MD_SUM_SLOTS * sizeof *sums->sum;
+  *sums = {NULL, units};
+  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&sums->sum));
+  return md_cuda_status(context, cudaMemsetAsync(sums->sum, 0, bytes, md_stream()), "sums");
+}
+static inline void partial_sums_clear(const md_partial_sums *sums, int n_rhs) {
+  cudaMemsetAsync(sums->sum, 0, (size_t)n_rhs * MD_SUM_SLOTS * sizeof *sums->sum, md_stream());
 }
 static inline void partial_sums_destroy(md_partial_sums *sums) {
   md_device_free(sums->sum);
 }
 
-/* This thread's share of a right-hand side's partial sums; add_threads of a block's shares is
- * their sum. */
+/* This thread's share of a right-hand side's sums, which are zero then; add_threads of a block's
+ * shares is their sum. */
 static __device__ inline unit_sum share_of(const md_partial_sums &sums, int r) {
-  unit_sum value = {};
-#pragma unroll 8
-  for (int k = threadIdx.x; k < sums.count; k += blockDim.x) {
-    const unit_sum of_block = load_sum(&sums.sum[(int64_t)r * sums.most + k]);
-    value.high += of_block.high;
-    value.low += of_block.low;
-  }
+  if (threadIdx.x >= MD_SUM_SLOTS) return {};
+  unit_sum *slot = &sums.sum[r * MD_SUM_SLOTS + threadIdx.x];
+  const unit_sum value = load_sum(slot);
+  store_sum(slot, {0.0, 0.0});
   return value;
 }
 

@@ -14,15 +14,9 @@ extern "C" {
  * any site, which sets the units for the other (unit_sum.cuh). Both results do not depend on how
  * the lattice is cut. */
 
-/* total[r] = the sum of r's partial sums; one block each. */
-static __global__ void add_partials(const unit_sum *part, int count, unit_sum *total) {
-  unit_sum sum = {};
-  for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    const unit_sum of_block = load_sum(&part[blockIdx.x * count + i]);
-    sum.high += of_block.high;
-    sum.low += of_block.low;
-  }
-  sum = add_threads(sum);
+/* total[r] = the sum of r's parts; a block of MD_SUM_SLOTS threads each. */
+static __global__ void add_parts(const unit_sum *part, unit_sum *total) {
+  const unit_sum sum = add_threads(load_sum(&part[blockIdx.x * MD_SUM_SLOTS + threadIdx.x]));
   if (threadIdx.x == 0) store_sum(&total[blockIdx.x], sum);
 }
 
@@ -187,7 +181,7 @@ struct sum_space {
   unsigned blocks;
   size_t n, count; /* right-hand sides; sums */
   sum_units *units;
-  unit_sum *total, *part; /* [sum]; [sum][block] */
+  unit_sum *total, *part; /* [sum]; [sum][MD_SUM_SLOTS] */
   unsigned long long *largest;
 };
 
@@ -196,20 +190,18 @@ static cudaError_t make_space(const md_field *x, int quantities, sum_space *s) {
   s->blocks = all < most ? all : most;
   s->n = (size_t)x->n_rhs, s->count = s->n * quantities;
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
-                                   s->blocks * sizeof *s->part);
+                                   MD_SUM_SLOTS * sizeof *s->part);
   const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
   s->total = (unit_sum *)(s->units + s->count);
   s->part = s->total + s->count;
-  s->largest = (unsigned long long *)(s->part + s->count * s->blocks);
+  s->largest = (unsigned long long *)(s->part + s->count * MD_SUM_SLOTS);
   return error;
 }
 
 /* What the q-th pass reads and writes. */
 static sum_pass pass_of(const sum_space &s, int q, bool largest) {
   const size_t at = q * s.n;
-  return {s.blocks,
-          largest ? s.largest + at : NULL,
-          {s.part + at * s.blocks, s.units + at, (int)s.blocks}};
+  return {s.blocks, largest ? s.largest + at : NULL, {s.part + at * MD_SUM_SLOTS, s.units + at}};
 }
 
 /* Units from the largest terms, which passes of `queue` find. Ranks agree on them; every rank goes
@@ -260,8 +252,9 @@ static md_status reduce(md_context *context, const md_field *x, int quantities, 
   else if (error == cudaSuccess)
     error = take_units(s, guess);
   if (error == cudaSuccess) {
+    cudaMemsetAsync(s.part, 0, s.count * MD_SUM_SLOTS * sizeof *s.part, md_stream());
     for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
-    add_partials<<<(unsigned)s.count, 256, 0, md_stream()>>>(s.part, (int)s.blocks, s.total);
+    add_parts<<<(unsigned)s.count, MD_SUM_SLOTS, 0, md_stream()>>>(s.part, s.total);
     cudaMemcpyAsync(host, s.total, s.count * sizeof *s.total, cudaMemcpyDeviceToHost, md_stream());
     cudaFreeAsync(s.units, md_stream());
     error = cudaStreamSynchronize(md_stream());

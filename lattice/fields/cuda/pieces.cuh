@@ -174,12 +174,11 @@ static __device__ inline void products_of(double (&term)[V], const piece_place &
   }
 }
 
-/* Where the blocks of a kernel leave their sums: sum[rhs * most + block], in the units of their
+/* Where the blocks of a kernel add their sums: [rhs][MD_SUM_SLOTS], in the units of their
  * right-hand side. */
 struct block_sums {
   unit_sum *sum;
   const sum_units *units;
-  int most;
 };
 
 /* Adds the threads of a block for each right-hand side. */
@@ -191,7 +190,7 @@ static __device__ inline void add_block(const unit_sum (&value)[V], const piece_
 #pragma unroll
     for (int i = 1; i < V; i++) all.high += value[i].high, all.low += value[i].low;
     all = add_threads<ONE_WORD>(all);
-    if (threadIdx.y == 0) store_sum(&to.sum[block], all);
+    if (threadIdx.y == 0) add_to_slot<ONE_WORD>(to.sum, 0, block, all);
   } else {
     extern __shared__ unit_sum sums[]; /* [neighbour][site of the block][piece] */
     const int plane = (int)(blockDim.x * blockDim.y), width = (int)blockDim.x;
@@ -211,9 +210,7 @@ static __device__ inline void add_block(const unit_sum (&value)[V], const piece_
     }
     if (threadIdx.y == 0)
 #pragma unroll
-      for (int i = 0; i < V; i++) {
-        store_sum(&to.sum[(int64_t)(at.rhs + i) * to.most + block], mine[i * plane]);
-      }
+      for (int i = 0; i < V; i++) add_to_slot<ONE_WORD>(to.sum, at.rhs + i, block, mine[i * plane]);
   }
 }
 

@@ -97,5 +97,13 @@ static __device__ inline unit_sum load_sum(const unit_sum *from) {
 static __device__ inline void store_sum(unit_sum *to, unit_sum s) {
   *reinterpret_cast<double2 *>(to) = make_double2(s.high, s.low);
 }
+/* Adds a block's sum for a right-hand side to a slot of `sums`, [rhs][MD_SUM_SLOTS]. Exact, so that
+ * it does not matter which block comes first. */
+template <bool ONE_WORD = false>
+static __device__ inline void add_to_slot(unit_sum *sums, int rhs, int block, unit_sum s) {
+  unit_sum *slot = sums + rhs * MD_SUM_SLOTS + block % MD_SUM_SLOTS;
+  atomicAdd(&slot->high, s.high);
+  if (!ONE_WORD) atomicAdd(&slot->low, s.low);
+}
 
 #endif
