@@ -8,6 +8,8 @@ static const md_action_data actions[MD_ACTIONS] = {
     [MD_ACTION_HISQ] = {"hisq", 2, {{"fat", 1}, {"long", 3}}, false},
 };
 
+const char md_action_words[] = "naive|asqtad|hisq";
+
 const md_action_data *md_action_get(md_action action) {
   return &actions[action];
 }

@@ -40,7 +40,8 @@ typedef struct md_action_data {
 
 const md_action_data *md_action_get(md_action action);
 const char *md_action_name(md_action action);
-int md_action_of(const char *name); /* -1: unknown */
+int md_action_of(const char *name);  /* -1: unknown */
+extern const char md_action_words[]; /* "naive|asqtad|hisq", as the choices of an option */
 
 /* Terms of D at a site: two for each direction mu and link field. Numbered by dirac/links/links.h.
  */

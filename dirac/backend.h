@@ -4,6 +4,7 @@
 #include "base/memory_need.h"
 #include "dirac/links/links.h"
 #include "lattice/fields/field.h"
+#include "lattice/fields/rank_sums.h"
 #include "lattice/gauge/gauge.h"
 
 /* Which sites one stencil call assigns. Interior and boundary are disjoint and together all; the
@@ -11,11 +12,11 @@
 typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_range;
 
 /* Sums that a stencil leaves behind: one per right-hand side and block of sites, in the backend's
- * space; high[rhs * most + k] + low[rhs * most + k], k < count, whole numbers of the units that
- * `units` holds for each right-hand side, so that the order in which they are added does not
- * matter (lattice/fields/cuda/unit_sum.cuh). */
+ * space; sum[rhs * most + k], k < count, whole numbers of the units that `units` holds for each
+ * right-hand side, so that the order in which they are added does not matter
+ * (lattice/fields/cuda/unit_sum.cuh). */
 typedef struct md_partial_sums {
-  double *high, *low;
+  md_unit_sum *sum;
   const struct sum_units *units;
   int most, count; /* most: MD_PARTIAL_SUMS at least, and enough for blocks of 128 threads */
 } md_partial_sums;
@@ -33,11 +34,6 @@ typedef struct md_epilogue {
                              MD_RANGE_BOUNDARY appends to those of the interior. NULL: not summed */
   bool backwards;         /* a hint: take the sites from the last to the first */
 } md_epilogue;
-
-/* The links of a request: `gauge` points to the link fields of its action, one behind the other. */
-static inline md_links md_request_links(const md_backend_request *request, const md_gauge *gauge) {
-  return (md_links){request->action, gauge, request->antiperiodic, request->twist};
-}
 
 /* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in
  * backends.c. State is made by load and passed to every call; there are no globals. */

@@ -59,8 +59,22 @@ static md_status fail_packing(md_context *context, const md_backend *b,
                  b->name, served, md_packing_name(r->packing));
 }
 
+/* With the backends that do serve the action. */
+static md_status fail_action(md_context *context, const md_backend *b, md_action action) {
+  char served[MD_BACKEND_WORDS_BYTES] = "";
+  for (const md_backend *const *other = md_backends(); *other; other++)
+    if ((*other)->actions & 1u << action && !(*other)->unavailable) {
+      strcat(served, *served ? ", " : "");
+      strcat(served, (*other)->name);
+    }
+  return md_fail(context, MD_INPUT,
+                 "backend %s does not serve action %s; those of this build that do are %s", b->name,
+                 md_action_name(action), served);
+}
+
 /* MD_OK when the backend's flags and its own check allow the request. */
 static md_status serves(md_context *context, const md_backend *b, const md_backend_request *r) {
+  if (!(b->actions & 1u << r->action)) return fail_action(context, b, r->action);
   if (!(b->precisions & 1u << r->precision))
     return md_fail(context, MD_INPUT,
                    "backend %s does not serve precision %s; see the README's table", b->name,
@@ -69,9 +83,6 @@ static md_status serves(md_context *context, const md_backend *b, const md_backe
     return md_fail(context, MD_INPUT, "backend %s does not serve links of %s reals", b->name,
                    md_reconstruct_name(r->reconstruct));
   if (!(b->packings & 1u << r->packing)) return fail_packing(context, b, r);
-  if (!(b->actions & 1u << r->action))
-    return md_fail(context, MD_INPUT, "backend %s does not serve action %s; see the README's table",
-                   b->name, md_action_name(r->action));
   if (!md_action_get(r->action)->special_unitary && r->reconstruct != MD_RECONSTRUCT_18)
     return md_fail(context, MD_INPUT,
                    "links of %s reals must be in SU(3), those of action %s are not; use 18",
@@ -122,11 +133,12 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
 
 void md_backend_need(const md_geometry *geometry, const md_backend *backend,
                      const md_backend_request *request, md_memory_need *need) {
-  enum { TABLES = MD_DIRECTIONS * 8 }; /* bytes per site: indices and signs of the neighbours */
   double (*const kept)(const md_backend_request *) =
       backend->kept_bytes ? backend->kept_bytes : backend->link_bytes;
   const int64_t links = (int64_t)((double)(MD_PARITIES * geometry->sites) * kept(request));
-  const int64_t tables = (int64_t)TABLES * MD_PARITIES * geometry->sites;
+  /* Indices and signs of the neighbours, 8 bytes a term and site. */
+  const int64_t tables =
+      (int64_t)md_action_terms(request->action) * 8 * MD_PARITIES * geometry->sites;
   if (backend->space == MD_HOST) {
     need->host += links + tables;
     return;

@@ -1,17 +1,58 @@
 #include "dirac/physics_options.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-md_status md_physics_apply(md_context *context, const md_physics_options *options,
-                           md_backend_request *request) {
-  if (options->charge && options->magnetic == 0)
+md_action md_physics_action(const md_physics_options *options) {
+  return (md_action)md_action_of(options->action);
+}
+
+/* A parameter that was given belongs to the recipe of the action, and files have their own. */
+static md_status check_parameter(md_context *context, const md_physics_options *o, const char *name,
+                                 double value) {
+  const md_recipe *recipe = md_recipe_find(o->action);
+  if (isnan(value)) return MD_OK;
+  if (!recipe || !md_recipe_takes(recipe, name))
+    return md_fail(context, MD_INPUT, "--action %s takes no --%s; leave it out", o->action, name);
+  if (o->fat_file)
+    return md_fail(context, MD_INPUT,
+                   "--%s is for links that are made here, --fat and --long read them; leave it out",
+                   name);
+  return MD_OK;
+}
+
+md_status md_physics_check(md_context *context, const md_physics_options *o) {
+  if (o->charge && o->magnetic == 0)
     return md_fail(context, MD_INPUT, "--charge %s needs a magnetic field, --magnetic N",
-                   options->charge);
+                   o->charge);
+  if (!o->fat_file != !o->long_file)
+    return md_fail(context, MD_INPUT, "--fat FILE and --long FILE need each other, got --%s alone",
+                   o->fat_file ? "fat" : "long");
+  if (o->fat_file && md_action_get(md_physics_action(o))->fields == 1)
+    return md_fail(context, MD_INPUT,
+                   "--action %s has no fat and long links; give --action asqtad or hisq with --fat",
+                   o->action);
+  MD_TRY(check_parameter(context, o, "u0", o->u0));
+  return check_parameter(context, o, "naik-epsilon", o->naik_epsilon);
+}
+
+void md_physics_apply(const md_physics_options *options, md_backend_request *request) {
   const bool up = options->charge && strcmp(options->charge, "2/3") == 0;
+  request->action = md_physics_action(options);
   request->twist = (md_twist){.imaginary_mu = options->imaginary_mu,
                               .flux = (up ? 2 : -1) * (int)options->magnetic};
-  return MD_OK;
+}
+
+md_smear_request md_physics_smear(const md_physics_options *options, md_space space) {
+  md_smear_request request = md_smear_defaults(md_recipe_find(options->action));
+  request.space = space;
+  request.unmeasured = true;
+  if (!isnan(options->u0)) request.u0 = options->u0;
+  if (isnan(options->naik_epsilon)) return request;
+  request.epsilon_count = 1;
+  request.naik_epsilon = &options->naik_epsilon;
+  return request;
 }
 
 void md_physics_report(cJSON *object, const md_backend_request *request) {
@@ -21,12 +62,20 @@ void md_physics_report(cJSON *object, const md_backend_request *request) {
   cJSON_AddNumberToObject(object, "flux_quanta", request->twist.flux);
 }
 
-const char *md_physics_words(const md_backend_request *request, char *text, size_t bytes) {
-  const char *name = md_action_name(request->action);
+const char *md_physics_words(const md_physics_options *options, const md_backend_request *request,
+                             char *text, size_t bytes) {
+  const md_recipe *recipe = md_recipe_find(options->action);
+  size_t used = (size_t)snprintf(text, bytes, "%s", options->action);
+  if (options->fat_file)
+    used += (size_t)snprintf(text + used, bytes - used, ", links of files");
+  else if (recipe && md_recipe_takes(recipe, "u0"))
+    used += (size_t)snprintf(text + used, bytes - used, ", u0 %.15g",
+                             isnan(options->u0) ? 1.0 : options->u0);
+  else if (recipe)
+    used += (size_t)snprintf(text + used, bytes - used, ", naik-epsilon %.15g",
+                             isnan(options->naik_epsilon) ? 0.0 : options->naik_epsilon);
   if (md_links_twisted(&request->twist))
-    snprintf(text, bytes, "%s, imaginary mu %.15g, flux quanta %d", name,
+    snprintf(text + used, bytes - used, ", imaginary mu %.15g, flux quanta %d",
              request->twist.imaginary_mu, request->twist.flux);
-  else
-    snprintf(text, bytes, "%s", name);
   return text;
 }

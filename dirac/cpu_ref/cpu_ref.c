@@ -145,8 +145,8 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
 
 /* The bare links of a site, of which two sites share each. */
 static double kept_bytes(const md_backend_request *request) {
-  (void)request;
-  return (double)(MD_DIMS * MD_LINK_REALS * sizeof(double));
+  return (double)(MD_DIMS * MD_LINK_REALS * sizeof(double)) *
+         md_action_get(request->action)->fields;
 }
 
 static double link_bytes(const md_backend_request *request) {

@@ -48,7 +48,7 @@ md_status md_simd_load(md_context *context, const md_links *links,
   s->kernels = kernels[md_action_get(request->action)->fields - 1][request->precision][isa];
   s->request = *request;
   const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
-  md_simd_link_units(context, links, request->precision, s->link_unit);
+  md_simd_link_units(links, request->precision, s->link_unit);
   md_status status = MD_OK;
   for (int p = 0; status == MD_OK && p < MD_PARITIES; p++) {
     status = md_simd_plan_create(context, links, p, lanes, &s->plan[p]);

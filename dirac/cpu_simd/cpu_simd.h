@@ -83,8 +83,8 @@ md_status md_simd_plan_create(md_context *context, const md_links *links, int pa
                               md_simd_plan *plan);
 void md_simd_plan_destroy(md_simd_plan *plan);
 /* What the stored reals of each link field are multiples of: 1, in MD_FIXED 1 / MD_FIXED_STEPS
- * times the field's largest number on this rank where links may be larger than 1. Local. */
-void md_simd_link_units(const md_context *context, const md_links *links, md_precision precision,
+ * times the field's largest number. Local. */
+void md_simd_link_units(const md_links *links, md_precision precision,
                         double unit[MD_MOST_LINK_FIELDS]);
 /* Allocates and fills the link copy of output parity `parity`. Local. */
 md_status md_simd_links_create(md_context *context, const md_links *links,

@@ -25,25 +25,11 @@ static void store(md_precision precision, void *data, int64_t at, double value) 
   }
 }
 
-void md_simd_link_units(const md_context *context, const md_links *links, md_precision precision,
+void md_simd_link_units(const md_links *links, md_precision precision,
                         double unit[MD_MOST_LINK_FIELDS]) {
-  const md_action_data *action = md_action_get(links->action);
-  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++)
-    unit[f] = precision == MD_FIXED ? 1.0 / MD_FIXED_STEPS : 1.0;
-  if (precision != MD_FIXED || action->special_unitary) return;
-  for (int f = 0; f < action->fields; f++) {
-    double largest = 0.0; /* of |re + i im|: a twist turns one into the other */
-    for (int p = 0; p < MD_PARITIES; p++)
-      for (int mu = 0; mu < MD_DIMS; mu++) {
-        const md_field *field = &links->field[f].links[p][mu];
-        const double *data = field->data;
-#pragma omp parallel for schedule(static) reduction(max : largest) num_threads(context->threads)
-        for (int64_t i = 0; i < field->sites + field->halo; i++)
-          for (int c = 0; c < MD_LINK_REALS; c += 2)
-            largest = fmax(largest,
-                           hypot(data[c * field->stride + i], data[(c + 1) * field->stride + i]));
-      }
-    unit[f] = (largest > 0.0 ? largest : 1.0) / MD_FIXED_STEPS;
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
+    const double largest = links->largest[f] > 0.0 ? links->largest[f] : 1.0;
+    unit[f] = precision == MD_FIXED ? largest / MD_FIXED_STEPS : 1.0;
   }
 }
 

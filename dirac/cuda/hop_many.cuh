@@ -22,10 +22,12 @@ template <class S> struct many_arguments {
   const float *in_scale, *x_scale;
   float *out_scale;
   real_of<S> a, half_b;
-  const double *step;        /* as in md_epilogue */
-  double *norm2, *norm2_low; /* norm2[rhs * most + block], in units[rhs]; NULL: none */
+  const double *step; /* as in md_epilogue */
+  unit_sum *norm2;    /* norm2[rhs * most + block], in units[rhs]; NULL: none */
   const sum_units *units;
   int most;
+  const md_long_row *long_rows; /* for long links */
+  float unit[2];                /* as in hop_arguments */
 };
 
 /* Complex numbers of one load, and the b-th right-hand side of a thread: the loads of the threads
@@ -89,16 +91,17 @@ static __device__ inline void add_to_wide(float to[B][6], float *wide, int64_t s
 }
 
 /* Copies the links of the block's sites to shared memory and waits for them. */
-template <class S, int R>
+template <class S, int R, int PAIRS>
 static __device__ inline void fetch_links(const many_arguments<S> &a, int first, int sites,
                                           char *shared) {
-  constexpr unsigned site_bytes = 8 * R * sizeof(S);
+  constexpr unsigned site_bytes = 2 * PAIRS * R * sizeof(S);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 /* no copy engine that a block may use */
   constexpr int words = site_bytes / 16;
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
   for (int w = thread; w < sites * words; w += blockDim.x * blockDim.y) {
     const int at = first + w / words;
-    const uint4 *from = (const uint4 *)(a.links + (int64_t)(a.slots ? a.slots[at] : at) * 8 * R);
+    const uint4 *from =
+        (const uint4 *)(a.links + (int64_t)(a.slots ? a.slots[at] : at) * 2 * PAIRS * R);
     ((uint4 *)shared)[w] = from[w % words];
   }
   __syncthreads();
@@ -115,7 +118,8 @@ static __device__ inline void fetch_links(const many_arguments<S> &a, int first,
       const int64_t slot = a.slots ? a.slots[first + i] : first;
       asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                    "[%0], [%1], %2, [%3];" ::"r"(target + i * site_bytes),
-                   "l"(a.links + slot * 8 * R), "r"((a.slots ? 1 : sites) * site_bytes), "r"(flag)
+                   "l"(a.links + slot * 2 * PAIRS * R), "r"((a.slots ? 1 : sites) * site_bytes),
+                   "r"(flag)
                    : "memory");
     }
   }
@@ -210,7 +214,7 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
       norm2 += (double)stored * (double)stored;
     }
     const int r = rhs_of<S, B>(b);
-    sums[threadIdx.y * a.n_rhs + r] = unit_sum_of(active ? norm2 : 0.0, a.units[r]);
+    sums[threadIdx.y * a.n_rhs + r] = unit_sum_of<one_word<S>>(active ? norm2 : 0.0, a.units[r]);
   }
   __syncthreads();
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
@@ -218,10 +222,9 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
     unit_sum sum = {};
     for (int i = 0; i < (int)blockDim.y; i++) {
       sum.high += sums[i * a.n_rhs + r].high;
-      sum.low += sums[i * a.n_rhs + r].low;
+      if (!one_word<S>) sum.low += sums[i * a.n_rhs + r].low;
     }
-    a.norm2[(int64_t)r * a.most + block] = sum.high;
-    a.norm2_low[(int64_t)r * a.most + block] = sum.low;
+    store_sum(&a.norm2[(int64_t)r * a.most + block], sum);
   }
 }
 
@@ -232,39 +235,62 @@ template <class S, int R, int B, bool STAGED> constexpr int least_many() {
   return R == 18 ? 7 : R == 12 && !STAGED ? 6 : 0;
 }
 
-template <class S, int R, int B, bool STAGED>
+/* The neighbour of a site in stored order, from one row record; x along h is apart. */
+template <class ROW> static __device__ inline int across(const ROW &row, int direction, int h) {
+  return row.base[(direction / 2 + 2) % 3 + direction % 2 * 3] + h;
+}
+
+/* The neighbour of the site h of its row along x, near or far, one or three sites away: `step` rows
+ * of h on the far side, -1 on the near side. */
+static __device__ inline int along(const md_row &row, const md_long_row *long_row, int site, int h,
+                                   int row_sites, int step) {
+  const bool up = row.bits & 1u;
+  const int left = up ? row_sites - 1 - h : h;
+  if (step < 0) return left + 1 < row_sites ? (up ? site - 1 : site + 1) : long_row->behind;
+  if (left >= step) return up ? site + step : site - step;
+  return step == 1 || left == 1 ? row.edge : long_row->beyond;
+}
+
+template <class S, int R, int B, bool STAGED, int FIELDS>
 __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
     hop_many(many_arguments<S> a) {
   using T = real_of<S>;
+  constexpr int PAIRS = 4 * FIELDS;
   extern __shared__ __align__(16) char memory[];
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
-  if (STAGED) fetch_links<S, R>(a, first, min(left, (int)blockDim.y), memory);
+  if (STAGED) fetch_links<S, R, PAIRS>(a, first, min(left, (int)blockDim.y), memory);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
   const int slot = a.slots ? a.slots[index] : index, site = a.order[slot];
-  const int row_number = divide(site, a.per_row), h = site - row_number * (int)a.per_row.divisor;
+  const int row_sites = (int)a.per_row.divisor;
+  const int row_number = divide(site, a.per_row), h = site - row_number * row_sites;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
-  const S *links = STAGED ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * 8 * R
-                          : a.links + (int64_t)(slot >> 5) * 32 * 8 * R;
+  const S *links = STAGED
+                       ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * 2 * PAIRS * R
+                       : a.links + (int64_t)(slot >> 5) * 32 * 2 * PAIRS * R;
   if (!STAGED) links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
   T acc[B][6] = {};
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
-  for (int d = 0; d < 8; d++) {
-    const bool up = row.bits & 1u;
-    const int far = h == (up ? (int)a.per_row.divisor - 1 : 0) ? row.edge
-                    : up                                       ? site + 1
-                                                               : site - 1;
-    const int from = d == 0 ? site : d == 1 ? far : row.base[(d / 2 + 2) % 3 + d % 2 * 3] + h;
+  for (int d = 0; d < 8 * FIELDS; d++) {
+    const int direction = d % 8;
+    const md_long_row *long_row = d < 8 ? NULL : a.long_rows + row_number;
+    int from;
+    if (direction == 0)
+      from = d < 8 ? site : along(row, long_row, site, h, row_sites, -1);
+    else if (direction == 1)
+      from = along(row, long_row, site, h, row_sites, d < 8 ? 1 : 2);
+    else
+      from = d < 8 ? across(row, direction, h) : across(*long_row, direction, h);
     T v[B][6], stored[R], u[18];
     load_block<S, B>(a.in, from, a.n_rhs, v);
     load_link<S, R, STAGED>(links, d, policy, stored);
     full_link<R>(stored, u);
     T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
-    if (R == 18) factor *= link_unit<S>; /* of whole links; others are unpacked */
+    if (R == 18 && is_fixed<S>) factor *= FIELDS == 1 ? link_unit<S> : a.unit[d / 8];
     if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
     if (is_scaled<S> || R != 18)
 #pragma unroll
@@ -290,25 +316,33 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
   finish_block<S, B>(a, block, site, active, memory, acc);
 }
 
-template <class S, int R, int B, bool STAGED>
+template <class S, int R, int B, bool STAGED, int FIELDS>
 static void launch_many(many_arguments<S> &a, const md_hop_call *call) {
   const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
   const size_t sums = (size_t)sites * a.n_rhs * sizeof(unit_sum); /* for norms and scales */
-  const size_t links = STAGED ? (size_t)sites * 8 * R * sizeof(S) : 0;
+  const size_t links = STAGED ? (size_t)sites * 8 * FIELDS * R * sizeof(S) : 0;
   place_sums(a, call->norm2, call->range, blocks);
   a.most = call->norm2 ? call->norm2->most : 0;
   if (blocks > 0)
-    md_launch_early(hop_many<S, R, B, STAGED>, dim3(blocks), dim3(lanes, sites),
+    md_launch_early(hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
                     sums > links ? sums : links, a);
 }
 
-template <class S, int R, int B>
+template <class S, int R, int B, int FIELDS>
 static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->tile == 1)
-    launch_many<S, R, B, true>(a, call);
+    launch_many<S, R, B, true, FIELDS>(a, call);
   else
-    launch_many<S, R, B, false>(a, call);
+    launch_many<S, R, B, false, FIELDS>(a, call);
+}
+
+template <class S, int R, int B>
+static void launch_many_of(many_arguments<S> &a, const md_hop_call *call) {
+  if (!call->stencil->long_rows)
+    launch_many_from<S, R, B, 1>(a, call);
+  else if constexpr (R == 18)
+    launch_many_from<S, R, B, 2>(a, call);
 }
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
@@ -338,13 +372,15 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.a = (real_of<S>)call->a;
   a.half_b = (real_of<S>)call->half_b;
   a.step = call->step;
+  a.long_rows = s->long_rows;
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = link_unit<S> * s->largest[f];
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
   if (a.n_rhs % most == 0)
-    launch_many_from<S, R, most>(a, call);
+    launch_many_of<S, R, most>(a, call);
   else if (a.n_rhs % 2 == 0)
-    launch_many_from<S, R, 2>(a, call);
+    launch_many_of<S, R, 2>(a, call);
   else
-    launch_many_from<S, R, 1>(a, call);
+    launch_many_of<S, R, 1>(a, call);
   return (int)cudaGetLastError();
 }
 

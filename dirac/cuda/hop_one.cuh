@@ -44,9 +44,10 @@ template <class S> struct hop_arguments {
   bool keep_links, backwards;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
   real_of<S> a, half_b;
+  float unit[2];          /* what whole links of the fields are multiples of in fixed */
   plane_view<float> wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
   const double *step;     /* as in md_epilogue */
-  double *norm2, *norm2_low; /* one per block, in `units`; NULL: none */
+  unit_sum *norm2;        /* one per block, in `units`; NULL: none */
   const sum_units *units;
 };
 
@@ -77,12 +78,14 @@ static __device__ inline void load_sites(const plane_view<S> &f, int site, real_
   }
 }
 
-/* v *= what the products still lack: the scale, and the sign unless the links hold it. */
+/* v *= what the products still lack: the scale, the unit of whole links (others are unpacked), and
+ * the sign unless the links hold it. */
 template <class S, int R>
-static __device__ inline void apply_factor(real_of<S> v[6], float scale, unsigned minus) {
+static __device__ inline void apply_factor(real_of<S> v[6], float scale, float unit,
+                                           unsigned minus) {
   if constexpr (is_scaled<S> || R != 18) {
     real_of<S> factor = is_scaled<S> ? scale : 1.0f;
-    if (R == 18) factor *= link_unit<S>; /* of whole links; others are unpacked */
+    if (R == 18 && is_fixed<S>) factor *= unit;
     if (R != 18 && minus) factor = -factor;
 #pragma unroll
     for (int c = 0; c < 6; c++) v[c] *= factor;
@@ -171,7 +174,7 @@ template <class S, int V>
 static __device__ inline void leave_norm2(const hop_arguments<S> &h, int block, bool active,
                                           const real_of<S> acc[V][6]) {
   const sum_units units = *h.units;
-  unit_adder<> norm2;
+  unit_adder<one_word<S>> norm2;
   norm2.begin(units);
 #pragma unroll
   for (int i = 0; i < V; i++) {
@@ -180,15 +183,15 @@ static __device__ inline void leave_norm2(const hop_arguments<S> &h, int block, 
     for (int c = 0; c < 6; c++) term += (double)acc[i][c] * (double)acc[i][c];
     norm2.add(active ? term : 0.0);
   }
-  const unit_sum sum = add_threads(norm2.sum(units));
-  if (threadIdx.x == 0 && threadIdx.y == 0) h.norm2[block] = sum.high, h.norm2_low[block] = sum.low;
+  const unit_sum sum = add_threads<one_word<S>>(norm2.sum(units));
+  if (threadIdx.x == 0 && threadIdx.y == 0) store_sum(&h.norm2[block], sum);
 }
 
 /* acc += U v for one direction of the pair and all V sites */
 template <class S, int R, int V>
 static __device__ inline void add_direction(const S raw[2 * R * V], int side, unsigned bits,
-                                            int direction, const float scale[V], real_of<S> v[V][6],
-                                            real_of<S> acc[V][6]) {
+                                            int direction, const float scale[V], float unit,
+                                            real_of<S> v[V][6], real_of<S> acc[V][6]) {
   using T = real_of<S>;
 #pragma unroll
   for (int i = 0; i < V; i++) {
@@ -196,42 +199,109 @@ static __device__ inline void add_direction(const S raw[2 * R * V], int side, un
 #pragma unroll
     for (int r = 0; r < R; r++) u[r] = load_real(raw[(side * R + r) * V + i]);
     unpack_link<S, R>(u);
-    apply_factor<S, R>(v[i], scale[i], bits >> (1 + direction) & 1u);
+    apply_factor<S, R>(v[i], scale[i], unit, bits >> (1 + direction) & 1u);
     add_link_product<R>(u, v[i], acc[i]);
   }
 }
 
+/* The vectors of V neighbouring sites. */
+template <class S, int V> struct vectors {
+  real_of<S> v[V][6];
+  float scale[V] = {};
+  __device__ void load(const plane_view<S> &f, int site) {
+    load_sites<S, V>(f, site, v);
+    load_scales<S, V>(f, site, scale);
+  }
+  /* Sites that need not be neighbours. */
+  __device__ void load_each(const plane_view<S> &f, const int site[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      load_sites<S, 1>(f, site[i], v + i);
+      load_scales<S, 1>(f, site[i], scale + i);
+    }
+  }
+  /* This one moved by one site, up: towards lower places, filled up with `last`. */
+  __device__ void moved(bool up, const vectors<S, 1> &last, vectors &out) const {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+#pragma unroll
+      for (int c = 0; c < 6; c++)
+        out.v[i][c] = up ? (i + 1 < V ? v[(i + 1) % V][c] : last.v[0][c])
+                         : (i > 0 ? v[(i + V - 1) % V][c] : last.v[0][c]);
+      out.scale[i] = up ? (i + 1 < V ? scale[(i + 1) % V] : last.scale[0])
+                        : (i > 0 ? scale[(i + V - 1) % V] : last.scale[0]);
+    }
+  }
+};
+
 /* The far x-neighbours: the near vector moved by one, filled up with one more site. */
 template <class S, int V>
 static __device__ inline void load_far(const plane_view<S> &in, const md_row &row, int site, int h,
-                                       int row_sites, const real_of<S> near[V][6],
-                                       const float near_scale[V], real_of<S> far[V][6],
-                                       float far_scale[V]) {
-  using T = real_of<S>;
+                                       int row_sites, const vectors<S, V> &near,
+                                       vectors<S, V> &far) {
   const bool up = row.bits & 1u;
   const int step = up ? site + V : site - 1;
-  const int extra = h == (up ? row_sites - V : 0) ? row.edge : step;
-  T last[1][6];
-  float last_scale[1] = {};
-  load_sites<S, 1>(in, extra, last);
-  load_scales<S, 1>(in, extra, last_scale);
+  vectors<S, 1> last;
+  last.load(in, h == (up ? row_sites - V : 0) ? row.edge : step);
+  near.moved(up, last, far);
+}
+
+/* Of the hops along x: the far neighbours, and those of the long links on both sides. Between them
+ * lie the near ones; one side lacks two sites, the other one. */
+template <class S, int V>
+static __device__ inline void
+load_far_and_long(const plane_view<S> &in, const md_row &row, const md_long_row &long_row, int site,
+                  int h, int row_sites, const vectors<S, V> &near, vectors<S, V> &far,
+                  vectors<S, V> &long_near, vectors<S, V> &long_far) {
+  const bool up = row.bits & 1u;
+  const int left = up ? row_sites - V - h : h; /* sites between the slot and the row's far end */
+  const int first = left > 0 ? (up ? site + V : site - 1) : row.edge;
+  const int second = left > 1   ? (up ? site + V + 1 : site - 2)
+                     : left > 0 ? row.edge
+                                : long_row.beyond;
+  const bool at_near_end = h == (up ? 0 : row_sites - V);
+  vectors<S, 1> last;
+  last.load(in, at_near_end ? long_row.behind : up ? site - 1 : site + V);
+  near.moved(!up, last, long_near);
+  if constexpr (V == 1) {
+    far.load(in, first);
+    long_far.load(in, second);
+  } else {
+    const int pair[2] = {up ? first : second, up ? second : first};
+    if (pair[1] == pair[0] + 1 && pair[0] % 2 == 0)
+      long_far.load(in, pair[0]);
+    else
+      long_far.load_each(in, pair);
 #pragma unroll
-  for (int i = 0; i < V; i++) {
-#pragma unroll
-    for (int c = 0; c < 6; c++)
-      far[i][c] = up ? (i + 1 < V ? near[(i + 1) % V][c] : last[0][c])
-                     : (i > 0 ? near[(i + V - 1) % V][c] : last[0][c]);
-    far_scale[i] = up ? (i + 1 < V ? near_scale[(i + 1) % V] : last_scale[0])
-                      : (i > 0 ? near_scale[(i + V - 1) % V] : last_scale[0]);
+    for (int c = 0; c < 6; c++) last.v[0][c] = up ? long_far.v[0][c] : long_far.v[1][c];
+    last.scale[0] = up ? long_far.scale[0] : long_far.scale[1];
+    near.moved(up, last, far);
   }
 }
 
-template <class S, int R, int V, sharing SHARING>
-__global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>())
-    hop_one(hop_arguments<S> a) {
+/* The stored links of a slot in a direction pair, for the V sites of both its directions. */
+template <class S, int R, int V>
+static __device__ inline void load_pair(const chunk_of<link_piece<S, R, V>> *links, uint64_t policy,
+                                        S raw[2 * R * V]) {
+  using chunk = chunk_of<link_piece<S, R, V>>;
+#pragma unroll
+  for (int c = 0; c < (int)(2 * R * V * sizeof(S) / sizeof(chunk)); c++)
+    reinterpret_cast<chunk *>(raw)[c] = load_once(links + c * 32, policy);
+}
+
+/* The kernel for actions with long links has these beside. */
+template <class S> struct long_arguments : hop_arguments<S> { const md_long_row *long_rows; };
+template <class ARGUMENTS> constexpr bool has_long = false;
+template <class S> constexpr bool has_long<long_arguments<S>> = true;
+
+template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
+__global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>()) hop_one(ARGUMENTS a) {
   using T = real_of<S>;
   constexpr bool SPLIT = SHARING != sharing::none, AHEAD = SHARING == sharing::ahead;
+  constexpr bool LONG = has_long<ARGUMENTS>;
   constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
+  constexpr int pairs = LONG ? 8 : 4;
+  const float near_unit = LONG ? a.unit[0] : link_unit<S>;
   using chunk = chunk_of<piece>;
   md_release_successor();
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
@@ -241,10 +311,11 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>())
   const int slot = a.slots ? a.slots[index] : index;
   const int site = slot * V, row_number = divide(slot, a.per_row);
   const int h = (slot - row_number * (int)a.per_row.divisor) * V;
+  const int row_sites = (int)a.per_row.divisor * V;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
   const chunk *links =
-      (const chunk *)a.links + (int64_t)(slot >> 5) * (4 * chunks * 32) + (slot & 31);
+      (const chunk *)a.links + (int64_t)(slot >> 5) * (pairs * chunks * 32) + (slot & 31);
   T acc[V][6] = {};
   __shared__ chunk early[AHEAD ? chunks : 1][4][32];
   if constexpr (AHEAD)
@@ -258,23 +329,35 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>())
   for (int mu = 0; mu < 4; mu++) {
     if (SPLIT && mu != (int)threadIdx.y) continue;
     alignas(16) S raw[2 * R * V];
+    if constexpr (AHEAD)
 #pragma unroll
-    for (int c = 0; c < chunks; c++)
-      reinterpret_cast<chunk *>(raw)[c] = AHEAD ? early[AHEAD ? c : 0][threadIdx.y][threadIdx.x]
-                                                : load_once(links + (mu * chunks + c) * 32, policy);
-    T v[V][6], w[V][6];
-    float v_scale[V] = {}, w_scale[V] = {};
-    const int here = mu == 0 ? site : row.base[(mu + 2) % 3] + h;
-    load_sites<S, V>(a.in, here, v);
-    load_scales<S, V>(a.in, here, v_scale);
-    if (mu == 0) {
-      load_far<S, V>(a.in, row, site, h, (int)a.per_row.divisor * V, v, v_scale, w, w_scale);
+      for (int c = 0; c < chunks; c++)
+        reinterpret_cast<chunk *>(raw)[c] = early[AHEAD ? c : 0][threadIdx.y][threadIdx.x];
+    else
+      load_pair<S, R, V>(links + mu * chunks * 32, policy, raw);
+    vectors<S, V> v, w, long_v, long_w;
+    v.load(a.in, mu == 0 ? site : row.base[(mu + 2) % 3] + h);
+    if constexpr (LONG) {
+      const md_long_row far = a.long_rows[row_number];
+      if (mu == 0) {
+        load_far_and_long<S, V>(a.in, row, far, site, h, row_sites, v, w, long_v, long_w);
+      } else {
+        w.load(a.in, row.base[mu + 2] + h);
+        long_v.load(a.in, far.base[(mu + 2) % 3] + h);
+        long_w.load(a.in, far.base[mu + 2] + h);
+      }
+    } else if (mu == 0) {
+      load_far<S, V>(a.in, row, site, h, row_sites, v, w);
     } else {
-      load_sites<S, V>(a.in, row.base[mu + 2] + h, w);
-      load_scales<S, V>(a.in, row.base[mu + 2] + h, w_scale);
+      w.load(a.in, row.base[mu + 2] + h);
     }
-    add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v_scale, v, acc);
-    add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w_scale, w, acc);
+    add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v.scale, near_unit, v.v, acc);
+    add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w.scale, near_unit, w.v, acc);
+    if constexpr (LONG) {
+      load_pair<S, R, V>(links + (4 + mu) * chunks * 32, policy, raw);
+      add_direction<S, R, V>(raw, 0, row.bits, 8 + 2 * mu, long_v.scale, a.unit[1], long_v.v, acc);
+      add_direction<S, R, V>(raw, 1, row.bits, 9 + 2 * mu, long_w.scale, a.unit[1], long_w.v, acc);
+    }
   }
   if (SPLIT) add_to_first_warp<V * 6>(&acc[0][0]);
   if (active) finish_sites<S, V>(a, site, acc);
@@ -286,23 +369,32 @@ template <class ARGUMENTS>
 static inline void place_sums(ARGUMENTS &a, md_partial_sums *sums, md_range range, int blocks) {
   if (!sums) return;
   if (range != MD_RANGE_BOUNDARY) sums->count = 0;
-  a.norm2 = sums->high + sums->count;
-  a.norm2_low = sums->low + sums->count;
+  a.norm2 = sums->sum + sums->count;
   a.units = sums->units;
   sums->count += blocks;
 }
 
-template <class S, int R, int V, sharing SHARING>
-static void launch_one(hop_arguments<S> &a, const md_hop_call *call) {
+template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
+static void launch_one(ARGUMENTS &a, const md_hop_call *call) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.count + (int)threads.x - 1) / (int)threads.x;
   place_sums(a, call->norm2, call->range, blocks);
-  if (blocks > 0) md_launch_early(hop_one<S, R, V, SHARING>, dim3(blocks), threads, 0, a);
+  if (blocks > 0)
+    md_launch_early(hop_one<S, R, V, SHARING, ARGUMENTS>, dim3(blocks), threads, 0, a);
 }
 
+/* `ahead` has room for the links of one field. */
 template <class S, int R, int V>
 static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
-  if (a.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
+  if (call->stencil->long_rows) {
+    if constexpr (R == 18) {
+      long_arguments<S> b = {a, call->stencil->long_rows};
+      if (a.count > few_slots<S> || call->norm2)
+        launch_one<S, R, V, sharing::none>(b, call);
+      else
+        launch_one<S, R, V, sharing::split>(b, call);
+    }
+  } else if (a.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
     launch_one<S, R, V, sharing::none>(a, call);
   else if (a.keep_links)
     launch_one<S, R, V, sharing::ahead>(a, call);
@@ -330,6 +422,7 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   a.x = planes_of<S>(call->x);
   a.a = (real_of<S>)call->a;
   a.half_b = (real_of<S>)call->half_b;
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = link_unit<S> * s->largest[f];
   a.step = call->step;
   if (s->sites_per_slot == 1) launch_one_or_split<S, R, 1>(a, call);
   if constexpr (sizeof(S) <= 4)

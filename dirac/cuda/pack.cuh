@@ -4,8 +4,8 @@
 #include "dirac/cuda/hop_one.cuh"
 #include "dirac/links/fold.h"
 
-/* Makes the stored links of one parity and direction pair from bare links in double, folded by
- * dirac/links/fold.h. */
+/* Makes the stored links of one parity, field and direction pair from bare links in double, folded
+ * by dirac/links/fold.h. */
 
 struct pack_arguments {
   md_pack_source source;
@@ -13,7 +13,8 @@ struct pack_arguments {
   const int32_t *order;
   int64_t sites;
   md_divisor per_row;
-  int mu, tile;
+  int pair, pairs, tile;
+  double inverse; /* of what the stored reals are parts of */
 };
 
 /* One thread per site: side 0 and 1 of the pair are forward and backward, but near and far in x. */
@@ -25,23 +26,27 @@ template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S 
   const int site = a.order ? a.order[slot] : (int)index;
   const md_row row = a.rows[divide(site / V, a.per_row)];
   for (int side = 0; side < 2; side++) {
-    const bool backward = a.mu == 0 ? (side == 0) == (bool)(row.bits & 1u) : side == 1;
+    const int mu = a.pair % 4, sign = 1 + 2 * a.pair + side;
+    const bool backward = mu == 0 ? (side == 0) == (bool)(row.bits & 1u) : side == 1;
     const md_pack_source &source = a.source;
     double re = 1.0, im = 0.0, u[18]; /* links of 12 and 8 reals keep the sign apart */
     if (R == 18 && source.phases) {
       re = source.phases[2 * side * a.sites + site];
       im = source.phases[(2 * side + 1) * a.sites + site];
-    } else if (R == 18 && row.bits >> (1 + 2 * a.mu + side) & 1u) {
+    } else if (R == 18 && row.bits >> sign & 1u) {
       re = -1.0;
     }
     md_fold_matrix(backward ? source.backward : source.forward, source.stride,
                    backward ? source.neighbour[site] : site, backward, re, im, u);
+    if (is_fixed<S>)
+      for (int k = 0; k < 18; k++) u[k] *= a.inverse;
     S stored[R];
     encode_link<S, R>(u, stored);
     for (int r = 0; r < R; r++) {
       const int e = (side * R + r) * V + i;
       const int64_t chunk =
-          (((int64_t)(slot / a.tile) * 4 + a.mu) * chunks + e / piece) * a.tile + slot % a.tile;
+          (((int64_t)(slot / a.tile) * a.pairs + a.pair) * chunks + e / piece) * a.tile +
+          slot % a.tile;
       links[chunk * piece + e % piece] = stored[r];
     }
   }
@@ -59,10 +64,11 @@ template <class S, int R> static void pack_reals(const pack_arguments &a, int V,
 }
 
 template <class S>
-static int pack_any(const md_stencil *s, int reals, int mu, const md_pack_source *source,
+static int pack_any(const md_stencil *s, int reals, int pair, const md_pack_source *source,
                     void *links) {
-  const pack_arguments a = {*source,          s->rows, s->order, s->slots * s->sites_per_slot,
-                            s->slots_per_row, mu,      s->tile};
+  const pack_arguments a = {
+      *source, s->rows,  s->order, s->slots * s->sites_per_slot,    s->slots_per_row,
+      pair,    s->pairs, s->tile,  1.0 / s->largest[pair / MD_DIMS]};
   if (reals == 18) pack_reals<S, 18>(a, s->sites_per_slot, links);
   if (reals == 12) pack_reals<S, 12>(a, s->sites_per_slot, links);
   if (reals == 8) pack_reals<S, 8>(a, s->sites_per_slot, links);

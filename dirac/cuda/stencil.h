@@ -14,8 +14,18 @@
 typedef struct md_row {
   int32_t base[6]; /* first site of the neighbour row: y, z, t forward; y, z, t backward */
   int32_t edge;    /* far neighbour of the row's last (far = h+1) or first (far = h-1) site */
-  uint32_t bits;   /* bit 0: far = h+1; bits 1..8: sign of the links in stored order, 1 = minus */
+  uint32_t bits;   /* bit 0: far = h+1; bits 1..8: sign of the links in stored order, 1 = minus;
+                      bits 9..16: of the long ones */
 } md_row;
+
+/* The same for hops of three sites, of actions with long links. Along x one neighbour lies on the
+ * far side at h+2 or h-2, the other on the near side at h-1 or h+1; long links are stored in the
+ * order near, far too. */
+typedef struct md_long_row {
+  int32_t base[6];
+  int32_t beyond; /* the second site beyond the row on the far side; the first is md_row.edge */
+  int32_t behind; /* the first on the near side */
+} md_long_row;
 
 /* n / divisor by one multiplication, for 0 <= n < 2^31. */
 typedef struct md_divisor {
@@ -24,9 +34,9 @@ typedef struct md_divisor {
 
 /* The links of one parity in a backend's order. A slot is V neighbouring sites; the links of a
  * slot in a direction pair are 2 R V reals [direction][real][site], cut into chunks of 4 to 16
- * bytes; chunk c of pair mu of slot i lies at (((i/tile) 4 + mu) chunks + c) tile + i % tile. Tiles
- * of 32: a warp reads whole lines and walks through memory. Tiles of 1: a site's links lie
- * together, for bulk copies to shared memory. */
+ * bytes; chunk c of pair k = 4 field + mu of slot i lies at (((i/tile) pairs + k) chunks + c) tile
+ * + i % tile. Tiles of 32: a warp reads whole lines and walks through memory. Tiles of 1: a site's
+ * links lie together, for bulk copies to shared memory. */
 typedef struct md_stencil {
   int parity;
   int sites_per_slot; /* V */
@@ -35,8 +45,11 @@ typedef struct md_stencil {
   md_divisor slots_per_row;
   const void *links;
   const md_row *rows;
-  const int32_t *order;    /* site of a slot, NULL: slot V; n_rhs > 1 */
-  const int32_t *range[2]; /* slots of interior, boundary; NULL: all */
+  const md_long_row *long_rows;       /* NULL: one link field */
+  int pairs;                          /* 4 for each link field */
+  float largest[MD_MOST_LINK_FIELDS]; /* of md_links: fixed holds parts of it */
+  const int32_t *order;               /* site of a slot, NULL: slot V; n_rhs > 1 */
+  const int32_t *range[2];            /* slots of interior, boundary; NULL: all */
   int32_t range_count[2];
   bool keep_links; /* in L2: all of them fit */
 } md_stencil;
@@ -53,17 +66,17 @@ typedef struct md_hop_call {
   md_range range;
 } md_hop_call;
 
-/* Bare links of one direction on the device, and what folds them. */
+/* Bare links of one field and direction on the device, and what folds them. */
 typedef struct md_pack_source {
   const double *forward, *backward; /* 18 planes: U_mu of this parity, of the other with halo */
-  const int32_t *neighbour;         /* site x - mu */
+  const int32_t *neighbour;         /* site x - h mu, h the hop of the field */
   const double *phases; /* [side][re, im][site]; NULL: the signs of the rows, no twist */
   int64_t stride;
 } md_pack_source;
 
 /* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int. */
 typedef struct md_stencil_kernels {
-  int (*pack)(const md_stencil *stencil, int reals, int mu, const md_pack_source *source,
+  int (*pack)(const md_stencil *stencil, int reals, int pair, const md_pack_source *source,
               void *links);
   int (*hop_one)(const md_hop_call *call, int reals);
   int (*hop_many)(const md_hop_call *call, int reals);

@@ -27,7 +27,14 @@ typedef struct md_links {
   const md_gauge *field; /* of the action, one behind the other, bare, halos exchanged; borrowed */
   bool antiperiodic;     /* sign -1 on t-links that leave the last time slice */
   md_twist twist;
+  /* Of each field, on all ranks: the largest |re + i im| of a number of a link, 1 in SU(3). What
+   * formats of fixed range scale by; a twist does not change it. */
+  double largest[MD_MOST_LINK_FIELDS];
 } md_links;
+
+/* The links of a request: `field` points to the link fields of its action. Collective. */
+md_links md_request_links(const md_context *context, const md_backend_request *request,
+                          const md_gauge *field);
 
 typedef struct md_link_term {
   int field, hop, mu, direction;

@@ -24,6 +24,31 @@ static double link_norm(const md_gauge *field, int parity, int mu, int64_t site)
   return sqrt(mean + sqrt(2.0 * fmax(trace2 / 3.0 - mean * mean, 0.0)));
 }
 
+static double largest_of(const md_context *context, const md_gauge *gauge) {
+  double largest = 0.0;
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      const md_field *field = &gauge->links[p][mu];
+      const double *data = field->data;
+#pragma omp parallel for schedule(static) reduction(max : largest) num_threads(context->threads)
+      for (int64_t i = 0; i < field->sites; i++)
+        for (int c = 0; c < MD_LINK_REALS; c += 2)
+          largest =
+              fmax(largest, hypot(data[c * field->stride + i], data[(c + 1) * field->stride + i]));
+    }
+  return largest;
+}
+
+md_links md_request_links(const md_context *context, const md_backend_request *request,
+                          const md_gauge *field) {
+  const md_action_data *action = md_action_get(request->action);
+  md_links links = {request->action, field, request->antiperiodic, request->twist, {1.0, 1.0}};
+  if (action->special_unitary) return links;
+  for (int f = 0; f < action->fields; f++) links.largest[f] = largest_of(context, &field[f]);
+  md_maximum(context, links.largest, action->fields);
+  return links;
+}
+
 double md_links_norm(const md_context *context, const md_links *links) {
   const md_geometry *g = links->field->geometry;
   const int terms = md_action_terms(links->action);

@@ -71,8 +71,9 @@ static md_status create(mixed_cg *m) {
  * double: right-hand sides of one 16-bit field then share their sites' scales fairly. */
 static md_status hand_down(mixed_cg *m) {
   const md_cg_state *s = m->state;
-  double inverse[MD_MAX_RHS];
+  double inverse[MD_MAX_RHS], one[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
+    one[r] = 1.0;
     m->unit[r] = sqrt(s->r_norm2[r]);
     m->done[r] = m->unit[r] <= md_cg_limit(m->request, s, r);
     inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
@@ -80,7 +81,7 @@ static md_status hand_down(mixed_cg *m) {
   MD_TRY(md_agree(m->context, md_field_convert_times(m->context, &m->r, inverse, &s->r)));
   md_linear_zero(&m->x);
   if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, &m->r, &m->x));
-  MD_TRY(md_linear_norm2(m->context, &m->r, m->norm2));
+  MD_TRY(md_linear_norm2_near(m->context, &m->r, one, m->norm2));
   for (int r = 0; r < s->n_rhs; r++) m->largest[r] = m->norm2[r];
   m->since = 0;
   return MD_OK;
@@ -128,16 +129,20 @@ static md_status deflate_more(mixed_cg *m) {
   return md_deflation_insert(m->context, d);
 }
 
-/* scratch = s - A x in double, and its norm^2. */
+/* scratch = s - A x in double, and its norm^2, which should be what the recursion says; where it
+ * stagnates it is not far above the last one. */
 static md_status true_residual(mixed_cg *m) {
   md_cg_state *s = m->state;
   const double mass2 = m->request->mass * m->request->mass;
   const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
-  double one[MD_MAX_RHS];
-  for (int r = 0; r < s->n_rhs; r++) one[r] = 1.0;
+  double one[MD_MAX_RHS], guess[MD_MAX_RHS];
+  for (int r = 0; r < s->n_rhs; r++) {
+    one[r] = 1.0;
+    guess[r] = m->unit[r] * m->unit[r] * fmax(m->norm2[r], 0x1p-10);
+  }
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->odd, &s->x, NULL));
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->scratch, &m->odd, &minus_a));
-  MD_TRY(md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2));
+  MD_TRY(md_linear_axpy_norm2_near(m->context, one, &s->p, &m->scratch, guess, s->r_norm2));
   return MD_OK;
 }
 
@@ -181,12 +186,14 @@ static md_status update_solution(mixed_cg *m) {
  * few times is dropped. */
 static md_status keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
                                 double *of_p) {
-  double product[MD_MAX_RHS];
+  double product[MD_MAX_RHS], guess[MD_MAX_RHS]; /* |p| is seldom more than a few times |r| */
+  for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->norm2[r]);
   if (m->deflates && m->steps) {
     MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
     MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap));
   }
-  MD_TRY(md_linear_dot(m->context, m->deflates ? &m->a_p : &m->p, &m->r, product));
+  MD_TRY(m->deflates ? md_linear_dot(m->context, &m->a_p, &m->r, product)
+                     : md_linear_dot_near(m->context, &m->p, &m->r, guess, product));
   for (int r = 0; r < m->state->n_rhs; r++) {
     of_r[r] = 1.0;
     of_p[r] = 0.0;

@@ -11,9 +11,10 @@ extern "C" {
 typedef struct md_tensor_call {
   md_packing packing;
   md_precision precision;
-  const void *links;         /* of the output parity: stacked in the order of
-                                md_stacked_link_at, else [site][direction][18] */
-  const int32_t *neighbour;  /* [direction][site] of the output parity */
+  int terms;                 /* of the action: 8 for each link field */
+  const void *links;         /* of the output parity: stacked [site][field] in the order of
+                                md_stacked_link_at, else [site][term][18] */
+  const int32_t *neighbour;  /* [term][site] of the output parity */
   const void *source;        /* as in a field: [site][colour][rhs] or six planes */
   const float *source_scale; /* half only, else NULL; likewise the other scales */
   void *out;
@@ -24,8 +25,8 @@ typedef struct md_tensor_call {
   const double *step; /* as in md_epilogue, out is MD_SINGLE or MD_DOUBLE then; NULL: assignment.
                          It and norm2 where md_march_plan_make finds a plan, norm2 without a step
                          for plain D in */
-  double *norm2, *norm2_low; /* norm2[rhs * norm2_most + place], in units[rhs]: one place for each
-                                warp that computes */
+  md_unit_sum *norm2; /* norm2[rhs * norm2_most + place], in units[rhs]: one place for each warp
+                         that computes */
   const struct sum_units *units;
   int norm2_most;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */
@@ -42,16 +43,16 @@ typedef struct md_tensor_call {
 
 /* The kernels; each queues one on the stream of device.h. MD_ENVIRONMENT when it cannot start. */
 
-/* single, diagonal, block8 by WMMA: any lattice, any list of sites. */
+/* single, diagonal, block8 by WMMA: any lattice, any action, any list of sites. */
 md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
-/* stacked: any lattice, any list of sites, any number of right-hand sides; neighbours are gathered
- * from global memory. */
+/* stacked: any lattice, any action, any list of sites, any number of right-hand sides; neighbours
+ * are gathered from global memory. step and norms for 8 and 16 right-hand sides. */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 /* Its warps for `count` sites, each of which leaves norms. */
 int md_tensor_gather_warps(int64_t count);
 
-/* stacked, all sites, or all that read no halo, of a lattice that is cut into whole tiles: each
- * block marches along t with three time slices of its tile in shared memory. */
+/* stacked, one link field, all sites, or all that read no halo, of a lattice that is cut into whole
+ * tiles: each block marches along t with three time slices of its tile in shared memory. */
 enum {
   MARCH_WARPS = 16,    /* most that compute */
   MARCH_FEEDERS = 4,   /* that feed */

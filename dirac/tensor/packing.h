@@ -91,13 +91,13 @@ MD_TILE_MAP md_tile_entry md_tile_c(md_packing packing, int accumulator, int i, 
   return e;
 }
 
-/* `stacked`: C[rhs][6] = A[rhs][48] B[48][6] for one output site. A row of A is one right-hand
- * side, its 48 columns are the eight source vectors; column 2*colour + part of B is one real of
- * the result. Three steps of k = 16, one for each source colour. Inside a step the order follows
- * the register layout of the instruction, so that lane 4g+t holds the directions t and t+4 (both
- * ways along one axis) of row g and reads them as whole complex numbers:
- *   m16n8k16 in 16 bits: a lane holds k = 2t, 2t+1, 2t+8, 2t+9
- *   m16n8k16 in double:  a lane holds k = t, t+4, t+8, t+12 */
+/* `stacked`: C[rhs][6] += A[rhs][48] B[48][6] for one output site and link field; an action of two
+ * fields has K = 96. A row of A is one right-hand side, its 48 columns are the eight source
+ * vectors; column 2*colour + part of B is one real of the result. Three steps of k = 16, one for
+ * each source colour. Inside a step the order follows the register layout of the instruction, so
+ * that lane 4g+t holds the directions t and t+4 (both ways along one axis) of row g and reads them
+ * as whole complex numbers: m16n8k16 in 16 bits: a lane holds k = 2t, 2t+1, 2t+8, 2t+9 m16n8k16 in
+ * double:  a lane holds k = t, t+4, t+8, t+12 */
 enum { MD_STACKED_K = 48, MD_STACKED_COLUMNS = 8, MD_STACKED_RESULTS = 6 };
 
 typedef struct md_stacked_k {

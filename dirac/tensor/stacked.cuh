@@ -162,15 +162,14 @@ __device__ inline void multiply(double, double c[4], pair<double> forward, pair<
 #endif
 }
 
-/* The whole product of a site: three steps. forward and backward point to the source sites of the
- * lane's two directions at the tile's first right-hand side; a colour has colour_bytes. */
+/* c += the product of a site and link field: three steps. forward and backward point to the source
+ * sites of the lane's two directions at the tile's first right-hand side; a colour has
+ * colour_bytes. */
 template <typename T, int TILE, bool FULL>
 __device__ inline void product(typename storage<T>::accumulator c[4],
                                const typename storage<T>::links &links, const char *forward,
                                const char *backward, int colour_bytes, int count, factors f,
                                const lane &at) {
-#pragma unroll
-  for (int i = 0; i < 4; i++) c[i] = 0;
 #pragma unroll
   for (int colour = 0; colour < 3; colour++) {
     const pair<T> ahead = load_rows<T, TILE, FULL>(forward + colour * colour_bytes, at.g, count);
@@ -180,15 +179,17 @@ __device__ inline void product(typename storage<T>::accumulator c[4],
   }
 }
 
-/* Half: lane 4g+t has the scales of the sources of site g in the directions t and t+4. Returns the
- * ratios to the largest of the eight, packed for factors_of; *exponent gets the biased exponent of
- * the largest. Scales are powers of two, so ratios are exact; below 2^-24 they are zero. */
-__device__ inline uint32_t ratios_of(float forward, float backward, int *exponent) {
-  const int ef = __float_as_int(forward) >> 23, eb = __float_as_int(backward) >> 23;
-  int most = max(ef, eb);
+/* Half: lane 4g+t has the scales of the sources of site g in the directions t and t+4 of a link
+ * field. The biased exponent of the largest of the site's eight. */
+__device__ inline int largest_exponent(float forward, float backward) {
+  int most = max(__float_as_int(forward) >> 23, __float_as_int(backward) >> 23);
   most = max(most, __shfl_xor_sync(0xffffffffu, most, 1));
-  most = max(most, __shfl_xor_sync(0xffffffffu, most, 2));
-  *exponent = most;
+  return max(most, __shfl_xor_sync(0xffffffffu, most, 2));
+}
+/* The ratios to the scale of exponent `most`, packed for factors_of. Scales are powers of two, so
+ * ratios are exact; below 2^-24 they are zero. */
+__device__ inline uint32_t ratios_to(int most, float forward, float backward) {
+  const int ef = __float_as_int(forward) >> 23, eb = __float_as_int(backward) >> 23;
   const float rf = ef - most < -30 ? 0.0f : __int_as_float((127 + ef - most) << 23);
   const float rb = eb - most < -30 ? 0.0f : __int_as_float((127 + eb - most) << 23);
   const __half2 packed = __floats2half2_rn(rf, rb);

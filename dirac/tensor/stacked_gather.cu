@@ -6,54 +6,76 @@ namespace stacked {
 
 enum { GATHER_WARPS = 4, GROUP = 8 };
 
+/* The neighbours t and t+4 of a lane's site through each link field. */
+template <int FIELDS> struct neighbours { int ahead[FIELDS], behind[FIELDS]; };
+
 /* One batch of a warp. */
-template <typename T, int TILE, bool FULL, ending END> struct gatherer {
+template <typename T, int TILE, bool FULL, ending END, int FIELDS> struct gatherer {
   using number = typename storage<T>::number;
   using real = typename storage<T>::accumulator;
   static constexpr int number_bytes = sizeof(number);
   const md_tensor_call &call;
   const lane &at;
   int my_site, site[batch<T>]; /* my_site: that of g % batch */
-  const char *forward[batch<T>], *backward[batch<T>];
-  typename storage<T>::links links[batch<T>];
-  uint32_t my_ratios;
+  const char *forward[FIELDS][batch<T>], *backward[FIELDS][batch<T>];
+  typename storage<T>::links links[FIELDS][batch<T>];
+  uint32_t my_ratios[FIELDS];
   int unit, present; /* present: sites of the batch that there are */
 
   __device__ int site_bytes() const { return call.n_rhs * 3 * number_bytes; }
 
-  /* site, ahead, behind: what the lane looked up; first: of the batch in the group. */
-  __device__ gatherer(const md_tensor_call &c, const lane &l, int looked_up, int ahead, int behind,
-                      int first, int left)
-      : call(c), at(l), my_ratios(0), unit(127), present(min(left, batch<T>)) {
+  /* site, to: what the lane looked up; first: of the batch in the group. */
+  __device__ gatherer(const md_tensor_call &c, const lane &l, int looked_up,
+                      const neighbours<FIELDS> &to, int first, int left)
+      : call(c), at(l), my_ratios{}, unit(127), present(min(left, batch<T>)) {
     const char *source = static_cast<const char *>(call.source);
-    const int mine = 4 * (first + at.g % batch<T>)+at.t;
-    my_site = __shfl_sync(0xffffffffu, looked_up, mine);
+    my_site = __shfl_sync(0xffffffffu, looked_up, 4 * (first + at.g % batch<T>)+at.t);
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) {
       const int from = 4 * (first + n) + at.t;
       site[n] = __shfl_sync(0xffffffffu, looked_up, from);
-      forward[n] =
-          source + static_cast<int64_t>(__shfl_sync(0xffffffffu, ahead, from)) * site_bytes();
-      backward[n] =
-          source + static_cast<int64_t>(__shfl_sync(0xffffffffu, behind, from)) * site_bytes();
-      links[n] = storage<T>::load_links(static_cast<const char *>(call.links) +
-                                            static_cast<int64_t>(site[n]) * (72 * number_bytes),
-                                        at.slot);
+      const char *of_site = static_cast<const char *>(call.links) +
+                            static_cast<int64_t>(site[n]) * (72 * FIELDS * number_bytes);
+#pragma unroll
+      for (int f = 0; f < FIELDS; f++) {
+        const int ahead = __shfl_sync(0xffffffffu, to.ahead[f], from);
+        const int behind = __shfl_sync(0xffffffffu, to.behind[f], from);
+        forward[f][n] = source + static_cast<int64_t>(ahead) * site_bytes();
+        backward[f][n] = source + static_cast<int64_t>(behind) * site_bytes();
+        links[f][n] = storage<T>::load_links(of_site + f * (72 * number_bytes), at.slot);
+      }
     }
-    if constexpr (storage<T>::scaled)
-      my_ratios = ratios_of(call.source_scale[__shfl_sync(0xffffffffu, ahead, mine)],
-                            call.source_scale[__shfl_sync(0xffffffffu, behind, mine)], &unit);
+    if constexpr (storage<T>::scaled) find_ratios(to, first);
+  }
+  __device__ void find_ratios(const neighbours<FIELDS> &to, int first) {
+    const int mine = 4 * (first + at.g % batch<T>)+at.t;
+    float ahead[FIELDS], behind[FIELDS];
+    unit = 0;
+#pragma unroll
+    for (int f = 0; f < FIELDS; f++) {
+      ahead[f] = call.source_scale[__shfl_sync(0xffffffffu, to.ahead[f], mine)];
+      behind[f] = call.source_scale[__shfl_sync(0xffffffffu, to.behind[f], mine)];
+      unit = max(unit, largest_exponent(ahead[f], behind[f]));
+    }
+#pragma unroll
+    for (int f = 0; f < FIELDS; f++) my_ratios[f] = ratios_to(unit, ahead[f], behind[f]);
   }
   /* The right-hand sides from `skip` on. */
   __device__ void multiply(int skip, sums<T> &c) const {
     const int colour_bytes = call.n_rhs * number_bytes, count = call.n_rhs - skip;
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) {
-      factors f = {};
-      if constexpr (storage<T>::scaled)
-        f = factors_of(__shfl_sync(0xffffffffu, my_ratios, 4 * n + at.t), at.g);
-      product<T, TILE, FULL>(c[n], links[n], forward[n] + skip * number_bytes,
-                             backward[n] + skip * number_bytes, colour_bytes, count, f, at);
+#pragma unroll
+      for (int i = 0; i < 4; i++) c[n][i] = 0;
+#pragma unroll
+      for (int f = 0; f < FIELDS; f++) {
+        factors of_links = {};
+        if constexpr (storage<T>::scaled)
+          of_links = factors_of(__shfl_sync(0xffffffffu, my_ratios[f], 4 * n + at.t), at.g);
+        product<T, TILE, FULL>(c[n], links[f][n], forward[f][n] + skip * number_bytes,
+                               backward[f][n] + skip * number_bytes, colour_bytes, count, of_links,
+                               at);
+      }
     }
   }
   /* The same behind the epilogue, in units of 2^(*common - 127). */
@@ -106,8 +128,9 @@ template <typename T, int TILE, bool FULL, ending END> struct gatherer {
   }
 };
 
-template <typename T, int TILE, bool FULL, ending END>
-__global__ void __launch_bounds__(32 * GATHER_WARPS, 4)
+/* With two link fields a lane holds twice as much: three blocks then keep it in registers. */
+template <typename T, int TILE, bool FULL, ending END, int FIELDS>
+__global__ void __launch_bounds__(32 * GATHER_WARPS, FIELDS == 1 ? 4 : 3)
     gather(const __grid_constant__ md_tensor_call call) {
   const lane at;
   md_release_successor();
@@ -116,8 +139,12 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, 4)
   if (group >= call.count) return;
   const int64_t entry = min(group + at.g, call.count - 1);
   const int site = call.list ? call.list[entry] : static_cast<int>(entry);
-  const int ahead = __ldcs(call.neighbour + at.t * call.sites + site);
-  const int behind = __ldcs(call.neighbour + (at.t + 4) * call.sites + site);
+  neighbours<FIELDS> to;
+#pragma unroll
+  for (int f = 0; f < FIELDS; f++) {
+    to.ahead[f] = __ldcs(call.neighbour + (8 * f + at.t) * call.sites + site);
+    to.behind[f] = __ldcs(call.neighbour + (8 * f + at.t + 4) * call.sites + site);
+  }
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
   const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(GROUP)));
   norm_adder<T> norms[2];
@@ -129,7 +156,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, 4)
           static_cast<typename storage<T>::accumulator>(call.step[rhs_of_row<T, TILE>(row, at)]);
 #pragma unroll 2
   for (int first = 0; first < left; first += batch<T>) {
-    const gatherer<T, TILE, FULL, END> g(call, at, site, ahead, behind, first, left - first);
+    const gatherer<T, TILE, FULL, END, FIELDS> g(call, at, site, to, first, left - first);
     if constexpr (END == ending::step)
       g.step_all(norms, step);
     else
@@ -145,7 +172,10 @@ cudaError_t launch_gather(const md_tensor_call *call) {
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
-  md_launch_early(gather<T, TILE, FULL, END>, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
+  const auto kernel = call->terms == MD_DIRECTIONS
+                          ? gather<T, TILE, FULL, END, 1>
+                          : gather<T, TILE, FULL, END, MD_MOST_LINK_FIELDS>;
+  md_launch_early(kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
 }
 

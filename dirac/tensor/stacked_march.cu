@@ -75,6 +75,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) {
       factors f = {};
+#pragma unroll
+      for (int i = 0; i < 4; i++) c[n][i] = 0;
       if constexpr (storage<T>::scaled)
         f = factors_of(__shfl_sync(0xffffffffu, ratios, 4 * (first + n) + at.t), at.g);
       product<T, RHS, true>(c[n], links[n], forward + n * site_bytes, backward + n * site_bytes,
@@ -170,7 +172,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
         if constexpr (storage<T>::scaled)
           if (n % 8 == 0) {
             const int mine = n + min(at.g, plan.warp_sites - n - 1);
-            ratios = ratios_of(ahead_scale[mine], behind_scale[mine], &units);
+            units = largest_exponent(ahead_scale[mine], behind_scale[mine]);
+            ratios = ratios_to(units, ahead_scale[mine], behind_scale[mine]);
           }
         some(site + n, n + batch<T> < plan.warp_sites ? site + n + batch<T> : next,
              PARTIAL ? assigned(in_x + n, odd, in_y, in_z) : ~0u, forward + n * site_bytes,

@@ -99,9 +99,9 @@ __device__ inline void leave_norms(const norm_adder<T> norms[2], const md_tensor
     unit_sum sum = norms[row].sum(call.units[rhs]);
     for (int distance = 1; distance <= 2; distance *= 2) {
       sum.high += __shfl_xor_sync(0xffffffffu, sum.high, distance);
-      sum.low += __shfl_xor_sync(0xffffffffu, sum.low, distance);
+      if (!storage<T>::adjacent) sum.low += __shfl_xor_sync(0xffffffffu, sum.low, distance);
     }
-    if (at.t == 0) call.norm2[to] = sum.high, call.norm2_low[to] = sum.low;
+    if (at.t == 0) store_sum(&call.norm2[to], sum);
   }
 }
 

@@ -12,7 +12,8 @@ typedef struct tensor {
   md_backend_request request;
   const md_geometry *geometry;
   void *links[MD_PARITIES];
-  int32_t *neighbour[MD_PARITIES]; /* [direction][site] */
+  int terms;                       /* of the action */
+  int32_t *neighbour[MD_PARITIES]; /* [term][site] */
   int32_t *range[MD_PARITIES][2];  /* interior, boundary; NULL without halo */
   int64_t range_count[MD_PARITIES][2];
   bool marches; /* the lattice takes the marching kernel of `stacked` */
@@ -43,24 +44,27 @@ static void store(md_precision precision, void *to, int64_t at, double value) {
   }
 }
 
-/* The 144 reals of a site's eight matrices, in the order that the packing's kernel reads. */
+/* The 144 reals of a site's matrices of each link field, in the order that the packing's kernel
+ * reads. */
 static void pack_site(const md_backend_request *request, const md_links *links, int parity,
                       int64_t site, void *to, int64_t first) {
-  double folded[MD_DIRECTIONS][MD_LINK_REALS];
-  for (int d = 0; d < MD_DIRECTIONS; d++) md_links_fold(links, parity, d, site, 1, folded[d]);
-  for (int n = 0; n < MD_DIRECTIONS * 9; n++) {
-    const int d = n / 9, row = n / 3 % 3, colour = n % 3;
-    const int at = request->packing == MD_PACKING_STACKED
-                       ? md_stacked_link_at(request->precision, d, row, colour)
-                       : n;
-    for (int part = 0; part < 2; part++)
-      store(request->precision, to, first + 2 * at + part,
-            folded[d][2 * (3 * row + colour) + part]);
+  for (int term = 0; term < md_action_terms(links->action); term++) {
+    const int field = term / MD_DIRECTIONS, d = term % MD_DIRECTIONS;
+    double folded[MD_LINK_REALS];
+    md_links_fold(links, parity, term, site, 1, folded);
+    for (int n = 0; n < 9; n++) {
+      const int at = request->packing == MD_PACKING_STACKED
+                         ? md_stacked_link_at(request->precision, d, n / 3, n % 3)
+                         : 9 * d + n;
+      for (int part = 0; part < 2; part++)
+        store(request->precision, to, first + 2 * (9 * MD_DIRECTIONS * field + at) + part,
+              folded[2 * n + part]);
+    }
   }
 }
 
 static md_status load_links(md_context *context, tensor *s, const md_links *links, int parity) {
-  const int64_t sites = s->geometry->sites, reals = MD_DIRECTIONS * MD_LINK_REALS;
+  const int64_t sites = s->geometry->sites, reals = s->terms * MD_LINK_REALS;
   const size_t site_bytes = (size_t)reals * md_precision_bytes(s->request.precision);
   void *buffer = NULL;
   md_status status =
@@ -79,13 +83,14 @@ static md_status load_links(md_context *context, tensor *s, const md_links *link
   return status;
 }
 
-static md_status load_neighbours(md_context *context, tensor *s, int parity) {
+static md_status load_neighbours(md_context *context, tensor *s, const md_links *links,
+                                 int parity) {
   const size_t bytes = (size_t)s->geometry->sites * sizeof(int32_t);
-  MD_TRY(md_device_allocate(context, MD_DIRECTIONS * bytes, "neighbours of tensor",
+  MD_TRY(md_device_allocate(context, (size_t)s->terms * bytes, "neighbours of tensor",
                             (void **)&s->neighbour[parity]));
-  for (int d = 0; d < MD_DIRECTIONS; d++)
-    MD_TRY(md_device_upload(context, s->neighbour[parity] + d * s->geometry->sites,
-                            s->geometry->neighbour[parity][d], bytes));
+  for (int term = 0; term < s->terms; term++)
+    MD_TRY(md_device_upload(context, s->neighbour[parity] + term * s->geometry->sites,
+                            md_links_neighbours(links, parity, term), bytes));
   return MD_OK;
 }
 
@@ -115,20 +120,22 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   const md_geometry *g = links->field->geometry;
   *state = NULL;
   const size_t link_bytes = (size_t)md_tensor_link_bytes(request);
+  const int terms = md_action_terms(links->action);
   MD_TRY(md_device_require(
-      context, MD_PARITIES * (size_t)g->sites * (link_bytes + MD_DIRECTIONS * sizeof(int32_t)),
+      context, MD_PARITIES * (size_t)g->sites * (link_bytes + (size_t)terms * sizeof(int32_t)),
       "the links of backend tensor"));
   tensor *s = calloc(1, sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "tensor");
   s->request = *request;
   s->geometry = g;
+  s->terms = terms;
   const md_march_room room = md_tensor_march_room(context);
-  s->marches = request->packing == MD_PACKING_STACKED &&
+  s->marches = request->packing == MD_PACKING_STACKED && terms == MD_DIRECTIONS &&
                md_march_plan_make(request->precision, request->n_rhs, g->local, &room, &s->plan);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = load_links(context, s, links, p);
-    if (status == MD_OK) status = load_neighbours(context, s, p);
+    if (status == MD_OK) status = load_neighbours(context, s, links, p);
     if (status == MD_OK) status = load_ranges(context, s, links, p);
   }
   if (status != MD_OK) {
@@ -163,8 +170,7 @@ static bool is_empty(const md_tensor_call *call) {
 /* Places for the norms of `count` warps; those of the boundary follow those of the interior. */
 static void place_sums(md_tensor_call *call, md_partial_sums *sums, bool boundary, int count) {
   if (!boundary) sums->count = 0;
-  call->norm2 = sums->high + sums->count;
-  call->norm2_low = sums->low + sums->count;
+  call->norm2 = sums->sum + sums->count;
   call->norm2_most = sums->most;
   call->units = sums->units;
   sums->count += count;
@@ -180,6 +186,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   if (all && part) return MD_OK; /* no halo: everything was interior */
   md_tensor_call call = {.packing = s->request.packing,
                          .precision = s->request.precision,
+                         .terms = s->terms,
                          .links = s->links[p],
                          .neighbour = s->neighbour[p],
                          .source = in->data,
@@ -216,7 +223,9 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
 static bool fuses(const void *state, md_precision out) {
   const tensor *s = state;
   const bool wide = out == (s->request.precision == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE);
-  return wide && s->marches;
+  const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
+  const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
+  return wide && (s->marches || (gathers && whole_tile));
 }
 
 const md_backend md_backend_tensor = {.name = "tensor",
@@ -227,7 +236,7 @@ const md_backend md_backend_tensor = {.name = "tensor",
                                       .packings =
                                           1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL |
                                           1u << MD_PACKING_BLOCK8 | 1u << MD_PACKING_STACKED,
-                                      .actions = 1u << MD_ACTION_NAIVE,
+                                      .actions = MD_ALL_ACTIONS,
                                       .speed = 40,
                                       .check = md_tensor_check,
                                       .load = load,

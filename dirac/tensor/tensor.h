@@ -12,7 +12,7 @@ extern "C" {
  * else. The check callback of both backends. Local. */
 md_status md_tensor_check(md_context *context, const md_backend_request *request);
 
-/* Bytes of link data that one hop reads per output site: eight whole matrices. */
+/* Bytes of link data that one hop reads per output site: a whole matrix for each term. */
 double md_tensor_link_bytes(const md_backend_request *request);
 
 #ifdef __cplusplus

@@ -23,5 +23,6 @@ md_status md_tensor_check(md_context *context, const md_backend_request *request
 }
 
 double md_tensor_link_bytes(const md_backend_request *request) {
-  return (double)(MD_DIRECTIONS * MD_LINK_REALS) * (double)md_precision_bytes(request->precision);
+  return (double)(md_action_terms(request->action) * MD_LINK_REALS) *
+         (double)md_precision_bytes(request->precision);
 }

@@ -8,18 +8,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TILE_SIZE = MD_TILE * MD_TILE, MOST_ITEMS = 8 };
+enum { TILE_SIZE = MD_TILE * MD_TILE, MOST_ITEMS = 8, MOST_K = MD_STACKED_K * MD_MOST_LINK_FIELDS };
 
 typedef struct tensor_emu {
   md_backend_request request;
-  double *links[MD_PARITIES]; /* [site][direction][18], rounded to the storage type */
+  double *links[MD_PARITIES]; /* [site][term][18], rounded to the storage type */
+  int terms;
 } tensor_emu;
 
-/* What one output site reads: source vectors in units of the largest of the eight scales. */
+/* What one output site reads: source vectors in units of the largest of their scales. */
 typedef struct site_input {
   const double *links;
-  int64_t source[MD_DIRECTIONS];
-  double ratio[MD_DIRECTIONS]; /* scale of the source over the largest of the eight, 1 unscaled */
+  int64_t source[MD_MOST_TERMS];
+  double ratio[MD_MOST_TERMS]; /* scale of the source over the largest of all, 1 unscaled */
   double scale;                /* the largest */
 } site_input;
 
@@ -45,11 +46,12 @@ static void unload(void *state) {
 static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
   const md_geometry *g = links->field->geometry;
-  const size_t reals = MD_DIRECTIONS * MD_LINK_REALS;
+  const size_t reals = (size_t)md_action_terms(request->action) * MD_LINK_REALS;
   tensor_emu *s = calloc(1, sizeof *s);
   *state = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "tensor_emu");
   s->request = *request;
+  s->terms = md_action_terms(request->action);
   for (int p = 0; p < MD_PARITIES; p++) {
     const md_status status = md_allocate(context, (size_t)g->sites * reals * sizeof(double),
                                          "links of tensor_emu", (void **)&s->links[p]);
@@ -60,8 +62,8 @@ static md_status load(md_context *context, const md_links *links, const md_backe
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < g->sites; i++) {
       double *to = s->links[p] + (size_t)i * reals;
-      for (int d = 0; d < MD_DIRECTIONS; d++)
-        md_links_fold(links, p, d, i, 1, to + d * MD_LINK_REALS);
+      for (int term = 0; term < s->terms; term++)
+        md_links_fold(links, p, term, i, 1, to + term * MD_LINK_REALS);
       for (size_t c = 0; c < reals; c++) to[c] = rounded(request->precision, to[c]);
     }
   }
@@ -70,21 +72,22 @@ static md_status load(md_context *context, const md_links *links, const md_backe
 }
 
 static site_input input_of(const tensor_emu *s, int parity, int64_t site, const md_field *in) {
-  site_input input = {.links = s->links[parity] + site * (MD_DIRECTIONS * MD_LINK_REALS)};
-  for (int d = 0; d < MD_DIRECTIONS; d++) {
-    input.source[d] = in->geometry->neighbour[parity][d][site];
-    input.ratio[d] = in->scale ? in->scale[input.source[d]] : 1.0;
-    input.scale = fmax(input.scale, input.ratio[d]);
+  site_input input = {.links = s->links[parity] + site * (s->terms * MD_LINK_REALS)};
+  for (int term = 0; term < s->terms; term++) {
+    const md_link_term t = md_links_term(s->request.action, term);
+    input.source[term] = md_neighbours(in->geometry, t.hop, parity, t.direction)[site];
+    input.ratio[term] = in->scale ? in->scale[input.source[term]] : 1.0;
+    input.scale = fmax(input.scale, input.ratio[term]);
   }
-  for (int d = 0; d < MD_DIRECTIONS; d++) input.ratio[d] /= input.scale;
+  for (int term = 0; term < s->terms; term++) input.ratio[term] /= input.scale;
   return input;
 }
 
 /* The link number as it enters tile A: the ratio of scales goes into the link. */
-static double link_entry(const tensor_emu *s, const site_input *input, int direction, int row,
+static double link_entry(const tensor_emu *s, const site_input *input, int term, int row,
                          int column, int part) {
-  const double u = input->links[direction * MD_LINK_REALS + 2 * (3 * row + column) + part];
-  return rounded(s->request.precision, u * input->ratio[direction]);
+  const double u = input->links[term * MD_LINK_REALS + 2 * (3 * row + column) + part];
+  return rounded(s->request.precision, u * input->ratio[term]);
 }
 
 /* Stored numbers of the source vector, [colour][part]: what lies in memory, scale taken off. */
@@ -98,18 +101,18 @@ static double accumulate(md_precision precision, double sum, double a, double b)
   return precision == MD_DOUBLE ? sum + a * b : (double)((float)sum + (float)(a * b));
 }
 
-/* c += A B for the tiles of one product and direction. */
+/* c += A B for the tiles of one product and term. */
 static void tile_product(const tensor_emu *s, const site_input *input, int items,
-                         const md_field *in, int direction, int product, double c[TILE_SIZE]) {
+                         const md_field *in, int term, int product, double c[TILE_SIZE]) {
   const md_packing packing = s->request.packing;
   double a[TILE_SIZE], b[TILE_SIZE], v[MOST_ITEMS][MD_FERMION_REALS];
-  for (int m = 0; m < items; m++) source_vector(in, input[m].source[direction], 0, v[m]);
+  for (int m = 0; m < items; m++) source_vector(in, input[m].source[term], 0, v[m]);
   for (int at = 0; at < TILE_SIZE; at++) {
     const md_tile_entry ea = md_tile_a(packing, product, at / MD_TILE, at % MD_TILE);
     const md_tile_entry eb = md_tile_b(packing, product, at / MD_TILE, at % MD_TILE);
     a[at] = b[at] = 0.0;
     if (ea.sign && ea.item < items)
-      a[at] = ea.sign * link_entry(s, &input[ea.item], direction, ea.row, ea.column, ea.part);
+      a[at] = ea.sign * link_entry(s, &input[ea.item], term, ea.row, ea.column, ea.part);
     if (eb.sign && eb.item < items) b[at] = eb.sign * v[eb.item][2 * eb.row + eb.part];
   }
   for (int i = 0; i < MD_TILE; i++)
@@ -124,9 +127,9 @@ static void hop_tile(const tensor_emu *s, const site_input *input, int items, co
                      double result[MOST_ITEMS][MD_FERMION_REALS]) {
   const md_packing packing = s->request.packing;
   double c[2][TILE_SIZE] = {{0.0}};
-  for (int d = 0; d < MD_DIRECTIONS; d++)
+  for (int term = 0; term < s->terms; term++)
     for (int product = 0; product < md_tile_products(packing); product++)
-      tile_product(s, input, items, in, d, product,
+      tile_product(s, input, items, in, term, product,
                    c[packing == MD_PACKING_BLOCK8 ? 0 : md_tile_accumulator(product)]);
   for (int accumulator = 0; accumulator < md_tile_accumulators(packing); accumulator++)
     for (int at = 0; at < TILE_SIZE; at++) {
@@ -135,29 +138,35 @@ static void hop_tile(const tensor_emu *s, const site_input *input, int items, co
     }
 }
 
+/* The first term of the link field whose step k is. */
+static int first_term(int k) {
+  return k / MD_STACKED_K * MD_DIRECTIONS;
+}
+
 /* stacked: one site, right-hand sides first .. first+count-1 (16 at most) as rows of the tile. */
 static void hop_stacked(const tensor_emu *s, const site_input *input, const md_field *in, int first,
                         int count, double (*result)[MD_FERMION_REALS]) {
   const md_precision precision = s->request.precision;
-  double a[MD_TILE][MD_STACKED_K] = {{0.0}}, v[MD_FERMION_REALS];
+  const int depth = MD_STACKED_K * s->terms / MD_DIRECTIONS;
+  double a[MD_TILE][MOST_K] = {{0.0}}, v[MD_FERMION_REALS];
   for (int row = 0; row < MD_TILE; row++) {
     const int rhs = md_stacked_rhs(precision, MD_TILE, row);
-    for (int k = 0; k < MD_STACKED_K && rhs < count; k++) {
-      const md_stacked_k at = md_stacked_row(precision, k);
-      source_vector(in, input->source[at.direction], first + rhs, v);
+    for (int k = 0; k < depth && rhs < count; k++) {
+      const md_stacked_k at = md_stacked_row(precision, k % MD_STACKED_K);
+      source_vector(in, input->source[first_term(k) + at.direction], first + rhs, v);
       a[row][k] = v[2 * at.colour + at.part];
     }
   }
   for (int column = 0; column < MD_STACKED_RESULTS; column++) {
-    double b[MD_STACKED_K];
-    for (int k = 0; k < MD_STACKED_K; k++) {
-      const md_tile_entry e = md_stacked_b(precision, k, column);
-      b[k] = e.sign * link_entry(s, input, e.item, e.row, e.column, e.part);
+    double b[MOST_K];
+    for (int k = 0; k < depth; k++) {
+      const md_tile_entry e = md_stacked_b(precision, k % MD_STACKED_K, column);
+      b[k] = e.sign * link_entry(s, input, first_term(k) + e.item, e.row, e.column, e.part);
     }
     for (int row = 0; row < MD_TILE; row++) {
       const int rhs = md_stacked_rhs(precision, MD_TILE, row);
       double sum = 0.0;
-      for (int k = 0; k < MD_STACKED_K; k++) sum = accumulate(precision, sum, a[row][k], b[k]);
+      for (int k = 0; k < depth; k++) sum = accumulate(precision, sum, a[row][k], b[k]);
       if (rhs < count) result[first + rhs][column] = sum;
     }
   }
@@ -177,12 +186,10 @@ static void finish(md_field *out, int64_t site, double scale, const md_epilogue 
   md_field_set(out, site, result[0]);
 }
 
-static bool in_range(const md_field *in, int parity, int64_t site, md_range range) {
-  if (range == MD_RANGE_ALL) return true;
+static bool in_range(const site_input *input, int terms, int64_t sites, md_range range) {
   bool boundary = false;
-  for (int d = 0; d < MD_DIRECTIONS; d++)
-    boundary = boundary || in->geometry->neighbour[parity][d][site] >= in->sites;
-  return boundary == (range == MD_RANGE_BOUNDARY);
+  for (int term = 0; term < terms; term++) boundary = boundary || input->source[term] >= sites;
+  return range == MD_RANGE_ALL || boundary == (range == MD_RANGE_BOUNDARY);
 }
 
 /* One tile's worth of consecutive sites; those out of range are left out of the tile. */
@@ -193,11 +200,10 @@ static void hop_group(const tensor_emu *s, md_field *out, const md_field *in, in
   site_input input[MOST_ITEMS];
   int64_t site[MOST_ITEMS];
   int items = 0;
-  for (int64_t i = first; i < first + most && i < out->sites; i++)
-    if (in_range(in, out->parity, i, range)) {
-      site[items] = i;
-      input[items++] = input_of(s, out->parity, i, in);
-    }
+  for (int64_t i = first; i < first + most && i < out->sites; i++) {
+    input[items] = input_of(s, out->parity, i, in);
+    if (in_range(&input[items], s->terms, in->sites, range)) site[items++] = i;
+  }
   if (items == 0) return;
   if (s->request.packing != MD_PACKING_STACKED) {
     hop_tile(s, input, items, in, result);
@@ -222,8 +228,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
 
 /* Rounded to the storage type, but kept in double. */
 static double kept_bytes(const md_backend_request *request) {
-  (void)request;
-  return (double)(MD_DIRECTIONS * MD_LINK_REALS * sizeof(double));
+  return (double)md_action_terms(request->action) * (double)(MD_LINK_REALS * sizeof(double));
 }
 
 const md_backend md_backend_tensor_emu = {
@@ -234,7 +239,7 @@ const md_backend md_backend_tensor_emu = {
     .reconstructs = 1u << MD_RECONSTRUCT_18,
     .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
                 1u << MD_PACKING_STACKED,
-    .actions = 1u << MD_ACTION_NAIVE,
+    .actions = MD_ALL_ACTIONS,
     .speed = 0,
     .check = md_tensor_check,
     .load = load,

@@ -1,35 +1,37 @@
 #include "dirac/tensor/tiles.cuh"
 
 /* The hop by packings single, diagonal and block8: a warp takes 1, 5 or 8 sites that follow each
- * other (along x, and on to the next row), and accumulates the eight directions in the same C. */
+ * other (along x, and on to the next row), and accumulates all terms in the same C. */
 namespace tiles {
 
 constexpr int64_t MOST_BLOCKS = 132 * 16; /* further groups in further rounds */
 
 /* What one warp knows of its sites. */
-struct sites {
+template <int TERMS> struct sites {
   int site[MOST_ITEMS];
-  int source[MD_DIRECTIONS][MOST_ITEMS];
-  __half ratio[MD_DIRECTIONS][MOST_ITEMS]; /* source scale over the largest of the eight */
-  float scale[MOST_ITEMS];                 /* the largest */
+  int source[TERMS][MOST_ITEMS];
+  __half ratio[TERMS][MOST_ITEMS]; /* source scale over the largest of all */
+  float scale[MOST_ITEMS];         /* the largest */
   int count;
 };
 
 /* Lane m looks up site m of the group. */
-__device__ inline void look_up(const md_tensor_call &call, int64_t first, int items, sites *s) {
+template <int TERMS>
+__device__ inline void look_up(const md_tensor_call &call, int64_t first, int items,
+                               sites<TERMS> *s) {
   const int m = threadIdx.x % 32;
   if (m == 0) s->count = static_cast<int>(min(static_cast<int64_t>(items), call.count - first));
   if (m >= items || first + m >= call.count) return;
   const int64_t site = call.list ? call.list[first + m] : first + m;
-  float scale[MD_DIRECTIONS], largest = 0.0f;
+  float scale[TERMS], largest = 0.0f;
   s->site[m] = static_cast<int>(site);
-  for (int d = 0; d < MD_DIRECTIONS; d++) {
+  for (int d = 0; d < TERMS; d++) {
     const int from = call.neighbour[d * call.sites + site];
     s->source[d][m] = from;
     scale[d] = call.source_scale[from];
     largest = fmaxf(largest, scale[d]);
   }
-  for (int d = 0; d < MD_DIRECTIONS; d++) s->ratio[d][m] = __float2half_rn(scale[d] / largest);
+  for (int d = 0; d < TERMS; d++) s->ratio[d][m] = __float2half_rn(scale[d] / largest);
   s->scale[m] = largest;
 }
 
@@ -57,16 +59,16 @@ __device__ inline void finish(const md_tensor_call &call, int64_t site, float sc
   call.out_scale[site] = new_scale;
 }
 
-template <md_packing PACKING>
+template <md_packing PACKING, int TERMS>
 __global__ void __launch_bounds__(32 * WARPS) hop(md_tensor_call call) {
   __shared__ maps<PACKING> map;
   __shared__ warp_tiles<PACKING> all_tiles[WARPS];
-  __shared__ sites all_sites[WARPS];
+  __shared__ sites<TERMS> all_sites[WARPS];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const __half *links = static_cast<const __half *>(call.links);
   const __half *source = static_cast<const __half *>(call.source);
   warp_tiles<PACKING> &t = all_tiles[warp];
-  sites &s = all_sites[warp];
+  sites<TERMS> &s = all_sites[warp];
   t.clear();
   map.make();
   const int64_t groups = (call.count + map.items - 1) / map.items;
@@ -75,9 +77,9 @@ __global__ void __launch_bounds__(32 * WARPS) hop(md_tensor_call call) {
     look_up(call, group * map.items, map.items, &s);
     __syncwarp();
     accumulators<PACKING> sum;
-    for (int d = 0; d < MD_DIRECTIONS; d++) {
+    for (int d = 0; d < TERMS; d++) {
       const auto link = [&](int item, int number) {
-        const int64_t at = static_cast<int64_t>(s.site[item]) * MD_DIRECTIONS + d;
+        const int64_t at = static_cast<int64_t>(s.site[item]) * TERMS + d;
         return __hmul(s.ratio[d][item], links[at * MD_LINK_REALS + number]);
       };
       const auto vector = [&](int item, int number) {
@@ -104,7 +106,9 @@ template <md_packing PACKING> cudaError_t launch(const md_tensor_call *call) {
   const int64_t blocks = (call->count + per_block - 1) / per_block;
   if (blocks == 0) return cudaSuccess;
   const unsigned grid = static_cast<unsigned>(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
-  hop<PACKING><<<grid, 32 * WARPS, 0, md_stream()>>>(*call);
+  const auto kernel =
+      call->terms == MD_DIRECTIONS ? hop<PACKING, MD_DIRECTIONS> : hop<PACKING, MD_MOST_TERMS>;
+  kernel<<<grid, 32 * WARPS, 0, md_stream()>>>(*call);
   return cudaGetLastError();
 }
 

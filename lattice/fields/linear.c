@@ -52,11 +52,21 @@ void md_linear_axpby(const double *a, const md_field *x, const double *b, md_fie
 }
 
 md_status md_linear_norm2(md_context *context, const md_field *x, double *norms) {
-  return table_of(x)->norm2(context, x, norms);
+  return table_of(x)->norm2(context, x, NULL, norms);
+}
+
+md_status md_linear_norm2_near(md_context *context, const md_field *x, const double *guess,
+                               double *norms) {
+  return table_of(x)->norm2(context, x, guess, norms);
 }
 
 md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
-  return narrower(x, y)->dot(context, x, y, dots);
+  return narrower(x, y)->dot(context, x, y, NULL, dots);
+}
+
+md_status md_linear_dot_near(md_context *context, const md_field *x, const md_field *y,
+                             const double *guess, double *dots) {
+  return narrower(x, y)->dot(context, x, y, guess, dots);
 }
 
 md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
@@ -70,7 +80,12 @@ void md_linear_axpy_complex(const double *re, const double *im, const md_field *
 
 md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
                                double *norms) {
-  return narrower(x, y)->axpy_norm2(context, a, x, y, norms);
+  return narrower(x, y)->axpy_norm2(context, a, x, y, NULL, norms);
+}
+
+md_status md_linear_axpy_norm2_near(md_context *context, const double *a, const md_field *x,
+                                    md_field *y, const double *guess, double *norms) {
+  return narrower(x, y)->axpy_norm2(context, a, x, y, guess, norms);
 }
 
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,

@@ -38,6 +38,16 @@ void md_linear_axpy_complex(const double *re, const double *im, const md_field *
 /* y = a x + y and norms[r] = |y_r|^2 in one pass. */
 md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
                                double *norms);
+/* The same three where the size of the result is known about: guess[r], the same on all ranks, is
+ * not below the sum of the absolute terms by more than 2^14 nor above the result by more than 2^40.
+ * A device then reads the fields once less. Beyond the lower bound the result is as accurate, but
+ * its last bits depend on how the lattice is cut. */
+md_status md_linear_norm2_near(md_context *context, const md_field *x, const double *guess,
+                               double *norms);
+md_status md_linear_dot_near(md_context *context, const md_field *x, const md_field *y,
+                             const double *guess, double *dots);
+md_status md_linear_axpy_norm2_near(md_context *context, const double *a, const md_field *x,
+                                    md_field *y, const double *guess, double *norms);
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x);

@@ -4,17 +4,19 @@
 #include "base/instruction_set.h"
 #include "lattice/fields/linear.h"
 
-/* The operations of linear.h for one storage type in one space; same contracts. */
+/* The operations of linear.h for one storage type in one space; same contracts. guess: NULL, or
+ * what the functions that end in _near are given. */
 typedef struct md_linear_table {
   void (*zero)(md_field *x);
   void (*copy)(md_field *out, const md_field *in);
   void (*axpy)(const double *a, const md_field *x, md_field *y);
   void (*xpby)(const md_field *x, const double *b, md_field *y);
   void (*axpby)(const double *a, const md_field *x, const double *b, md_field *y);
-  md_status (*norm2)(md_context *context, const md_field *x, double *norms);
-  md_status (*dot)(md_context *context, const md_field *x, const md_field *y, double *dots);
+  md_status (*norm2)(md_context *context, const md_field *x, const double *guess, double *norms);
+  md_status (*dot)(md_context *context, const md_field *x, const md_field *y, const double *guess,
+                   double *dots);
   md_status (*axpy_norm2)(md_context *context, const double *a, const md_field *x, md_field *y,
-                          double *norms);
+                          const double *guess, double *norms);
   void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
   void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
                      md_field *const *p, md_field *const *x);

@@ -3,6 +3,11 @@
 
 #include "lattice/fields/field.h"
 
+/* A sum as whole numbers of two units (lattice/fields/cuda/unit_sum.cuh): high + low. */
+typedef struct md_unit_sum {
+  double high, low;
+} md_unit_sum;
+
 /* One rank's part of a sum over ranks for one right-hand side, in memory that GPUs share
  * (lattice/fields/cuda/rank_sums.cuh): `tick` last, once the words are there. */
 enum { MD_RANK_SUM_WORDS = 4, MD_RANK_SUM_TICKS = 2 };

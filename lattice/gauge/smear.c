@@ -32,7 +32,7 @@ static md_status measure(work *w, const md_gauge *gauge, char name, md_link_mean
 }
 
 static md_status note(work *w, const md_gauge *gauge, char name, double epsilon) {
-  if (!w->report || !name) return MD_OK;
+  if (!w->report || w->request->unmeasured || !name) return MD_OK;
   md_link_means *means = &w->report->kinds[w->report->kind_count++];
   MD_TRY(wait(w));
   const double start_s = md_time_s();
@@ -217,6 +217,17 @@ static md_status make_on_device(work *w, const md_gauge *thin, md_gauge *fat,
   destroy_all(count, fat_there);
   destroy_all(count, long_there);
   return status;
+}
+
+void md_smear_need(const md_geometry *geometry, const md_smear_request *request,
+                   md_memory_need *need) {
+  const int count = md_smear_epsilons(request);
+  const int made = count * (md_recipe_has_long(request->recipe) ? 2 : 1);
+  const int between = md_smear_steps(request) > 2 ? 2 : md_smear_steps(request) - 1;
+  const int64_t gauge = md_gauge_bytes(geometry);
+  const int64_t all = (made + between) * gauge + MD_STAPLE_MATRICES * gauge / MD_DIMS;
+  need->host += request->space == MD_HOST ? all : made * gauge;
+  if (request->space == MD_DEVICE) need->device += gauge + all;
 }
 
 md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_request *request,

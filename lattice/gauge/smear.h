@@ -1,6 +1,7 @@
 #ifndef MD_LATTICE_GAUGE_SMEAR_H
 #define MD_LATTICE_GAUGE_SMEAR_H
 
+#include "base/memory_need.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/project.h"
 
@@ -44,6 +45,7 @@ typedef struct md_smear_request {
   int steps;         /* of ape, stout */
   int epsilon_count; /* of hisq: how many values of eps, >= 1; 0 is the same as one eps = 0 */
   const double *naik_epsilon;
+  bool unmeasured; /* the report has counts and times, no means */
 } md_smear_request;
 
 /* A request with the usual values: u0 = 1, alpha = 0.5, rho = 0.1, steps = 1, eps = 0. */
@@ -77,6 +79,11 @@ typedef struct md_smear_report {
  * Collective; shows progress. */
 md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_request *request,
                    md_gauge *fat, md_gauge *long_links, md_smear_report *report);
+
+/* Adds what md_smear allocates on a rank beside the thin links, the links that it makes included.
+ * Needs no tables of the geometry. Local. */
+void md_smear_need(const md_geometry *geometry, const md_smear_request *request,
+                   md_memory_need *need);
 
 /* Single precision rounds links to 1e-7; files of other codes are seen with a few times that. */
 #define MD_THIN_TOLERANCE 1e-4

@@ -12,8 +12,9 @@ typedef struct md_path_weights {
   double one, three, five, seven, lepage;
 } md_path_weights;
 
-/* Halo, kernels and intermediate fields of one geometry and space. */
+/* Halo, kernels and intermediate fields of one geometry and space: so many fields of matrices. */
 typedef struct md_staples md_staples;
+enum { MD_STAPLE_MATRICES = 9 };
 
 /* Collective: the ranks agree; MD_ENVIRONMENT for MD_DEVICE without a GPU or a build for it.
  * `label` heads the progress line; `passes` is how many calls of md_staples_fat will be made, the

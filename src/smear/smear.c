@@ -5,6 +5,7 @@
 #include "base/timer.h"
 #include "commands.h"
 #include "io/lattice_file.h"
+#include "lattice/gauge/smear_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -185,10 +186,7 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
        .argument = "LATTICE", .help = "lattice file of thin links, any format", .file = MD_FILE_INPUT},
       {.name = "action", .type = MD_OPTION_CHOICE, .target = &r.action,
        .help = "which links are made", .choices = md_recipe_names},
-      {.name = "u0", .type = MD_OPTION_REAL, .target = &r.u0, .argument = "U",
-       .help = "tadpole factor of asqtad and fat7 [1]", .low = 1e-3, .high = 10.0},
-      {.name = "naik-epsilon", .type = MD_OPTION_REAL, .target = &r.naik_epsilon, .argument = "E",
-       .help = "of hisq: its links of charm and other heavy quarks [0]", .low = -10.0, .high = 10.0},
+      MD_SMEAR_OPTIONS(r.u0, "asqtad and fat7", r.naik_epsilon),
       {.name = "alpha", .type = MD_OPTION_REAL, .target = &r.alpha, .argument = "A",
        .help = "weight of the staples of ape [0.5]", .low = 0.0, .high = 1.0},
       {.name = "rho", .type = MD_OPTION_REAL, .target = &r.rho, .argument = "R",

@@ -11,15 +11,17 @@ enum { FIELDS = 3, KEY_BYTES = 512 };
 /* What the state belongs to, as one text that must be equal on reading. */
 static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
   const md_solve_options *o = &run->options;
-  char words[128];
-  const char *slash = strrchr(o->lattice, '/');
+  char words[MD_PHYSICS_WORDS_BYTES];
+  const bool files = o->physics.fat_file != NULL;
+  const char *path = files ? o->physics.fat_file : o->lattice, *slash = strrchr(path, '/');
   snprintf(key, KEY_BYTES,
            "plaquette %.15g mass %.17g source %s boundary %s precision %s inner %s rhs %lld "
            "backend %s packing %s reconstruct %s action %s lattice %.64s",
-           run->info.observables.plaquette, o->mass, o->parsed_source.text, o->boundary,
-           o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name, o->packing,
-           o->reconstruct, md_physics_words(&o->request, words, sizeof words),
-           slash ? slash + 1 : o->lattice);
+           files ? run->links.fat_plaquette : run->links.plaquette, o->mass, o->parsed_source.text,
+           o->boundary, o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name,
+           o->packing, o->reconstruct,
+           md_physics_words(&o->physics, &o->request, words, sizeof words),
+           slash ? slash + 1 : path);
 }
 
 /* Host copies of x, r, p in double: exact for every storage type. */

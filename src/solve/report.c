@@ -13,13 +13,28 @@ static void mean_of(const double *values, int count, double *mean, double *error
   *error = count > 1 ? sqrt(squares / count / (count - 1)) : 0.0;
 }
 
+static void print_lattice(const md_context *context, const md_solve_run *run) {
+  const int *d = run->links.geometry->global;
+  const char *name = run->options.lattice;
+  md_say(context, "lattice      %s%s%dx%dx%dx%d", name ? name : "", name ? ", " : "", d[0], d[1],
+         d[2], d[3]);
+  if (name) md_say(context, ", plaquette %.12f", run->links.plaquette);
+  md_say(context, "\n");
+}
+
+void md_solve_print_action(const md_context *context, const md_solve_run *run) {
+  const md_solve_options *o = &run->options;
+  char words[MD_PHYSICS_WORDS_BYTES];
+  md_say(context, "action       %s\n",
+         md_physics_words(&o->physics, &o->request, words, sizeof words));
+  md_action_links_say(context, &o->physics, &run->links);
+}
+
 void md_solve_print(const md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  const md_geometry *g = run->geometry;
+  const md_geometry *g = run->links.geometry;
   const md_solver_result *r = &run->result;
-  char words[128];
-  md_say(context, "lattice      %s, %dx%dx%dx%d, plaquette %.12f\n", o->lattice, g->global[0],
-         g->global[1], g->global[2], g->global[3], run->info.observables.plaquette);
+  print_lattice(context, run);
   md_say(context,
          "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes a hop and rank\n",
          context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
@@ -29,7 +44,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
-  md_say(context, "action       %s\n", md_physics_words(&o->request, words, sizeof words));
+  md_solve_print_action(context, run);
   md_say(context, "source       %s, %d right-hand sides\n", o->parsed_source.text, r->n_rhs);
   md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
          r->gflops);
@@ -67,7 +82,8 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "load_seconds", md_solve_operator(run)->load_s);
   cJSON_AddNumberToObject(root, "gflops", r->gflops);
   if (run->pion_correlator)
-    md_report_reals(root, "pion_correlator", run->pion_correlator, run->geometry->global[MD_T]);
+    md_report_reals(root, "pion_correlator", run->pion_correlator,
+                    run->links.geometry->global[MD_T]);
   if (run->condensate) {
     double mean, error;
     mean_of(run->condensate, r->n_rhs, &mean, &error);
@@ -80,13 +96,13 @@ static void report_result(cJSON *root, const md_solve_run *run) {
 void md_solve_report_common(md_report *report, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   cJSON *root = report->root;
-  md_report_grid(report, run->geometry->grid);
-  cJSON_AddStringToObject(root, "lattice", o->lattice);
-  md_report_integers(root, "dims", run->geometry->global, MD_DIMS);
-  cJSON_AddNumberToObject(root, "plaquette", run->info.observables.plaquette);
+  md_report_grid(report, run->links.geometry->grid);
+  if (o->lattice) cJSON_AddStringToObject(root, "lattice", o->lattice);
+  md_report_integers(root, "dims", run->links.geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(root, "mass", o->mass);
   cJSON_AddStringToObject(root, "boundary", o->boundary);
   md_physics_report(root, &o->request);
+  md_action_links_report(root, &o->physics, &run->links);
   cJSON_AddStringToObject(root, "backend", md_solve_operator(run)->backend->name);
   cJSON_AddStringToObject(root, "transport", md_halo_transport(md_solve_operator(run)->halo));
   cJSON_AddStringToObject(root, "transport_reason", md_halo_reason(md_solve_operator(run)->halo));

@@ -23,6 +23,7 @@ static void print(const md_context *context, const md_solve_run *run,
   const md_solve_options *o = &run->options;
   md_say(context, "operator     %s, packing %s, %s, %s reals a link; mass %g, %s\n",
          run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
+  md_solve_print_action(context, run);
   md_say(context, "source       %s, %d right-hand sides, even sites\n", o->parsed_source.text,
          o->request.n_rhs);
   md_say(context, "solver       %d common iterations, %.3f s, %.2f GFLOP/s\n", result->iterations,
@@ -97,7 +98,7 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   md_multishift_result result = {0};
   md_status status = MD_OK;
   for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
-    status = md_field_create(context, run->geometry, &shape, MD_EVEN, &x[k]);
+    status = md_field_create(context, run->links.geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
   if (status == MD_OK) status = solve(context, run, x, &result);
   if (status == MD_OK) print(context, run, &result);

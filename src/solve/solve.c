@@ -49,15 +49,15 @@ static bool is_exact(const md_backend_request *request) {
 static md_status create_operators(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
   if (o->mixed) {
-    MD_TRY(
-        md_dirac_create_over(context, &run->gauge, o->backend, &o->request, &o->halo, &run->inner));
-    return md_dirac_create_exact(context, &run->gauge, run->inner.backend->name, &o->request,
+    MD_TRY(md_dirac_create_over(context, run->links.field, o->backend, &o->request, &o->halo,
+                                &run->inner));
+    return md_dirac_create_exact(context, run->links.field, run->inner.backend->name, &o->request,
                                  &o->halo, &run->dirac);
   }
-  MD_TRY(
-      md_dirac_create_over(context, &run->gauge, o->backend, &o->request, &o->halo, &run->dirac));
+  MD_TRY(md_dirac_create_over(context, run->links.field, o->backend, &o->request, &o->halo,
+                              &run->dirac));
   if (is_exact(&o->request)) return MD_OK;
-  return md_dirac_create_exact(context, &run->gauge, run->dirac.backend->name, &o->request,
+  return md_dirac_create_exact(context, run->links.field, run->dirac.backend->name, &o->request,
                                &o->halo, &run->exact);
 }
 
@@ -67,14 +67,14 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
 
 /* Lattice, operators, fields here and in the solver: all at once. */
 static md_status require_memory(md_context *context, const md_solve_options *o,
-                                const md_backend *backend) {
+                                const md_action_links_request *from, const md_backend *backend) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
   const md_solver_plan plan = {backend,         o->request, o->mixed,
                                o->shifts.count, o->mass,    o->tolerance};
   md_geometry geometry;
-  MD_TRY(md_lattice_plan(context, o->lattice, o->common.grid, &geometry));
+  MD_TRY(md_action_links_plan(context, from, &geometry));
   const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */
-  md_memory_need need = {.host = md_lattice_load_bytes(&geometry) +
+  md_memory_need need = {.host = md_action_links_bytes(&geometry, o->request.action) +
                                  fields * md_field_bytes(&geometry, &shape)};
   md_solver_need(&geometry, &plan, &need);
   return md_memory_require(context, &need, "solve");
@@ -84,16 +84,18 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   const md_backend *backend;
   MD_TRY(md_backend_find(context, o->backend, &o->request, &backend));
-  MD_TRY(require_memory(context, o, backend));
-  MD_TRY(md_lattice_load(context, o->lattice, o->common.grid, o->ignore_checksum, &run->geometry,
-                         &run->gauge, &run->info));
-  MD_TRY(md_solve_source_check(context, o, run->geometry->global));
+  const md_action_links_request from = {&o->physics, o->lattice, o->common.grid, o->ignore_checksum,
+                                        backend->space};
+  MD_TRY(require_memory(context, o, &from, backend));
+  MD_TRY(md_action_links_load(context, &from, &run->links));
+  MD_TRY(md_solve_source_check(context, o, run->links.geometry->global));
   MD_TRY(create_operators(context, run));
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
-    status = md_field_create(context, run->geometry, &shape, p, &run->b[p]);
-    if (status == MD_OK) status = md_field_create(context, run->geometry, &shape, p, &run->x[p]);
+    status = md_field_create(context, run->links.geometry, &shape, p, &run->b[p]);
+    if (status == MD_OK)
+      status = md_field_create(context, run->links.geometry, &shape, p, &run->x[p]);
   }
   MD_TRY(md_agree(context, status));
   md_solve_source_fill(&o->parsed_source, run->b);
@@ -126,7 +128,7 @@ bool md_solve_cut_short(const md_solve_run *run) {
 
 static md_status measure(md_context *context, md_solve_run *run) {
   const md_source_kind kind = run->options.parsed_source.kind;
-  const size_t times = (size_t)run->geometry->global[MD_T], rhs = (size_t)run->result.n_rhs;
+  const size_t times = (size_t)run->links.geometry->global[MD_T], rhs = (size_t)run->result.n_rhs;
   if (kind == MD_SOURCE_POINT) run->pion_correlator = calloc(times, sizeof(double));
   if (kind == MD_SOURCE_RANDOM) run->condensate = calloc(rhs, sizeof(double));
   const bool short_of = (kind == MD_SOURCE_POINT && !run->pion_correlator) ||
@@ -139,11 +141,16 @@ static md_status measure(md_context *context, md_solve_run *run) {
 
 static md_status write_solution(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
+  char words[MD_PHYSICS_WORDS_BYTES];
   if (!o->output) return MD_OK;
+  const bool thin = o->lattice != NULL;
   const md_attribute attributes[] = {
       {"mass", MD_ATTRIBUTE_REAL, 1, &o->mass},
       {"residuals", MD_ATTRIBUTE_REAL, run->result.n_rhs, run->result.residuals},
-      {"plaquette", MD_ATTRIBUTE_REAL, 1, &run->info.observables.plaquette},
+      {thin ? "plaquette" : "fat_plaquette", MD_ATTRIBUTE_REAL, 1,
+       thin ? &run->links.plaquette : &run->links.fat_plaquette},
+      {"action", MD_ATTRIBUTE_TEXT, 0,
+       (char *)md_physics_words(&o->physics, &o->request, words, sizeof words)},
       {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->parsed_source.text},
       {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
   return md_propagator_write(context, o->output, run->x, attributes,
@@ -185,9 +192,7 @@ static void tear_down(md_solve_run *run) {
   md_dirac_destroy(&run->dirac);
   md_dirac_destroy(&run->exact);
   md_dirac_destroy(&run->inner);
-  md_gauge_destroy(&run->gauge);
-  md_geometry_destroy(run->geometry);
-  md_lattice_info_destroy(&run->info);
+  md_action_links_destroy(&run->links);
 }
 
 md_status md_command_solve(md_context *context, int argc, char **argv) {

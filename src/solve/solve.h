@@ -3,10 +3,9 @@
 
 #include "base/options.h"
 #include "base/report.h"
-#include "dirac/physics_options.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
-#include "io/lattice_file.h"
+#include "links/action_links.h"
 
 /* The parts of `minidirac solve`. */
 
@@ -38,9 +37,7 @@ typedef struct md_solve_options {
 typedef struct md_solve_run {
   md_solve_options options;
   double start_s; /* of the run, for the report */
-  md_geometry *geometry;
-  md_gauge gauge;
-  md_lattice_info info;
+  md_action_links links;
   md_dirac dirac, exact, inner;            /* exact and inner where the solve needs them */
   md_field b[MD_PARITIES], x[MD_PARITIES]; /* host, double */
   md_solver_result result;
@@ -75,6 +72,8 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run);
 
 /* The keys that reports of all solvers have. */
 void md_solve_report_common(md_report *report, const md_solve_run *run);
+/* The lines about the action and its links. */
+void md_solve_print_action(const md_context *context, const md_solve_run *run);
 /* Table on the terminal, JSON where asked. Collective. */
 void md_solve_print(const md_context *context, const md_solve_run *run);
 /* `written`: how writing the solution ended; its message stands before one of the report. */

@@ -39,22 +39,6 @@ static void add_term(const double u[18], const double error[18], double gamma, c
     }
 }
 
-/* The largest |re + i im| of a link field on this rank, 1 at least for links in SU(3). */
-static double largest_of(const md_links *links, int f) {
-  double largest = 0.0;
-  if (md_action_get(links->action)->special_unitary) return 1.0;
-  for (int p = 0; p < MD_PARITIES; p++)
-    for (int mu = 0; mu < MD_DIMS; mu++) {
-      const md_field *field = &links->field[f].links[p][mu];
-      for (int64_t i = 0; i < field->sites + field->halo; i++) {
-        double u[MD_LINK_REALS];
-        md_gauge_get(&links->field[f], p, mu, i, u);
-        for (int c = 0; c < MD_LINK_REALS; c += 2) largest = fmax(largest, hypot(u[c], u[c + 1]));
-      }
-    }
-  return largest;
-}
-
 /* What a twist adds to the error of a link, relative to the size of its complex numbers: phases of
  * the backend and of the reference, whose angles are not reduced. */
 static double twist_error(const md_links *links) {
@@ -77,14 +61,12 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
                   const md_field *in_error, md_field *bound) {
   const int parity = bound->parity, terms = md_action_terms(links->action);
   const double gamma = md_bound_gamma(request);
-  double largest[MD_MOST_LINK_FIELDS];
-  for (int f = 0; f < md_action_get(links->action)->fields; f++) largest[f] = largest_of(links, f);
   for (int64_t i = 0; i < bound->sites; i++) {
     double sums[MD_FERMION_REALS * MD_MAX_RHS] = {0};
     for (int term = 0; term < terms; term++) {
       const int64_t from = md_links_neighbours(links, parity, term)[i];
       double u[MD_LINK_REALS], error[MD_LINK_REALS], v[MD_FERMION_REALS], e[MD_FERMION_REALS];
-      folded_link(links, request, largest[term / MD_DIRECTIONS], parity, term, i, u, error);
+      folded_link(links, request, links->largest[term / MD_DIRECTIONS], parity, term, i, u, error);
       for (int r = 0; r < in->n_rhs; r++) {
         md_field_get(in, from, r, v);
         md_field_get(in_error, from, r, e);

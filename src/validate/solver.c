@@ -8,59 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a storage type makes of one real. */
-static double stored(md_precision precision, double value) {
-  switch (precision) {
-  case MD_DOUBLE:
-    return value;
-  case MD_SINGLE:
-    return (double)(float)value;
-  case MD_HALF:
-    return (double)md_float_of_half(md_half_of_float((float)value));
-  case MD_BF16:
-    return (double)md_float_of_bf16(md_bf16_of_float((float)value));
-  case MD_FIXED:
-    return (double)md_fixed_of_float((float)(value * MD_FIXED_STEPS)) / MD_FIXED_STEPS;
-  case MD_PRECISIONS:
-    break;
-  }
-  return NAN;
-}
-
-static md_status links_in(md_context *context, md_validate_run *run, md_gauge *copy,
-                          md_precision precision) {
-  md_gauge_observables o;
-  for (int p = 0; p < MD_PARITIES; p++)
-    for (int mu = 0; mu < MD_DIMS; mu++)
-      for (int64_t i = 0; i < run->geometry->sites; i++) {
-        double u[MD_LINK_REALS];
-        md_gauge_get(&run->gauge, p, mu, i, u);
-        for (int c = 0; c < MD_LINK_REALS; c++) u[c] = stored(precision, u[c]);
-        md_gauge_set(copy, p, mu, i, u);
-      }
-  MD_TRY(md_gauge_exchange(context, copy));
-  MD_TRY(md_gauge_observe(context, copy, &o));
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(run->links, row);
-  cJSON_AddStringToObject(row, "precision", md_precision_name(precision));
-  md_report_real(row, "plaquette", o.plaquette);
-  md_report_real(row, "plaquette_drift", o.plaquette - run->info.observables.plaquette);
-  md_report_real(row, "unitarity_deviation", o.unitarity_deviation);
-  md_say(context, "%-8s %.12f  %10.2e  %10.2e\n", md_precision_name(precision), o.plaquette,
-         o.plaquette - run->info.observables.plaquette, o.unitarity_deviation);
-  return MD_OK;
-}
-
-md_status md_validate_links(md_context *context, md_validate_run *run) {
-  md_gauge copy = {0};
-  md_say(context, "\nlinks    plaquette       drift       unitarity deviation\n");
-  md_status status = md_agree(context, md_gauge_create(context, run->geometry, &copy));
-  for (int p = 0; p < MD_PRECISIONS && status == MD_OK; p++)
-    status = links_in(context, run, &copy, (md_precision)p);
-  md_gauge_destroy(&copy);
-  return status;
-}
-
 /* A point source: its colours, three in one solve with the other right-hand sides zero, or one
  * after the other where the operator has one right-hand side. */
 typedef struct point_problem {
@@ -125,7 +72,7 @@ static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *e
 
 static void add_row(md_context *context, md_validate_run *run, const md_dirac *dirac, bool inner,
                     const md_solver_result *result, const double *exact, const double *correlator) {
-  const int times = run->geometry->global[MD_T];
+  const int times = run->links.geometry->global[MD_T];
   const bool solved = result->history != NULL;
   double worst = 0.0, *percent = calloc((size_t)times, sizeof *percent);
   cJSON *row = cJSON_CreateObject();
@@ -160,7 +107,7 @@ void md_validate_print_correlators(const md_context *context, const md_validate_
     snprintf(name, sizeof name, "%s%s", mixed ? "d/" : "", mixed ? inner : precision);
     md_say(context, " %9s", name);
   }
-  for (int t = 0; t < run->geometry->global[MD_T]; t++) {
+  for (int t = 0; t < run->links.geometry->global[MD_T]; t++) {
     md_say(context, "\n%4d", t);
     for (const cJSON *row = run->solver->child; row; row = row->next) {
       const cJSON *percent = cJSON_GetArrayItem(cJSON_GetObjectItem(row, "correlator_percent"), t);
@@ -186,10 +133,11 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   plain.precision = MD_DOUBLE;
   plain.packing = MD_PACKING_NONE;
   plain.reconstruct = MD_RECONSTRUCT_18;
-  MD_TRY(md_dirac_create_over(context, &run->gauge, backend, request, &run->options.halo, &dirac));
-  md_status status = md_dirac_create(context, &run->gauge, "auto", &plain, &outer);
+  MD_TRY(md_dirac_create_over(context, run->links.field, backend, request, &run->options.halo,
+                              &dirac));
+  md_status status = md_dirac_create(context, run->links.field, "auto", &plain, &outer);
   if (status == MD_OK)
-    status = md_agree(context, create(context, run->geometry, request->n_rhs, &p));
+    status = md_agree(context, create(context, run->links.geometry, request->n_rhs, &p));
   if (inner) how.inner = &dirac;
   if (status == MD_OK)
     status = solve_colours(context, inner ? &outer : &dirac, &outer, &how, &p, &result, correlator);

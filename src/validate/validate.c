@@ -21,15 +21,15 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                              .mass = 0.1,
                              .seed = 1,
                              .max_iterations = 3000,
-                             .halo = {.transport = "auto"}};
+                             .halo = {.transport = "auto"},
+                             .physics = MD_PHYSICS_DEFAULTS};
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "lattice",
                           .type = MD_OPTION_TEXT,
                           .target = &o->lattice,
                           .argument = "LATTICE",
-                          .help = "lattice file of any format (required)",
+                          .help = "lattice file of any format (required without --fat)",
                           .positional = true,
-                          .required = true,
                           .file = MD_FILE_INPUT},
                          {.name = "backend",
                           .type = MD_OPTION_CHOICE,
@@ -101,8 +101,11 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       "Errors of Deo, Doe and MdagM with their a-priori bounds, links in 16 bits, broken "
       "symmetry,\n"
       "and what the solver reaches in each precision. Exit 1 when a bound is broken."};
-  return md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
-                         argc, argv);
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
+                         argc, argv));
+  if (o->common.help) return MD_OK;
+  MD_TRY(md_action_links_check(context, "validate", o->lattice, &o->physics));
+  return md_physics_check(context, &o->physics);
 }
 
 static bool wanted(const char *asked, const char *name) {
@@ -137,16 +140,46 @@ static md_status check_case(md_context *context, md_validate_run *run, const md_
   exact.precision = MD_DOUBLE;
   exact.reconstruct = MD_RECONSTRUCT_18;
   exact.packing = MD_PACKING_NONE;
-  MD_TRY(md_dirac_create_over(context, &run->gauge, backend->name, request, &run->options.halo,
+  MD_TRY(md_dirac_create_over(context, run->links.field, backend->name, request, &run->options.halo,
                               &dirac));
   note_transport(run, &dirac);
-  md_status status = md_dirac_create(context, &run->gauge, "cpu_ref", &exact, &reference);
+  md_status status = md_dirac_create(context, run->links.field, "cpu_ref", &exact, &reference);
   if (status == MD_OK) {
     status = md_validate_operator(context, run, &dirac, &reference);
     md_dirac_destroy(&reference);
   }
   md_dirac_destroy(&dirac);
   return status;
+}
+
+/* True when it is the action or the twist that keeps the backend from serving the request; then the
+ * message says why. */
+static bool physics_is_why(md_context *context, const md_backend *backend,
+                           md_backend_request *request) {
+  md_backend_request plain = *request;
+  plain.action = MD_ACTION_NAIVE;
+  plain.twist = (md_twist){0};
+  return find_request(context, backend->name, &plain, 1) == MD_OK &&
+         find_request(context, backend->name, request, 1) != MD_OK;
+}
+
+/* Notes why a request is not served, with the message of the context; says it once for each backend
+ * and reason. */
+static void skip(md_context *context, md_validate_run *run, const md_backend *backend,
+                 const md_backend_request *r) {
+  bool said = false;
+  for (const cJSON *one = run->skipped->child; one; one = one->next)
+    said =
+        said || (strcmp(cJSON_GetObjectItem(one, "reason")->valuestring, context->message) == 0 &&
+                 strcmp(cJSON_GetObjectItem(one, "backend")->valuestring, backend->name) == 0);
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(run->skipped, row);
+  cJSON_AddStringToObject(row, "backend", backend->name);
+  cJSON_AddStringToObject(row, "packing", md_packing_name(r->packing));
+  cJSON_AddStringToObject(row, "precision", md_precision_name(r->precision));
+  cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(r->reconstruct));
+  cJSON_AddStringToObject(row, "reason", context->message);
+  if (!said) md_say(context, "%-10s not checked: %s\n", backend->name, context->message);
 }
 
 /* Every request of one backend that the options want and the backend serves. */
@@ -161,12 +194,15 @@ static md_status check_backend(md_context *context, md_validate_run *run,
                                       .packing = (md_packing)packing,
                                       .n_rhs = 1,
                                       .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
-        MD_TRY(md_physics_apply(context, &o->physics, &request));
+        md_physics_apply(&o->physics, &request);
         if (!wanted(o->packing, md_packing_name(request.packing)) ||
             !wanted(o->precision, md_precision_name(request.precision)) ||
-            !wanted(o->reconstruct, md_reconstruct_name(request.reconstruct)) ||
-            find_request(context, backend->name, &request, 1) != MD_OK)
+            !wanted(o->reconstruct, md_reconstruct_name(request.reconstruct)))
           continue;
+        if (find_request(context, backend->name, &request, 1) != MD_OK) {
+          if (physics_is_why(context, backend, &request)) skip(context, run, backend, &request);
+          continue;
+        }
         MD_TRY(check_case(context, run, backend, &request));
         MD_TRY(md_interrupt_check(context, "validate"));
       }
@@ -192,25 +228,27 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
       MD_TRY(status);
   }
   if (run->rows->child) return MD_OK;
+  const cJSON *why = run->skipped->child;
   return md_fail(context, MD_INPUT,
                  "no backend of this build serves --backend %s --packing %s --precision %s "
-                 "--reconstruct %s",
-                 o->backend, o->packing, o->precision, o->reconstruct);
+                 "--reconstruct %s%s%s",
+                 o->backend, o->packing, o->precision, o->reconstruct, why ? ": " : "",
+                 why ? cJSON_GetObjectItem(why, "reason")->valuestring : "");
 }
 
 /* Each precision alone, then inside double; double alone first, it is what the others are
  * compared with. */
 static md_status check_solvers(md_context *context, md_validate_run *run) {
   const md_validate_options *o = &run->options;
-  const size_t times = (size_t)run->geometry->global[MD_T];
+  const size_t times = (size_t)run->links.geometry->global[MD_T];
   const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
   const char *packing = strcmp(o->packing, "all") == 0 ? "none" : o->packing;
   double *exact = calloc(2 * times, sizeof *exact);
   md_backend_request request = {.n_rhs = 3,
                                 .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
-  md_status status = md_physics_apply(context, &o->physics, &request);
-  if (status == MD_OK)
-    status = md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
+  md_physics_apply(&o->physics, &request);
+  md_status status =
+      md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
   md_say(context, "\nbackend    packing  precision inner iterations residual  correlator %%\n");
   if (status == MD_OK)
     status = md_validate_solver(context, run, "auto", &request, false, NULL, exact);
@@ -232,13 +270,15 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
 
 /* Of the solvers, three right-hand sides in double each; an operator that needs more says so when
  * its turn comes. */
-static md_status require_memory(md_context *context, const md_validate_options *o) {
+static md_status require_memory(md_context *context, const md_validate_options *o,
+                                const md_action_links_request *from) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true};
   md_solver_plan plan = {.request = {.precision = MD_DOUBLE, .n_rhs = 3}, .mass = o->mass};
   md_geometry geometry;
+  md_physics_apply(&o->physics, &plan.request);
   MD_TRY(md_backend_find(context, "auto", &plan.request, &plan.backend));
-  MD_TRY(md_lattice_plan(context, o->lattice, o->common.grid, &geometry));
-  md_memory_need need = {.host = md_lattice_load_bytes(&geometry) +
+  MD_TRY(md_action_links_plan(context, from, &geometry));
+  md_memory_need need = {.host = md_action_links_bytes(&geometry, plan.request.action) +
                                  3 * MD_PARITIES * md_field_bytes(&geometry, &shape)};
   md_solver_need(&geometry, &plan, &need);
   return md_memory_require(context, &need, "validate");
@@ -246,11 +286,15 @@ static md_status require_memory(md_context *context, const md_validate_options *
 
 static md_status check_all(md_context *context, md_validate_run *run, cJSON *root) {
   md_validate_options *o = &run->options;
-  MD_TRY(require_memory(context, o));
-  MD_TRY(md_lattice_load(context, o->lattice, o->common.grid, o->ignore_checksum, &run->geometry,
-                         &run->gauge, &run->info));
+  const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
+  const md_action_links_request from = {&o->physics, o->lattice, o->common.grid, o->ignore_checksum,
+                                        md_action_links_space(context, backend, &o->physics)};
+  MD_TRY(require_memory(context, o, &from));
+  MD_TRY(md_action_links_load(context, &from, &run->links));
+  md_action_links_say(context, &o->physics, &run->links);
   run->rows = cJSON_AddArrayToObject(root, "rows");
-  run->links = cJSON_AddArrayToObject(root, "links");
+  run->skipped = cJSON_AddArrayToObject(root, "skipped");
+  run->stored = cJSON_AddArrayToObject(root, "links");
   run->solver = cJSON_AddArrayToObject(root, "solver");
   MD_TRY(check_operators(context, run));
   MD_TRY(md_validate_links(context, run));
@@ -263,10 +307,11 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   const md_validate_options *o = &run->options;
   char message[sizeof context->message];
   memcpy(message, context->message, sizeof message);
-  md_report_grid(report, run->geometry->grid);
-  cJSON_AddStringToObject(report->root, "lattice", o->lattice);
-  md_report_integers(report->root, "dims", run->geometry->global, MD_DIMS);
-  md_report_real(report->root, "plaquette", run->info.observables.plaquette);
+  md_report_grid(report, run->links.geometry->grid);
+  if (o->lattice) cJSON_AddStringToObject(report->root, "lattice", o->lattice);
+  cJSON_AddStringToObject(report->root, "action", o->physics.action);
+  md_report_integers(report->root, "dims", run->links.geometry->global, MD_DIMS);
+  md_action_links_report(report->root, &o->physics, &run->links);
   cJSON_AddStringToObject(report->root, "transport", run->transport);
   cJSON_AddNumberToObject(report->root, "mass", o->mass);
   cJSON_AddNumberToObject(report->root, "histogram_lowest_log10", MD_ERROR_LOWEST);
@@ -295,8 +340,6 @@ md_status md_command_validate(md_context *context, int argc, char **argv) {
   if (md_report_is_due(context, status) && run.rows)
     status = finish(context, &run, &report, status);
   cJSON_Delete(report.root);
-  md_gauge_destroy(&run.gauge);
-  md_geometry_destroy(run.geometry);
-  md_lattice_info_destroy(&run.info);
+  md_action_links_destroy(&run.links);
   return status;
 }

@@ -3,9 +3,8 @@
 
 #include "base/options.h"
 #include "base/report.h"
-#include "dirac/physics_options.h"
 #include "dirac/solvers/solver.h"
-#include "io/lattice_file.h"
+#include "links/action_links.h"
 
 /* The parts of `minidirac validate`: every backend, packing and precision against cpu_ref in
  * double. docs/precision.md derives the bounds. */
@@ -22,12 +21,10 @@ typedef struct md_validate_options {
 
 typedef struct md_validate_run {
   md_validate_options options;
-  md_geometry *geometry;
-  md_gauge gauge;
-  md_lattice_info info;
-  cJSON *rows, *links, *solver; /* arrays of the report */
-  long long broken;             /* bounds that were broken */
-  char transport[64];           /* of the operators' halos: names a,b */
+  md_action_links links;
+  cJSON *rows, *stored, *solver, *skipped; /* arrays of the report */
+  long long broken;                        /* bounds that were broken */
+  char transport[64];                      /* of the operators' halos: names a,b */
 } md_validate_run;
 
 /* Errors of one operation over several fields. The histogram counts components by log10 of their
@@ -60,7 +57,8 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
  * antisymmetry. `reference` is cpu_ref in double for the same right-hand sides. Collective. */
 md_status md_validate_operator(md_context *context, md_validate_run *run, md_dirac *dirac,
                                md_dirac *reference);
-/* Plaquette and unitarity of links that are stored in each precision. Collective. */
+/* What storing in each precision does to plaquette and unitarity of links, or to plaquette and
+ * trace of fat and long links. Collective. */
 md_status md_validate_links(md_context *context, md_validate_run *run);
 /* The solver in one precision alone, or with it as the inner one of double: iterations, the true
  * residual that it reaches, deviation of the pion correlator from `exact` (global[T] entries; NULL:

@@ -1,6 +1,6 @@
 /* Deo and Doe of the cuda backend against cpu_ref: every storage type, link format and number of
- * right-hand sides, on rows of odd and even length, with and without halo, with an epilogue, and
- * on links where coordinates of a reconstruction could be singular. */
+ * right-hand sides, on rows of odd and even length, with and without halo, with an epilogue, with
+ * long links, and on links where coordinates of a reconstruction could be singular. */
 #include "gpu_tests.h"
 #include "lattice/gauge/su3.h"
 
@@ -11,12 +11,14 @@ typedef struct setting {
   md_precision precision;
   md_reconstruct reconstruct;
   int n_rhs;
+  md_action action;
 } setting;
 
 /* Rounding of links, sources and results of the storage type, and of arithmetic in float. */
 static double tolerance_of(const setting *s) {
   const double links = s->reconstruct == MD_RECONSTRUCT_8 ? 8.0 : 3.0;
-  return links * md_precision_roundoff(s->precision);
+  const double terms = md_action_get(s->action)->fields; /* links of two fields may exceed 1 */
+  return terms * links * md_precision_roundoff(s->precision);
 }
 
 static void apply(md_context *context, md_dirac *dirac, const md_field *in, const md_field *x,
@@ -37,11 +39,12 @@ static void apply(md_context *context, md_dirac *dirac, const md_field *in, cons
 
 static void compare(md_context *context, const md_gauge *gauge, const setting *s, bool overlap) {
   const md_geometry *g = gauge->geometry;
-  const md_backend_request exact = {.n_rhs = s->n_rhs, .antiperiodic = true};
+  const md_backend_request exact = {.n_rhs = s->n_rhs, .antiperiodic = true, .action = s->action};
   const md_backend_request request = {.precision = s->precision,
                                       .reconstruct = s->reconstruct,
                                       .n_rhs = s->n_rhs,
-                                      .antiperiodic = true};
+                                      .antiperiodic = true,
+                                      .action = s->action};
   md_dirac oracle, dirac;
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &exact, &oracle));
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cuda", &request, &dirac));
@@ -56,10 +59,11 @@ static void compare(md_context *context, const md_gauge *gauge, const setting *s
       apply(context, &oracle, &in, &x, 0.7, plain ? 0.0 : -1.5, &want);
       apply(context, &dirac, &in, &x, 0.7, plain ? 0.0 : -1.5, &got);
       char what[200];
-      snprintf(what, sizeof what, "%s %s reals %d rhs parity %d plain %d on %dx%dx%dx%d halo %lld",
-               md_precision_name(s->precision), md_reconstruct_name(s->reconstruct), s->n_rhs,
-               parity, plain, g->local[0], g->local[1], g->local[2], g->local[3],
-               (long long)g->halo_sites);
+      snprintf(what, sizeof what,
+               "%s %s %s reals %d rhs parity %d plain %d on %dx%dx%dx%d halo %lld",
+               md_action_name(s->action), md_precision_name(s->precision),
+               md_reconstruct_name(s->reconstruct), s->n_rhs, parity, plain, g->local[0],
+               g->local[1], g->local[2], g->local[3], (long long)g->halo_sites);
       md_require_at_most(md_test_distance(context, &got, &want), tolerance_of(s), what);
       md_field_destroy(&in);
       md_field_destroy(&x);
@@ -74,7 +78,8 @@ static void compare(md_context *context, const md_gauge *gauge, const setting *s
 static void all_formats(md_context *context, const md_gauge *gauge, int n_rhs) {
   for (int p = 0; p < MD_PRECISIONS; p++)
     for (int r = MD_RECONSTRUCT_18; r <= MD_RECONSTRUCT_8; r++)
-      compare(context, gauge, &(setting){(md_precision)p, (md_reconstruct)r, n_rhs}, true);
+      compare(context, gauge,
+              &(setting){(md_precision)p, (md_reconstruct)r, n_rhs, MD_ACTION_NAIVE}, true);
 }
 
 static const int extents[][4] = {{4, 4, 4, 4}, {6, 4, 2, 8}, {16, 6, 4, 4}, {8, 2, 4, 6}};
@@ -91,11 +96,31 @@ static void agrees_with_oracle(void **state) {
       md_test_random_gauge(context, g, 3, &gauge);
       all_formats(context, &gauge, 1);
       all_formats(context, &gauge, i == 0 ? 3 : i == 1 ? 8 : i == 2 ? 16 : 6);
-      compare(context, &gauge, &(setting){MD_HALF, MD_RECONSTRUCT_12, 1}, false);
+      compare(context, &gauge, &(setting){MD_HALF, MD_RECONSTRUCT_12, 1, MD_ACTION_NAIVE}, false);
       md_gauge_destroy(&gauge);
       md_geometry_destroy(g);
     }
   }
+}
+
+/* Hops over one and three sites; an extent of two lets the long one land beside where it began. */
+static void long_links_agree_with_oracle(void **state) {
+  md_context *context = *state;
+  static const int many[] = {1, 2, 3, 8, 12, 16};
+  for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
+    for (int halo = 0; halo < 2; halo++) {
+      if (!md_test_fits(context, extents[i][0], extents[i][1], extents[i][2], extents[i][3]))
+        continue;
+      md_gauge fields[MD_MOST_LINK_FIELDS];
+      md_geometry *g = md_test_action_geometry(context, MD_ACTION_HISQ, extents[i], halo == 1);
+      md_test_random_links(context, g, MD_ACTION_HISQ, 3, fields);
+      for (int p = 0; p < MD_PRECISIONS; p++)
+        for (size_t k = 0; k < sizeof many / sizeof *many; k++)
+          compare(context, fields,
+                  &(setting){(md_precision)p, MD_RECONSTRUCT_18, many[k], MD_ACTION_HISQ}, k % 2);
+      md_test_destroy_links(MD_ACTION_HISQ, fields);
+      md_geometry_destroy(g);
+    }
 }
 
 /* Unit links; U_00 = 0; diag(-1, -1, 1) and diag(1, -1, -1). */
@@ -172,7 +197,7 @@ static void scaled_types_have_no_range(void **state) {
     if (md_precision_scaled((md_precision)p)) has_no_range(*state, (md_precision)p);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_oracle),
-                                    cmocka_unit_test(no_singular_links),
-                                    cmocka_unit_test(scaled_types_have_no_range)};
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(agrees_with_oracle), cmocka_unit_test(long_links_agree_with_oracle),
+    cmocka_unit_test(no_singular_links), cmocka_unit_test(scaled_types_have_no_range)};
 MD_RUN_GPU_TESTS(tests)

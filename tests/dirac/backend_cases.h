@@ -21,6 +21,11 @@ void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,
 void each_physics_case(md_context *context, const int *n_rhs, int n_rhs_count,
                        void (*run)(md_context *context, const backend_case *c));
 
+/* The same of that action alone. With MINIDIRAC_TEST_BACKEND naming a backend that does not serve
+ * it, nothing is run and a line says so. */
+void each_improved_case(md_context *context, const int *n_rhs, int n_rhs_count,
+                        void (*run)(md_context *context, const backend_case *c));
+
 /* "cpu_simd half 12 stacked rhs 16" */
 const char *case_name(const backend_case *c, char *text, size_t bytes);
 

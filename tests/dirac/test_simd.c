@@ -96,7 +96,7 @@ static void agree_on(md_context *context, const variant *v, const int dims[MD_DI
   md_gauge gauge;
   md_test_random_gauge(context, g, 5, &gauge);
   void *state;
-  const md_links links = md_request_links(r, &gauge);
+  const md_links links = md_request_links(context, r, &gauge);
   MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field in, out, expected;
@@ -161,7 +161,7 @@ static void ranges_of(md_context *context, const variant *v) {
   md_field in, all, part, touched;
   void *state;
   md_test_random_gauge(context, g, 5, &gauge);
-  const md_links links = md_request_links(r, &gauge);
+  const md_links links = md_request_links(context, r, &gauge);
   MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_ODD, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &all);
@@ -211,7 +211,7 @@ static void apply(md_context *context, const variant *v, md_geometry *g, md_fiel
   md_field in;
   void *state;
   md_test_random_gauge(context, g, 5, &gauge);
-  const md_links links = md_request_links(r, &gauge);
+  const md_links links = md_request_links(context, r, &gauge);
   MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_EVEN, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_ODD, out);
@@ -272,7 +272,7 @@ static void scaled(md_context *context, const variant *v, double norm, double de
   char text[128];
   name(v, text);
   md_test_random_gauge(context, g, 5, &gauge);
-  const md_links links = md_request_links(&v->request, &gauge);
+  const md_links links = md_request_links(context, &v->request, &gauge);
   MD_REQUIRE(context, md_simd_load(context, &links, &v->request, v->isa, &state));
   md_test_random_field(context, g, MD_DOUBLE, n, MD_EVEN, 3, &source);
   for (int64_t i = 0; i < source.sites; i++) {

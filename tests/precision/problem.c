@@ -5,9 +5,16 @@
 #include <math.h>
 
 void problem_make(md_context *context, int n_rhs, problem *p) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
-  p->g = md_test_geometry(context, 4, 4, 4, 8, false);
-  md_test_random_gauge(context, p->g, 31, &p->gauge);
+  const md_backend_request naive = {.n_rhs = n_rhs, .antiperiodic = true};
+  problem_make_of(context, &naive, p);
+}
+
+void problem_make_of(md_context *context, const md_backend_request *request, problem *p) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, request->n_rhs, true};
+  const int dims[MD_DIMS] = {4, 4, 4, 8};
+  p->physics = *request;
+  p->g = md_test_action_geometry(context, request->action, dims, false);
+  md_test_random_links(context, p->g, request->action, 31, p->field);
   for (int k = 0; k < MD_PARITIES; k++) {
     MD_REQUIRE(context, md_field_create(context, p->g, &shape, k, &p->b[k]));
     MD_REQUIRE(context, md_field_create(context, p->g, &shape, k, &p->x[k]));
@@ -20,15 +27,18 @@ void problem_drop(problem *p) {
     md_field_destroy(&p->b[k]);
     md_field_destroy(&p->x[k]);
   }
-  md_gauge_destroy(&p->gauge);
+  md_test_destroy_links(p->physics.action, p->field);
   md_geometry_destroy(p->g);
 }
 
 void problem_dirac(md_context *context, const problem *p, const char *backend,
                    md_precision precision, md_dirac *dirac) {
-  const md_backend_request request = {
-      .precision = precision, .n_rhs = p->b[0].n_rhs, .antiperiodic = true};
-  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &request, dirac));
+  const md_backend_request request = {.precision = precision,
+                                      .n_rhs = p->b[0].n_rhs,
+                                      .antiperiodic = p->physics.antiperiodic,
+                                      .action = p->physics.action,
+                                      .twist = p->physics.twist};
+  MD_REQUIRE(context, md_dirac_create(context, p->field, backend, &request, dirac));
 }
 
 void problem_residuals(md_context *context, problem *p, double mass, double *residuals) {

@@ -44,6 +44,33 @@ static void fewer_iterations(void **state) {
     }
 }
 
+/* Of an action with two link fields. */
+static void check_improved(md_context *context, const backend_case *c) {
+  problem p;
+  md_dirac dirac;
+  md_solver_result alone, together;
+  double residuals[MD_MAX_RHS];
+  if (c->request.precision != MD_DOUBLE) return;
+  problem_make_of(context, &c->request, &p);
+  case_dirac(context, c, p.field, &dirac);
+  MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, &single, p.x, p.b, &alone));
+  MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, &block, p.x, p.b, &together));
+  problem_residuals(context, &p, block.mass, residuals);
+  for (int r = 0; r < c->request.n_rhs; r++)
+    md_require_at_most(residuals[r], 1.1 * block.tolerance, "block CG");
+  assert_true(alone.converged && together.converged);
+  md_require_at_most(together.iterations, 0.8 * alone.iterations, "iterations");
+  md_solver_result_free(&alone);
+  md_solver_result_free(&together);
+  md_dirac_destroy(&dirac);
+  problem_drop(&p);
+}
+
+static void improved_action(void **state) {
+  const int n_rhs[] = {6};
+  each_improved_case(*state, n_rhs, 1, check_improved);
+}
+
 static void dependent_sources(void **state) {
   md_context *context = *state;
   problem p;
@@ -85,7 +112,7 @@ static void refusals(void **state) {
   md_solver_result_free(&result);
   problem_drop(&p);
   problem_make(context, 2, &p);
-  if (context->rank == 0) ((double *)p.gauge.links[0][2].data)[7] = NAN;
+  if (context->rank == 0) ((double *)p.field[0].links[0][2].data)[7] = NAN;
   assert_int_equal(solve(context, &p, "cpu_simd", &block, &result), MD_UNREACHED);
   assert_non_null(strstr(context->message, "must be finite"));
   md_solver_result_free(&result);
@@ -93,9 +120,8 @@ static void refusals(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(fewer_iterations),
-    cmocka_unit_test(dependent_sources),
-    cmocka_unit_test(history_does_not_depend_on_the_cut),
+    cmocka_unit_test(fewer_iterations),  cmocka_unit_test(improved_action),
+    cmocka_unit_test(dependent_sources), cmocka_unit_test(history_does_not_depend_on_the_cut),
     cmocka_unit_test(refusals),
 };
 MD_RUN_TESTS(tests)

@@ -11,8 +11,8 @@
 static const double mass = 0.1;
 
 static void begin(const problem *p, md_validate_run *run) {
-  *run = (md_validate_run){.options.mass = mass, .options.seed = 3, .geometry = p->g};
-  run->gauge = p->gauge;
+  *run = (md_validate_run){.options.mass = mass, .options.seed = 3, .links.geometry = p->g};
+  memcpy(run->links.field, p->field, sizeof p->field);
   run->rows = cJSON_CreateArray();
 }
 
@@ -33,7 +33,7 @@ static double number(const cJSON *row, const char *key) {
 static double share_of_hop(md_context *context, const md_gauge *gauge, md_dirac *dirac,
                            md_field *source) {
   const md_backend_request *request = &dirac->request;
-  const md_links links = md_request_links(request, gauge);
+  const md_links links = md_request_links(context, request, gauge);
   md_backend_request plain = *request;
   plain.precision = MD_DOUBLE;
   plain.reconstruct = MD_RECONSTRUCT_18;
@@ -79,7 +79,7 @@ static void check_elements(md_context *context, const problem *p, md_dirac *dira
       for (int r = 0; r < shape.n_rhs; r++) v[MD_FERMION_REALS * r + 2 * (k % 3)] = 1.0;
       md_field_set(&source, i, v);
     }
-    md_require_at_most(share_of_hop(context, &p->gauge, dirac, &source), 1.0, name);
+    md_require_at_most(share_of_hop(context, p->field, dirac, &source), 1.0, name);
     md_field_destroy(&source);
   }
 }
@@ -137,13 +137,22 @@ static double expected_bound(const md_backend_request *request, const char *oper
   return mean_stored_error(request, rms * mean_v, twice) / rms;
 }
 
+/* Bounds of other links, which are not uniform on SU(3), have no closed form. 16 bits come within a
+ * third of them, and their size is some tens of roundings. */
+static void check_improved(const cJSON *row, const backend_case *c, bool hop, const char *name) {
+  const double unit = md_precision_roundoff(c->request.precision);
+  if (hop && md_precision_bytes(c->request.precision) == 2)
+    md_require_at_most(0.33, number(row, "bound_used"), name);
+  md_require_at_most(number(row, "bound"), 100.0 * unit, name);
+}
+
 static void check_case(md_context *context, const backend_case *c) {
   problem p;
   md_dirac dirac;
   md_validate_run run;
   char name[80];
-  problem_make(context, c->request.n_rhs, &p);
-  case_dirac(context, c, &p.gauge, &dirac);
+  problem_make_of(context, &c->request, &p);
+  case_dirac(context, c, p.field, &dirac);
   begin(&p, &run);
   check(context, &p, &dirac, &run);
   check_elements(context, &p, &dirac, case_name(c, name, sizeof name));
@@ -152,6 +161,10 @@ static void check_case(md_context *context, const backend_case *c) {
   for (const cJSON *row = run.rows->child; row; row = row->next) {
     md_require_at_most(number(row, "rel_l2_error"), number(row, "bound"), name);
     const char *operation = cJSON_GetObjectItem(row, "operation")->valuestring;
+    if (c->request.action != MD_ACTION_NAIVE) {
+      check_improved(row, c, *operation == 'D', name);
+      continue;
+    }
     md_require_at_most(number(row, "bound"), 1.15 * expected_bound(&c->request, operation), name);
   }
   cJSON_Delete(run.rows);
@@ -162,6 +175,7 @@ static void check_case(md_context *context, const backend_case *c) {
 static void every_backend_keeps_its_bounds(void **state) {
   static const int n_rhs[] = {1, 3};
   each_backend_case(*state, n_rhs, 2, check_case);
+  each_improved_case(*state, n_rhs, 2, check_case);
 }
 
 /* Links and a source with which all roundings of a real part have one sign: with links of (1 - i),
@@ -188,10 +202,10 @@ static double coherent_share(md_context *context, md_precision precision, int st
           u[2 * e] = (q == MD_EVEN ? 1.0 : -1.0) * md_eta(mu, x) * link;
           u[2 * e + 1] = -md_eta(mu, x) * link;
         }
-        md_gauge_set(&p.gauge, q, mu, i, u);
+        md_gauge_set(p.field, q, mu, i, u);
       }
-  MD_REQUIRE(context, md_gauge_exchange(context, &p.gauge));
-  MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "cpu_simd", &request, &dirac));
+  MD_REQUIRE(context, md_gauge_exchange(context, p.field));
+  MD_REQUIRE(context, md_dirac_create(context, p.field, "cpu_simd", &request, &dirac));
   for (int64_t i = 0; i < p.g->sites; i++) {
     double v[MD_FERMION_REALS];
     for (int c = 0; c < MD_FERMION_REALS; c++)
@@ -200,7 +214,7 @@ static double coherent_share(md_context *context, md_precision precision, int st
     if (precision == MD_FIXED) v[5] = 1.0; /* sets the scale of the site */
     md_field_set(&p.b[MD_ODD], i, v);
   }
-  const double share = share_of_hop(context, &p.gauge, &dirac, &p.b[MD_ODD]);
+  const double share = share_of_hop(context, p.field, &dirac, &p.b[MD_ODD]);
   md_dirac_destroy(&dirac);
   problem_drop(&p);
   return share;

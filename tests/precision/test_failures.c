@@ -77,7 +77,7 @@ static md_status create(md_context *context, const problem *p, md_precision prec
                         md_dirac *dirac) {
   const md_backend_request request = {
       .precision = precision, .n_rhs = p->b[0].n_rhs, .antiperiodic = true};
-  MD_TRY(md_dirac_create(context, &p->gauge, "cpu_simd", &request, dirac));
+  MD_TRY(md_dirac_create(context, p->field, "cpu_simd", &request, dirac));
   real_backend = dirac->backend;
   real_transport = dirac->halo->transport;
   faulty_backend = *real_backend;

@@ -35,8 +35,8 @@ static void check_case(md_context *context, const backend_case *c) {
   md_solver_result alone, mixed;
   double residuals[MD_MAX_RHS];
   if (c->request.precision == MD_DOUBLE) return;
-  problem_make(context, c->request.n_rhs, &p);
-  case_dirac(context, c, &p.gauge, &inner);
+  problem_make_of(context, &c->request, &p);
+  case_dirac(context, c, p.field, &inner);
   MD_REQUIRE(context, solve_at(context, 0.5, &p, NULL, &alone));
   MD_REQUIRE(context, solve_at(context, 0.5, &p, &inner, &mixed));
   problem_residuals(context, &p, 0.5, residuals);
@@ -56,6 +56,7 @@ static void check_case(md_context *context, const backend_case *c) {
 static void every_backend_reaches_double(void **state) {
   static const int n_rhs[] = {1, 3};
   each_backend_case(*state, n_rhs, 2, check_case);
+  each_improved_case(*state, n_rhs, 2, check_case);
 }
 
 static void history_does_not_depend_on_the_cut(void **state) {
@@ -124,12 +125,12 @@ static void reconstruction_does_not_change_the_answer(void **state) {
     problem_make(context, 1, &p);
     for (int64_t i = 0; damaged && i < p.g->sites; i++) {
       double u[MD_LINK_REALS];
-      md_gauge_get(&p.gauge, MD_ODD, MD_Z, i, u);
+      md_gauge_get(p.field, MD_ODD, MD_Z, i, u);
       for (int c = 12; c < MD_LINK_REALS; c++) u[c] *= 1.0 + 1e-4;
-      md_gauge_set(&p.gauge, MD_ODD, MD_Z, i, u);
+      md_gauge_set(p.field, MD_ODD, MD_Z, i, u);
     }
-    MD_REQUIRE(context, md_gauge_exchange(context, &p.gauge));
-    MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "auto", &how, &inner));
+    MD_REQUIRE(context, md_gauge_exchange(context, p.field));
+    MD_REQUIRE(context, md_dirac_create(context, p.field, "auto", &how, &inner));
     MD_REQUIRE(context, solve(context, &p, &inner, &result));
     problem_residuals(context, &p, request.mass, residuals);
     md_require_at_most(residuals[0], 1.1 * request.tolerance, damaged ? "damaged" : "exact");

@@ -20,7 +20,7 @@ static md_status solve(md_context *context, problem *p, const backend_case *c,
                        md_multishift_result *result) {
   md_dirac dirac, exact;
   for (int k = 0; k < SHIFTS; k++) host_copy(context, &p->x[MD_EVEN], &x[k]);
-  case_dirac(context, c, &p->gauge, &dirac);
+  case_dirac(context, c, p->field, &dirac);
   problem_dirac(context, p, "auto", MD_DOUBLE, &exact);
   const md_status status =
       md_solve_multishift(context, &dirac, &exact, how, x, &p->b[MD_EVEN], result);
@@ -56,7 +56,7 @@ static void check_case(md_context *context, const backend_case *c) {
   md_multishift_result result;
   md_multishift_request how = request;
   how.refine = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
-  problem_make(context, c->request.n_rhs, &p);
+  problem_make_of(context, &c->request, &p);
   MD_REQUIRE(context, solve(context, &p, c, &how, x, &result));
   assert_true(result.converged);
   for (int k = 0; k < SHIFTS; k++) {
@@ -82,6 +82,7 @@ static void check_case(md_context *context, const backend_case *c) {
 static void every_shift_is_solved(void **state) {
   static const int n_rhs[] = {1, 2};
   each_backend_case(*state, n_rhs, 2, check_case);
+  each_improved_case(*state, n_rhs, 2, check_case);
 }
 
 static void results_do_not_depend_on_the_cut(void **state) {

@@ -97,7 +97,7 @@ static void updates_are_few_and_cheap(void **state) {
   md_dirac outer;
   md_solver_result alone;
   p.g = md_test_geometry(context, 8, 8, 8, 8, false);
-  md_test_random_gauge(context, p.g, 31, &p.gauge);
+  md_test_random_gauge(context, p.g, 31, p.field);
   for (int k = 0; k < MD_PARITIES; k++) {
     MD_REQUIRE(context, md_field_create(context, p.g, &shape, k, &p.b[k]));
     MD_REQUIRE(context, md_field_create(context, p.g, &shape, k, &p.x[k]));

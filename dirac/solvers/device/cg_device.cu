@@ -96,12 +96,17 @@ static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial
   md_wait_for_predecessor();
   const int r = blockIdx.x;
   const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r], s->beta[r]};
-  double word[MD_RANK_SUM_WORDS];
+  double word[MD_RANK_SUM_WORDS] = {};
   if (sum) {
     const unit_sum first = share_of(stencil, r);
-    const unit_sum second = phase == FIND_ALPHA ? share_of(update, r) : unit_sum{};
-    word[0] = first.high, word[1] = first.low, word[2] = second.high, word[3] = second.low;
-    add_threads(word);
+    if (phase == FIND_ALPHA) {
+      const unit_sum second = share_of(update, r);
+      word[0] = first.high, word[1] = first.low, word[2] = second.high, word[3] = second.low;
+      add_threads(word);
+    } else {
+      const unit_sum all = add_threads(first);
+      word[0] = all.high, word[1] = all.low;
+    }
     add_ranks(ranks, r, word);
   } else {
     for (int w = 0; w < MD_RANK_SUM_WORDS; w++) word[w] = s->word[r][w];
@@ -135,7 +140,7 @@ static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool ne
   a.sites = state->x.sites;
   a.n_rhs = cg->n_rhs;
   a.backwards = cg->backwards = !cg->backwards;
-  a.norm2 = {cg->update.high, cg->update.low, cg->update.units, cg->update.most};
+  a.norm2 = {cg->update.sum, cg->update.units, cg->update.most};
   cg->update.count = launch_vectors(a, &state->x);
 }
 

@@ -48,7 +48,7 @@ static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, W> a) {
   } else {
     products_of(term, at, p, p);
   }
-  add_block_terms<ONE>(term, at, a.norm2, block);
+  add_block_terms<ONE, one_word<S>>(term, at, a.norm2, block);
 }
 
 /* Launches it for x's lattice; returns the number of partial sums that it leaves. */

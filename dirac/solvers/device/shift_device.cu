@@ -89,9 +89,8 @@ __global__ void __launch_bounds__(SETTLERS)
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
-  const unit_sum added = share_of(stencil, r);
+  const unit_sum added = add_threads(share_of(stencil, r));
   double word[MD_RANK_SUM_WORDS] = {added.high, added.low, 0.0, 0.0};
-  add_threads(word);
   add_ranks(ranks, r, word);
   if (threadIdx.x == 0) sum = word[0] + word[1];
   __syncthreads();
@@ -148,7 +147,7 @@ __global__ void update_fields(const scalars *s, linear_view<S> residual, pairs<S
     }
     if (k == smallest) products_of(term, at, p, p);
   }
-  add_block_terms<ONE>(term, at, norm2, blockIdx.x);
+  add_block_terms<ONE, one_word<S>>(term, at, norm2, blockIdx.x);
 }
 
 } // namespace
@@ -181,7 +180,7 @@ template <class S> void launch_update(md_shift_device *d, bool start) {
   auto *kernel = d->n_rhs == 1 ? update_fields<S, true> : update_fields<S, false>;
   md_launch_early(kernel, dim3(blocks), block, shared_of(block), (const scalars *)d->on_device, r,
                   of, d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start,
-                  block_sums{d->update.high, d->update.low, d->update.units, d->update.most});
+                  block_sums{d->update.sum, d->update.units, d->update.most});
 }
 
 void update(md_shift_device *d, bool start) {

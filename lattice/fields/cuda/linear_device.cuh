@@ -10,20 +10,20 @@ extern "C" {
 #include <math.h>
 
 /* Vector operations on the device for one storage type S; beside 16-bit operands others may be
- * float. Sums take two passes: one finds the largest term of any site, which sets the units for
- * the other (unit_sum.cuh). Both results do not depend on how the lattice is cut. */
+ * float. Where the caller has no guess of a sum it takes two passes: one finds the largest term of
+ * any site, which sets the units for the other (unit_sum.cuh). Both results do not depend on how
+ * the lattice is cut. */
 
-/* words[2 r] + words[2 r + 1] = the sum of r's partial sums, which have their high words first; one
- * block each. */
-static __global__ void add_partials(const double *high, const double *low, int count,
-                                    double *words) {
+/* total[r] = the sum of r's partial sums; one block each. */
+static __global__ void add_partials(const unit_sum *part, int count, unit_sum *total) {
   unit_sum sum = {};
   for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    sum.high += high[blockIdx.x * count + i];
-    sum.low += low[blockIdx.x * count + i];
+    const unit_sum of_block = load_sum(&part[blockIdx.x * count + i]);
+    sum.high += of_block.high;
+    sum.low += of_block.low;
   }
   sum = add_threads(sum);
-  if (threadIdx.x == 0) words[2 * blockIdx.x] = sum.high, words[2 * blockIdx.x + 1] = sum.low;
+  if (threadIdx.x == 0) store_sum(&total[blockIdx.x], sum);
 }
 
 /* Units for sums of `terms` terms of which none is larger than largest[r]. */
@@ -100,7 +100,7 @@ static __global__ void multiply(linear_view<X> x, linear_view<Y> y, int64_t site
   }
   if (!largest) {
     const unit_sum value[1] = {sum.sum(to.units[rhs])};
-    add_block<ONE>(value, place_of<1, ONE>(sites, n_rhs, 0), to, blockIdx.x);
+    add_block<ONE, false>(value, place_of<1, ONE>(sites, n_rhs, 0), to, blockIdx.x);
   } else {
     keep_largest<ONE>(most, n_rhs, largest);
   }
@@ -187,20 +187,20 @@ struct sum_space {
   unsigned blocks;
   size_t n, count; /* right-hand sides; sums */
   sum_units *units;
+  unit_sum *total, *part; /* [sum]; [sum][block] */
   unsigned long long *largest;
-  double *words, *high, *low; /* [sum][2]; [sum][block] twice */
 };
 
 static cudaError_t make_space(const md_field *x, int quantities, sum_space *s) {
   const unsigned most = 1056, all = all_blocks(x, block_of(x));
   s->blocks = all < most ? all : most;
   s->n = (size_t)x->n_rhs, s->count = s->n * quantities;
-  const size_t bytes = s->count * (5 + 2 * (size_t)s->blocks) * sizeof(double);
+  const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
+                                   s->blocks * sizeof *s->part);
   const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
-  s->largest = (unsigned long long *)(s->units + s->count);
-  s->words = (double *)(s->largest + s->count);
-  s->high = s->words + 2 * s->count;
-  s->low = s->high + s->count * s->blocks;
+  s->total = (unit_sum *)(s->units + s->count);
+  s->part = s->total + s->count;
+  s->largest = (unsigned long long *)(s->part + s->count * s->blocks);
   return error;
 }
 
@@ -209,40 +209,60 @@ static sum_pass pass_of(const sum_space &s, int q, bool largest) {
   const size_t at = q * s.n;
   return {s.blocks,
           largest ? s.largest + at : NULL,
-          {s.high + at * s.blocks, s.low + at * s.blocks, s.units + at, (int)s.blocks}};
+          {s.part + at * s.blocks, s.units + at, (int)s.blocks}};
 }
 
-/* values[q * n_rhs + r], the q-th of `quantities` sums, whose passes `queue` launches; waits and
- * adds over ranks; a failure of the device is met here. */
+/* Units from the largest terms, which passes of `queue` find. Ranks agree on them; every rank goes
+ * through it, whatever it has met. */
 template <class QUEUE>
-static md_status reduce(md_context *context, const md_field *x, int quantities, double *values,
-                        QUEUE queue) {
-  sum_space s;
-  double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
-  cudaError_t error = make_space(x, quantities, &s);
+static cudaError_t find_units(md_context *context, const md_field *x, const sum_space &s,
+                              int quantities, cudaError_t error, QUEUE queue) {
+  double *host = (double *)alloca(s.count * sizeof(double));
   if (error == cudaSuccess) {
     cudaMemsetAsync(s.largest, 0, s.count * sizeof *s.largest, md_stream());
     for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, true));
-    if (context->ranks > 1) {
-      error = cudaMemcpyAsync(host, s.largest, s.count * sizeof(double), cudaMemcpyDeviceToHost,
-                              md_stream());
-      if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
-    }
   }
   if (context->ranks > 1) {
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(host, s.largest, s.count * sizeof(double), cudaMemcpyDeviceToHost,
+                              md_stream());
+    if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
     md_sum_largest(context, host, (int)s.count);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(s.largest, host, s.count * sizeof(double), cudaMemcpyHostToDevice,
                               md_stream());
   }
+  if (error != cudaSuccess) return error;
+  const double terms = (double)(x->geometry->volume / MD_PARITIES);
+  choose_units<<<(unsigned)(s.count + 255) / 256, 256, 0, md_stream()>>>(
+      (const double *)s.largest, terms, (int)s.count, s.units);
+  return cudaSuccess;
+}
+
+/* Units from a guess of each sum, the same on all ranks. */
+static cudaError_t take_units(const sum_space &s, const double *guess) {
+  sum_units *host = (sum_units *)alloca(s.count * sizeof *host);
+  for (size_t i = 0; i < s.count; i++) host[i] = units_for(guess[i]);
+  return cudaMemcpyAsync(s.units, host, s.count * sizeof *host, cudaMemcpyHostToDevice,
+                         md_stream());
+}
+
+/* values[q * n_rhs + r], the q-th of `quantities` sums, whose passes `queue` launches; waits and
+ * adds over ranks; a failure of the device is met here. guess: of the values, or NULL. */
+template <class QUEUE>
+static md_status reduce(md_context *context, const md_field *x, int quantities, const double *guess,
+                        double *values, QUEUE queue) {
+  sum_space s;
+  double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
+  cudaError_t error = make_space(x, quantities, &s);
+  if (!guess)
+    error = find_units(context, x, s, quantities, error, queue);
+  else if (error == cudaSuccess)
+    error = take_units(s, guess);
   if (error == cudaSuccess) {
-    const double terms = (double)(x->geometry->volume / MD_PARITIES);
-    choose_units<<<(unsigned)(s.count + 255) / 256, 256, 0, md_stream()>>>(
-        (const double *)s.largest, terms, (int)s.count, s.units);
     for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
-    add_partials<<<(unsigned)s.count, 256, 0, md_stream()>>>(s.high, s.low, (int)s.blocks, s.words);
-    cudaMemcpyAsync(host, s.words, 2 * s.count * sizeof(double), cudaMemcpyDeviceToHost,
-                    md_stream());
+    add_partials<<<(unsigned)s.count, 256, 0, md_stream()>>>(s.part, (int)s.blocks, s.total);
+    cudaMemcpyAsync(host, s.total, s.count * sizeof *s.total, cudaMemcpyDeviceToHost, md_stream());
     cudaFreeAsync(s.units, md_stream());
     error = cudaStreamSynchronize(md_stream());
   }
@@ -286,17 +306,19 @@ template <class S> struct linear_device {
   static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
     run_combine<S, COMBINE>(a, x, b, y);
   }
-  static md_status norm2(md_context *context, const md_field *x, double *norms) {
-    return reduce(context, x, 1, norms,
+  static md_status norm2(md_context *context, const md_field *x, const double *guess,
+                         double *norms) {
+    return reduce(context, x, 1, guess, norms,
                   [&](int, const sum_pass &p) { launch_multiply<S, S, DOT>(x, x, p); });
   }
-  static md_status dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
-    return reduce(context, x, 1, dots,
+  static md_status dot(md_context *context, const md_field *x, const md_field *y,
+                       const double *guess, double *dots) {
+    return reduce(context, x, 1, guess, dots,
                   [&](int, const sum_pass &p) { run_multiply<S, DOT>(x, y, p); });
   }
   static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
                         double *values) {
-    return reduce(context, y, 2 * count, values, [&](int q, const sum_pass &p) {
+    return reduce(context, y, 2 * count, NULL, values, [&](int q, const sum_pass &p) {
       if (q % 2 == 0)
         run_multiply<S, DOT>(&x[q / 2], y, p);
       else
@@ -307,7 +329,7 @@ template <class S> struct linear_device {
     run_combine<S, COMBINE_COMPLEX>(re, x, im, y);
   }
   static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                              double *norms) {
+                              const double *guess, double *norms) {
     axpy(a, x, y);
     const auto queue = [&](int, const sum_pass &p) {
       if (sizeof(S) == 2 && y->precision == MD_SINGLE) /* beside a 16-bit x */
@@ -315,7 +337,7 @@ template <class S> struct linear_device {
       else
         launch_multiply<S, S, DOT>(y, y, p);
     };
-    return reduce(context, y, 1, norms, queue);
+    return reduce(context, y, 1, guess, norms, queue);
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {

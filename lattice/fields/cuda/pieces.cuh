@@ -174,24 +174,24 @@ static __device__ inline void products_of(double (&term)[V], const piece_place &
   }
 }
 
-/* Where the blocks of a kernel leave their sums: high[rhs * most + block], low likewise, in the
- * units of their right-hand side. */
+/* Where the blocks of a kernel leave their sums: sum[rhs * most + block], in the units of their
+ * right-hand side. */
 struct block_sums {
-  double *high, *low;
+  unit_sum *sum;
   const sum_units *units;
   int most;
 };
 
 /* Adds the threads of a block for each right-hand side. */
-template <bool ONE, int V>
+template <bool ONE, bool ONE_WORD, int V>
 static __device__ inline void add_block(const unit_sum (&value)[V], const piece_place &at,
                                         const block_sums &to, int block) {
   if constexpr (ONE) {
     unit_sum all = value[0];
 #pragma unroll
     for (int i = 1; i < V; i++) all.high += value[i].high, all.low += value[i].low;
-    all = add_threads(all);
-    if (threadIdx.y == 0) to.high[block] = all.high, to.low[block] = all.low;
+    all = add_threads<ONE_WORD>(all);
+    if (threadIdx.y == 0) store_sum(&to.sum[block], all);
   } else {
     extern __shared__ unit_sum sums[]; /* [neighbour][site of the block][piece] */
     const int plane = (int)(blockDim.x * blockDim.y), width = (int)blockDim.x;
@@ -206,26 +206,26 @@ static __device__ inline void add_block(const unit_sum (&value)[V], const piece_
         for (int i = 0; i < V; i++) {
           const unit_sum other = mine[i * plane + distance * width];
           mine[i * plane].high += other.high;
-          mine[i * plane].low += other.low;
+          if (!ONE_WORD) mine[i * plane].low += other.low;
         }
     }
     if (threadIdx.y == 0)
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        const int64_t place = (int64_t)(at.rhs + i) * to.most + block;
-        to.high[place] = mine[i * plane].high, to.low[place] = mine[i * plane].low;
+        store_sum(&to.sum[(int64_t)(at.rhs + i) * to.most + block], mine[i * plane]);
       }
   }
 }
 
 /* The same of one term for each neighbour. */
-template <bool ONE, int V>
+template <bool ONE, bool ONE_WORD, int V>
 static __device__ inline void add_block_terms(const double (&term)[V], const piece_place &at,
                                               const block_sums &to, int block) {
   unit_sum value[V];
 #pragma unroll
-  for (int i = 0; i < V; i++) value[i] = unit_sum_of(term[i], to.units[at.rhs + (ONE ? 0 : i)]);
-  add_block<ONE>(value, at, to, block);
+  for (int i = 0; i < V; i++)
+    value[i] = unit_sum_of<ONE_WORD>(term[i], to.units[at.rhs + (ONE ? 0 : i)]);
+  add_block<ONE, ONE_WORD>(value, at, to, block);
 }
 
 #endif

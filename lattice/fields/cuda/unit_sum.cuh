@@ -3,7 +3,11 @@
 
 #include "lattice/fields/cuda/reduce.cuh"
 
+extern "C" {
+#include "lattice/fields/rank_sums.h"
+}
 #include <math.h>
+#include <string.h>
 
 /* Sums whose bits do not depend on the order of their terms, so not on how a lattice is cut into
  * threads, blocks and ranks (J. Demmel and H. Nguyen, IEEE Trans. Computers 64 (2015) 2060;
@@ -22,21 +26,32 @@ struct sum_units {
   double high, low;
 };
 /* The whole units of a sum, as values: high + low is the sum. */
-struct unit_sum {
-  double high, low;
-};
+using unit_sum = md_unit_sum;
+
+/* 1.5 * 2^exponent, put together from its bits: a thread on which a whole kernel waits calls it. */
+static __host__ __device__ inline double three_halves(int exponent) {
+  const unsigned long long bits = (unsigned long long)(exponent + 1023) << 52 | 1ull << 51;
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
 
 static __host__ __device__ inline sum_units units_for(double guess, int slack = SLACK) {
   enum { LOW_BELOW_HIGH = 22 }; /* up to 2^29 terms */
-  int exponent = isfinite(guess) && guess > 0.0 ? ilogb(guess) : 0;
+  unsigned long long bits;
+  memcpy(&bits, &guess, sizeof bits);
+  int exponent = isfinite(guess) && guess > 0.0 ? (int)(bits >> 52) - 1023 : 0;
   exponent = exponent < -900 ? -900 : exponent > 900 ? 900 : exponent;
-  return {ldexp(1.5, exponent + slack + 2), ldexp(1.5, exponent + slack + 2 - LOW_BELOW_HIGH)};
+  return {three_halves(exponent + slack + 2), three_halves(exponent + slack + 2 - LOW_BELOW_HIGH)};
 }
 
 /* A term that is never half way between two units: rounding to even would look at the sum. */
 static __device__ inline double off_halves(double term) {
   return __longlong_as_double(__double_as_longlong(term) | 1);
 }
+
+/* Whether one word is exact enough for sums of the squares of numbers of type S. */
+template <class S> constexpr bool one_word = sizeof(S) == 2;
 
 /* A sum under way: begins as the units, each addition rounds its term to them. With ONE_WORD what
  * that loses is dropped: for terms of 16-bit numbers. */
@@ -53,18 +68,34 @@ template <bool ONE_WORD = false> struct unit_adder {
   }
 };
 
+template <bool ONE_WORD = false>
 static __device__ inline unit_sum unit_sum_of(double term, const sum_units &u) {
-  unit_adder<> a;
+  unit_adder<ONE_WORD> a;
   a.begin(u);
   a.add(term);
   return a.sum(u);
 }
 
 /* The sum over the threads of a block of whole warps; in thread 0. All threads call it together. */
-static __device__ inline unit_sum add_threads(unit_sum s) {
-  double v[2] = {s.high, s.low};
-  add_threads(v);
-  return {v[0], v[1]};
+template <bool ONE_WORD = false> static __device__ inline unit_sum add_threads(unit_sum s) {
+  if constexpr (ONE_WORD) {
+    double v[1] = {s.high};
+    add_threads(v);
+    return {v[0], 0.0};
+  } else {
+    double v[2] = {s.high, s.low};
+    add_threads(v);
+    return {v[0], v[1]};
+  }
+}
+
+/* A sum in memory, as one access of 16 bytes. */
+static __device__ inline unit_sum load_sum(const unit_sum *from) {
+  const double2 v = *reinterpret_cast<const double2 *>(from);
+  return {v.x, v.y};
+}
+static __device__ inline void store_sum(unit_sum *to, unit_sum s) {
+  *reinterpret_cast<double2 *>(to) = make_double2(s.high, s.low);
 }
 
 #endif

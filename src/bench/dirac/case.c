@@ -19,8 +19,8 @@ md_status md_dirac_bench_open(md_dirac_bench *bench) {
   md_context *context = bench->context;
   md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = 1, .antiperiodic = true};
   md_dirac oracle;
-  MD_TRY(md_physics_apply(context, &bench->physics, &request));
-  MD_TRY(md_dirac_create(context, bench->gauge, "cpu_ref", &request, &oracle));
+  md_physics_apply(bench->physics, &request);
+  MD_TRY(md_dirac_create(context, bench->links->field, "cpu_ref", &request, &oracle));
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_dirac_field(context, &oracle, p, &bench->base[p]);
@@ -234,7 +234,7 @@ static double working_set(const md_dirac_bench *bench, const md_dirac *dirac) {
   const md_backend_request *r = &dirac->request;
   const double links = dirac->backend->link_bytes(r);
   const double site = md_dirac_site_bytes(dirac->backend, r, true);
-  return (bench->turn ? site + links : site) * (double)bench->geometry->sites;
+  return (bench->turn ? site + links : site) * (double)bench->links->geometry->sites;
 }
 
 static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fields[MD_PARITIES],
@@ -272,7 +272,7 @@ static void add_request(cJSON *row, const md_backend *backend, const md_backend_
 
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
-  const double sites = (double)bench->geometry->volume / 2;
+  const double sites = (double)bench->links->geometry->volume / 2;
   const double gflops = 1e-9 * md_action_flops(r->action) * r->n_rhs * sites / t->median_s;
   const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
   const double gbytes = 1e-9 * bytes * sites / t->median_s;
@@ -280,7 +280,7 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
   cJSON *row = cJSON_CreateObject();
   cJSON_AddItemToArray(bench->rows, row);
   add_request(row, dirac->backend, r);
-  md_report_integers(row, "dims", bench->geometry->global, MD_DIMS);
+  md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
   cJSON_AddStringToObject(row, "transport", md_halo_transport(dirac->halo));
   cJSON_AddStringToObject(row, "transport_reason", md_halo_reason(dirac->halo));
@@ -328,12 +328,12 @@ md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
   md_field fields[MD_PARITIES] = {0}, scratch = {0};
   timing result = {0};
   double error = 0.0;
-  if (md_dirac_create_over(context, bench->gauge, backend->name, request, bench->halo, &dirac) !=
-      MD_OK) {
+  if (md_dirac_create_over(context, bench->links->field, backend->name, request, bench->halo,
+                           &dirac) != MD_OK) {
     skip(bench, backend, request);
     return MD_OK;
   }
-  md_status status = md_field_create(context, bench->geometry, &exact, MD_EVEN, &scratch);
+  md_status status = md_field_create(context, bench->links->geometry, &exact, MD_EVEN, &scratch);
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_dirac_field(context, &dirac, p, &fields[p]);
   status = md_agree(context, status);

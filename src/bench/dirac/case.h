@@ -4,15 +4,14 @@
 #include "base/report.h"
 #include "dirac/backend.h"
 #include "dirac/operator.h"
-#include "dirac/physics_options.h"
+#include "links/action_links.h"
 
 /* One run of bench dirac: what its configurations share. */
 typedef struct md_dirac_bench {
   md_context *context;
-  const md_geometry *geometry;
-  const md_gauge *gauge;
+  const md_action_links *links;
   const md_halo_request *halo;
-  md_physics_options physics;
+  const md_physics_options *physics;
   bool turn; /* time Deo and Doe in turn, else Deo alone */
   int repetitions;
   md_field base[MD_PARITIES];      /* random source, one right-hand side in double */

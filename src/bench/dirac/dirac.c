@@ -1,3 +1,4 @@
+#include "base/device.h"
 #include "base/interrupt.h"
 #include "base/options.h"
 #include "bench/bench.h"
@@ -37,7 +38,7 @@ static md_status bench_backend(md_dirac_bench *bench, const settings *s, const m
                                       .reconstruct = (md_reconstruct)s->reconstruct.value[k],
                                       .packing = (md_packing)s->packing.value[i],
                                       .antiperiodic = true};
-        MD_TRY(md_physics_apply(bench->context, &bench->physics, &request));
+        md_physics_apply(bench->physics, &request);
         for (int l = 0; l < s->n_rhs.count; l++) {
           request.n_rhs = (int)s->n_rhs.value[l];
           MD_TRY(md_dirac_bench_case(bench, b, &request));
@@ -53,10 +54,17 @@ static md_status bench_backends(md_dirac_bench *bench, const settings *s) {
   return MD_OK;
 }
 
-static void say_head(md_context *context, const settings *s) {
-  const int *d = s->dims, terms = md_action_terms(MD_ACTION_NAIVE);
+static void say_head(const md_dirac_bench *bench, const settings *s) {
+  md_context *context = bench->context;
+  const md_action action = bench->links->action;
+  md_backend_request request = {.precision = MD_DOUBLE};
+  char words[MD_PHYSICS_WORDS_BYTES];
+  md_physics_apply(bench->physics, &request);
+  md_physics_words(bench->physics, &request, words, sizeof words);
+  const int *d = bench->links->geometry->global, terms = md_action_terms(action);
   md_say(context,
          "%d x %d x %d x %d, %s, %d ranks x %d threads, median of %lld\n"
+         "action      %s\n"
          "flops       %d a site and right-hand side: %d x 66 + %d x 6\n"
          "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x 6 reals;\n"
          "            without reuse: %d links + n_rhs x (%d read + 1 written) x 6 reals;\n"
@@ -66,7 +74,7 @@ static void say_head(md_context *context, const settings *s) {
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n"
          "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n",
          d[0], d[1], d[2], d[3], strcmp(s->mode, "turn") == 0 ? "Deo and Doe in turn" : "Deo alone",
-         context->ranks, context->threads, s->repetitions, md_action_flops(MD_ACTION_NAIVE), terms,
+         context->ranks, context->threads, s->repetitions, words, md_action_flops(action), terms,
          terms - 1, terms, terms, terms, "backend", "packing", "prec", "rec", "rhs", "seconds",
          "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
 }
@@ -74,51 +82,84 @@ static void say_head(md_context *context, const settings *s) {
 /* Links, the oracle's copy of them, and the oracle's fields; what a case needs beyond is compared
  * when it begins. */
 static md_status require_memory(md_context *context, const settings *s,
-                                const md_layout_request *layout) {
+                                const md_physics_options *physics, const md_geometry *plan) {
   const md_backend *oracle;
   md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = 1};
-  md_geometry plan;
+  md_physics_apply(physics, &exact);
   for (int i = 0; i < s->n_rhs.count; i++)
     if (s->n_rhs.value[i] > exact.n_rhs) exact.n_rhs = s->n_rhs.value[i];
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, exact.n_rhs, true};
   MD_TRY(md_backend_find(context, "cpu_ref", &exact, &oracle));
-  MD_TRY(md_geometry_plan(context, layout, &plan));
-  md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
-                                 2 * MD_PARITIES * md_field_bytes(&plan, &shape)};
-  md_backend_need(&plan, oracle, &exact, &need);
+  const int64_t links = md_action_get(exact.action)->fields * md_gauge_bytes(plan);
+  md_memory_need need = {.host = md_geometry_bytes(plan) + links +
+                                 2 * MD_PARITIES * md_field_bytes(plan, &shape)};
+  md_backend_need(plan, oracle, &exact, &need);
   /* The first case: its links and fields, and as much again to measure the bandwidth of. */
-  md_memory_need one = {.host = 2 * md_field_bytes(&plan, &shape)};
-  md_backend_need(&plan, oracle, &exact, &one);
+  md_memory_need one = {.host = 2 * md_field_bytes(plan, &shape)};
+  md_backend_need(plan, oracle, &exact, &one);
   need.host += 2 * one.host;
   return md_memory_require(context, &need, "bench dirac");
+}
+
+/* On a GPU where one of the backends that are asked for keeps its fields there. */
+static md_space links_space(md_context *context, const settings *s,
+                            const md_physics_options *physics) {
+  for (int k = 0; k < s->backend.count; k++) {
+    const md_backend *b = md_backends()[s->backend.value[k]];
+    const bool serves = !b->unavailable && b->actions & 1u << md_physics_action(physics);
+    if (serves && b->space == MD_DEVICE && md_agree(context, md_device_open(context)) == MD_OK)
+      return MD_DEVICE;
+  }
+  return MD_HOST;
+}
+
+/* Links of the files, or of the action from uniformly random thin links. */
+static md_status make_links(md_context *context, const settings *s,
+                            const md_physics_options *physics, const int grid[MD_DIMS],
+                            md_action_links *links) {
+  const md_action_links_request files = {.physics = physics, .grid = grid};
+  md_layout_request layout = {.depth = md_action_depth(md_physics_action(physics))};
+  md_geometry plan, *geometry;
+  md_gauge thin;
+  if (physics->fat_file) {
+    MD_TRY(md_action_links_plan(context, &files, &plan));
+    MD_TRY(require_memory(context, s, physics, &plan));
+    return md_action_links_load(context, &files, links);
+  }
+  memcpy(layout.global, s->dims, sizeof layout.global);
+  memcpy(layout.grid, grid, sizeof layout.grid);
+  MD_TRY(md_geometry_plan(context, &layout, &plan));
+  MD_TRY(require_memory(context, s, physics, &plan));
+  MD_TRY(md_geometry_create(context, &layout, &geometry));
+  md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
+  if (status == MD_OK) status = md_gauge_start_hot(context, &thin, GAUGE_SEED);
+  if (status == MD_OK)
+    return md_action_links_make(context, physics, links_space(context, s, physics), geometry, &thin,
+                                links);
+  md_gauge_destroy(&thin);
+  md_geometry_destroy(geometry);
+  return status;
 }
 
 /* Everything between reading the options and the report. */
 static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD_DIMS],
                      md_report *report) {
-  md_context *context = bench->context;
-  md_layout_request layout = {0};
-  md_geometry *geometry = NULL;
-  md_gauge gauge = {0};
-  for (int d = 0; d < MD_DIMS; d++) {
-    layout.global[d] = s->dims[d];
-    layout.grid[d] = grid[d];
-  }
-  MD_TRY(require_memory(context, s, &layout));
-  MD_TRY(md_geometry_create(context, &layout, &geometry));
-  md_report_grid(report, geometry->grid);
-  md_status status = md_agree(context, md_gauge_create(context, geometry, &gauge));
-  if (status == MD_OK) status = md_gauge_start_hot(context, &gauge, GAUGE_SEED);
-  bench->geometry = geometry;
-  bench->gauge = &gauge;
-  if (status == MD_OK) status = md_dirac_bench_open(bench);
+  md_action_links links = {0};
+  md_status status = make_links(bench->context, s, bench->physics, grid, &links);
+  bench->links = &links;
   if (status == MD_OK) {
-    say_head(context, s);
+    md_report_grid(report, links.geometry->grid);
+    cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
+    md_action_links_report(report->root, bench->physics, &links);
+    status = md_dirac_bench_open(bench);
+  }
+  if (status == MD_OK) {
+    md_action_links_say(bench->context, bench->physics, &links);
+    say_head(bench, s);
     status = bench_backends(bench, s);
   }
   md_dirac_bench_close(bench);
-  md_gauge_destroy(&gauge);
-  md_geometry_destroy(geometry);
+  md_action_links_destroy(&links);
   return status;
 }
 
@@ -133,7 +174,7 @@ static md_status timed_nothing(const md_dirac_bench *bench) {
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   settings s = {.dims = {16, 16, 16, 16}, .kernel = "stencil", .mode = "single", .repetitions = 15};
   md_halo_request halo = {.transport = "auto"};
-  md_physics_options physics = {0};
+  md_physics_options physics = MD_PHYSICS_DEFAULTS;
   md_common_options common = {0};
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {{.name = "dims",
@@ -219,10 +260,14 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
+  MD_TRY(md_physics_check(context, &physics));
+  if (physics.fat_file && md_option_seen(options, COUNT, "dims"))
+    return md_fail(context, MD_INPUT,
+                   "the extents are those of --fat and --long; leave --dims out");
   MD_TRY(md_report_open(context, "bench dirac", &report));
   md_dirac_bench bench = {.context = context,
                           .halo = &halo,
-                          .physics = physics,
+                          .physics = &physics,
                           .turn = strcmp(s.mode, "turn") == 0,
                           .repetitions = (int)s.repetitions,
                           .copy_gbytes_per_s = NAN,

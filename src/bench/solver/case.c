@@ -146,19 +146,20 @@ static md_status create(solve *s) {
   MD_TRY(check(context, c));
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
   md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
-  MD_TRY(md_dirac_create_over(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
-                              asked));
+  MD_TRY(md_dirac_create_over(context, s->bench->links->field, c->backend, &c->request,
+                              s->bench->halo, asked));
   if (s->has_narrow)
-    MD_TRY(md_dirac_create_exact(context, s->bench->gauge, c->backend, &c->request, s->bench->halo,
-                                 &s->exact));
+    MD_TRY(md_dirac_create_exact(context, s->bench->links->field, c->backend, &c->request,
+                                 s->bench->halo, &s->exact));
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
-    status = md_field_create(context, s->bench->geometry, &shape, p, &s->b[p]);
-    if (status == MD_OK) status = md_field_create(context, s->bench->geometry, &shape, p, &s->x[p]);
+    status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->b[p]);
+    if (status == MD_OK)
+      status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->x[p]);
   }
   const int n = takes_shifts(s) ? s->bench->n_shifts : 0;
   for (int k = 0; k < n && status == MD_OK; k++)
-    status = md_field_create(context, s->bench->geometry, &shape, MD_EVEN, &s->shifted[k]);
+    status = md_field_create(context, s->bench->links->geometry, &shape, MD_EVEN, &s->shifted[k]);
   MD_TRY(md_agree(context, status));
   md_source_random(s->b, SOURCE_SEED);
   if (takes_shifts(s)) md_linear_zero(&s->b[MD_ODD]);

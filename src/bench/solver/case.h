@@ -2,15 +2,14 @@
 #define MD_BENCH_SOLVER_CASE_H
 
 #include "base/report.h"
-#include "dirac/physics_options.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
+#include "links/action_links.h"
 
 /* One run of bench solver: what its solves share. */
 typedef struct md_solver_bench {
   md_context *context;
-  const md_geometry *geometry;
-  const md_gauge *gauge;
+  const md_action_links *links;
   const md_halo_request *halo;
   double tolerance; /* on the true residual */
   int max_iterations, repetitions;

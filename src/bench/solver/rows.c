@@ -31,7 +31,7 @@ static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solve
   const int n = c->request.n_rhs;
   cJSON_AddStringToObject(row, "outer_backend", f->outer->name);
   cJSON_AddStringToObject(row, "transport", f->transport);
-  md_report_integers(row, "dims", bench->geometry->global, MD_DIMS);
+  md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
   cJSON_AddNumberToObject(row, "iterations", f->iterations);
   cJSON_AddNumberToObject(row, "refine_iterations", f->refine_iterations);

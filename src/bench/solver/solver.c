@@ -3,11 +3,11 @@
 #include "base/options.h"
 #include "bench/bench.h"
 #include "bench/solver/case.h"
-#include "io/lattice_file.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
 #include "lattice/halo/halo_options.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,31 +71,20 @@ static md_status read_operators(md_context *context, const char *label, const ch
   return MD_OK;
 }
 
-/* Links of the file, or a heatbath from unit links, or for no sweeps uniform ones. */
-static md_status make_links(md_context *context, const settings *s, md_geometry **geometry,
-                            md_gauge *gauge) {
-  if (s->lattice) {
-    md_lattice_info info = {0};
-    const md_status status =
-        md_lattice_load(context, s->lattice, s->common.grid, false, geometry, gauge, &info);
-    md_lattice_info_destroy(&info);
-    return status;
-  }
-  md_layout_request layout = {0};
-  memcpy(layout.global, s->dims, sizeof layout.global);
-  memcpy(layout.grid, s->common.grid, sizeof layout.grid);
-  md_geometry plan;
-  MD_TRY(md_geometry_plan(context, &layout, &plan));
-  /* What a case needs beyond the links is compared when it begins. */
-  const md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
-                                       (s->sweeps > 0 ? md_heatbath_bytes(&plan) : 0)};
-  MD_TRY(md_memory_require(context, &need, "bench solver"));
-  MD_TRY(md_geometry_create(context, &layout, geometry));
-  MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
-  if (s->sweeps == 0) return md_gauge_start_hot(context, gauge, GAUGE_SEED);
+/* On a GPU where one of the operators that are asked for keeps its fields there. */
+static md_space links_space(md_context *context, const settings *s) {
+  for (int o = 0; o < s->operators.count; o++)
+    if (md_action_links_space(context, s->operators.of[o].backend, &s->physics) == MD_DEVICE)
+      return MD_DEVICE;
+  return MD_HOST;
+}
+
+/* A heatbath from unit links, or for no sweeps uniform ones. */
+static md_status start_links(md_context *context, const settings *s, md_gauge *thin) {
+  if (s->sweeps == 0) return md_gauge_start_hot(context, thin, GAUGE_SEED);
   md_heatbath *heatbath = NULL;
-  MD_TRY(md_gauge_start_cold(context, gauge));
-  MD_TRY(md_heatbath_create(context, gauge, &heatbath));
+  MD_TRY(md_gauge_start_cold(context, thin));
+  MD_TRY(md_heatbath_create(context, thin, &heatbath));
   md_status status = MD_OK;
   for (long long k = 0; k < s->sweeps && status == MD_OK; k++) {
     status = md_heatbath_sweep(heatbath, s->beta, GAUGE_SEED, (uint64_t)k);
@@ -106,18 +95,52 @@ static md_status make_links(md_context *context, const settings *s, md_geometry 
   return status;
 }
 
-static void say_head(const md_solver_bench *bench, const settings *s, double plaquette) {
-  const int *d = bench->geometry->global;
+/* Links of files, or of --dims. */
+static md_status make_links(md_context *context, const settings *s, md_action_links *links) {
+  const md_space space = links_space(context, s);
+  const md_action_links_request files = {
+      .physics = &s->physics, .lattice = s->lattice, .grid = s->common.grid, .space = space};
+  if (s->dims[0] == 0) return md_action_links_load(context, &files, links);
+  md_layout_request layout = {.depth = md_action_depth(md_physics_action(&s->physics))};
+  memcpy(layout.global, s->dims, sizeof layout.global);
+  memcpy(layout.grid, s->common.grid, sizeof layout.grid);
+  md_geometry plan, *geometry;
+  md_gauge thin;
+  MD_TRY(md_geometry_plan(context, &layout, &plan));
+  /* What a case needs beyond the links is compared when it begins. */
+  const md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
+                                       (s->sweeps > 0 ? md_heatbath_bytes(&plan) : 0)};
+  MD_TRY(md_memory_require(context, &need, "bench solver"));
+  MD_TRY(md_geometry_create(context, &layout, &geometry));
+  md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
+  if (status == MD_OK) status = start_links(context, s, &thin);
+  if (status == MD_OK)
+    return md_action_links_make(context, &s->physics, space, geometry, &thin, links);
+  md_gauge_destroy(&thin);
+  md_geometry_destroy(geometry);
+  return status;
+}
+
+static void say_head(const md_solver_bench *bench, const settings *s) {
+  const int *d = bench->links->geometry->global;
+  const bool thin = !isnan(bench->links->plaquette);
+  md_backend_request request = {.precision = MD_DOUBLE};
+  char words[MD_PHYSICS_WORDS_BYTES];
+  md_physics_apply(&s->physics, &request);
+  md_physics_words(&s->physics, &request, words, sizeof words);
+  md_action_links_say(bench->context, &s->physics, bench->links);
   md_say(bench->context,
-         "%d x %d x %d x %d, plaquette %.12f, true residual %g, %d ranks x %d threads, median of "
+         "%d x %d x %d x %d, plaquette%s %.12f, %s, true residual %g, %d ranks x %d threads, "
+         "median of "
          "%d\n"
          "seconds     of the whole solve: source, copies of fields and true residual included\n"
          "ms/i/rhs    those over iterations and right-hand sides; loop: the iterations alone\n"
          "hops        share of the seconds that as many plain stencils take\n"
          "refine      iterations of all shifts after the common ones\n"
          "speed-up    seconds per right-hand side of the mass's first line over those\n",
-         d[0], d[1], d[2], d[3], plaquette, bench->tolerance, bench->context->ranks,
-         bench->context->threads, bench->repetitions);
+         d[0], d[1], d[2], d[3], thin ? "" : " of fat links",
+         thin ? bench->links->plaquette : bench->links->fat_plaquette, words, bench->tolerance,
+         bench->context->ranks, bench->context->threads, bench->repetitions);
   bool shifted = false;
   for (int k = 0; k < s->solvers.count; k++)
     shifted = shifted || s->solvers.value[k] > MD_BENCH_BLOCK;
@@ -142,7 +165,7 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
                                           .n_rhs = (int)s->rhs.value[r],
                                           .antiperiodic = true},
                               .mass = mass};
-          MD_TRY(md_physics_apply(bench->context, &s->physics, &c.request));
+          md_physics_apply(&s->physics, &c.request);
           MD_TRY(md_solver_bench_case(bench, &c));
           MD_TRY(md_interrupt_check(bench->context, "bench solver"));
         }
@@ -151,23 +174,19 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
 
 static md_status run(md_solver_bench *bench, const settings *s, md_report *report) {
   md_context *context = bench->context;
-  md_geometry *geometry = NULL;
-  md_gauge gauge = {0};
-  md_gauge_observables observables;
-  md_status status = make_links(context, s, &geometry, &gauge);
-  if (status == MD_OK) status = md_gauge_observe(context, &gauge, &observables);
+  md_action_links links = {0};
+  md_status status = make_links(context, s, &links);
   if (status == MD_OK) {
-    bench->geometry = geometry;
-    bench->gauge = &gauge;
-    md_report_grid(report, geometry->grid);
-    md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
-    cJSON_AddNumberToObject(report->root, "plaquette", observables.plaquette);
-    say_head(bench, s, observables.plaquette);
+    bench->links = &links;
+    md_report_grid(report, links.geometry->grid);
+    md_report_integers(report->root, "dims", links.geometry->global, MD_DIMS);
+    cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
+    md_action_links_report(report->root, &s->physics, &links);
+    say_head(bench, s);
   }
   for (int m = 0; m < s->masses.count && status == MD_OK; m++)
     status = bench_mass(bench, s, s->masses.value[m]);
-  md_gauge_destroy(&gauge);
-  md_geometry_destroy(geometry);
+  md_action_links_destroy(&links);
   return status;
 }
 
@@ -176,7 +195,8 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
                   .max_iterations = 20000,
                   .beta = 6.0,
                   .tolerance = 1e-12,
-                  .halo = {.transport = "auto"}};
+                  .halo = {.transport = "auto"},
+                  .physics = MD_PHYSICS_DEFAULTS};
   /* clang-format off */
   md_option options[] = {
       {.name = "lattice", .type = MD_OPTION_TEXT, .target = &s->lattice, .argument = "FILE",
@@ -222,10 +242,13 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
       "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol."};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
-  if (!s->common.help && !s->lattice == (s->dims[0] == 0))
+  if (s->common.help) return MD_OK;
+  const bool files = s->lattice || s->physics.fat_file;
+  if (!files == (s->dims[0] == 0))
     return md_fail(context, MD_INPUT,
-                   "bench solver needs --lattice FILE or --dims AxBxCxD, one of the two");
-  return MD_OK;
+                   "bench solver needs --lattice FILE (or --fat FILE and --long FILE) or --dims "
+                   "AxBxCxD, one of the two");
+  return md_physics_check(context, &s->physics);
 }
 
 md_status md_bench_solver(md_context *context, int argc, char **argv) {

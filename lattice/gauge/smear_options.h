@@ -1,0 +1,17 @@
+#ifndef MD_LATTICE_GAUGE_SMEAR_OPTIONS_H
+#define MD_LATTICE_GAUGE_SMEAR_OPTIONS_H
+
+#include "base/options.h"
+
+/* The parameters of improved actions, of every command that makes their links: rows for its table,
+ * into two doubles. u0_of: the actions of the command that have a tadpole factor, a literal. */
+/* clang-format off */
+#define MD_SMEAR_OPTIONS(u0_target, u0_of, naik_epsilon_target)                                      \
+  {.name = "u0", .type = MD_OPTION_REAL, .target = &(u0_target), .argument = "U",                    \
+   .help = "tadpole factor of " u0_of " [1]", .low = 1e-3, .high = 10.0},                            \
+  {.name = "naik-epsilon", .type = MD_OPTION_REAL, .target = &(naik_epsilon_target),                 \
+   .argument = "E", .help = "of hisq: its links of charm and other heavy quarks [0]",                \
+   .low = -10.0, .high = 10.0}
+/* clang-format on */
+
+#endif

@@ -1,0 +1,248 @@
+#include "links/action_links.h"
+#include "base/timer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
+                                const md_physics_options *physics) {
+  if (lattice || physics->fat_file) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "%s needs --lattice LATTICE, with or without the flag, or --fat FILE and --long "
+                 "FILE; see minidirac %s --help",
+                 command, command);
+}
+
+md_space md_action_links_space(md_context *context, const char *backend,
+                               const md_physics_options *physics) {
+  const md_backend *found;
+  md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = 1};
+  md_physics_apply(physics, &request);
+  return md_backend_find(context, backend, &request, &found) == MD_OK ? found->space : MD_HOST;
+}
+
+static void deepen(md_layout_request *layout, const md_action_links_request *request) {
+  layout->depth = md_action_depth(md_physics_action(request->physics));
+}
+
+/* What makes the geometry: extents from the header of the lattice, else of the fat links. */
+static md_status find_layout(md_context *context, const md_action_links_request *request,
+                             md_layout_request *layout) {
+  const char *path = request->lattice ? request->lattice : request->physics->fat_file;
+  md_geometry plan;
+  MD_TRY(md_lattice_plan(context, path, request->grid, &plan));
+  *layout = (md_layout_request){0};
+  memcpy(layout->global, plan.global, sizeof layout->global);
+  memcpy(layout->grid, request->grid, sizeof layout->grid);
+  deepen(layout, request);
+  return MD_OK;
+}
+
+md_status md_action_links_plan(md_context *context, const md_action_links_request *request,
+                               md_geometry *plan) {
+  md_layout_request layout;
+  MD_TRY(find_layout(context, request, &layout));
+  return md_geometry_plan(context, &layout, plan);
+}
+
+int64_t md_action_links_bytes(const md_geometry *plan, md_action action) {
+  return md_lattice_load_bytes(plan) + (md_action_get(action)->fields - 1) * md_gauge_bytes(plan);
+}
+
+/* Memory for all that is held at once while links are read and made. */
+static md_status require_memory(md_context *context, const md_action_links_request *request,
+                                const md_geometry *plan) {
+  const md_action action = md_physics_action(request->physics);
+  const md_smear_request smear = md_physics_smear(request->physics, request->space);
+  md_memory_need need = {.host = md_lattice_load_bytes(plan)};
+  if (request->physics->fat_file)
+    need.host = md_action_links_bytes(plan, action);
+  else if (smear.recipe)
+    md_smear_need(plan, &smear, &need);
+  return md_memory_require(context, &need, "loading the lattice");
+}
+
+/* A label may say of which action the links are, and with which parameters. */
+static md_status check_made(md_context *context, const md_physics_options *physics,
+                            const md_improved_info info[MD_MOST_LINK_FIELDS]) {
+  const char *path[] = {physics->fat_file, physics->long_file};
+  const char *made[MD_MOST_LINK_FIELDS];
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
+    char word[16];
+    made[f] = info[f].lattice.header.label.made;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(made[f], ", "), made[f]);
+    if (md_action_of(word) >= 0 && strcmp(word, physics->action) != 0)
+      return md_fail(context, MD_INPUT,
+                     "%s: --action %s is asked for, the file says that its links are '%s'", path[f],
+                     physics->action, made[f]);
+  }
+  if (*made[0] && *made[1] && strcmp(made[0], made[1]) != 0)
+    return md_fail(context, MD_INPUT,
+                   "fat and long links must be of one kind, %s says '%s' and %s '%s'", path[0],
+                   made[0], path[1], made[1]);
+  return MD_OK;
+}
+
+static md_status read_files(md_context *context, const md_action_links_request *request,
+                            md_action_links *links) {
+  static const md_link_kind kinds[MD_MOST_LINK_FIELDS] = {MD_LINKS_FAT, MD_LINKS_LONG};
+  const char *path[] = {request->physics->fat_file, request->physics->long_file};
+  md_improved_info info[MD_MOST_LINK_FIELDS] = {0};
+  md_gauge_observables fat;
+  md_status status = MD_OK;
+  for (int f = 0; f < MD_MOST_LINK_FIELDS && status == MD_OK; f++) {
+    status = md_improved_load(context, path[f], kinds[f], request->grid, request->ignore_checksum,
+                              &links->geometry, &links->field[f], &info[f]);
+    links->phases[f] = info[f].phases;
+  }
+  if (status == MD_OK) status = check_made(context, request->physics, info);
+  if (status == MD_OK) status = md_gauge_observe(context, &links->field[0], &fat);
+  if (status == MD_OK) links->fat_plaquette = fat.plaquette;
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_lattice_info_destroy(&info[f].lattice);
+  return status;
+}
+
+/* The fields from thin links, which are destroyed or become the only field. */
+static md_status make_fields(md_context *context, const md_physics_options *physics, md_space space,
+                             md_gauge *thin, md_action_links *links) {
+  const md_smear_request request = md_physics_smear(physics, space);
+  md_smear_report report;
+  if (!request.recipe) {
+    links->field[0] = *thin;
+    *thin = (md_gauge){0};
+    return MD_OK;
+  }
+  links->space = space;
+  const double start_s = md_time_s();
+  const md_status status =
+      md_smear(context, thin, &request, &links->field[0], &links->field[1], &report);
+  md_gauge_destroy(thin);
+  links->smear_s = md_time_s() - start_s;
+  links->projection = report.projection;
+  return status;
+}
+
+static void begin(md_action_links *links, const md_physics_options *physics) {
+  *links = (md_action_links){
+      .action = md_physics_action(physics), .plaquette = NAN, .fat_plaquette = NAN};
+}
+
+static md_status read_lattice(md_context *context, const md_action_links_request *request,
+                              md_action_links *links) {
+  const md_link_kind kind = MD_LINKS_THIN;
+  md_gauge thin = {0};
+  md_lattice_info info = {0};
+  md_status status =
+      md_lattice_load_links(context, request->lattice, &kind, request->grid,
+                            request->ignore_checksum, &links->geometry, &thin, &info);
+  if (status == MD_OK) links->plaquette = info.observables.plaquette;
+  md_lattice_info_destroy(&info);
+  if (status == MD_OK && !request->physics->fat_file)
+    return make_fields(context, request->physics, request->space, &thin, links);
+  md_gauge_destroy(&thin);
+  return status;
+}
+
+md_status md_action_links_load(md_context *context, const md_action_links_request *request,
+                               md_action_links *links) {
+  md_layout_request layout;
+  md_geometry plan;
+  begin(links, request->physics);
+  MD_TRY(find_layout(context, request, &layout));
+  MD_TRY(md_geometry_plan(context, &layout, &plan));
+  MD_TRY(require_memory(context, request, &plan));
+  MD_TRY(md_geometry_create(context, &layout, &links->geometry));
+  md_status status = request->lattice ? read_lattice(context, request, links) : MD_OK;
+  if (status == MD_OK && request->physics->fat_file) status = read_files(context, request, links);
+  if (status != MD_OK) md_action_links_destroy(links);
+  return status;
+}
+
+/* Memory for what is made beside thin links that are there. */
+static md_status require_more(md_context *context, const md_physics_options *physics,
+                              md_space space, const md_geometry *geometry) {
+  const md_smear_request smear = md_physics_smear(physics, space);
+  md_memory_need need = {0};
+  if (!smear.recipe) return MD_OK;
+  md_smear_need(geometry, &smear, &need);
+  return md_memory_require(context, &need, "making fat and long links");
+}
+
+md_status md_action_links_make(md_context *context, const md_physics_options *physics,
+                               md_space space, md_geometry *geometry, md_gauge *thin,
+                               md_action_links *links) {
+  md_gauge_observables observables;
+  begin(links, physics);
+  links->geometry = geometry;
+  md_status status = require_more(context, physics, space, geometry);
+  if (status == MD_OK) status = md_gauge_observe(context, thin, &observables);
+  if (status == MD_OK) {
+    links->plaquette = observables.plaquette;
+    status = make_fields(context, physics, space, thin, links);
+  }
+  md_gauge_destroy(thin);
+  if (status != MD_OK) md_action_links_destroy(links);
+  return status;
+}
+
+void md_action_links_destroy(md_action_links *links) {
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_gauge_destroy(&links->field[f]);
+  md_geometry_destroy(links->geometry);
+  links->geometry = NULL;
+}
+
+static void report_made(cJSON *object, const md_physics_options *physics,
+                        const md_action_links *links) {
+  const md_smear_request made = md_physics_smear(physics, links->space);
+  if (md_recipe_takes(made.recipe, "u0")) cJSON_AddNumberToObject(object, "u0", made.u0);
+  if (md_recipe_takes(made.recipe, "naik-epsilon"))
+    cJSON_AddNumberToObject(object, "naik_epsilon", made.epsilon_count ? *made.naik_epsilon : 0.0);
+  if (links->projection.links > 0) {
+    cJSON_AddNumberToObject(object, "projections", (double)links->projection.links);
+    cJSON_AddNumberToObject(object, "projections_by_singular_values",
+                            (double)links->projection.fallbacks);
+  }
+  cJSON_AddStringToObject(object, "smear_on", links->space == MD_HOST ? "cpu" : "gpu");
+  cJSON_AddNumberToObject(object, "smear_s", links->smear_s);
+}
+
+static const char *boundary_of(const md_phases *phases) {
+  return phases->antiperiodic ? "antiperiodic" : "periodic";
+}
+
+void md_action_links_report(cJSON *object, const md_physics_options *physics,
+                            const md_action_links *links) {
+  const md_action_data *data = md_action_get(links->action);
+  if (!isnan(links->plaquette)) cJSON_AddNumberToObject(object, "plaquette", links->plaquette);
+  if (data->fields == 1) return;
+  if (!physics->fat_file) {
+    report_made(object, physics, links);
+    return;
+  }
+  cJSON_AddStringToObject(object, "fat_file", physics->fat_file);
+  cJSON_AddStringToObject(object, "long_file", physics->long_file);
+  cJSON_AddNumberToObject(object, "fat_plaquette", links->fat_plaquette);
+  for (int f = 0; f < data->fields; f++) {
+    char key[32];
+    snprintf(key, sizeof key, "%s_phases", data->field[f].name);
+    cJSON_AddStringToObject(object, key, md_phase_name(links->phases[f].convention));
+    snprintf(key, sizeof key, "%s_boundary", data->field[f].name);
+    cJSON_AddStringToObject(object, key, boundary_of(&links->phases[f]));
+  }
+}
+
+void md_action_links_say(const md_context *context, const md_physics_options *physics,
+                         const md_action_links *links) {
+  if (md_action_get(links->action)->fields == 1) return;
+  if (physics->fat_file)
+    md_say(context, "links        %s, %s, plaquette of fat links %.12f", physics->fat_file,
+           physics->long_file, links->fat_plaquette);
+  else
+    md_say(context, "links        made on the %s in %.3f s",
+           links->space == MD_HOST ? "CPU" : "GPU", links->smear_s);
+  if (links->projection.links > 0)
+    md_say(context, ", projections %lld, of them by singular values %lld", links->projection.links,
+           links->projection.fallbacks);
+  md_say(context, "\n");
+}

@@ -1,0 +1,72 @@
+#ifndef MD_LINKS_ACTION_LINKS_H
+#define MD_LINKS_ACTION_LINKS_H
+
+#include "dirac/physics_options.h"
+#include "io/improved_links.h"
+
+/* The link fields of an action for every command that applies D: thin links of a lattice, fat and
+ * long links that are made from them, or fat and long links of two files. */
+
+/* Where they come from. All is borrowed. */
+typedef struct md_action_links_request {
+  const md_physics_options *physics; /* checked */
+  /* NULL with --fat and --long, which do without; where it is given all the same, its extents must
+   * be theirs, and its plaquette is reported. */
+  const char *lattice;
+  const int *grid; /* of MD_DIMS, as md_layout_request.grid */
+  bool ignore_checksum;
+  md_space space; /* where fat and long links are made */
+} md_action_links_request;
+
+typedef struct md_action_links {
+  md_geometry *geometry;               /* as deep as the action needs */
+  md_gauge field[MD_MOST_LINK_FIELDS]; /* of the action, bare, halos exchanged */
+  md_action action;
+  double plaquette;     /* of the thin links; NaN where there were none */
+  double fat_plaquette; /* of fat links that were read; else NaN */
+  /* Of links that were made here; smear_s is 0 where none were. */
+  md_space space;
+  md_projection_counts projection;
+  double smear_s;
+  /* Of links that were read: what was found in each field and taken off. */
+  md_phases phases[MD_MOST_LINK_FIELDS];
+} md_action_links;
+
+/* MD_INPUT where neither a lattice nor files were given. Local. */
+md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
+                                const md_physics_options *physics);
+/* Where the operator that this backend, "auto" or a name, makes of the action keeps its fields: the
+ * host where there is none. Collective. */
+md_space md_action_links_space(md_context *context, const char *backend,
+                               const md_physics_options *physics);
+
+/* The geometry that md_action_links_load will make, without tables; errors as there. Collective. */
+md_status md_action_links_plan(md_context *context, const md_action_links_request *request,
+                               md_geometry *plan);
+/* Bytes of a rank that the links and their geometry take once they are there, with the buffers of
+ * the reader. What it takes to make them is compared with the memory by those that make them. */
+int64_t md_action_links_bytes(const md_geometry *plan, md_action action);
+
+/* Reads or makes the links. Errors as md_lattice_load, md_smear and md_improved_load; MD_INPUT also
+ * for files that say that their links are of another action, or that fat and long links were made
+ * in different ways. On failure there is nothing to destroy. Collective. */
+md_status md_action_links_load(md_context *context, const md_action_links_request *request,
+                               md_action_links *links);
+/* The same from thin links with halos exchanged, on a geometry as deep as the action needs. Both
+ * change hands: they belong to `links`, or are destroyed on failure. Collective. */
+md_status md_action_links_make(md_context *context, const md_physics_options *physics,
+                               md_space space, md_geometry *geometry, md_gauge *thin,
+                               md_action_links *links);
+void md_action_links_destroy(md_action_links *links);
+
+/* Report keys: plaquette where there are thin links; u0 or naik_epsilon, projections,
+ * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,
+ * long_file, fat_plaquette, fat_phases, fat_boundary, long_phases, long_boundary of links that were
+ * read. */
+void md_action_links_report(cJSON *object, const md_physics_options *physics,
+                            const md_action_links *links);
+/* The same on the terminal, for other actions than naive. */
+void md_action_links_say(const md_context *context, const md_physics_options *physics,
+                         const md_action_links *links);
+
+#endif

@@ -1,0 +1,115 @@
+#include "validate/validate.h"
+
+#include <math.h>
+
+/* What a storage type makes of one real. */
+static double stored(md_precision precision, double value) {
+  switch (precision) {
+  case MD_DOUBLE:
+    return value;
+  case MD_SINGLE:
+    return (double)(float)value;
+  case MD_HALF:
+    return (double)md_float_of_half(md_half_of_float((float)value));
+  case MD_BF16:
+    return (double)md_float_of_bf16(md_bf16_of_float((float)value));
+  case MD_FIXED:
+    return (double)md_fixed_of_float((float)(value * MD_FIXED_STEPS)) / MD_FIXED_STEPS;
+  case MD_PRECISIONS:
+    break;
+  }
+  return NAN;
+}
+
+/* A link field, and what fixed stores as MD_FIXED_STEPS: 1 for links in SU(3), else the largest of
+ * all complex numbers. */
+typedef struct link_field {
+  const md_gauge *gauge;
+  const char *name;
+  bool special_unitary, fat;
+  double largest;
+  md_gauge_observables exact;
+} link_field;
+
+static md_status describe(md_context *context, const md_action_links *links, int f,
+                          link_field *field) {
+  const md_action_data *data = md_action_get(links->action);
+  const md_gauge *gauge = &links->field[f];
+  *field = (link_field){.gauge = gauge,
+                        .name = data->field[f].name,
+                        .special_unitary = data->special_unitary,
+                        .fat = data->field[f].hop == 1,
+                        .largest = data->special_unitary ? 1.0 : 0.0};
+  for (int p = 0; p < MD_PARITIES && !field->special_unitary; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++)
+      for (int64_t i = 0; i < links->geometry->sites; i++) {
+        double u[MD_LINK_REALS];
+        md_gauge_get(gauge, p, mu, i, u);
+        for (int c = 0; c < MD_LINK_REALS; c += 2)
+          field->largest = fmax(field->largest, hypot(u[c], u[c + 1]));
+      }
+  md_maximum(context, &field->largest, 1);
+  return md_gauge_observe(context, gauge, &field->exact);
+}
+
+static void add_row(md_context *context, md_validate_run *run, const link_field *field,
+                    md_precision precision, const md_gauge_observables *o) {
+  const double plaquette_drift = o->plaquette - field->exact.plaquette;
+  const double trace_drift = o->link_trace - field->exact.link_trace;
+  const char *name = md_precision_name(precision);
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(run->stored, row);
+  cJSON_AddStringToObject(row, "precision", name);
+  if (!field->special_unitary) cJSON_AddStringToObject(row, "field", field->name);
+  if (field->fat) {
+    md_report_real(row, "plaquette", o->plaquette);
+    md_report_real(row, "plaquette_drift", plaquette_drift);
+  }
+  if (field->special_unitary) {
+    md_report_real(row, "unitarity_deviation", o->unitarity_deviation);
+    md_say(context, "%-8s %.12f  %10.2e  %10.2e\n", name, o->plaquette, plaquette_drift,
+           o->unitarity_deviation);
+    return;
+  }
+  md_report_real(row, "link_trace", o->link_trace);
+  md_report_real(row, "link_trace_drift", trace_drift);
+  md_say(context, "%-8s %-5s %15.12f  %10.2e", name, field->name, o->link_trace, trace_drift);
+  if (field->fat) md_say(context, "  %15.12f  %10.2e", o->plaquette, plaquette_drift);
+  md_say(context, "\n");
+}
+
+static md_status links_in(md_context *context, md_validate_run *run, const link_field *field,
+                          md_gauge *copy, md_precision precision) {
+  const double scale = precision == MD_FIXED ? field->largest : 1.0;
+  md_gauge_observables o;
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++)
+      for (int64_t i = 0; i < run->links.geometry->sites; i++) {
+        double u[MD_LINK_REALS];
+        md_gauge_get(field->gauge, p, mu, i, u);
+        for (int c = 0; c < MD_LINK_REALS; c++) u[c] = scale * stored(precision, u[c] / scale);
+        md_gauge_set(copy, p, mu, i, u);
+      }
+  MD_TRY(md_gauge_exchange(context, copy));
+  MD_TRY(md_gauge_observe(context, copy, &o));
+  add_row(context, run, field, precision, &o);
+  return MD_OK;
+}
+
+md_status md_validate_links(md_context *context, md_validate_run *run) {
+  const md_action_data *data = md_action_get(run->links.action);
+  md_gauge copy = {0};
+  if (data->special_unitary)
+    md_say(context, "\nlinks    plaquette       drift       unitarity deviation\n");
+  else
+    md_say(context, "\nlinks            link trace       drift        plaquette       drift\n");
+  md_status status = md_agree(context, md_gauge_create(context, run->links.geometry, &copy));
+  for (int f = 0; f < data->fields && status == MD_OK; f++) {
+    link_field field;
+    status = describe(context, &run->links, f, &field);
+    for (int p = 0; p < MD_PRECISIONS && status == MD_OK; p++)
+      status = links_in(context, run, &field, &copy, (md_precision)p);
+  }
+  md_gauge_destroy(&copy);
+  return status;
+}
