@@ -116,7 +116,7 @@ static md_status solve(md_context *context, problem *p, const char *backend, md_
                        const md_solver_request *request, md_solver_result *result) {
   md_dirac dirac;
   const md_backend_request how = {.packing = packing, .n_rhs = p->b[0].n_rhs, .antiperiodic = true};
-  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, backend, &how, &dirac));
+  MD_REQUIRE(context, md_dirac_create(context, p->field, backend, &how, &dirac));
   const md_status status = md_solve_cg(context, &dirac, &dirac, request, p->x, p->b, result);
   md_dirac_destroy(&dirac);
   return status;
@@ -166,7 +166,7 @@ static void not_a_number_ends_it(void **state) {
   problem p;
   md_solver_result result;
   problem_make(context, 4, &p);
-  if (context->rank == 0) ((double *)p.gauge.links[0][2].data)[7] = NAN;
+  if (context->rank == 0) ((double *)p.field[0].links[0][2].data)[7] = NAN;
   assert_int_equal(solve(context, &p, "cuda", MD_PACKING_NONE, &block, &result), MD_UNREACHED);
   assert_non_null(strstr(context->message, "must be finite"));
   md_solver_result_free(&result);
