@@ -5,7 +5,8 @@
 . "$(dirname "$0")/golden_correlators.sh"
 fat=$work/fat.h5
 long=$work/long.lime
-s="solve --mass 0.1 --quiet"
+any="solve --mass 0.1 --quiet" # links that a GPU makes differ by rounding
+s="$any --backend cpu_simd"
 
 # Thin links in, correlator out; and the same through files.
 hisq="--action hisq --naik-epsilon 0.2"
@@ -25,9 +26,9 @@ for report in 2 4 files1 files2; do
     [ "$(key $k "$work/1.json")" = "$(key $k "$work/$report.json")" ] || complain "$k differs in $report.json"
   done
 done
-# Other iterations, the same answer.
-for way in "--inner half" "--solver block" "--backend cpu_ref"; do
-  on 1 $s --lattice "$own_lattice" $hisq $way --json "$work/way.json" || complain "$way: exit $?"
+# Other iterations and backends, the same answer.
+for way in "--backend auto" "--inner half" "--solver block" "--backend cpu_ref" "--backend tensor_emu --packing stacked"; do
+  on 1 $any --lattice "$own_lattice" $hisq $way --json "$work/way.json" || complain "$way: exit $?"
   close "$(key pion_correlator "$work/way.json")" "$own_hisq_correlator" 1e-8 || complain "$way: $(key pion_correlator "$work/way.json")"
 done
 on 1 $s --lattice "$own_lattice" $hisq --solver multishift --shifts 0.1,0.3 --json "$work/way.json" || complain "multishift: exit $?"
@@ -90,7 +91,7 @@ on 1 smear --action hisq "$l" --fat-out "$work/other.h5" --long-out "$work/other
 refuses 2 'fat and long links must be of one kind' 1 $s --action hisq --fat "$fat" --long "$work/other.lime"
 refuses 2 'the extents must be 8 x 8 x 8 x 8' 1 $s $files --lattice "$source_dir/inputs/beta6.0_8x8x8x8.h5"
 refuses 2 'thin links are asked for, the file says that its links are fat' 1 $s --action hisq --lattice "$fat"
-refuses 2 'links of 12 reals must be in SU\(3\), those of action hisq are not' 1 $s $files --backend cpu_simd --reconstruct 12
+refuses 2 'links of 12 reals must be in SU\(3\), those of action hisq are not' 1 $s $files --reconstruct 12
 refuses 2 'no backend of this build serves --backend cpu_simd .*: links of 12 reals must be in SU' 1 validate $files \
   --backend cpu_simd --reconstruct 12
 refuses 2 'leave --dims out' 1 bench dirac $files --dims 4x4x4x4
