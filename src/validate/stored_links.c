@@ -21,35 +21,22 @@ static double stored(md_precision precision, double value) {
   return NAN;
 }
 
-/* A link field, and what fixed stores as MD_FIXED_STEPS: 1 for links in SU(3), else the largest of
- * all complex numbers. */
 typedef struct link_field {
   const md_gauge *gauge;
   const char *name;
   bool special_unitary, fat;
-  double largest;
+  double largest; /* what fixed stores as MD_FIXED_STEPS */
   md_gauge_observables exact;
 } link_field;
 
-static md_status describe(md_context *context, const md_action_links *links, int f,
-                          link_field *field) {
+static md_status describe(md_context *context, const md_links *links, int f, link_field *field) {
   const md_action_data *data = md_action_get(links->action);
-  const md_gauge *gauge = &links->field[f];
-  *field = (link_field){.gauge = gauge,
+  *field = (link_field){.gauge = &links->field[f],
                         .name = data->field[f].name,
                         .special_unitary = data->special_unitary,
                         .fat = data->field[f].hop == 1,
-                        .largest = data->special_unitary ? 1.0 : 0.0};
-  for (int p = 0; p < MD_PARITIES && !field->special_unitary; p++)
-    for (int mu = 0; mu < MD_DIMS; mu++)
-      for (int64_t i = 0; i < links->geometry->sites; i++) {
-        double u[MD_LINK_REALS];
-        md_gauge_get(gauge, p, mu, i, u);
-        for (int c = 0; c < MD_LINK_REALS; c += 2)
-          field->largest = fmax(field->largest, hypot(u[c], u[c + 1]));
-      }
-  md_maximum(context, &field->largest, 1);
-  return md_gauge_observe(context, gauge, &field->exact);
+                        .largest = links->largest[f]};
+  return md_gauge_observe(context, field->gauge, &field->exact);
 }
 
 static void add_row(md_context *context, md_validate_run *run, const link_field *field,
@@ -97,7 +84,9 @@ static md_status links_in(md_context *context, md_validate_run *run, const link_
 }
 
 md_status md_validate_links(md_context *context, md_validate_run *run) {
-  const md_action_data *data = md_action_get(run->links.action);
+  const md_backend_request request = {.action = run->links.action};
+  const md_links links = md_request_links(context, &request, run->links.field);
+  const md_action_data *data = md_action_get(links.action);
   md_gauge copy = {0};
   if (data->special_unitary)
     md_say(context, "\nlinks    plaquette       drift       unitarity deviation\n");
@@ -106,7 +95,7 @@ md_status md_validate_links(md_context *context, md_validate_run *run) {
   md_status status = md_agree(context, md_gauge_create(context, run->links.geometry, &copy));
   for (int f = 0; f < data->fields && status == MD_OK; f++) {
     link_field field;
-    status = describe(context, &run->links, f, &field);
+    status = describe(context, &links, f, &field);
     for (int p = 0; p < MD_PRECISIONS && status == MD_OK; p++)
       status = links_in(context, run, &field, &copy, (md_precision)p);
   }

@@ -326,8 +326,8 @@ static void same_for_every_instruction_set(void **state) {
         const md_linear_table *table =
             md_linear_host(k ? (md_isa)isa : MD_ISA_BASELINE, settings[s].precision);
         make(*state, settings[s], &f[k]);
-        table->dot(*state, &f[k].x, &f[k].y, sums[k][0]);
-        table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, sums[k][1]);
+        table->dot(*state, &f[k].x, &f[k].y, NULL, sums[k][0]);
+        table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, NULL, sums[k][1]);
         table->cg_update(f[k].a, f[k].b, &f[k].z, &f[k].x, &f[k].y);
         table->axpy_complex(f[k].a, f[k].b, &f[k].x, &f[k].z);
         table->dots(*state, 1, &f[k].y, &f[k].z, products[k]);

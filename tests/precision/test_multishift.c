@@ -82,7 +82,7 @@ static void check_case(md_context *context, const backend_case *c) {
 static void every_shift_is_solved(void **state) {
   static const int n_rhs[] = {1, 2};
   each_backend_case(*state, n_rhs, 2, check_case);
-  each_improved_case(*state, n_rhs, 2, check_case);
+  each_improved_case(*state, &n_rhs[1], 1, check_case);
 }
 
 static void results_do_not_depend_on_the_cut(void **state) {

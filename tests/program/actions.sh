@@ -5,7 +5,8 @@
 . "$(dirname "$0")/golden_correlators.sh"
 fat=$work/fat.h5
 long=$work/long.lime
-s="solve --mass 0.1 --quiet"
+any="solve --mass 0.1 --quiet" # links that a GPU makes differ by rounding
+s="$any --backend cpu_simd"
 
 # Thin links in, correlator out; and the same through files.
 hisq="--action hisq --naik-epsilon 0.2"
@@ -25,9 +26,9 @@ for report in 2 4 files1 files2; do
     [ "$(key $k "$work/1.json")" = "$(key $k "$work/$report.json")" ] || complain "$k differs in $report.json"
   done
 done
-# Other iterations, the same answer.
-for way in "--inner half" "--solver block" "--backend cpu_ref"; do
-  on 1 $s --lattice "$own_lattice" $hisq $way --json "$work/way.json" || complain "$way: exit $?"
+# Other iterations and backends, the same answer.
+for way in "--backend auto" "--inner half" "--solver block" "--backend cpu_ref" "--backend tensor_emu --packing stacked"; do
+  on 1 $any --lattice "$own_lattice" $hisq $way --json "$work/way.json" || complain "$way: exit $?"
   close "$(key pion_correlator "$work/way.json")" "$own_hisq_correlator" 1e-8 || complain "$way: $(key pion_correlator "$work/way.json")"
 done
 on 1 $s --lattice "$own_lattice" $hisq --solver multishift --shifts 0.1,0.3 --json "$work/way.json" || complain "multishift: exit $?"
@@ -54,13 +55,12 @@ on 1 $s --lattice "$own_lattice" $hisq --checkpoint "$work/c.h5" --resume --json
 [ "$(key pion_correlator "$work/1.json")" = "$(key pion_correlator "$work/resumed.json")" ] || complain "resumed: another correlator"
 
 # Every precision within its bounds, links of fewer reals named with the reason.
-on 1 validate $files --max-iter 5 --json "$work/v.json" >"$work/out" || complain "validate: exit $?"
+on 1 validate $files --backend cpu_simd --max-iter 5 --json "$work/v.json" >"$work/out" || complain "validate: exit $?"
 says broken_bounds v 0
 for word in half bf16 fixed single; do
   grep -q "\"precision\":.*\"$word\"" "$work/v.json" || complain "validate: no $word"
 done
 grep -q 'cpu_simd .*not checked: links of 12 reals must be in SU(3)' "$work/out" || complain "validate: no reason for 12 reals"
-grep -q 'tensor_emu not checked: backend tensor_emu does not serve action' "$work/out" || complain "validate: no reason for tensor_emu"
 
 # The benchmarks count the flops and bytes of the action: 16 matrices of 18 reals and two vectors of 6.
 on 1 bench dirac --dims 4x4x4x4 --action asqtad --backends cpu_simd --precisions double --rhs 1 --repetitions 1 \
@@ -91,10 +91,9 @@ on 1 smear --action hisq "$l" --fat-out "$work/other.h5" --long-out "$work/other
 refuses 2 'fat and long links must be of one kind' 1 $s --action hisq --fat "$fat" --long "$work/other.lime"
 refuses 2 'the extents must be 8 x 8 x 8 x 8' 1 $s $files --lattice "$source_dir/inputs/beta6.0_8x8x8x8.h5"
 refuses 2 'thin links are asked for, the file says that its links are fat' 1 $s --action hisq --lattice "$fat"
-refuses 2 'links of 12 reals must be in SU\(3\), those of action hisq are not' 1 $s $files --backend cpu_simd --reconstruct 12
-refuses 2 'backend tensor_emu does not serve action hisq; those of this build that do are cpu_ref, cpu_simd' 2 $s $files \
-  --backend tensor_emu --packing block8 --precision half
-refuses 2 'no backend of this build serves --backend tensor_emu .*does not serve action hisq' 1 validate $files --backend tensor_emu
+refuses 2 'links of 12 reals must be in SU\(3\), those of action hisq are not' 1 $s $files --reconstruct 12
+refuses 2 'no backend of this build serves --backend cpu_simd .*: links of 12 reals must be in SU' 1 validate $files \
+  --backend cpu_simd --reconstruct 12
 refuses 2 'leave --dims out' 1 bench dirac $files --dims 4x4x4x4
 refuses 2 'solve needs --lattice .*or --fat FILE and --long FILE' 1 $s
 refuses 2 'one of the two' 1 bench solver $files --dims 4x4x4x4
