@@ -1,6 +1,9 @@
 #include "base/memory.h"
 #include "base/memory_need.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +40,12 @@ md_status md_allocate(md_context *context, size_t bytes, const char *what, void 
   const size_t rounded = (bytes + MD_ALIGNMENT - 1) / MD_ALIGNMENT * MD_ALIGNMENT;
   *memory = rounded < 2 * HUGE_PAGE ? aligned_alloc(MD_ALIGNMENT, rounded) : allocate_huge(rounded);
   return *memory ? MD_OK : md_fail_memory(context, bytes, what);
+}
+
+void md_memory_release(void) {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 void md_copy_parallel(const md_context *context, void *to, const void *from, size_t bytes) {

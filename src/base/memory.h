@@ -10,6 +10,9 @@ enum { MD_ALIGNMENT = 64 }; /* bytes: a cache line, an AVX-512 register */
  * with free(). `what` names it in the message. A child process made by fork() does not have arrays
  * of 32 MiB and more. Local. */
 md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory);
+/* Gives what was freed back to the system where malloc keeps it (glibc, arrays below 32 MiB), so
+ * that a step with much memory of its own does not add to the peak of the next one. Local. */
+void md_memory_release(void);
 /* to = from by all threads of the context; the two do not overlap. Local. */
 void md_copy_parallel(const md_context *context, void *to, const void *from, size_t bytes);
 

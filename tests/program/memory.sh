@@ -27,6 +27,7 @@ done <<'END'
 --backend cpu_simd --output p.h5 --source random:1 --rhs 4
 --backend cpu_ref
 --backend cpu_simd --inner half
+--action asqtad --backend cpu_simd --inner half
 --backend tensor_emu --packing block8 --precision half --source random:1 --rhs 1
 --solver multishift --shifts 0.1,0.2,0.3 --precision single
 END
