@@ -79,10 +79,16 @@ static void check_case(md_context *context, const backend_case *c) {
   problem_drop(&p);
 }
 
+/* Emulated Tensor Cores take longer than all the others together; they have the naive action. */
+static void check_improved(md_context *context, const backend_case *c) {
+  if (c->request.packing == MD_PACKING_NONE || c->backend->space == MD_DEVICE)
+    check_case(context, c);
+}
+
 static void every_shift_is_solved(void **state) {
   static const int n_rhs[] = {1, 2};
   each_backend_case(*state, n_rhs, 2, check_case);
-  each_improved_case(*state, &n_rhs[1], 1, check_case);
+  each_improved_case(*state, &n_rhs[1], 1, check_improved);
 }
 
 static void results_do_not_depend_on_the_cut(void **state) {
