@@ -18,11 +18,13 @@ template <class S> constexpr int few_slots = sizeof(S) << 15;
 enum class sharing { none, split, ahead };
 
 /* Blocks that a multiprocessor is to hold, 0: as the compiler likes. In `ahead` the fewer, the more
- * of a thread's loads are under way; 8 reals gain 7 to 9 % by one block more in double and single.
- */
-template <class S, int R, int V, sharing SHARING> constexpr int least_blocks() {
+ * of a thread's loads are under way; 8 reals gain 7 to 9 % by one block more in double and single,
+ * and whole links of fixed would lose one block to the sums of a solver. */
+template <class S, int R, int V, sharing SHARING, bool LONG> constexpr int least_blocks() {
   if (SHARING == sharing::ahead) return sizeof(S) == 2 && R < 18 ? 4 : 0;
-  if (SHARING != sharing::none || R != 8) return 0;
+  if (SHARING != sharing::none || LONG) return 0;
+  if (R == 18) return is_fixed<S> && V == 2 ? 8 : 0;
+  if (R != 8) return 0;
   return sizeof(S) == 8 ? 7 : sizeof(S) == 4 && V == 2 ? 6 : 0;
 }
 
@@ -189,7 +191,8 @@ template <class ARGUMENTS> constexpr bool has_long = false;
 template <class S> constexpr bool has_long<long_arguments<S>> = true;
 
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
-__global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING>()) hop_one(ARGUMENTS a) {
+__global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<ARGUMENTS>>())
+    hop_one(ARGUMENTS a) {
   using T = real_of<S>;
   constexpr bool SPLIT = SHARING != sharing::none, AHEAD = SHARING == sharing::ahead;
   constexpr bool LONG = has_long<ARGUMENTS>;
