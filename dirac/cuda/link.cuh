@@ -7,15 +7,24 @@
  *
  * R = 12: rows 1 and 2; row 3 = conj(row 1 x row 2).
  *
- * R = 8: stereographic coordinates, without a root, an angle function or a singular point. With
- *   row 1 = (c e^{i theta}, y, z), c >= 0, theta = 2 phi, U = (1 + S) H diag(e^{i theta}, 1, 1):
- *     p = y/(1+c), q = z/(1+c)             |p|^2 + |q|^2 <= 1; k = 2/(1+|p|^2+|q|^2) = 1+c
- *     H v = (s - v0, v1 - p* s, v2 - q* s), s = k (v0 + p v1 + q v2): a reflection, first row
- * flipped S = e^{-i phi} (a b; -b* a*) on the last two components, |a|^2 + |b|^2 = 1, Re a >= 0 t =
- * tan(phi/2), g = (Im a, Re b, Im b)/(1 + Re a), |g| <= 1 stored as p, q, t, g. phi and phi + pi
- * give the same theta and opposite S: that is how Re a >= 0 is had. Every coordinate enters with a
- * bounded derivative relative to its rounding, so a unit link and a link with U_00 = 0 are as
- * accurate as any other. */
+ * R = 8: stereographic coordinates p, q (complex), t and g (three reals), without a root, an angle
+ * function or a singular point. With the first row of U = (c e^{i theta}, y, z), c >= 0, and
+ * theta = 2 phi,
+ *
+ *   U = diag(1, S) H diag(e^{i theta}, 1, 1).
+ *
+ * p = y/(1+c) and q = z/(1+c), so that |p|^2 + |q|^2 <= 1 and k = 2/(1+|p|^2+|q|^2) = 1+c.
+ *
+ * H is a reflection with its first row negated: with s = k (v0 + p v1 + q v2),
+ * H v = (s - v0, v1 - p* s, v2 - q* s).
+ *
+ * S = e^{-i phi} (a, b; -b*, a*) acts on the last two components, |a|^2 + |b|^2 = 1. phi and
+ * phi + pi give the same theta and opposite S: that is how Re a >= 0 is had.
+ *
+ * t = tan(phi/2), and g = (Im a, Re b, Im b)/(1 + Re a), so that |g| <= 1.
+ *
+ * Every coordinate enters with a bounded derivative relative to its rounding, so a unit link and a
+ * link with U_00 = 0 are as accurate as any other. */
 
 static __device__ inline float reciprocal(float x) {
   float r;
