@@ -54,6 +54,24 @@ typedef struct md_stencil {
   bool keep_links; /* in L2: all of them fit */
 } md_stencil;
 
+/* Pairs of an action, and the term (dirac/links/links.h) whose link is stored at `side` of one; up:
+ * bit 0 of the row. */
+static inline int md_stencil_pairs(md_action action) {
+  return MD_DIMS * md_action_get(action)->fields;
+}
+static inline int md_stencil_term(int pair, int side, bool up) {
+  const int mu = pair % MD_DIMS;
+  const bool backward = mu == MD_X ? (side == 0) == up : side == 1;
+  return pair / MD_DIMS * MD_DIRECTIONS + (backward ? MD_DIMS + mu : mu);
+}
+
+/* Makes the tables of both parities on the device, all of md_stencil but the links. On failure what
+ * was made stays for md_stencil_tables_free. Local. */
+md_status md_stencil_tables_load(md_context *context, const md_links *links,
+                                 const md_backend_request *request,
+                                 md_stencil stencil[MD_PARITIES]);
+void md_stencil_tables_free(md_stencil stencil[MD_PARITIES]);
+
 /* One call: md_backend.hop with the stencil of out's parity; half_b = b/2, the factor 1/2 of D. */
 typedef struct md_hop_call {
   const md_stencil *stencil;
