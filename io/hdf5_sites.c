@@ -1,5 +1,7 @@
 #include "io/hdf5_file.h"
 
+#include <math.h>
+
 enum { CHUNK_BYTES = 4 << 20 };
 
 int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
@@ -71,46 +73,71 @@ static bool is_complex(hid_t type, int real_bytes) {
   return true;
 }
 
+/* Extents of the chunks, or of the dataset where it is not chunked. HDF5 makes no chunk that is
+ * longer than its dataset can become, but reads from one that a damaged header speaks of, and what
+ * it then finds is whatever memory holds: false. */
+static bool chunk_extents(hid_t create, hid_t space, int rank, hsize_t *chunk) {
+  hsize_t extents[MD_H5_RANK_MOST] = {0}, most[MD_H5_RANK_MOST] = {0};
+  bool fit = H5Sget_simple_extent_dims(space, extents, most) == rank;
+  for (int i = 0; i < rank; i++) chunk[i] = extents[i];
+  if (!fit || H5Pget_layout(create) != H5D_CHUNKED) return fit;
+  fit = H5Pget_chunk(create, rank, chunk) == rank;
+  for (int i = 0; i < rank; i++)
+    fit = fit && chunk[i] > 0 && (most[i] == H5S_UNLIMITED || chunk[i] <= most[i]);
+  return fit;
+}
+
 /* Whole chunks that were never written would read as zeros; without a compressing filter the
- * storage, which cannot be more than the file, also bounds the size from below, whatever extents
- * the header claims. */
-static bool is_stored(hid_t file, hid_t dataset, const hsize_t *extents, int rank, int real_bytes) {
-  const hid_t create = H5Dget_create_plist(dataset);
-  bool compressed = false;
-  double bytes = 2.0 * real_bytes;
+ * storage is that of all chunks, with four bytes for each checksum, and cannot be more than the
+ * file, whatever extents the header claims. */
+static bool is_stored(hid_t file, hid_t dataset, hid_t create, const hsize_t *extents,
+                      const hsize_t *chunk, int rank, int real_bytes) {
+  bool compressed = false, sums = false;
+  double bytes = 2.0 * real_bytes, chunk_bytes = bytes, chunks = 1.0;
   hsize_t all = 0;
-  for (int i = 0; i < rank; i++) bytes *= (double)extents[i];
+  for (int i = 0; i < rank; i++) {
+    bytes *= (double)extents[i];
+    chunk_bytes *= (double)chunk[i];
+    chunks *= ceil((double)extents[i] / (double)chunk[i]);
+  }
   for (int i = 0; i < H5Pget_nfilters(create); i++) {
     unsigned flags = 0;
     size_t none = 0;
     const H5Z_filter_t filter =
         H5Pget_filter2(create, (unsigned)i, &flags, &none, NULL, 0, NULL, NULL);
+    sums = sums || filter == H5Z_FILTER_FLETCHER32;
     compressed = compressed || (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE);
   }
-  H5Pclose(create);
-  const double least = compressed ? bytes / 1000 : bytes;
-  return H5Fget_filesize(file, &all) >= 0 && (double)all >= least &&
-         (double)H5Dget_storage_size(dataset) >= least;
+  const double least = compressed ? bytes / 1000 : chunks * chunk_bytes;
+  const double stored = (double)H5Dget_storage_size(dataset);
+  const double most = compressed ? HUGE_VAL : least + (sums ? 4.0 * chunks : 0.0);
+  return H5Fget_filesize(file, &all) >= 0 && (double)all >= least && stored >= least &&
+         stored <= most;
 }
 
 md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
                            const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset) {
-  hsize_t wanted[MD_H5_RANK_MOST], extents[MD_H5_RANK_MOST] = {0};
+  hsize_t wanted[MD_H5_RANK_MOST], extents[MD_H5_RANK_MOST] = {0}, chunk[MD_H5_RANK_MOST];
   const int rank = md_h5_extents(shape, dims, wanted);
   MD_TRY(md_h5_open_object(context, path, file, name, true, dataset));
   const hid_t space = H5Dget_space(*dataset), type = H5Dget_type(*dataset);
   bool fits = H5Sget_simple_extent_ndims(space) == rank && is_complex(type, shape->real_bytes);
   if (fits) H5Sget_simple_extent_dims(space, extents, NULL);
   for (int i = 0; i < rank; i++) fits = fits && extents[i] == wanted[i];
-  const bool stored = fits && is_stored(file, *dataset, extents, rank, shape->real_bytes);
+  const hid_t create = H5Dget_create_plist(*dataset);
+  const bool chunked = fits && chunk_extents(create, space, rank, chunk);
+  const bool stored =
+      chunked && is_stored(file, *dataset, create, extents, chunk, rank, shape->real_bytes);
+  H5Pclose(create);
   H5Tclose(type);
   H5Sclose(space);
   if (stored) return MD_OK;
   H5Dclose(*dataset);
   *dataset = H5I_INVALID_HID;
   return md_fail(context, MD_INPUT, "%s: dataset %s %s", path, name,
-                 fits ? "is not stored completely"
-                      : "has not the shape and type that this lattice and use ask for");
+                 chunked ? "is not stored completely"
+                 : fits  ? "has chunks that are longer than it is"
+                         : "has not the shape and type that this lattice and use ask for");
 }
 
 /* Selects the slab in the file; memory has the slab's own extents: equal shapes spare HDF5 a walk

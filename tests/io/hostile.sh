@@ -58,8 +58,9 @@ run 2 solve --lattice seeds/hot.hdf5 --mass 0.1 --checkpoint pipe --resume --qui
 
 for file in "$hostile"/*.h5; do
   [ -e "$file" ] || continue
-  commands=("info $file" "convert $file copy.h5" "solve --lattice $file --mass 0.1")
-  run 2 ${commands[turn++ % 3]}
+  for command in "info $file" "convert $file copy.h5" "solve --lattice $file --mass 0.1"; do
+    run 2 $command
+  done
 done
 [ $failures = 0 ] && echo "hostile files: all refused as they should be"
 exit $((failures > 0))
