@@ -42,7 +42,7 @@ for mass in 0.02 0.1; do
   within "$own_lattice" $mass bf16 1.13
   within "$own_lattice" $mass fixed 1.06
   for lattice in lat.sample.l4448 lat.sample.l4444.ildg lat.sample.hisq.f211b670.l6666; do
-    [ -n "$shared" ] || break
+    [ -n "$shared" ] && [ $mass = 0.02 ] || break
     on 1 solve --lattice "$shared/$lattice" --mass $mass --tol 1e-12 --quiet --json "$work/d.json"
     within "$shared/$lattice" $mass single 1.25
     within "$shared/$lattice" $mass half 1.3
