@@ -17,8 +17,13 @@ cat >old.json <<'END'
 {"command": "bench dirac", "commit": "<b>&\u0000\ud800\"'", "rows": [
   {"backend": "<script>alert(1)</script>", "precision": "]]>", "gflops": 5, "site_bytes": 1000, "error": 0, "roofline_fraction": null},
   {"backend": "x", "precision": "single", "gflops": null, "site_bytes": 1000, "error": 1e-7, "none": [1, "<i>"]},
-  {"backend": "x", "precision": "single", "gflops": 1e300, "site_bytes": true, "error": 1e-300, "roofline_fraction": 1e-9}]}
+  {"backend": "x", "precision": "single", "gflops": 1e300, "site_bytes": true, "error": 1e-300, "roofline_fraction": 1e-9},
+  {"backend": "x", "precision": "single", "gflops": 1.7e308, "site_bytes": 9, "error": 5e-324, "roofline_fraction": 1e-9}]}
 END
+g='"kernel": "k1", "relative_bound": 1e-6, "relative_error"'
+echo "{\"command\": \"bench gemm\", \"rows\": [{$g: 1e-7}, {$g: null}]}" >unchecked.json
+echo "{\"command\": \"bench gemm\", \"rows\": [{$g: 1e-7}]}" >checked.json
+echo "{\"command\": \"bench gemm\", \"rows\": [{$g: 1e-5}]}" >broken.json
 
 # holds REPORT...: the page of them.
 holds() {
@@ -64,6 +69,12 @@ holds old.json
 grep -q '<b class' page.html && complain "a verdict for a stencil that is not judged"
 holds missed.json
 grep -q "<b class='FAIL'>FAIL</b> 1 of 1 solves missed" page.html || complain "no FAIL"
+
+for case in "unchecked 0 0" "checked 1 0" "broken 0 1"; do
+  set -- $case
+  "$here/report.py" "$1.json" -o page.html || complain "$1: exit $?"
+  [ "$(grep -c '>PASS</b>' page.html) $(grep -c '>FAIL</b>' page.html)" = "$2 $3" ] || complain "verdict of $1.json"
+done
 
 # bad WORDS ARGUMENTS...: exit 2, one line, the page as it was.
 bad() {
