@@ -7,6 +7,7 @@ the longest repetition, relative to the median, of both rows added in quadrature
 where its time grew by more than threshold and noise together, and unsure where the threshold alone
 is passed. Exit 0: no row is slower; 1: some are; 2: bad input. Standard library only.
 """
+
 import argparse
 import json
 import math
@@ -19,7 +20,21 @@ SMALL = ["type", "rows", "columns", "width", "height", "block", "space"]
 IDENTITY = {
     "bench dirac": OPERATOR + ["mode", "kernel", "count"] + COMMON,
     "bench solver": ["solver", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
-    "bench gemm": ["kernel", "precision", "m", "n", "k", "grid", "alpha", "beta", "block", "local_kernel", "host_memory", "pitched"] + COMMON,
+    "bench gemm": [
+        "kernel",
+        "precision",
+        "m",
+        "n",
+        "k",
+        "grid",
+        "alpha",
+        "beta",
+        "block",
+        "local_kernel",
+        "host_memory",
+        "pitched",
+    ]
+    + COMMON,
     "bench copy": ["kernel", "space", "bytes"] + COMMON,
     "bench transpose": ["kernel"] + SMALL + COMMON,
     "bench shift": ["kernel"] + SMALL + COMMON,
@@ -35,7 +50,11 @@ class BadInput(Exception):
 
 def shown(value):
     """A value of a report as one printable word."""
-    text = "x".join(map(shown, value)) if isinstance(value, list) else value if isinstance(value, str) else json.dumps(value)
+    text = (
+        "x".join(map(shown, value))
+        if isinstance(value, list)
+        else value if isinstance(value, str) else json.dumps(value)
+    )
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -117,10 +136,14 @@ def names(identities):
 def compare(old_name, new_name, threshold):
     old_report, new_report = load(old_name), load(new_name)
     if old_report["command"] != new_report["command"]:
-        raise BadInput(f"the reports must be of one command, got '{shown(old_report['command'])}' and '{shown(new_report['command'])}'")
+        raise BadInput(
+            f"the reports must be of one command, got '{shown(old_report['command'])}' and '{shown(new_report['command'])}'"
+        )
     for key in SAME_WORK:
         if old_report.get(key) != new_report.get(key):
-            raise BadInput(f"the reports must be of the same work: {key} is {shown(old_report.get(key))} and {shown(new_report.get(key))}")
+            raise BadInput(
+                f"the reports must be of the same work: {key} is {shown(old_report.get(key))} and {shown(new_report.get(key))}"
+            )
     old, new = rows_of(old_report, old_name), rows_of(new_report, new_name)
     both = [identity for identity in old if identity in new]
     if not both:
@@ -177,7 +200,13 @@ def main():
     parser = Parser(prog="compare.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", metavar="OLD")
     parser.add_argument("new", metavar="NEW")
-    parser.add_argument("--threshold", type=percent, default=5.0, metavar="PERCENT", help="growth of time that counts, beyond noise [5]")
+    parser.add_argument(
+        "--threshold",
+        type=percent,
+        default=5.0,
+        metavar="PERCENT",
+        help="growth of time that counts, beyond noise [5]",
+    )
     try:
         arguments = parser.parse_args()
         sys.exit(compare(arguments.old, arguments.new, arguments.threshold / 100))

@@ -5,6 +5,7 @@ Several reports stand side by side on the same axes. The page holds the machines
 row of the reports, and for `bench dirac` speed against bytes and against error, for `bench solver`
 and `solve` the times. Standard library only.
 """
+
 import argparse
 import html
 import math
@@ -84,13 +85,19 @@ class Axis:
 
 def frame(x, y):
     """Axes with their labels; SVG has y downwards."""
-    out = [f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}" fill="none" stroke="#999"/>']
+    out = [
+        f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}" fill="none" stroke="#999"/>'
+    ]
     for value in x.ticks():
-        out.append(f'<path d="M{x(value):.1f} {HEIGHT - BOTTOM}v5" stroke="#999"/>'
-                   f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{value:g}</text>')
+        out.append(
+            f'<path d="M{x(value):.1f} {HEIGHT - BOTTOM}v5" stroke="#999"/>'
+            f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{value:g}</text>'
+        )
     for value in y.ticks():
-        out.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" stroke="#e5e5e5"/>'
-                   f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
+        out.append(
+            f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" stroke="#e5e5e5"/>'
+            f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>'
+        )
     middle = (TOP + HEIGHT - BOTTOM) / 2
     out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{x.label}</text>')
     out.append(f'<text transform="translate(13 {middle}) rotate(-90)" text-anchor="middle">{y.label}</text>')
@@ -104,8 +111,11 @@ def positive(row, *keys):
 
 
 def row_name(row, keys=("solver", "backend", "packing", "precision", "inner", "reconstruct", "mode", "rhs", "mass")):
-    return " ".join(f"{key} {shown(row[key])}" if key in ("rhs", "mass", "reconstruct", "inner") else shown(row[key])
-                    for key in keys if key in row and row[key] not in ("none", None))
+    return " ".join(
+        f"{key} {shown(row[key])}" if key in ("rhs", "mass", "reconstruct", "inner") else shown(row[key])
+        for key in keys
+        if key in row and row[key] not in ("none", None)
+    )
 
 
 def scatter(reports, key, label, colour_key, roof):
@@ -120,7 +130,11 @@ def scatter(reports, key, label, colour_key, roof):
     y = Axis([at[1] for _, at in seen] + list(roofs.values()), HEIGHT - BOTTOM, TOP, "GFLOP/s")
     kinds = list(dict.fromkeys(shown(row.get(colour_key)) for row, _ in seen))
     colour = {kind: COLOURS[i % len(COLOURS)] for i, kind in enumerate(kinds)}
-    out = ["<p class='legend'>" + "".join(f'<span style="color:{colour[k]}">&#9679; {html.escape(k)}</span>' for k in kinds) + "</p><div class='side'>"]
+    out = [
+        "<p class='legend'>"
+        + "".join(f'<span style="color:{colour[k]}">&#9679; {html.escape(k)}</span>' for k in kinds)
+        + "</p><div class='side'>"
+    ]
     for name, report in reports:
         marks, absent = [frame(x, y)], sum(at is None for _, at in points[name])
         for row, at in points[name]:
@@ -129,9 +143,13 @@ def scatter(reports, key, label, colour_key, roof):
             paint, (px, py) = colour[shown(row.get(colour_key))], (x(at[0]), y(at[1]))
             if id(row) in roofs:
                 top = y(roofs[id(row)])
-                marks.append(f'<path d="M{px - 6:.1f} {top:.1f}h12M{px:.1f} {top:.1f}V{py:.1f}" stroke="{paint}" stroke-opacity=".35" fill="none"/>')
-            marks.append(f'<circle cx="{px:.1f}" cy="{py:.1f}" r="4" fill="{paint}" fill-opacity=".8">'
-                         f"<title>{html.escape(row_name(row))}: {at[1]:.4g} GFLOP/s, {html.escape(label)} {at[0]:.3g}</title></circle>")
+                marks.append(
+                    f'<path d="M{px - 6:.1f} {top:.1f}h12M{px:.1f} {top:.1f}V{py:.1f}" stroke="{paint}" stroke-opacity=".35" fill="none"/>'
+                )
+            marks.append(
+                f'<circle cx="{px:.1f}" cy="{py:.1f}" r="4" fill="{paint}" fill-opacity=".8">'
+                f"<title>{html.escape(row_name(row))}: {at[1]:.4g} GFLOP/s, {html.escape(label)} {at[0]:.3g}</title></circle>"
+            )
         note = f"; {absent} rows without both numbers stand in the table alone" if absent else ""
         out.append(f"<figure>{svg(marks, HEIGHT)}<figcaption>{caption(name, report)}{note}</figcaption></figure>")
     return "".join(out) + "</div>"
@@ -159,7 +177,9 @@ def solver_bars(reports):
             time = positive(row, "seconds_per_rhs") or [t / rhs for t in positive(row, "solver_seconds") or []]
             ends = [t / rhs for t in positive(row, "seconds_min", "seconds_max") or []]
             bars[name].append((row, time[0] if time else None, ends))
-    most = max((end for found in bars.values() for _, time, ends in found if time for end in [time, *ends]), default=None)
+    most = max(
+        (end for found in bars.values() for _, time, ends in found if time for end in [time, *ends]), default=None
+    )
     if not most:
         return "<p>No solve has a time.</p>"
     out = ["<div class='side'>"]
@@ -168,17 +188,25 @@ def solver_bars(reports):
         for i, (row, time, ends) in enumerate(bars[name]):
             top, word = 34 * i, f"{time:.4g} s" if time else "no time"
             fill = COLOURS[0] if row.get("converged") is True else COLOURS[1]
-            marks.append(f'<text x="0" y="{top + 12}">{html.escape(row_name(row))}</text>'
-                         f'<rect x="0" y="{top + 16}" width="{340 * (time or 0) / most:.1f}" height="10" fill="{fill}"/>'
-                         f'<text x="{WIDTH}" y="{top + 26}" text-anchor="end">{word}</text>')
+            marks.append(
+                f'<text x="0" y="{top + 12}">{html.escape(row_name(row))}</text>'
+                f'<rect x="0" y="{top + 16}" width="{340 * (time or 0) / most:.1f}" height="10" fill="{fill}"/>'
+                f'<text x="{WIDTH}" y="{top + 26}" text-anchor="end">{word}</text>'
+            )
             if time and ends:
-                marks.append(f'<path d="M{340 * ends[0] / most:.1f} {top + 21}H{340 * ends[1] / most:.1f}" stroke="#222"/>')
-        out.append(f"<figure>{svg(marks, 34 * len(bars[name]) + 4)}<figcaption>{caption(name, report)}</figcaption></figure>")
+                marks.append(
+                    f'<path d="M{340 * ends[0] / most:.1f} {top + 21}H{340 * ends[1] / most:.1f}" stroke="#222"/>'
+                )
+        out.append(
+            f"<figure>{svg(marks, 34 * len(bars[name]) + 4)}<figcaption>{caption(name, report)}</figcaption></figure>"
+        )
     return "".join(out) + "</div><p class='legend'>The other colour: the tolerance was missed.</p>"
 
 
 def table(rows):
-    keys = list(dict.fromkeys(key for row in rows for key in row if not isinstance(row[key], list) or len(row[key]) <= 8))
+    keys = list(
+        dict.fromkeys(key for row in rows for key in row if not isinstance(row[key], list) or len(row[key]) <= 8)
+    )
     out = ["<div class='wide'><table><tr>" + "".join(f"<th>{text(key)}</th>" for key in keys) + "</tr>"]
     for row in rows:
         cells = ((row.get(key), " class='n'" if number(row.get(key)) is not None else "") for key in keys)
@@ -191,29 +219,44 @@ def machines(reports):
     columns = []
     for name, report in reports:
         word, why = verdict(report)
-        column = {"report": text(name), "command": text(report["command"]),
-                  "verdict": f"<b class='{word}'>{word}</b> {text(why)}" if word else text(why)}
-        machine = report.get("machine") if isinstance(report.get("machine"), dict) else {"commit": report.get("commit")}
+        column = {
+            "report": text(name),
+            "command": text(report["command"]),
+            "verdict": f"<b class='{word}'>{word}</b> {text(why)}" if word else text(why),
+        }
+        machine = (
+            report.get("machine") if isinstance(report.get("machine"), dict) else {"commit": report.get("commit")}
+        )
         column.update((key, text(value)) for key, value in machine.items() if key not in column)
         columns.append(column)
     keys = list(dict.fromkeys(key for column in columns for key in column))
-    lines = (f"<tr><th>{html.escape(shown(key))}</th>" + "".join(f"<td>{c.get(key, '')}</td>" for c in columns) + "</tr>" for key in keys)
+    lines = (
+        f"<tr><th>{html.escape(shown(key))}</th>" + "".join(f"<td>{c.get(key, '')}</td>" for c in columns) + "</tr>"
+        for key in keys
+    )
     return "<div class='wide'><table class='machines'>" + "".join(lines) + "</table></div>"
 
 
 def page(reports):
-    out = ["<!DOCTYPE html>\n<html xmlns='http://www.w3.org/1999/xhtml' lang='en'><head><meta charset='utf-8'/>"
-           "<meta name='viewport' content='width=device-width, initial-scale=1'/>"
-           f"<title>miniDirac reports</title><style>{STYLE}</style></head><body><h1>miniDirac reports</h1>"
-           "<h2>Machines and verdicts</h2>", machines(reports)]
-    stencils = [(n, r) for n, r in reports if r["command"] == "bench dirac" and any("backend" in row for row in r["rows"])]
+    out = [
+        "<!DOCTYPE html>\n<html xmlns='http://www.w3.org/1999/xhtml' lang='en'><head><meta charset='utf-8'/>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'/>"
+        f"<title>miniDirac reports</title><style>{STYLE}</style></head><body><h1>miniDirac reports</h1>"
+        "<h2>Machines and verdicts</h2>",
+        machines(reports),
+    ]
+    stencils = [
+        (n, r) for n, r in reports if r["command"] == "bench dirac" and any("backend" in row for row in r["rows"])
+    ]
     solvers = [(n, r) for n, r in reports if r["command"] in ("bench solver", "solve")]
     if stencils:
-        out += ["<h2>Speed of the stencil against bytes</h2><p>Bytes are those that must move per lattice site. The bar over a "
-                "point is what the measured memory bandwidth allows it.</p>",
-                scatter(stencils, "site_bytes", "bytes per site", "backend", True),
-                "<h2>Speed against error</h2><p>The error is relative to the double-precision reference.</p>",
-                scatter(stencils, "error", "relative error", "precision", False)]
+        out += [
+            "<h2>Speed of the stencil against bytes</h2><p>Bytes are those that must move per lattice site. The bar over a "
+            "point is what the measured memory bandwidth allows it.</p>",
+            scatter(stencils, "site_bytes", "bytes per site", "backend", True),
+            "<h2>Speed against error</h2><p>The error is relative to the double-precision reference.</p>",
+            scatter(stencils, "error", "relative error", "precision", False),
+        ]
     if solvers:
         out += ["<h2>Solver times per right-hand side</h2>", solver_bars(solvers)]
     for name, report in reports:
@@ -248,7 +291,9 @@ class Parser(argparse.ArgumentParser):
 def main():
     parser = Parser(prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reports", metavar="REPORT", nargs="+", help="what --json wrote")
-    parser.add_argument("-o", "--output", metavar="FILE.html", required=True, help="the page; one that is there is replaced")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE.html", required=True, help="the page; one that is there is replaced"
+    )
     try:
         arguments = parser.parse_args()
         if os.path.realpath(arguments.output) in map(os.path.realpath, arguments.reports):

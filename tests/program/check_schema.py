@@ -2,6 +2,7 @@
 """check_schema.py SCHEMA REPORT...: holds JSON reports to a schema. It knows the part of JSON Schema
 that docs/report.schema.json uses and refuses any other word, so that no rule is passed over. Where the
 package jsonschema is installed, that has to come to the same verdict. Exit 1 if a report breaks a rule."""
+
 import json
 import re
 import sys
