@@ -1,9 +1,11 @@
 #include "base/device.cuh"
+#include "base/device_facts.h"
 #include "base/device_nccl.h"
 #include "base/device_staging.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 struct md_device_timer {
   cudaEvent_t start, stop;
@@ -74,6 +76,28 @@ md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
   snprintf(name, name_bytes, "%s", properties.name);
   *memory_bytes = properties.totalGlobalMem;
   return MD_OK;
+}
+
+void md_device_ask(const md_context *context, md_device_facts *facts) {
+  cudaDeviceProp properties;
+  int kilohertz = 0;
+  *facts = {};
+  if (!context->device_open) return;
+  if (cudaGetDeviceProperties(&properties, context->device) != cudaSuccess) {
+    cudaGetLastError();
+    return;
+  }
+  facts->open = true;
+  memcpy(facts->uuid, properties.uuid.bytes, sizeof facts->uuid);
+  snprintf(facts->name, sizeof facts->name, "%.127s", properties.name);
+  facts->memory_bytes = (long long)properties.totalGlobalMem;
+  if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, context->device) == cudaSuccess)
+    facts->clock_mhz = kilohertz / 1000;
+  if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, context->device) ==
+      cudaSuccess)
+    facts->memory_clock_mhz = kilohertz / 1000;
+  cudaDriverGetVersion(&facts->driver_cuda);
+  facts->ecc = properties.ECCEnabled != 0;
 }
 
 /* Bytes that the pool holds and nobody uses. */

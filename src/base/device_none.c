@@ -1,4 +1,5 @@
 #include "base/device.h"
+#include "base/device_facts.h"
 #include "base/device_peers.h"
 
 #include <math.h>
@@ -24,6 +25,10 @@ void md_device_peers_destroy(md_device_peers *peers) {
 md_status md_device_peers_check(md_context *context, const md_device_peers *peers) {
   (void)peers;
   return none(context);
+}
+void md_device_ask(const md_context *context, md_device_facts *facts) {
+  (void)context;
+  *facts = (md_device_facts){.open = false};
 }
 void md_device_close(md_context *context) {
   (void)context;

@@ -1,6 +1,7 @@
 #include "base/report.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/machine.h"
 #include "base/memory_need.h"
 #include "base/text.h"
 #include "base/timer.h"
@@ -16,6 +17,7 @@ md_status md_report_open(md_context *context, const char *command, md_report *re
   report->root = cJSON_CreateObject();
   if (!report->root) return md_fail_memory(context, sizeof(cJSON), "report");
   const int one[4] = {1, 1, 1, 1};
+  cJSON_AddNumberToObject(report->root, "schema_version", MD_REPORT_SCHEMA_VERSION);
   cJSON_AddStringToObject(report->root, "command", command);
   cJSON_AddStringToObject(report->root, "version", MD_VERSION);
   cJSON_AddStringToObject(report->root, "commit", MD_COMMIT);
@@ -94,13 +96,14 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
   if (context->signal && !cJSON_HasObjectItem(report->root, "interrupted"))
     cJSON_AddBoolToObject(report->root, "interrupted", context->interrupt.by != 0);
   if (path) add_memory(context, report->root);
+  md_status status = path ? md_machine_report(context, report->root) : MD_OK;
   make_printable(report->root);
   char *text = path ? cJSON_Print(report->root) : NULL;
   cJSON_Delete(report->root);
   report->root = NULL;
   if (!path) return MD_OK;
-  md_status status = MD_OK;
-  if (text) {
+  if (status == MD_OK && !text) status = md_fail_memory(context, 1, "report");
+  if (status == MD_OK) {
     const size_t length = strlen(text);
     char *line = realloc(text, length + 2);
     if (line) {
@@ -108,8 +111,7 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
       text = line;
     }
     status = put(context, path, text);
-  } else
-    status = md_fail_memory(context, 1, "report");
+  }
   free(text);
   return md_agree(context, status);
 }

@@ -4,15 +4,19 @@
 #include "base/context.h"
 #include <cjson/cJSON.h>
 
+/* Of docs/report.schema.json: rises when a key changes its meaning or goes, not when one is added.
+ */
+enum { MD_REPORT_SCHEMA_VERSION = 1 };
+
 /* The machine-readable report of a run. Every rank may build it; only rank 0 writes. */
 typedef struct md_report {
   cJSON *root; /* add keys with cJSON_Add...ToObject(report.root, ...) */
 } md_report;
 
-/* Opens the report with the keys that every report has: command, version, commit, ranks,
- * threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since the
- * run began, and memory: estimate and peak, and, for a command that catches signals, whether one
- * ended it early (interrupted). Local. */
+/* Opens the report with the keys that every report has: schema_version, command, version, commit,
+ * ranks, threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since
+ * the run began, memory: estimate and peak, machine (base/machine.h), and, for a command that
+ * catches signals, whether one ended it early (interrupted). Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 void md_report_grid(md_report *report, const int grid[4]);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then

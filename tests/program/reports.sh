@@ -2,7 +2,7 @@
 # The keys that every subcommand's JSON report promises (README), and the seconds of the whole run.
 . "$(dirname "$0")/common.sh"
 lattice=$source_dir/inputs/beta5.7_4x4x4x8.lime
-every='command version commit ranks threads grid seconds'
+every='schema_version machine command version commit ranks threads grid seconds'
 
 # has KEYS COMMAND...: runs the command and looks for the keys, those of rows included.
 has() {

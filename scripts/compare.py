@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""compare.py OLD NEW: what became slower between two reports of one benchmark.
+
+OLD and NEW are JSON reports of the same `minidirac bench` command. Rows are matched by what they
+measured; their median times are compared. The noise of a pair is half the way from the shortest to
+the longest repetition, relative to the median, of both rows added in quadrature. A row is slower
+where its time grew by more than threshold and noise together, and unsure where the threshold alone
+is passed. Exit 0: no row is slower; 1: some are; 2: bad input. Standard library only.
+"""
+
+import argparse
+import json
+import math
+import sys
+
+COMMON = ["action", "dims", "ranks", "threads", "transport"]
+OPERATOR = ["backend", "packing", "precision", "reconstruct", "rhs"]
+SMALL = ["type", "rows", "columns", "width", "height", "block", "space"]
+# By command, what a row measured; keys that a row lacks are passed over.
+IDENTITY = {
+    "bench dirac": OPERATOR + ["mode", "kernel", "count"] + COMMON,
+    "bench solver": ["solver", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
+    "bench gemm": [
+        "kernel",
+        "precision",
+        "m",
+        "n",
+        "k",
+        "grid",
+        "alpha",
+        "beta",
+        "block",
+        "local_kernel",
+        "host_memory",
+        "pitched",
+    ]
+    + COMMON,
+    "bench copy": ["kernel", "space", "bytes"] + COMMON,
+    "bench transpose": ["kernel"] + SMALL + COMMON,
+    "bench shift": ["kernel"] + SMALL + COMMON,
+    "bench gemv": ["kernel"] + SMALL + COMMON,
+}
+SAME_WORK = ["tolerance", "shifts"]  # keys of a report without which its rows are other work
+TIMES = ["seconds_median", "seconds_kernel", "seconds_mean"]  # the first that a row has
+
+
+class BadInput(Exception):
+    pass
+
+
+def shown(value):
+    """A value of a report as one printable word."""
+    text = (
+        "x".join(map(shown, value))
+        if isinstance(value, list)
+        else value if isinstance(value, str) else json.dumps(value)
+    )
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def number(value):
+    """A finite number, else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def load(name):
+    """A report, as far as every command's must be one."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            report = json.load(file)
+    except OSError as error:
+        raise BadInput(f"{name}: {error.strerror}; give a report that --json wrote") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{name} is no JSON ({error}); give a report that --json wrote") from error
+    if not isinstance(report, dict) or not isinstance(report.get("command"), str):
+        raise BadInput(f"{name} is no report of miniDirac: it names no command")
+    if report.get("schema_version", 1) != 1:
+        raise BadInput(f"{name} has schema version {shown(report['schema_version'])}; this script knows 1")
+    return report
+
+
+def rows_of(report, name):
+    """The rows of a benchmark by what they measured; one that stands there again gets a number."""
+    keys, rows, found = IDENTITY.get(report["command"]), report.get("rows"), {}
+    if not keys:
+        raise BadInput(f"{name} is of '{shown(report['command'])}'; rows can be matched of: {', '.join(IDENTITY)}")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise BadInput(f"{name} has no list of rows; give a report that a benchmark wrote")
+    for row in rows:
+        identity = tuple((key, shown(row[key])) for key in keys if key in row)
+        times = sum(known[:-1] == identity for known in found)
+        found[identity + (times,)] = row
+    return found
+
+
+def timed(row):
+    """Median and relative noise of a row's time; None where it was not timed."""
+    median = next((number(row[key]) for key in TIMES if number(row.get(key))), None)
+    if median is None or median <= 0:
+        return None
+    mean, spread = number(row.get("seconds_mean")), number(row.get("seconds_std"))
+    low, high = number(row.get("seconds_min")), number(row.get("seconds_max"))
+    if mean is not None and spread is not None:  # two deviations where no longest time is told
+        low, high = (mean - spread if low is None else low), (mean + spread if high is None else high)
+    noise = (high - low) / 2 / median if low is not None and high is not None else 0.0
+    return median, max(noise, 0.0)
+
+
+def verdict(ratio, noise, threshold):
+    for word, growth in (("slower", ratio - 1), ("faster", 1 / ratio - 1)):
+        if growth > threshold:
+            return word if growth > threshold + noise else f"{word}?"
+    return "same"
+
+
+def names(identities):
+    """Short names: what is the same in all rows is said once, in front."""
+    values = {}
+    for identity in identities:
+        for key, value in identity[:-1]:
+            values.setdefault(key, set()).add(value)
+    whole = {key for key in values if all(key in dict(identity[:-1]) for identity in identities)}
+    constant = {key: min(found) for key, found in values.items() if len(found) == 1 and key in whole}
+    short = {}
+    for identity in identities:
+        words = [f"{key}={value}" for key, value in identity[:-1] if key not in constant]
+        short[identity] = " ".join(words + [f"#{identity[-1] + 1}"] * (identity[-1] > 0)) or "row"
+    return " ".join(f"{key}={value}" for key, value in constant.items()), short
+
+
+def compare(old_name, new_name, threshold):
+    old_report, new_report = load(old_name), load(new_name)
+    if old_report["command"] != new_report["command"]:
+        raise BadInput(
+            f"the reports must be of one command, got '{shown(old_report['command'])}' and '{shown(new_report['command'])}'"
+        )
+    for key in SAME_WORK:
+        if old_report.get(key) != new_report.get(key):
+            raise BadInput(
+                f"the reports must be of the same work: {key} is {shown(old_report.get(key))} and {shown(new_report.get(key))}"
+            )
+    old, new = rows_of(old_report, old_name), rows_of(new_report, new_name)
+    both = [identity for identity in old if identity in new]
+    if not both:
+        raise BadInput(f"no row of {old_name} is in {new_name}; compare runs with the same options")
+    same, short = names(list(dict.fromkeys([*old, *new])))
+    print(f"{shown(old_report['command'])}: {same}" if same else shown(old_report["command"]))
+    warn_of_machines(old_report, new_report)
+    lines, missing = [], [f"only in OLD: {short[i]}" for i in old if i not in new]
+    missing += [f"only in NEW: {short[i]}" for i in new if i not in old]
+    for identity in both:
+        a, b = timed(old[identity]), timed(new[identity])
+        if not a or not b:
+            missing.append(f"not timed in {'OLD' if not a else 'NEW'}: {short[identity]}")
+            continue
+        ratio, noise = b[0] / a[0], math.hypot(a[1], b[1])
+        lines.append((ratio, short[identity], a[0], b[0], noise, verdict(ratio, noise, threshold)))
+    if not lines:
+        raise BadInput(f"no row that {old_name} and {new_name} share was timed in both")
+    width = max(len(line[1]) for line in lines)
+    print(f"{'row':{width}}  {'old s':>10}  {'new s':>10}  {'new/old':>7}  {'noise':>6}  verdict")
+    for ratio, name, a, b, noise, word in sorted(lines, key=lambda line: -line[0]):
+        print(f"{name:{width}}  {a:10.4g}  {b:10.4g}  {ratio:7.3f}  {100 * noise:5.1f}%  {word}")
+    print(*missing, sep="\n", end="\n" if missing else "")
+    slower = sum(line[-1] == "slower" for line in lines)
+    print(f"{slower} of {len(lines)} rows slower by more than {100 * threshold:g} % and noise")
+    return 1 if slower else 0
+
+
+def warn_of_machines(old, new):
+    """Times of two machines may be compared, but the reader should know."""
+    machines = [report.get("machine") if isinstance(report.get("machine"), dict) else {} for report in (old, new)]
+    for key in ("host", "cpu", "gpu", "threads", "compiler", "compiler_flags"):
+        a, b = (json.dumps(machine.get(key), sort_keys=True) for machine in machines)
+        if a != b and all(machines):
+            print(f"note: {key} was {shown(a)}, is {shown(b)}")
+    for word, report in (("OLD", old), ("NEW", new)):
+        if report.get("interrupted"):
+            print(f"note: the run of {word} was ended early")
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise BadInput(f"{message}; see compare.py --help")
+
+
+def percent(text):
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 on, got {text}")
+    return value
+
+
+def main():
+    parser = Parser(prog="compare.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", metavar="OLD")
+    parser.add_argument("new", metavar="NEW")
+    parser.add_argument(
+        "--threshold",
+        type=percent,
+        default=5.0,
+        metavar="PERCENT",
+        help="growth of time that counts, beyond noise [5]",
+    )
+    try:
+        arguments = parser.parse_args()
+        sys.exit(compare(arguments.old, arguments.new, arguments.threshold / 100))
+    except BadInput as error:
+        print(f"compare.py: error: {shown(str(error))}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# scripts/compare.py on made-up reports: a slower row is found, noise is not one, missing rows are
+# named, bad input is one line.
+. "$(dirname "$0")/common.sh"
+command -v python3 >/dev/null || exit 77
+cd "$work" || exit 1
+
+# report COMMAND KEYS ROW...: a row is KEY VALUE pairs of JSON without blanks.
+report() {
+  local text="" row
+  for row in "${@:3}"; do text+=${text:+, }{$row}; done
+  echo "{\"schema_version\": 1, \"command\": \"$1\", $2 \"rows\": [$text]}"
+}
+# dirac BACKEND MIN MEDIAN MAX
+dirac() { echo "\"backend\": \"$1\", \"rhs\": 1, \"dims\": [4, 4, 4, 8], \"seconds_min\": $2, \"seconds_median\": $3, \"seconds_max\": $4"; }
+compare() { "$source_dir/scripts/compare.py" "$@" >out 2>err; }
+# gives CODE ARGUMENTS...
+gives() {
+  compare "${@:2}"
+  local got=$?
+  [ $got = "$1" ] || complain "compare.py ${*:2}: exit $got instead of $1: $(tail -3 out err)"
+}
+says() { grep -qE -- "$1" out || complain "no '$1' in: $(cat out)"; }
+
+report "bench dirac" "" "$(dirac a 0.99 1 1.01)" "$(dirac b 1.6 2 2.4)" "$(dirac c 1 1 1)" >old
+cp old same
+gives 0 old same
+says '^bench dirac: rhs=1 dims=4x4x4x8$'
+says '^0 of 3 rows slower'
+report "bench dirac" "" "$(dirac a 1.19 1.2 1.21)" "$(dirac b 2.0 2.4 2.8)" "$(dirac d 1 1 1)" >new
+gives 1 old new
+says '^backend=a +1 +1\.2 +1\.200 +1\.3% +slower$'
+says '^backend=b +2 +2\.4 +1\.200 +26\.0% +slower\?$'
+says '^only in OLD: backend=c$'
+says '^only in NEW: backend=d$'
+says '^1 of 2 rows slower by more than 5 %'
+gives 0 old new --threshold 25
+gives 0 new old
+says '^backend=a .* faster$'
+
+# Rows that differ in nothing are matched in their order; one without a time is named.
+report "bench dirac" "" "$(dirac a 1 1 1)" "$(dirac a 2 2 2)" >old2
+report "bench dirac" "" "$(dirac a 1 1 1)" "$(dirac a 2 null 2)" >new2
+gives 0 old2 new2
+says '^not timed in NEW: #2$'
+
+# The other benchmarks: a mass, a shape, a number of bytes; deviations where no longest time is.
+s='"solver": "cg", "backend": "x", "seconds_min": 1, "seconds_max": 1, "mass"'
+report "bench solver" '"tolerance": 1e-8,' "$s: 0.1, \"seconds_median\": 1" "$s: 0.2, \"seconds_median\": 1" >old
+report "bench solver" '"tolerance": 1e-8,' "$s: 0.1, \"seconds_median\": 1" "$s: 0.2, \"seconds_median\": 1.5" >new
+gives 1 old new
+says '^mass=0.2 .* slower$'
+report "bench solver" '"tolerance": 1e-9,' "$s: 0.1, \"seconds_median\": 1" >other
+gives 2 old other
+g='"kernel": "k1", "m": 9, "n": 9'
+report "bench gemm" "" "$g, \"k\": 9, \"seconds_median\": 1, \"seconds_mean\": 1, \"seconds_std\": 0.2" >old
+report "bench gemm" "" "$g, \"k\": 9, \"seconds_median\": 1.2, \"seconds_mean\": 1.2, \"seconds_std\": 0" >new
+gives 0 old new
+says ' 20\.0%  slower\?$'
+report "bench gemm" "" "$g, \"k\": 8, \"seconds_median\": 1.2" >other
+gives 2 old other
+report "bench copy" "" '"kernel": "copy", "bytes": 100, "seconds_median": 1' '"kernel": "copy", "bytes": 200, "seconds_median": 1' >old
+report "bench copy" "" '"kernel": "copy", "bytes": 100, "seconds_median": 1.04' '"kernel": "copy", "bytes": 200, "seconds_median": 1.06' >new
+gives 1 old new
+says '^1 of 2 rows slower'
+
+# bad WORDS ARGUMENTS...: exit 2 and one line that says so.
+bad() {
+  gives 2 "${@:2}"
+  [ "$(wc -l <err)" = 1 ] && grep -q "^compare.py: error: .*$1" err && [ ! -s out ] || complain "${*:2}: $(cat err out)"
+}
+echo '{' >broken
+head -c 100 /dev/urandom >bytes
+echo '[1]' >list
+report "solve" "" >solve
+report "bench copy" "" >empty
+echo '{"command": "bench copy", "rows": [1]}' >numbers
+echo '{"command": "bench copy", "rows": [], "schema_version": 2}' >later
+python3 -c 'print("[" * 100000)' >deep
+bad 'No such file' old none
+bad 'no JSON' old broken
+bad 'no JSON' bytes old
+bad 'no JSON' old deep
+bad 'names no command' list old
+bad "is of 'solve'" solve solve
+bad 'must be of one command' old solve
+bad 'no row of' old empty
+bad 'no list of rows' numbers old
+bad 'schema version 2' later old
+bad 'from 0 on, got -1' old new --threshold=-1
+bad 'from 0 on, got nan' old new --threshold nan
+bad 'invalid percent value' old new --threshold x
+bad 'required: NEW' old
+# Reports of the program itself.
+for i in 1 2; do
+  on 1 bench dirac --dims 4x4x4x4 --backends cpu_ref --precisions double --rhs 1 --repetitions 3 --quiet --json "$i.json" || complain "bench dirac"
+done
+gives 0 1.json 2.json --threshold 100000
+finish

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# A report of every command keeps to docs/report.schema.json; a report that does not is found.
+. "$(dirname "$0")/common.sh"
+command -v python3 >/dev/null || exit 77
+here=$(cd "$(dirname "$0")" && pwd)
+check() { python3 "$here/check_schema.py" "$source_dir/docs/report.schema.json" "$@"; }
+cd "$work" || exit 1
+lattice=links.lime
+cp "$source_dir/inputs/beta5.7_4x4x4x8.lime" $lattice
+export OMP_NUM_THREADS=1
+
+# report NAME RANKS ARGUMENTS...
+report() {
+  local name=$1 ranks=$2
+  shift 2
+  on "$ranks" "$@" --quiet --json "$name.json" || complain "$*: exit $?"
+}
+report info 1 info $lattice
+report convert 1 convert $lattice copy.h5
+report generate 1 generate --dims 4x4x4x4 --start heatbath --sweeps 1 -o made.h5
+report smear 1 smear --action asqtad $lattice --fat-out fat.h5 --long-out long.h5
+report solve 2 solve --lattice $lattice --mass 0.5
+report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
+report validate 1 validate --lattice $lattice --backend cpu_simd --precision single
+report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
+report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
+report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
+report bench-gemm 1 bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
+report bench-copy 1 bench copy
+for kind in transpose shift; do
+  report bench-$kind 1 bench $kind --dims 64x64 --blocks 32x32 --space host --repeat 2
+done
+report bench-gemv 1 bench gemv --dims 64x64 --space host --repeat 2
+for command in $("$minidirac" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p') \
+  $("$minidirac" bench --help | sed -n 's/^  \([a-z]*\)  .*/bench-\1/p'); do
+  [ "$command" = bench ] || [ -e "$command.json" ] || complain "no report of $command is held to the schema"
+done
+check ./*.json || complain "reports that do not keep to the schema"
+
+# A name that is no UTF-8 stands escaped in the command line; quotes are those of a shell.
+odd=$(printf "it's \377.lime")
+if cp $lattice "$odd" 2>/dev/null; then
+  report odd 1 info "$odd"
+  check odd.json || complain "a name that is no UTF-8"
+  python3 - odd.json <<'END' || complain "command line: $(key command_line odd.json)"
+import json, shlex, sys
+words = shlex.split(json.load(open(sys.argv[1], encoding="utf-8"))["machine"]["command_line"])
+assert words[1:] == ["info", "it's \\xff.lime", "--quiet", "--json", "odd.json"], words
+END
+fi
+
+# Reports that break a rule, one each.
+broken() {
+  python3 -c "import json; r = json.load(open('$1.json')); $2; json.dump(r, open('broken.json', 'w'))"
+  check broken.json >out 2>&1
+  [ $? = 1 ] || complain "not found: $2"
+  grep -q "$3" out || complain "'$2' is told as: $(head -2 out)"
+}
+broken info "del r['machine']['cpu']" 'machine: no cpu'
+broken info "r['schema_version'] = 2" 'schema_version'
+broken info "r['command'] = 'inform'" 'command'
+broken solve "r['iterations'] = 'many'" 'iterations'
+broken solve "r['grid'] = [1, 1, 2]" '3 items'
+broken bench-dirac "del r['rows'][0]['gflops']" 'rows\[0\]: no gflops'
+broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'
+finish
