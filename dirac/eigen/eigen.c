@@ -112,8 +112,8 @@ static md_status move_window(search *s, bool *moved) {
   if (!stands && !narrow) return MD_OK;
   s->narrowed += narrow;
   s->below_window = -1;
-  b->filter =
-      md_eigen_filter_for(stands ? fmin(1.3 * last, 4.0 * low) : 1.3 * last, b->filter.high);
+  b->filter = md_eigen_filter_for(
+      stands ? fmin(1.3 * last, 4.0 * low) : fmax(1.3 * last, 0.25 * low), b->filter.high);
   *moved = true;
   return md_eigen_basis_gather(b);
 }
