@@ -2,6 +2,7 @@
 # minidirac eigen: the same modes on every rank grid and with every backend, a report with the keys
 # that others read, exit 1 where modes do not converge, exit 3 after a signal, refusals.
 . "$(dirname "$0")/common.sh"
+export OMP_NUM_THREADS=1 # small lattices, thousands of short steps
 lattice=$work/lattice.h5
 on 1 generate --dims 4x4x4x8 --start hot --seed 1 --output "$lattice" --quiet || complain "generate: exit $?"
 
