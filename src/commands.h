@@ -7,6 +7,7 @@
  * and where it is not MD_OK context->message says why. */
 md_status md_command_bench(md_context *context, int argc, char **argv);
 md_status md_command_convert(md_context *context, int argc, char **argv);
+md_status md_command_eigen(md_context *context, int argc, char **argv);
 md_status md_command_generate(md_context *context, int argc, char **argv);
 md_status md_command_info(md_context *context, int argc, char **argv);
 md_status md_command_smear(md_context *context, int argc, char **argv);

@@ -33,6 +33,9 @@ done <<'END'
 END
 on 2 $s 2>err
 near 0.85 1.25 "solve on 2 ranks"
+on 1 eigen a.h5 --modes 4 --max-restarts 1 --quiet --json r.json 2>err
+[ $? = 1 ] || complain "eigen: $(cat err)"
+near 0.9 1.15 eigen
 on 1 bench dirac --dims 16x16x16x16 --backends cpu_simd --precisions double --rhs 8 --repetitions 1 --quiet --json r.json
 near 0.6 1.2 "bench dirac"
 
@@ -47,6 +50,7 @@ printf 'BEGIN_HEADER\nDATATYPE = 4D_SU3_GAUGE_3x3\nDIMENSION_1 = 256\nDIMENSION_
 if truncate -s $(($(stat -c %s huge) + 256 * 256 * 256 * 512 * 288)) huge 2>/dev/null; then
   refuses 3 "loading the lattice ${both/RANKS/1 rank}" 1 info huge
   refuses 3 "solve ${both/RANKS/2 ranks}" 2 solve --lattice huge --mass 0.1
+  refuses 3 "eigen ${both/RANKS/1 rank}" 1 eigen huge --modes 4
   refuses 3 "validate ${both/RANKS/1 rank}" 1 validate --lattice huge
 fi
 (failures=0; ulimit -v 2500000; refuses 3 'solve needs [0-9.]+ GB of memory on rank 0, its limit RLIMIT_AS leaves [0-9.]+ GB' \

@@ -1,0 +1,235 @@
+#include "dirac/eigen/eigen.h"
+#include "base/interrupt.h"
+#include "base/timer.h"
+#include "dirac/eigen/basis.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Windows are moved this often at most to be narrower; wider as often as need be. */
+enum { MOST_NARROWED = 4, PROBE_STEPS = 30, LEAST_SPARE = 24 };
+
+typedef struct search {
+  md_context *context;
+  const md_eigen_request *request;
+  md_eigen_result *result;
+  md_eigen_basis basis;
+  double *old; /* values before a search for others; request->modes */
+  bool checking;
+  int narrowed;     /* times that the window became narrower */
+  int below_window; /* Ritz values below it at the last restart; -1: none yet */
+} search;
+
+int64_t md_eigen_unknowns(const md_geometry *geometry) {
+  return 3 * (geometry->volume / 2);
+}
+
+/* Vectors of the basis, and of them those that survive a restart: all modes and a quarter of what
+ * is beyond them, which are on their way. */
+static void sizes(int64_t unknowns, int modes, int *most, int *kept) {
+  const int64_t spare = modes / 2 > LEAST_SPARE ? modes / 2 : LEAST_SPARE;
+  *most = (int)(modes + spare < unknowns ? modes + spare : unknowns);
+  *kept = modes + (*most - modes) / 4;
+}
+
+void md_eigen_need(const md_geometry *geometry, md_space space, int modes, md_memory_need *need) {
+  enum { SCRATCH = 4, WAITING = 1, NOISE = 2 };
+  const md_field_shape shape = {MD_DOUBLE, space, MD_FERMION_REALS, 1, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  int most, kept;
+  sizes(md_eigen_unknowns(geometry), modes, &most, &kept);
+  *(space == MD_DEVICE ? &need->device : &need->host) +=
+      (most + kept + SCRATCH + WAITING) * md_field_bytes(geometry, &shape);
+  need->host += md_eigen_basis_bytes(most) + NOISE * md_field_bytes(geometry, &host);
+}
+
+/* Where the window begins at first: Ritz values of A from a random vector stand for its unknowns by
+ * their weight in it, so that a running sum of weights counts modes. Below the lowest one the count
+ * is taken to be linear. */
+static double first_window(const search *s) {
+  const md_eigen_basis *b = &s->basis;
+  const double high = b->filter.high, wanted = 1.5 * s->request->modes / (double)b->unknowns;
+  double sum = 0.0, low = high;
+  for (int i = 0; i < b->count && sum < wanted; i++) {
+    const double weight = cabs(b->rotation[i * b->count]);
+    low = 0.5 * high * (1.0 - b->values[i]); /* of degree 1: f = 1 - 2 lambda / high */
+    sum += weight * weight;
+    if (i == 0 && sum > wanted) low *= fmax(wanted / sum, 0.01);
+  }
+  return fmax(low, 1e-8 * high);
+}
+
+/* A few steps without filter. */
+static md_status probe(search *s) {
+  md_eigen_basis *b = &s->basis;
+  const int steps = b->most < PROBE_STEPS ? b->most : PROBE_STEPS;
+  const double high = b->dirac->norm * b->dirac->norm;
+  b->filter = (md_eigen_filter){1, 0.0, high};
+  MD_TRY(md_eigen_basis_draw(b));
+  while (b->count < steps) MD_TRY(md_eigen_basis_step(b));
+  MD_TRY(md_eigen_basis_solve(b));
+  b->filter = md_eigen_filter_for(first_window(s), high);
+  b->count = 0;
+  return md_eigen_basis_draw(b);
+}
+
+/* Values and residuals of the first vectors, as many as are asked for or there. */
+static md_status judge(search *s) {
+  md_eigen_result *r = s->result;
+  const double tolerance = s->request->tolerance;
+  r->modes = s->basis.count < s->request->modes ? s->basis.count : s->request->modes;
+  for (int i = 0; i < r->modes; i++)
+    MD_TRY(md_eigen_basis_pair(&s->basis, i, &r->values[i], &r->residuals[i]));
+  for (int i = 1; i < r->modes; i++) /* the filter's order is theirs up to rounding */
+    for (int j = i; j > 0 && r->values[j] < r->values[j - 1]; j--) {
+      const double value = r->values[j], residual = r->residuals[j];
+      const md_field vector = s->basis.v[j];
+      const double complex e = s->basis.h[j * s->basis.most + j];
+      const int at = j * s->basis.most + j, before = at - s->basis.most - 1;
+      r->values[j] = r->values[j - 1], r->values[j - 1] = value;
+      r->residuals[j] = r->residuals[j - 1], r->residuals[j - 1] = residual;
+      s->basis.v[j] = s->basis.v[j - 1], s->basis.v[j - 1] = vector;
+      s->basis.h[at] = s->basis.h[before], s->basis.h[before] = e;
+    }
+  r->below = 0;
+  while (r->below < r->modes && r->residuals[r->below] <= tolerance) r->below++;
+  return MD_OK;
+}
+
+/* A window that begins below the last mode asked for never yields it; one that begins far above
+ * makes steps dear. *moved: the search begins again, from what it has found so far. */
+static md_status move_window(search *s, bool *moved) {
+  md_eigen_basis *b = &s->basis;
+  const double last = s->result->values[s->result->modes - 1], low = b->filter.low;
+  int below = 0;
+  *moved = false;
+  if (b->filter.degree == 1) return MD_OK;
+  while (below < s->result->modes && s->result->values[below] < low) below++;
+  const bool stands = below < s->result->modes && below <= s->below_window;
+  const bool narrow =
+      s->result->below < s->result->modes && 1.3 * last < 0.5 * low && s->narrowed < MOST_NARROWED;
+  s->below_window = below;
+  if (!stands && !narrow) return MD_OK;
+  s->narrowed += narrow;
+  s->below_window = -1;
+  b->filter = md_eigen_filter_for(
+      stands ? fmin(1.3 * last, 4.0 * low) : fmax(1.3 * last, 0.25 * low), b->filter.high);
+  *moved = true;
+  return md_eigen_basis_gather(b);
+}
+
+static bool unchanged(const search *s) {
+  for (int i = 0; i < s->result->modes; i++)
+    if (!(fabs(s->result->values[i] - s->old[i]) <= s->request->tolerance)) return false;
+  return true;
+}
+
+/* All have converged: either they stood a search for others, or that begins. */
+static md_status conclude(search *s) {
+  md_eigen_result *r = s->result;
+  md_eigen_basis *b = &s->basis;
+  r->converged = (s->checking && unchanged(s)) || r->modes == b->unknowns;
+  if (r->converged) return MD_OK;
+  for (int i = 0; i < r->modes; i++) s->old[i] = r->values[i];
+  s->checking = true;
+  b->count = r->modes;
+  return md_eigen_basis_draw(b);
+}
+
+/* Steps until the basis is full, and a restart. */
+static md_status cycle(search *s) {
+  md_eigen_basis *b = &s->basis;
+  md_eigen_result *r = s->result;
+  while (b->count < b->most && !r->interrupted) {
+    MD_TRY(md_eigen_basis_step(b));
+    r->interrupted = md_interrupted(s->context);
+  }
+  const bool whole = b->count == b->unknowns; /* then nothing waits */
+  MD_TRY(md_eigen_basis_solve(b));
+  md_eigen_basis_restart(b, b->kept < b->count ? b->kept : b->count);
+  if (whole && b->count < b->most) MD_TRY(md_eigen_basis_draw(b));
+  r->restarts++;
+  return judge(s);
+}
+
+static md_status look(search *s) {
+  md_eigen_result *r = s->result;
+  bool moved = false;
+  MD_TRY(probe(s));
+  while (!r->converged && !r->interrupted && r->restarts < s->request->max_restarts) {
+    double worst = 0.0;
+    MD_TRY(cycle(s));
+    for (int i = 0; i < r->modes; i++) worst = fmax(worst, r->residuals[i]);
+    if (s->request->observe) s->request->observe(s->request->user, r->restarts, r->below, worst);
+    if (r->interrupted || r->restarts == s->request->max_restarts) {
+      r->converged = s->checking && r->below == s->request->modes && unchanged(s);
+      break;
+    }
+    MD_TRY(move_window(s, &moved));
+    if (moved || r->below < s->request->modes)
+      s->checking = false;
+    else
+      MD_TRY(conclude(s));
+  }
+  return MD_OK;
+}
+
+static md_status create(search *s, md_dirac *dirac) {
+  const md_eigen_request *request = s->request;
+  const size_t modes = (size_t)request->modes;
+  int most, kept;
+  sizes(md_eigen_unknowns(dirac->geometry), request->modes, &most, &kept);
+  s->old = calloc(modes, sizeof *s->old);
+  s->result->values = calloc(modes, sizeof *s->result->values);
+  s->result->residuals = calloc(modes, sizeof *s->result->residuals);
+  s->result->vectors = calloc(modes, sizeof *s->result->vectors);
+  const bool there = s->old && s->result->values && s->result->residuals && s->result->vectors;
+  MD_TRY(md_agree(s->context, there ? MD_OK
+                                    : md_fail_memory(s->context, modes * 2 * sizeof(double),
+                                                     "the values of modes")));
+  return md_eigen_basis_create(s->context, dirac, most, kept, request->seed, &s->basis);
+}
+
+static md_status check(md_context *context, const md_dirac *dirac,
+                       const md_eigen_request *request) {
+  const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry);
+  if (request->modes < 1 || request->modes > unknowns)
+    return md_fail(context, MD_INPUT,
+                   "modes must lie in 1 to %lld, three for each even site of the lattice, got %d",
+                   unknowns, request->modes);
+  if (dirac->shape.precision != MD_DOUBLE || dirac->shape.n_rhs != 1)
+    return md_fail(context, MD_INPUT,
+                   "modes are found with one right-hand side in double, got %d in %s",
+                   dirac->shape.n_rhs, md_precision_name(dirac->shape.precision));
+  return MD_OK;
+}
+
+md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_request *request,
+                          md_eigen_result *result) {
+  const double start_s = md_time_s();
+  search s = {.context = context, .request = request, .result = result, .below_window = -1};
+  *result = (md_eigen_result){0};
+  MD_TRY(check(context, dirac, request));
+  md_status status = create(&s, dirac);
+  if (status == MD_OK) status = look(&s);
+  result->iterations = s.basis.applied;
+  result->filter_degree = s.basis.filter.degree;
+  result->window_low = s.basis.filter.low;
+  result->window_high = s.basis.filter.high;
+  for (int i = 0; status == MD_OK && i < result->modes; i++) {
+    result->vectors[i] = s.basis.v[i];
+    s.basis.v[i] = (md_field){0};
+  }
+  md_eigen_basis_destroy(&s.basis);
+  free(s.old);
+  result->seconds = md_time_s() - start_s;
+  return status;
+}
+
+void md_eigen_result_free(md_eigen_result *result) {
+  for (int i = 0; result->vectors && i < result->modes; i++) md_field_destroy(&result->vectors[i]);
+  free(result->values);
+  free(result->residuals);
+  free(result->vectors);
+  *result = (md_eigen_result){0};
+}

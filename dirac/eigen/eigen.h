@@ -1,0 +1,64 @@
+#ifndef MD_DIRAC_EIGEN_EIGEN_H
+#define MD_DIRAC_EIGEN_EIGEN_H
+
+#include "base/memory_need.h"
+#include "dirac/operator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The lowest modes of A = -Deo Doe = Doe^dag Doe on the even sites; M^dag M has these eigenvalues
+ * plus m^2. */
+
+typedef struct md_eigen_request {
+  int modes;        /* 1 .. md_eigen_unknowns */
+  double tolerance; /* on |A v - lambda v| / |v| of every mode */
+  int max_restarts;
+  uint64_t seed; /* of the vectors that begin a search */
+  /* Called on every rank after each restart: the modes that have converged, from the lowest on, and
+   * the largest residual of those asked for. NULL: not called. */
+  void (*observe)(void *user, int restarts, int converged, double residual);
+  void *user;
+} md_eigen_request;
+
+typedef struct md_eigen_result {
+  int modes;         /* in the arrays, rising; fewer than asked for only when interrupted */
+  double *values;    /* <v, A v> / <v, v> */
+  double *residuals; /* |A v - value v| / |v| by the operator itself, without filter */
+  md_field *vectors; /* orthonormal, even, in the operator's space; their halos mean nothing */
+  int below;         /* the lowest ones that meet the tolerance, without a gap */
+  bool converged;    /* all that were asked for, and a new search found no other below them */
+  bool interrupted;  /* ended early by a signal */
+  int iterations;    /* applications of the filter */
+  int restarts;
+  int filter_degree;              /* of the last filter */
+  double window_low, window_high; /* what it damps; window_high is a bound on A */
+  double seconds;
+} md_eigen_result;
+
+/* Eigenvalues that A has, each as often as it is degenerate: 3 per even site. */
+int64_t md_eigen_unknowns(const md_geometry *geometry);
+
+/* Thick-restart Lanczos (K. Wu, H. Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602) with full
+ * reorthogonalisation on a Chebyshev filter of A. Its window comes from a few steps without filter
+ * and is moved as long as the Ritz values say that it lies wrong; the N-th of them is an upper
+ * bound on the N-th eigenvalue. One starting vector meets a degenerate eigenvalue once: when all
+ * modes have converged, a search from a new random vector that is orthogonal to them follows, and
+ * only when it changes none of them they are taken for the lowest. The operator has one right-hand
+ * side and precision MD_DOUBLE. MD_OK also when not converged or interrupted (see result); MD_INPUT
+ * for more modes than unknowns; MD_UNREACHED when a sum is not finite. Free the result, also after
+ * a failure. Collective. */
+md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_request *request,
+                          md_eigen_result *result);
+void md_eigen_result_free(md_eigen_result *result);
+
+/* Adds the fields and matrices that md_eigen_lowest makes for the operator that `space` and the
+ * geometry describe. Local. */
+void md_eigen_need(const md_geometry *geometry, md_space space, int modes, md_memory_need *need);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,217 @@
+/* minidirac eigen: the lowest modes of the Dirac operator on a lattice. */
+#include "dirac/eigen/eigen.h"
+#include "base/interrupt.h"
+#include "base/options.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "commands.h"
+#include "lattice/halo/halo_options.h"
+#include "links/action_links.h"
+
+#include <string.h>
+
+typedef struct run {
+  md_common_options common;
+  const char *lattice, *backend, *boundary;
+  long long modes, max_restarts, seed;
+  double tolerance;
+  bool ignore_checksum;
+  md_halo_request halo;
+  md_physics_options physics;
+  md_backend_request request;
+  md_action_links links;
+  md_dirac dirac;
+  md_eigen_result result;
+} run;
+
+static md_status require_memory(md_context *context, const run *r,
+                                const md_action_links_request *from, const md_backend *backend) {
+  md_geometry geometry;
+  MD_TRY(md_action_links_plan(context, from, &geometry));
+  const long long unknowns = (long long)md_eigen_unknowns(&geometry);
+  if (r->modes > unknowns)
+    return md_fail(context, MD_INPUT,
+                   "--modes must lie in 1 to %lld on this lattice, three for each even site, got "
+                   "%lld",
+                   unknowns, r->modes);
+  md_memory_need need = {.host = md_action_links_bytes(&geometry, r->request.action)};
+  md_backend_need(&geometry, backend, &r->request, &need);
+  md_eigen_need(&geometry, backend->space, (int)r->modes, &need);
+  return md_memory_require(context, &need, "eigen");
+}
+
+static md_status set_up(md_context *context, run *r) {
+  const md_backend *backend;
+  MD_TRY(md_backend_find(context, r->backend, &r->request, &backend));
+  const md_action_links_request from = {&r->physics, r->lattice, r->common.grid, r->ignore_checksum,
+                                        backend->space};
+  MD_TRY(require_memory(context, r, &from, backend));
+  MD_TRY(md_action_links_load(context, &from, &r->links));
+  return md_dirac_create_over(context, r->links.field, r->backend, &r->request, &r->halo,
+                              &r->dirac);
+}
+
+typedef struct watcher {
+  md_progress progress;
+  int modes;
+} watcher;
+
+static void observe(void *user, int restarts, int converged, double residual) {
+  watcher *w = user;
+  md_progress_update(&w->progress, -1.0, "restart %d, %d of %d modes, largest residual %.2e",
+                     restarts, converged, w->modes, residual);
+}
+
+static md_status find(md_context *context, run *r) {
+  watcher watch = {md_progress_start(context, "eigen"), (int)r->modes};
+  const md_eigen_request request = {.modes = (int)r->modes,
+                                    .tolerance = r->tolerance,
+                                    .max_restarts = (int)r->max_restarts,
+                                    .seed = (uint64_t)r->seed,
+                                    .observe = observe,
+                                    .user = &watch};
+  const md_status status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
+  md_progress_stop(&watch.progress);
+  return status;
+}
+
+static void print(const md_context *context, const run *r) {
+  const md_geometry *g = r->links.geometry;
+  const md_eigen_result *found = &r->result;
+  char words[MD_PHYSICS_WORDS_BYTES];
+  md_say(context, "lattice      %s%s%dx%dx%dx%d\n", r->lattice ? r->lattice : "",
+         r->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
+  md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d threads each\n", context->ranks,
+         g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads);
+  md_say(context, "operator     %s, double; %s\n", r->dirac.backend->name, r->boundary);
+  md_say(context, "action       %s\n",
+         md_physics_words(&r->physics, &r->request, words, sizeof words));
+  md_action_links_say(context, &r->physics, &r->links);
+  md_say(context, "filter       degree %d, damps %.4g to %.4g\n", found->filter_degree,
+         found->window_low, found->window_high);
+  md_say(context, "search       %d filtered vectors, %d restarts, %.3f s: %s\n", found->iterations,
+         found->restarts, found->seconds,
+         found->converged     ? "converged"
+         : found->interrupted ? "interrupted"
+                              : "NOT converged");
+  if (found->below > 0) md_say(context, "mode  eigenvalue of -Deo Doe   residual\n");
+  for (int i = 0; i < found->below; i++)
+    md_say(context, "%4d  %22.15e  %9.2e\n", i, found->values[i], found->residuals[i]);
+}
+
+static md_status report(md_context *context, const run *r) {
+  const md_eigen_result *found = &r->result;
+  md_report report;
+  MD_TRY(md_agree(context, md_report_open(context, "eigen", &report)));
+  cJSON *root = report.root;
+  md_report_grid(&report, r->links.geometry->grid);
+  if (r->lattice) cJSON_AddStringToObject(root, "lattice", r->lattice);
+  md_report_integers(root, "dims", r->links.geometry->global, MD_DIMS);
+  cJSON_AddStringToObject(root, "boundary", r->boundary);
+  md_physics_report(root, &r->request);
+  md_action_links_report(root, &r->physics, &r->links);
+  cJSON_AddStringToObject(root, "backend", r->dirac.backend->name);
+  cJSON_AddStringToObject(root, "transport", md_halo_transport(r->dirac.halo));
+  cJSON_AddStringToObject(root, "precision", "double");
+  cJSON_AddNumberToObject(root, "modes", (double)r->modes);
+  cJSON_AddNumberToObject(root, "tolerance", r->tolerance);
+  cJSON_AddBoolToObject(root, "converged", found->converged);
+  cJSON_AddNumberToObject(root, "converged_modes", found->below);
+  md_report_reals(root, "eigenvalues", found->values, found->below);
+  md_report_reals(root, "residuals", found->residuals, found->below);
+  cJSON_AddNumberToObject(root, "iterations", found->iterations);
+  cJSON_AddNumberToObject(root, "restarts", found->restarts);
+  cJSON_AddNumberToObject(root, "filter_degree", found->filter_degree);
+  const double window[] = {found->window_low, found->window_high};
+  md_report_reals(root, "filter_window", window, 2);
+  cJSON_AddNumberToObject(root, "stencil_calls", (double)r->dirac.hops);
+  cJSON_AddNumberToObject(root, "solver_seconds", found->seconds);
+  cJSON_AddNumberToObject(root, "load_seconds", r->dirac.load_s);
+  return md_report_close(context, &report, r->common.json);
+}
+
+/* Exit 3 after a signal, 1 otherwise. */
+static md_status unreached(md_context *context, const run *r) {
+  const md_eigen_result *found = &r->result;
+  double worst = 0.0;
+  if (found->interrupted)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s ended the search for modes after %d restarts; %d of %lld had converged, the "
+                   "report has them",
+                   md_interrupt_name(context), found->restarts, found->below, r->modes);
+  for (int i = 0; i < found->modes; i++)
+    if (!(found->residuals[i] <= worst)) worst = found->residuals[i];
+  if (found->below == r->modes)
+    return md_fail(context, MD_UNREACHED,
+                   "all %lld modes converged, but %d restarts left none to look for others below "
+                   "them; raise --max-restarts",
+                   r->modes, found->restarts);
+  return md_fail(context, MD_UNREACHED,
+                 "residuals of modes must be at most %g, got %.3e after %d restarts; %d of %lld "
+                 "modes converged; raise --max-restarts or --tol",
+                 r->tolerance, worst, found->restarts, found->below, r->modes);
+}
+
+static md_status read_options(md_context *context, run *r, int argc, char **argv) {
+  char backends[MD_BACKEND_WORDS_BYTES];
+  /* clang-format off */
+  md_option options[] = {
+      {.name = "lattice", .type = MD_OPTION_TEXT, .target = &r->lattice, .argument = "LATTICE", .positional = true,
+       .help = "lattice file of any format (required without --fat)", .file = MD_FILE_INPUT},
+      {.name = "modes", .type = MD_OPTION_INTEGER, .target = &r->modes, .argument = "N", .required = true,
+       .help = "how many, from the lowest on (required)", .low = 1, .high = 100000},
+      {.name = "tol", .type = MD_OPTION_REAL, .target = &r->tolerance, .argument = "T",
+       .help = "on |A v - lambda v| / |v|, A = -Deo Doe [1e-8]", .low = 1e-20, .high = 0.1},
+      {.name = "max-restarts", .type = MD_OPTION_INTEGER, .target = &r->max_restarts, .argument = "N",
+       .help = "restarts at most [1000]", .low = 1, .high = 10000000},
+      {.name = "seed", .type = MD_OPTION_INTEGER, .target = &r->seed, .argument = "N",
+       .help = "of the vectors that begin a search [1]", .low = 0, .high = 1e18},
+      {.name = "backend", .type = MD_OPTION_CHOICE, .target = &r->backend,
+       .choices = md_backend_words("auto", backends), .help = "see the README's table [auto]"},
+      {.name = "boundary", .type = MD_OPTION_CHOICE, .target = &r->boundary,
+       .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
+      MD_HALO_OPTIONS(r->halo),
+      MD_PHYSICS_OPTIONS(r->physics),
+      {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &r->ignore_checksum,
+       .help = "a checksum that does not fit is a warning"},
+      MD_COMMON_OPTIONS(r->common)};
+  /* clang-format on */
+  const md_command_text text = {
+      "eigen", "Find the lowest modes of the Dirac operator on a lattice.",
+      "The modes are those of A = -Deo Doe on the even sites; M^dag M has the same ones, its\n"
+      "eigenvalues are larger by the mass squared."};
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->common,
+                         argc, argv));
+  if (r->common.help) return MD_OK;
+  MD_TRY(md_action_links_check(context, "eigen", r->lattice, &r->physics));
+  MD_TRY(md_physics_check(context, &r->physics));
+  r->request = (md_backend_request){.precision = MD_DOUBLE,
+                                    .reconstruct = MD_RECONSTRUCT_18,
+                                    .packing = MD_PACKING_NONE,
+                                    .n_rhs = 1,
+                                    .antiperiodic = strcmp(r->boundary, "antiperiodic") == 0};
+  md_physics_apply(&r->physics, &r->request);
+  return MD_OK;
+}
+
+md_status md_command_eigen(md_context *context, int argc, char **argv) {
+  run r = {.backend = "auto",
+           .boundary = "antiperiodic",
+           .halo = {.transport = "auto"},
+           .physics = MD_PHYSICS_DEFAULTS,
+           .tolerance = 1e-8,
+           .max_restarts = 1000,
+           .seed = 1};
+  md_interrupt_catch(context);
+  MD_TRY(read_options(context, &r, argc, argv));
+  if (r.common.help) return MD_OK;
+  md_status status = set_up(context, &r);
+  if (status == MD_OK) status = find(context, &r);
+  if (status == MD_OK) print(context, &r);
+  if (status == MD_OK) status = report(context, &r);
+  if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
+  md_eigen_result_free(&r.result);
+  md_dirac_destroy(&r.dirac);
+  md_action_links_destroy(&r.links);
+  return status;
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# minidirac eigen: the same modes on every rank grid and with every backend, a report with the keys
+# that others read, exit 1 where modes do not converge, exit 3 after a signal, refusals.
+. "$(dirname "$0")/common.sh"
+export OMP_NUM_THREADS=1 # small lattices, thousands of short steps
+lattice=$work/lattice.h5
+on 1 generate --dims 4x4x4x8 --start hot --seed 1 --output "$lattice" --quiet || complain "generate: exit $?"
+
+for ranks in 1 2 4; do
+  on $ranks eigen "$lattice" --modes 6 --json "$work/$ranks.json" --quiet || complain "$ranks ranks: exit $?"
+  close "$(key eigenvalues "$work/$ranks.json")" "$(key eigenvalues "$work/1.json")" 1e-12 ||
+    complain "$ranks ranks: $(key eigenvalues "$work/$ranks.json")"
+done
+on 1 eigen "$lattice" --modes 6 --backend cpu_ref --seed 2 --json "$work/ref.json" --quiet || complain "cpu_ref: exit $?"
+close "$(key eigenvalues "$work/ref.json")" "$(key eigenvalues "$work/1.json")" 1e-10 || complain "cpu_ref, another seed: other modes"
+for name in lattice dims boundary action backend modes tolerance converged eigenvalues residuals iterations restarts filter_degree seconds; do
+  [ -n "$(key $name "$work/1.json")" ] || complain "the report has no key $name"
+done
+[ "$(key converged "$work/1.json")" = true ] && [ "$(key converged_modes "$work/1.json")" = 6 ] || complain "not converged"
+on 1 eigen "$lattice" --modes 2 | grep -qE '^ +1 +[0-9.e+-]+ +[0-9.e+-]+$' || complain "no table of modes"
+
+# Of 7 modes none, or not all, in one restart, which leaves no search for others.
+refuses 1 '(residuals of modes must be at most 1e-12, got .* after 1 restarts; [0-7] of 7|left none to look for others).*raise --max-restarts' 1 \
+  eigen "$lattice" --modes 7 --tol 1e-12 --max-restarts 1 --quiet --json "$work/short.json"
+[ "$(key converged "$work/short.json")" = false ] || complain "one restart: the report says converged"
+[ -n "$(key eigenvalues "$work/short.json")" ] || complain "one restart: no eigenvalues in the report"
+
+# What has converged is in the report of a run that a signal ends. No residual is 1e-20 ever.
+timeout 120 "$minidirac" eigen "$lattice" --modes 6 --tol 1e-20 --max-restarts 10000000 --quiet --json "$work/int.json" 2>"$work/err" &
+sleep 2
+kill -TERM $(pgrep -P $! -x minidirac || echo $!)
+wait $!
+[ $? = 3 ] || complain "SIGTERM: $(cat "$work/err")"
+grep -qE 'SIGTERM ended the search for modes after [0-9]+ restarts; 0 of 6 had converged' "$work/err" || complain "SIGTERM: $(cat "$work/err")"
+[ "$(key interrupted "$work/int.json")" = true ] || complain "SIGTERM: no report of an interrupted run"
+
+for ranks in 1 2; do
+  refuses 2 '--modes must lie in 1 to 100000, got 0' $ranks eigen "$lattice" --modes 0
+  refuses 2 '--modes must lie in 1 to 768 on this lattice, three for each even site, got 769' $ranks eigen "$lattice" --modes 769
+done
+refuses 2 'needs --modes' 1 eigen "$lattice"
+refuses 2 'eigen needs --lattice|needs a lattice|--lattice' 1 eigen --modes 3
+refuses 2 '--tol must lie in' 1 eigen "$lattice" --modes 3 --tol 0
+finish
