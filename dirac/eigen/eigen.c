@@ -193,6 +193,9 @@ static md_status create(search *s, md_dirac *dirac) {
 static md_status check(md_context *context, const md_dirac *dirac,
                        const md_eigen_request *request) {
   const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry);
+  if (request->modes > MD_EIGEN_MOST)
+    return md_fail(context, MD_INPUT, "one search finds %d modes at most, got %d; ask for fewer",
+                   MD_EIGEN_MOST, request->modes);
   if (request->modes < 1 || request->modes > unknowns)
     return md_fail(context, MD_INPUT,
                    "modes must lie in 1 to %lld, three for each even site of the lattice, got %d",

@@ -11,8 +11,10 @@ extern "C" {
 /* The lowest modes of A = -Deo Doe = Doe^dag Doe on the even sites; M^dag M has these eigenvalues
  * plus m^2. */
 
+enum { MD_EIGEN_MOST = 10000 }; /* modes of one search: dense matrices of their number are made */
+
 typedef struct md_eigen_request {
-  int modes;        /* 1 .. md_eigen_unknowns */
+  int modes;        /* 1 .. md_eigen_unknowns, MD_EIGEN_MOST at most */
   double tolerance; /* on |A v - lambda v| / |v| of every mode */
   int max_restarts;
   uint64_t seed; /* of the vectors that begin a search */

@@ -159,7 +159,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
       {.name = "lattice", .type = MD_OPTION_TEXT, .target = &r->lattice, .argument = "LATTICE", .positional = true,
        .help = "lattice file of any format (required without --fat)", .file = MD_FILE_INPUT},
       {.name = "modes", .type = MD_OPTION_INTEGER, .target = &r->modes, .argument = "N", .required = true,
-       .help = "how many, from the lowest on (required)", .low = 1, .high = 100000},
+       .help = "how many, from the lowest on (required)", .low = 1, .high = MD_EIGEN_MOST},
       {.name = "tol", .type = MD_OPTION_REAL, .target = &r->tolerance, .argument = "T",
        .help = "on |A v - lambda v| / |v|, A = -Deo Doe [1e-8]", .low = 1e-20, .high = 0.1},
       {.name = "max-restarts", .type = MD_OPTION_INTEGER, .target = &r->max_restarts, .argument = "N",

@@ -127,6 +127,7 @@ static void test_refusals(void **state) {
           "modes must lie in 1 to 48, three for each even site of the lattice, got 0");
   refused(context, &dirac, 49,
           "modes must lie in 1 to 48, three for each even site of the lattice, got 49");
+  refused(context, &dirac, 10001, "one search finds 10000 modes at most, got 10001; ask for fewer");
   md_dirac_destroy(&dirac);
   p.request.n_rhs = 2;
   MD_REQUIRE(context, md_dirac_create(context, p.links, "cpu_ref", &p.request, &dirac));

@@ -35,10 +35,10 @@ grep -qE 'SIGTERM ended the search for modes after [0-9]+ restarts; 0 of 6 had c
 [ "$(key interrupted "$work/int.json")" = true ] || complain "SIGTERM: no report of an interrupted run"
 
 for ranks in 1 2; do
-  refuses 2 '--modes must lie in 1 to 100000, got 0' $ranks eigen "$lattice" --modes 0
+  refuses 2 '--modes must lie in 1 to 10000, got 0' $ranks eigen "$lattice" --modes 0
   refuses 2 '--modes must lie in 1 to 768 on this lattice, three for each even site, got 769' $ranks eigen "$lattice" --modes 769
 done
 refuses 2 'needs --modes' 1 eigen "$lattice"
-refuses 2 'eigen needs --lattice|needs a lattice|--lattice' 1 eigen --modes 3
+refuses 2 'needs --lattice LATTICE, with or without the flag' 1 eigen --modes 3
 refuses 2 '--tol must lie in' 1 eigen "$lattice" --modes 3 --tol 0
 finish

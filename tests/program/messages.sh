@@ -44,7 +44,7 @@ OMP_NUM_THREADS=two on 1 info "$lattice" >/dev/null 2>"$work/err"
 grep -q "error: OMP_NUM_THREADS must be an integer .*got 'two'" "$work/err" || complain "OMP_NUM_THREADS: $(cat "$work/err")"
 
 # The lattice with or without its flag, everywhere.
-for command in info "solve --mass 0.5" validate; do
+for command in info "solve --mass 0.5" "eigen --modes 1" validate; do
   refuses 2 'needs --lattice LATTICE, with or without the flag' 1 $command
 done
 on 1 info --lattice "$lattice" --quiet || complain "info --lattice: exit $?"
