@@ -12,7 +12,7 @@ correlators() {
   local name
   name=$(basename "$1")
   for inner in single half bf16 fixed; do
-    for ranks in 1 4; do
+    for ranks in 1 2; do
       report=$work/$name.$inner.$ranks.json
       on $ranks solve --lattice "$1" --mass 0.1 --tol 1e-12 --inner $inner --quiet --json "$report" ||
         complain "$name, $inner, $ranks ranks: exit $?"
