@@ -16,8 +16,9 @@ extern "C" {
  * added as such. Doubles hold such sums exactly, whatever is added first.
  *
  * The units follow from a guess of the sum. A sum that exceeds the guess by more than 2^SLACK is as
- * accurate as any other, but its last bits then depend on the order. Within it the error is that of
- * rounding each term to 2^-(51 + 22 - SLACK) of the guess. */
+ * accurate as any other, but its last bits then depend on the order, which blocks that add to slots
+ * change from run to run. Within it the error is that of rounding each term to 2^-(51 + 22 - SLACK)
+ * of the guess, with one word to 2^-(51 - SLACK). */
 
 enum { SLACK = 14 };
 
