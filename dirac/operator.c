@@ -88,12 +88,20 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
   dirac->hops++;
   if (dirac->geometry->halo_sites == 0)
     return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
-  const md_range last = dirac->overlap ? MD_RANGE_BOUNDARY : MD_RANGE_ALL;
   MD_TRY(md_halo_begin(dirac->halo, in));
-  if (dirac->overlap)
-    MD_TRY(md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue)));
-  MD_TRY(md_halo_end(dirac->halo, in));
-  return md_defer(context, b->hop(context, dirac->state, out, in, last, epilogue));
+  if (!dirac->overlap) {
+    MD_TRY(md_halo_end(dirac->halo, in));
+    return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
+  }
+  MD_TRY(md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue)));
+  MD_TRY(md_halo_arrive(dirac->halo, in));
+  /* On a device the boundary follows the halo, not the interior, and fills the places that this
+   * one leaves. */
+  context->queue = md_halo_queue(dirac->halo);
+  const md_status status = b->hop(context, dirac->state, out, in, MD_RANGE_BOUNDARY, epilogue);
+  context->queue = NULL;
+  MD_TRY(md_halo_join(dirac->halo));
+  return md_defer(context, status);
 }
 
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {

@@ -316,22 +316,22 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
 }
 
 template <class S, int R, int B, bool STAGED, int FIELDS>
-static void launch_many(const many_arguments<S> &a) {
+static void launch_many(const many_arguments<S> &a, void *queue) {
   const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
   const size_t sums = (size_t)sites * a.n_rhs * sizeof(unit_sum); /* for norms and scales */
   const size_t links = STAGED ? (size_t)sites * 8 * FIELDS * R * sizeof(S) : 0;
   if (blocks > 0)
-    md_launch_early(hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
-                    sums > links ? sums : links, a);
+    md_launch_early_on(queue, hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
+                       sums > links ? sums : links, a);
 }
 
 template <class S, int R, int B, int FIELDS>
 static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->tile == 1)
-    launch_many<S, R, B, true, FIELDS>(a);
+    launch_many<S, R, B, true, FIELDS>(a, call->queue);
   else
-    launch_many<S, R, B, false, FIELDS>(a);
+    launch_many<S, R, B, false, FIELDS>(a, call->queue);
 }
 
 template <class S, int R, int B>

@@ -262,11 +262,11 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
 }
 
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
-static void launch_one(const ARGUMENTS &a) {
+static void launch_one(const ARGUMENTS &a, void *queue) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.count + (int)threads.x - 1) / (int)threads.x;
   if (blocks > 0)
-    md_launch_early(hop_one<S, R, V, SHARING, ARGUMENTS>, dim3(blocks), threads, 0, a);
+    md_launch_early_on(queue, hop_one<S, R, V, SHARING, ARGUMENTS>, dim3(blocks), threads, 0, a);
 }
 
 /* `ahead` has room for the links of one field. */
@@ -276,16 +276,16 @@ static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
     if constexpr (R == 18) {
       long_arguments<S> b = {a, call->stencil->long_rows};
       if (a.count > few_slots<S> || call->norm2)
-        launch_one<S, R, V, sharing::none>(b);
+        launch_one<S, R, V, sharing::none>(b, call->queue);
       else
-        launch_one<S, R, V, sharing::split>(b);
+        launch_one<S, R, V, sharing::split>(b, call->queue);
     }
   } else if (a.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
-    launch_one<S, R, V, sharing::none>(a);
+    launch_one<S, R, V, sharing::none>(a, call->queue);
   else if (a.keep_links)
-    launch_one<S, R, V, sharing::ahead>(a);
+    launch_one<S, R, V, sharing::ahead>(a, call->queue);
   else
-    launch_one<S, R, V, sharing::split>(a);
+    launch_one<S, R, V, sharing::split>(a, call->queue);
 }
 
 template <class S, int R> static int hop_one_reals(const md_hop_call *call) {

@@ -82,6 +82,7 @@ typedef struct md_hop_call {
   const md_partial_sums *norm2;
   bool backwards;
   md_range range;
+  void *queue; /* stream, NULL: that of all work */
 } md_hop_call;
 
 /* Bare links of one field and direction on the device, and what folds them. */

@@ -196,6 +196,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                          .out_stride = out->stride,
                          .n_rhs = out->n_rhs,
                          .parity = p,
+                         .queue = context->queue,
                          .local = {s->geometry->local[0], s->geometry->local[1],
                                    s->geometry->local[2], s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);

@@ -34,6 +34,7 @@ struct exchange_counters {
 struct exchange_damage {
   int channel; /* -1: none */
   long long number, got;
+  int out_of_turn; /* a recording held an odd number of exchanges, see device_copy.cuh */
 };
 
 /* Behind the scales of a message, with checks. */

@@ -33,6 +33,14 @@ void md_halo_destroy(md_halo *halo); /* NULL is fine. Collective */
 md_status md_halo_begin(md_halo *halo, const md_field *field);
 md_status md_halo_end(md_halo *halo, md_field *field);
 
+/* md_halo_end in two steps, for work beside what reads the halo: arrive fills the halo for what is
+ * queued on md_halo_queue from then on, a stream for context->queue, NULL where there is no other
+ * than that of all work; from join on all other work finds it filled, and comes after what was
+ * queued there. */
+md_status md_halo_arrive(md_halo *halo, md_field *field);
+void *md_halo_queue(const md_halo *halo);
+md_status md_halo_join(md_halo *halo);
+
 /* Bytes that this rank sends in one exchange. */
 int64_t md_halo_bytes(const md_halo *halo);
 /* Name of the transport, "none" where nothing is split. */

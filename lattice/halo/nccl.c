@@ -56,6 +56,13 @@ static md_status verify(md_context *context, void *state) {
   return md_device_messages_check(context, s->messages);
 }
 
+static void *queue(void *state) {
+  return md_device_messages_stream(((const nccl_state *)state)->messages);
+}
+static md_status join(md_context *context, void *state) {
+  return md_device_messages_join(context, ((const nccl_state *)state)->messages);
+}
+
 const md_transport md_transport_nccl = {.name = "nccl",
                                         .needs = "NCCL, a GPU for each rank",
                                         .spaces = 1u << MD_DEVICE,
@@ -65,5 +72,7 @@ const md_transport md_transport_nccl = {.name = "nccl",
                                         .create = create,
                                         .begin = begin,
                                         .end = end,
+                                        .queue = queue,
+                                        .join = join,
                                         .verify = verify,
                                         .destroy = destroy};

@@ -47,6 +47,11 @@ typedef struct md_transport {
    * Neighbours call them in the same order; no agreement. */
   md_status (*begin)(md_context *context, void *state, const md_field *field);
   md_status (*end)(md_context *context, void *state, md_field *field);
+  /* For transports of device fields: `end` only queues the filling of the zones, on the stream that
+   * `queue` names; work that is queued there follows it, and all other work from `join` on. NULL:
+   * the zones are filled when `end` returns. Local. */
+  void *(*queue)(void *state);
+  md_status (*join)(md_context *context, void *state);
   /* MD_ENVIRONMENT with what the exchanges up to now met beside the host: a message that never came
    * or arrived damaged. NULL: end has said it. Local. */
   md_status (*verify)(md_context *context, void *state);

@@ -30,6 +30,8 @@ typedef struct md_context {
   int device_code;                     /* which of the build's code it runs: 80, 90, ... */
   struct md_device_staging *staging;   /* its copy buffers, see base/device_staging.h */
   struct md_nccl *nccl;                /* see base/device_nccl.h; NULL: not started */
+  void *queue;                         /* stream of the stencil calls that follow; NULL: that of all
+                                          work, see base/device.h */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */

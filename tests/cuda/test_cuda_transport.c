@@ -75,8 +75,11 @@ typedef struct exchange {
 static md_status queue(md_context *context, void *user) {
   exchange *e = user;
   (void)context;
-  MD_TRY(md_halo_begin(e->halo, e->field));
-  return md_halo_end(e->halo, e->field);
+  for (int k = 0; k < 2; k++) {
+    MD_TRY(md_halo_begin(e->halo, e->field));
+    MD_TRY(md_halo_end(e->halo, e->field));
+  }
+  return MD_OK;
 }
 
 static void carries_the_halo(md_context *context, const md_geometry *g, const md_transport *t,
