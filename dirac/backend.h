@@ -64,6 +64,8 @@ typedef struct md_backend {
   /* Whether hop serves epilogue->step into fields of precision `out`, and epilogue->norm2. NULL:
    * no. */
   bool (*fuses)(const void *state, md_precision out);
+  /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
+  size_t copied_bytes;
   /* Bytes of stored link data that one hop reads per output site. */
   double (*link_bytes)(const md_backend_request *request);
   /* Bytes of links that it keeps per output site; NULL: link_bytes. */

@@ -231,4 +231,6 @@ const md_backend md_backend_tensor = {.name = "tensor",
                                       .unload = unload,
                                       .hop = hop,
                                       .fuses = fuses,
+                                      /* a block of the march leaves others no place */
+                                      .copied_bytes = (size_t)1 << 18,
                                       .link_bytes = md_tensor_link_bytes};

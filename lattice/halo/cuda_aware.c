@@ -69,6 +69,9 @@ static md_status end(md_context *context, void *state, md_field *field) {
 static void *queue(void *state) {
   return md_device_messages_stream(((const aware_state *)state)->messages);
 }
+static bool leads(void *state) {
+  return md_device_messages_lead(((const aware_state *)state)->messages);
+}
 static md_status join(md_context *context, void *state) {
   return md_device_messages_join(context, ((const aware_state *)state)->messages);
 }
@@ -82,5 +85,6 @@ const md_transport md_transport_cuda_aware = {.name = "cuda_aware",
                                               .begin = begin,
                                               .end = end,
                                               .queue = queue,
+                                              .leads = leads,
                                               .join = join,
                                               .destroy = destroy};

@@ -1,20 +1,19 @@
 #include "lattice/halo/device_copy.cuh"
 
 #include <new>
-#include <stdlib.h>
 
 extern "C" {
 #include "lattice/halo/device_message.h"
 #include "lattice/halo/message.h"
 }
 
-/* Blocks of 512 threads that drive a link at 268 of the 284 GB/s that a whole GPU drives it at,
- * and leave the interior nearly all of the GPU. */
-static constexpr int THREADS = 512, MOST_BLOCKS = 16, FLAG_BYTES = 128;
+/* Blocks that drive a link at 268 of the 284 GB/s that a whole GPU drives it at, and leave the
+ * interior nearly all of the GPU. */
+static constexpr int MOST_BLOCKS = 16, FLAG_BYTES = 128;
 /* Where the copy engines carry messages the gather is short and may take the whole GPU. From this
- * many bytes of an exchange on they are faster than blocks that drive the link. */
+ * many bytes of an exchange on they are faster beside an interior of small blocks. */
 static constexpr int MOST_GATHERING = 264;
-static constexpr size_t COPIED_BYTES = (size_t)4 << 20;
+static constexpr size_t COPIED_BYTES = (size_t)8 << 20;
 
 struct md_device_messages {
   const md_halo_plan *plan;
@@ -47,7 +46,7 @@ static int divide_grid(const md_device_messages *m, int most_blocks, exchange *x
   int all = 0;
   double total = 0.0;
   for (int c = 0; c < plan->channels; c++) total += (double)md_device_message_bytes(m, c);
-  const double useful = total / (16.0 * THREADS); /* one word a thread */
+  const double useful = total / (16.0 * EXCHANGE_THREADS); /* one word a thread */
   const double most = useful < most_blocks ? useful : most_blocks;
   for (int c = 0; c < plan->channels; c++) {
     const int blocks = (int)(most * (double)md_device_message_bytes(m, c) / total);
@@ -142,8 +141,7 @@ static md_status use_copies(md_context *context, md_device_messages *m) {
     for (int p = 0; p < MD_PARITIES; p++)
       m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
   }
-  size_t least = getenv("MD_COPIED") ? strtoull(getenv("MD_COPIED"), NULL, 10) : COPIED_BYTES;
-  m->copied = !plan->check && bytes >= least;
+  m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : COPIED_BYTES);
   if (!m->copied || !m->gathers) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
   m->gather = m->x;
@@ -222,10 +220,10 @@ template <class T, bool ONE, bool CHECK>
 static void launch(md_device_messages *m, const md_field *f, bool pack) {
   const exchange_field view = view_of(m, f, sizeof(T));
   if (pack)
-    pack_all<T, ONE, CHECK>
-        <<<m->blocks, THREADS, 0, m->stream>>>(m->copied ? m->gather : m->x, view, f->parity);
+    md_launch_early(pack_all<T, ONE, CHECK>, dim3(m->blocks), dim3(EXCHANGE_THREADS), 0,
+                    m->copied ? m->gather : m->x, view, f->parity);
   else
-    unpack_all<T, ONE, CHECK><<<m->blocks, THREADS, 0, m->stream>>>(m->x, view);
+    unpack_all<T, ONE, CHECK><<<m->blocks, EXCHANGE_THREADS, 0, m->stream>>>(m->x, view);
 }
 
 template <class T, bool ONE>
@@ -253,7 +251,6 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
   const exchange_field view = view_of(m, field, 1);
   const int slot = (int)(++m->sent % 2);
   cudaError_t error = cudaSuccess;
-  if (m->gathers) MD_TRY(run(context, m, field, true));
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
     const md_halo_channel *ch = &plan->channel[c];
     char *const to = m->x.channel[c].send[slot];
@@ -285,10 +282,15 @@ static md_status take_copies(md_context *context, md_device_messages *m, md_fiel
   return md_cuda_launched(context, "flags of the halo");
 }
 
+extern "C" bool md_device_messages_lead(const md_device_messages *m) {
+  return !m->copied || m->gathers;
+}
+
 extern "C" md_status md_device_messages_pack(md_context *context, md_device_messages *m,
                                              const md_field *field) {
+  if (md_device_messages_lead(m)) MD_TRY(run(context, m, field, true));
   MD_TRY(order(context, m->ready, md_stream(), m->stream));
-  return m->copied ? send_copies(context, m, field) : run(context, m, field, true);
+  return m->copied ? send_copies(context, m, field) : MD_OK;
 }
 
 extern "C" md_status md_device_messages_check(md_context *context, const md_device_messages *m) {

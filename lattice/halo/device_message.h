@@ -35,7 +35,10 @@ size_t md_device_message_bytes(const md_device_messages *messages, int c);
 /* The cudaStream_t of the messages, for transports that queue on it. */
 void *md_device_messages_stream(md_device_messages *messages);
 
-/* Queues the gather of all surfaces, after the work so far. */
+/* Whether pack queues a kernel on the stream of all work, as transport.h says of `leads`. */
+bool md_device_messages_lead(const md_device_messages *messages);
+/* Queues the gather of all surfaces, on the stream of all work, where it gets its places before the
+ * interior; what follows on the stream of the messages comes after it. */
 md_status md_device_messages_pack(md_context *context, md_device_messages *messages,
                                   const md_field *field);
 /* Queues the scatter of all that was received on the stream of the messages. MD_ENVIRONMENT when an

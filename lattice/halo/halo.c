@@ -84,6 +84,7 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
   if (status == MD_OK) {
     h->context = context;
     h->plan.check = request && request->check;
+    h->plan.copied_bytes = request ? request->copied_bytes : 0;
     fill_plan(geometry, shape, &h->plan);
     status = create(context, h, request ? request->transport : "auto");
   }
@@ -112,6 +113,10 @@ md_status md_halo_arrive(md_halo *halo, md_field *field) {
 void *md_halo_queue(const md_halo *halo) {
   const bool apart = halo->state && halo->transport->queue;
   return apart ? halo->transport->queue(halo->state) : NULL;
+}
+
+bool md_halo_leads(const md_halo *halo) {
+  return halo->state && halo->transport->leads && halo->transport->leads(halo->state);
 }
 
 md_status md_halo_join(md_halo *halo) {

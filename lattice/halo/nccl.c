@@ -59,6 +59,9 @@ static md_status verify(md_context *context, void *state) {
 static void *queue(void *state) {
   return md_device_messages_stream(((const nccl_state *)state)->messages);
 }
+static bool leads(void *state) {
+  return md_device_messages_lead(((const nccl_state *)state)->messages);
+}
 static md_status join(md_context *context, void *state) {
   return md_device_messages_join(context, ((const nccl_state *)state)->messages);
 }
@@ -73,6 +76,7 @@ const md_transport md_transport_nccl = {.name = "nccl",
                                         .begin = begin,
                                         .end = end,
                                         .queue = queue,
+                                        .leads = leads,
                                         .join = join,
                                         .verify = verify,
                                         .destroy = destroy};

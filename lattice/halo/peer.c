@@ -35,6 +35,9 @@ static void destroy(void *state) {
 static void *queue(void *state) {
   return md_device_messages_stream(state);
 }
+static bool leads(void *state) {
+  return md_device_messages_lead(state);
+}
 static md_status join(md_context *context, void *state) {
   return md_device_messages_join(context, state);
 }
@@ -49,6 +52,7 @@ const md_transport md_transport_peer = {.name = "peer",
                                         .begin = begin,
                                         .end = end,
                                         .queue = queue,
+                                        .leads = leads,
                                         .join = join,
                                         .verify = verify,
                                         .destroy = destroy};

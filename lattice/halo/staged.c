@@ -80,6 +80,9 @@ static md_status end(md_context *context, void *state, md_field *field) {
 static void *queue(void *state) {
   return md_device_messages_stream(((const staged_state *)state)->messages);
 }
+static bool leads(void *state) {
+  return md_device_messages_lead(((const staged_state *)state)->messages);
+}
 static md_status join(md_context *context, void *state) {
   return md_device_messages_join(context, ((const staged_state *)state)->messages);
 }
@@ -92,5 +95,6 @@ const md_transport md_transport_staged = {.name = "staged",
                                           .begin = begin,
                                           .end = end,
                                           .queue = queue,
+                                          .leads = leads,
                                           .join = join,
                                           .destroy = destroy};

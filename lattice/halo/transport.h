@@ -24,7 +24,8 @@ typedef struct md_halo_plan {
   md_field_shape shape;
   int channels;
   md_halo_channel channel[MD_HALO_CHANNELS];
-  bool check; /* messages carry a number and a hash, which the receiver verifies */
+  bool check;          /* messages carry a number and a hash, which the receiver verifies */
+  size_t copied_bytes; /* as in md_halo_request */
 } md_halo_plan;
 
 /* A way to carry halos: a constant table of functions in a file of its own and one line in
@@ -51,6 +52,8 @@ typedef struct md_transport {
    * `queue` names; work that is queued there follows it, and all other work from `join` on. NULL:
    * the zones are filled when `end` returns. Local. */
   void *(*queue)(void *state);
+  bool (*leads)(void *state); /* whether `begin` queues a kernel on the stream of all work that lets
+                                 the next one start once all before it has ended */
   md_status (*join)(md_context *context, void *state);
   /* MD_ENVIRONMENT with what the exchanges up to now met beside the host: a message that never came
    * or arrived damaged. NULL: end has said it. Local. */

@@ -32,6 +32,8 @@ typedef struct md_context {
   struct md_nccl *nccl;                /* see base/device_nccl.h; NULL: not started */
   void *queue;                         /* stream of the stencil calls that follow; NULL: that of all
                                           work, see base/device.h */
+  bool follows;                        /* the kernel queued last has waited for all before it: a
+                                          stencil that does not read its results need not wait */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */
