@@ -4,26 +4,22 @@
 #include <string.h>
 
 /* Solutions by cpu_simd in double; a true residual of 1e-10 leaves 1e-11 of the condensate open. */
+/* clang-format off */
 static const md_suite_class CLASSES[] = {
-    {"XS",
-     "a look at the report, tests",
-     {8, 8, 8, 8},
-     0.1,
-     256,
-     1024,
-     0.59347680621925636,
-     {0.46360834394249, NAN, 0.17650304578954}},
-    {"S",
-     "a laptop",
-     {16, 16, 16, 16},
-     0.1,
-     1024,
-     4096,
-     0.59366200567522864,
-     {0.46737819537382, NAN, 0.18035326591826}},
-    {"M", "one GPU", {32, 32, 32, 64}, 0.05, 2048, 8192, NAN, {NAN, NAN, NAN}},
-    {"L", "a node", {48, 48, 48, 96}, 0.02, 4096, 16384, NAN, {NAN, NAN, NAN}},
-    {"XL", "several nodes", {64, 64, 64, 128}, 0.01, 8192, 16384, NAN, {NAN, NAN, NAN}}};
+    {.name = "XS", .machine = "a look at the report, tests", .dims = {8, 8, 8, 8}, .mass = 0.1,
+     .gemm_host = 256, .gemm_device = 1024, .plaquette = 0.59347680621925636,
+     .condensate = {0.46360834394249, NAN, 0.17650304578954}},
+    {.name = "S", .machine = "a laptop", .dims = {16, 16, 16, 16}, .mass = 0.1,
+     .gemm_host = 1024, .gemm_device = 4096, .plaquette = 0.59366200567522864,
+     .condensate = {0.46737819537382, NAN, 0.18035326591826}},
+    {.name = "M", .machine = "one GPU", .dims = {32, 32, 32, 64}, .mass = 0.05,
+     .gemm_host = 2048, .gemm_device = 8192, .plaquette = 0.59450331045673854,
+     .condensate = {0.26613859968526, NAN, NAN}},
+    {.name = "L", .machine = "a node", .dims = {48, 48, 48, 96}, .mass = 0.02,
+     .gemm_host = 4096, .gemm_device = 16384, .plaquette = NAN, .condensate = {NAN, NAN, NAN}},
+    {.name = "XL", .machine = "several nodes", .dims = {64, 64, 64, 128}, .mass = 0.01,
+     .gemm_host = 8192, .gemm_device = 16384, .plaquette = NAN, .condensate = {NAN, NAN, NAN}}};
+/* clang-format on */
 
 const md_suite_class *md_suite_class_of(const char *name) {
   const md_suite_class *found = CLASSES;
@@ -32,6 +28,6 @@ const md_suite_class *md_suite_class_of(const char *name) {
 }
 
 void md_suite_plaquette_band(double sites, double *mean, double *tolerance) {
-  *mean = 0.5937;
-  *tolerance = 0.8 / sqrt(sites);
+  *mean = 0.5945; /* of class M, whose own fluctuation is below the constant part */
+  *tolerance = 3e-4 + 1.0 / sqrt(sites);
 }

@@ -29,7 +29,7 @@ typedef struct md_suite_class {
 const md_suite_class *md_suite_class_of(const char *name);
 
 /* What a plaquette without golden number is held to: the mean after MD_SUITE_SWEEPS sweeps, which
- * no large volume changes, and six standard deviations of it in `sites` sites. */
+ * no large volume changes, and more than six standard deviations of it in `sites` sites. */
 void md_suite_plaquette_band(double sites, double *mean, double *tolerance);
 
 #endif
