@@ -1,6 +1,22 @@
 """What the plot scripts share."""
 import sys
 
+# One colour for each backend and packing, everywhere; distinguishable also by the colour-blind.
+COLOURS = {
+    "cpu_ref": "#555555",
+    "cpu_simd": "#0072b2",
+    "cuda": "#009e73",
+    "tensor stacked": "#d55e00",
+    "tensor block8": "#cc79a7",
+    "tensor diagonal": "#e69f00",
+    "tensor single": "#56b4e9",
+    "tensor_emu stacked": "#a04000",
+    "tensor_emu block8": "#8f5577",
+    "tensor_emu diagonal": "#9a6a00",
+    "tensor_emu single": "#3b7a9e",
+}
+PRECISIONS = ("double", "single", "half", "bf16", "fixed")
+
 
 def pyplot():
     """matplotlib.pyplot for files; ends the script with how to get it where it is missing."""
@@ -12,3 +28,32 @@ def pyplot():
     import matplotlib.pyplot
 
     return matplotlib.pyplot
+
+
+def operator_name(row):
+    """Backend and packing of a row, as COLOURS has them."""
+    return row["backend"] if row["packing"] in ("none", "", None) else f"{row['backend']} {row['packing']}"
+
+
+def colour(row):
+    return COLOURS.get(operator_name(row), "#000000")
+
+
+def few_ticks(axis, values):
+    """Labels at most six of the values on a logarithmic axis (axis.xaxis or axis.yaxis), as plain numbers."""
+    values = sorted(set(values))
+    kept = values[:: max(1, -(-len(values) // 6))]
+    axis.set_ticks(kept, [f"{value:g}" for value in kept])
+    axis.set_ticks([], minor=True)
+
+
+def caption(figure, report):
+    """Machine, date and commit of a report below the panels; a text is taken as it is."""
+    words = report
+    if isinstance(report, dict):
+        machine = report.get("machine") or {}
+        gpus = machine.get("gpu") or []
+        device = next((gpu["name"] for gpu in gpus if gpu.get("name")), machine.get("cpu"))
+        words = ", ".join(str(word) for word in (device, machine.get("date_utc"), report.get("commit")) if word)
+    if words:
+        figure.supxlabel(words, fontsize=7, color="#555555")
