@@ -32,8 +32,11 @@ def main():
     plot = pyplot()
     figure, (left, right) = plot.subplots(1, 2, figsize=(9, 3.8), constrained_layout=True)
     for path in arguments.reports:
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
+        try:
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        except (OSError, ValueError) as error:
+            sys.exit(f"{path} cannot be read: {error}")
         c = report.get("pion_correlator")
         if not c:
             sys.exit(f"{path} has no pion correlator; solve with --source point:0,0,0,0 --json {path}")
