@@ -27,6 +27,7 @@
 #include "io/attribute.h"
 #include "io/lattice_file.h"
 #include "io/propagator.h"
+#include "io/provenance.h"
 #include "lattice/fields/field.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/observables.h"

@@ -6,6 +6,7 @@
 #include "lattice/gauge/smear.h"
 
 #include <math.h>
+#include <string.h>
 
 static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *records = cJSON_AddArrayToObject(report->root, "records");
@@ -23,6 +24,20 @@ static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");
   for (int i = 0; i < notes->departure_count; i++)
     cJSON_AddItemToArray(departures, cJSON_CreateString(notes->departures[i]));
+}
+
+/* What the file says in words. */
+static void describe_texts(md_context *context, md_report *report, const md_file_texts *texts) {
+  enum { SHOWN = 300 };
+  const char *name, *text;
+  cJSON *object = cJSON_AddObjectToObject(report->root, "texts");
+  if (texts->count > 0) md_say(context, "texts\n");
+  for (size_t at = 0; md_file_texts_next(texts, &at, &name, &text);) {
+    cJSON_AddStringToObject(object, name, text);
+    md_say(context, "  %s: %.*s%s\n", name, SHOWN, text, strlen(text) > SHOWN ? " ..." : "");
+  }
+  if (texts->lost > 0)
+    md_say(context, "  and %d records that are no text, or longer than 32 KB\n", texts->lost);
 }
 
 /* What the links are; where they are not bare SU(3), the phases and boundary sign in them. */
@@ -145,6 +160,7 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   if (geometry) md_report_grid(&report, geometry->grid);
   report_info(&report, path, &info);
   print_info(context, path, &info);
+  if (info.described) describe_texts(context, &report, &info.notes.texts);
   if (info.described) describe_links(context, &report, geometry ? &gauge : NULL, &info);
   if (geometry) {
     md_gauge_destroy(&gauge);

@@ -24,6 +24,8 @@ typedef struct md_action_links {
   md_action action;
   double plaquette;     /* of the thin links; NaN where there were none */
   double fat_plaquette; /* of fat links that were read; else NaN */
+  /* Of the file of thin links, else of fat ones, as md_checksum_print has it; empty: no file. */
+  char lattice_checksum[32];
   /* Of links that were made here; smear_s is 0 where none were. */
   md_space space;
   md_projection_counts projection;

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "dirac/solvers/need.h"
 #include "io/propagator.h"
+#include "io/provenance.h"
 #include "lattice/fields/observables.h"
 
 #include <math.h>
@@ -142,19 +143,24 @@ static md_status measure(md_context *context, md_solve_run *run) {
 static md_status write_solution(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   char words[MD_PHYSICS_WORDS_BYTES];
+  md_provenance from;
   if (!o->output) return MD_OK;
   const bool thin = o->lattice != NULL;
-  const md_attribute attributes[] = {
-      {"mass", MD_ATTRIBUTE_REAL, 1, &o->mass},
+  enum { OWN = 4 };
+  md_attribute attributes[OWN + MD_PROVENANCE_ATTRIBUTES] = {
       {"residuals", MD_ATTRIBUTE_REAL, run->result.n_rhs, run->result.residuals},
       {thin ? "plaquette" : "fat_plaquette", MD_ATTRIBUTE_REAL, 1,
        thin ? &run->links.plaquette : &run->links.fat_plaquette},
-      {"action", MD_ATTRIBUTE_TEXT, 0,
-       (char *)md_physics_words(&o->physics, &o->request, words, sizeof words)},
       {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->parsed_source.text},
       {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
+  md_provenance_of_run(context, &from);
+  from.lattice = thin ? o->lattice : o->physics.fat_file;
+  from.lattice_checksum = run->links.lattice_checksum;
+  from.action = md_physics_words(&o->physics, &o->request, words, sizeof words);
+  from.mass = o->mass;
+  from.tolerance = o->tolerance;
   return md_propagator_write(context, o->output, run->x, attributes,
-                             sizeof attributes / sizeof *attributes);
+                             md_provenance_append(&from, attributes, OWN));
 }
 
 /* Exit 3 after a signal, 1 otherwise, with what to do. */

@@ -26,6 +26,7 @@ report validate 1 validate --lattice $lattice --backend cpu_simd --precision sin
 report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
 report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
 report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
+report bench-suite 1 bench suite --class XS --parts copy,cg1,io --inner none --repetitions 1
 report bench-gemm 1 bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
 report bench-copy 1 bench copy
 for kind in transpose shift; do
@@ -63,5 +64,6 @@ broken info "r['command'] = 'inform'" 'command'
 broken solve "r['iterations'] = 'many'" 'iterations'
 broken solve "r['grid'] = [1, 1, 2]" '3 items'
 broken bench-dirac "del r['rows'][0]['gflops']" 'rows\[0\]: no gflops'
+broken bench-suite "del r['rows'][0]['part']" 'rows\[0\]: no part'
 broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'
 finish

@@ -264,6 +264,11 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   return status;
 }
 
+void md_dirac_bench_head(const md_context *context) {
+  md_say(context, "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n", "backend", "packing",
+         "prec", "rec", "rhs", "seconds", "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
+}
+
 static void add_request(cJSON *row, const md_backend *backend, const md_backend_request *r) {
   cJSON_AddStringToObject(row, "backend", backend->name);
   cJSON_AddStringToObject(row, "packing", md_packing_name(r->packing));
