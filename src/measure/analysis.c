@@ -52,6 +52,15 @@ static void average(desk *d, md_study_field field, int at, int length) {
     d->error[i] = md_jackknife_error(d->samples + i, length, d->bins);
 }
 
+enum { ERROR_BYTES = 24 };
+
+/* " +- 0.1"; nothing where there is no error. */
+static const char *plus_minus(double error, char text[ERROR_BYTES]) {
+  *text = '\0';
+  if (!isnan(error)) snprintf(text, ERROR_BYTES, " +- %.2g", error);
+  return text;
+}
+
 static void report_scalar(desk *d, cJSON *object, const char *name, md_study_field field, int at) {
   char key[64];
   double tau, tau_error;
@@ -110,10 +119,10 @@ static void analyse_pion(md_context *context, desk *d, cJSON *rows, int action, 
   double *errors = d->error; /* said before it takes the masses' */
   for (int t = 0; t < times; t++) {
     const double found = md_jackknife_error(d->masses + t, times, d->bins);
-    char mass_text[48] = "";
-    if (!isnan(d->mass[t]))
-      snprintf(mass_text, sizeof mass_text, "   %.8g +- %.2g", d->mass[t], found);
-    md_say(context, "%4d  %.12g +- %.2g%s\n", t, d->mean[t], errors[t], mass_text);
+    char own[ERROR_BYTES], of_mass[ERROR_BYTES];
+    md_say(context, "%4d  %.12g%s", t, d->mean[t], plus_minus(errors[t], own));
+    if (!isnan(d->mass[t])) md_say(context, "   %.8g%s", d->mass[t], plus_minus(found, of_mass));
+    md_say(context, "\n");
     errors[t] = found;
   }
   md_report_reals(row, "effective_mass_error", errors, times);
@@ -131,21 +140,23 @@ static void analyse_condensate(md_context *context, desk *d, cJSON *rows, int ac
   report_scalar(d, row, "chiral_condensate", MD_STUDY_CONDENSATE, place);
   md_report_real(row, "stochastic_error", sqrt(noise2) / d->done);
   say_case(context, s, action, mass, source);
-  md_say(context, ": tr M^-1 / V = %.12g +- %.2g, of which noise %.2g\n", d->mean[0], d->error[0],
-         sqrt(noise2) / d->done);
+  char text[ERROR_BYTES];
+  md_say(context, ": tr M^-1 / V = %.12g%s, noise %.2g\n", d->mean[0],
+         plus_minus(d->error[0], text), sqrt(noise2) / d->done);
 }
 
 static void analyse_links(md_context *context, desk *d, cJSON *root) {
   double loop[2], error[2];
+  char text[2][ERROR_BYTES];
   report_scalar(d, root, "plaquette", MD_STUDY_PLAQUETTE, 0);
-  md_say(context, "plaquette      %.12f +- %.2g\n", d->mean[0], d->error[0]);
+  md_say(context, "plaquette      %.12f%s\n", d->mean[0], plus_minus(d->error[0], text[0]));
   average(d, MD_STUDY_POLYAKOV, 0, 2);
   memcpy(loop, d->mean, sizeof loop);
   memcpy(error, d->error, sizeof error);
   md_report_reals(root, "polyakov_loop", loop, 2);
   md_report_reals(root, "polyakov_loop_error", error, 2);
-  md_say(context, "Polyakov loop  %.8f +- %.2g, %.8f +- %.2g i\n", loop[0], error[0], loop[1],
-         error[1]);
+  md_say(context, "Polyakov loop  %.8f%s, %.8f%s i\n", loop[0], plus_minus(error[0], text[0]),
+         loop[1], plus_minus(error[1], text[1]));
 }
 
 /* Lattices one by one. */
@@ -178,7 +189,7 @@ md_status md_study_analyse(md_context *context, const md_study *s, cJSON *root) 
   cJSON *condensate = cJSON_AddArrayToObject(root, "condensate");
   cJSON_AddNumberToObject(root, "bins", d.bins);
   if (status == MD_OK && d.done > 0) {
-    md_say(context, "\n%d lattices in %d bins\n", d.done, d.bins);
+    md_say(context, "\nlattices       %d, in %d bins of the jackknife\n", d.done, d.bins);
     analyse_links(context, &d, root);
     for (int a = 0; a < o->actions.count; a++)
       for (int m = 0; m < o->masses.count; m++)
