@@ -1,5 +1,6 @@
 #include "measure/masses.h"
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/multishift.h"
 #include "lattice/fields/linear.h"
@@ -184,6 +185,7 @@ static md_status solve_family(md_context *context, md_propagator *p, family *f, 
     status = unreached(context, p, true, lowest, NAN);
   if (status == MD_OK && result.iterations > f->iterations) f->iterations = result.iterations;
   md_multishift_result_free(&result);
+  md_memory_release(); /* of its fields, before the next family or the assembly has its own */
   return status;
 }
 

@@ -1,4 +1,5 @@
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "lattice/fields/linear.h"
 #include "solve/solve.h"
@@ -174,6 +175,7 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
   const md_status status = md_solve_multishift(context, &run->dirac, exact_of(run), &request, x,
                                                &run->b[MD_EVEN], result);
   md_progress_stop(&watch.progress);
+  md_memory_release(); /* of the solver's fields, before solutions are completed */
   return status;
 }
 

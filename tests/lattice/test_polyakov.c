@@ -1,6 +1,8 @@
 /* The Polyakov loop: one on a cold lattice, small on a hot one, unchanged by a gauge
- * transformation, turned by an element of the centre, the same bits on every rank grid. */
+ * transformation, turned by an element of the centre, the same bits on every rank grid; zero where
+ * quarks are confined, not above the transition. */
 #include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/heatbath.h"
 #include "lattice/gauge/polyakov.h"
 #include "support.h"
 
@@ -90,9 +92,46 @@ static void same_bits_on_every_grid(void **state) {
   }
 }
 
+/* Mean of the loop and of its size over a short chain of N_t = 2, whose transition is at beta 5.1.
+ */
+static void chain(md_context *context, double beta, double mean[2], double *size) {
+  enum { THERMAL = 15, KEPT = 40 };
+  md_geometry *g = md_test_geometry(context, 8, 8, 8, 2, false);
+  md_gauge gauge;
+  md_heatbath *heatbath;
+  mean[0] = mean[1] = *size = 0.0;
+  MD_REQUIRE(context, md_gauge_create(context, g, &gauge));
+  MD_REQUIRE(context, md_gauge_start_hot(context, &gauge, 2));
+  MD_REQUIRE(context, md_heatbath_create(context, &gauge, &heatbath));
+  for (uint64_t sweep = 0; sweep < THERMAL + KEPT; sweep++) {
+    double loop[2];
+    MD_REQUIRE(context, md_heatbath_sweep(heatbath, beta, 1, sweep));
+    if (sweep < THERMAL) continue;
+    MD_REQUIRE(context, md_polyakov_loop(context, &gauge, loop));
+    for (int part = 0; part < 2; part++) mean[part] += loop[part] / KEPT;
+    *size += hypot(loop[0], loop[1]) / KEPT;
+  }
+  md_heatbath_destroy(heatbath);
+  drop(g, &gauge);
+}
+
+/* 512 sites of independent traces would give 1 / (3 sqrt(512)) = 0.015. */
+static void confined_and_not(void **state) {
+  md_context *context = *state;
+  double mean[2], size;
+  if (context->ranks > 1) return; /* chains have the same bits on every grid */
+  chain(context, 4.0, mean, &size);
+  md_require_at_most(hypot(mean[0], mean[1]), 0.02, "mean below the transition");
+  md_require_at_most(size, 0.05, "size below the transition");
+  chain(context, 6.0, mean, &size);
+  md_require_at_most(0.3, size, "size above the transition");
+  md_require_at_most(0.9 * size, hypot(mean[0], mean[1]), "one of the centre's phases");
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(cold_and_hot),
     cmocka_unit_test(gauge_and_centre),
     cmocka_unit_test(same_bits_on_every_grid),
+    cmocka_unit_test(confined_and_not),
 };
 MD_RUN_TESTS(tests)
