@@ -115,5 +115,43 @@ static void pion_with_momentum(void **state) {
   md_geometry_destroy(g);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(pion_with_momentum)};
+/* Fields without any symmetry, which tell a momentum from its reflections: the sum as it is
+ * written.
+ */
+static void sum_of_cosines(void **state) {
+  md_context *context = *state;
+  static const int origin[2][MD_DIMS] = {{5, 1, 2, 6}, {0, 3, 1, 1}};
+  const md_momenta list = {MOMENTA, momenta};
+  md_geometry *g = md_test_geometry(context, LX, LY, LZ, T, false);
+  md_field x[2];
+  double got[2][MOMENTA][T];
+  long long want[2][MOMENTA][T] = {0};
+  for (int p = 0; p < 2; p++) md_test_random_field(context, g, MD_DOUBLE, 2, p, 3, &x[p]);
+  MD_REQUIRE(context, md_pion_correlators(context, x, origin, &list, &got[0][0][0]));
+  for (int k = 0; k < 2 * MOMENTA * 2; k++) {
+    const int r = k % 2, p = k / 2 % 2, q = k / 4;
+    for (int64_t i = 0; i < g->sites; i++) {
+      double v[MD_FERMION_REALS], norm2 = 0.0, phase = 0.0;
+      int at[MD_DIMS];
+      md_field_get(&x[p], i, r, v);
+      md_global_coordinates(g, p, i, at);
+      for (int c = 0; c < MD_FERMION_REALS; c++) norm2 += v[c] * v[c];
+      for (int d = 0; d < 3; d++)
+        phase += 2.0 * M_PI * momenta[q][d] * (at[d] - origin[r][d]) / dims[d];
+      want[r][q][(at[MD_T] - origin[r][MD_T] + T) % T] += llround(norm2 * cos(phase) * 0x1p40);
+    }
+  }
+  md_sum_integers(context, &want[0][0][0], 2 * MOMENTA * T);
+  for (int r = 0; r < 2; r++)
+    for (int q = 0; q < MOMENTA; q++)
+      for (int t = 0; t < T; t++)
+        md_require_at_most(fabs(got[r][q][t] - (double)want[r][q][t] * 0x1p-40), 1e-9, "sum");
+  for (int p = 0; p < 2; p++) md_field_destroy(&x[p]);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(pion_with_momentum),
+    cmocka_unit_test(sum_of_cosines),
+};
 MD_RUN_TESTS(tests)
