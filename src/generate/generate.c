@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
+#include "lattice/gauge/polyakov.h"
 
 #include <limits.h>
 #include <math.h>
@@ -192,7 +193,10 @@ static md_status generate(md_context *context, md_generate_request *r, md_geomet
   md_gauge_observables now;
   MD_TRY(md_gauge_observe(context, gauge, &now));
   const bool whole = !c->plaquettes || c->done == r->sweeps;
+  double loop[2];
+  MD_TRY(md_polyakov_loop(context, gauge, loop));
   fill_report(report, r, *geometry, &now, c);
+  md_report_reals(report->root, "polyakov_loop", loop, 2);
   *made = true;
   if (!whole) return leave_chain(context, r, gauge, c);
   MD_TRY(md_chain_save(context, r->output, r->format, r, c, gauge));
