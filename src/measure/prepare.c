@@ -129,7 +129,7 @@ static md_status require_memory(md_study_run *r) {
     if (need.host > most.host) most.host = need.host;
     if (need.device > most.device) most.device = need.device;
   }
-  if (status != MD_OK) /* told by the group */
+  if (status != MD_OK && r->group != r->whole) /* told by the group */
     snprintf(r->whole->message, sizeof r->whole->message, "%s", r->group->message);
   MD_TRY(md_agree(r->whole, status));
   return md_memory_require(r->whole, &most, "measure");

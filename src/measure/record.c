@@ -1,17 +1,15 @@
 /* What is kept of lattices: its layout in memory and in the file of results. */
-#include "base/text.h"
 #include "io/arrays.h"
-#include "md_version.h"
+#include "io/provenance.h"
 #include "measure/measure.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { FORMAT_VERSION = 1, CHECKSUM_BYTES = 64 };
+enum { FORMAT_VERSION = 1, CHECKSUM_BYTES = 64, OWN_ATTRIBUTES = 9 };
 static const char group[] = "study";
 
 static const struct {
@@ -129,34 +127,20 @@ static void join(char *text, size_t bytes, const char *word) {
   snprintf(text + used, bytes - used, "%s%s", used ? " " : "", word);
 }
 
-static void command_line(char *text, size_t bytes) {
-  char words[4096];
-  FILE *file = fopen("/proc/self/cmdline", "r");
-  const size_t length = file ? fread(words, 1, sizeof words - 1, file) : 0;
-  if (file) fclose(file);
-  for (size_t i = 0; i + 1 < length; i++)
-    if (words[i] == '\0') words[i] = ' ';
-  words[length] = '\0';
-  md_printable(words, false, text, bytes);
-}
-
 /* Attributes of the group: what the arrays are of, and who made them. */
 static md_status write_table(md_context *context, const md_study *s, const table *t) {
   const md_study_options *o = &s->options;
   int64_t dims[MD_DIMS], version = FORMAT_VERSION, lattices = t->lattices;
   int64_t momenta[MD_MOMENTA_MOST * 3];
-  char actions[128] = "", sources[MD_STUDY_SETTINGS_BYTES] = "", line[4096], date[32];
+  char actions[128] = "", sources[MD_STUDY_SETTINGS_BYTES] = "";
   const md_momenta list = md_momenta_of(&o->momenta);
-  const time_t now = time(NULL);
   for (int d = 0; d < MD_DIMS; d++) dims[d] = s->dims[d];
   for (int q = 0; q < 3 * list.count; q++) momenta[q] = list.n[q / 3][q % 3];
   for (int a = 0; a < o->actions.count; a++)
     join(actions, sizeof actions, md_action_name((md_action)o->actions.value[a]));
   for (int i = 0; i < o->sources.count; i++)
     join(sources, sizeof sources, o->sources.source[i].text);
-  command_line(line, sizeof line);
-  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  const md_attribute attributes[] = {
+  md_attribute attributes[OWN_ATTRIBUTES + MD_PROVENANCE_ATTRIBUTES] = {
       {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version},
       {"lattices", MD_ATTRIBUTE_INTEGER, 1, &lattices},
       {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims},
@@ -165,14 +149,13 @@ static md_status write_table(md_context *context, const md_study *s, const table
       {"masses", MD_ATTRIBUTE_REAL, o->masses.count, (double *)o->masses.value},
       {"sources", MD_ATTRIBUTE_TEXT, 0, sources},
       {"momenta", MD_ATTRIBUTE_INTEGER, 3 * list.count, momenta},
-      {"tolerance", MD_ATTRIBUTE_REAL, 1, (double *)&o->tolerance},
-      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary},
-      {"version", MD_ATTRIBUTE_TEXT, 0, MD_VERSION},
-      {"commit", MD_ATTRIBUTE_TEXT, 0, MD_COMMIT},
-      {"date_utc", MD_ATTRIBUTE_TEXT, 0, date},
-      {"command_line", MD_ATTRIBUTE_TEXT, 0, line}};
+      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
+  md_provenance made;
+  md_provenance_of_run(context, &made);
+  made.tolerance = o->tolerance;
+  const int count = md_provenance_append(&made, attributes, OWN_ATTRIBUTES);
   return md_arrays_write(context, o->output, group, t->array, MD_STUDY_FIELDS + 2, attributes,
-                         sizeof attributes / sizeof *attributes);
+                         count);
 }
 
 md_status md_study_save(md_context *context, const md_study *s) {

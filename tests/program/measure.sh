@@ -111,4 +111,7 @@ refuses 2 'must lie on the lattice, 0 to 7 in direction t, got 8' 1 measure --la
 refuses 2 'none of the --actions takes --u0' 1 $one --lattices cfg1.h5 --u0 0.8 --output x.h5
 refuses 2 'goes without --inner' 1 $one --lattices cfg1.h5 --solver multishift --inner single --output x.h5
 refuses 2 'sources must be one of point' 1 measure --lattices cfg1.h5 --masses 0.1 --sources 'wall:1 walls:2' --output x.h5
+for groups in 1 2; do
+  refuses 2 'does not serve precision half' 2 $one --lattices cfg1.h5 --output x.h5 --backend cpu_ref --precision half --groups $groups
+done
 finish

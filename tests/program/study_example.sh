@@ -11,6 +11,10 @@ for picture in correlator mass condensate; do
 done
 lattice=example/chain3.lime
 on 1 solve $lattice --mass 0.3 --source point:1,0,2,3 --momenta '0,0,0;1,0,0' --output x.h5 --json x.json --quiet || complain "solve: exit $?"
+point="--source point:1,1,2,0 --tol 1e-11 --quiet"
+on 1 solve $lattice --mass 0.3 --solver multishift --shifts 0.16,0 $point --output m.h5 || complain "multishift: exit $?"
+on 1 solve $lattice --mass 0.5 $point --output half.h5 || complain "mass 0.5: exit $?"
+on 1 solve $lattice --mass 0.3 $point --output third.h5 || complain "mass 0.3: exit $?"
 PYTHONPATH=$source_dir/scripts python3 - <<'END' || complain "the module"
 import numpy as np, minidirac as md
 study, report = md.Study("example/study.h5"), md.read_report("example/study.json")
@@ -32,6 +36,9 @@ assert x.shape == (3, 8, 4, 4, 4, 3) and about["mass"] == 0.3
 near(md.correlator(x), solve["pion_correlator"], 1e-12)
 for row in solve["pion_momenta"]:
     near(md.correlator(x, row["momentum"], (1, 0, 2, 3)), row["correlator"], 1e-10)
+for shift, mass in (("m-0.h5", "half.h5"), ("m-1.h5", "third.h5")):  # solutions of shifts are those of masses
+    (x, about), (y, wanted) = md.read_propagator(shift), md.read_propagator(mass)
+    assert np.linalg.norm(x - y) < 1e-9 * np.linalg.norm(y) and abs(about["mass"] - wanted["mass"]) < 1e-15
 rng = np.random.default_rng(1)
 value, error = md.jackknife(rng.normal(2, 1, 4000))
 assert abs(error / 4000**-0.5 - 1) < 0.1 and abs(value - 2) < 5 * error
