@@ -122,6 +122,16 @@ md_status md_eigen_basis_draw(md_eigen_basis *b) {
   return MD_OK;
 }
 
+md_status md_eigen_basis_take(md_eigen_basis *b, const md_field *vector) {
+  double norm;
+  MD_TRY(md_agree(b->context, md_field_convert(b->context, &b->v[b->count], vector)));
+  MD_TRY(normalise(b, b->count, &norm));
+  MD_TRY(orthogonalise(b, b->count, NULL));
+  MD_TRY(normalise(b, b->count, &norm));
+  if (norm > 1e-3) b->count++;
+  return MD_OK;
+}
+
 md_status md_eigen_basis_step(md_eigen_basis *b) {
   const int j = b->count;
   double norm;

@@ -32,6 +32,10 @@ int64_t md_eigen_basis_bytes(int most);
 
 /* v[count] becomes a random unit vector, orthogonal to those before it. Collective. */
 md_status md_eigen_basis_draw(md_eigen_basis *basis);
+/* v[count] becomes the part of `vector`, an even field of any precision and space, that is
+ * orthogonal to those before it, as a unit vector, and counts; one that has no such part is left
+ * out. Collective. */
+md_status md_eigen_basis_take(md_eigen_basis *basis, const md_field *vector);
 /* One step of Lanczos: a column of h, and the next vector. Collective. */
 md_status md_eigen_basis_step(md_eigen_basis *basis);
 /* Ritz values of f(A), falling, into values, and the rows of `rotation`; h is lost. Local. */

@@ -3,6 +3,7 @@
 
 #include "base/memory_need.h"
 #include "dirac/operator.h"
+#include "lattice/fields/modes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +19,9 @@ typedef struct md_eigen_request {
   double tolerance; /* on |A v - lambda v| / |v| of every mode */
   int max_restarts;
   uint64_t seed; /* of the vectors that begin a search */
+  /* Vectors that an earlier search found, of any precision and space: those that meet the tolerance
+   * are kept, else the search begins from their sum. NULL: it begins at random. */
+  const md_modes *start;
   /* Called on every rank after each restart: the modes that have converged, from the lowest on, and
    * the largest residual of those asked for. NULL: not called. */
   void (*observe)(void *user, int restarts, int converged, double residual);

@@ -100,6 +100,8 @@ static md_status read_files(md_context *context, const md_action_links_request *
   if (status == MD_OK) status = check_made(context, request->physics, info);
   if (status == MD_OK) status = md_gauge_observe(context, &links->field[0], &fat);
   if (status == MD_OK) links->fat_plaquette = fat.plaquette;
+  if (status == MD_OK && request->identify)
+    status = md_links_checksum(context, links->field, MD_MOST_LINK_FIELDS, links->checksum);
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_lattice_info_destroy(&info[f].lattice);
   return status;
 }
@@ -140,6 +142,8 @@ static md_status read_lattice(md_context *context, const md_action_links_request
                             request->ignore_checksum, &links->geometry, &thin, &info);
   if (status == MD_OK) links->plaquette = info.observables.plaquette;
   md_lattice_info_destroy(&info);
+  if (status == MD_OK && request->identify && !request->physics->fat_file)
+    status = md_links_checksum(context, &thin, 1, links->checksum);
   if (status == MD_OK && !request->physics->fat_file)
     return make_fields(context, request->physics, request->space, &thin, links);
   md_gauge_destroy(&thin);

@@ -84,8 +84,11 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   const md_backend *backend;
   MD_TRY(md_backend_find(context, o->backend, &o->request, &backend));
-  const md_action_links_request from = {&o->physics, o->lattice, o->common.grid, o->ignore_checksum,
-                                        backend->space};
+  const md_action_links_request from = {.physics = &o->physics,
+                                        .lattice = o->lattice,
+                                        .grid = o->common.grid,
+                                        .ignore_checksum = o->ignore_checksum,
+                                        .space = backend->space};
   MD_TRY(require_memory(context, o, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &run->links));
   MD_TRY(md_solve_source_check(context, o, run->links.geometry->global));
