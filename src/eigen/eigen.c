@@ -8,7 +8,6 @@
 #include "lattice/halo/halo_options.h"
 #include "links/action_links.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct run {
@@ -27,13 +26,8 @@ typedef struct run {
   md_modes begun;           /* its vectors, on the host */
 } run;
 
-/* What the modes of this run belong to. */
 static md_modes_label label_of(const run *r) {
-  md_modes_label label = {.action = ""};
-  snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", r->links.checksum);
-  md_physics_words(&r->physics, &r->request, label.action, sizeof label.action);
-  snprintf(label.boundary, sizeof label.boundary, "%s", r->boundary);
-  return label;
+  return md_action_links_label(&r->physics, &r->request, r->boundary, &r->links);
 }
 
 static md_status require_memory(md_context *context, const run *r,

@@ -198,6 +198,16 @@ void md_action_links_destroy(md_action_links *links) {
   links->geometry = NULL;
 }
 
+md_modes_label md_action_links_label(const md_physics_options *physics,
+                                     const md_backend_request *request, const char *boundary,
+                                     const md_action_links *links) {
+  md_modes_label label = {.action = ""};
+  snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", links->checksum);
+  md_physics_words(physics, request, label.action, sizeof label.action);
+  snprintf(label.boundary, sizeof label.boundary, "%s", boundary);
+  return label;
+}
+
 static void report_made(cJSON *object, const md_physics_options *physics,
                         const md_action_links *links) {
   const md_smear_request made = md_physics_smear(physics, links->space);

@@ -64,6 +64,12 @@ md_status md_action_links_make(md_context *context, const md_physics_options *ph
                                md_action_links *links);
 void md_action_links_destroy(md_action_links *links);
 
+/* What modes of the operator that the request makes of these links belong to; the boundary in
+ * words. The links' checksum was asked for. Local. */
+md_modes_label md_action_links_label(const md_physics_options *physics,
+                                     const md_backend_request *request, const char *boundary,
+                                     const md_action_links *links);
+
 /* Report keys: plaquette where there are thin links; u0 or naik_epsilon, projections,
  * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,
  * long_file, fat_plaquette, fat_phases, fat_boundary, long_phases, long_boundary of links that were

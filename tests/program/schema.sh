@@ -23,6 +23,7 @@ report solve 2 solve --lattice $lattice --mass 0.5
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
 report eigen 1 eigen $lattice --modes 2 --tol 1e-6 --output modes.h5 --store single
 report eigen-start 1 eigen $lattice --modes 2 --tol 1e-6 --start modes.h5
+report solve-deflated 1 solve $lattice --mass 0.5 --deflate modes.h5
 report validate 1 validate --lattice $lattice --backend cpu_simd --precision single
 report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
 report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
