@@ -28,6 +28,7 @@ report validate 1 validate --lattice $lattice --backend cpu_simd --precision sin
 report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
 report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
 report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
+report bench-solver-modes 1 bench solver --dims 4x4x4x4 --mass 0.5 --modes 2 --modes-tol 1e-6 --rhs 2 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
 report bench-gemm 1 bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
 report bench-copy 1 bench copy
 for kind in transpose shift; do
