@@ -41,8 +41,8 @@ md_status md_eigen_basis_step(md_eigen_basis *basis);
 /* Ritz values of f(A), falling, into values, and the rows of `rotation`; h is lost. Local. */
 md_status md_eigen_basis_solve(md_eigen_basis *basis);
 /* v[0 .. keep) become the first Ritz vectors, v[keep] the vector that was waiting, and h the
- * diagonal matrix of their values. Local. */
-void md_eigen_basis_restart(md_eigen_basis *basis, int keep);
+ * diagonal matrix of their values. One pass over the basis. Collective. */
+md_status md_eigen_basis_restart(md_eigen_basis *basis, int keep);
 /* Forgets all but the sum of v[0 .. count), which waits alone. Collective. */
 md_status md_eigen_basis_gather(md_eigen_basis *basis);
 /* <v_i, A v_i> / <v_i, v_i> and the residual of it, by A itself. Collective. */

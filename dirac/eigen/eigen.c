@@ -169,7 +169,7 @@ static md_status cycle(search *s) {
   }
   const bool whole = b->count == b->unknowns; /* then nothing waits */
   MD_TRY(md_eigen_basis_solve(b));
-  md_eigen_basis_restart(b, b->kept < b->count ? b->kept : b->count);
+  MD_TRY(md_eigen_basis_restart(b, b->kept < b->count ? b->kept : b->count));
   if (whole && b->count < b->most) MD_TRY(md_eigen_basis_draw(b));
   r->restarts++;
   return judge(s);

@@ -17,11 +17,19 @@ static int padded(int n_rhs) {
   return (2 * n_rhs + chunk - 1) / chunk * chunk;
 }
 
+/* Short runs: a call for each would take longer than the copy. */
+static inline void copy_run(double *to, const double *from, int count) {
+  enum { AT_ONCE = 4 };
+  int i = 0;
+  for (; i + AT_ONCE <= count; i += AT_ONCE) memcpy(to + i, from + i, AT_ONCE * sizeof *to);
+  for (; i < count; i++) to[i] = from[i];
+}
+
 /* Component c of `count` neighbouring sites of a field of one right-hand side. */
-static void load_line(const md_field *f, int c, int64_t site, int count, double *to) {
+static inline void load_line(const md_field *f, int c, int64_t site, int count, double *to) {
   const int64_t at = c * f->stride + site;
   if (f->precision == MD_DOUBLE) {
-    memcpy(to, (const double *)f->data + at, (size_t)count * sizeof *to);
+    copy_run(to, (const double *)f->data + at, count);
   } else if (f->precision == MD_SINGLE) {
     for (int i = 0; i < count; i++) to[i] = (double)((const float *)f->data + at)[i];
   } else if (f->precision == MD_HALF) {
@@ -36,49 +44,61 @@ static void load_line(const md_field *f, int c, int64_t site, int count, double 
   }
 }
 
-/* Cells `first` to first + cells - 1 of a row of cells; y, z and t are halves of the coordinates of
- * their first sites. */
+/* Up to MD_PANEL_CELLS cells that follow each other in a plane of cells of one z and t, row by row.
+ */
 typedef struct strip_place {
-  int64_t line[MD_PANEL_CORNERS]; /* site of the first cell in each corner */
-  int cells;
+  int64_t corner[MD_PANEL_CORNERS]; /* site of the plane's first cell in each corner */
+  int first, cells;                 /* of the plane */
+  int row;                          /* cells of a row */
 } strip_place;
 
-/* Strips of a row of cells, and of all rows. */
-static int strips_of_row(const md_geometry *g) {
-  return (g->local[0] / 2 + MD_PANEL_CELLS - 1) / MD_PANEL_CELLS;
+static int cells_of_plane(const md_geometry *g) {
+  return g->local[0] / 2 * (g->local[1] / 2);
+}
+static int strips_of_plane(const md_geometry *g) {
+  return (cells_of_plane(g) + MD_PANEL_CELLS - 1) / MD_PANEL_CELLS;
 }
 static int64_t strips_of(const md_geometry *g) {
-  return (int64_t)strips_of_row(g) * (g->local[1] / 2) * (g->local[2] / 2) * (g->local[3] / 2);
+  return (int64_t)strips_of_plane(g) * (g->local[2] / 2) * (g->local[3] / 2);
 }
 
 static strip_place strip_at(const md_geometry *g, int64_t i) {
-  const int half = g->local[0] / 2, first = (int)(i % strips_of_row(g)) * MD_PANEL_CELLS;
-  const int64_t row = i / strips_of_row(g);
-  const int64_t y = row % (g->local[1] / 2), z = row / (g->local[1] / 2) % (g->local[2] / 2);
-  const int64_t t = row / (g->local[1] / 2) / (g->local[2] / 2);
-  strip_place s = {.cells = half - first < MD_PANEL_CELLS ? half - first : MD_PANEL_CELLS};
-  for (int corner = 0; corner < MD_PANEL_CORNERS; corner++)
-    s.line[corner] =
-        (((2 * t + (corner >> 2)) * g->local[2] + 2 * z + (corner >> 1 & 1)) * g->local[1] + 2 * y +
-         (corner & 1)) *
-            half +
-        first;
+  const int half = g->local[0] / 2, first = (int)(i % strips_of_plane(g)) * MD_PANEL_CELLS;
+  const int64_t plane = i / strips_of_plane(g);
+  const int64_t z = plane % (g->local[2] / 2), t = plane / (g->local[2] / 2);
+  const int left = cells_of_plane(g) - first;
+  strip_place s = {
+      .first = first, .cells = left < MD_PANEL_CELLS ? left : MD_PANEL_CELLS, .row = half};
+  for (int k = 0; k < MD_PANEL_CORNERS; k++)
+    s.corner[k] =
+        (((2 * t + (k >> 2)) * g->local[2] + 2 * z + (k >> 1 & 1)) * g->local[1] + (k & 1)) * half;
   return s;
 }
 
-/* [MD_PANEL_REALS][MD_PANEL_CELLS], zeros beyond the cells of the strip. */
+/* Site of cell i of the strip in a corner: rows of cells are two rows of sites apart. */
+static inline int64_t site_of(const strip_place *s, int corner, int i) {
+  const int cell = s->first + i;
+  return s->corner[corner] + (int64_t)(cell / s->row) * 2 * s->row + cell % s->row;
+}
+
+/* [MD_PANEL_REALS][MD_PANEL_CELLS] but for the lanes beyond the cells of the strip. */
 static void load_strip(const md_field *f, const strip_place *s, double *to) {
-  if (s->cells < MD_PANEL_CELLS) memset(to, 0, STRIP * sizeof *to);
-  for (int corner = 0; corner < MD_PANEL_CORNERS; corner++)
-    for (int c = 0; c < COMPONENTS; c++)
-      load_line(f, c, s->line[corner], s->cells, to + (corner * COMPONENTS + c) * MD_PANEL_CELLS);
+  for (int i = 0; i < s->cells;) {
+    const int to_end = s->row - (s->first + i) % s->row, left = s->cells - i;
+    const int run = to_end < left ? to_end : left;
+    for (int corner = 0; corner < MD_PANEL_CORNERS; corner++)
+      for (int c = 0; c < COMPONENTS; c++)
+        load_line(f, c, site_of(s, corner, i), run,
+                  to + (corner * COMPONENTS + c) * MD_PANEL_CELLS + i);
+    i += run;
+  }
 }
 
 /* The rows of cell i of the strip, plain and turned. */
 static void load_rows(const md_field *y, const strip_place *s, int i, int width, double *plain,
                       double *turned) {
   for (int row = 0; row < CELL_ROWS; row++) {
-    const int64_t site = s->line[row / COLOURS] + i;
+    const int64_t site = site_of(s, row / COLOURS, i);
     const double *from = (const double *)y->data + md_field_at(y, site, 2 * (row % COLOURS), 0);
     double *p = plain + row * width, *t = turned + row * width;
     for (int l = 0; l < 2 * y->n_rhs; l += 2) {
@@ -104,6 +124,7 @@ typedef struct dots_job {
 
 static void strip_of_one(const dots_job *job, worker *w, const strip_place *s) {
   double *y = w->strips + STRIP;
+  if (s->cells < MD_PANEL_CELLS) memset(y, 0, STRIP * sizeof *y); /* against what is left in x */
   load_strip(job->y, s, y);
   for (int k = 0; k < job->count; k++) {
     load_strip(&job->x[k], s, w->strips);
@@ -194,6 +215,12 @@ static md_status dots(md_context *context, int count, const md_field *x, const m
   return MD_OK;
 }
 
+/* A vector's part of a block of sites, [component][site]: components are `distance` apart. */
+typedef struct block_view {
+  const double *at;
+  int64_t distance;
+} block_view;
+
 /* x of MD_PANEL_SITES sites, [vector][component][site], zeros beyond the last. */
 static void load_block(int count, const md_field *x, int64_t first, int sites, double *to) {
   if (sites < MD_PANEL_SITES) memset(to, 0, (size_t)count * BLOCK * sizeof *to);
@@ -202,14 +229,23 @@ static void load_block(int count, const md_field *x, int64_t first, int sites, d
       load_line(&x[k], c, first, sites, to + (int64_t)k * BLOCK + c * MD_PANEL_SITES);
 }
 
-/* Column i of `columns` of a block of sites. */
-static void add_column(int count, const double *x, const double *c, int columns, int i,
-                       int64_t first, int sites, md_field *y, bool assign) {
+/* Whether whole blocks of x are used where they lie. */
+static bool in_place(const md_field *x, int columns, int sites) {
+  return x->precision == MD_DOUBLE && columns == 1 && sites == MD_PANEL_SITES;
+}
+
+/* Column i of `columns` of a block of sites; `loaded` holds it where it is not used in place. */
+static void add_column(int count, const md_field *x, const double *loaded, const double *c,
+                       int columns, int i, int64_t first, int sites, md_field *y, bool assign) {
   double block[BLOCK] = {0};
   for (int k = 0; k < COMPONENTS && !assign; k++)
     load_line(y, k, first, sites, block + k * MD_PANEL_SITES);
-  for (int k = 0; k < count; k++)
-    best_rows()->add_one(c + 2 * ((int64_t)k * columns + i), x + (int64_t)k * BLOCK, block);
+  for (int k = 0; k < count; k++) {
+    const block_view from = in_place(x, columns, sites)
+                                ? (block_view){(const double *)x[k].data + first, x[k].stride}
+                                : (block_view){loaded + (int64_t)k * BLOCK, MD_PANEL_SITES};
+    best_rows()->add_one(c + 2 * ((int64_t)k * columns + i), from.at, from.distance, block);
+  }
   for (int k = 0; k < COMPONENTS; k++)
     memcpy((double *)y->data + k * y->stride + first, block + k * MD_PANEL_SITES,
            (size_t)sites * sizeof *block);
@@ -259,12 +295,12 @@ static md_status add(md_context *context, int count, const md_field *x, const do
       double *block = of_threads + (size_t)t * share;
       const int64_t first = b * MD_PANEL_SITES, left = y->sites - first;
       const int sites = (int)(left < MD_PANEL_SITES ? left : MD_PANEL_SITES);
-      load_block(count, x, first, sites, block);
+      if (y->n_rhs > 1 || !in_place(x, fields, sites)) load_block(count, x, first, sites, block);
       if (y->n_rhs > 1)
         add_rows(count, width, block, plain, turned, first, sites, y);
       else
         for (int i = 0; i < fields; i++)
-          add_column(count, block, c, fields, i, first, sites, &y[i], assign);
+          add_column(count, x, block, c, fields, i, first, sites, &y[i], assign);
     }
   free(memory);
   return MD_OK;

@@ -84,9 +84,9 @@ static void dots_many(int width, const double *const *x, const double *plain, co
   }
 }
 
-static void add_one(const double *c, const double *x, double *y) {
+static void add_one(const double *c, const double *x, int64_t distance, double *y) {
   for (int colour = 0; colour < COLOURS; colour++) {
-    const double *re = x + 2 * colour * MD_PANEL_SITES, *im = re + MD_PANEL_SITES;
+    const double *re = x + 2 * colour * distance, *im = re + distance;
     double *to_re = y + 2 * colour * MD_PANEL_SITES, *to_im = to_re + MD_PANEL_SITES;
     for (int i = 0; i < MD_PANEL_SITES; i += LANES) {
       const lanes xr = load(re + i), xi = load(im + i);

@@ -4,6 +4,8 @@
 #include "base/instruction_set.h"
 #include "lattice/fields/panel_space.h"
 
+#include <stdint.h>
+
 /* Inner loops of panel.h on the host, compiled once for each instruction set. A cell is the eight
  * sites of one parity in an aligned 2x2x2x2 cube; MD_PANEL_CELLS neighbours along x make a strip,
  * and so do MD_PANEL_SITES neighbouring sites. Rows of right-hand sides are `width` reals long, a
@@ -26,8 +28,9 @@ typedef struct md_panel_rows {
    * [MD_PANEL_TOGETHER][width], to_high and to_low the units of each lane, [width]. */
   void (*dots_many)(int width, const double *const *x, const double *plain, const double *turned,
                     const double *to_high, const double *to_low, double *high, double *low);
-  /* y += c x for a strip of sites, [6][MD_PANEL_SITES]; c is (re, im). */
-  void (*add_one)(const double *c, const double *x, double *y);
+  /* y += c x for a strip of sites, y [6][MD_PANEL_SITES], the components of x `distance` apart; c
+   * is (re, im). */
+  void (*add_one)(const double *c, const double *x, int64_t distance, double *y);
   /* The three rows of y of one site += sum over `count` vectors k of its number x_k, whose six
    * reals are MD_PANEL_SITES apart and those of the next vector 6 MD_PANEL_SITES, times row k of
    * plain and turned coefficients. */

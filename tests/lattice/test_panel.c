@@ -70,7 +70,7 @@ static void dots(void **state) {
   md_context *context = *state;
   md_geometry *g = md_test_geometry(context, 12, 4, 4, 4, false);
   for (md_precision p = 0; p < MD_PRECISIONS; p++)
-    for (int n = 1; n <= MOST_RHS; n += n == 1 ? 2 : 7) check_dots(context, g, p, n);
+    for (int n = 1; n <= MOST_RHS; n += n == 1 ? 2 : 14) check_dots(context, g, p, n);
   md_geometry_destroy(g);
 }
 
@@ -103,7 +103,7 @@ static void add(void **state) {
   md_context *context = *state;
   md_geometry *g = md_test_geometry(context, 12, 4, 4, 4, false);
   for (md_precision p = 0; p < MD_PRECISIONS; p++)
-    for (int n = 1; n <= MOST_RHS; n += n == 1 ? 2 : 7) check_add(context, g, p, n);
+    for (int n = 1; n <= MOST_RHS; n += n == 1 ? 2 : 14) check_add(context, g, p, n);
   md_geometry_destroy(g);
 }
 
