@@ -13,7 +13,7 @@ extern "C" {
  * can be read on another rank grid than it was written on. Files are written to a temporary and
  * renamed when complete (base/file.h); every chunk has a Fletcher32, damage is MD_INPUT. */
 
-enum { MD_MODES_MOST = 10000, MD_MODES_TEXT = 160 };
+enum { MD_MODES_TEXT = 160 };
 
 /* What the modes belong to: texts that must be equal on reading. The mass is not among them. */
 typedef struct md_modes_label {

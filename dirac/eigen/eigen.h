@@ -12,7 +12,8 @@ extern "C" {
 /* The lowest modes of A = -Deo Doe = Doe^dag Doe on the even sites; M^dag M has these eigenvalues
  * plus m^2. */
 
-enum { MD_EIGEN_MOST = 10000 }; /* modes of one search: dense matrices of their number are made */
+/* Modes of one search: dense matrices of their number are made. */
+enum { MD_EIGEN_MOST = MD_MODES_MOST };
 
 typedef struct md_eigen_request {
   int modes;        /* 1 .. md_eigen_unknowns, MD_EIGEN_MOST at most */

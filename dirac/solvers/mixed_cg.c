@@ -133,9 +133,9 @@ static md_status deflate_more(mixed_cg *m) {
   return md_deflation_insert(m->context, d);
 }
 
-/* scratch = s - A x in double, and its norm^2, which should be what the recursion says; where it
- * stagnates it is not far above the last one. */
-static md_status true_residual(mixed_cg *m) {
+/* scratch = s - A x in double, and its norm^2. `near`: it should be what the recursion says, where
+ * it stagnates not far above the last one; a projection may have raised it. */
+static md_status true_residual(mixed_cg *m, bool near) {
   md_cg_state *s = m->state;
   const double mass2 = m->request->mass * m->request->mass;
   const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
@@ -146,8 +146,8 @@ static md_status true_residual(mixed_cg *m) {
   }
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->odd, &s->x, NULL));
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->scratch, &m->odd, &minus_a));
-  MD_TRY(md_linear_axpy_norm2_near(m->context, one, &s->p, &m->scratch, guess, s->r_norm2));
-  return MD_OK;
+  if (!near) return md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2);
+  return md_linear_axpy_norm2_near(m->context, one, &s->p, &m->scratch, guess, s->r_norm2);
 }
 
 /* x += the partial solution. The inner operator may work in another space. */
@@ -180,14 +180,14 @@ static md_status project(mixed_cg *m) {
   for (int r = 0; r < s->n_rhs; r++) m->low[r] = m->projected ? 0.0 : sqrt(part2[r]);
   if (!m->projected) return MD_OK;
   s->projections++;
-  return true_residual(m);
+  return true_residual(m, false);
 }
 
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
   md_cg_state *s = m->state;
   MD_TRY(md_agree(m->context, add_partial(m)));
-  MD_TRY(true_residual(m));
+  MD_TRY(true_residual(m, true));
   if (m->deflates) MD_TRY(deflate_more(m));
   MD_TRY(project(m));
   const md_field before = s->r;
@@ -199,6 +199,7 @@ static md_status update_solution(mixed_cg *m) {
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
                      s->r_norm2[r], s->iteration, r);
     const double now = sqrt(s->r_norm2[r]);
+    if (m->projected) m->best[r] = INFINITY; /* rounded modes leave more behind in high ones */
     m->in_vain[r] = md_update_is_vain(now, m->best[r]) ? m->in_vain[r] + 1 : 0;
     m->best[r] = fmin(m->best[r], now);
   }
@@ -338,7 +339,8 @@ static void set_rules(mixed_cg *m) {
   const double unknowns = 1.5 * (double)m->outer->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->request.precision);
   const double noise = md_update_noise(kappa, roundoff);
-  if (modes && modes->count > 0) m->low_noise = md_low_modes_noise(modes, kappa, norm, roundoff);
+  if (modes && modes->count > 0) /* 32: of the iterations until an update, as measured */
+    m->low_noise = 32.0 * md_low_modes_noise(modes, kappa, norm, roundoff);
   m->deflates =
       (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
       md_update_is_small(md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);

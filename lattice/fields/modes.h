@@ -7,6 +7,8 @@
 extern "C" {
 #endif
 
+enum { MD_MODES_MOST = 10000 }; /* of one search and one file */
+
 /* The lowest eigenvectors of A = -Deo Doe on the even sites of a lattice. They are those of M^dag M
  * too, whose eigenvalues are larger by the mass squared. */
 typedef struct md_modes {
