@@ -57,12 +57,15 @@ typedef struct md_backend {
   void (*unload)(void *state);
   /* Assigns the sites of `range` of out (parity p = out->parity) from in (parity 1-p, halo filled
    * unless range is INTERIOR). out and in never alias; in and the other sites of out stay
-   * untouched. Local; no MPI. On a device: queued on its stream. */
+   * untouched. Local; no MPI. On a device: queued on
+   * context->queue. */
   md_status (*hop)(md_context *context, void *state, md_field *out, const md_field *in,
                    md_range range, const md_epilogue *epilogue);
   /* Whether hop serves epilogue->step into fields of precision `out`, and epilogue->norm2. NULL:
    * no. */
   bool (*fuses)(const void *state, md_precision out);
+  /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
+  size_t copied_bytes;
   /* Bytes of stored link data that one hop reads per output site. */
   double (*link_bytes)(const md_backend_request *request);
   /* Bytes of links that it keeps per output site; NULL: link_bytes. */

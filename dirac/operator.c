@@ -36,8 +36,10 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   md_status status = dirac->backend->load(context, &links, request, &dirac->state);
   status = md_agree(context, status);
   dirac->load_s = md_time_s() - start_s;
+  md_halo_request halo = how ? *how : (md_halo_request){.transport = "auto"};
+  if (halo.copied_bytes == 0) halo.copied_bytes = dirac->backend->copied_bytes;
   if (status == MD_OK)
-    status = md_halo_create(context, gauge->geometry, &dirac->shape, how, &dirac->halo);
+    status = md_halo_create(context, gauge->geometry, &dirac->shape, &halo, &dirac->halo);
   if (status != MD_OK) {
     md_dirac_destroy(dirac);
     return status;
@@ -88,12 +90,23 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
   dirac->hops++;
   if (dirac->geometry->halo_sites == 0)
     return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
-  const md_range last = dirac->overlap ? MD_RANGE_BOUNDARY : MD_RANGE_ALL;
   MD_TRY(md_halo_begin(dirac->halo, in));
-  if (dirac->overlap)
-    MD_TRY(md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue)));
-  MD_TRY(md_halo_end(dirac->halo, in));
-  return md_defer(context, b->hop(context, dirac->state, out, in, last, epilogue));
+  if (!dirac->overlap) {
+    MD_TRY(md_halo_end(dirac->halo, in));
+    return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
+  }
+  context->follows = md_halo_leads(dirac->halo);
+  md_status status = b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue);
+  context->follows = false;
+  MD_TRY(md_defer(context, status));
+  MD_TRY(md_halo_arrive(dirac->halo, in));
+  /* On a device the boundary follows the halo, not the interior, and fills the places that this
+   * one leaves. */
+  context->queue = md_halo_queue(dirac->halo);
+  status = b->hop(context, dirac->state, out, in, MD_RANGE_BOUNDARY, epilogue);
+  context->queue = NULL;
+  MD_TRY(md_halo_join(dirac->halo));
+  return md_defer(context, status);
 }
 
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {

@@ -48,12 +48,15 @@ static md_status write_attributes(md_context *context, const char *path, hid_t d
   int64_t pair[2] = {header->checksum.a, header->checksum.b};
   double plaquette = header->plaquette, link_trace = header->link_trace;
   for (int d = 0; d < MD_DIMS; d++) dims[d] = header->dims[d];
-  const md_attribute attributes[] = {{"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims},
-                                     {"plaquette", MD_ATTRIBUTE_REAL, 1, &plaquette},
-                                     {"link_trace", MD_ATTRIBUTE_REAL, 1, &link_trace},
-                                     {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version},
-                                     {"scidac_checksum", MD_ATTRIBUTE_INTEGER, 2, pair}};
-  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+  enum { OWN = 5 };
+  md_attribute attributes[OWN + MD_PROVENANCE_ATTRIBUTES] = {
+      {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims},
+      {"plaquette", MD_ATTRIBUTE_REAL, 1, &plaquette},
+      {"link_trace", MD_ATTRIBUTE_REAL, 1, &link_trace},
+      {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version},
+      {"scidac_checksum", MD_ATTRIBUTE_INTEGER, 2, pair}};
+  const int count = md_provenance_append(header->provenance, attributes, OWN);
+  for (int i = 0; i < count; i++)
     MD_TRY(md_h5_put_attribute(context, path, dataset, &attributes[i]));
   return md_h5_put_label(context, path, dataset, &header->label);
 }
@@ -69,6 +72,8 @@ static md_status write_dataset(md_context *context, const char *path, hid_t file
   status = md_agree(context, status);
   if (status == MD_OK) status = write_slabs(context, path, dataset, header, gauge);
   if (status == MD_OK) status = md_agree(context, write_attributes(context, path, dataset, header));
+  if (status == MD_OK && header->texts)
+    status = md_agree(context, md_h5_put_texts(context, path, file, header->texts));
   if (dataset >= 0) H5Dclose(dataset);
   return status;
 }

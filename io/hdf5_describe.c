@@ -95,6 +95,7 @@ static md_status describe_dataset(md_context *context, const md_source *source, 
     status = read_attributes(context, source, dataset, header, notes);
   }
   if (status == MD_OK) status = md_h5_get_label(context, source->path, dataset, &header->label);
+  if (status == MD_OK) status = md_h5_get_texts(context, file, dataset, &notes->texts);
   if (status == MD_OK) note_filters(dataset, notes);
   H5Oclose(dataset);
   if (status != MD_OK) return status;
@@ -111,6 +112,9 @@ typedef struct described {
   int record_count, departure_count;
   md_record records[RECORDS_MOST];
   char departures[DEPARTURES_MOST][200];
+  size_t texts_used;
+  int texts_lost;
+  char texts[MD_FILE_TEXTS_MOST];
 } described;
 
 /* Everything is opened and closed there, so that damage ends the child and not the program. */
@@ -127,6 +131,9 @@ static md_status describe_in_child(md_context *context, void *state, int request
   d->record_count = notes.record_count < RECORDS_MOST ? notes.record_count : RECORDS_MOST;
   d->departure_count =
       notes.departure_count < DEPARTURES_MOST ? notes.departure_count : DEPARTURES_MOST;
+  d->texts_used = notes.texts.used;
+  d->texts_lost = notes.texts.lost;
+  if (notes.texts.used > 0) memcpy(d->texts, notes.texts.bytes, notes.texts.used);
   for (int i = 0; i < d->record_count; i++) d->records[i] = notes.records[i];
   for (int i = 0; i < d->departure_count; i++)
     memcpy(d->departures[i], notes.departures[i], sizeof *d->departures);
@@ -153,6 +160,8 @@ static md_status take_header(md_context *context, const md_source *source, const
                              md_lattice_header *header) {
   long long dims[MD_DIMS];
   *header = d->header;
+  header->texts = NULL;
+  header->provenance = NULL;
   header->label.made[sizeof header->label.made - 1] = 0;
   for (int i = 0; i < MD_DIMS; i++) dims[i] = header->dims[i];
   MD_TRY(md_source_check_dims(context, source, dims, header));
@@ -163,6 +172,12 @@ static md_status take_header(md_context *context, const md_source *source, const
   return MD_OK;
 }
 
+static md_status take_texts(md_context *context, const described *d, md_file_texts *texts) {
+  texts->lost = d->texts_lost;
+  return md_file_texts_take(context, texts, d->texts,
+                            d->texts_used < sizeof d->texts ? d->texts_used : sizeof d->texts);
+}
+
 md_status md_h5_lattice_describe(md_context *context, const md_source *source,
                                  md_lattice_header *header, md_notes *notes) {
   md_child child;
@@ -171,6 +186,7 @@ md_status md_h5_lattice_describe(md_context *context, const md_source *source,
   if (status == MD_OK) status = md_child_ask(context, &child, 0);
   if (child.shared) take_notes(child.shared, notes);
   if (status == MD_OK) status = take_header(context, source, child.shared, header);
+  if (status == MD_OK) status = take_texts(context, child.shared, &notes->texts);
   md_child_stop(&child);
   return status;
 }

@@ -18,8 +18,9 @@ typedef struct shape { /* what one of the two families says */
 
 typedef struct content {
   shape ildg, scidac;
-  md_record data; /* the first binary record of links; bytes 0: none yet */
-  bool has_lfn, has_format;
+  md_record data;                /* the first binary record of links; bytes 0: none yet */
+  bool has_lfn, has_format, own; /* own: written by us, who say in texts what is to be kept */
+  char date[64];                 /* of the private record; empty: none */
 } content;
 
 /* Text between <tag ...> and the next '<', without leading blanks; NULL when there is none. */
@@ -127,27 +128,53 @@ static void read_text(const char *type, const char *text, content *found, md_lat
   }
 }
 
-/* Takes what a record says; texts of unknown type are not even read. */
+static bool is_one_of(const char *word, const char *const *words) {
+  while (*words && strcmp(*words, word) != 0) words++;
+  return *words != NULL;
+}
+
+/* Keeps what we do not say anew when we write such a file. */
+static md_status keep_text(md_context *context, const char *type, const char *text, size_t bytes,
+                           content *found, md_notes *notes) {
+  static const char *const anew[] = {"ildg-format", "scidac-private-file-xml",
+                                     "scidac-private-record-xml", "scidac-checksum", NULL};
+  static const char *const own[] = {"<title>miniDirac gauge configuration</title>",
+                                    "written by miniDirac</info>", "lfn://unregistered/miniDirac"};
+  if (strcmp(type, "scidac-private-record-xml") == 0 && !*found->date) {
+    const char *date = tag_of(text, "date");
+    snprintf(found->date, sizeof found->date, "%.*s", date ? (int)strcspn(date, "<") : 0,
+             date ? date : "");
+  }
+  for (int i = 0; i < 3; i++)
+    if (strstr(text, own[i])) {
+      found->own = true;
+      return MD_OK;
+    }
+  if (is_one_of(type, anew)) return MD_OK;
+  return md_file_texts_add(context, &notes->texts, type, text, bytes);
+}
+
+/* Takes what a record says. */
 static md_status read_record(md_context *context, const md_source *source, const md_record *record,
                              content *found, md_lattice_header *header, md_notes *notes) {
-  static const char *const texts[] = {
-      "ildg-format",       "ildg-data-lfn",  "scidac-private-file-xml", "scidac-private-record-xml",
-      "scidac-record-xml", "scidac-checksum"};
-  bool text = false;
-  if (!strcmp(record->type, "ildg-binary-data") || !strcmp(record->type, "scidac-binary-data")) {
+  static const char *const binaries[] = {"ildg-binary-data", "scidac-binary-data", NULL};
+  if (is_one_of(record->type, binaries)) {
     if (found->data.bytes > 0)
       md_notes_departure(notes, "a second binary record, %s, is not read", record->type);
     else
       found->data = *record;
+    return MD_OK;
   }
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    text = text || strcmp(record->type, texts[i]) == 0;
-  if (!text || record->bytes > TEXT_MOST) return MD_OK;
+  if (record->bytes > TEXT_MOST) {
+    notes->texts.lost++;
+    return MD_OK;
+  }
   char *copy = calloc(1, (size_t)record->bytes + 1);
   if (!copy) return md_fail_memory(context, (size_t)record->bytes, "LIME record");
-  const md_status status =
-      md_source_read(context, source, record->offset, copy, (size_t)record->bytes);
+  md_status status = md_source_read(context, source, record->offset, copy, (size_t)record->bytes);
   if (status == MD_OK) read_text(record->type, copy, found, header, notes);
+  if (status == MD_OK)
+    status = keep_text(context, record->type, copy, (size_t)record->bytes, found, notes);
   free(copy);
   return status;
 }
@@ -221,6 +248,9 @@ static md_status describe(md_context *context, const md_source *source, md_latti
                    source->path, (long long)at, (long long)source->bytes);
   if (rest > 0) md_notes_departure(notes, "%lld bytes follow the last record", (long long)rest);
   MD_TRY(settle(context, source, &found, header));
+  if (!found.own)
+    MD_TRY(
+        md_file_texts_add(context, &notes->texts, "scidac date", found.date, strlen(found.date)));
   note_rules(&found, &last, notes);
   return md_source_check_links(context, source, header, &rest);
 }
@@ -248,7 +278,8 @@ static void put_texts(FILE *out, const md_lattice_header *header) {
            xml, d[0], d[1], d[2], d[3]);
   md_lime_put_text(out, "scidac-private-file-xml", text, true, false);
   snprintf(text, sizeof text, "%s<title>miniDirac gauge configuration</title>", xml);
-  md_lime_put_text(out, "scidac-file-xml", text, false, true);
+  const char *title = md_file_texts_find(header->texts, "scidac-file-xml");
+  md_lime_put_text(out, "scidac-file-xml", title ? title : text, false, true);
   snprintf(text, sizeof text,
            "%s<scidacRecord><version>1.1</version><date>%s</date><recordtype>0</recordtype>"
            "<datatype>QDP_%c3_ColorMatrix</datatype><precision>%c</precision><colors>3</colors>"
@@ -270,7 +301,30 @@ static void put_texts(FILE *out, const md_lattice_header *header) {
            "<lt>%d</lt></ildgFormat>",
            xml, bits, d[0], d[1], d[2], d[3]);
   md_lime_put_text(out, "ildg-format", text, false, false);
-  md_lime_put_text(out, "ildg-data-lfn", "lfn://unregistered/miniDirac", false, false);
+  const char *lfn = md_file_texts_find(header->texts, "ildg-data-lfn");
+  md_lime_put_text(out, "ildg-data-lfn", lfn ? lfn : "lfn://unregistered/miniDirac", false, false);
+}
+
+/* Texts that stand in put_texts, or in no record of their own name. */
+static bool is_placed(const md_lattice_header *header, const char *name) {
+  return strcmp(name, "scidac-file-xml") == 0 ||
+         (strcmp(name, "ildg-data-lfn") == 0 && header->label.kind == MD_LINKS_THIN);
+}
+
+/* The other texts, as a message of records behind the checksum. */
+static void put_kept_texts(FILE *out, const md_lattice_header *header) {
+  static const char *const known[] = {"scidac-record-xml", "ildg-data-lfn", NULL};
+  const char *name, *text;
+  char type[MD_FILE_TEXT_NAME + 8];
+  int left = 0, put = 0;
+  for (size_t at = 0; md_file_texts_next(header->texts, &at, &name, &text);)
+    left += !is_placed(header, name);
+  for (size_t at = 0; md_file_texts_next(header->texts, &at, &name, &text);) {
+    if (is_placed(header, name)) continue;
+    snprintf(type, sizeof type, "%s%s", is_one_of(name, known) ? "source " : "", name);
+    md_lime_put_text(out, type, text, put == 0, put + 1 == left);
+    put++;
+  }
 }
 
 static md_status compose(md_context *context, const md_lattice_header *header,
@@ -288,6 +342,7 @@ static md_status compose(md_context *context, const md_lattice_header *header,
              "<suma>%08x</suma><sumb>%08x</sumb></scidacChecksum>",
              header->checksum.a, header->checksum.b);
     md_lime_put_text(tail, "scidac-checksum", text, false, true);
+    put_kept_texts(tail, header);
   }
   const bool closed_head = head && fclose(head) == 0;
   const bool closed_tail = tail && fclose(tail) == 0;

@@ -42,6 +42,7 @@ const char *md_checksum_state_name(md_checksum_state state) {
 void md_lattice_info_destroy(md_lattice_info *info) {
   free(info->notes.records);
   free(info->notes.departures);
+  md_file_texts_free(&info->notes.texts);
   *info = (md_lattice_info){0};
 }
 
@@ -87,7 +88,7 @@ static md_status open_lattice(md_context *context, const char *path, md_lattice_
   md_broadcast(context, &info->header, sizeof info->header);
   md_broadcast(context, &info->file_bytes, sizeof info->file_bytes);
   info->described = status == MD_OK;
-  return status;
+  return status == MD_OK ? md_file_texts_broadcast(context, &info->notes.texts) : status;
 }
 
 /* A finding that --ignore-checksum turns into a warning. */
@@ -289,17 +290,38 @@ md_status md_lattice_save(md_context *context, const char *path, const md_lattic
 md_status md_lattice_save_links(md_context *context, const char *path,
                                 const md_lattice_format *format, md_precision precision,
                                 const md_link_label *label, const md_gauge *gauge) {
-  md_gauge_observables observables;
-  md_new_file file;
-  md_lattice_header header = {
-      .precision = precision, .label = *label, .has_plaquette = true, .has_link_trace = true};
-  if (!md_lattice_format_holds(format, precision))
+  const md_lattice_output output = {.format = format, .precision = precision, .label = *label};
+  return md_lattice_save_as(context, path, &output, gauge);
+}
+
+bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text) {
+  return !format->keeps || format->keeps(name, text);
+}
+
+static md_status check_output(md_context *context, const md_lattice_output *output) {
+  const md_lattice_format *format = output->format;
+  if (!md_lattice_format_holds(format, output->precision))
     return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
                    format->single_only ? "single precision" : "single or double precision",
-                   md_precision_name(precision));
-  if (!md_lattice_format_takes(format, label->kind))
+                   md_precision_name(output->precision));
+  if (!md_lattice_format_takes(format, output->label.kind))
     return md_fail(context, MD_INPUT, "%s files hold thin links, got %s links; use hdf5 or ildg",
-                   format->name, md_link_kind_name(label->kind));
+                   format->name, md_link_kind_name(output->label.kind));
+  return MD_OK;
+}
+
+md_status md_lattice_save_as(md_context *context, const char *path, const md_lattice_output *output,
+                             const md_gauge *gauge) {
+  md_gauge_observables observables;
+  md_new_file file;
+  md_provenance provenance;
+  md_lattice_header header = {.precision = output->precision,
+                              .label = output->label,
+                              .has_plaquette = true,
+                              .has_link_trace = true,
+                              .texts = output->texts,
+                              .provenance = &provenance};
+  MD_TRY(check_output(context, output));
   MD_TRY(md_gauge_observe(context, gauge, &observables));
   if (observables.bad_links > 0)
     return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
@@ -307,8 +329,10 @@ md_status md_lattice_save_links(md_context *context, const char *path,
   memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
   header.plaquette = observables.plaquette;
   header.link_trace = observables.link_trace;
+  md_provenance_of_run(context, &provenance);
+  if (output->provenance) provenance = *output->provenance;
   MD_TRY(md_new_file_begin(context, path, &file));
-  md_status status = format->write(context, file.path, &header, gauge);
-  if (status == MD_OK) status = read_back(context, file.path, format, &header, gauge);
+  md_status status = output->format->write(context, file.path, &header, gauge);
+  if (status == MD_OK) status = read_back(context, file.path, output->format, &header, gauge);
   return md_new_file_end(context, &file, status);
 }

@@ -1,6 +1,8 @@
 #ifndef MD_IO_LATTICE_FILE_H
 #define MD_IO_LATTICE_FILE_H
 
+#include "io/file_texts.h"
+#include "io/provenance.h"
 #include "io/site_format.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/phases.h"
@@ -46,6 +48,9 @@ typedef struct md_lattice_header {
   bool binding; /* the format defines both values, so that links that differ are an error */
   double plaquette, link_trace;
   md_link_label label;
+  /* For a file that is written: what else it is to say; borrowed, NULL: nothing. */
+  const md_file_texts *texts;
+  md_provenance *provenance;
 } md_lattice_header;
 
 typedef struct md_record {
@@ -62,6 +67,7 @@ typedef struct md_notes {
   int record_count;
   char (*departures)[200];
   int departure_count;
+  md_file_texts texts; /* on every rank once the file was described */
 } md_notes;
 
 typedef struct md_lattice_info {
@@ -129,6 +135,21 @@ md_status md_lattice_save(md_context *context, const char *path, const md_lattic
 md_status md_lattice_save_links(md_context *context, const char *path,
                                 const md_lattice_format *format, md_precision precision,
                                 const md_link_label *label, const md_gauge *gauge);
+
+/* What is written beside the links. */
+typedef struct md_lattice_output {
+  const md_lattice_format *format;
+  md_precision precision;
+  md_link_label label;
+  const md_file_texts *texts;      /* NULL: none. What the format has no place for is left out */
+  const md_provenance *provenance; /* NULL: that of the run. In HDF5 files only */
+} md_lattice_output;
+
+/* The same with texts and provenance, equal on all ranks. Collective. */
+md_status md_lattice_save_as(md_context *context, const char *path, const md_lattice_output *output,
+                             const md_gauge *gauge);
+/* True when files of this format have a place for a text of that name. */
+bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text);
 
 #ifdef __cplusplus
 }

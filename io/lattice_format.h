@@ -16,6 +16,8 @@ struct md_lattice_format {
   const char *name;
   const char *suffixes; /* ".a .b"; "" when --format must be given */
   bool single_only, thin_only;
+  /* Whether a file has a place for a text of that name. NULL: for every one. */
+  bool (*keeps)(const char *name, const char *text);
   /* True when the file starts as files of this format do. */
   bool (*recognises)(const unsigned char *head, size_t bytes);
   /* Fills header (all but `format`) and notes, and checks dims and sizes; allocates nothing that

@@ -10,6 +10,13 @@
  * links in single precision. No plaquette. */
 enum { MILC_MAGIC = 20103, MILC_HEAD = 96, MILC_STAMP = 64 };
 
+static const char stamp_name[] = "milc time_stamp";
+
+static bool keeps(const char *name, const char *text) {
+  (void)text;
+  return strcmp(name, stamp_name) == 0;
+}
+
 static uint32_t word_at(const unsigned char *head, int offset, bool big_endian) {
   const unsigned char *b = head + offset;
   return big_endian ? (uint32_t)b[0] << 24 | b[1] << 16 | b[2] << 8 | b[3]
@@ -44,6 +51,8 @@ static md_status describe(md_context *context, const md_source *source, md_latti
   if (rest > 0) md_notes_departure(notes, "%lld bytes follow the links", (long long)rest);
   if (!memchr(head + 20, 0, MILC_STAMP))
     md_notes_departure(notes, "the time stamp is not closed by a zero byte");
+  MD_TRY(md_file_texts_add(context, &notes->texts, stamp_name, (const char *)head + 20,
+                           strnlen((const char *)head + 20, MILC_STAMP)));
   md_notes_record(notes, &(md_record){.type = "header", .bytes = MILC_HEAD});
   md_notes_record(
       notes,
@@ -63,7 +72,11 @@ static md_status compose(md_context *context, const md_lattice_header *header,
   struct tm calendar;
   put_word(head, MILC_MAGIC);
   for (int d = 0; d < MD_DIMS; d++) put_word(head + 4 + 4 * d, (uint32_t)header->dims[d]);
-  strftime((char *)head + 20, MILC_STAMP, "%a %b %d %H:%M:%S %Y", gmtime_r(&now, &calendar));
+  const char *stamp = md_file_texts_find(header->texts, stamp_name);
+  if (stamp)
+    snprintf((char *)head + 20, MILC_STAMP, "%s", stamp);
+  else
+    strftime((char *)head + 20, MILC_STAMP, "%a %b %d %H:%M:%S %Y", gmtime_r(&now, &calendar));
   put_word(head + 88, header->checksum.a);
   put_word(head + 92, header->checksum.b);
   *frame = (md_payload_frame){.head = (char *)head, .head_bytes = MILC_HEAD};
@@ -80,6 +93,7 @@ static md_status write_file(md_context *context, const char *path, md_lattice_he
 const md_lattice_format md_format_milc = {.name = "milc",
                                           .suffixes = "",
                                           .single_only = true,
+                                          .keeps = keeps,
                                           .recognises = recognises,
                                           .describe = describe,
                                           .read = md_payload_read,

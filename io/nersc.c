@@ -9,7 +9,8 @@
 /* NERSC archive: lines KEY = VALUE between BEGIN_HEADER and END_HEADER, then the links of
  * 4D_SU3_GAUGE (two rows) or 4D_SU3_GAUGE_3x3. Keys that a writer left out are noted; where
  * FLOATING_POINT is missing (MILC does not write it) IEEE32BIG is meant. */
-enum { NERSC_HEAD_MOST = 65536, NERSC_VALUE = 128 };
+enum { NERSC_HEAD_MOST = 65536, NERSC_VALUE = 128, NERSC_TEXT_MOST = 4096 };
+static const char own_key[] = "MINIDIRAC_";
 
 static bool recognises(const unsigned char *head, size_t bytes) {
   return bytes >= 12 && memcmp(head, "BEGIN_HEADER", 12) == 0;
@@ -139,34 +140,114 @@ static md_status parse_head(md_context *context, const md_source *source, const 
   return MD_OK;
 }
 
+/* Lines that a writer of ours says anew. */
+static bool is_said_anew(const char *key) {
+  static const char *const keys[] = {"HDR_VERSION", "STORAGE_FORMAT", "DATATYPE",      "CHECKSUM",
+                                     "LINK_TRACE",  "PLAQUETTE",      "FLOATING_POINT"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (strcmp(keys[i], key) == 0) return true;
+  return strncmp(key, "DIMENSION_", 10) == 0 || strncmp(key, "BOUNDARY_", 9) == 0;
+}
+
+/* What we write where nothing is known. */
+static bool says_nothing(const char *value, size_t length) {
+  static const char *const values[] = {"none", "0", "miniDirac"};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    if (strlen(values[i]) == length && strncmp(values[i], value, length) == 0) return true;
+  return false;
+}
+
+static md_status keep_line(md_context *context, const char *line, size_t length, md_notes *notes) {
+  const char *equals = memchr(line, '=', length);
+  char key[64], name[80];
+  if (!equals) return MD_OK;
+  snprintf(key, sizeof key, "%.*s", (int)strcspn(line, " \t="), line);
+  const char *value = equals + 1;
+  size_t bytes = length - (size_t)(value - line);
+  while (bytes > 0 && strchr(" \t\r", *value)) value++, bytes--;
+  while (bytes > 0 && strchr(" \t\r", value[bytes - 1])) bytes--;
+  if (is_said_anew(key) || says_nothing(value, bytes)) return MD_OK;
+  const bool own = strncmp(key, own_key, strlen(own_key)) == 0;
+  snprintf(name, sizeof name, "%s%s", own ? "minidirac " : "nersc ",
+           own ? key + strlen(own_key) : key);
+  for (char *c = name + strlen("minidirac "); own && *c; c++) *c = (char)tolower((unsigned char)*c);
+  return md_file_texts_add(context, &notes->texts, name, value, bytes);
+}
+
+static md_status keep_lines(md_context *context, const char *head, md_notes *notes) {
+  for (const char *line = head; *line; line += strspn(line, "\n")) {
+    const size_t length = strcspn(line, "\n");
+    const char *first = line + strspn(line, " \t");
+    if (first < line + length)
+      MD_TRY(keep_line(context, first, length - (size_t)(first - line), notes));
+    line += length;
+  }
+  return MD_OK;
+}
+
+/* One line, under a key that a header may have and that is not said anew. */
+static bool keeps(const char *name, const char *text) {
+  const char *key = strchr(name, ' ');
+  if (strncmp(name, "nersc ", 6) != 0 && strncmp(name, "minidirac ", 10) != 0) return false;
+  for (const char *c = ++key; *c; c++)
+    if (!isalnum((unsigned char)*c) && *c != '_') return false;
+  return *key && !is_said_anew(key) && !strstr(key, "_HEADER") && !strpbrk(text, "\r\n") &&
+         strlen(text) < NERSC_TEXT_MOST;
+}
+
 static md_status describe(md_context *context, const md_source *source, md_lattice_header *header,
                           md_notes *notes) {
   char *head = NULL;
   md_status status = read_head(context, source, &head);
   if (status == MD_OK) status = parse_head(context, source, head, header, notes);
+  if (status == MD_OK) status = keep_lines(context, head, notes);
   free(head);
   return status;
+}
+
+/* What a reader expects to find, from the texts where they have it. */
+static void put_line(FILE *out, const md_lattice_header *header, const char *key,
+                     const char *otherwise) {
+  char name[80];
+  snprintf(name, sizeof name, "nersc %s", key);
+  const char *text = md_file_texts_find(header->texts, name);
+  fprintf(out, "%s = %s\n", key, text && keeps(name, text) ? text : otherwise);
+}
+
+static void put_other_lines(FILE *out, const md_lattice_header *header) {
+  const char *name, *text;
+  for (size_t at = 0; md_file_texts_next(header->texts, &at, &name, &text);) {
+    const char *key = strchr(name, ' ');
+    if (!key++ || !keeps(name, text) || ftell(out) > NERSC_HEAD_MOST / 2) continue;
+    if (!strcmp(key, "ENSEMBLE_ID") || !strcmp(key, "ENSEMBLE_LABEL") ||
+        !strcmp(key, "SEQUENCE_NUMBER") || !strcmp(key, "CREATOR"))
+      continue;
+    if (*name == 'm') fputs(own_key, out);
+    for (; *key; key++) fputc(*name == 'm' ? toupper((unsigned char)*key) : *key, out);
+    fprintf(out, " = %s\n", text);
+  }
 }
 
 static md_status compose(md_context *context, const md_lattice_header *header,
                          md_payload_frame *frame) {
   const int *d = header->dims;
-  const int length = asprintf(
-      &frame->head,
-      "BEGIN_HEADER\nHDR_VERSION = 1.0\nSTORAGE_FORMAT = 1.0\nDATATYPE = 4D_SU3_GAUGE_3x3\n"
-      "DIMENSION_1 = %d\nDIMENSION_2 = %d\nDIMENSION_3 = %d\nDIMENSION_4 = %d\n"
-      "BOUNDARY_1 = PERIODIC\nBOUNDARY_2 = PERIODIC\nBOUNDARY_3 = PERIODIC\n"
-      "BOUNDARY_4 = PERIODIC\nCHECKSUM = %08x\nLINK_TRACE = %.15g\nPLAQUETTE = %.15g\n"
-      "FLOATING_POINT = %s\nENSEMBLE_ID = none\nENSEMBLE_LABEL = none\nSEQUENCE_NUMBER = 0\n"
-      "CREATOR = miniDirac\nEND_HEADER\n",
-      d[0], d[1], d[2], d[3], header->checksum.a, header->link_trace, header->plaquette,
-      header->site.real_bytes == 8 ? "IEEE64BIG" : "IEEE32BIG");
-  if (length < 0) {
-    frame->head = NULL;
-    return md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
-  }
-  frame->head_bytes = (size_t)length;
-  return MD_OK;
+  FILE *out = open_memstream(&frame->head, &frame->head_bytes);
+  if (!out) return md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
+  fprintf(out,
+          "BEGIN_HEADER\nHDR_VERSION = 1.0\nSTORAGE_FORMAT = 1.0\nDATATYPE = 4D_SU3_GAUGE_3x3\n"
+          "DIMENSION_1 = %d\nDIMENSION_2 = %d\nDIMENSION_3 = %d\nDIMENSION_4 = %d\n"
+          "BOUNDARY_1 = PERIODIC\nBOUNDARY_2 = PERIODIC\nBOUNDARY_3 = PERIODIC\n"
+          "BOUNDARY_4 = PERIODIC\nCHECKSUM = %08x\nLINK_TRACE = %.15g\nPLAQUETTE = %.15g\n"
+          "FLOATING_POINT = %s\n",
+          d[0], d[1], d[2], d[3], header->checksum.a, header->link_trace, header->plaquette,
+          header->site.real_bytes == 8 ? "IEEE64BIG" : "IEEE32BIG");
+  put_line(out, header, "ENSEMBLE_ID", "none");
+  put_line(out, header, "ENSEMBLE_LABEL", "none");
+  put_line(out, header, "SEQUENCE_NUMBER", "0");
+  put_line(out, header, "CREATOR", "miniDirac");
+  put_other_lines(out, header);
+  fputs("END_HEADER\n", out);
+  return fclose(out) == 0 ? MD_OK : md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
 }
 
 static md_status write_file(md_context *context, const char *path, md_lattice_header *header,
@@ -180,6 +261,7 @@ static md_status write_file(md_context *context, const char *path, md_lattice_he
 const md_lattice_format md_format_nersc = {.name = "nersc",
                                            .suffixes = ".nersc",
                                            .thin_only = true,
+                                           .keeps = keeps,
                                            .recognises = recognises,
                                            .describe = describe,
                                            .read = md_payload_read,

@@ -20,6 +20,7 @@ SMALL = ["type", "rows", "columns", "width", "height", "block", "space"]
 IDENTITY = {
     "bench dirac": OPERATOR + ["mode", "kernel", "count"] + COMMON,
     "bench solver": ["solver", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
+    "bench suite": ["part", "work", "format", "kernel", "space", "solver", "inner", "m"] + OPERATOR + COMMON,
     "bench gemm": [
         "kernel",
         "precision",
@@ -40,7 +41,7 @@ IDENTITY = {
     "bench shift": ["kernel"] + SMALL + COMMON,
     "bench gemv": ["kernel"] + SMALL + COMMON,
 }
-SAME_WORK = ["tolerance", "shifts"]  # keys of a report without which its rows are other work
+SAME_WORK = ["tolerance", "shifts", "class"]  # keys of a report without which its rows are other work
 TIMES = ["seconds_median", "seconds_kernel", "seconds_mean"]  # the first that a row has
 
 

@@ -1,45 +1,75 @@
 #!/usr/bin/env python3
-"""GFLOP/s against right-hand sides, with the roofline of compulsory bytes.
+"""plot_dirac.py: GFLOP/s against right-hand sides, with the roofline of compulsory bytes.
 
-One panel a precision; a line a backend and packing; the roofline is 570 flops a site and right-hand side over the
-compulsory bytes, times the largest bandwidth that the run measured.
+A panel per precision, all with the same axes. A colour is a backend and packing, a line style the reals in which a
+link is stored. The roofline is what the largest bandwidth of the run allows for links of 18 reals: operations per site
+and right-hand side over compulsory bytes, times that bandwidth.
 """
 import argparse
-import csv
 import sys
 
-from plotting import pyplot
+from plotting import PRECISIONS, caption, colour, few_ticks, operator_name, pyplot, read_rows
+
+STYLES = {"18": ("-", "o"), "12": ("--", "s"), "8": (":", "^")}
+
+
+def panel(axis, rows):
+    bandwidth = max(float(r["bandwidth_gbytes_per_s"]) for r in rows)
+    whole = [r for r in rows if r["reconstruct"] == "18"]
+    # Operations per site and right-hand side are what the rows say: speed over bytes per second times bytes.
+    roof = sorted({(int(r["rhs"]), float(r["gflops"]) / float(r["roofline_fraction"])
+                    * bandwidth / float(r["bandwidth_gbytes_per_s"])) for r in whole})
+    if roof:
+        axis.plot(*zip(*roof), color="#999999", linewidth=4, alpha=0.5, zorder=0)
+    for kind in sorted({(operator_name(r), r["reconstruct"]) for r in rows}):
+        mine = [r for r in rows if (operator_name(r), r["reconstruct"]) == kind]
+        points = sorted((int(r["rhs"]), float(r["gflops"])) for r in mine)
+        line, marker = STYLES.get(kind[1], ("-", "o"))
+        axis.plot(*zip(*points), line, marker=marker, markersize=4, color=colour(mine[0]))
+    axis.set(xscale="log", yscale="log", xlabel="right-hand sides")
+    axis.grid(alpha=0.3)
+
+
+def legend(figure, rows):
+    """One for all panels: colours, then line styles, then the roofline."""
+    from matplotlib.lines import Line2D
+
+    names = {operator_name(r): colour(r) for r in rows}
+    reals = [r for r in STYLES if any(row["reconstruct"] == r for row in rows)]
+    handles = [Line2D([], [], color=paint, label=name) for name, paint in sorted(names.items())]
+    handles += [Line2D([], [], color="#333333", linestyle=STYLES[r][0], marker=STYLES[r][1], markersize=4,
+                       label=f"{r} reals per link") for r in reals]
+    handles.append(Line2D([], [], color="#999999", linewidth=4, alpha=0.5, label="roofline, 18 reals"))
+    figure.legend(handles=handles, loc="upper center", ncols=min(6, len(handles)), fontsize="small", frameon=False)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("csv", help="from `minidirac bench dirac --csv`, 18 reals a link")
+    parser.add_argument("rows", metavar="ROWS", help="what `minidirac bench dirac` wrote by --csv or --json")
     parser.add_argument("png", help="to write")
+    parser.add_argument("--caption", help="machine and date, where ROWS is CSV, which does not say them")
     arguments = parser.parse_args()
     plot = pyplot()
-    with open(arguments.csv, newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["reconstruct"] == "18"]
+    rows, report = read_rows(arguments.rows)
+    rows = [r for r in rows if r.get("precision") in PRECISIONS and r.get("roofline_fraction")]
     if not rows:
-        sys.exit(f"{arguments.csv} has no rows of 18 reals a link")
-    precisions = [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
-    figure, axes = plot.subplots(1, len(precisions), figsize=(4.2 * len(precisions), 3.8), squeeze=False)
+        sys.exit(f"{arguments.rows} has no rows of the stencil")
+    precisions = [p for p in PRECISIONS if any(r["precision"] == p for r in rows)]
+    size = (2.9 * len(precisions) + 1.2, 4.2)
+    figure, axes = plot.subplots(1, len(precisions), figsize=size, squeeze=False, sharex=True, sharey=True)
     for axis, precision in zip(axes[0], precisions):
-        mine = [r for r in rows if r["precision"] == precision]
-        bandwidth = max(float(r["bandwidth_gbytes_per_s"]) for r in mine)
-        roof = sorted({(int(r["rhs"]), 570.0 * int(r["rhs"]) * bandwidth / float(r["site_bytes"])) for r in mine})
-        axis.plot(*zip(*roof), "k--", label=f"roofline, {bandwidth:.0f} GB/s")
-        for name in sorted({(r["backend"], r["packing"]) for r in mine}):
-            points = sorted((int(r["rhs"]), float(r["gflops"])) for r in mine if (r["backend"], r["packing"]) == name)
-            axis.plot(*zip(*points), "o-", label=name[0] + ("" if name[1] == "none" else " " + name[1]))
-        axis.set(title=precision, xlabel="right-hand sides", xscale="log", yscale="log")
-        axis.set_xticks([r for r, _ in roof], [str(r) for r, _ in roof])
-        axis.minorticks_off()
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=7)
+        panel(axis, [r for r in rows if r["precision"] == precision])
+        axis.set_title(precision)
+    few_ticks(axes[0][0].xaxis, [int(r["rhs"]) for r in rows])
+    low, high = min(float(r["gflops"]) for r in rows), max(float(r["gflops"]) for r in rows)
+    few_ticks(axes[0][0].yaxis, [m * 10.0**e for e in range(-3, 7) for m in (1, 2, 5) if low / 2 <= m * 10.0**e <= 2 * high])
     axes[0][0].set_ylabel("GFLOP/s")
-    figure.suptitle("Deo, " + rows[0]["dims"].replace("x", " x "))
-    figure.tight_layout()
-    figure.savefig(arguments.png, dpi=120)
+    legend(figure, rows)
+    dims = rows[0]["dims"]
+    dims = dims if isinstance(dims, list) else dims.split("x")
+    caption(figure, arguments.caption or report, "Deo on " + " x ".join(map(str, dims)))
+    figure.tight_layout(rect=(0, 0, 1, 0.9))
+    figure.savefig(arguments.png, dpi=130)
 
 
 if __name__ == "__main__":

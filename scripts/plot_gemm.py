@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plots the CSV of `minidirac bench gemm` to a PNG.
+"""Plots the CSV or JSON report of `minidirac bench gemm` to a PNG.
 
   plot_gemm.py ladder.csv ladder.png                 GFLOP/s over size, a line per kernel
   plot_gemm.py ladder.csv share.png --share          share of the library reference instead
@@ -8,15 +8,24 @@
 The size axis is m = n = k for square shapes, k for a sweep of k alone, else 2 m n k in flops.
 """
 import argparse
-import csv
 import sys
 
-from plotting import pyplot
+from plotting import caption, few_ticks, pyplot, read_rows as read_any
+
+
+REFERENCES = ("cublas", "openblas", "scalapack")
+STYLES = {"double": "-", "single": "-", "tf32": "--", "half": "-.", "bf16": ":"}
+# One colour per kernel in every picture.
+KERNELS = {
+    "naive": "#999999", "cpu_tiled": "#56b4e9", "openblas": "#0072b2", "cublas": "#000000", "k0": "#fde0a0",
+    "k1": "#f6c667", "k2": "#eda63a", "k3": "#e08214", "k4": "#c86408", "k5": "#a84b05", "k6": "#873603",
+    "k7": "#5f2500", "wmma_simple": "#c9a0dc", "wmma_tiled": "#8f5bb0", "wgmma": "#d6006c", "dmma": "#009e73",
+    "block_cyclic": "#56b4e9", "summa": "#d55e00", "scalapack": "#000000",
+}
 
 
 def read_rows(path):
-    with open(path, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows, report = read_any(path)
     if not rows:
         sys.exit(f"{path}: no rows; make it with minidirac bench gemm --csv {path}")
     for name in ("kernel", "precision", "m", "n", "k", "gflops_kernel", "vs_reference"):
@@ -25,7 +34,7 @@ def read_rows(path):
     for row in rows:
         for name in ("m", "n", "k"):
             row[name] = int(float(row[name]))
-    return rows
+    return rows, report
 
 
 def size_axis(rows):
@@ -49,12 +58,21 @@ def value_of(row, column):
 def plot_lines(axes, rows, column):
     name, place = size_axis(rows)
     many = len({r["precision"] for r in rows}) > 1
-    lines = {}
+    lines, styles = {}, {}
     for row in rows:
-        lines.setdefault(label_of(row, many), []).append((place(row), value_of(row, column)))
+        if column == "vs_reference" and row["kernel"] in REFERENCES:
+            continue  # 1 by definition
+        label = label_of(row, many)
+        lines.setdefault(label, []).append((place(row), value_of(row, column)))
+        styles[label] = STYLES.get(row["precision"], "-") if many else "-"
+    if column == "vs_reference":
+        axes.axhline(1, color="#000000", linewidth=1)
     for label, points in lines.items():
-        axes.plot(*zip(*sorted(points)), marker="o", markersize=3, linewidth=1, label=label)
+        axes.plot(*zip(*sorted(points)), color=KERNELS.get(label.split()[0].split(":")[0]),
+                  linestyle=styles[label], marker="o", markersize=3, linewidth=1, label=label)
     axes.set_xlabel(name)
+    if name.startswith("k at"):
+        few_ticks(axes.xaxis, [place(row) for row in rows])
     if name.startswith("2 m"):
         axes.set_xscale("log")
 
@@ -83,8 +101,9 @@ def main():
     parser.add_argument("--bars", action="store_true", help="bars by kernel, not lines over size")
     parser.add_argument("--log", action="store_true", help="logarithmic value axis")
     parser.add_argument("--title", default="")
+    parser.add_argument("--caption", help="machine and date, where the rows are CSV, which does not say them")
     options = parser.parse_args()
-    rows = read_rows(options.csv)
+    rows, report = read_rows(options.csv)
     figure, axes = pyplot().subplots(figsize=(8, 5))
     column = "vs_reference" if options.share else "gflops_kernel"
     (plot_bars if options.bars else plot_lines)(axes, rows, column)
@@ -92,10 +111,13 @@ def main():
     axes.set_title(options.title)
     if options.log:
         axes.set_yscale("log")
+        values = [value for row in rows if (value := value_of(row, column)) > 0]
+        few_ticks(axes.yaxis, [10.0**e for e in range(-6, 8) if min(values) / 10 <= 10.0**e <= 10 * max(values)])
     else:
         axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small", ncols=2)
+    caption(figure, options.caption or report)
     figure.tight_layout()
     figure.savefig(options.png, dpi=150)
 

@@ -2,8 +2,8 @@
 """report.py REPORT... -o FILE.html: one page of JSON reports, with pictures, that needs nothing else.
 
 Several reports stand side by side on the same axes. The page holds the machines, a verdict, every
-row of the reports, and for `bench dirac` speed against bytes and against error, for `bench solver`
-and `solve` the times. Standard library only.
+row of the reports, and pictures: a roofline with every kernel, speed against error, over ranks where
+there are several, times of solves, products of matrices. Standard library only.
 """
 
 import argparse
@@ -14,17 +14,17 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from compare import BadInput, load, number, shown  # noqa: E402 (a script beside this one)
+from compare import BadInput, load, number, shown  # noqa: E402 (scripts beside this one)
+from pictures import bars, operator_of, positive, scatter  # noqa: E402
 
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#555555", "#e69f00"]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 440, 320, 58, 12, 12, 44
 STYLE = """
 body{font:16px/1.45 system-ui,sans-serif;color:#222;background:#fff;max-width:70rem;margin:0 auto;padding:0 1rem}
 h1{font-size:1.5rem} h2{font-size:1.2rem;margin-top:2rem;border-bottom:1px solid #ccc}
 .wide{overflow-x:auto} table{border-collapse:collapse;font-size:.8rem} .machines td{overflow-wrap:anywhere;min-width:8rem}
 th,td{border-bottom:1px solid #ddd;padding:.2rem .5rem;text-align:left;vertical-align:top} .n{text-align:right}
-.side{display:flex;flex-wrap:wrap;gap:1rem} figure{flex:1 1 20rem;max-width:34rem;min-width:0;margin:0}
-figcaption,.legend{font-size:.85rem;overflow-wrap:anywhere} svg{width:100%;height:auto;font:12px system-ui,sans-serif}
+.side{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(20rem,100%),1fr));gap:1rem} figure{min-width:0;margin:0}
+figcaption,.legend{font-size:.85rem;overflow-wrap:anywhere} svg{width:100%;height:auto;font:14px system-ui,sans-serif}
+details{margin-top:1rem} summary{cursor:pointer;font-weight:600}
 .legend span{margin-right:1rem;white-space:nowrap} .PASS{color:#00603f} .FAIL{color:#b00020} b.PASS,b.FAIL{font-weight:bold}
 """
 
@@ -43,6 +43,10 @@ def verdict(report):
     rows = [row for row in report.get("rows") or [] if isinstance(row, dict)]
     if report.get("interrupted"):
         return "FAIL", "ended early by a signal"
+    if report["command"] == "bench suite":
+        merit, whole = number(report.get("figure_of_merit")), report.get("class")
+        words = f"class {shown(whole)}" + (f", {merit:.4g} right-hand sides to 1e-10 per second" if merit else "")
+        return ("PASS" if report.get("pass") is True else "FAIL"), words
     if "pass" in report:
         return ("PASS" if report["pass"] is True else "FAIL"), "as the report says"
     if "broken_bounds" in report:
@@ -62,103 +66,6 @@ def verdict(report):
     return "", "this command gives no verdict"
 
 
-class Axis:
-    """A logarithmic axis from `low` to `high`, which covers all reports."""
-
-    def __init__(self, values, start, end, label):
-        low, high = math.log10(min(values)), math.log10(max(values))
-        room = max(0.08, 0.04 * (high - low))
-        self.low, self.high = low - room, high + room
-        self.start, self.end, self.label = start, end, label
-
-    def __call__(self, value):
-        return self.start + (self.end - self.start) * (math.log10(value) - self.low) / (self.high - self.low)
-
-    def ticks(self):
-        """At most about seven numbers: 1, 2 and 5, or powers of ten, each one or a few apart."""
-        first, last = max(math.floor(self.low), -307), min(math.ceil(self.high), 307)
-        steps = (1, 2, 5) if self.high - self.low < 2.2 else (1,)
-        found = [m * 10.0**e for e in range(first, last + 1) for m in steps]
-        found = [value for value in found if self.low <= math.log10(value) <= self.high]
-        return found[:: max(1, math.ceil(len(found) / 7))]
-
-
-def frame(x, y):
-    """Axes with their labels; SVG has y downwards."""
-    out = [
-        f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}" fill="none" stroke="#999"/>'
-    ]
-    for value in x.ticks():
-        out.append(
-            f'<path d="M{x(value):.1f} {HEIGHT - BOTTOM}v5" stroke="#999"/>'
-            f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{value:g}</text>'
-        )
-    for value in y.ticks():
-        out.append(
-            f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" stroke="#e5e5e5"/>'
-            f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>'
-        )
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{x.label}</text>')
-    out.append(f'<text transform="translate(13 {middle}) rotate(-90)" text-anchor="middle">{y.label}</text>')
-    return "".join(out)
-
-
-def positive(row, *keys):
-    """The values when all are numbers above 0, as a logarithm needs, else None."""
-    values = [number(row.get(key)) for key in keys]
-    return values if all(value is not None and value > 0 for value in values) else None
-
-
-def row_name(row, keys=("solver", "backend", "packing", "precision", "inner", "reconstruct", "mode", "rhs", "mass")):
-    return " ".join(
-        f"{key} {shown(row[key])}" if key in ("rhs", "mass", "reconstruct", "inner") else shown(row[key])
-        for key in keys
-        if key in row and row[key] not in ("none", None)
-    )
-
-
-def scatter(reports, key, label, colour_key, roof):
-    """A figure a report: GFLOP/s against `key`. With `roof`, a bar over each row where the memory's bound is."""
-    points = {name: [(row, positive(row, key, "gflops")) for row in report["rows"]] for name, report in reports}
-    seen = [(row, at) for found in points.values() for row, at in found if at]
-    if not seen:
-        return "<p>No row has both numbers.</p>"
-    roofs = {id(row): at[1] / share[0] for row, at in seen if roof and (share := positive(row, "roofline_fraction"))}
-    roofs = {key: value for key, value in roofs.items() if math.isfinite(value)}
-    x = Axis([at[0] for _, at in seen], LEFT, WIDTH - RIGHT, label)
-    y = Axis([at[1] for _, at in seen] + list(roofs.values()), HEIGHT - BOTTOM, TOP, "GFLOP/s")
-    kinds = list(dict.fromkeys(shown(row.get(colour_key)) for row, _ in seen))
-    colour = {kind: COLOURS[i % len(COLOURS)] for i, kind in enumerate(kinds)}
-    out = [
-        "<p class='legend'>"
-        + "".join(f'<span style="color:{colour[k]}">&#9679; {html.escape(k)}</span>' for k in kinds)
-        + "</p><div class='side'>"
-    ]
-    for name, report in reports:
-        marks, absent = [frame(x, y)], sum(at is None for _, at in points[name])
-        for row, at in points[name]:
-            if not at:
-                continue
-            paint, (px, py) = colour[shown(row.get(colour_key))], (x(at[0]), y(at[1]))
-            if id(row) in roofs:
-                top = y(roofs[id(row)])
-                marks.append(
-                    f'<path d="M{px - 6:.1f} {top:.1f}h12M{px:.1f} {top:.1f}V{py:.1f}" stroke="{paint}" stroke-opacity=".35" fill="none"/>'
-                )
-            marks.append(
-                f'<circle cx="{px:.1f}" cy="{py:.1f}" r="4" fill="{paint}" fill-opacity=".8">'
-                f"<title>{html.escape(row_name(row))}: {at[1]:.4g} GFLOP/s, {html.escape(label)} {at[0]:.3g}</title></circle>"
-            )
-        note = f"; {absent} rows without both numbers stand in the table alone" if absent else ""
-        out.append(f"<figure>{svg(marks, HEIGHT)}<figcaption>{caption(name, report)}{note}</figcaption></figure>")
-    return "".join(out) + "</div>"
-
-
-def svg(marks, height):
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img">{"".join(marks)}</svg>'
-
-
 def caption(name, report):
     machine = report.get("machine") if isinstance(report.get("machine"), dict) else {}
     gpus = machine.get("gpu") if isinstance(machine.get("gpu"), list) else []
@@ -166,41 +73,142 @@ def caption(name, report):
     return ", ".join(text(part) for part in (name, device, machine.get("date_utc")) if part)
 
 
+def rows_of(report, command, parts):
+    """The rows that a report of this command has, and those of such parts of a suite."""
+    if report["command"] == "bench suite":
+        return [row for row in report["rows"] if row.get("part") in parts]
+    return report["rows"] if report["command"] == command else []
+
+
+def having(reports, command, parts, keys=()):
+    """(caption, rows) of the reports that have some."""
+    found = [(caption(name, report), report, rows_of(report, command, parts)) for name, report in reports]
+    found = [(words, report, [row for row in rows if all(key in row for key in keys)]) for words, report, rows in found]
+    return [(words, report, rows) for words, report, rows in found if rows]
+
+
+def roof_of(report, rows):
+    """The bandwidth of the largest working set: of the report, of a suite's copies, or the largest beside a row."""
+    given = number(report.get("copy_gbytes_per_s"))
+    copies = [number(row.get("gbytes_per_s")) for row in report["rows"] if row.get("part") == "copy"]
+    beside = [number(row.get("bandwidth_gbytes_per_s")) for row in rows]
+    return given or max((value for value in copies + beside if value), default=None)
+
+
+def roofline(reports):
+    """Stencils and, where their shapes are told, products of matrices."""
+
+    def point(row):
+        if "kernel" in row and "m" in row:
+            size = {"double": 8, "single": 4, "tf32": 4}.get(row.get("precision"), 2)
+            at = positive(row, "m", "n", "k", "gflops_kernel")
+            if not at:
+                return None
+            m, n, k, speed = at
+            return 2 * m * n * k / (size * (m * k + k * n) + max(size, 4) * m * n), speed
+        at = positive(row, "gflops", "gbytes_per_s")
+        return at and (at[0] / at[1], at[0])
+
+    found = [(words, report, rows_of(report, "bench dirac", ("hop",)) + rows_of(report, "bench gemm", ("gemm",)))
+             for words, report in ((caption(name, report), report) for name, report in reports)]
+    found = [(words, report, [row for row in rows if "gflops" in row or "gflops_kernel" in row]) for words, report, rows in found]
+    found = [(words, report, rows) for words, report, rows in found if rows]
+    if not found:
+        return ""
+    kinds = lambda row: "GEMM " + shown(row["kernel"]) if "m" in row else operator_of(row)
+    return (
+        "<h2>Roofline</h2><p>A point is a kernel with one set of options; point at it for its name. Operations per byte "
+        "count the bytes that cannot be avoided. The dashed line is the memory bandwidth measured in the same run: a kernel "
+        "above it works in a cache, or reads more than it writes.</p>"
+        + scatter([(words, rows) for words, _, rows in found], point, kinds, ("operations per byte", "GFLOP/s"),
+                  [roof_of(report, rows) for _, report, rows in found])
+    )
+
+
+def errors(reports):
+    found = having(reports, "bench dirac", ("hop",), ("backend", "error"))
+    if not found:
+        return ""
+    return (
+        "<h2>Speed against error</h2><p>Of the stencil; the error is relative to the double-precision reference.</p>"
+        + scatter([(words, rows) for words, _, rows in found], lambda row: positive(row, "error", "gflops"),
+                  lambda row: shown(row.get("precision")), ("relative error", "GFLOP/s"))
+    )
+
+
+def scaling(reports):
+    """Where the reports together have stencils on several numbers of ranks."""
+    found = having(reports, "bench dirac", ("hop",), ("backend", "ranks"))
+    if len({shown(row["ranks"]) for _, _, rows in found for row in rows}) < 2:
+        return ""
+    together = [("all reports together", [row for _, _, rows in found for row in rows])]
+    return "<h2>Stencil over ranks</h2>" + scatter(
+        together, lambda row: positive(row, "ranks", "gflops"), operator_of, ("ranks", "GFLOP/s of all"))
+
+
+def solve_name(row):
+    """Short enough for a phone."""
+    words = [shown(row.get("solver", "")), operator_of(row)]
+    words += [f"inner {shown(row['inner'])}"] if row.get("inner") not in (None, "none") else []
+    words += [f"{shown(row['reconstruct'])} reals"] if row.get("reconstruct") not in (None, "18") else []
+    return " ".join(words + [f"{shown(row.get('rhs', ''))} rhs, mass {shown(row.get('mass', ''))}"])
+
+
 def solver_bars(reports):
-    """Seconds per right-hand side, on one linear axis, with a line from the shortest to the longest."""
-    bars = {}
+    """Seconds per right-hand side, with a line from the shortest to the longest repetition."""
+    found = []
     for name, report in reports:
-        lines = report["rows"] if report["command"] == "bench solver" else [report]
-        bars[name] = []
+        lines = [report] if report["command"] == "solve" else rows_of(report, "bench solver", ("cg1", "cg16"))
+        bar = []
         for row in lines:
             rhs = (positive(row, "rhs") or [1])[0]
             time = positive(row, "seconds_per_rhs") or [t / rhs for t in positive(row, "solver_seconds") or []]
             ends = [t / rhs for t in positive(row, "seconds_min", "seconds_max") or []]
-            bars[name].append((row, time[0] if time else None, ends))
-    most = max(
-        (end for found in bars.values() for _, time, ends in found if time for end in [time, *ends]), default=None
-    )
-    if not most:
-        return "<p>No solve has a time.</p>"
-    out = ["<div class='side'>"]
+            bar.append((solve_name(row), time[0] if time else None, ends, row.get("converged") is True))
+        if bar:
+            found.append((caption(name, report), bar))
+    if not found:
+        return ""
+    missed = any(not good for _, bar in found for *_, good in bar)
+    note = "<p class='legend'>The other colour: the tolerance was missed.</p>" if missed else ""
+    return "<h2>Solver times per right-hand side</h2>" + bars(found, "s") + note
+
+
+def gemm_bars(reports):
+    """GFLOP/s of the largest shape of each precision."""
+    found = []
+    for words, _, rows in having(reports, "bench gemm", ("gemm",), ("kernel", "m", "n", "k")):
+        largest = {}
+        for row in rows:
+            work = math.prod(positive(row, "m", "n", "k") or [0])
+            largest[row.get("precision")] = max(work, largest.get(row.get("precision"), 0))
+        bar = []
+        for row in rows:
+            speed = positive(row, "gflops_kernel")
+            if speed and math.prod(positive(row, "m", "n", "k") or [0]) == largest[row.get("precision")]:
+                share = number(row.get("vs_reference"))
+                beside = f", {share:.2f} of its library" if share else ""
+                size = "x".join(shown(row[key]) for key in ("m", "n", "k"))
+                bar.append((f"{shown(row['kernel'])} {shown(row.get('precision'))} {size}{beside}", speed[0], [], True))
+        if bar:
+            found.append((words, bar))
+    return "<h2>Products of matrices</h2>" + bars(found, "GFLOP/s") if found else ""
+
+
+def checks(reports):
+    """What a suite checked."""
+    out = []
     for name, report in reports:
-        marks = []
-        for i, (row, time, ends) in enumerate(bars[name]):
-            top, word = 34 * i, f"{time:.4g} s" if time else "no time"
-            fill = COLOURS[0] if row.get("converged") is True else COLOURS[1]
-            marks.append(
-                f'<text x="0" y="{top + 12}">{html.escape(row_name(row))}</text>'
-                f'<rect x="0" y="{top + 16}" width="{340 * (time or 0) / most:.1f}" height="10" fill="{fill}"/>'
-                f'<text x="{WIDTH}" y="{top + 26}" text-anchor="end">{word}</text>'
-            )
-            if time and ends:
-                marks.append(
-                    f'<path d="M{340 * ends[0] / most:.1f} {top + 21}H{340 * ends[1] / most:.1f}" stroke="#222"/>'
-                )
-        out.append(
-            f"<figure>{svg(marks, 34 * len(bars[name]) + 4)}<figcaption>{caption(name, report)}</figcaption></figure>"
-        )
-    return "".join(out) + "</div><p class='legend'>The other colour: the tolerance was missed.</p>"
+        rows = report.get("checks") if report["command"] == "bench suite" else None
+        if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+            lines = "".join(
+                f"<tr><td><b class='{'PASS' if row.get('pass') is True else 'FAIL'}'>"
+                f"{'PASS' if row.get('pass') is True else 'FAIL'}</b></td><td>{text(row.get('name'))}</td>"
+                f"<td class='n'>{text(row.get('value'))}</td><td class='n'>{text(row.get('expected'))}</td>"
+                f"<td class='n'>{text(row.get('tolerance'))}</td></tr>" for row in rows)
+            out.append(f"<h2>Checks of {text(name)}</h2><div class='wide'><table><tr><th></th><th>what</th><th>value</th>"
+                       f"<th>expected</th><th>within</th></tr>{lines}</table></div>")
+    return "".join(out)
 
 
 def table(rows):
@@ -230,10 +238,14 @@ def machines(reports):
         column.update((key, text(value)) for key, value in machine.items() if key not in column)
         columns.append(column)
     keys = list(dict.fromkeys(key for column in columns for key in column))
-    lines = (
-        f"<tr><th>{html.escape(shown(key))}</th>" + "".join(f"<td>{c.get(key, '')}</td>" for c in columns) + "</tr>"
-        for key in keys
-    )
+    lines = []
+    for key in keys:
+        cells = [column.get(key, "") for column in columns]
+        if not any(cells):
+            continue
+        same = len(set(cells)) == 1 and len(cells) > 1
+        data = f"<td colspan='{len(cells)}'>{cells[0]}</td>" if same else "".join(f"<td>{cell}</td>" for cell in cells)
+        lines.append(f"<tr><th>{html.escape(shown(key)).replace('_', ' ')}</th>{data}</tr>")
     return "<div class='wide'><table class='machines'>" + "".join(lines) + "</table></div>"
 
 
@@ -245,23 +257,11 @@ def page(reports):
         "<h2>Machines and verdicts</h2>",
         machines(reports),
     ]
-    stencils = [
-        (n, r) for n, r in reports if r["command"] == "bench dirac" and any("backend" in row for row in r["rows"])
-    ]
-    solvers = [(n, r) for n, r in reports if r["command"] in ("bench solver", "solve")]
-    if stencils:
-        out += [
-            "<h2>Speed of the stencil against bytes</h2><p>Bytes are those that must move per lattice site. The bar over a "
-            "point is what the measured memory bandwidth allows it.</p>",
-            scatter(stencils, "site_bytes", "bytes per site", "backend", True),
-            "<h2>Speed against error</h2><p>The error is relative to the double-precision reference.</p>",
-            scatter(stencils, "error", "relative error", "precision", False),
-        ]
-    if solvers:
-        out += ["<h2>Solver times per right-hand side</h2>", solver_bars(solvers)]
+    out += [part(reports) for part in (roofline, errors, scaling, solver_bars, gemm_bars, checks)]
     for name, report in reports:
         if report["rows"]:
-            out += [f"<h2>Rows of {text(name)} ({text(report['command'])})</h2>", table(report["rows"])]
+            title = f"All {len(report['rows'])} rows of {text(name)} ({text(report['command'])})"
+            out.append(f"<details><summary>{title}</summary>{table(report['rows'])}</details>")
     return "".join(out) + "</body></html>\n"
 
 

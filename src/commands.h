@@ -10,6 +10,7 @@ md_status md_command_convert(md_context *context, int argc, char **argv);
 md_status md_command_eigen(md_context *context, int argc, char **argv);
 md_status md_command_generate(md_context *context, int argc, char **argv);
 md_status md_command_info(md_context *context, int argc, char **argv);
+md_status md_command_measure(md_context *context, int argc, char **argv);
 md_status md_command_smear(md_context *context, int argc, char **argv);
 md_status md_command_solve(md_context *context, int argc, char **argv);
 md_status md_command_validate(md_context *context, int argc, char **argv);

@@ -17,6 +17,7 @@ static const struct {
     {"smear", "make fat and long links, or smeared links, of a gauge field", md_command_smear},
     {"bench", "measure kernels, each checked first", md_command_bench},
     {"solve", "load a lattice and solve the Dirac equation on it", md_command_solve},
+    {"measure", "pion correlators and condensates of many lattices", md_command_measure},
     {"eigen", "find the lowest modes of the Dirac operator", md_command_eigen},
     {"validate", "hold every backend and precision to double", md_command_validate},
 };

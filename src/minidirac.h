@@ -28,6 +28,7 @@
 #include "io/lattice_file.h"
 #include "io/modes_file.h"
 #include "io/propagator.h"
+#include "io/provenance.h"
 #include "lattice/fields/field.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/modes.h"

@@ -157,7 +157,9 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                             .step = epilogue ? epilogue->step : NULL,
                             .norm2 = epilogue ? epilogue->norm2 : NULL,
                             .backwards = epilogue && epilogue->backwards,
-                            .range = range};
+                            .range = range,
+                            .queue = context->queue,
+                            .follows = context->follows};
   const int error = s->request.n_rhs == 1 ? s->kernels->hop_one(&call, s->reals)
                                           : s->kernels->hop_many(&call, s->reals);
   if (error == 0) return MD_OK;

@@ -12,9 +12,9 @@
 template <class S> struct many_arguments {
   const S *links;
   const md_row *rows;
-  const int32_t *order, *slots; /* slots NULL: all */
-  int count, n_rhs;
-  bool keep_links, backwards;
+  const int32_t *order;
+  int first, count, n_rhs; /* slots first .. first + count - 1 */
+  bool keep_links, backwards, follows;
   md_divisor per_row;
   const S *in, *x; /* x NULL: plain assignment */
   S *out;
@@ -89,18 +89,16 @@ static __device__ inline void add_to_wide(float to[B][6], float *wide, int64_t s
   }
 }
 
-/* Copies the links of the block's sites to shared memory and waits for them. */
+/* Copies the links of the block's sites, from `slot` on, to shared memory and waits for them. */
 template <class S, int R, int PAIRS>
-static __device__ inline void fetch_links(const many_arguments<S> &a, int first, int sites,
+static __device__ inline void fetch_links(const many_arguments<S> &a, int slot, int sites,
                                           char *shared) {
   constexpr unsigned site_bytes = 2 * PAIRS * R * sizeof(S);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 /* no copy engine that a block may use */
   constexpr int words = site_bytes / 16;
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
   for (int w = thread; w < sites * words; w += blockDim.x * blockDim.y) {
-    const int at = first + w / words;
-    const uint4 *from =
-        (const uint4 *)(a.links + (int64_t)(a.slots ? a.slots[at] : at) * 2 * PAIRS * R);
+    const uint4 *from = (const uint4 *)(a.links + (int64_t)(slot + w / words) * 2 * PAIRS * R);
     ((uint4 *)shared)[w] = from[w % words];
   }
   __syncthreads();
@@ -113,14 +111,10 @@ static __device__ inline void fetch_links(const many_arguments<S> &a, int first,
     asm volatile("fence.mbarrier_init.release.cluster;");
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(flag),
                  "r"(sites * site_bytes));
-    for (int i = 0; i < sites; i += a.slots ? 1 : sites) { /* one copy unless they are scattered */
-      const int64_t slot = a.slots ? a.slots[first + i] : first;
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                   "[%0], [%1], %2, [%3];" ::"r"(target + i * site_bytes),
-                   "l"(a.links + slot * 2 * PAIRS * R), "r"((a.slots ? 1 : sites) * site_bytes),
-                   "r"(flag)
-                   : "memory");
-    }
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(target),
+                 "l"(a.links + (int64_t)slot * 2 * PAIRS * R), "r"(sites * site_bytes), "r"(flag)
+                 : "memory");
   }
   __syncthreads();
   asm volatile("{\n.reg .pred done;\nwait:\n"
@@ -259,10 +253,10 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
-  if (STAGED) fetch_links<S, R, PAIRS>(a, first, min(left, (int)blockDim.y), memory);
+  if (STAGED) fetch_links<S, R, PAIRS>(a, a.first + first, min(left, (int)blockDim.y), memory);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
-  const int slot = a.slots ? a.slots[index] : index, site = a.order[slot];
+  const int slot = a.first + index, site = a.order[slot];
   const int row_sites = (int)a.per_row.divisor;
   const int row_number = divide(site, a.per_row), h = site - row_number * row_sites;
   const md_row row = a.rows[row_number];
@@ -272,7 +266,7 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
                        : a.links + (int64_t)(slot >> 5) * 32 * 2 * PAIRS * R;
   if (!STAGED) links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
   T acc[B][6] = {};
-  md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  if (!a.follows) md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
   for (int d = 0; d < 8 * FIELDS; d++) {
     const int direction = d % 8;
@@ -316,22 +310,22 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
 }
 
 template <class S, int R, int B, bool STAGED, int FIELDS>
-static void launch_many(const many_arguments<S> &a) {
+static void launch_many(const many_arguments<S> &a, void *queue) {
   const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
   const size_t sums = (size_t)sites * a.n_rhs * sizeof(unit_sum); /* for norms and scales */
   const size_t links = STAGED ? (size_t)sites * 8 * FIELDS * R * sizeof(S) : 0;
   if (blocks > 0)
-    md_launch_early(hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
-                    sums > links ? sums : links, a);
+    md_launch_early_on(queue, hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
+                       sums > links ? sums : links, a);
 }
 
 template <class S, int R, int B, int FIELDS>
 static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->tile == 1)
-    launch_many<S, R, B, true, FIELDS>(a);
+    launch_many<S, R, B, true, FIELDS>(a, call->queue);
   else
-    launch_many<S, R, B, false, FIELDS>(a);
+    launch_many<S, R, B, false, FIELDS>(a, call->queue);
 }
 
 template <class S, int R, int B>
@@ -344,18 +338,17 @@ static void launch_many_of(many_arguments<S> &a, const md_hop_call *call) {
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   const md_stencil *s = call->stencil;
-  const bool all = call->range == MD_RANGE_ALL;
-  const int part = call->range == MD_RANGE_BOUNDARY;
   const md_field *x = call->x;
   many_arguments<S> a = {};
   a.links = (const S *)s->links;
   a.rows = s->rows;
   a.order = s->order;
-  a.slots = all ? NULL : s->range[part];
-  a.count = all ? (int)s->slots : s->range_count[part];
+  a.first = s->range[call->range].first;
+  a.count = s->range[call->range].count;
   a.n_rhs = call->out->n_rhs;
   a.keep_links = s->keep_links;
   a.backwards = call->backwards;
+  a.follows = call->follows;
   a.per_row = s->slots_per_row;
   a.in = (const S *)call->in->data;
   a.in_scale = call->in->scale;

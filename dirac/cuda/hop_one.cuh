@@ -28,13 +28,17 @@ template <class S, int R, int V, sharing SHARING, bool LONG> constexpr int least
   return sizeof(S) == 8 ? 7 : sizeof(S) == 4 && V == 2 ? 6 : 0;
 }
 
+static __device__ inline int slot_of(const md_slot_range &r, int index) {
+  if (r.list) return r.list[index];
+  return index + r.first + (index < r.gap_at ? 0 : r.gap);
+}
+
 template <class S> struct hop_arguments {
   const void *links;
   const md_row *rows;
-  const int32_t *slots; /* NULL: all */
-  int count;
+  md_slot_range slots;
   md_divisor per_row;
-  bool keep_links, backwards;
+  bool keep_links, backwards, follows;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
   real_of<S> a, half_b;
   float unit[2];          /* what whole links of the fields are multiples of in fixed */
@@ -203,9 +207,10 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
   md_release_successor();
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int place = block * blockDim.x + threadIdx.x;
-  const int index = min(place, a.count - 1); /* those beyond repeat the last slot, store nothing */
-  const bool active = place < a.count && threadIdx.y == 0;
-  const int slot = a.slots ? a.slots[index] : index;
+  const int index =
+      min(place, a.slots.count - 1); /* those beyond repeat the last slot, store nothing */
+  const bool active = place < a.slots.count && threadIdx.y == 0;
+  const int slot = slot_of(a.slots, index);
   const int site = slot * V, row_number = divide(slot, a.per_row);
   const int h = (slot - row_number * (int)a.per_row.divisor) * V;
   const int row_sites = (int)a.per_row.divisor * V;
@@ -220,7 +225,7 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
     for (int c = 0; c < chunks; c++)
       start_load(&early[c][threadIdx.y][threadIdx.x], links + (threadIdx.y * chunks + c) * 32,
                  policy);
-  md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  if (!a.follows) md_wait_for_predecessor(); /* it wrote the source, and may read out */
   if (AHEAD) finish_loads();
 #pragma unroll
   for (int mu = 0; mu < 4; mu++) {
@@ -262,11 +267,11 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
 }
 
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
-static void launch_one(const ARGUMENTS &a) {
+static void launch_one(const ARGUMENTS &a, void *queue) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
-  const int blocks = (a.count + (int)threads.x - 1) / (int)threads.x;
+  const int blocks = (a.slots.count + (int)threads.x - 1) / (int)threads.x;
   if (blocks > 0)
-    md_launch_early(hop_one<S, R, V, SHARING, ARGUMENTS>, dim3(blocks), threads, 0, a);
+    md_launch_early_on(queue, hop_one<S, R, V, SHARING, ARGUMENTS>, dim3(blocks), threads, 0, a);
 }
 
 /* `ahead` has room for the links of one field. */
@@ -275,31 +280,29 @@ static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->long_rows) {
     if constexpr (R == 18) {
       long_arguments<S> b = {a, call->stencil->long_rows};
-      if (a.count > few_slots<S> || call->norm2)
-        launch_one<S, R, V, sharing::none>(b);
+      if (a.slots.count > few_slots<S> || call->norm2)
+        launch_one<S, R, V, sharing::none>(b, call->queue);
       else
-        launch_one<S, R, V, sharing::split>(b);
+        launch_one<S, R, V, sharing::split>(b, call->queue);
     }
-  } else if (a.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
-    launch_one<S, R, V, sharing::none>(a);
+  } else if (a.slots.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
+    launch_one<S, R, V, sharing::none>(a, call->queue);
   else if (a.keep_links)
-    launch_one<S, R, V, sharing::ahead>(a);
+    launch_one<S, R, V, sharing::ahead>(a, call->queue);
   else
-    launch_one<S, R, V, sharing::split>(a);
+    launch_one<S, R, V, sharing::split>(a, call->queue);
 }
 
 template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   const md_stencil *s = call->stencil;
-  const bool all = call->range == MD_RANGE_ALL;
-  const int part = call->range == MD_RANGE_BOUNDARY;
   hop_arguments<S> a = {};
   a.links = s->links;
   a.rows = s->rows;
-  a.slots = all ? NULL : s->range[part];
-  a.count = all ? (int)s->slots : s->range_count[part];
+  a.slots = s->range[call->range];
   a.per_row = s->slots_per_row;
   a.keep_links = s->keep_links;
   a.backwards = call->backwards;
+  a.follows = call->follows;
   if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
     a.wide = planes_of<float>(call->out);
   else

@@ -27,6 +27,14 @@ typedef struct md_long_row {
   int32_t behind; /* the first on the near side */
 } md_long_row;
 
+/* Slots that one call takes: the i-th is i + first, from i = gap_at on `gap` further, so that the
+ * kernels of an undivided lattice, of its interior and of its first and last time slices read no
+ * list; or the i-th of a list. */
+typedef struct md_slot_range {
+  const int32_t *list; /* NULL: counted */
+  int32_t count, first, gap_at, gap;
+} md_slot_range;
+
 /* n / divisor by one multiplication, for 0 <= n < 2^31. */
 typedef struct md_divisor {
   uint32_t divisor, magic, shift;
@@ -48,10 +56,9 @@ typedef struct md_stencil {
   const md_long_row *long_rows;       /* NULL: one link field */
   int pairs;                          /* 4 for each link field */
   float largest[MD_MOST_LINK_FIELDS]; /* of md_links: fixed holds parts of it */
-  const int32_t *order;               /* site of a slot, NULL: slot V; n_rhs > 1 */
-  const int32_t *range[2];            /* slots of interior, boundary; NULL: all */
-  int32_t range_count[2];
-  bool keep_links; /* in L2: all of them fit */
+  const int32_t *order;   /* site of a slot, those of the interior first; NULL: slot V; n_rhs > 1 */
+  md_slot_range range[3]; /* of each md_range; with an order never a list */
+  bool keep_links;        /* in L2: all of them fit */
 } md_stencil;
 
 /* Pairs of an action, and the term (dirac/links/links.h) whose link is stored at `side` of one; up:
@@ -82,6 +89,8 @@ typedef struct md_hop_call {
   const md_partial_sums *norm2;
   bool backwards;
   md_range range;
+  void *queue;  /* stream, NULL: that of all work */
+  bool follows; /* as in md_context */
 } md_hop_call;
 
 /* Bare links of one field and direction on the device, and what folds them. */

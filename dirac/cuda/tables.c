@@ -9,7 +9,8 @@
 typedef struct host_tables {
   md_row *rows[MD_PARITIES];
   md_long_row *long_rows[MD_PARITIES]; /* NULL: one link field */
-  int32_t *order;                      /* of many right-hand sides, else NULL */
+  int32_t *blocks, *order; /* of many right-hand sides, else NULL; order: the blocks sorted for a
+                              parity */
 } host_tables;
 
 /* q = (2 n * magic) >> (32 + shift), magic = ceil(2^(31 + shift) / d), 2^(shift-1) < d <= 2^shift:
@@ -89,26 +90,45 @@ static int sites_per_slot(const md_geometry *g, const md_backend_request *reques
   return v;
 }
 
-/* Slots whose sites read no halo, then the others. */
+static bool is_boundary(const md_links *links, const md_stencil *s, const int32_t *order,
+                        int64_t slot) {
+  bool boundary = false;
+  for (int v = 0; v < s->sites_per_slot; v++)
+    boundary |=
+        md_links_reach_halo(links, s->parity, order ? order[slot] : slot * s->sites_per_slot + v);
+  return boundary;
+}
+
+/* The range of `count` rising slots, without its list where they can be counted. */
+static md_slot_range range_of(const int32_t *slots, int32_t count) {
+  md_slot_range r = {.count = count, .first = count > 0 ? slots[0] : 0, .gap_at = count};
+  for (int32_t i = 1; i < count; i++) {
+    if (slots[i] == slots[i - 1] + 1) continue;
+    if (r.gap_at < count) return (md_slot_range){.list = slots, .count = count};
+    r.gap_at = i;
+    r.gap = slots[i] - slots[i - 1] - 1;
+  }
+  return r;
+}
+
+/* Slots whose sites read no halo, and the others. */
 static md_status make_ranges(md_context *context, const md_links *links, md_stencil *s,
                              const int32_t *order) {
+  static const md_range ranges[] = {MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY};
   int32_t *slots = NULL;
   MD_TRY(md_allocate(context, (size_t)s->slots * sizeof *slots, "site lists", (void **)&slots));
   md_status status = MD_OK;
-  for (int part = 0; part < 2 && status == MD_OK; part++) {
+  for (int k = 0; k < 2 && status == MD_OK; k++) {
+    md_slot_range *range = &s->range[ranges[k]];
     int32_t count = 0;
-    for (int64_t i = 0; i < s->slots; i++) {
-      bool boundary = false;
-      for (int v = 0; v < s->sites_per_slot; v++)
-        boundary |=
-            md_links_reach_halo(links, s->parity, order ? order[i] : i * s->sites_per_slot + v);
-      if (boundary == (part == 1)) slots[count++] = (int32_t)i;
-    }
+    for (int64_t i = 0; i < s->slots; i++)
+      if (is_boundary(links, s, order, i) == (k == 1)) slots[count++] = (int32_t)i;
+    *range = range_of(slots, count);
+    if (!range->list) continue;
     const size_t bytes = (size_t)count * sizeof *slots;
-    s->range_count[part] = count;
-    status = md_device_allocate(context, bytes, "site lists", (void **)&s->range[part]);
-    if (status == MD_OK && count > 0)
-      status = md_device_upload(context, (void *)s->range[part], slots, bytes);
+    range->list = NULL;
+    status = md_device_allocate(context, bytes, "site lists", (void **)&range->list);
+    if (status == MD_OK) status = md_device_upload(context, (void *)range->list, slots, bytes);
   }
   free(slots);
   return status;
@@ -137,6 +157,17 @@ static void make_order(const md_geometry *g, int32_t *order) {
   }
 }
 
+/* `order` with the sites that read no halo first, each part in its order. */
+static void put_interior_first(const md_links *links, int parity, const int32_t *order,
+                               int32_t *sorted) {
+  const int64_t sites = links->field->geometry->sites;
+  int64_t count = 0;
+  for (int boundary = 0; boundary < 2; boundary++)
+    for (int64_t i = 0; i < sites; i++)
+      if (md_links_reach_halo(links, parity, order[i]) == (boundary == 1))
+        sorted[count++] = order[i];
+}
+
 /* Copies `bytes` of a table to new memory of the device; none for NULL. */
 static md_status copy_table(md_context *context, const char *what, const void *table, size_t bytes,
                             const void **on_device) {
@@ -157,7 +188,7 @@ static md_status load_tables(md_context *context, const md_links *links,
     if (t->long_rows[p]) make_long_rows(links, p, t->long_rows[p]);
   }
   const int v = sites_per_slot(g, request, t);
-  if (t->order) make_order(g, t->order);
+  if (t->order) make_order(g, t->blocks);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_stencil *st = &stencil[p];
     *st = (md_stencil){.parity = p,
@@ -171,8 +202,12 @@ static md_status load_tables(md_context *context, const md_links *links,
                       (const void **)&st->rows));
     MD_TRY(copy_table(context, "rows of the stencil", t->long_rows[p], rows * sizeof(md_long_row),
                       (const void **)&st->long_rows));
+    if (t->order) put_interior_first(links, p, t->blocks, t->order);
     MD_TRY(copy_table(context, "order of sites", t->order, (size_t)g->sites * sizeof *t->order,
                       (const void **)&st->order));
+    for (int r = 0; r < 3; r++)
+      st->range[r] = (md_slot_range){.count = (int32_t)st->slots, .gap_at = (int32_t)st->slots};
+    st->range[MD_RANGE_BOUNDARY].count = 0;
     if (g->halo_sites > 0) MD_TRY(make_ranges(context, links, st, t->order));
   }
   return MD_OK;
@@ -189,8 +224,9 @@ static md_status make_tables(md_context *context, const md_links *links, int n_r
       MD_TRY(md_allocate(context, rows * sizeof(md_long_row), "rows of the stencil",
                          (void **)&t->long_rows[p]));
   }
-  return n_rhs > 1 ? md_allocate(context, sites * sizeof *t->order, "order", (void **)&t->order)
-                   : MD_OK;
+  if (n_rhs == 1) return MD_OK;
+  MD_TRY(md_allocate(context, sites * sizeof *t->blocks, "order", (void **)&t->blocks));
+  return md_allocate(context, sites * sizeof *t->order, "order", (void **)&t->order);
 }
 
 md_status md_stencil_tables_load(md_context *context, const md_links *links,
@@ -203,6 +239,7 @@ md_status md_stencil_tables_load(md_context *context, const md_links *links,
     free(tables.rows[p]);
     free(tables.long_rows[p]);
   }
+  free(tables.blocks);
   free(tables.order);
   return status;
 }
@@ -212,6 +249,6 @@ void md_stencil_tables_free(md_stencil stencil[MD_PARITIES]) {
     md_device_free((void *)stencil[p].rows);
     md_device_free((void *)stencil[p].long_rows);
     md_device_free((void *)stencil[p].order);
-    for (int part = 0; part < 2; part++) md_device_free((void *)stencil[p].range[part]);
+    for (int r = 0; r < 3; r++) md_device_free((void *)stencil[p].range[r].list);
   }
 }

@@ -5,10 +5,13 @@
 #include "dirac/solvers/solver.h"
 
 /* Conjugate gradients whose iterations run in `inner`, an operator of the same links in a narrower
- * precision, while the solution x and the true residual are kept in `dirac` (MD_DOUBLE): reliable
- * updates (G. Sleijpen and H. van der Vorst, Computing 56 (1996) 141; M. Clark et al., Comput.
- * Phys. Commun. 181 (2010) 1517, arXiv:0911.3191). With r, y in MD_SINGLE, p and A p as narrow as
- * the inner operator, and the true |r| of the last update as the unit of all four:
+ * precision, while the solution x and the true residual s - A x are kept in `dirac` (MD_DOUBLE).
+ * From time to time the residual is recomputed in double, a reliable update (G. Sleijpen and
+ * H. van der Vorst, Computing 56 (1996) 141; M. Clark et al., Comput. Phys. Commun. 181 (2010)
+ * 1517, arXiv:0911.3191). A x = s is the system on the even sites, r the residual, p the search
+ * direction, and y what the iterations have found since the last update. r and y are MD_SINGLE, p
+ * and A p as narrow as the inner operator, and the true |r| of the last update is the unit of all
+ * four:
  *
  *   repeat   alpha = |r|^2 / <p, A p>,  r -= alpha A p,  beta = |r|^2 / |r before|^2
  *            (16 bits with fewer than ten of mantissa: beta = -<alpha A p, r> / |r before|^2)
@@ -22,10 +25,10 @@
  * device without waiting for the host (dirac/solvers/cg_steps.h): it learns of one while the next
  * is under way, so that an update comes one iteration later.
  *
- * Deflation (dirac/solvers/deflation.h) is for small lattices, on which CG ends because its
- * directions are all conjugate, and for small masses in 16 bits: rounding brings the lowest modes
- * back, time and again. The partial solutions hold them, so that a space of eight, from the
- * updates' own by-products, removes them.
+ * Deflation (dirac/solvers/deflation.h) takes the lowest modes of A out of the residual. It is for
+ * small lattices, on which CG ends because its directions are all conjugate, and for small masses
+ * in 16 bits, where rounding brings the lowest modes back, time and again. The partial solutions y
+ * hold these modes, so that a space of eight of them, a by-product of the updates, removes them.
  *
  * With modes of the request (dirac/solvers/low_modes.h) the rules of updates are those of the
  * spectrum above them, and an update takes out of r what has come back of them.

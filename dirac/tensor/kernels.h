@@ -37,9 +37,10 @@ typedef struct md_tensor_call {
    * this rank along x, y or z to that of the next time slice. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
   bool ends;
+  void *queue; /* stream, NULL: that of all work */
 } md_tensor_call;
 
-/* The kernels; each queues one on the stream of device.h. MD_ENVIRONMENT when it cannot start. */
+/* The kernels; each queues one. MD_ENVIRONMENT when it cannot start. */
 
 /* single, diagonal, block8 by WMMA: any lattice, any action, any list of sites. */
 md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);

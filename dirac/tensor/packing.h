@@ -3,9 +3,11 @@
 
 #include "dirac/backend.h"
 
-/* The four ways in which 3x3 complex matrix times vector products fill Tensor Core tiles, as index
- * maps. Plain functions without state: the kernels, the emulation on the host, the tests and the
- * figures of docs/packings.md all read these and nothing else. */
+/* A Tensor Core instruction (MMA) multiplies small dense tiles, C <- A B + C, and a hop multiplies
+ * 3x3 complex matrices U (links) with vectors v (one per site and right-hand side). A packing says
+ * which number of which matrix or vector stands where in A, B and C. The four packings are index
+ * maps here, plain functions without state: the kernels, the emulation on the host, the tests and
+ * the figures of docs/packings.md all read these and nothing else. */
 #ifdef __CUDACC__
 #define MD_TILE_MAP static __host__ __device__ inline
 #else
@@ -95,9 +97,12 @@ MD_TILE_MAP md_tile_entry md_tile_c(md_packing packing, int accumulator, int i, 
  * fields has K = 96. A row of A is one right-hand side, its 48 columns are the eight source
  * vectors; column 2*colour + part of B is one real of the result. Three steps of k = 16, one for
  * each source colour. Inside a step the order follows the register layout of the instruction, so
- * that lane 4g+t holds the directions t and t+4 (both ways along one axis) of row g and reads them
- * as whole complex numbers: m16n8k16 in 16 bits: a lane holds k = 2t, 2t+1, 2t+8, 2t+9 m16n8k16 in
- * double:  a lane holds k = t, t+4, t+8, t+12 */
+ * that lane 4g+t of a warp's 32, g = 0..7, t = 0..3, holds the directions t and t+4, both ways
+ * along one axis, of row g, and reads them as whole complex numbers. Of m16n8k16 a lane holds the
+ * columns
+ *
+ *   k = 2t, 2t+1, 2t+8, 2t+9    in 16 bits,
+ *   k = t, t+4, t+8, t+12       in double. */
 enum { MD_STACKED_K = 48, MD_STACKED_COLUMNS = 8, MD_STACKED_RESULTS = 6 };
 
 typedef struct md_stacked_k {
@@ -121,18 +126,19 @@ MD_TILE_MAP md_tile_entry md_stacked_b(md_precision precision, int k, int column
   return e;
 }
 
-/* Right-hand side of tile row 0..15. In 16 bits the rows g and g+8 of one lane are neighbours in
- * memory, 8 bytes; in double each is 16 bytes by itself and eight lanes read 128 bytes. A tile of
- * 8 uses the rows 0..7 in order and leaves the others zero. */
+/* Which right-hand side stands in row 0..15 of A. In 16 bits the rows g and g+8, which one lane
+ * holds, are neighbours in memory, so that it reads 8 bytes at once; in double each number is 16
+ * bytes by itself, and eight lanes read 128 bytes. A tile of 8 right-hand sides uses the rows 0..7
+ * in order and leaves the others zero. */
 MD_TILE_MAP int md_stacked_rhs(md_precision precision, int tile_rhs, int row) {
   return tile_rhs == 16 && precision != MD_DOUBLE ? 2 * (row % 8) + row / 8 : row;
 }
 
-/* Links for `stacked` lie in the order in which lanes take them: lane_slot = 4 * (result row) + t
- * (12 of them) holds the six complex numbers U[row][colour] of the directions t (colours 0..2) and
- * t+4 (colours 0..2). 16-byte pieces of all lanes follow each other, in 16-bit precisions four
- * complex numbers and then one piece of 8 bytes with the last two. Index of a complex number
- * inside a site's 72: */
+/* Links for `stacked` lie in the order in which lanes take them. There are 12 slots of a lane,
+ * lane_slot = 4 * (result row) + t, and each holds six complex numbers U[row][colour]: the colours
+ * 0..2 of direction t, then those of direction t+4. Pieces of 16 bytes of all lanes follow each
+ * other: in 16-bit precisions one with four complex numbers, and then one of 8 bytes with the last
+ * two. The function gives the index of a complex number inside a site's 72: */
 MD_TILE_MAP int md_stacked_link_at(md_precision precision, int direction, int row, int colour) {
   const int lane = 4 * row + direction % 4, n = colour + 3 * (direction / 4);
   if (precision == MD_DOUBLE) return 12 * n + lane;

@@ -175,7 +175,7 @@ cudaError_t launch_gather(const md_tensor_call *call) {
   const auto kernel = call->terms == MD_DIRECTIONS
                           ? gather<T, TILE, FULL, END, 1>
                           : gather<T, TILE, FULL, END, MD_MOST_LINK_FIELDS>;
-  md_launch_early(kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
+  md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
 }
 

@@ -219,8 +219,8 @@ cudaError_t launch_part(const md_tensor_call *call, const md_march_plan *plan) {
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
   if (error != cudaSuccess) return error;
-  md_launch_early(kernel, dim3(plan->blocks), dim3(32 * (plan->warps + MARCH_FEEDERS)),
-                  plan->shared_bytes, *call, *plan);
+  md_launch_early_on(call->queue, kernel, dim3(plan->blocks),
+                     dim3(32 * (plan->warps + MARCH_FEEDERS)), plan->shared_bytes, *call, *plan);
   return cudaGetLastError();
 }
 

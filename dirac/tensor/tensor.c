@@ -196,6 +196,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                          .out_stride = out->stride,
                          .n_rhs = out->n_rhs,
                          .parity = p,
+                         .queue = context->queue,
                          .local = {s->geometry->local[0], s->geometry->local[1],
                                    s->geometry->local[2], s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
@@ -230,4 +231,6 @@ const md_backend md_backend_tensor = {.name = "tensor",
                                       .unload = unload,
                                       .hop = hop,
                                       .fuses = fuses,
+                                      /* a block of the march leaves others no place */
+                                      .copied_bytes = (size_t)1 << 18,
                                       .link_bytes = md_tensor_link_bytes};

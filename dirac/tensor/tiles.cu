@@ -108,7 +108,8 @@ template <md_packing PACKING> cudaError_t launch(const md_tensor_call *call) {
   const unsigned grid = static_cast<unsigned>(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
   const auto kernel =
       call->terms == MD_DIRECTIONS ? hop<PACKING, MD_DIRECTIONS> : hop<PACKING, MD_MOST_TERMS>;
-  kernel<<<grid, 32 * WARPS, 0, md_stream()>>>(*call);
+  const cudaStream_t queue = call->queue ? static_cast<cudaStream_t>(call->queue) : md_stream();
+  kernel<<<grid, 32 * WARPS, 0, queue>>>(*call);
   return cudaGetLastError();
 }
 

@@ -14,6 +14,22 @@ extern "C" {
 md_status md_pion_correlator(md_context *context, const md_field x[MD_PARITIES],
                              double *correlator);
 
+/* Momenta of a correlator: p_d = 2 pi n_d / L_d along x, y, z. */
+typedef struct md_momenta {
+  int count;
+  const int (*n)[3];
+} md_momenta;
+
+/* Of every right-hand side r, from its own origin y_r:
+ *   correlators[(r count + k) T + t] = sum over space and colours of cos(p_k (x - y_r)) |x_r|^2 on
+ * the time slice t after the origin's, T = global[MD_T]: the mean of those with p and -p. Summed
+ * over the colours of a point source at y this is the correlator of the pion with momentum p. Host
+ * fields, any precision; the same to the last bit on every rank grid and whatever other right-hand
+ * sides there are. Collective. */
+md_status md_pion_correlators(md_context *context, const md_field x[MD_PARITIES],
+                              const int (*origin)[MD_DIMS], const md_momenta *momenta,
+                              double *correlators);
+
 /* Estimates of tr M^-1 / V (V all sites, trace over colours) from noise sources: estimates[r] =
  * Re <b_r, x_r> / V with M x = b. Host fields, MD_DOUBLE. Collective. */
 md_status md_chiral_condensate(md_context *context, const md_field b[MD_PARITIES],

@@ -4,77 +4,126 @@
 #include <math.h>
 #include <string.h>
 
-enum { PURPOSE_NOISE = 0x6e6f6973, PURPOSE_GAUSSIAN = 0x67617573 };
+enum {
+  PURPOSE_NOISE = 0x6e6f6973,
+  PURPOSE_GAUSSIAN = 0x67617573,
+  PURPOSE_PHASE = 0x70686173,
+  PURPOSE_COLOUR = 0x636f6c6f
+};
 
-/* Writes the reals of all right-hand sides of the site with global coordinates x. */
-typedef void (*site_source)(const void *user, const md_geometry *g, const int x[MD_DIMS], int n_rhs,
-                            double *reals);
+static md_random stream(const md_source_vector *v, uint64_t purpose, int64_t site) {
+  return md_random_at(v->seed, purpose + ((uint64_t)v->number << 32), (uint64_t)site);
+}
 
-static void fill(md_field b[MD_PARITIES], site_source at, const void *user) {
+static void z2_noise(const md_source_vector *v, int64_t site, double *out) {
+  md_random random = stream(v, PURPOSE_NOISE, site);
+  const uint64_t bits = md_random_bits(&random);
+  for (int c = 0; c < MD_FERMION_REALS; c++) out[c] = bits >> (63 - c) & 1 ? M_SQRT1_2 : -M_SQRT1_2;
+}
+
+static void u1_noise(const md_source_vector *v, int64_t site, double *out) {
+  md_random random = stream(v, PURPOSE_PHASE, site);
+  for (int c = 0; c < MD_FERMION_REALS; c += 2) {
+    const double angle = 2.0 * M_PI * md_random_uniform(&random);
+    out[c] = cos(angle);
+    out[c + 1] = sin(angle);
+  }
+}
+
+static void normal_deviates(md_random random, double scale, double *out) {
+  for (int c = 0; c < MD_FERMION_REALS; c += 2) {
+    md_random_normal(&random, out + c);
+    out[c] *= scale;
+    out[c + 1] *= scale;
+  }
+}
+
+/* Normal deviates have no preferred direction. */
+static void random_colour(const md_source_vector *v, int64_t site, double *out) {
+  double norm2 = 0.0;
+  normal_deviates(stream(v, PURPOSE_COLOUR, site), 1.0, out);
+  for (int c = 0; c < MD_FERMION_REALS; c++) norm2 += out[c] * out[c];
+  for (int c = 0; c < MD_FERMION_REALS; c++) out[c] *= sqrt(3.0 / norm2);
+}
+
+/* Whether a source that is 1 on some sites is so at x. */
+static bool covers(const md_source_vector *v, const int x[MD_DIMS]) {
+  const int odd = (x[0] + x[1] + x[2]) & 1;
+  if (x[MD_T] != v->at[MD_T]) return false;
+  switch (v->kind) {
+  case MD_SOURCE_POINT:
+    return memcmp(v->at, x, MD_DIMS * sizeof *x) == 0;
+  case MD_SOURCE_CORNER:
+    return !((x[0] | x[1] | x[2]) & 1);
+  case MD_SOURCE_EVEN_WALL:
+    return !odd;
+  case MD_SOURCE_ODD_WALL:
+    return odd;
+  default:
+    return true;
+  }
+}
+
+/* The six reals of the site with global coordinates x; `out` holds zeros. */
+static void value_at(const md_source_vector *v, const md_geometry *g, const int x[MD_DIMS],
+                     double *out) {
+  const int64_t site = md_global_index(g, x);
+  switch (v->kind) {
+  case MD_SOURCE_Z2:
+    z2_noise(v, site, out);
+    return;
+  case MD_SOURCE_U1:
+    u1_noise(v, site, out);
+    return;
+  case MD_SOURCE_GAUSSIAN:
+    normal_deviates(stream(v, PURPOSE_GAUSSIAN, site), M_SQRT1_2, out);
+    return;
+  case MD_SOURCE_COLOUR_WALL:
+    if (covers(v, x)) random_colour(v, site, out);
+    return;
+  default:
+    if (v->colour < 3 && covers(v, x)) out[2 * v->colour] = 1.0;
+  }
+}
+
+void md_source_fill(md_field b[MD_PARITIES], const md_source_vector *vectors) {
   for (int p = 0; p < MD_PARITIES; p++) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < b[p].sites; i++) {
       double reals[MD_FERMION_REALS * MD_MAX_RHS] = {0};
       int x[MD_DIMS];
       md_global_coordinates(b[p].geometry, p, i, x);
-      at(user, b[p].geometry, x, b[p].n_rhs, reals);
+      for (int r = 0; r < b[p].n_rhs; r++)
+        value_at(&vectors[r], b[p].geometry, x, reals + r * MD_FERMION_REALS);
       md_field_set(&b[p], i, reals);
     }
   }
 }
 
-static void unit_colours(int n_rhs, double *reals) {
-  for (int c = 0; c < n_rhs && c < 3; c++) reals[c * MD_FERMION_REALS + 2 * c] = 1.0;
-}
-
-static void point_site(const void *user, const md_geometry *g, const int x[MD_DIMS], int n_rhs,
-                       double *reals) {
-  (void)g;
-  if (memcmp(user, x, MD_DIMS * sizeof *x) == 0) unit_colours(n_rhs, reals);
-}
-
-static void wall_site(const void *user, const md_geometry *g, const int x[MD_DIMS], int n_rhs,
-                      double *reals) {
-  (void)g;
-  if (x[MD_T] == *(const int *)user) unit_colours(n_rhs, reals);
-}
-
-static void random_site(const void *user, const md_geometry *g, const int x[MD_DIMS], int n_rhs,
-                        double *reals) {
-  const uint64_t seed = *(const uint64_t *)user;
-  for (int r = 0; r < n_rhs; r++) {
-    md_random random =
-        md_random_at(seed, PURPOSE_NOISE + ((uint64_t)r << 32), (uint64_t)md_global_index(g, x));
-    const uint64_t bits = md_random_bits(&random);
-    for (int c = 0; c < MD_FERMION_REALS; c++)
-      reals[r * MD_FERMION_REALS + c] = bits >> (63 - c) & 1 ? M_SQRT1_2 : -M_SQRT1_2;
+/* Vectors that differ by colour alone, or by number alone. */
+static void fill_alike(md_field b[MD_PARITIES], md_source_vector one, bool colours) {
+  md_source_vector vectors[MD_MAX_RHS];
+  for (int r = 0; r < b[0].n_rhs; r++) {
+    vectors[r] = one;
+    if (colours)
+      vectors[r].colour = r;
+    else
+      vectors[r].number = r;
   }
-}
-
-static void gaussian_site(const void *user, const md_geometry *g, const int x[MD_DIMS], int n_rhs,
-                          double *reals) {
-  const uint64_t seed = *(const uint64_t *)user;
-  for (int r = 0; r < n_rhs; r++) {
-    md_random random =
-        md_random_at(seed, PURPOSE_GAUSSIAN + ((uint64_t)r << 32), (uint64_t)md_global_index(g, x));
-    double *out = reals + r * MD_FERMION_REALS;
-    for (int c = 0; c < MD_FERMION_REALS; c += 2) {
-      md_random_normal(&random, out + c);
-      out[c] *= M_SQRT1_2;
-      out[c + 1] *= M_SQRT1_2;
-    }
-  }
+  md_source_fill(b, vectors);
 }
 
 void md_source_point(md_field b[MD_PARITIES], const int point[MD_DIMS]) {
-  fill(b, point_site, point);
+  md_source_vector v = {.kind = MD_SOURCE_POINT};
+  memcpy(v.at, point, sizeof v.at);
+  fill_alike(b, v, true);
 }
 void md_source_wall(md_field b[MD_PARITIES], int t) {
-  fill(b, wall_site, &t);
+  fill_alike(b, (md_source_vector){.kind = MD_SOURCE_WALL, .at = {[MD_T] = t}}, true);
 }
 void md_source_random(md_field b[MD_PARITIES], uint64_t seed) {
-  fill(b, random_site, &seed);
+  fill_alike(b, (md_source_vector){.kind = MD_SOURCE_Z2, .seed = seed}, false);
 }
 void md_source_gaussian(md_field b[MD_PARITIES], uint64_t seed) {
-  fill(b, gaussian_site, &seed);
+  fill_alike(b, (md_source_vector){.kind = MD_SOURCE_GAUSSIAN, .seed = seed}, false);
 }

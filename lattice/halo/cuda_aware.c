@@ -66,6 +66,16 @@ static md_status end(md_context *context, void *state, md_field *field) {
   return md_device_messages_unpack(context, s->messages, field);
 }
 
+static void *queue(void *state) {
+  return md_device_messages_stream(((const aware_state *)state)->messages);
+}
+static bool leads(void *state) {
+  return md_device_messages_lead(((const aware_state *)state)->messages);
+}
+static md_status join(md_context *context, void *state) {
+  return md_device_messages_join(context, ((const aware_state *)state)->messages);
+}
+
 const md_transport md_transport_cuda_aware = {.name = "cuda_aware",
                                               .needs = "an MPI that takes device memory",
                                               .spaces = 1u << MD_DEVICE,
@@ -74,4 +84,7 @@ const md_transport md_transport_cuda_aware = {.name = "cuda_aware",
                                               .create = create,
                                               .begin = begin,
                                               .end = end,
+                                              .queue = queue,
+                                              .leads = leads,
+                                              .join = join,
                                               .destroy = destroy};

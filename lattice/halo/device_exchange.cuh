@@ -10,6 +10,8 @@ extern "C" {
 /* The kernels of device_message.h. A grid is divided among the channels; the last block that
  * finishes a channel closes it. */
 
+static constexpr int EXCHANGE_THREADS = 512;
+
 /* One channel as the kernels see it. Message n goes to send[n % 2] and comes in receive[n % 2]. */
 struct exchange_channel {
   const int32_t *face[MD_PARITIES];
@@ -34,6 +36,7 @@ struct exchange_counters {
 struct exchange_damage {
   int channel; /* -1: none */
   long long number, got;
+  int out_of_turn; /* a recording held an odd number of exchanges, see device_copy.cuh */
 };
 
 /* Behind the scales of a message, with checks. */
@@ -83,6 +86,11 @@ static __device__ inline uint4 gather_values(const S *plane, const int32_t *face
     uint4 word;
     S value[V];
   } part;
+  const S *const first =
+      plane + face[k]; /* sites rise: the ends tell whether they are neighbours */
+  if (k + V <= sites && face[k + V - 1] - face[k] == V - 1 &&
+      (reinterpret_cast<uintptr_t>(first) & 15) == 0)
+    return *reinterpret_cast<const uint4 *>(first);
   part.word = make_uint4(0, 0, 0, 0);
 #pragma unroll
   for (int v = 0; v < V; v++)
@@ -212,8 +220,10 @@ static __device__ inline int channel_of(const exchange &x) {
 
 /* ONE: a plane holds values of type T; else entries of `words` words of type T. */
 template <class T, bool ONE, bool CHECK>
-static __global__ void __launch_bounds__(512)
+static __global__ void __launch_bounds__(EXCHANGE_THREADS)
     pack_all(const __grid_constant__ exchange x, exchange_field f, int parity) {
+  md_wait_for_predecessor(); /* it wrote the field */
+  md_release_successor();    /* from here on: that one's places are what is left */
   const int c = channel_of(x);
   const exchange_channel &ch = x.channel[c];
   const long long number = x.counters->sent[c] + 1;
@@ -248,7 +258,7 @@ static __global__ void __launch_bounds__(512)
 }
 
 template <class T, bool ONE, bool CHECK>
-static __global__ void __launch_bounds__(512)
+static __global__ void __launch_bounds__(EXCHANGE_THREADS)
     unpack_all(const __grid_constant__ exchange x, exchange_field f) {
   const int c = channel_of(x);
   const exchange_channel &ch = x.channel[c];

@@ -1,4 +1,4 @@
-#include "lattice/halo/device_exchange.cuh"
+#include "lattice/halo/device_copy.cuh"
 
 #include <new>
 
@@ -7,15 +7,23 @@ extern "C" {
 #include "lattice/halo/message.h"
 }
 
-/* Blocks of 512 threads that drive a link at 268 of the 284 GB/s that a whole GPU drives it at,
- * and leave the interior nearly all of the GPU. */
-static constexpr int THREADS = 512, MOST_BLOCKS = 16, FLAG_BYTES = 128;
+/* Blocks that drive a link at 268 of the 284 GB/s that a whole GPU drives it at, and leave the
+ * interior nearly all of the GPU. */
+static constexpr int MOST_BLOCKS = 16, FLAG_BYTES = 128;
+/* Where the copy engines carry messages the gather is short and may take the whole GPU. From this
+ * many bytes of an exchange on they are faster beside an interior of small blocks. */
+static constexpr int MOST_GATHERING = 264;
+static constexpr size_t COPIED_BYTES = (size_t)8 << 20;
 
 struct md_device_messages {
   const md_halo_plan *plan;
   exchange x;
   int blocks;
-  char *buffer; /* own messages; NULL with peers */
+  /* With `copied`, to peers by the copy engines (device_copy.cuh): */
+  bool copied, gathers; /* gathers: some surface is not sites behind each other */
+  exchange gather;      /* what the gathering kernel sees: its messages are `buffer` */
+  long long sent;       /* exchanges queued so far; a recording counts once */
+  char *buffer; /* own messages; with peers what is gathered for the copy engines, or NULL */
   md_device_peers *peers;
   int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
   cudaStream_t stream, in; /* in: of copies from the host */
@@ -33,18 +41,20 @@ extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
 }
 
 /* Blocks in proportion to the messages, one each at least. */
-static void divide_grid(md_device_messages *m) {
+static int divide_grid(const md_device_messages *m, int most_blocks, exchange *x) {
   const md_halo_plan *plan = m->plan;
+  int all = 0;
   double total = 0.0;
   for (int c = 0; c < plan->channels; c++) total += (double)md_device_message_bytes(m, c);
-  const double useful = total / (16.0 * THREADS); /* one word a thread */
-  const double most = useful < MOST_BLOCKS ? useful : MOST_BLOCKS;
+  const double useful = total / (16.0 * EXCHANGE_THREADS); /* one word a thread */
+  const double most = useful < most_blocks ? useful : most_blocks;
   for (int c = 0; c < plan->channels; c++) {
     const int blocks = (int)(most * (double)md_device_message_bytes(m, c) / total);
-    m->x.channel[c].first = m->blocks;
-    m->x.channel[c].blocks = blocks > 1 ? blocks : 1;
-    m->blocks += m->x.channel[c].blocks;
+    x->channel[c].first = all;
+    x->channel[c].blocks = blocks > 1 ? blocks : 1;
+    all += x->channel[c].blocks;
   }
+  return all;
 }
 
 static md_status make_streams(md_context *context, md_device_messages *m) {
@@ -82,7 +92,8 @@ static md_status make_tables(md_context *context, md_device_messages *m) {
   MD_TRY(
       md_device_allocate_pinned(context, sizeof *m->x.damage, "halo check", (void **)&m->x.damage));
   m->x.damage->channel = -1;
-  return md_device_allocate(context, sizeof *m->x.counters, "halo counters",
+  m->x.damage->out_of_turn = 0;
+  return md_device_allocate(context, 2 * sizeof *m->x.counters, "halo counters",
                             (void **)&m->x.counters);
 }
 
@@ -94,8 +105,14 @@ extern "C" md_status md_device_messages_create(md_context *context, const md_hal
   MD_TRY(md_device_open(context));
   MD_TRY(make_streams(context, m));
   MD_TRY(make_tables(context, m));
-  divide_grid(m);
+  m->blocks = divide_grid(m, MOST_BLOCKS, &m->x);
   return md_device_synchronise(context);
+}
+
+static bool is_contiguous(const int32_t *site, int64_t sites) {
+  for (int64_t k = 1; k < sites; k++)
+    if (site[k] != site[0] + k) return false;
+  return true;
 }
 
 extern "C" md_status md_device_messages_buffers(md_context *context, md_device_messages *m,
@@ -112,6 +129,30 @@ extern "C" md_status md_device_messages_buffers(md_context *context, md_device_m
     ch->receive[0] = ch->receive[1] = next;
     next += md_device_message_bytes(m, c);
   }
+  return md_device_synchronise(context);
+}
+
+/* Decides who carries messages to peers; where the copy engines do, makes what they copy from. */
+static md_status use_copies(md_context *context, md_device_messages *m) {
+  const md_halo_plan *plan = m->plan;
+  size_t bytes = 0;
+  for (int c = 0; c < plan->channels; c++) {
+    bytes += md_device_message_bytes(m, c);
+    for (int p = 0; p < MD_PARITIES; p++)
+      m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
+  }
+  m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : COPIED_BYTES);
+  if (!m->copied || !m->gathers) return MD_OK;
+  MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
+  m->gather = m->x;
+  m->gather.counters = m->x.counters + 1;
+  char *next = m->buffer;
+  for (int c = 0; c < plan->channels; c++) {
+    m->gather.channel[c].send[0] = m->gather.channel[c].send[1] = next;
+    m->gather.channel[c].raise = NULL;
+    next += md_device_message_bytes(m, c);
+  }
+  m->blocks = divide_grid(m, MOST_GATHERING, &m->gather);
   return md_device_synchronise(context);
 }
 
@@ -138,7 +179,7 @@ extern "C" md_status md_device_messages_peers(md_context *context, md_device_mes
     }
   }
   m->x.timeout = m->peers->timeout;
-  return MD_OK;
+  return use_copies(context, m);
 }
 
 extern "C" void md_device_messages_destroy(md_device_messages *m) {
@@ -170,15 +211,19 @@ static md_status order(md_context *context, cudaEvent_t event, cudaStream_t earl
   return md_cuda_status(context, cudaStreamWaitEvent(later, event, 0), "order of the halo");
 }
 
+static exchange_field view_of(const md_device_messages *m, const md_field *f, size_t word) {
+  return {(char *)f->data, f->scale, f->stride, md_field_planes(f),
+          (int)(md_message_entry_bytes(&m->plan->shape) / word)};
+}
+
 template <class T, bool ONE, bool CHECK>
 static void launch(md_device_messages *m, const md_field *f, bool pack) {
-  const size_t entry = md_message_entry_bytes(&m->plan->shape);
-  const exchange_field view = {(char *)f->data, f->scale, f->stride, md_field_planes(f),
-                               (int)(entry / sizeof(T))};
+  const exchange_field view = view_of(m, f, sizeof(T));
   if (pack)
-    pack_all<T, ONE, CHECK><<<m->blocks, THREADS, 0, m->stream>>>(m->x, view, f->parity);
+    md_launch_early(pack_all<T, ONE, CHECK>, dim3(m->blocks), dim3(EXCHANGE_THREADS), 0,
+                    m->copied ? m->gather : m->x, view, f->parity);
   else
-    unpack_all<T, ONE, CHECK><<<m->blocks, THREADS, 0, m->stream>>>(m->x, view);
+    unpack_all<T, ONE, CHECK><<<m->blocks, EXCHANGE_THREADS, 0, m->stream>>>(m->x, view);
 }
 
 template <class T, bool ONE>
@@ -199,15 +244,62 @@ static md_status run(md_context *context, md_device_messages *m, const md_field 
   return md_cuda_launched(context, pack ? "gathering of surfaces" : "scattering of halos");
 }
 
+/* Messages n go to buffers n % 2, as those of the kernels do. */
+static md_status send_copies(md_context *context, md_device_messages *m, const md_field *field) {
+  const md_halo_plan *plan = m->plan;
+  const size_t entry = md_message_entry_bytes(&plan->shape);
+  const exchange_field view = view_of(m, field, 1);
+  const int slot = (int)(++m->sent % 2);
+  cudaError_t error = cudaSuccess;
+  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
+    const md_halo_channel *ch = &plan->channel[c];
+    char *const to = m->x.channel[c].send[slot];
+    if (m->gathers)
+      error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
+                              cudaMemcpyDeviceToDevice, m->stream);
+    else
+      error = carry(carried_of(view, entry, ch->face[field->parity][0], (int)ch->sites), to, true,
+                    m->stream);
+  }
+  MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
+  raise_flags<<<1, 32, 0, m->stream>>>(m->x, slot);
+  return md_cuda_launched(context, "flags of the halo");
+}
+
+static md_status take_copies(md_context *context, md_device_messages *m, md_field *field) {
+  const md_halo_plan *plan = m->plan;
+  const size_t entry = md_message_entry_bytes(&plan->shape);
+  const exchange_field view = view_of(m, field, 1);
+  const int slot = (int)(m->sent % 2);
+  cudaError_t error = cudaSuccess;
+  await_flags<<<1, 32, 0, m->stream>>>(m->x);
+  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
+    const md_halo_channel *ch = &plan->channel[c];
+    error = carry(carried_of(view, entry, ch->zone, (int)ch->sites),
+                  const_cast<char *>(m->x.channel[c].receive[slot]), false, m->stream);
+  }
+  MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
+  return md_cuda_launched(context, "flags of the halo");
+}
+
+extern "C" bool md_device_messages_lead(const md_device_messages *m) {
+  return !m->copied || m->gathers;
+}
+
 extern "C" md_status md_device_messages_pack(md_context *context, md_device_messages *m,
                                              const md_field *field) {
+  if (md_device_messages_lead(m)) MD_TRY(run(context, m, field, true));
   MD_TRY(order(context, m->ready, md_stream(), m->stream));
-  return run(context, m, field, true);
+  return m->copied ? send_copies(context, m, field) : MD_OK;
 }
 
 extern "C" md_status md_device_messages_check(md_context *context, const md_device_messages *m) {
   const int c = __atomic_load_n(&m->x.damage->channel, __ATOMIC_ACQUIRE);
   if (m->peers) MD_TRY(md_device_peers_check(context, m->peers));
+  if (__atomic_load_n(&m->x.damage->out_of_turn, __ATOMIC_ACQUIRE))
+    return md_fail(context, MD_ENVIRONMENT,
+                   "a recording must hold an even number of exchanges of a halo, so that its "
+                   "messages go on in turn; record an even number");
   if (c < 0) return MD_OK;
   return md_message_damaged(context, &m->plan->channel[c], m->x.damage->number, m->x.damage->got);
 }
@@ -216,9 +308,12 @@ extern "C" md_status md_device_messages_unpack(md_context *context, md_device_me
                                                md_field *field) {
   if (m->bringing) MD_TRY(order(context, m->brought, m->in, m->stream));
   m->bringing = false;
-  MD_TRY(run(context, m, field, false));
-  MD_TRY(order(context, m->done, m->stream, md_stream()));
+  MD_TRY(m->copied ? take_copies(context, m, field) : run(context, m, field, false));
   return md_device_messages_check(context, m);
+}
+
+extern "C" md_status md_device_messages_join(md_context *context, md_device_messages *m) {
+  return order(context, m->done, m->stream, md_stream());
 }
 
 extern "C" md_status md_device_messages_wait(md_context *context, md_device_messages *m) {

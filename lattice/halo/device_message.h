@@ -23,8 +23,10 @@ md_status md_device_messages_create(md_context *context, const md_halo_plan *pla
 /* Sends from and receives into device memory of its own; send[c] and receive[c] of channel c. */
 md_status md_device_messages_buffers(md_context *context, md_device_messages *messages, void **send,
                                      void **receive);
-/* Writes straight into two buffers in turn in the memory of each receiver, raises a flag there, and
- * waits for its own flags on the device. MD_ENVIRONMENT where the GPUs cannot. Collective. */
+/* Writes straight into two buffers in turn in the memory of each receiver, by the gathering kernel
+ * or for long messages by the copy engines, raises a flag there, and waits for its own flags on the
+ * device. A recording then holds an even number of exchanges. MD_ENVIRONMENT where the GPUs cannot.
+ * Collective. */
 md_status md_device_messages_peers(md_context *context, md_device_messages *messages);
 void md_device_messages_destroy(md_device_messages *messages); /* collective with peers */
 
@@ -33,13 +35,18 @@ size_t md_device_message_bytes(const md_device_messages *messages, int c);
 /* The cudaStream_t of the messages, for transports that queue on it. */
 void *md_device_messages_stream(md_device_messages *messages);
 
-/* Queues the gather of all surfaces, after the work so far. */
+/* Whether pack queues a kernel on the stream of all work, as transport.h says of `leads`. */
+bool md_device_messages_lead(const md_device_messages *messages);
+/* Queues the gather of all surfaces, on the stream of all work, where it gets its places before the
+ * interior; what follows on the stream of the messages comes after it. */
 md_status md_device_messages_pack(md_context *context, md_device_messages *messages,
                                   const md_field *field);
-/* Queues the scatter of all that was received; later work waits for it. MD_ENVIRONMENT when an
+/* Queues the scatter of all that was received on the stream of the messages. MD_ENVIRONMENT when an
  * exchange up to now met a flag that never came, or a message that arrived damaged. */
 md_status md_device_messages_unpack(md_context *context, md_device_messages *messages,
                                     md_field *field);
+/* All later work waits for what is queued on the stream of the messages. */
+md_status md_device_messages_join(md_context *context, md_device_messages *messages);
 md_status md_device_messages_check(md_context *context, const md_device_messages *messages);
 /* Waits for what is queued on the stream. */
 md_status md_device_messages_wait(md_context *context, md_device_messages *messages);

@@ -36,7 +36,8 @@ static md_status time_exchange(const md_halo *halo, void *state, md_field *field
     if (k == 0) md_barrier(context);
     if (k == 0) start_s = md_time_s();
     const md_status begun = t->begin(context, state, field), ended = t->end(context, state, field);
-    if (status == MD_OK) status = begun != MD_OK ? begun : ended;
+    const md_status joined = t->join ? t->join(context, state) : MD_OK;
+    if (status == MD_OK) status = begun != MD_OK ? begun : ended != MD_OK ? ended : joined;
   }
   if (device && status == MD_OK) status = md_device_synchronise(context);
   *time_s = (md_time_s() - start_s) / EXCHANGES;
@@ -83,6 +84,7 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
   if (status == MD_OK) {
     h->context = context;
     h->plan.check = request && request->check;
+    h->plan.copied_bytes = request ? request->copied_bytes : 0;
     fill_plan(geometry, shape, &h->plan);
     status = create(context, h, request ? request->transport : "auto");
   }
@@ -103,9 +105,28 @@ md_status md_halo_begin(md_halo *halo, const md_field *field) {
   return md_defer(halo->context, halo->transport->begin(halo->context, halo->state, field));
 }
 
-md_status md_halo_end(md_halo *halo, md_field *field) {
+md_status md_halo_arrive(md_halo *halo, md_field *field) {
   if (!halo->state) return MD_OK;
   return md_defer(halo->context, halo->transport->end(halo->context, halo->state, field));
+}
+
+void *md_halo_queue(const md_halo *halo) {
+  const bool apart = halo->state && halo->transport->queue;
+  return apart ? halo->transport->queue(halo->state) : NULL;
+}
+
+bool md_halo_leads(const md_halo *halo) {
+  return halo->state && halo->transport->leads && halo->transport->leads(halo->state);
+}
+
+md_status md_halo_join(md_halo *halo) {
+  if (!halo->state || !halo->transport->join) return MD_OK;
+  return md_defer(halo->context, halo->transport->join(halo->context, halo->state));
+}
+
+md_status md_halo_end(md_halo *halo, md_field *field) {
+  MD_TRY(md_halo_arrive(halo, field));
+  return md_halo_join(halo);
 }
 
 int64_t md_halo_bytes(const md_halo *halo) {

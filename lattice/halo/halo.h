@@ -13,8 +13,11 @@ typedef struct md_halo md_halo;
 /* How the halos of a run are to travel. */
 typedef struct md_halo_request {
   const char *transport; /* a name of the table, or "auto" */
-  bool check; /* every message carries a number and a hash of its bytes, which the receiver
-                 verifies; what that costs an exchange is measured and printed */
+  bool check;          /* every message carries a number and a hash of its bytes, which the receiver
+                          verifies; what that costs an exchange is measured and printed */
+  size_t copied_bytes; /* `peer`: exchanges without checks of at least so many bytes on a rank go by
+                          the copy engines, others by kernels; 0: what is faster on an H200 beside
+                          kernels of small blocks */
 } md_halo_request;
 
 /* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that
@@ -32,6 +35,16 @@ void md_halo_destroy(md_halo *halo); /* NULL is fine. Collective */
  * (md_defer), and what the neighbours wait for is sent all the same. */
 md_status md_halo_begin(md_halo *halo, const md_field *field);
 md_status md_halo_end(md_halo *halo, md_field *field);
+
+/* md_halo_end in two steps, for work beside what reads the halo: arrive fills the halo for what is
+ * queued on md_halo_queue from then on, a stream for context->queue, NULL where there is no other
+ * than that of all work; from join on all other work finds it filled, and comes after what was
+ * queued there. */
+md_status md_halo_arrive(md_halo *halo, md_field *field);
+void *md_halo_queue(const md_halo *halo);
+md_status md_halo_join(md_halo *halo);
+/* Whether md_halo_begin leaves a kernel behind as context->follows says. */
+bool md_halo_leads(const md_halo *halo);
 
 /* Bytes that this rank sends in one exchange. */
 int64_t md_halo_bytes(const md_halo *halo);

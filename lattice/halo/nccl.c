@@ -56,6 +56,16 @@ static md_status verify(md_context *context, void *state) {
   return md_device_messages_check(context, s->messages);
 }
 
+static void *queue(void *state) {
+  return md_device_messages_stream(((const nccl_state *)state)->messages);
+}
+static bool leads(void *state) {
+  return md_device_messages_lead(((const nccl_state *)state)->messages);
+}
+static md_status join(md_context *context, void *state) {
+  return md_device_messages_join(context, ((const nccl_state *)state)->messages);
+}
+
 const md_transport md_transport_nccl = {.name = "nccl",
                                         .needs = "NCCL, a GPU for each rank",
                                         .spaces = 1u << MD_DEVICE,
@@ -65,5 +75,8 @@ const md_transport md_transport_nccl = {.name = "nccl",
                                         .create = create,
                                         .begin = begin,
                                         .end = end,
+                                        .queue = queue,
+                                        .leads = leads,
+                                        .join = join,
                                         .verify = verify,
                                         .destroy = destroy};

@@ -32,6 +32,16 @@ static void destroy(void *state) {
   md_device_messages_destroy(state);
 }
 
+static void *queue(void *state) {
+  return md_device_messages_stream(state);
+}
+static bool leads(void *state) {
+  return md_device_messages_lead(state);
+}
+static md_status join(md_context *context, void *state) {
+  return md_device_messages_join(context, state);
+}
+
 const md_transport md_transport_peer = {.name = "peer",
                                         .needs = "GPUs of one node that address each other",
                                         .spaces = 1u << MD_DEVICE,
@@ -41,5 +51,8 @@ const md_transport md_transport_peer = {.name = "peer",
                                         .create = create,
                                         .begin = begin,
                                         .end = end,
+                                        .queue = queue,
+                                        .leads = leads,
+                                        .join = join,
                                         .verify = verify,
                                         .destroy = destroy};

@@ -77,6 +77,16 @@ static md_status end(md_context *context, void *state, md_field *field) {
   return md_device_messages_unpack(context, s->messages, field);
 }
 
+static void *queue(void *state) {
+  return md_device_messages_stream(((const staged_state *)state)->messages);
+}
+static bool leads(void *state) {
+  return md_device_messages_lead(((const staged_state *)state)->messages);
+}
+static md_status join(md_context *context, void *state) {
+  return md_device_messages_join(context, ((const staged_state *)state)->messages);
+}
+
 const md_transport md_transport_staged = {.name = "staged",
                                           .needs = "CUDA GPUs and MPI",
                                           .spaces = 1u << MD_DEVICE,
@@ -84,4 +94,7 @@ const md_transport md_transport_staged = {.name = "staged",
                                           .create = create,
                                           .begin = begin,
                                           .end = end,
+                                          .queue = queue,
+                                          .leads = leads,
+                                          .join = join,
                                           .destroy = destroy};

@@ -24,7 +24,8 @@ typedef struct md_halo_plan {
   md_field_shape shape;
   int channels;
   md_halo_channel channel[MD_HALO_CHANNELS];
-  bool check; /* messages carry a number and a hash, which the receiver verifies */
+  bool check;          /* messages carry a number and a hash, which the receiver verifies */
+  size_t copied_bytes; /* as in md_halo_request */
 } md_halo_plan;
 
 /* A way to carry halos: a constant table of functions in a file of its own and one line in
@@ -47,6 +48,13 @@ typedef struct md_transport {
    * Neighbours call them in the same order; no agreement. */
   md_status (*begin)(md_context *context, void *state, const md_field *field);
   md_status (*end)(md_context *context, void *state, md_field *field);
+  /* For transports of device fields: `end` only queues the filling of the zones, on the stream that
+   * `queue` names; work that is queued there follows it, and all other work from `join` on. NULL:
+   * the zones are filled when `end` returns. Local. */
+  void *(*queue)(void *state);
+  bool (*leads)(void *state); /* whether `begin` queues a kernel on the stream of all work that lets
+                                 the next one start once all before it has ended */
+  md_status (*join)(md_context *context, void *state);
   /* MD_ENVIRONMENT with what the exchanges up to now met beside the host: a message that never came
    * or arrived damaged. NULL: end has said it. Local. */
   md_status (*verify)(md_context *context, void *state);

@@ -57,6 +57,39 @@ void md_context_close(md_context *context) {
   MPI_Finalize();
 }
 
+md_status md_context_split(md_context *whole, int group, md_context *part) {
+  *part = *whole;
+  part->staging = NULL;
+  part->nccl = NULL;
+  part->communicator = malloc(sizeof *part->communicator);
+  const md_status status = part->communicator ? MD_OK
+                                              : md_fail_memory(whole, sizeof *part->communicator,
+                                                               "communicator of a group");
+  if (md_agree(whole, status) != MD_OK) {
+    free(part->communicator);
+    return MD_ENVIRONMENT;
+  }
+  struct md_ranks *ranks = part->communicator;
+  MPI_Comm_split(md_mpi(whole), group, whole->rank, &ranks->world);
+  MPI_Comm_split_type(ranks->world, MPI_COMM_TYPE_SHARED, whole->rank, MPI_INFO_NULL, &ranks->host);
+  MPI_Comm_rank(ranks->world, &part->rank);
+  MPI_Comm_size(ranks->world, &part->ranks);
+  return MD_OK; /* the place among the ranks of the host, which chooses the GPU, stays */
+}
+
+void md_context_join(md_context *whole, md_context *part) {
+  const md_context found = *part;
+  md_device_close(part);
+  whole->device_open = found.device_open;
+  whole->device = found.device;
+  whole->device_capability = found.device_capability;
+  whole->device_code = found.device_code;
+  MPI_Comm_free(&part->communicator->host);
+  MPI_Comm_free(&part->communicator->world);
+  free(part->communicator);
+  part->communicator = NULL;
+}
+
 MPI_Comm md_mpi(const md_context *context) {
   return context->communicator ? context->communicator->world : MPI_COMM_SELF;
 }

@@ -30,6 +30,10 @@ typedef struct md_context {
   int device_code;                     /* which of the build's code it runs: 80, 90, ... */
   struct md_device_staging *staging;   /* its copy buffers, see base/device_staging.h */
   struct md_nccl *nccl;                /* see base/device_nccl.h; NULL: not started */
+  void *queue;                         /* stream of the stencil calls that follow; NULL: that of all
+                                          work, see base/device.h */
+  bool follows;                        /* the kernel queued last has waited for all before it: a
+                                          stencil that does not read its results need not wait */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */
@@ -51,6 +55,13 @@ typedef struct md_context {
 md_status md_context_open(md_context *context, int *argc, char ***argv);
 /* Ends MPI. Collective. */
 void md_context_close(md_context *context);
+/* A run of its own for some of the ranks: ranks that pass the same `group` >= 0 get a context of
+ * their ranks in the order of `whole`, on the GPU of their number on the host. Both may be used,
+ * each for what is collective among its ranks; a failure is told in the one that it was met in.
+ * MD_ENVIRONMENT. Collective over `whole`. */
+md_status md_context_split(md_context *whole, int group, md_context *part);
+/* Ends it; `whole` learns of the GPU that it opened. Collective over `whole`. */
+void md_context_join(md_context *whole, md_context *part);
 
 /* Records a failure and returns `status`, so that `return md_fail(...)` is one line. The message
  * says the rule, then the value, then what to do; no newline. Bytes that no terminal should get

@@ -44,10 +44,12 @@ static inline bool md_launches_early() {
          major >= 9;
 }
 /* Launches a kernel that may start while its predecessor on the stream drains. Each block must
- * call md_wait_for_predecessor() before it touches what queued work writes or reads. */
+ * call md_wait_for_predecessor() before it touches what queued work writes or reads. On another
+ * stream than that of all work, `queue`, the predecessor may be a copy, and nothing starts early.
+ */
 template <class... P, class... A>
-static inline void md_launch_early(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
-                                   A... arguments) {
+static inline void md_launch_early_on(void *queue, void (*kernel)(P...), dim3 grid, dim3 block,
+                                      size_t shared, A... arguments) {
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
@@ -55,10 +57,15 @@ static inline void md_launch_early(void (*kernel)(P...), dim3 grid, dim3 block, 
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = shared;
-  config.stream = md_stream();
+  config.stream = queue ? static_cast<cudaStream_t>(queue) : md_stream();
   config.attrs = &early;
-  config.numAttrs = md_launches_early() ? 1 : 0;
+  config.numAttrs = !queue && md_launches_early() ? 1 : 0;
   cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+template <class... P, class... A>
+static inline void md_launch_early(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+                                   A... arguments) {
+  md_launch_early_on(NULL, kernel, grid, block, shared, arguments...);
 }
 /* The successor may take the places that this grid's blocks leave. */
 static __device__ inline void md_release_successor() {

@@ -260,7 +260,9 @@ md_status md_device_record(md_context *context, md_status (*queue)(md_context *,
   MD_TRY(status);
   MD_TRY(md_cuda_status(context, ended, "recording of work"));
   md_device_recording *r = new md_device_recording();
-  const cudaError_t made = cudaGraphInstantiate(&r->graph, graph, 0);
+  /* What streams of higher priority carry stays ahead. */
+  const cudaError_t made =
+      cudaGraphInstantiate(&r->graph, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   if (made == cudaSuccess)
     *recording = r;

@@ -128,8 +128,8 @@ static void put_word(FILE *out, const char *word) {
   fputc('\'', out);
 }
 
-/* The arguments of this process, a zero byte behind each. */
-static void add_command_line(cJSON *machine) {
+/* The system has them with a zero byte behind each. */
+char *md_command_line(void) {
   char *text = NULL, *word = NULL;
   size_t bytes = 0, word_bytes = 0;
   FILE *file = fopen("/proc/self/cmdline", "r"), *out = open_memstream(&text, &bytes);
@@ -139,21 +139,18 @@ static void add_command_line(cJSON *machine) {
   }
   if (out) fclose(out);
   if (file) fclose(file);
-  add_text(machine, "command_line", text);
   free(word);
-  free(text);
+  return text;
 }
 
-static void add_date(cJSON *machine) {
-  char date[32] = "";
+void md_date_utc(char *date, size_t bytes) {
   struct tm parts;
   const time_t now = time(NULL);
-  if (gmtime_r(&now, &parts)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  add_text(machine, "date_utc", date);
+  if (!gmtime_r(&now, &parts) || !strftime(date, bytes, "%Y-%m-%dT%H:%M:%SZ", &parts)) *date = '\0';
 }
 
 md_status md_machine_report(md_context *context, cJSON *root) {
-  char host[256] = "";
+  char host[256] = "", date[32];
   md_cores cores;
   long long hosts = context->local_rank == 0;
   cJSON *machine = cJSON_AddObjectToObject(root, "machine");
@@ -174,8 +171,11 @@ md_status md_machine_report(md_context *context, cJSON *root) {
   add_text(machine, "cuda_flags", MD_CUDA_FLAGS);
   add_mpi(machine);
   add_text(machine, "hdf5", MD_HDF5_VERSION);
-  add_date(machine);
-  add_command_line(machine);
+  md_date_utc(date, sizeof date);
+  add_text(machine, "date_utc", date);
+  char *command_line = md_command_line();
+  add_text(machine, "command_line", command_line);
+  free(command_line);
   cJSON_AddStringToObject(machine, "commit", MD_COMMIT);
   return status;
 }

@@ -10,4 +10,10 @@
  * the report makes them printable. Collective. */
 md_status md_machine_report(md_context *context, cJSON *root);
 
+/* The arguments of this process as a shell takes them; NULL where the system does not tell. The
+ * caller frees it. Local. */
+char *md_command_line(void);
+/* Now, as 2026-01-31T23:59:59Z; empty where the clock does not tell. Local. */
+void md_date_utc(char *date, size_t bytes);
+
 #endif

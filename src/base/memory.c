@@ -5,16 +5,29 @@
 #include <malloc.h>
 #endif
 #include <omp.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum {
   HUGE_PAGE = 2 << 20,
-  /* With the alignment above the largest size that malloc keeps when it is freed. */
+  /* With the alignment above the largest size that malloc keeps for itself when it is freed. */
   UNSHARED = 32 << 20,
   LARGE = 256 << 20
 };
+
+/* Whether malloc carved it out of its heap, as it does with any size that fits into what it has
+ * kept: it then hands out these pages again, and for another purpose. */
+static bool is_in_heap(const void *memory) {
+#ifdef __GLIBC__
+  return (uintptr_t)memory < (uintptr_t)sbrk(0);
+#else
+  (void)memory;
+  return false;
+#endif
+}
 
 /* Large arrays are streamed through: on huge pages the hardware prefetcher need not stop at every
  * 4 KiB (one core of a Zen 4 reads a stream half as fast again). Advice: no failure if refused. */
@@ -27,7 +40,7 @@ static void *allocate_huge(size_t bytes) {
 #ifdef MADV_DONTFORK
   /* A child process that reads a file (io/child.h) has no use for it, and without its share no
    * page needs to be copied when it is written to here. */
-  if (memory && rounded >= UNSHARED) madvise(memory, rounded, MADV_DONTFORK);
+  if (memory && rounded >= UNSHARED && !is_in_heap(memory)) madvise(memory, rounded, MADV_DONTFORK);
 #endif
   return memory;
 }

@@ -10,6 +10,7 @@ static const struct {
   const char *name, *summary;
   md_status (*run)(md_context *context, int argc, char **argv);
 } KINDS[] = {
+    {"suite", "all parts on a fixed problem, checked, with one figure of merit", md_bench_suite},
     {"dirac", "the stencil of each backend, against the memory bandwidth", md_bench_dirac},
     {"solver", "time to a true residual: precisions, many right-hand sides, shifts",
      md_bench_solver},

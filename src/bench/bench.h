@@ -4,6 +4,7 @@
 #include "base/context.h"
 
 /* minidirac bench KIND: argv[0] is the kind. Collective, as the subcommands of commands.h. */
+md_status md_bench_suite(md_context *context, int argc, char **argv);
 md_status md_bench_copy(md_context *context, int argc, char **argv);
 md_status md_bench_dirac(md_context *context, int argc, char **argv);
 md_status md_bench_solver(md_context *context, int argc, char **argv);

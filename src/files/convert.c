@@ -2,7 +2,9 @@
 #include "base/report.h"
 #include "commands.h"
 #include "io/lattice_file.h"
+#include "io/site_data.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct convert_options {
@@ -21,6 +23,68 @@ static md_precision precision_to_write(md_context *context, const convert_option
   return MD_SINGLE;
 }
 
+/* What the input says in words, for the output: what it says of its own making becomes what its
+ * source said, unless its source's source spoke already. */
+static md_status texts_to_write(md_context *context, const md_file_texts *in, md_file_texts *out) {
+  static const char *const making[] = {"lattice", "lattice_checksum", "action",      "version",
+                                       "commit",  "date_utc",         "command_line"};
+  const char *name, *text;
+  char source[MD_FILE_TEXT_NAME];
+  for (int own = 0; own < 2; own++) /* its own making last: what is there already stays */
+    for (size_t at = 0; md_file_texts_next(in, &at, &name, &text);) {
+      bool is_own = false;
+      for (size_t i = 0; i < sizeof making / sizeof *making; i++)
+        is_own = is_own || strcmp(name, making[i]) == 0;
+      snprintf(source, sizeof source, "source %s", name);
+      if (is_own == own)
+        MD_TRY(md_file_texts_add(context, out, own ? source : name, text, strlen(text)));
+    }
+  return MD_OK;
+}
+
+/* Names what the output has no place for. */
+static void say_dropped(md_context *context, const char *path, const md_lattice_format *format,
+                        const md_file_texts *texts, int lost, cJSON *dropped) {
+  char names[512] = "";
+  size_t used = 0;
+  const char *name, *text;
+  for (size_t at = 0; md_file_texts_next(texts, &at, &name, &text);) {
+    if (md_lattice_format_keeps(format, name, text)) continue;
+    cJSON_AddItemToArray(dropped, cJSON_CreateString(name));
+    if (used + strlen(name) + 3 < sizeof names)
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+  }
+  if (used > 0)
+    md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s", path,
+            md_lattice_format_name(format), names);
+  if (lost > 0)
+    md_warn(context, "%s: %d records that are no text, or longer than 32 KB, are dropped", path,
+            lost);
+}
+
+static md_status save(md_context *context, const convert_options *o, const md_lattice_info *info,
+                      const md_lattice_output *like, const md_gauge *gauge, md_report *report) {
+  md_file_texts texts = {0};
+  md_provenance provenance;
+  md_lattice_output output = *like;
+  char checksum[32];
+  md_status status = md_agree(context, texts_to_write(context, &info->notes.texts, &texts));
+  if (status == MD_OK) {
+    md_provenance_of_run(context, &provenance);
+    md_checksum_print(&info->computed, checksum, sizeof checksum);
+    provenance.lattice = o->in;
+    provenance.lattice_checksum = checksum;
+    output.texts = &texts;
+    output.provenance = &provenance;
+    status = md_lattice_save_as(context, o->out, &output, gauge);
+  }
+  if (status == MD_OK)
+    say_dropped(context, o->out, output.format, &texts, info->notes.texts.lost,
+                cJSON_AddArrayToObject(report->root, "dropped"));
+  md_file_texts_free(&texts);
+  return status;
+}
+
 static md_status convert(md_context *context, const convert_options *o, md_report *report) {
   const md_lattice_format *format = NULL;
   md_lattice_info info = {0};
@@ -31,7 +95,9 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
                                            &geometry, &gauge, &info);
   if (status == MD_OK) {
     const md_precision precision = precision_to_write(context, o, format, &info.header);
-    status = md_lattice_save_links(context, o->out, format, precision, &info.header.label, &gauge);
+    const md_lattice_output like = {
+        .format = format, .precision = precision, .label = info.header.label};
+    status = save(context, o, &info, &like, &gauge, report);
     md_report_grid(report, geometry->grid);
     md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "in", o->in);

@@ -3,9 +3,11 @@
 #include "commands.h"
 #include "io/lattice_file.h"
 #include "io/site_data.h"
+#include "lattice/gauge/polyakov.h"
 #include "lattice/gauge/smear.h"
 
 #include <math.h>
+#include <string.h>
 
 static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *records = cJSON_AddArrayToObject(report->root, "records");
@@ -23,6 +25,20 @@ static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");
   for (int i = 0; i < notes->departure_count; i++)
     cJSON_AddItemToArray(departures, cJSON_CreateString(notes->departures[i]));
+}
+
+/* What the file says in words. */
+static void describe_texts(md_context *context, md_report *report, const md_file_texts *texts) {
+  enum { SHOWN = 300 };
+  const char *name, *text;
+  cJSON *object = cJSON_AddObjectToObject(report->root, "texts");
+  if (texts->count > 0) md_say(context, "texts\n");
+  for (size_t at = 0; md_file_texts_next(texts, &at, &name, &text);) {
+    cJSON_AddStringToObject(object, name, text);
+    md_say(context, "  %s: %.*s%s\n", name, SHOWN, text, strlen(text) > SHOWN ? " ..." : "");
+  }
+  if (texts->lost > 0)
+    md_say(context, "  and %d records that are no text, or longer than 32 KB\n", texts->lost);
 }
 
 /* What the links are; where they are not bare SU(3), the phases and boundary sign in them. */
@@ -75,6 +91,17 @@ static void report_info(md_report *report, const char *path, const md_lattice_in
   md_report_real(root, "unitarity_deviation", o->unitarity_deviation);
   cJSON_AddNumberToObject(root, "bad_links", (double)o->bad_links);
   md_report_real(root, "read_seconds", info->read_s);
+}
+
+/* Of thin links: others have a loop, but none that means something. */
+static md_status describe_loop(md_context *context, md_report *report, const md_gauge *gauge,
+                               const md_lattice_info *info) {
+  double loop[2];
+  if (info->header.label.kind != MD_LINKS_THIN) return MD_OK;
+  MD_TRY(md_polyakov_loop(context, gauge, loop));
+  md_report_reals(report->root, "polyakov_loop", loop, 2);
+  md_say(context, "polyakov_loop        %.15f %.15f\n", loop[0], loop[1]);
+  return MD_OK;
 }
 
 static void print_records(const md_context *context, const md_notes *notes) {
@@ -140,12 +167,14 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "info", &report));
-  const md_status status =
+  md_status status =
       md_lattice_load_links(context, path, NULL, common.grid, false, &geometry, &gauge, &info);
   if (geometry) md_report_grid(&report, geometry->grid);
   report_info(&report, path, &info);
   print_info(context, path, &info);
+  if (info.described) describe_texts(context, &report, &info.notes.texts);
   if (info.described) describe_links(context, &report, geometry ? &gauge : NULL, &info);
+  if (status == MD_OK) status = describe_loop(context, &report, &gauge, &info);
   if (geometry) {
     md_gauge_destroy(&gauge);
     md_geometry_destroy(geometry);

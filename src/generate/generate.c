@@ -1,38 +1,17 @@
 /* minidirac generate: a gauge field made from nothing, or one continued by heatbath. */
+#include "generate/generate.h"
 #include "base/interrupt.h"
 #include "base/memory_need.h"
-#include "base/options.h"
-#include "base/precision.h"
-#include "base/progress.h"
 #include "base/report.h"
-#include "base/statistics.h"
-#include "base/timer.h"
 #include "commands.h"
-#include "io/lattice_file.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
+#include "lattice/gauge/polyakov.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct request {
-  md_common_options common;
-  int dims[MD_DIMS]; /* all 0: those of the lattice file */
-  const char *start, *from, *output, *checkpoint, *format_name, *precision_name;
-  double beta;
-  long long sweeps, overrelax, discard, seed;
-  bool force;
-  const md_lattice_format *format, *checkpoint_format;
-  md_precision precision;
-} request;
-
-typedef struct chain {
-  double *plaquettes; /* after each sweep */
-  long long done;     /* sweeps */
-  double mean, error; /* over the sweeps that were not discarded */
-  double sweep_s;     /* median time of a sweep, its overrelaxation included */
-} chain;
 
 static const md_command_text text = {
     "generate", "Makes a gauge field and writes it to a lattice file.",
@@ -40,19 +19,20 @@ static const md_command_text text = {
     "action\n"
     "that begins with --from). One sweep is a heatbath of every link (Cabibbo and Marinari, with\n"
     "Kennedy and Pendleton) and --overrelax microcanonical updates. The links depend on the seed\n"
-    "alone: they are the same to the last bit for every number of ranks and threads. To continue\n"
-    "a chain from a file, give another --seed."};
+    "alone: they are the same to the last bit for every number of ranks and threads. A file says\n"
+    "which sweeps of which seed made it: with --from FILE the chain goes on as if it had never\n"
+    "stopped, with the file's beta, seed and overrelaxation where no other is given."};
 
 static bool is_word(const char *value, const char *word) {
   return strcmp(value, word) == 0;
 }
 
-static bool starts_from_file(const request *r) {
+static bool starts_from_file(const md_generate_request *r) {
   return is_word(r->start, "heatbath") && !is_word(r->from, "cold") && !is_word(r->from, "hot");
 }
 
 /* Without --precision: double, as far as the format can hold it. */
-static md_status choose_precision(md_context *context, request *r) {
+static md_status choose_precision(md_context *context, md_generate_request *r) {
   const bool given = r->precision_name != NULL;
   r->precision = given ? (md_precision)md_precision_of(r->precision_name) : MD_DOUBLE;
   if (md_lattice_format_holds(r->format, r->precision)) return MD_OK;
@@ -64,9 +44,10 @@ static md_status choose_precision(md_context *context, request *r) {
   return MD_OK;
 }
 
-static md_status check(md_context *context, request *r, const md_option *options, int count) {
-  static const char *const of_chain[] = {"from",      "beta",    "sweeps",
-                                         "overrelax", "discard", "checkpoint"};
+static md_status check(md_context *context, md_generate_request *r, const md_option *options,
+                       int count) {
+  static const char *const of_chain[] = {"from",    "beta",       "sweeps",    "overrelax",
+                                         "discard", "checkpoint", "save-every"};
   if (!r->output) return md_fail(context, MD_INPUT, "generate needs --output FILE");
   if (r->dims[0] == 0 && !starts_from_file(r))
     return md_fail(context, MD_INPUT, "generate needs --dims AxBxCxD");
@@ -84,11 +65,32 @@ static md_status check(md_context *context, request *r, const md_option *options
   return choose_precision(context, r);
 }
 
-static md_status load_start(md_context *context, const request *r, md_geometry **geometry,
-                            md_gauge *gauge) {
+/* A chain goes on with what its file says; what the command line says stands above that. */
+static md_status go_on(md_context *context, md_generate_request *r, const md_lattice_info *info,
+                       md_chain *c) {
+  MD_TRY(md_chain_find(context, &info->notes.texts, &c->from));
+  if (!c->from.found) {
+    md_warn(context,
+            "%s does not say which sweeps made it: random numbers begin with sweep 1 of seed %lld, "
+            "which its chain must not have used",
+            r->from, r->seed);
+    return MD_OK;
+  }
+  if (!r->has_seed) r->seed = c->from.seed;
+  if (!r->has_beta) r->beta = c->from.beta;
+  if (!r->has_overrelax) r->overrelax = c->from.overrelax;
+  md_say(context,
+         "%s: sweep %lld of a chain with beta %g, seed %lld; going on with beta %g, seed %lld\n",
+         r->from, c->from.sweeps, c->from.beta, c->from.seed, r->beta, r->seed);
+  return MD_OK;
+}
+
+static md_status load_start(md_context *context, md_generate_request *r, md_geometry **geometry,
+                            md_gauge *gauge, md_chain *c) {
   md_lattice_info info = {0};
   md_status status =
       md_lattice_load(context, r->from, r->common.grid, false, geometry, gauge, &info);
+  if (status == MD_OK) status = md_agree(context, go_on(context, r, &info, c));
   md_lattice_info_destroy(&info);
   if (status == MD_OK && r->dims[0] != 0 &&
       memcmp(r->dims, (*geometry)->global, sizeof r->dims) != 0)
@@ -97,7 +99,7 @@ static md_status load_start(md_context *context, const request *r, md_geometry *
   return status;
 }
 
-static md_status require_memory(md_context *context, const request *r,
+static md_status require_memory(md_context *context, const md_generate_request *r,
                                 const md_layout_request *layout) {
   md_geometry plan;
   MD_TRY(md_geometry_plan(context, layout, &plan));
@@ -107,9 +109,9 @@ static md_status require_memory(md_context *context, const request *r,
   return md_memory_require(context, &need, "generate");
 }
 
-static md_status make_start(md_context *context, const request *r, md_geometry **geometry,
-                            md_gauge *gauge) {
-  if (starts_from_file(r)) return load_start(context, r, geometry, gauge);
+static md_status make_start(md_context *context, md_generate_request *r, md_geometry **geometry,
+                            md_gauge *gauge, md_chain *c) {
+  if (starts_from_file(r)) return load_start(context, r, geometry, gauge, c);
   md_layout_request layout = {0};
   memcpy(layout.global, r->dims, sizeof layout.global);
   memcpy(layout.grid, r->common.grid, sizeof layout.grid);
@@ -121,65 +123,9 @@ static md_status make_start(md_context *context, const request *r, md_geometry *
                                : md_gauge_start_cold(context, gauge);
 }
 
-static md_status run_sweeps(md_context *context, const request *r, md_gauge *gauge, chain *c,
-                            double *times_s) {
-  md_heatbath *heatbath = NULL;
-  MD_TRY(md_heatbath_create(context, gauge, &heatbath));
-  md_progress progress = md_progress_start(context, "heatbath");
-  md_say(context, "%8s %16s %16s %16s\n", "sweep", "plaquette", "space-space", "space-time");
-  md_status status = MD_OK;
-  for (long long sweep = 0; sweep < r->sweeps && status == MD_OK; sweep++) {
-    const double start_s = md_time_s();
-    status = md_heatbath_sweep(heatbath, r->beta, (uint64_t)r->seed, (uint64_t)sweep);
-    for (long long k = 0; k < r->overrelax && status == MD_OK; k++)
-      status = md_overrelaxation_sweep(heatbath);
-    times_s[sweep] = md_time_s() - start_s;
-    md_gauge_observables now;
-    if (status == MD_OK) status = md_gauge_observe(context, gauge, &now);
-    if (status != MD_OK) break;
-    c->plaquettes[sweep] = now.plaquette;
-    c->done = sweep + 1;
-    md_progress_stop(&progress);
-    md_say(context, "%8lld %16.12f %16.12f %16.12f\n", sweep + 1, now.plaquette, now.plaquette_ss,
-           now.plaquette_st);
-    md_progress_update(&progress, (double)(sweep + 1) / (double)r->sweeps, "sweep %lld of %lld",
-                       sweep + 1, r->sweeps);
-    if (md_interrupted_now(context)) break;
-  }
-  md_progress_stop(&progress);
-  md_heatbath_destroy(heatbath);
-  return status;
-}
-
-static md_status run_chain(md_context *context, const request *r, md_gauge *gauge, chain *c) {
-  const size_t bytes = (size_t)r->sweeps * sizeof(double);
-  c->plaquettes = malloc(bytes);
-  double *times_s = malloc(bytes);
-  md_status status =
-      c->plaquettes && times_s ? MD_OK : md_fail_memory(context, bytes, "plaquette history");
-  status = md_agree(context, status);
-  if (status == MD_OK) status = run_sweeps(context, r, gauge, c, times_s);
-  if (status == MD_OK) {
-    c->sweep_s = md_median(times_s, (int)c->done);
-    c->mean = c->error = NAN;
-    if (c->done > r->discard)
-      status = md_agree(context, md_blocked_mean(context, c->plaquettes + r->discard,
-                                                 (int)(c->done - r->discard), &c->mean, &c->error));
-  }
-  free(times_s);
-  if (status == MD_OK && isfinite(c->error))
-    md_say(context, "plaquette %.6f +- %.6f (mean after sweep %lld, blocked error)\n", c->mean,
-           c->error, r->discard);
-  else if (status == MD_OK && isfinite(c->mean))
-    md_say(context,
-           "plaquette %.6f (mean after sweep %lld; an error needs two sweeps or more after "
-           "--discard)\n",
-           c->mean, r->discard);
-  return status;
-}
-
-static void fill_report(md_report *report, const request *r, const md_geometry *geometry,
-                        const md_gauge_observables *now, const chain *c) {
+static void fill_report(md_report *report, const md_generate_request *r,
+                        const md_geometry *geometry, const md_gauge_observables *now,
+                        const md_chain *c) {
   md_report_grid(report, geometry->grid);
   md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
   cJSON_AddStringToObject(report->root, "start", r->start);
@@ -197,44 +143,63 @@ static void fill_report(md_report *report, const request *r, const md_geometry *
     cJSON_AddNumberToObject(report->root, "beta", r->beta);
     cJSON_AddNumberToObject(report->root, "sweeps", (double)r->sweeps);
     cJSON_AddNumberToObject(report->root, "sweeps_done", (double)c->done);
+    cJSON_AddNumberToObject(report->root, "first_sweep", (double)c->from.sweeps + 1);
+    cJSON_AddNumberToObject(report->root, "save_every", (double)r->save_every);
     cJSON_AddNumberToObject(report->root, "overrelax", (double)r->overrelax);
     cJSON_AddNumberToObject(report->root, "discard", (double)r->discard);
     md_report_real(report->root, "plaquette_mean", c->mean);
     md_report_real(report->root, "plaquette_error", c->error);
     md_report_reals(report->root, "plaquette_history", c->plaquettes, (int)c->done);
+    md_report_reals(report->root, "plaquettes_before", c->from.plaquettes, c->from.count);
     cJSON_AddNumberToObject(report->root, "sweep_s", c->sweep_s);
   }
 }
 
 /* A signal ended the chain: --output is for whole ones. */
-static md_status leave_chain(md_context *context, const request *r, md_gauge *gauge,
-                             const chain *c) {
+static md_status leave_chain(md_context *context, const md_generate_request *r, md_gauge *gauge,
+                             const md_chain *c) {
   if (!r->checkpoint)
     return md_fail(context, MD_ENVIRONMENT,
                    "%s ended the chain after sweep %lld of %lld, %s is not written; with "
                    "--checkpoint FILE the links are kept",
                    md_interrupt_name(context), c->done, r->sweeps, r->output);
-  const bool holds = md_lattice_format_holds(r->checkpoint_format, r->precision);
-  MD_TRY(md_lattice_save(context, r->checkpoint, r->checkpoint_format,
-                         holds ? r->precision : MD_SINGLE, gauge));
+  MD_TRY(md_chain_save(context, r->checkpoint, r->checkpoint_format, r, c, gauge));
   return md_fail(context, MD_ENVIRONMENT,
                  "%s ended the chain after sweep %lld of %lld; %s has the links, go on with --from "
-                 "%s and another --seed",
+                 "%s and the rest of --sweeps",
                  md_interrupt_name(context), c->done, r->sweeps, r->checkpoint, r->checkpoint);
 }
 
+/* The numbered files are checked before the work, as --output is. */
+static md_status check_numbered(md_context *context, const md_generate_request *r,
+                                const md_chain *c) {
+  char name[PATH_MAX];
+  const long long first = c->from.sweeps, last = first + r->sweeps, step = r->save_every;
+  if (step == 0 || !is_word(r->start, "heatbath")) return MD_OK;
+  for (long long sweep = (first / step + 1) * step; sweep <= last; sweep += step) {
+    md_chain_numbered(r->output, sweep, name, sizeof name);
+    const md_named_file file = {"--save-every", name, MD_FILE_RESULT};
+    MD_TRY(md_outputs_check(context, &file, 1, r->force));
+  }
+  return MD_OK;
+}
+
 /* *made: the links are, and the report says so, even where they could not be written. */
-static md_status generate(md_context *context, const request *r, md_geometry **geometry,
-                          md_gauge *gauge, chain *c, md_report *report, bool *made) {
-  MD_TRY(make_start(context, r, geometry, gauge));
-  if (is_word(r->start, "heatbath")) MD_TRY(run_chain(context, r, gauge, c));
+static md_status generate(md_context *context, md_generate_request *r, md_geometry **geometry,
+                          md_gauge *gauge, md_chain *c, md_report *report, bool *made) {
+  MD_TRY(make_start(context, r, geometry, gauge, c));
+  MD_TRY(check_numbered(context, r, c));
+  if (is_word(r->start, "heatbath")) MD_TRY(md_chain_run(context, r, gauge, c));
   md_gauge_observables now;
   MD_TRY(md_gauge_observe(context, gauge, &now));
   const bool whole = !c->plaquettes || c->done == r->sweeps;
+  double loop[2];
+  MD_TRY(md_polyakov_loop(context, gauge, loop));
   fill_report(report, r, *geometry, &now, c);
+  md_report_reals(report->root, "polyakov_loop", loop, 2);
   *made = true;
   if (!whole) return leave_chain(context, r, gauge, c);
-  MD_TRY(md_lattice_save(context, r->output, r->format, r->precision, gauge));
+  MD_TRY(md_chain_save(context, r->output, r->format, r, c, gauge));
   md_say(context, "%s: %dx%dx%dx%d %s, plaquette %.15f\n", r->output, (*geometry)->global[0],
          (*geometry)->global[1], (*geometry)->global[2], (*geometry)->global[3],
          md_precision_name(r->precision), now.plaquette);
@@ -242,13 +207,13 @@ static md_status generate(md_context *context, const request *r, md_geometry **g
 }
 
 md_status md_command_generate(md_context *context, int argc, char **argv) {
-  request r = {.start = "heatbath",
-               .from = "cold",
-               .beta = 6.0,
-               .sweeps = 100,
-               .overrelax = 4,
-               .discard = -1,
-               .seed = 1};
+  md_generate_request r = {.start = "heatbath",
+                           .from = "cold",
+                           .beta = 6.0,
+                           .sweeps = 100,
+                           .overrelax = 4,
+                           .discard = -1,
+                           .seed = 1};
   md_interrupt_catch(context);
   /* clang-format off */
   md_option options[] = {
@@ -272,6 +237,9 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
        .argument = "FILE", .help = "lattice file to write", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r.force,
        .help = "replace the file of --output where it is there"},
+      {.name = "save-every", .type = MD_OPTION_INTEGER, .target = &r.save_every, .argument = "N",
+       .help = "also write OUTPUT.000N.SUFFIX after every N sweeps of the chain [0: not]", .low = 0,
+       .high = 1e8},
       {.name = "checkpoint", .type = MD_OPTION_TEXT, .target = &r.checkpoint, .argument = "FILE",
        .help = "lattice file that takes the links when a signal ends the chain", .file = MD_FILE_STATE},
       {.name = "format", .type = MD_OPTION_CHOICE, .target = &r.format_name,
@@ -283,15 +251,19 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
   const int count = sizeof options / sizeof *options;
   MD_TRY(md_options_read(context, &text, options, count, &r.common, argc, argv));
   if (r.common.help) return MD_OK;
+  r.has_beta = md_option_seen(options, count, "beta");
+  r.has_seed = md_option_seen(options, count, "seed");
+  r.has_overrelax = md_option_seen(options, count, "overrelax");
   MD_TRY(check(context, &r, options, count));
   md_geometry *geometry = NULL;
   md_gauge gauge = {0};
-  chain c = {0};
+  md_chain c = {0};
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "generate", &report)));
   bool made = false;
   const md_status status = generate(context, &r, &geometry, &gauge, &c, &report, &made);
   free(c.plaquettes);
+  free(c.from.plaquettes);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
   const bool due = made || md_report_is_due(context, status);

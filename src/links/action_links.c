@@ -1,6 +1,7 @@
 #include "links/action_links.h"
 #include "base/memory.h"
 #include "base/timer.h"
+#include "io/site_data.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -85,6 +86,10 @@ static md_status check_made(md_context *context, const md_physics_options *physi
   return MD_OK;
 }
 
+static void keep_checksum(const md_lattice_info *info, md_action_links *links) {
+  md_checksum_print(&info->computed, links->lattice_checksum, sizeof links->lattice_checksum);
+}
+
 static md_status read_files(md_context *context, const md_action_links_request *request,
                             md_action_links *links) {
   static const md_link_kind kinds[MD_MOST_LINK_FIELDS] = {MD_LINKS_FAT, MD_LINKS_LONG};
@@ -102,6 +107,7 @@ static md_status read_files(md_context *context, const md_action_links_request *
   if (status == MD_OK) links->fat_plaquette = fat.plaquette;
   if (status == MD_OK && request->identify)
     status = md_links_checksum(context, links->field, MD_MOST_LINK_FIELDS, links->checksum);
+  if (status == MD_OK && !request->lattice) keep_checksum(&info[0].lattice, links);
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_lattice_info_destroy(&info[f].lattice);
   return status;
 }
@@ -141,6 +147,7 @@ static md_status read_lattice(md_context *context, const md_action_links_request
       md_lattice_load_links(context, request->lattice, &kind, request->grid,
                             request->ignore_checksum, &links->geometry, &thin, &info);
   if (status == MD_OK) links->plaquette = info.observables.plaquette;
+  if (status == MD_OK) keep_checksum(&info, links);
   md_lattice_info_destroy(&info);
   if (status == MD_OK && request->identify && !request->physics->fat_file)
     status = md_links_checksum(context, &thin, 1, links->checksum);

@@ -29,6 +29,8 @@ typedef struct md_action_links {
   /* md_links_checksum of the fat and long links that were read, else of the thin links, whose
    * smearing may differ in the last bits from machine to machine; empty unless asked for. */
   char checksum[MD_MODES_TEXT];
+  /* Of the file of thin links, else of fat ones, as md_checksum_print has it; empty: no file. */
+  char lattice_checksum[32];
   /* Of links that were made here; smear_s is 0 where none were. */
   md_space space;
   md_projection_counts projection;

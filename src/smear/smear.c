@@ -5,6 +5,7 @@
 #include "base/timer.h"
 #include "commands.h"
 #include "io/lattice_file.h"
+#include "io/site_data.h"
 #include "lattice/gauge/smear_options.h"
 
 #include <stdio.h>
@@ -23,6 +24,7 @@ typedef struct request {
 
 /* What was made. */
 typedef struct result {
+  char lattice_checksum[32]; /* of LATTICE */
   md_geometry *geometry;
   md_gauge fat, long_links;
   md_smear_report report;
@@ -75,6 +77,7 @@ static md_status make(md_context *context, const request *r, result *made) {
   md_lattice_info info = {0};
   md_status status = md_lattice_load(context, r->lattice, r->common.grid, r->ignore_checksum,
                                      &made->geometry, &thin, &info);
+  md_checksum_print(&info.computed, made->lattice_checksum, sizeof made->lattice_checksum);
   md_lattice_info_destroy(&info);
   MD_TRY(status);
   const double start_s = md_time_s();
@@ -103,14 +106,21 @@ static void describe(const request *r, char *text, size_t bytes) {
 }
 
 static md_status save(md_context *context, const request *r, const result *made) {
-  const md_precision precision = (md_precision)md_precision_of(r->precision);
-  md_link_label label = {.kind = kind_of(r), .bare = true};
-  describe(r, label.made, sizeof label.made);
-  MD_TRY(md_lattice_save_links(context, r->fat_out, r->fat_format, precision, &label, &made->fat));
+  md_provenance from;
+  md_lattice_output output = {.format = r->fat_format,
+                              .precision = (md_precision)md_precision_of(r->precision),
+                              .label = {.kind = kind_of(r), .bare = true},
+                              .provenance = &from};
+  describe(r, output.label.made, sizeof output.label.made);
+  md_provenance_of_run(context, &from);
+  from.lattice = r->lattice;
+  from.lattice_checksum = made->lattice_checksum;
+  from.action = output.label.made;
+  MD_TRY(md_lattice_save_as(context, r->fat_out, &output, &made->fat));
   if (!r->long_out) return MD_OK;
-  label.kind = MD_LINKS_LONG;
-  return md_lattice_save_links(context, r->long_out, r->long_format, precision, &label,
-                               &made->long_links);
+  output.format = r->long_format;
+  output.label.kind = MD_LINKS_LONG;
+  return md_lattice_save_as(context, r->long_out, &output, &made->long_links);
 }
 
 static void report_kinds(md_context *context, md_report *report, const result *made) {

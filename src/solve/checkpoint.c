@@ -18,9 +18,9 @@ static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
       key, KEY_BYTES,
       "plaquette %.15g mass %.17g source %s boundary %s precision %s inner %s rhs %lld "
       "backend %s packing %s reconstruct %s action %s lattice %.64s",
-      files ? run->links.fat_plaquette : run->links.plaquette, o->mass, o->parsed_source.text,
-      o->boundary, o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name,
-      o->packing, o->reconstruct, md_physics_words(&o->physics, &o->request, words, sizeof words),
+      files ? run->links.fat_plaquette : run->links.plaquette, o->mass, o->source.text, o->boundary,
+      o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name, o->packing,
+      o->reconstruct, md_physics_words(&o->physics, &o->request, words, sizeof words),
       slash ? slash + 1 : path);
   if (o->deflate || o->guess) /* what the state's solution is added to */
     snprintf(key + used, KEY_BYTES - (size_t)used, " deflate %.100s guess %.100s",

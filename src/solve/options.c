@@ -1,79 +1,32 @@
-#include "base/number.h"
-#include "lattice/fields/source.h"
 #include "lattice/halo/halo_options.h"
 #include "solve/solve.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of md_source_kind: point:x,y,z,t  wall:t  random:SEED */
-static const char KINDS[] = "point|wall|random";
-
-static md_status read_source(md_context *context, const char *label, const char *text,
-                             void *target) {
-  md_solve_source *source = target;
-  const size_t length = strcspn(text, ":");
-  const char *numbers = text + length + (text[length] == ':');
-  char kind[16];
-  long long n[MD_DIMS] = {0};
-  md_number found = MD_NUMBER_MALFORMED;
-  snprintf(kind, sizeof kind, "%.*s", (int)length, text);
-  *source = (md_solve_source){.kind = (md_source_kind)md_choice_of(KINDS, kind)};
-  switch (md_choice_of(KINDS, kind)) {
-  case MD_SOURCE_POINT:
-    found = md_number_integers(numbers, ',', MD_DIMS, INT_MIN, INT_MAX, n);
-    break;
-  case MD_SOURCE_WALL:
-    found = md_number_integer(numbers, INT_MIN, INT_MAX, &n[MD_T]);
-    break;
-  case MD_SOURCE_RANDOM:
-    found = md_number_integer(numbers, 0, LLONG_MAX, &n[0]);
-    source->seed = (uint64_t)n[0];
-    break;
-  default:
-    return md_fail_choice(context, label, KINDS, kind);
-  }
-  if (found != MD_NUMBER_OK)
-    return md_fail(context, MD_INPUT,
-                   "%s must be point:x,y,z,t, wall:t or random:SEED with integers below 2^31, a "
-                   "seed below 2^63, got '%.200s'",
-                   label, text);
-  for (int d = 0; d < MD_DIMS && source->kind != MD_SOURCE_RANDOM; d++)
-    source->point[d] = (int)n[d];
-  source->text = strdup(text);
-  return source->text ? MD_OK : md_fail_memory(context, strlen(text), "source");
+void md_solve_source_fill(const md_solve_options *options, md_field b[MD_PARITIES]) {
+  md_source_vector vectors[MD_MAX_RHS];
+  md_source_expand(&options->source, b[0].geometry->global, (int)options->rhs, vectors);
+  md_source_fill(b, vectors);
 }
 
-md_status md_solve_source_check(md_context *context, const md_solve_options *options,
-                                const int dims[MD_DIMS]) {
-  const md_solve_source *s = &options->parsed_source;
-  for (int d = 0; d < MD_DIMS && s->kind != MD_SOURCE_RANDOM; d++)
-    if (s->point[d] < 0 || s->point[d] >= dims[d])
-      return md_fail(context, MD_INPUT,
-                     "the source must lie on the lattice, 0 to %d in direction %c, got %d in '%s'",
-                     dims[d] - 1, "xyzt"[d], s -> point[d], s -> text);
-  return MD_OK;
-}
-
-void md_solve_source_fill(const md_solve_source *source, md_field b[MD_PARITIES]) {
-  switch (source->kind) {
-  case MD_SOURCE_POINT:
-    md_source_point(b, source->point);
-    break;
-  case MD_SOURCE_WALL:
-    md_source_wall(b, source->point[MD_T]);
-    break;
-  case MD_SOURCE_RANDOM:
-    md_source_random(b, source->seed);
-    break;
-  }
+/* The files of the solutions, where they are to be. */
+static md_status check_shift_files(md_context *context, const md_solve_options *o) {
+  const size_t count = (size_t)o->shifts.count;
+  char(*path)[MD_SOLVE_PATH_BYTES] = malloc(count * sizeof *path);
+  md_named_file files[MD_MAX_SHIFTS];
+  md_status status = path ? MD_OK : md_fail_memory(context, count * sizeof *path, "file names");
+  status = md_agree(context, status);
+  for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
+    files[k] =
+        (md_named_file){"--output", md_solve_shift_path(o->output, k, path[k]), MD_FILE_RESULT};
+  if (status == MD_OK) status = md_outputs_check(context, files, o->shifts.count, o->force);
+  free(path);
+  return status;
 }
 
 static md_status check_shifts(md_context *context, md_solve_options *o) {
   const bool multishift = strcmp(o->solver, "multishift") == 0;
-  const int *p = o->parsed_source.point;
   if (multishift != (o->shifts.count > 0) || (o->refine && !multishift))
     return md_fail(context, MD_INPUT,
                    "--shifts A,B,... and --solver multishift need each other, --refine needs both");
@@ -82,30 +35,39 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "--solver multishift begins from zero for all shifts: it goes without --deflate "
                    "and --guess");
-  if (strcmp(o->inner, "none") != 0 || o->output || o->checkpoint)
+  if (strcmp(o->inner, "none") != 0 || o->checkpoint)
     return md_fail(context, MD_INPUT,
-                   "--solver multishift goes without --inner, --output and --checkpoint; mixed "
+                   "--solver multishift goes without --inner and --checkpoint; mixed "
                    "precision is --precision single --refine");
-  if (o->parsed_source.kind == MD_SOURCE_POINT && md_parity(p))
+  if (md_source_is_points(&o->source) && !md_source_is_even(&o->source))
     return md_fail(context, MD_INPUT,
                    "multishift solves on even sites: x+y+z+t of the point must be even, got '%s'",
-                   o->parsed_source.text);
+                   o->source.text);
   for (int k = 0; k < o->shifts.count; k++)
     if (!(o->mass * o->mass + o->shifts.value[k] > 0.0))
       return md_fail(context, MD_INPUT,
                      "--shifts must be numbers with mass^2 + shift > 0, got %g for mass %g",
                      o->shifts.value[k], o->mass);
-  return MD_OK;
+  return o->output ? check_shift_files(context, o) : MD_OK;
 }
 
 static md_status check_combinations(md_context *context, md_solve_options *o) {
-  const bool colours = o->parsed_source.kind != MD_SOURCE_RANDOM;
-  if (colours && o->rhs != 0 && o->rhs != 3)
+  const int count = md_source_count(&o->source, o->rhs ? (int)o->rhs : 1);
+  if (o->rhs != 0 && o->rhs != count)
     return md_fail(context, MD_INPUT,
-                   "point and wall sources have 3 right-hand sides, one a colour, got --rhs %lld; "
-                   "leave it out or use --source random:SEED",
+                   "point and wall sources have 3 right-hand sides, one a colour, for each point, "
+                   "got --rhs %lld; leave it out or use --source random:SEED",
                    o->rhs);
-  if (o->rhs == 0) o->rhs = colours ? 3 : 1;
+  if (count > MD_MAX_RHS)
+    return md_fail(context, MD_INPUT,
+                   "a source has at most %d right-hand sides, three for each point, got %d; use "
+                   "minidirac measure, which takes them in parts",
+                   MD_MAX_RHS, count);
+  o->rhs = count;
+  if (o->momenta.count && !md_source_is_points(&o->source))
+    return md_fail(context, MD_INPUT,
+                   "--momenta needs a source of points, whose correlators have them, got '%s'",
+                   o->source.text);
   MD_TRY(check_shifts(context, o));
   o->mixed = strcmp(o->inner, "none") != 0;
   if (strcmp(o->solver, "block") == 0 && (o->mixed || o->checkpoint))
@@ -195,16 +157,22 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .help = "shifts that miss --tol go on by CG in double"},
                          {.name = "source",
                           .type = MD_OPTION_PARSED,
-                          .target = &o->parsed_source,
-                          .parse = read_source,
+                          .target = &o->source,
+                          .parse = md_source_parse,
                           .initial = "point:0,0,0,0",
                           .argument = "SOURCE",
-                          .help = "point:x,y,z,t | wall:t | random:SEED [point:0,0,0,0]"},
+                          .help = MD_SOURCE_HELP},
+                         {.name = "momenta",
+                          .type = MD_OPTION_PARSED,
+                          .target = &o->momenta,
+                          .parse = md_momenta_parse,
+                          .argument = "X,Y,Z;...",
+                          .help = MD_MOMENTA_HELP},
                          {.name = "rhs",
                           .type = MD_OPTION_INTEGER,
                           .target = &o->rhs,
                           .argument = "N",
-                          .help = "right-hand sides, solved in step [3 colours; random: 1]",
+                          .help = "right-hand sides, solved in step [3 for each point; noise: 1]",
                           .low = 1,
                           .high = MD_MAX_RHS},
                          {.name = "tol",
@@ -274,8 +242,11 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          MD_COMMON_OPTIONS(o->common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"solve", "Solve M x = b on a lattice and report.",
-                                "point and wall sources solve the three colours; point reports the "
-                                "pion correlator,\nrandom the chiral condensate."};
+                                MD_SOURCE_DETAILS
+                                "Points and walls report the pion correlator, noise the chiral "
+                                "condensate.\nMulti-shift solves on even sites, for the masses "
+                                "sqrt(mass^2 + shift); --output OUT.h5\nthen makes OUT-0.h5, "
+                                "OUT-1.h5, ... in the order of the shifts."};
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->common, argc, argv));
   if (o->common.help) return MD_OK;
   MD_TRY(md_action_links_check(context, "solve", o->lattice, &o->physics));

@@ -2,17 +2,6 @@
 #include "lattice/halo/halo.h"
 #include "solve/solve.h"
 
-#include <math.h>
-
-/* Mean over sources and its standard error (0 for one source). */
-static void mean_of(const double *values, int count, double *mean, double *error) {
-  double sum = 0.0, squares = 0.0;
-  for (int i = 0; i < count; i++) sum += values[i];
-  *mean = sum / count;
-  for (int i = 0; i < count; i++) squares += (values[i] - *mean) * (values[i] - *mean);
-  *error = count > 1 ? sqrt(squares / count / (count - 1)) : 0.0;
-}
-
 static void print_lattice(const md_context *context, const md_solve_run *run) {
   const int *d = run->links.geometry->global;
   const char *name = run->options.lattice;
@@ -45,7 +34,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
   md_solve_print_action(context, run);
-  md_say(context, "source       %s, %d right-hand sides\n", o->parsed_source.text, r->n_rhs);
+  md_say(context, "source       %s, %d right-hand sides\n", o->source.text, r->n_rhs);
   md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
          r->gflops);
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
@@ -60,15 +49,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
          r->converged              ? "converged"
          : md_solve_cut_short(run) ? "interrupted"
                                    : "NOT converged");
-  if (run->pion_correlator) md_say(context, "pion correlator, t and C(t)\n");
-  for (int t = 0; run->pion_correlator && t < g->global[MD_T]; t++)
-    md_say(context, "%3d  %.16g\n", t, run->pion_correlator[t]);
-  if (run->condensate) {
-    double mean, error;
-    mean_of(run->condensate, r->n_rhs, &mean, &error);
-    md_say(context, "condensate   tr M^-1 / V = %.12g +- %.2g over %d sources\n", mean, error,
-           r->n_rhs);
-  }
+  md_solve_print_observables(context, run);
 }
 
 static void report_result(cJSON *root, const md_solve_run *run) {
@@ -91,16 +72,7 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "solver_seconds", r->seconds);
   cJSON_AddNumberToObject(root, "load_seconds", md_solve_operator(run)->load_s);
   cJSON_AddNumberToObject(root, "gflops", r->gflops);
-  if (run->pion_correlator)
-    md_report_reals(root, "pion_correlator", run->pion_correlator,
-                    run->links.geometry->global[MD_T]);
-  if (run->condensate) {
-    double mean, error;
-    mean_of(run->condensate, r->n_rhs, &mean, &error);
-    cJSON_AddNumberToObject(root, "chiral_condensate", mean);
-    cJSON_AddNumberToObject(root, "chiral_condensate_error", error);
-    md_report_reals(root, "chiral_condensate_estimates", run->condensate, r->n_rhs);
-  }
+  md_solve_report_observables(root, run);
 }
 
 void md_solve_report_common(md_report *report, const md_solve_run *run) {
@@ -121,7 +93,7 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   cJSON_AddStringToObject(root, "inner", o->inner);
   cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
   cJSON_AddStringToObject(root, "solver", o->solver);
-  cJSON_AddStringToObject(root, "source", o->parsed_source.text);
+  cJSON_AddStringToObject(root, "source", o->source.text);
   cJSON_AddNumberToObject(root, "rhs", o->request.n_rhs);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));

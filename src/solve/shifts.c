@@ -1,9 +1,12 @@
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/progress.h"
+#include "lattice/fields/linear.h"
 #include "solve/solve.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 
 typedef struct observer {
   md_progress progress;
@@ -24,7 +27,7 @@ static void print(const md_context *context, const md_solve_run *run,
   md_say(context, "operator     %s, packing %s, %s, %s reals a link; mass %g, %s\n",
          run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
   md_solve_print_action(context, run);
-  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->parsed_source.text,
+  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source.text,
          o->request.n_rhs);
   md_say(context, "solver       %d common iterations, %.3f s, %.2f GFLOP/s\n", result->iterations,
          result->seconds, result->gflops);
@@ -44,12 +47,86 @@ static double worst_of(const md_multishift_result *result) {
   return worst;
 }
 
-static md_status report_shifts(md_context *context, const md_solve_run *run,
-                               const md_multishift_result *result) {
-  md_report report;
-  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
-  md_solve_report_common(&report, run);
-  cJSON *root = report.root;
+static double mass_of(const md_solve_run *run, double shift) {
+  return sqrt(run->options.mass * run->options.mass + shift);
+}
+
+static md_dirac *exact_of(md_solve_run *run) {
+  return run->exact.backend ? &run->exact : &run->dirac;
+}
+
+const char *md_solve_shift_path(const char *output, int k, char path[MD_SOLVE_PATH_BYTES]) {
+  const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
+  const size_t stem =
+      dot && dot > (slash ? slash : output) ? (size_t)(dot - output) : strlen(output);
+  snprintf(path, MD_SOLVE_PATH_BYTES, "%.*s-%d%s", (int)stem, output, k, output + stem);
+  return path;
+}
+
+/* run->x = M^-1 b of the mass m = sqrt(mass^2 + shift) for b on even sites: m y on even sites and
+ * -Doe y on odd ones, with y = (M^dag M + shift)^-1 b. */
+static md_status complete(md_context *context, md_solve_run *run, double shift, const md_field *y) {
+  const double m = mass_of(run, shift);
+  double scale[MD_MAX_RHS], zero[MD_MAX_RHS] = {0}, minus[MD_MAX_RHS];
+  md_field even = {0}, odd = {0};
+  for (int r = 0; r < run->options.request.n_rhs; r++) {
+    scale[r] = m;
+    minus[r] = -1.0;
+  }
+  md_status status = md_dirac_field(context, exact_of(run), MD_EVEN, &even);
+  if (status == MD_OK) status = md_dirac_field(context, exact_of(run), MD_ODD, &odd);
+  if (status == MD_OK) status = md_field_convert(context, &even, y);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = md_dirac_hop(context, exact_of(run), &odd, &even, NULL);
+  if (status == MD_OK) {
+    md_linear_axpby(minus, &odd, zero, &odd);
+    md_linear_axpby(scale, &even, zero, &even);
+    status = md_field_convert(context, &run->x[MD_EVEN], &even);
+    if (status == MD_OK) status = md_field_convert(context, &run->x[MD_ODD], &odd);
+  }
+  md_field_destroy(&even);
+  md_field_destroy(&odd);
+  return md_agree(context, status);
+}
+
+/* Whether the solution says something of the source: it is that of its even sites. */
+static bool has_observables(const md_source *source) {
+  return md_source_is_even(source) || md_source_is_noise(source);
+}
+
+/* Solution, observables and file of every shift; their keys go to the rows of the report. */
+static md_status observe_shifts(md_context *context, md_solve_run *run, const md_field *y,
+                                const md_multishift_result *result, cJSON *rows) {
+  const md_solve_options *o = &run->options;
+  double residuals[MD_MAX_RHS];
+  char path[MD_SOLVE_PATH_BYTES];
+  for (int k = 0; k < result->n_shifts; k++) {
+    const md_shift_result *s = &result->shifts[k];
+    cJSON *row = cJSON_GetArrayItem(rows, k);
+    if (!s->converged) continue;
+    MD_TRY(complete(context, run, s->shift, &y[k]));
+    if (has_observables(&o->source)) {
+      MD_TRY(md_solve_observe(context, run));
+      /* Even sites alone hold half of the trace. */
+      for (int r = 0; run->observed.condensate && r < o->request.n_rhs; r++)
+        run->observed.condensate[r] *= 2.0;
+      md_solve_report_observables(row, run);
+      md_say(context, "mass %.12g, shift %g\n", mass_of(run, s->shift), s->shift);
+      md_solve_print_observables(context, run);
+    }
+    if (!o->output) continue;
+    for (int r = 0; r < o->request.n_rhs; r++) residuals[r] = s->relative_residual;
+    md_solve_shift_path(o->output, k, path);
+    MD_TRY(md_solve_write(context, run, path, mass_of(run, s->shift), residuals));
+    cJSON_AddStringToObject(row, "output", path);
+  }
+  return MD_OK;
+}
+
+static void fill_report(md_report *report, const md_solve_run *run,
+                        const md_multishift_result *result) {
+  md_solve_report_common(report, run);
+  cJSON *root = report->root;
   cJSON_AddNumberToObject(root, "iterations", result->iterations);
   cJSON_AddBoolToObject(root, "converged", result->converged);
   cJSON_AddBoolToObject(root, "interrupted", result->interrupted && !result->converged);
@@ -63,13 +140,24 @@ static md_status report_shifts(md_context *context, const md_solve_run *run,
     cJSON *row = cJSON_CreateObject();
     cJSON_AddItemToArray(rows, row);
     cJSON_AddNumberToObject(row, "shift", s->shift);
+    cJSON_AddNumberToObject(row, "mass", mass_of(run, s->shift));
     cJSON_AddNumberToObject(row, "iterations", s->iterations);
     cJSON_AddNumberToObject(row, "refine_iterations", s->refine_iterations);
     cJSON_AddNumberToObject(row, "iterated_residual", s->estimate);
     cJSON_AddNumberToObject(row, "relative_residual", s->relative_residual);
     cJSON_AddBoolToObject(row, "converged", s->converged);
   }
-  return md_report_close(context, &report, run->options.common.json);
+}
+
+/* What was found is reported even where a solution could not be written. */
+static md_status report_shifts(md_context *context, md_solve_run *run, const md_field *y,
+                               const md_multishift_result *result) {
+  md_report report;
+  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
+  fill_report(&report, run, result);
+  const md_status observed =
+      observe_shifts(context, run, y, result, cJSON_GetObjectItem(report.root, "shifts"));
+  return md_report_close_after(context, &report, run->options.common.json, observed);
 }
 
 static md_status solve(md_context *context, md_solve_run *run, md_field *x,
@@ -84,10 +172,10 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
                                          .refine = o->refine,
                                          .observe = observe,
                                          .user = &watch};
-  md_dirac *exact = run->exact.backend ? &run->exact : &run->dirac;
-  const md_status status =
-      md_solve_multishift(context, &run->dirac, exact, &request, x, &run->b[MD_EVEN], result);
+  const md_status status = md_solve_multishift(context, &run->dirac, exact_of(run), &request, x,
+                                               &run->b[MD_EVEN], result);
   md_progress_stop(&watch.progress);
+  md_memory_release(); /* of the solver's fields, before solutions are completed */
   return status;
 }
 
@@ -100,9 +188,10 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
     status = md_field_create(context, run->links.geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
+  if (status == MD_OK) md_linear_zero(&run->b[MD_ODD]); /* what is solved for */
   if (status == MD_OK) status = solve(context, run, x, &result);
   if (status == MD_OK) print(context, run, &result);
-  if (status == MD_OK) status = report_shifts(context, run, &result);
+  if (status == MD_OK) status = report_shifts(context, run, x, &result);
   if (status == MD_OK && !result.converged && result.interrupted)
     status = md_fail(context, MD_ENVIRONMENT,
                      "%s ended the solve after %d common iterations, with a shift at a true "

@@ -5,10 +5,9 @@
 #include "commands.h"
 #include "dirac/solvers/need.h"
 #include "io/propagator.h"
-#include "lattice/fields/observables.h"
+#include "io/provenance.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct observer {
@@ -94,7 +93,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
                                         .identify = o->deflate != NULL};
   MD_TRY(require_memory(context, run, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &run->links));
-  MD_TRY(md_solve_source_check(context, o, run->links.geometry->global));
+  MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
   MD_TRY(md_solve_start_load(context, run, backend->space));
   MD_TRY(create_operators(context, run));
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
@@ -105,7 +104,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
       status = md_field_create(context, run->links.geometry, &shape, p, &run->x[p]);
   }
   MD_TRY(md_agree(context, status));
-  md_solve_source_fill(&o->parsed_source, run->b);
+  md_solve_source_fill(o, run->b);
   return MD_OK;
 }
 
@@ -135,35 +134,33 @@ bool md_solve_cut_short(const md_solve_run *run) {
   return run->result.interrupted && !run->result.converged;
 }
 
-static md_status measure(md_context *context, md_solve_run *run) {
-  const md_source_kind kind = run->options.parsed_source.kind;
-  const size_t times = (size_t)run->links.geometry->global[MD_T], rhs = (size_t)run->result.n_rhs;
-  if (kind == MD_SOURCE_POINT) run->pion_correlator = calloc(times, sizeof(double));
-  if (kind == MD_SOURCE_RANDOM) run->condensate = calloc(rhs, sizeof(double));
-  const bool short_of = (kind == MD_SOURCE_POINT && !run->pion_correlator) ||
-                        (kind == MD_SOURCE_RANDOM && !run->condensate);
-  MD_TRY(md_agree(context, short_of ? md_fail_memory(context, times * 8, "observables") : MD_OK));
-  if (run->pion_correlator) return md_pion_correlator(context, run->x, run->pion_correlator);
-  if (run->condensate) return md_chiral_condensate(context, run->b, run->x, run->condensate);
-  return MD_OK;
+md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
+                         double *residuals) {
+  md_solve_options *o = &run->options;
+  char words[MD_PHYSICS_WORDS_BYTES];
+  md_provenance from;
+  const bool thin = o->lattice != NULL;
+  enum { OWN = 4 };
+  md_attribute attributes[OWN + MD_PROVENANCE_ATTRIBUTES] = {
+      {"residuals", MD_ATTRIBUTE_REAL, o->request.n_rhs, residuals},
+      {thin ? "plaquette" : "fat_plaquette", MD_ATTRIBUTE_REAL, 1,
+       thin ? &run->links.plaquette : &run->links.fat_plaquette},
+      {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->source.text},
+      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
+  md_provenance_of_run(context, &from);
+  from.lattice = thin ? o->lattice : o->physics.fat_file;
+  from.lattice_checksum = run->links.lattice_checksum;
+  from.action = md_physics_words(&o->physics, &o->request, words, sizeof words);
+  from.mass = mass;
+  from.tolerance = o->tolerance;
+  return md_propagator_write(context, path, run->x, attributes,
+                             md_provenance_append(&from, attributes, OWN));
 }
 
 static md_status write_solution(md_context *context, md_solve_run *run) {
-  md_solve_options *o = &run->options;
-  char words[MD_PHYSICS_WORDS_BYTES];
-  if (!o->output) return MD_OK;
-  const bool thin = o->lattice != NULL;
-  const md_attribute attributes[] = {
-      {"mass", MD_ATTRIBUTE_REAL, 1, &o->mass},
-      {"residuals", MD_ATTRIBUTE_REAL, run->result.n_rhs, run->result.residuals},
-      {thin ? "plaquette" : "fat_plaquette", MD_ATTRIBUTE_REAL, 1,
-       thin ? &run->links.plaquette : &run->links.fat_plaquette},
-      {"action", MD_ATTRIBUTE_TEXT, 0,
-       (char *)md_physics_words(&o->physics, &o->request, words, sizeof words)},
-      {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->parsed_source.text},
-      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
-  return md_propagator_write(context, o->output, run->x, attributes,
-                             sizeof attributes / sizeof *attributes);
+  const char *path = run->options.output;
+  if (!path) return MD_OK;
+  return md_solve_write(context, run, path, run->options.mass, run->result.residuals);
 }
 
 /* Exit 3 after a signal, 1 otherwise, with what to do. */
@@ -192,8 +189,7 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
 
 static void tear_down(md_solve_run *run) {
   md_solver_result_free(&run->result);
-  free(run->pion_correlator);
-  free(run->condensate);
+  md_solve_observables_free(&run->observed);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field_destroy(&run->b[p]);
     md_field_destroy(&run->x[p]);
@@ -218,7 +214,7 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
     return status;
   }
   if (status == MD_OK) status = solve(context, &run);
-  if (status == MD_OK && !md_solve_cut_short(&run)) status = measure(context, &run);
+  if (status == MD_OK && !md_solve_cut_short(&run)) status = md_solve_observe(context, &run);
   if (status == MD_OK) md_solve_print(context, &run);
   if (status == MD_OK) {
     const bool whole = !md_solve_cut_short(&run);

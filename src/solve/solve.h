@@ -6,17 +6,9 @@
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
 #include "links/action_links.h"
+#include "sources/sources.h"
 
 /* The parts of `minidirac solve`. */
-
-typedef enum md_source_kind { MD_SOURCE_POINT, MD_SOURCE_WALL, MD_SOURCE_RANDOM } md_source_kind;
-
-typedef struct md_solve_source {
-  md_source_kind kind;
-  int point[MD_DIMS]; /* point: x,y,z,t; wall: t in the last entry */
-  uint64_t seed;      /* random */
-  const char *text;   /* as given */
-} md_solve_source;
 
 typedef struct md_solve_options {
   md_common_options common;
@@ -30,8 +22,18 @@ typedef struct md_solve_options {
   md_halo_request halo;
   md_physics_options physics;
   bool mixed; /* request is the inner operator's, the outer one is double */
-  md_solve_source parsed_source;
+  md_source source;
+  md_momentum_list momenta;
 } md_solve_options;
+
+/* What the source gives. t of a source on one time slice counts from the first slice of the
+ * lattice, of several points from each of them; of correlators with momenta always from the source.
+ */
+typedef struct md_solve_observables {
+  double *pion, *pion_error;         /* [global[MD_T]] of points and walls, else NULL */
+  double *momentum, *momentum_error; /* [momenta][global[MD_T]] with --momenta, else NULL */
+  double *condensate;                /* of noise: one estimate a right-hand side, else NULL */
+} md_solve_observables;
 
 /* Everything of one run; what main's caller sees of it is the report. */
 typedef struct md_solve_run {
@@ -44,8 +46,7 @@ typedef struct md_solve_run {
   md_modes_info modes_info;
   md_field guess[MD_PARITIES]; /* of --guess: host, double */
   md_solver_result result;
-  double *pion_correlator; /* point source: global[MD_T] entries, else NULL */
-  double *condensate;      /* random source: one estimate a right-hand side, else NULL */
+  md_solve_observables observed;
 } md_solve_run;
 
 /* True when a signal ended the solve before it converged. */
@@ -56,11 +57,18 @@ const md_dirac *md_solve_operator(const md_solve_run *run);
 /* Reads and checks the options; sets request and parsed_source. Collective. */
 md_status md_solve_options_read(md_context *context, md_solve_options *options, int argc,
                                 char **argv);
-/* MD_INPUT when the source lies outside the lattice. Local, same on all ranks. */
-md_status md_solve_source_check(md_context *context, const md_solve_options *options,
-                                const int dims[MD_DIMS]);
 /* Assigns b. Local. */
-void md_solve_source_fill(const md_solve_source *source, md_field b[MD_PARITIES]);
+void md_solve_source_fill(const md_solve_options *options, md_field b[MD_PARITIES]);
+
+/* What the source gives, from run->x for run->b; freed by md_solve_observables_free. Collective. */
+md_status md_solve_observe(md_context *context, md_solve_run *run);
+void md_solve_observables_free(md_solve_observables *observed);
+/* Their keys and lines. */
+void md_solve_report_observables(cJSON *object, const md_solve_run *run);
+void md_solve_print_observables(const md_context *context, const md_solve_run *run);
+/* Writes run->x, the solution for `mass`, as a propagator file. Collective. */
+md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
+                         double *residuals);
 
 /* Adds what the modes and the guess of the options take, which lies in `space`; describes the
  * modes. MD_INPUT when none has converged. Collective. */
@@ -77,7 +85,10 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
 md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run,
                                    md_cg_state *state);
 
-/* The multishift solve of the run, its table and report. MD_UNREACHED when a shift did not
+enum { MD_SOLVE_PATH_BYTES = 4096 };
+/* The file of shift k: --output OUT.h5 makes OUT-k.h5. */
+const char *md_solve_shift_path(const char *output, int k, char path[MD_SOLVE_PATH_BYTES]);
+/* The multishift solve of the run, its table, files and report. MD_UNREACHED when a shift did not
  * converge. Collective. */
 md_status md_solve_shifts(md_context *context, md_solve_run *run);
 

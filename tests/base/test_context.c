@@ -92,10 +92,29 @@ static void messages_are_one_line(void **state) {
   assert_string_equal(context->message, "one\\x0atwo\\x0d3");
 }
 
+/* Groups agree and add among themselves; the whole goes on as before. */
+static void groups_are_runs_of_their_own(void **state) {
+  md_context *context = *state, part;
+  const int group = context->rank % 2, members = (context->ranks + 1 - group) / 2;
+  MD_REQUIRE(context, md_context_split(context, group, &part));
+  assert_int_equal(part.ranks, members);
+  assert_int_equal(part.rank, context->rank / 2);
+  long long sum = context->rank;
+  md_sum_integers(&part, &sum, 1);
+  assert_int_equal(sum, members * (members - 1) + group * members);
+  const md_status mine = group ? md_fail(&part, MD_INPUT, "group 1") : MD_OK;
+  assert_int_equal(md_agree(&part, mine), group ? MD_INPUT : MD_OK);
+  md_context_join(context, &part);
+  assert_int_equal(md_agree(context, MD_OK), MD_OK);
+  sum = 1;
+  md_sum_integers(context, &sum, 1);
+  assert_int_equal(sum, context->ranks);
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(one_failure_is_that_of_all), cmocka_unit_test(worst_failure_wins),
     cmocka_unit_test(deferred_failure_is_told),   cmocka_unit_test(extremes_and_sums),
-    cmocka_unit_test(not_a_number_stays),         cmocka_unit_test(broadcast_is_of_rank_0),
-    cmocka_unit_test(messages_are_one_line),
+    cmocka_unit_test(not_a_number_stays),         cmocka_unit_test(groups_are_runs_of_their_own),
+    cmocka_unit_test(broadcast_is_of_rank_0),     cmocka_unit_test(messages_are_one_line),
 };
 MD_RUN_TESTS(tests)

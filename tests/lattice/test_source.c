@@ -49,6 +49,86 @@ static bool on_wall(const int x[MD_DIMS]) {
   return x[MD_T] == point[MD_T];
 }
 
+static bool on_corners(const int x[MD_DIMS]) {
+  return on_wall(x) && x[0] % 2 == 0 && x[1] % 2 == 0 && x[2] % 2 == 0;
+}
+static bool on_even_wall(const int x[MD_DIMS]) {
+  return on_wall(x) && (x[0] + x[1] + x[2]) % 2 == 0;
+}
+static bool on_odd_wall(const int x[MD_DIMS]) {
+  return on_wall(x) && !on_even_wall(x);
+}
+
+static void parts_of_walls(void **state) {
+  static const struct {
+    md_source_kind kind;
+    bool (*is_there)(const int x[MD_DIMS]);
+  } parts[] = {{MD_SOURCE_CORNER, on_corners},
+               {MD_SOURCE_EVEN_WALL, on_even_wall},
+               {MD_SOURCE_ODD_WALL, on_odd_wall}};
+  md_field b[MD_PARITIES];
+  md_geometry *g = make(*state, b);
+  for (int k = 0; k < 3; k++) {
+    md_source_vector v[N_RHS];
+    for (int r = 0; r < N_RHS; r++)
+      v[r] = (md_source_vector){.kind = parts[k].kind, .at = {[MD_T] = point[MD_T]}, .colour = r};
+    md_source_gaussian(b, 1);
+    md_source_fill(b, v);
+    check_units(b, parts[k].is_there);
+  }
+  drop(g, b);
+}
+
+/* Unit numbers everywhere; vectors of length sqrt(3) on one time slice, whose components have no
+ * correlation; right-hand sides are told by their number, wherever they stand. */
+static void phases_and_colours(void **state) {
+  md_context *context = *state;
+  md_field b[MD_PARITIES];
+  md_geometry *g = make(context, b);
+  const md_source_vector v[N_RHS] = {
+      {.kind = MD_SOURCE_U1, .seed = 3, .number = 5},
+      {.kind = MD_SOURCE_COLOUR_WALL, .at = {[MD_T] = point[MD_T]}, .seed = 3},
+      {.kind = MD_SOURCE_Z2, .seed = 3, .number = 1}};
+  long long sums[6] = {0};
+  md_source_fill(b, v);
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int64_t i = 0; i < b[p].sites; i++) {
+      int x[MD_DIMS];
+      double w[REALS], norm2 = 0.0;
+      get(&b[p], i, x, w);
+      for (int c = 0; c < MD_FERMION_REALS; c += 2)
+        md_require_at_most(fabs(w[c] * w[c] + w[c + 1] * w[c + 1] - 1.0), 1e-14, "U(1)");
+      const double *colour = w + MD_FERMION_REALS;
+      for (int c = 0; c < MD_FERMION_REALS; c++) norm2 += colour[c] * colour[c];
+      md_require_at_most(fabs(norm2 - (on_wall(x) ? 3.0 : 0.0)), 1e-14, "length of a colour");
+      sums[0] += llround(w[0] * 0x1p20);
+      sums[1] += llround(w[1] * 0x1p20);
+      for (int c = 0; c < 3; c++) {
+        const double first2 = colour[2 * c] * colour[2 * c] + colour[2 * c + 1] * colour[2 * c + 1];
+        sums[2 + c] += llround(first2 * 0x1p20);
+      }
+      sums[5] += llround((colour[0] * colour[2] + colour[1] * colour[3]) * 0x1p20);
+    }
+  md_sum_integers(context, sums, 6);
+  const double volume = (double)g->volume, wall = volume / dims[3];
+  md_require_at_most(fabs((double)sums[0]) * 0x1p-20, 5.0 * sqrt(0.5 * volume), "mean of phases");
+  md_require_at_most(fabs((double)sums[1]) * 0x1p-20, 5.0 * sqrt(0.5 * volume), "mean of phases");
+  for (int c = 0; c < 3; c++)
+    md_require_at_most(fabs((double)sums[2 + c] * 0x1p-20 - wall), 5.0 * sqrt(wall), "a colour");
+  md_require_at_most(fabs((double)sums[5]) * 0x1p-20, 5.0 * sqrt(wall), "two colours");
+  md_field same[MD_PARITIES];
+  md_geometry *again = make(context, same);
+  md_source_random(same, 3);
+  for (int64_t i = 0; i < g->sites; i++) {
+    double w[MD_FERMION_REALS], u[MD_FERMION_REALS];
+    md_field_get(&b[MD_ODD], i, 2, w);
+    md_field_get(&same[MD_ODD], i, 1, u);
+    assert_memory_equal(w, u, sizeof w);
+  }
+  drop(g, b);
+  drop(again, same);
+}
+
 static void points_and_walls(void **state) {
   md_field b[MD_PARITIES];
   md_geometry *g = make(*state, b);
@@ -111,10 +191,12 @@ static void noise_does_not_depend_on_the_cut(void **state) {
   md_context *context = *state, alone = {.ranks = 1, .threads = context->threads};
   md_field part[MD_PARITIES], whole[MD_PARITIES];
   md_geometry *g = make(context, part), *one = make(&alone, whole);
-  for (int kind = 0; kind < 2; kind++) {
-    void (*const fill)(md_field *, uint64_t) = kind ? md_source_random : md_source_gaussian;
-    fill(part, 8);
-    fill(whole, 8);
+  for (md_source_kind kind = MD_SOURCE_COLOUR_WALL; kind <= MD_SOURCE_GAUSSIAN; kind++) {
+    md_source_vector noise[N_RHS];
+    for (int r = 0; r < N_RHS; r++)
+      noise[r] = (md_source_vector){.kind = kind, .at = {[MD_T] = 1}, .seed = 8, .number = r};
+    md_source_fill(part, noise);
+    md_source_fill(whole, noise);
     for (int p = 0; p < MD_PARITIES; p++)
       for (int64_t i = 0; i < part[p].sites; i++) {
         int x[MD_DIMS], y[MD_DIMS];
@@ -162,6 +244,8 @@ static void right_hand_sides_are_copied(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(points_and_walls),
+    cmocka_unit_test(parts_of_walls),
+    cmocka_unit_test(phases_and_colours),
     cmocka_unit_test(noise_has_its_moments),
     cmocka_unit_test(noise_does_not_depend_on_the_cut),
     cmocka_unit_test(right_hand_sides_are_copied),

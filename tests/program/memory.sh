@@ -33,6 +33,8 @@ done <<'END'
 END
 on 2 $s 2>err
 near 0.85 1.25 "solve on 2 ranks"
+on 1 measure --lattices a.h5 --masses 1,2 --sources random:1 --vectors 4 --tol 0.01 --output m.h5 --quiet --json r.json || complain "measure: exit $?"
+near 0.8 1.15 measure
 on 1 eigen a.h5 --modes 4 --max-restarts 1 --quiet --json r.json 2>err
 [ $? = 1 ] || complain "eigen: $(cat err)"
 near 0.9 1.15 eigen

@@ -15,7 +15,7 @@ refuses 2 "backend must be one of .*did you mean 'cpu_simd'\?" 1 $s --backend cp
 refuses 2 "did you mean 'openblas'\?" 1 bench gemm --kernels opneblas
 refuses 2 "packings must be one of .*got 'blok8'; did you mean 'block8'\?" 1 bench dirac --packings none,blok8
 refuses 2 "operators must be one of .*did you mean 'tensor'\?" 1 bench solver --dims 4x4x4x4 --operators tenser:stacked
-refuses 2 "source must be one of point.wall.random, got 'walls'; did you mean 'wall'\?" 1 $s --source walls:1
+refuses 2 "source must be one of point.wall.random.points.*, got 'walls'; did you mean 'wall'\?" 1 $s --source walls:1
 
 # Numbers are read whole.
 refuses 2 "dims takes 1 to 32767 in each direction, got '4294967300x4x4x4'" 2 generate --dims 4294967300x4x4x4 --output "$work/x.h5"

@@ -15,10 +15,10 @@ on 1 solve --lattice "$source_dir/inputs/beta5.7_4x4x4x8.lime" --mass 0.5 --max-
 # A report of before the machine was named, with texts that are no friends of HTML and odd numbers.
 cat >old.json <<'END'
 {"command": "bench dirac", "commit": "<b>&\u0000\ud800\"'", "rows": [
-  {"backend": "<script>alert(1)</script>", "precision": "]]>", "gflops": 5, "site_bytes": 1000, "error": 0, "roofline_fraction": null},
-  {"backend": "x", "precision": "single", "gflops": null, "site_bytes": 1000, "error": 1e-7, "none": [1, "<i>"]},
-  {"backend": "x", "precision": "single", "gflops": 1e300, "site_bytes": true, "error": 1e-300, "roofline_fraction": 1e-9},
-  {"backend": "x", "precision": "single", "gflops": 1.7e308, "site_bytes": 9, "error": 5e-324, "roofline_fraction": 1e-9}]}
+  {"backend": "<script>alert(1)</script>", "precision": "]]>", "gflops": 5, "gbytes_per_s": 1000, "error": 0, "roofline_fraction": null},
+  {"backend": "x", "precision": "single", "gflops": null, "gbytes_per_s": 1000, "error": 1e-7, "none": [1, "<i>"]},
+  {"backend": "x", "precision": "single", "gflops": 1e300, "gbytes_per_s": true, "error": 1e-300, "roofline_fraction": 1e-9},
+  {"backend": "x", "precision": "single", "gflops": 1.7e308, "gbytes_per_s": 9, "error": 5e-324, "roofline_fraction": 1e-9}]}
 END
 g='"kernel": "k1", "relative_bound": 1e-6, "relative_error"'
 echo "{\"command\": \"bench gemm\", \"rows\": [{$g: 1e-7}, {$g: null}]}" >unchecked.json
@@ -45,13 +45,17 @@ for line, row in zip(lines, rows):
         assert key not in row or row[key] in cells, (row, cells)
 number = lambda v: isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0
 marks = [r for report in reports if report["command"] == "bench dirac" for r in report["rows"] if number(r["gflops"])]
-marks = sum(number(r["site_bytes"]) for r in marks) + sum(number(r["error"]) for r in marks)
+marks += [r for report in reports if report["command"] == "bench suite" for r in report["rows"] if r["part"] == "hop"]
+gemm = [r for report in reports if report["command"] == "bench suite" for r in report["rows"] if r["part"] == "gemm"]
+marks = sum(number(r.get("gbytes_per_s")) for r in marks) + sum(number(r["error"]) for r in marks) + len(gemm)
 assert count("circle") == marks, (count("circle"), marks)
 solves = [r["rows"] if r["command"] == "bench solver" else [r] for r in reports if r["command"] in ("solve", "bench solver")]
+solves += [[r for r in report["rows"] if r["part"][:2] == "cg"] for report in reports if report["command"] == "bench suite"]
 bars = sum(name(e) == "rect" and e.get("height") == "10" for e in root.iter())
-assert bars == sum(map(len, solves)), (bars, solves)
+assert bars == sum(map(len, solves)) + len(gemm), (bars, solves)
 missed = sum(any(not row["converged"] for row in lines) for lines in solves)
 assert sum(e.get("class") == "FAIL" for e in root.iter()) == missed, missed
+assert sum("expected" in "".join(e.itertext()) for e in root.iter() if name(e) == "table") == sum("checks" in r for r in reports)
 for e in root.iter():  # every mark lies in its picture
     for key, most in (("cx", 440), ("cy", 320)):
         assert e.get(key) is None or 0 <= float(e.get(key)) <= most, (key, e.get(key))
@@ -62,7 +66,11 @@ assert not outside and "url(" not in text and "@import" not in text, outside
 assert set(re.findall("https?://[^'\"]*", text)) <= {"http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/svg"}
 END
 }
+on 1 bench suite --class XS --parts hop,cg1,gemm --inner none --repetitions 1 --quiet --json suite.json || complain "bench suite: exit $?"
 holds dirac.json
+holds suite.json
+holds suite.json dirac.json solver.json
+grep -q "<b class='PASS'>PASS</b> class XS" page.html || complain "no verdict of the suite"
 holds dirac.json solver.json missed.json
 holds dirac.json old.json
 holds old.json

@@ -21,6 +21,8 @@ report generate 1 generate --dims 4x4x4x4 --start heatbath --sweeps 1 -o made.h5
 report smear 1 smear --action asqtad $lattice --fat-out fat.h5 --long-out long.h5
 report solve 2 solve --lattice $lattice --mass 0.5
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
+report solve-points 1 solve --lattice $lattice --mass 0.5 --source 'points:0,0,0,0;1,1,0,0' --momenta upto:1
+report measure 2 measure --lattices "$lattice copy.h5" --masses 0.5,0.6 --sources 'point:0,0,0,0 u1:1' --vectors 2 --momenta upto:1 --output study.h5
 report eigen 1 eigen $lattice --modes 2 --tol 1e-6 --output modes.h5 --store single
 report eigen-start 1 eigen $lattice --modes 2 --tol 1e-6 --start modes.h5
 report solve-deflated 1 solve $lattice --mass 0.5 --deflate modes.h5
@@ -29,6 +31,7 @@ report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetition
 report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
 report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
 report bench-solver-modes 1 bench solver --dims 4x4x4x4 --mass 0.5 --modes 2 --modes-tol 1e-6 --rhs 2 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
+report bench-suite 1 bench suite --class XS --parts copy,cg1,io --inner none --repetitions 1
 report bench-gemm 1 bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
 report bench-copy 1 bench copy
 for kind in transpose shift; do
@@ -66,5 +69,6 @@ broken info "r['command'] = 'inform'" 'command'
 broken solve "r['iterations'] = 'many'" 'iterations'
 broken solve "r['grid'] = [1, 1, 2]" '3 items'
 broken bench-dirac "del r['rows'][0]['gflops']" 'rows\[0\]: no gflops'
+broken bench-suite "del r['rows'][0]['part']" 'rows\[0\]: no part'
 broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'
 finish

@@ -29,6 +29,9 @@ refuses 2 'must belong to this solve' 1 solve --lattice "$lattice" --mass 0.06 -
 # The solution file is complete or absent, and h5dump knows its shape.
 on 2 solve --lattice "$lattice" --mass 0.2 --quiet --output "$work/x.h5" || complain "output: exit $?"
 if command -v h5dump >/dev/null; then
+  for name in lattice lattice_checksum action mass tolerance version commit date_utc command_line; do
+    h5dump -a "/propagator/solution/$name" "$work/x.h5" >/dev/null || complain "the solution does not say its $name"
+  done
   h5dump -H -d /propagator/solution "$work/x.h5" | tr -d '\n ' | grep -q 'SIMPLE{(3,8,4,4,4,3)' || complain "shape of the solution"
 fi
 

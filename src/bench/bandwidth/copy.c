@@ -3,7 +3,7 @@
 #include "base/options.h"
 #include "base/report.h"
 #include "base/timer.h"
-#include "bench/bandwidth/bandwidth.h"
+#include "bench/bandwidth/report.h"
 #include "bench/bench.h"
 
 #include <math.h>
@@ -20,14 +20,14 @@ typedef struct measurement {
   double median_s, min_s, max_s;
 } measurement;
 
-/* Times m->stream through about `bytes` a rank. Collective. */
-static md_status measure(md_context *context, double bytes, measurement *m) {
+/* Times m->stream through about m->bytes per rank, and says how many they were. Collective. */
+static md_status measure(md_context *context, measurement *m) {
   double *samples = NULL;
   md_stream_arrays arrays = {0};
   int passes;
   md_status status =
       md_allocate(context, (size_t)m->repetitions * sizeof *samples, "times", (void **)&samples);
-  if (status == MD_OK) status = md_stream_create(context, m->space, m->stream, bytes, &arrays);
+  if (status == MD_OK) status = md_stream_create(context, m->space, m->stream, m->bytes, &arrays);
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_stream_passes_for(context, &arrays, m->stream, WINDOW_S, &passes);
@@ -65,20 +65,30 @@ static double add_row(md_context *context, const measurement *m, cJSON *rows) {
   return gbytes;
 }
 
-static md_status run(md_context *context, const md_reals *sizes, const measurement *like,
-                     md_report *report, cJSON *rows) {
-  double largest = 0.0, copy = NAN;
+void md_stream_bench_head(const md_context *context) {
   md_say(context,
          "%d ranks x %d threads; copy a[i] = b[i] counts 16 bytes, triad a[i] = b[i] + "
          "s c[i] 24;\nMB of the arrays of one rank, GB/s of all\n\n%-6s %12s %12s %10s\n",
          context->ranks, context->threads, "kernel", "MB", "seconds", "GB/s");
+}
+
+md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
+                          int repetitions, cJSON *rows, double *gbytes_per_s) {
+  measurement m = {.space = space, .stream = stream, .bytes = bytes, .repetitions = repetitions};
+  MD_TRY(measure(context, &m));
+  *gbytes_per_s = add_row(context, &m, rows);
+  return MD_OK;
+}
+
+static md_status run(md_context *context, const md_reals *sizes, md_space space, int repetitions,
+                     md_report *report, cJSON *rows) {
+  double largest = 0.0, copy = NAN, gbytes;
+  md_stream_bench_head(context);
   for (int i = 0; i < sizes->count; i++)
     for (int s = MD_STREAM_COPY; s <= MD_STREAM_TRIAD; s++) {
-      if (like->space == MD_DEVICE && s != MD_STREAM_COPY) continue;
-      measurement m = *like;
-      m.stream = (md_stream)s;
-      MD_TRY(measure(context, 1e6 * sizes->value[i], &m));
-      const double gbytes = add_row(context, &m, rows);
+      if (space == MD_DEVICE && s != MD_STREAM_COPY) continue;
+      MD_TRY(md_stream_bench(context, space, (md_stream)s, 1e6 * sizes->value[i], repetitions, rows,
+                             &gbytes));
       if (s != MD_STREAM_COPY || sizes->value[i] < largest) continue;
       largest = sizes->value[i];
       copy = gbytes;
@@ -127,9 +137,8 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "bench copy", &report));
   cJSON *rows = cJSON_CreateArray();
-  const measurement like = {.space = strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
-                            .repetitions = (int)repetitions};
-  md_status status = run(context, &sizes, &like, &report, rows);
+  md_status status = run(context, &sizes, strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
+                         (int)repetitions, &report, rows);
   cJSON_AddItemToObject(report.root, "rows", rows);
   return md_report_finish(context, &report, rows, csv, common.json, status);
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
+#include "bench/dirac/parts.h"
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
 
@@ -168,6 +169,7 @@ typedef struct timing {
   double median_s, min_s, max_s; /* one hop */
   md_stream stream;
   double stream_gbytes_per_s; /* triad or copy of the same working set, all ranks */
+  md_hop_parts parts;
 } timing;
 
 static double median_of(double *values, int count, double *smallest, double *largest) {
@@ -254,11 +256,17 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   if (status == MD_OK && space == MD_DEVICE && !bench->turn && md_halo_queued(dirac->halo))
     status = md_agree(context, md_device_record(context, queue_hops, &work, &work.recording));
   if (status == MD_OK) status = time_samples(bench, &work, scratch, &arrays, result, samples);
+  if (status == MD_OK) status = md_hop_parts_time(context, dirac, fields, &result->parts);
   if (status == MD_OK) status = md_agree(context, md_halo_verify(dirac->halo));
   free(samples);
   md_device_recording_destroy(work.recording);
   md_stream_destroy(&arrays);
   return status;
+}
+
+void md_dirac_bench_head(const md_context *context) {
+  md_say(context, "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n", "backend", "packing",
+         "prec", "rec", "rhs", "seconds", "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
 }
 
 static void add_request(cJSON *row, const md_backend *backend, const md_backend_request *r) {
@@ -268,6 +276,15 @@ static void add_request(cJSON *row, const md_backend *backend, const md_backend_
   cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(r->reconstruct));
   cJSON_AddNumberToObject(row, "rhs", r->n_rhs);
   md_physics_report(row, r);
+}
+
+/* Where the lattice is split. */
+static void add_parts(cJSON *row, const md_dirac *dirac, const md_hop_parts *parts) {
+  if (dirac->geometry->halo_sites == 0) return;
+  cJSON_AddNumberToObject(row, "exchange_seconds", parts->exchange_s);
+  cJSON_AddNumberToObject(row, "interior_seconds", parts->interior_s);
+  cJSON_AddNumberToObject(row, "boundary_seconds", parts->boundary_s);
+  cJSON_AddNumberToObject(row, "halo_bytes", (double)md_halo_bytes(dirac->halo));
 }
 
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
@@ -299,6 +316,7 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
   cJSON_AddNumberToObject(row, "site_bytes", bytes);
   cJSON_AddNumberToObject(row, "site_bytes_no_reuse", all);
   cJSON_AddNumberToObject(row, "load_seconds", dirac->load_s);
+  add_parts(row, dirac, &t->parts);
   md_say(bench->context, "%-10s %-8s %-6s %3s %4d %11.3e %10.2f %9.2f %9.2f %8.3f %9.1e\n",
          dirac->backend->name, md_packing_name(r->packing), md_precision_name(r->precision),
          md_reconstruct_name(r->reconstruct), r->n_rhs, t->median_s, gflops, gbytes,

@@ -33,6 +33,9 @@ void md_dirac_bench_close(md_dirac_bench *bench);
 md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
                               const md_backend_request *request);
 
+/* The head of the table whose lines md_dirac_bench_case prints. */
+void md_dirac_bench_head(const md_context *context);
+
 /* Bytes of one output site: every link, source vector (and its scale, in half and fixed) read once
  * and every result written once; with every neighbour read anew when `reuse` is false. */
 double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *request,

@@ -71,12 +71,11 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
          "            in half and fixed 4 more for the scale of each site read or written\n"
          "seconds     of a hop; a device replays a recording of several, without the host between\n"
          "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
-         "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n"
-         "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n",
+         "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n",
          d[0], d[1], d[2], d[3], strcmp(s->mode, "turn") == 0 ? "Deo and Doe in turn" : "Deo alone",
          context->ranks, context->threads, s->repetitions, words, md_action_flops(action), terms,
-         terms - 1, terms, terms, terms, "backend", "packing", "prec", "rec", "rhs", "seconds",
-         "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
+         terms - 1, terms, terms, terms);
+  md_dirac_bench_head(context);
 }
 
 /* Links, the oracle's copy of them, and the oracle's fields; what a case needs beyond is compared

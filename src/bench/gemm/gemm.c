@@ -187,15 +187,9 @@ static md_status check_shapes(bench *b) {
   return MD_OK;
 }
 
-static md_status run_all(bench *b) {
-  md_report report;
-  MD_TRY(md_agree(b->context, md_report_open(b->context, "bench gemm", &report)));
-  const int grid[4] = {b->order.settings.grid.rows, b->order.settings.grid.columns, 1, 1};
-  md_report_grid(&report, grid);
-  cJSON_AddNumberToObject(report.root, "seed", (double)b->order.settings.seed);
-  cJSON_AddStringToObject(report.root, "baseline", b->order.baseline);
-  if (b->has_device) cJSON_AddStringToObject(report.root, "device", b->device.name);
-  b->rows = cJSON_AddArrayToObject(report.root, "rows");
+/* Rows of all shapes; what was found wrong is told by worst_excess. */
+static md_status run_shapes(bench *b, cJSON *rows) {
+  b->rows = rows;
   say_passed(b);
   b->jobs = b->order.precision_count * b->order.list.count;
   b->progress = md_progress_start(b->context, "bench gemm");
@@ -205,6 +199,18 @@ static md_status run_all(bench *b) {
     for (int s = 0; s < b->order.list.count && status == MD_OK; s++)
       status = run_shape(b, b->order.precision[p], &b->order.list.shape[s]);
   md_progress_stop(&b->progress);
+  return status;
+}
+
+static md_status run_all(bench *b) {
+  md_report report;
+  MD_TRY(md_agree(b->context, md_report_open(b->context, "bench gemm", &report)));
+  const int grid[4] = {b->order.settings.grid.rows, b->order.settings.grid.columns, 1, 1};
+  md_report_grid(&report, grid);
+  cJSON_AddNumberToObject(report.root, "seed", (double)b->order.settings.seed);
+  cJSON_AddStringToObject(report.root, "baseline", b->order.baseline);
+  if (b->has_device) cJSON_AddStringToObject(report.root, "device", b->device.name);
+  md_status status = run_shapes(b, cJSON_AddArrayToObject(report.root, "rows"));
   status =
       md_report_finish(b->context, &report, b->rows, b->order.csv, b->order.common.json, status);
   if (status == MD_OK && !(b->worst_excess <= 1.0))
@@ -214,19 +220,40 @@ static md_status run_all(bench *b) {
   return md_agree(b->context, status);
 }
 
-md_status md_bench_gemm(md_context *context, int argc, char **argv) {
-  bench *b = calloc(1, sizeof *b);
-  if (!b) return md_fail_memory(context, sizeof *b, "bench gemm");
-  b->context = context;
-  md_status status = md_gemm_order_read(context, argc, argv, &b->order);
-  if (status == MD_OK && !b->order.common.help) {
-    status = open_device(b);
-    if (status == MD_OK) status = check_entries(b);
-    if (status == MD_OK) status = check_shapes(b);
-    if (status == MD_OK) status = run_all(b);
-    if (b->has_device) md_gemm_device_close(&b->device);
-  }
+/* Reads what is asked for and makes ready for it; b->order.common.help: there is nothing to run. */
+static md_status begin(md_context *context, int argc, char **argv, bench **b) {
+  *b = calloc(1, sizeof **b);
+  if (!*b) return md_fail_memory(context, sizeof **b, "bench gemm");
+  (*b)->context = context;
+  MD_TRY(md_gemm_order_read(context, argc, argv, &(*b)->order));
+  if ((*b)->order.common.help) return MD_OK;
+  MD_TRY(open_device(*b));
+  MD_TRY(check_entries(*b));
+  return check_shapes(*b);
+}
+
+static void end(bench *b) {
+  if (!b) return;
+  if (b->has_device) md_gemm_device_close(&b->device);
   free(b->order.list.shape);
   free(b);
+}
+
+md_status md_bench_gemm(md_context *context, int argc, char **argv) {
+  bench *b = NULL;
+  md_status status = begin(context, argc, argv, &b);
+  if (status == MD_OK && !b->order.common.help) status = run_all(b);
+  end(b);
+  return status;
+}
+
+md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
+                             double *worst_excess) {
+  bench *b = NULL;
+  md_status status = begin(context, argc, argv, &b);
+  if (status == MD_OK) status = run_shapes(b, rows);
+  if (status == MD_OK) *worst_excess = b->worst_excess;
+  md_broadcast(context, worst_excess, sizeof *worst_excess);
+  end(b);
   return status;
 }

@@ -16,4 +16,9 @@ void md_gemm_report_add(cJSON *rows, const md_gemm_settings *settings,
 void md_gemm_table_head(const md_context *context);
 void md_gemm_table_rows(const md_context *context, const cJSON *rows, int count);
 
+/* bench gemm as argv asks for it, into rows of another report, which are on rank 0. *worst_excess,
+ * on every rank: the largest of the checked products' errors over their bounds. Collective. */
+md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
+                             double *worst_excess);
+
 #endif

@@ -1,8 +1,10 @@
 #include "bench/solver/case.h"
+#include "base/energy.h"
 #include "base/interrupt.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
 #include "lattice/fields/linear.h"
+#include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
 
 #include <math.h>
@@ -30,6 +32,7 @@ typedef struct solve {
   /* of the last solve */
   int iterations, refine_iterations;
   double residual, seconds;
+  double condensate;      /* of the first right-hand side */
   double first_s, last_s; /* when the first and the last iteration were reported */
   int reported;           /* iterations between them */
 } solve;
@@ -61,6 +64,13 @@ static md_status observe_shifts(void *user, int iteration, double residual) {
   return MD_OK;
 }
 
+static md_status note_condensate(solve *s) {
+  double estimates[MD_MAX_RHS];
+  MD_TRY(md_chiral_condensate(s->bench->context, s->b, s->x, estimates));
+  s->condensate = estimates[0];
+  return MD_OK;
+}
+
 /* CG, mixed CG or block CG of M x = b with this mass; adds to what the solve says. */
 static md_status run_cg(solve *s, double mass, int max_iterations) {
   const bool mixed = s->c->request.precision != MD_DOUBLE;
@@ -85,6 +95,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
     s->seconds += result.seconds;
   }
   md_solver_result_free(&result);
+  if (status == MD_OK) status = note_condensate(s);
   return status;
 }
 
@@ -119,6 +130,7 @@ static md_status run_once(solve *s, int max_iterations) {
   const double m = s->c->mass;
   md_status status = MD_OK;
   s->iterations = s->refine_iterations = s->reported = 0;
+  s->condensate = NAN;
   s->residual = s->seconds = s->first_s = 0.0;
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
     status = run_multishift(s, max_iterations);
@@ -212,19 +224,32 @@ static md_status time_hop(solve *s, md_dirac *dirac, double *hop_s) {
   return status;
 }
 
+/* Of processors and GPUs, as far as they tell; NaN: neither does. */
+static void note_energy(md_context *context, const md_energy *start, double *joules) {
+  md_energy end;
+  double cpu, gpu;
+  md_energy_read(context, &end);
+  md_energy_between(context, start, &end, &cpu, &gpu);
+  *joules = isnan(cpu) ? gpu : isnan(gpu) ? cpu : cpu + gpu;
+}
+
 static md_status measure(solve *s, md_solver_figures *f) {
   md_dirac *dirac[] = {&s->exact, s->has_narrow ? &s->narrow : NULL};
   const int n = s->bench->repetitions;
   double *samples = calloc((size_t)n, sizeof *samples), in_hops_s = 0.0;
+  double joules = NAN;
   int64_t before[2] = {0};
+  md_energy start;
   md_status status =
       md_agree(s->bench->context, samples ? MD_OK : md_fail_memory(s->bench->context, 8, "times"));
   if (status == MD_OK) status = run_once(s, WARM_ITERATIONS);
+  if (status == MD_OK) md_energy_read(s->bench->context, &start);
   for (int k = 0; k < n && status == MD_OK; k++) {
     for (int d = 0; d < 2; d++) before[d] = dirac[d] ? dirac[d]->hops : 0;
     status = run_once(s, s->bench->max_iterations);
     samples[k] = s->seconds;
   }
+  if (status == MD_OK) note_energy(s->bench->context, &start, &joules);
   for (int d = 0; d < 2 && status == MD_OK; d++) {
     double hop_s = 0.0;
     const double hops = dirac[d] ? (double)(dirac[d]->hops - before[d]) : 0.0;
@@ -239,6 +264,8 @@ static md_status measure(solve *s, md_solver_figures *f) {
                              .iterations = s->iterations,
                              .refine_iterations = s->refine_iterations,
                              .residual = s->residual,
+                             .condensate = s->c->kind <= MD_BENCH_BLOCK ? s->condensate : NAN,
+                             .joules = joules / n,
                              .seconds = median_s,
                              .min_s = samples[0],
                              .max_s = samples[n - 1],

@@ -76,7 +76,9 @@ typedef struct md_solver_figures {
   double residual;                   /* largest true one */
   double seconds, min_s, max_s;      /* of a solve, median and extremes */
   double iteration_s;                /* between reported iterations; NaN for fewer than two */
-  double operator_share;             /* hops times the time of a plain one over the seconds */
+  double condensate; /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
+  double joules;     /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
+  double operator_share; /* hops times the time of a plain one over the seconds */
 } md_solver_figures;
 
 /* The table's head; a line with its row; a line, once for each reason, for one that is missing,

@@ -47,6 +47,8 @@ static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solve
   md_report_real(row, "ms_per_iteration_loop", 1e3 * f->iteration_s);
   md_report_real(row, "operator_share", f->operator_share);
   md_report_real(row, "speedup", speedup);
+  md_report_real(row, "condensate", f->condensate);
+  md_report_real(row, "joules", f->joules);
 }
 
 void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,

@@ -2,26 +2,16 @@
 #include "base/interrupt.h"
 #include "base/options.h"
 #include "bench/bench.h"
+#include "bench/links.h"
+#include "bench/operators.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
-#include "lattice/gauge/gauge_start.h"
-#include "lattice/gauge/heatbath.h"
 #include "lattice/halo/halo_options.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { MOST_OPERATORS = 16, TEXT_BYTES = 256, GAUGE_SEED = 11 };
-
-typedef struct operators {
-  struct {
-    char backend[TEXT_BYTES];
-    md_packing packing;
-    md_reconstruct reconstruct;
-  } of[MOST_OPERATORS];
-  int count;
-} operators;
+enum { GAUGE_SEED = 11, OVERRELAX = 4 };
 
 typedef struct settings {
   md_common_options common;
@@ -36,92 +26,25 @@ typedef struct settings {
   md_reals masses, shifts;
   md_integers rhs;
   md_choices solvers, inner; /* md_solver_kind; md_precision, where MD_DOUBLE stands for none */
-  operators operators;
+  md_bench_operators operators;
 } settings;
-
-/* BACKEND[:PACKING[:REALS]] */
-static md_status read_operator(md_context *context, const char *label, const char *word,
-                               operators *o) {
-  char backends[MD_BACKEND_WORDS_BYTES], *backend = o->of[o->count].backend;
-  snprintf(backend, TEXT_BYTES, "%s", word);
-  char *packing = strchr(backend, ':'), *reals = packing ? strchr(packing + 1, ':') : NULL;
-  if (packing) *packing++ = '\0';
-  if (reals) *reals++ = '\0';
-  const int p = packing ? md_packing_of(packing) : MD_PACKING_NONE;
-  const int r = reals ? md_reconstruct_of(reals) : MD_RECONSTRUCT_18;
-  if (md_choice_of(md_backend_words("auto", backends), backend) < 0)
-    return md_fail_choice(context, label, backends, backend);
-  if (p < 0) return md_fail_choice(context, label, &(MD_PACKING_WORDS)[1], packing);
-  if (r < 0) return md_fail_choice(context, label, &(MD_RECONSTRUCT_WORDS)[1], reals);
-  o->of[o->count].packing = (md_packing)p;
-  o->of[o->count++].reconstruct = (md_reconstruct)r;
-  return MD_OK;
-}
-
-static md_status read_operators(md_context *context, const char *label, const char *text,
-                                void *target) {
-  char copy[TEXT_BYTES];
-  const char *words[MOST_OPERATORS];
-  const int count = md_words(text, copy, sizeof copy, words, MOST_OPERATORS);
-  operators *o = target;
-  o->count = 0;
-  if (count < 0)
-    return md_fail(context, MD_INPUT,
-                   "%s must be a list of at most %d BACKEND, BACKEND:PACKING or "
-                   "BACKEND:PACKING:REALS, got '%.200s'",
-                   label, MOST_OPERATORS, text);
-  for (int i = 0; i < count; i++) MD_TRY(read_operator(context, label, words[i], o));
-  return MD_OK;
-}
-
-/* On a GPU where one of the operators that are asked for keeps its fields there. */
-static md_space links_space(md_context *context, const settings *s) {
-  for (int o = 0; o < s->operators.count; o++)
-    if (md_action_links_space(context, s->operators.of[o].backend, &s->physics) == MD_DEVICE)
-      return MD_DEVICE;
-  return MD_HOST;
-}
-
-/* A heatbath from unit links, or for no sweeps uniform ones. */
-static md_status start_links(md_context *context, const settings *s, md_gauge *thin) {
-  if (s->sweeps == 0) return md_gauge_start_hot(context, thin, GAUGE_SEED);
-  md_heatbath *heatbath = NULL;
-  MD_TRY(md_gauge_start_cold(context, thin));
-  MD_TRY(md_heatbath_create(context, thin, &heatbath));
-  md_status status = MD_OK;
-  for (long long k = 0; k < s->sweeps && status == MD_OK; k++) {
-    status = md_heatbath_sweep(heatbath, s->beta, GAUGE_SEED, (uint64_t)k);
-    for (int o = 0; o < 4 && status == MD_OK; o++) status = md_overrelaxation_sweep(heatbath);
-    if (status == MD_OK) status = md_interrupt_check(context, "bench solver");
-  }
-  md_heatbath_destroy(heatbath);
-  return status;
-}
 
 /* Links of files, or of --dims. */
 static md_status make_links(md_context *context, const settings *s, md_action_links *links) {
-  const md_space space = links_space(context, s);
+  const md_space space = md_bench_operators_space(context, &s->operators, &s->physics);
   const md_action_links_request files = {
       .physics = &s->physics, .lattice = s->lattice, .grid = s->common.grid, .space = space};
   if (s->dims[0] == 0) return md_action_links_load(context, &files, links);
-  md_layout_request layout = {.depth = md_action_depth(md_physics_action(&s->physics))};
-  memcpy(layout.global, s->dims, sizeof layout.global);
-  memcpy(layout.grid, s->common.grid, sizeof layout.grid);
-  md_geometry plan, *geometry;
-  md_gauge thin;
-  MD_TRY(md_geometry_plan(context, &layout, &plan));
-  /* What a case needs beyond the links is compared when it begins. */
-  const md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +
-                                       (s->sweeps > 0 ? md_heatbath_bytes(&plan) : 0)};
-  MD_TRY(md_memory_require(context, &need, "bench solver"));
-  MD_TRY(md_geometry_create(context, &layout, &geometry));
-  md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
-  if (status == MD_OK) status = start_links(context, s, &thin);
-  if (status == MD_OK)
-    return md_action_links_make(context, &s->physics, space, geometry, &thin, links);
-  md_gauge_destroy(&thin);
-  md_geometry_destroy(geometry);
-  return status;
+  const md_bench_links_request request = {.command = "bench solver",
+                                          .physics = &s->physics,
+                                          .dims = s->dims,
+                                          .grid = s->common.grid,
+                                          .space = space,
+                                          .seed = GAUGE_SEED,
+                                          .beta = s->beta,
+                                          .sweeps = s->sweeps,
+                                          .overrelax = OVERRELAX};
+  return md_bench_links_make(context, &request, links);
 }
 
 static void say_head(const md_solver_bench *bench, const settings *s) {
@@ -177,9 +100,12 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
   return MD_OK;
 }
 
-/* Where the first operator keeps its fields. */
+/* On a GPU where one of the operators that are asked for keeps its fields there. */
 static md_status find_modes(md_solver_bench *bench, const settings *s, md_report *report) {
-  const bool device = links_space(bench->context, s) == MD_DEVICE;
+  bool device = false;
+  for (int o = 0; o < s->operators.count; o++)
+    device = device || md_action_links_space(bench->context, s->operators.of[o].backend,
+                                             &s->physics) == MD_DEVICE;
   const md_solver_modes wanted = {.count = (int)s->modes,
                                   .tolerance = s->modes_tolerance,
                                   .store = (md_precision)md_precision_of(s->modes_store),
@@ -244,7 +170,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       {.name = "solvers", .type = MD_OPTION_CHOICES, .target = &s->solvers, .argument = "A,B",
        .choices = &(MD_SOLVER_WORDS)[1], .initial = "cg", .help = "ways to solve, or all [cg]"},
       {.name = "operators", .type = MD_OPTION_PARSED, .target = &s->operators, .argument = "A,B",
-       .parse = read_operators, .initial = "auto", .help = "BACKEND[:PACKING[:REALS]] [auto]"},
+       .parse = md_bench_operators_read, .initial = "auto", .help = "BACKEND[:PACKING[:REALS]] [auto]"},
       {.name = "inner", .type = MD_OPTION_CHOICES, .target = &s->inner, .argument = "A,B",
        .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all",
        .help = "precisions of the iterations, none: double [all]"},

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""model_scaling.py REPORT... [-o PICTURE] [--network GB/s] [--network-latency US] [--node N]: what
+many GPUs will need.
+
+REPORT: JSON reports of `bench dirac` and `bench solver`, of one rank and of several on the same kind
+of GPU. The model, whose times are fitted to them for each backend, precision and number of
+right-hand sides:
+
+  interior  = start + sites * time per site
+  boundary  = start + sites * time per site
+  exchange  = latency + bytes / bandwidth of the link
+  join      = start + bytes * what the messages take from the memory of the interior
+  hop       = max(interior, exchange) + boundary + join
+  iteration = 2 hops + sites * time of the vectors per site + sums
+
+Prints the fit, its error at every measured point, and predictions for two lattices on 4 to 1024
+GPUs, N to a node [8] with a network of GB/s a GPU [50] and a latency of US [10] between nodes.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import sys
+
+LATTICES = ((64, 64, 64, 128), (144, 144, 144, 288))
+GPUS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def line(points):
+    """(a, b) of y = a + b x with a, b >= 0, by least squares of the relative error."""
+    s = [sum(x**k / y**2 for x, y in points) for k in range(3)]
+    t = [sum(x**k / y for x, y in points) for k in range(2)]
+    det = s[0] * s[2] - s[1] ** 2
+    a = (t[0] * s[2] - t[1] * s[1]) / det if len(points) > 1 and det > 1e-12 * s[0] * s[2] else 0.0
+    if a <= 0.0:
+        return 0.0, t[1] / s[2]
+    b = (t[1] - a * s[1]) / s[2]
+    return (a, b) if b > 0.0 else (t[0] / s[0], 0.0)
+
+
+def median(values):
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2] if ordered else 0.0
+
+
+def key_of(row):
+    return tuple(row[k] for k in ("backend", "packing", "precision", "reconstruct", "rhs"))
+
+
+def sites_of(dims, grid):
+    """Output sites of a rank, and those of them beside another rank; one hop wide."""
+    local = [d // g for d, g in zip(dims, grid)]
+    inner = math.prod(n - 2 * (g > 1) for n, g in zip(local, grid))
+    return math.prod(local) / 2, (math.prod(local) - inner) / 2
+
+
+def read(paths):
+    hops, solves = [], []
+    for path in paths:
+        try:
+            with open(path) as file:
+                report = json.load(file)
+            for row in report["rows"]:
+                row["grid"] = report["grid"]
+                (solves if report["command"] == "bench solver" else hops).append(row)
+        except (OSError, ValueError, KeyError) as error:
+            sys.exit(f"{path}: must be a report of bench dirac or bench solver ({error})")
+    return hops, solves
+
+
+class Model:
+    """Of one kind of hop; times in seconds."""
+
+    def __init__(self, rows, link):
+        self.link, self.bytes_per_site = link, 0.0
+        interior, boundary = [], []
+        for row in rows:
+            sites, edge = sites_of(row["dims"], row["grid"])
+            if "exchange_seconds" not in row:
+                interior.append((sites, row["seconds_median"]))
+                continue
+            interior.append((sites - edge, row["interior_seconds"]))
+            boundary.append((edge, row["boundary_seconds"]))
+            self.bytes_per_site = row["halo_bytes"] / edge
+        self.interior, self.boundary, self.join = line(interior), line(boundary), (0.0, 0.0)
+        split = [r for r in rows if "exchange_seconds" in r]
+        rest = [(r["halo_bytes"], r["seconds_median"] - self.hop_of(r)) for r in split]
+        rest = [point for point in rest if point[1] > 0.0]
+        self.join = line(rest) if rest else (0.0, 0.0)
+
+    def hop(self, sites, edge, exchange):
+        inner = self.interior[0] + (sites - edge) * self.interior[1]
+        if edge == 0:
+            return inner
+        join = self.join[0] + edge * self.bytes_per_site * self.join[1]
+        return max(inner, exchange) + self.boundary[0] + edge * self.boundary[1] + join
+
+    def hop_of(self, row):
+        sites, edge = sites_of(row["dims"], row["grid"])
+        return self.hop(sites, edge, self.link[0] + edge * self.bytes_per_site * self.link[1])
+
+
+def splittings(dims, count):
+    """Ways to cut dims into count blocks of even extents."""
+    divisors = [d for d in range(1, count + 1) if count % d == 0]
+    for grid in itertools.product(divisors, repeat=4):
+        if math.prod(grid) == count and all(n % (2 * g) == 0 for n, g in zip(dims, grid)):
+            yield grid
+
+
+def predict(model, dims, count, options):
+    """Shortest hop over all cuts into GPUs and of the GPUs into nodes: (seconds, grid)."""
+    best = (math.inf, None)
+    for grid in splittings(dims, count):
+        sites, edge = sites_of(dims, grid)
+        local = [n // g for n, g in zip(dims, grid)]
+        in_node = min(count, options.node)
+        for node in itertools.product(*[[d for d in range(1, g + 1) if g % d == 0] for g in grid]):
+            if math.prod(node) != in_node:
+                continue
+            near = far = 0.0
+            for n, g, inside in zip(local, grid, node):
+                face = math.prod(local) / n / 2 * model.bytes_per_site if g > 1 else 0.0
+                outside = 0 if inside == g else 1 if inside > 1 else 2
+                near, far = near + (2 - outside) * face, far + outside * face
+            exchange = model.link[0] + near * model.link[1]
+            if far > 0.0:
+                over = 1e-6 * options.network_latency + far / (1e9 * options.network)
+                exchange = max(exchange, model.link[0] + over)
+            best = min(best, (model.hop(sites, edge, exchange), grid))
+    return best
+
+
+def fit_solves(models, solves):
+    """(model key, time of vectors per site, time of sums) by the solve's key."""
+    fits = {}
+    for row in solves:
+        precision = row["precision"] if row["inner"] == "none" else row["inner"]
+        key = (row["backend"], row["packing"], precision, row["reconstruct"], row["rhs"])
+        if key not in models:
+            continue
+        sites, edge = sites_of(row["dims"], row["grid"])
+        rest = 1e-3 * row["ms_per_iteration_loop"] - 2 * models[key].hop_of(row)
+        fits.setdefault((key, row["inner"]), []).append((sites, rest, edge > 0))
+    result = {}
+    for (key, inner), points in fits.items():
+        vectors = median([rest / sites for sites, rest, split in points if not split])
+        sums = median([rest - sites * vectors for sites, rest, split in points if split])
+        result[key, inner] = (max(vectors, 0.0), max(sums, 0.0))
+    return result
+
+
+def print_fit(models, hops):
+    print("| hop | start, us | ns per site | boundary, ns per site | join, us + us per MB |\n|---|---|---|---|---|")
+    for key, m in models.items():
+        print(
+            f"| {' '.join(map(str, key))} | {1e6 * m.interior[0]:.1f} | {1e9 * m.interior[1]:.4f} "
+            f"| {1e9 * m.boundary[1]:.4f} | {1e6 * m.join[0]:.1f} + {1e12 * m.join[1]:.2f} |"
+        )
+    link = next(iter(models.values())).link
+    print(f"\nlink: {1e6 * link[0]:.1f} us and {1e-9 / link[1]:.0f} GB/s in an exchange\n")
+    print("| measured | ranks | hop, us | model, us | ratio |\n|---|---|---|---|---|")
+    for row in hops:
+        name = " ".join(map(str, key_of(row))) + " " + "x".join(map(str, row["dims"]))
+        got, want = models[key_of(row)].hop_of(row), row["seconds_median"]
+        print(f"| {name} | {row['ranks']} | {1e6 * want:.1f} | {1e6 * got:.1f} | {got / want:.2f} |")
+
+
+def print_predictions(models, solves, options):
+    for dims in LATTICES:
+        print(f"\n{' x '.join(map(str, dims))}: us per hop, and ms per iteration and right-hand side\n")
+        print("| | " + " | ".join(map(str, GPUS)) + " |\n|---|" + "---|" * len(GPUS))
+        for key, model in models.items():
+            best = [predict(model, dims, n, options) for n in GPUS]
+            cells = [f"{1e6 * t:.0f}" if grid else "-" for t, grid in best]
+            print(f"| hop {' '.join(map(str, key))} | " + " | ".join(cells) + " |")
+            for (of, inner), (vectors, sums) in solves.items():
+                if of != key:
+                    continue
+                cells = []
+                for count, (hop, grid) in zip(GPUS, best):
+                    nodes = max(1, count // options.node)
+                    far = 2e-6 * options.network_latency * math.ceil(math.log2(nodes)) if nodes > 1 else 0.0
+                    time_s = 2 * hop + math.prod(dims) / 2 / count * vectors + sums + far
+                    cells.append(f"{1e3 * time_s / key[4]:.4f}" if grid else "-")
+                what = "CG" if inner == "none" else f"CG double/{inner}"
+                print(f"| {what} {' '.join(map(str, key))} | " + " | ".join(cells) + " |")
+
+
+def draw(models, hops, options):
+    from plotting import pyplot
+
+    plot = pyplot()
+    figure, axes = plot.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+    for axis, dims in zip(axes, ((48, 48, 48, 64), LATTICES[0])):
+        for key, model in models.items():
+            counts = [1, 2] + [n for n in GPUS if n <= 256]
+            points = []
+            for n in counts:
+                hop, grid = predict(model, dims, n, options)
+                if grid:
+                    points.append((n, math.prod(dims) / 2 * 570e-12 * key[4] / hop / n))
+            (curve,) = axis.plot(*zip(*points), label=" ".join(map(str, (key[0], key[2], key[4]))))
+            seen = [r for r in hops if key_of(r) == key and tuple(r["dims"]) == dims]
+            axis.plot(
+                [r["ranks"] for r in seen],
+                [1e-3 * r["gflops"] / r["ranks"] for r in seen],
+                "o",
+                color=curve.get_color(),
+            )
+        axis.set(xscale="log", yscale="log", xlabel="GPUs", title=" x ".join(map(str, dims)))
+        axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
+    axes[0].set_ylabel("TFLOP/s per GPU in the hop")
+    axes[0].legend(fontsize=8)
+    figure.suptitle("Hop on many GPUs: curves are the model, points were measured", fontsize=11)
+    figure.savefig(options.output)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("reports", nargs="+", metavar="REPORT")
+    parser.add_argument("-o", "--output", metavar="PICTURE")
+    parser.add_argument("--network", type=float, default=50.0, metavar="GB/s")
+    parser.add_argument("--network-latency", type=float, default=10.0, metavar="US")
+    parser.add_argument("--node", type=int, default=8, metavar="N")
+    options = parser.parse_args()
+    hops, solve_rows = read(options.reports)
+    exchanges = [(r["halo_bytes"], r["exchange_seconds"]) for r in hops if "exchange_seconds" in r]
+    if not exchanges:
+        sys.exit("the model needs a report of bench dirac with several ranks")
+    link = line(exchanges)
+    kinds = {}
+    for row in hops:
+        kinds.setdefault(key_of(row), []).append(row)
+    models = {k: Model(rows, link) for k, rows in kinds.items()}
+    models = {k: m for k, m in models.items() if m.bytes_per_site > 0.0}
+    hops = [r for r in hops if key_of(r) in models]
+    print_fit(models, hops)
+    print_predictions(models, fit_solves(models, solve_rows), options)
+    if options.output:
+        draw(models, hops, options)
+
+
+if __name__ == "__main__":
+    main()

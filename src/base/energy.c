@@ -1,0 +1,91 @@
+#include "base/energy.h"
+#include "base/device_facts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char powercap[] = "/sys/class/powercap";
+
+/* A number of microjoules; negative where it cannot be read. */
+static double read_file(const char *domain, const char *name) {
+  char path[PATH_MAX];
+  double value = -1.0;
+  snprintf(path, sizeof path, "%s/%.128s/%s", powercap, domain, name);
+  FILE *file = fopen(path, "r");
+  if (file && fscanf(file, "%lf", &value) != 1) value = -1.0;
+  if (file) fclose(file);
+  return 1e-6 * value;
+}
+
+/* Whole processors only, "intel-rapl:0": those below, "intel-rapl:0:1", are parts of them. */
+static bool is_processor(const char *name) {
+  const char *colon = strchr(name, ':');
+  return strncmp(name, "intel-rapl", 10) == 0 && colon && !strchr(colon + 1, ':');
+}
+
+/* True when all processors of this host told. */
+static bool read_processors(md_energy *now) {
+  DIR *folder = opendir(powercap);
+  bool told = true;
+  for (const struct dirent *entry; folder && told && (entry = readdir(folder));) {
+    if (!is_processor(entry->d_name) || now->domains == MD_ENERGY_DOMAINS) continue;
+    const double joules = read_file(entry->d_name, "energy_uj");
+    if (joules < 0.0)
+      snprintf(now->cpu_reason, sizeof now->cpu_reason, "%s/%.64s/energy_uj cannot be read: %s",
+               powercap, entry->d_name, strerror(errno));
+    told = joules >= 0.0;
+    now->joules[now->domains] = joules;
+    now->range[now->domains++] = read_file(entry->d_name, "max_energy_range_uj");
+  }
+  if (folder) closedir(folder);
+  if (told && now->domains == 0)
+    snprintf(now->cpu_reason, sizeof now->cpu_reason, "%s has no RAPL counters", powercap);
+  return told && now->domains > 0;
+}
+
+/* The first rank of those that share a GPU counts it. */
+static bool counts_gpu(md_context *context, const md_device_facts *mine) {
+  md_device_facts *all = calloc((size_t)context->ranks, sizeof *all);
+  bool first = mine->open;
+  if (md_agree(context, all ? MD_OK : md_fail_memory(context, sizeof *all, "GPUs")) == MD_OK) {
+    md_gather_all(context, mine, sizeof *mine, all);
+    for (int r = 0; r < context->rank && first; r++)
+      first = !all[r].open || memcmp(all[r].uuid, mine->uuid, sizeof mine->uuid) != 0;
+  }
+  free(all);
+  return first;
+}
+
+void md_energy_read(md_context *context, md_energy *now) {
+  md_device_facts gpu;
+  *now = (md_energy){.domains = 0};
+  md_device_ask(context, &gpu);
+  const bool counted = counts_gpu(context, &gpu);
+  const bool cpu_told = context->local_rank != 0 || read_processors(now);
+  const bool gpu_told = !counted || md_energy_of_gpu(gpu.uuid, &now->gpu_joules, now->gpu_reason,
+                                                     sizeof now->gpu_reason);
+  long long tally[3] = {!cpu_told, !gpu_told, gpu.open};
+  md_sum_integers(context, tally, 3);
+  if (tally[2] == 0) snprintf(now->gpu_reason, sizeof now->gpu_reason, "no rank opened a GPU");
+  now->has_cpu = tally[0] == 0;
+  now->has_gpu = tally[1] == 0 && tally[2] > 0;
+}
+
+void md_energy_between(md_context *context, const md_energy *before, const md_energy *after,
+                       double *cpu, double *gpu) {
+  double mine[2] = {0.0, after->gpu_joules - before->gpu_joules};
+  long long millijoules[2];
+  for (int d = 0; d < after->domains && d < before->domains; d++) {
+    const double step = after->joules[d] - before->joules[d];
+    mine[0] += step < 0.0 ? step + fmax(after->range[d], 0.0) : step;
+  }
+  for (int k = 0; k < 2; k++) millijoules[k] = llround(1e3 * mine[k]);
+  md_sum_integers(context, millijoules, 2);
+  if (cpu) *cpu = before->has_cpu && after->has_cpu ? 1e-3 * (double)millijoules[0] : NAN;
+  if (gpu) *gpu = before->has_gpu && after->has_gpu ? 1e-3 * (double)millijoules[1] : NAN;
+}

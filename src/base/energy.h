@@ -1,0 +1,31 @@
+#ifndef MD_BASE_ENERGY_H
+#define MD_BASE_ENERGY_H
+
+#include "base/context.h"
+
+/* Energy of the whole run: of the processors of its hosts by RAPL (Linux, /sys/class/powercap; all
+ * that runs on a host counts) and of the GPUs that ranks opened by NVML. */
+enum { MD_ENERGY_DOMAINS = 16, MD_ENERGY_REASON = 160 };
+
+typedef struct md_energy {
+  int domains; /* processors whose counter this rank reads: one rank of each host reads all */
+  double joules[MD_ENERGY_DOMAINS],
+      range[MD_ENERGY_DOMAINS]; /* a counter begins anew at its range */
+  double gpu_joules;            /* of the GPU that this rank counts */
+  /* Equal on all ranks: every host and every GPU told its energy; else why not. */
+  bool has_cpu, has_gpu;
+  char cpu_reason[MD_ENERGY_REASON], gpu_reason[MD_ENERGY_REASON];
+} md_energy;
+
+/* Reads the counters now. Collective. */
+void md_energy_read(md_context *context, md_energy *now);
+/* Joules between two readings less than one range of a counter apart (minutes), all ranks; NaN
+ * where there is none. cpu and gpu may be NULL. Collective. */
+void md_energy_between(md_context *context, const md_energy *before, const md_energy *after,
+                       double *cpu, double *gpu);
+
+/* Inside of base: joules of the GPU with this UUID since its driver was loaded. False with a
+ * reason where NVML is not there or does not tell. Local. */
+bool md_energy_of_gpu(const unsigned char uuid[16], double *joules, char *reason, size_t bytes);
+
+#endif

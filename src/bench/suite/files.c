@@ -1,0 +1,92 @@
+#include "base/interrupt.h"
+#include "base/timer.h"
+#include "bench/suite/suite.h"
+#include "io/lattice_file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* The part that writes and reads: the links of the class in double precision. */
+enum { SAMPLES = 3 };
+
+static void add_times(md_suite *suite, const char *work, const char *format, double times_s[]) {
+  const double bytes = (double)suite->links.geometry->volume * MD_DIMS * MD_LINK_REALS * 8;
+  const double median_s = md_median(times_s, SAMPLES);
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(suite->rows, row);
+  cJSON_AddStringToObject(row, "work", work);
+  cJSON_AddStringToObject(row, "format", format);
+  cJSON_AddNumberToObject(row, "ranks", suite->context->ranks);
+  cJSON_AddNumberToObject(row, "bytes", bytes);
+  cJSON_AddNumberToObject(row, "seconds_median", median_s);
+  cJSON_AddNumberToObject(row, "seconds_min", times_s[0]);
+  cJSON_AddNumberToObject(row, "seconds_max", times_s[SAMPLES - 1]);
+  cJSON_AddNumberToObject(row, "repetitions", SAMPLES);
+  cJSON_AddNumberToObject(row, "gbytes_per_s", 1e-9 * bytes / median_s);
+  md_say(suite->context, "%-6s %-6s %11.2f %11.4f %9.2f\n", work, format, 1e-6 * bytes, median_s,
+         1e-9 * bytes / median_s);
+}
+
+static md_status write_once(md_suite *suite, const char *path, const md_lattice_format *format,
+                            double *time_s) {
+  const bool thin = suite->links.action == MD_ACTION_NAIVE;
+  const md_link_label label = {.kind = thin ? MD_LINKS_THIN : MD_LINKS_FAT, .bare = true};
+  md_barrier(suite->context);
+  const double start_s = md_time_s();
+  MD_TRY(md_lattice_save_links(suite->context, path, format, MD_DOUBLE, &label,
+                               &suite->links.field[0]));
+  *time_s = md_time_s() - start_s;
+  md_maximum(suite->context, time_s, 1);
+  return MD_OK;
+}
+
+static md_status read_once(md_suite *suite, const char *path, double *time_s, double *plaquette) {
+  md_geometry *geometry = NULL;
+  md_gauge gauge;
+  md_lattice_info info = {0};
+  const md_status status = md_lattice_load_links(suite->context, path, NULL, suite->grid, false,
+                                                 &geometry, &gauge, &info);
+  *time_s = info.read_s;
+  *plaquette = info.observables.plaquette;
+  md_maximum(suite->context, time_s, 1);
+  md_lattice_info_destroy(&info);
+  if (status != MD_OK) return status;
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(geometry);
+  return md_interrupt_check(suite->context, "bench suite");
+}
+
+static md_status time_format(md_suite *suite, const char *path, const char *name) {
+  const md_lattice_format *format;
+  double write_s[SAMPLES], read_s[SAMPLES], plaquette = 0.0;
+  char check[64];
+  md_gauge_observables here;
+  MD_TRY(md_lattice_format_find(suite->context, path, name, &format));
+  for (int k = 0; k < SAMPLES; k++) {
+    MD_TRY(write_once(suite, path, format, &write_s[k]));
+    MD_TRY(read_once(suite, path, &read_s[k], &plaquette));
+  }
+  add_times(suite, "write", name, write_s);
+  add_times(suite, "read", name, read_s);
+  MD_TRY(md_gauge_observe(suite->context, &suite->links.field[0], &here));
+  snprintf(check, sizeof check, "plaquette read back, %s", name);
+  md_suite_check(suite, check, plaquette, here.plaquette, 1e-13);
+  return MD_OK;
+}
+
+md_status md_suite_files(md_suite *suite) {
+  static const char *const formats[] = {"hdf5", "ildg"};
+  long long owner = getpid();
+  md_broadcast(suite->context, &owner, sizeof owner);
+  md_say(suite->context, "%-6s %-6s %11s %11s %9s\n", "work", "format", "MB", "seconds", "GB/s");
+  for (int f = 0; f < 2; f++) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3800s/minidirac-suite-%lld.%s", suite->scratch, owner,
+             formats[f]);
+    const md_status status = time_format(suite, path, formats[f]);
+    if (suite->context->rank == 0) unlink(path);
+    MD_TRY(status);
+  }
+  return MD_OK;
+}

@@ -1,0 +1,250 @@
+/* minidirac bench suite: every part of the machine on one fixed problem, checked, and one figure of
+ * merit. */
+#include "bench/suite/suite.h"
+#include "base/energy.h"
+#include "base/interrupt.h"
+#include "base/timer.h"
+#include "bench/bench.h"
+#include "bench/links.h"
+#include "lattice/halo/halo_options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static md_status solve_one(md_suite *suite) {
+  return md_suite_solve(suite, 1);
+}
+static md_status solve_many(md_suite *suite) {
+  return md_suite_solve(suite, 16);
+}
+
+#define PARTS "copy|hop|cg1|cg16|halo|gemm|io"
+static const struct {
+  const char *name, *title;
+  md_status (*run)(md_suite *suite);
+} TABLE[] = {
+    {"copy", "memory bandwidth", md_suite_copy},
+    {"hop", "Deo by backend, packing and precision", md_suite_hop},
+    {"cg1", "solves of one right-hand side", solve_one},
+    {"cg16", "solves of 16 right-hand sides at once", solve_many},
+    {"halo", "exchange of halos", md_suite_halo},
+    {"gemm", "products of square matrices", md_suite_gemm},
+    {"io", "writing and reading the links", md_suite_files},
+};
+enum { PART_COUNT = sizeof TABLE / sizeof *TABLE };
+
+typedef struct settings {
+  md_common_options common;
+  const char *class, *action;
+  long long repetitions;
+  md_choices parts;
+} settings;
+
+void md_suite_check(md_suite *suite, const char *name, double value, double expected,
+                    double tolerance) {
+  const bool pass = fabs(value - expected) <= tolerance;
+  cJSON *check = cJSON_CreateObject();
+  cJSON_AddItemToArray(suite->checks, check);
+  cJSON_AddStringToObject(check, "name", name);
+  md_report_real(check, "value", value);
+  md_report_real(check, "expected", expected);
+  md_report_real(check, "tolerance", tolerance);
+  cJSON_AddBoolToObject(check, "pass", pass);
+  md_say(suite->context, "%s  %s: %.15g, expected %.15g within %.3g\n", pass ? "PASS" : "FAIL",
+         name, value, expected, tolerance);
+  suite->failed = suite->failed || !pass;
+}
+
+static void check_links(md_suite *suite) {
+  double expected = suite->class->plaquette, tolerance = 1e-10;
+  const bool golden = !isnan(expected);
+  if (!golden)
+    md_suite_plaquette_band((double)suite->links.geometry->volume, &expected, &tolerance);
+  md_suite_check(suite, golden ? "plaquette" : "plaquette, by its distribution",
+                 suite->links.plaquette, expected, tolerance);
+}
+
+/* The links, and what they took. */
+static md_status set_up(md_suite *suite, md_report *report) {
+  const md_suite_class *c = suite->class;
+  const double start_s = md_time_s();
+  suite->space = md_bench_operators_space(suite->context, &suite->operators, &suite->physics);
+  const md_bench_links_request request = {.command = "bench suite",
+                                          .physics = &suite->physics,
+                                          .dims = c->dims,
+                                          .grid = suite->grid,
+                                          .space = suite->space,
+                                          .seed = MD_SUITE_SEED,
+                                          .beta = MD_SUITE_BETA,
+                                          .sweeps = MD_SUITE_SWEEPS};
+  md_say(suite->context,
+         "class %s (%s): %dx%dx%dx%d, beta %g, %d sweeps, mass %g; %d ranks x %d "
+         "threads\n",
+         c->name, c->machine, c->dims[0], c->dims[1], c->dims[2], c->dims[3], MD_SUITE_BETA,
+         MD_SUITE_SWEEPS, c->mass, suite->context->ranks, suite->context->threads);
+  MD_TRY(md_bench_links_make(suite->context, &request, &suite->links));
+  const double setup_s = md_time_s() - start_s;
+  md_report_grid(report, suite->links.geometry->grid);
+  cJSON_AddNumberToObject(report->root, "setup_seconds", setup_s);
+  md_action_links_report(report->root, &suite->physics, &suite->links);
+  md_say(suite->context, "set-up     %.2f s, outside of every time below\n", setup_s);
+  check_links(suite);
+  return MD_OK;
+}
+
+/* One part; its rows get its name. */
+static md_status run_part(md_suite *suite, int part, cJSON *seconds) {
+  const double start_s = md_time_s();
+  md_say(suite->context, "\n%s: %s\n", TABLE[part].name, TABLE[part].title);
+  const int before = cJSON_GetArraySize(suite->rows);
+  const md_status status = TABLE[part].run(suite);
+  int k = 0;
+  cJSON *row;
+  cJSON_ArrayForEach(row, suite->rows) {
+    if (k++ >= before) cJSON_AddStringToObject(row, "part", TABLE[part].name);
+  }
+  cJSON_AddNumberToObject(seconds, TABLE[part].name, md_time_s() - start_s);
+  return status;
+}
+
+static md_status run_parts(md_suite *suite, const md_choices *parts, md_report *report) {
+  cJSON *seconds = cJSON_AddObjectToObject(report->root, "part_seconds");
+  for (int p = 0; p < parts->count; p++) {
+    MD_TRY(run_part(suite, parts->value[p], seconds));
+    MD_TRY(md_interrupt_check(suite->context, "bench suite"));
+  }
+  return MD_OK;
+}
+
+static void report_problem(md_report *report, const md_suite *suite, const settings *s) {
+  cJSON *root = report->root;
+  cJSON_AddStringToObject(root, "class", suite->class->name);
+  md_report_integers(root, "dims", suite->class->dims, MD_DIMS);
+  cJSON_AddStringToObject(root, "action", s->action);
+  cJSON_AddNumberToObject(root, "mass", suite->class->mass);
+  cJSON_AddNumberToObject(root, "tolerance", MD_SUITE_TOLERANCE);
+  cJSON_AddNumberToObject(root, "beta", MD_SUITE_BETA);
+  cJSON_AddNumberToObject(root, "sweeps", MD_SUITE_SWEEPS);
+  cJSON_AddNumberToObject(root, "seed", MD_SUITE_SEED);
+  cJSON_AddBoolToObject(root, "golden", !isnan(suite->class->plaquette));
+}
+
+/* Whether processors and GPUs tell their energy, and the reason where one does not. */
+static void report_energy(md_report *report, md_suite *suite) {
+  md_energy now;
+  md_energy_read(suite->context, &now);
+  cJSON *energy = cJSON_AddObjectToObject(report->root, "energy");
+  cJSON_AddStringToObject(energy, "processors", now.has_cpu ? "RAPL" : now.cpu_reason);
+  cJSON_AddStringToObject(energy, "gpus", now.has_gpu ? "NVML" : now.gpu_reason);
+  cJSON_AddBoolToObject(energy, "has_processors", now.has_cpu);
+  cJSON_AddBoolToObject(energy, "has_gpus", now.has_gpu);
+  if (!now.has_cpu && !now.has_gpu)
+    md_say(suite->context, "\nno energy: %s; %s\n", now.cpu_reason, now.gpu_reason);
+}
+
+/* The figure is that of a whole run; parts alone have none. */
+static void report_merit(md_report *report, md_suite *suite, const settings *s) {
+  cJSON *root = report->root;
+  const bool whole = s->parts.count == PART_COUNT, merit = whole && suite->merit > 0.0;
+  char best[128] = "";
+  if (suite->merit_row)
+    snprintf(best, sizeof best, "%s, packing %s, inner %s, %d right-hand sides at once",
+             cJSON_GetObjectItem(suite->merit_row, "backend")->valuestring,
+             cJSON_GetObjectItem(suite->merit_row, "packing")->valuestring,
+             cJSON_GetObjectItem(suite->merit_row, "inner")->valuestring,
+             cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint);
+  report_energy(report, suite);
+  cJSON_AddBoolToObject(root, "whole", whole);
+  cJSON_AddBoolToObject(root, "pass", !suite->failed);
+  md_report_real(root, "figure_of_merit", merit ? suite->merit : NAN);
+  cJSON_AddStringToObject(root, "figure_of_merit_unit",
+                          "right-hand sides solved to a true residual of 1e-10 per second");
+  md_report_real(root, "figure_of_merit_per_joule", merit ? suite->merit_per_joule : NAN);
+  cJSON_AddStringToObject(root, "figure_of_merit_of", best);
+  md_say(suite->context, "\n%s", suite->failed ? "FAIL" : "PASS");
+  if (merit)
+    md_say(suite->context, "  class %s, %s, mass %g: %.4g right-hand sides to %g per second (%s)\n",
+           suite->class->name, s->action, suite->class->mass, suite->merit, MD_SUITE_TOLERANCE,
+           best);
+  else
+    md_say(suite->context, "  no figure of merit: %s\n",
+           whole ? "no solve passed" : "some parts were left out");
+  if (merit && !isnan(suite->merit_per_joule))
+    md_say(suite->context, "      %.4g right-hand sides per joule\n", suite->merit_per_joule);
+}
+
+static md_status read_settings(md_context *context, md_suite *suite, settings *s, int argc,
+                               char **argv) {
+  /* clang-format off */
+  md_option options[] = {
+      {.name = "class", .type = MD_OPTION_CHOICE, .target = &s->class,
+       .choices = MD_SUITE_CLASS_WORDS, .required = true,
+       .help = "size of the problem: XS a test, S a laptop, M a GPU, L a node, XL several nodes"},
+      {.name = "parts", .type = MD_OPTION_CHOICES, .target = &s->parts, .choices = PARTS,
+       .initial = "all", .argument = "A,B",
+       .help = "what to time; without all of them there is no figure of merit [all]"},
+      {.name = "action", .type = MD_OPTION_CHOICE, .target = &s->action, .choices = "naive|hisq",
+       .help = "of the stencil and the solves [naive]"},
+      {.name = "operators", .type = MD_OPTION_PARSED, .target = &suite->operators,
+       .argument = "A,B", .parse = md_bench_operators_read, .initial = "auto",
+       .help = "of the solves, BACKEND[:PACKING[:REALS]] [auto]"},
+      {.name = "inner", .type = MD_OPTION_CHOICES, .target = &suite->inner, .argument = "A,B",
+       .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "none,single,half",
+       .help = "precisions of the solves' iterations, none: double [none,single,half]"},
+      {.name = "repetitions", .type = MD_OPTION_INTEGER, .target = &s->repetitions,
+       .argument = "N", .help = "timed samples of each solve, stencil and copy [3]", .low = 1,
+       .high = 1000},
+      {.name = "scratch", .type = MD_OPTION_TEXT, .target = &suite->scratch, .argument = "FOLDER",
+       .help = "where files are written and read, then removed [.]"},
+      MD_HALO_OPTIONS(suite->halo),
+      MD_COMMON_OPTIONS(s->common)};
+  /* clang-format on */
+  const md_command_text text = {
+      "bench suite", "A fixed problem of one class, every part timed and checked: PASS or FAIL.",
+      "The figure of merit is the number of right-hand sides solved to a true residual of 1e-10 "
+      "per\n"
+      "second by the fastest solve that passes its checks. docs/suite.md has the rules: what may "
+      "be\n"
+      "tuned and what may not. Exit 1 for FAIL."};
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &s->common,
+                         argc, argv));
+  suite->repetitions = (int)s->repetitions;
+  suite->physics.action = s->action;
+  suite->grid = s->common.grid;
+  return MD_OK;
+}
+
+static md_status run(md_suite *suite, const settings *s, md_report *report) {
+  report_problem(report, suite, s);
+  md_status status = set_up(suite, report);
+  if (status == MD_OK) status = run_parts(suite, &s->parts, report);
+  if (status == MD_OK) report_merit(report, suite, s);
+  md_action_links_destroy(&suite->links);
+  return status;
+}
+
+md_status md_bench_suite(md_context *context, int argc, char **argv) {
+  md_suite suite = {.context = context,
+                    .physics = MD_PHYSICS_DEFAULTS,
+                    .halo = {.transport = "auto"},
+                    .scratch = ".",
+                    .merit_per_joule = NAN};
+  settings s = {.action = "naive", .repetitions = 3};
+  md_report report;
+  MD_TRY(read_settings(context, &suite, &s, argc, argv));
+  if (s.common.help) return MD_OK;
+  suite.class = md_suite_class_of(s.class);
+  MD_TRY(md_agree(context, md_report_open(context, "bench suite", &report)));
+  suite.checks = cJSON_AddArrayToObject(report.root, "checks");
+  suite.rows = cJSON_AddArrayToObject(report.root, "rows");
+  suite.skipped = cJSON_AddArrayToObject(report.root, "skipped");
+  md_status status = run(&suite, &s, &report);
+  status = md_report_finish(context, &report, suite.rows, NULL, s.common.json, status);
+  if (status == MD_OK && suite.failed)
+    status = md_fail(context, MD_UNREACHED,
+                     "every check of class %s must pass, some failed; the report's checks name "
+                     "them",
+                     suite.class->name);
+  return status;
+}

@@ -1,0 +1,44 @@
+#ifndef MD_BENCH_SUITE_SUITE_H
+#define MD_BENCH_SUITE_SUITE_H
+
+#include "base/options.h"
+#include "base/report.h"
+#include "bench/operators.h"
+#include "bench/suite/classes.h"
+#include "lattice/halo/halo.h"
+#include "links/action_links.h"
+
+/* One run of bench suite: what its parts share. */
+typedef struct md_suite {
+  md_context *context;
+  const md_suite_class *class;
+  md_physics_options physics;
+  md_halo_request halo;
+  md_bench_operators operators; /* of the solves */
+  md_choices inner;             /* of the solves; MD_DOUBLE stands for none */
+  int repetitions;
+  const char *scratch; /* folder for files that are written and read */
+  const int *grid;
+  md_space space; /* where the first operator keeps its fields */
+  md_action_links links;
+  cJSON *rows, *skipped, *checks;
+  bool failed;            /* one of the checks */
+  double merit;           /* right-hand sides per second of the best solve; 0: none */
+  double merit_per_joule; /* of the same solve; NaN: no energy */
+  cJSON *merit_row;       /* borrowed from rows */
+} md_suite;
+
+/* Adds a check to the report and says it: |value - expected| <= tolerance. */
+void md_suite_check(md_suite *suite, const char *name, double value, double expected,
+                    double tolerance);
+
+/* The parts. Each adds its rows and checks; a wrong result is a failed check, and MD_OK. A status
+ * that is not MD_OK ends the run. Collective. */
+md_status md_suite_copy(md_suite *suite);
+md_status md_suite_hop(md_suite *suite);
+md_status md_suite_solve(md_suite *suite, int n_rhs);
+md_status md_suite_halo(md_suite *suite);
+md_status md_suite_gemm(md_suite *suite);
+md_status md_suite_files(md_suite *suite);
+
+#endif

@@ -1,0 +1,203 @@
+/* Means, errors and effective masses over the lattices of a study. */
+#include "base/jackknife.h"
+#include "measure/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for the jackknife of up to `length` numbers at once. */
+typedef struct desk {
+  const md_study *s;
+  int done, bins;
+  double *values;        /* [done][length] */
+  double *mean, *error;  /* [length] */
+  double *samples;       /* [bins][length] */
+  double *mass, *masses; /* effective ones of the mean, and [bins][length] of the samples */
+} desk;
+
+static md_status desk_create(md_context *context, const md_study *s, int length, desk *d) {
+  *d = (desk){.s = s};
+  for (int k = 0; k < s->lattices; k++) d->done += md_study_has(s, k);
+  d->bins = md_jackknife_bins(d->done, (int)s->options.bin);
+  const size_t n = (size_t)length, rows = (size_t)(d->done + 1);
+  d->values = malloc(rows * n * sizeof *d->values);
+  d->samples = malloc(rows * n * sizeof *d->samples);
+  d->masses = malloc(rows * n * sizeof *d->masses);
+  d->mean = malloc(n * sizeof *d->mean);
+  d->error = malloc(n * sizeof *d->error);
+  d->mass = malloc(n * sizeof *d->mass);
+  if (d->values && d->samples && d->masses && d->mean && d->error && d->mass) return MD_OK;
+  return md_fail_memory(context, 3 * rows * n * sizeof *d->values, "statistics");
+}
+
+static void desk_free(desk *d) {
+  free(d->values);
+  free(d->samples);
+  free(d->masses);
+  free(d->mean);
+  free(d->error);
+  free(d->mass);
+}
+
+/* Mean and error of `length` numbers from place `at` of a field on. */
+static void average(desk *d, md_study_field field, int at, int length) {
+  for (int k = 0, row = 0; k < d->s->lattices; k++)
+    if (md_study_has(d->s, k))
+      memcpy(d->values + (size_t)(row++) * (size_t)length, md_study_at(d->s, k, field) + at,
+             (size_t)length * sizeof *d->values);
+  md_jackknife_means(d->values, d->done, length, d->bins, d->mean, d->samples);
+  for (int i = 0; i < length; i++)
+    d->error[i] = md_jackknife_error(d->samples + i, length, d->bins);
+}
+
+enum { ERROR_BYTES = 24 };
+
+/* " +- 0.1"; nothing where there is no error. */
+static const char *plus_minus(double error, char text[ERROR_BYTES]) {
+  *text = '\0';
+  if (!isnan(error)) snprintf(text, ERROR_BYTES, " +- %.2g", error);
+  return text;
+}
+
+static void report_scalar(desk *d, cJSON *object, const char *name, md_study_field field, int at) {
+  char key[64];
+  double tau, tau_error;
+  average(d, field, at, 1);
+  md_autocorrelation_time(d->values, d->done, &tau, &tau_error);
+  md_report_real(object, name, d->mean[0]);
+  snprintf(key, sizeof key, "%s_error", name);
+  md_report_real(object, key, d->error[0]);
+  snprintf(key, sizeof key, "%s_autocorrelation_time", name);
+  md_report_real(object, key, tau);
+  snprintf(key, sizeof key, "%s_autocorrelation_time_error", name);
+  md_report_real(object, key, tau_error);
+}
+
+static cJSON *case_row(const md_study *s, cJSON *rows, int action, int mass, int source) {
+  const md_study_options *o = &s->options;
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(rows, row);
+  cJSON_AddStringToObject(row, "action", md_action_name((md_action)o->actions.value[action]));
+  cJSON_AddNumberToObject(row, "mass", o->masses.value[mass]);
+  cJSON_AddStringToObject(row, "source", o->sources.source[source].text);
+  return row;
+}
+
+static void say_case(const md_context *context, const md_study *s, int action, int mass,
+                     int source) {
+  const md_study_options *o = &s->options;
+  md_say(context, "%s, mass %g, %s", md_action_name((md_action)o->actions.value[action]),
+         o->masses.value[mass], o->sources.source[source].text);
+}
+
+/* The effective mass of the mean, its error from those of the samples: NaN where one has none. */
+static void effective_mass(desk *d, int times) {
+  md_effective_mass(d->mean, times, d->mass);
+  for (int b = 0; b < d->bins && d->bins > 1; b++)
+    md_effective_mass(d->samples + (size_t)b * (size_t)times, times,
+                      d->masses + (size_t)b * (size_t)times);
+}
+
+static void analyse_pion(md_context *context, desk *d, cJSON *rows, int action, int mass,
+                         int source, int momentum) {
+  const md_study *s = d->s;
+  const int times = s->dims[MD_T], *n = md_momenta_of(&s->options.momenta).n[momentum];
+  const int place = md_study_case(s, action, mass, source) * md_study_momenta(s) + momentum;
+  average(d, MD_STUDY_PION, place * times, times);
+  if (isnan(d->mean[0])) return;
+  effective_mass(d, times);
+  cJSON *row = case_row(s, rows, action, mass, source);
+  md_report_integers(row, "momentum", n, 3);
+  md_report_reals(row, "correlator", d->mean, times);
+  md_report_reals(row, "error", d->error, times);
+  md_report_reals(row, "effective_mass", d->mass, times);
+  say_case(context, s, action, mass, source);
+  md_say(context, ", momentum %d %d %d: t from the source, C(t), effective mass\n", n[0], n[1],
+         n[2]);
+  double *errors = d->error; /* said before it takes the masses' */
+  for (int t = 0; t < times; t++) {
+    const double found = md_jackknife_error(d->masses + t, times, d->bins);
+    char own[ERROR_BYTES], of_mass[ERROR_BYTES];
+    md_say(context, "%4d  %.12g%s", t, d->mean[t], plus_minus(errors[t], own));
+    if (!isnan(d->mass[t])) md_say(context, "   %.8g%s", d->mass[t], plus_minus(found, of_mass));
+    md_say(context, "\n");
+    errors[t] = found;
+  }
+  md_report_reals(row, "effective_mass_error", errors, times);
+}
+
+static void analyse_condensate(md_context *context, desk *d, cJSON *rows, int action, int mass,
+                               int source) {
+  const md_study *s = d->s;
+  const int place = md_study_case(s, action, mass, source);
+  double noise2 = 0.0;
+  average(d, MD_STUDY_CONDENSATE_ERROR, place, 1);
+  if (isnan(d->mean[0])) return;
+  for (int k = 0; k < d->done; k++) noise2 += d->values[k] * d->values[k];
+  cJSON *row = case_row(s, rows, action, mass, source);
+  report_scalar(d, row, "chiral_condensate", MD_STUDY_CONDENSATE, place);
+  md_report_real(row, "stochastic_error", sqrt(noise2) / d->done);
+  say_case(context, s, action, mass, source);
+  char text[ERROR_BYTES];
+  md_say(context, ": tr M^-1 / V = %.12g%s, noise %.2g\n", d->mean[0],
+         plus_minus(d->error[0], text), sqrt(noise2) / d->done);
+}
+
+static void analyse_links(md_context *context, desk *d, cJSON *root) {
+  double loop[2], error[2];
+  char text[2][ERROR_BYTES];
+  report_scalar(d, root, "plaquette", MD_STUDY_PLAQUETTE, 0);
+  md_say(context, "plaquette      %.12f%s\n", d->mean[0], plus_minus(d->error[0], text[0]));
+  average(d, MD_STUDY_POLYAKOV, 0, 2);
+  memcpy(loop, d->mean, sizeof loop);
+  memcpy(error, d->error, sizeof error);
+  md_report_reals(root, "polyakov_loop", loop, 2);
+  md_report_reals(root, "polyakov_loop_error", error, 2);
+  md_say(context, "Polyakov loop  %.8f%s, %.8f%s i\n", loop[0], plus_minus(error[0], text[0]),
+         loop[1], plus_minus(error[1], text[1]));
+}
+
+/* Lattices one by one. */
+static void report_lattices(const md_study *s, cJSON *root) {
+  static const char *const states[] = {"waits", "measured", "resumed", "skipped"};
+  cJSON *rows = cJSON_AddArrayToObject(root, "lattices");
+  for (int k = 0; k < s->lattices; k++) {
+    const md_study_lattice *lattice = &s->lattice[k];
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(rows, row);
+    cJSON_AddStringToObject(row, "lattice", lattice->name);
+    cJSON_AddStringToObject(row, "state", states[lattice->state]);
+    if (lattice->state == MD_LATTICE_SKIPPED)
+      cJSON_AddStringToObject(row, "reason", lattice->reason);
+    if (!md_study_has(s, k)) continue;
+    cJSON_AddStringToObject(row, "checksum", lattice->checksum);
+    md_report_real(row, "plaquette", *md_study_at(s, k, MD_STUDY_PLAQUETTE));
+    md_report_reals(row, "polyakov_loop", md_study_at(s, k, MD_STUDY_POLYAKOV), 2);
+    md_report_real(row, "seconds", *md_study_at(s, k, MD_STUDY_SECONDS));
+  }
+}
+
+md_status md_study_analyse(md_context *context, const md_study *s, cJSON *root) {
+  const md_study_options *o = &s->options;
+  desk d;
+  const int length = s->dims[MD_T] > 2 ? s->dims[MD_T] : 2;
+  report_lattices(s, root);
+  md_status status = md_agree(context, desk_create(context, s, length, &d));
+  cJSON *pion = cJSON_AddArrayToObject(root, "pion");
+  cJSON *condensate = cJSON_AddArrayToObject(root, "condensate");
+  cJSON_AddNumberToObject(root, "bins", d.bins);
+  if (status == MD_OK && d.done > 0) {
+    md_say(context, "\nlattices       %d, in %d bins of the jackknife\n", d.done, d.bins);
+    analyse_links(context, &d, root);
+    for (int a = 0; a < o->actions.count; a++)
+      for (int m = 0; m < o->masses.count; m++)
+        for (int i = 0; i < o->sources.count; i++) {
+          for (int q = 0; q < md_study_momenta(s); q++) analyse_pion(context, &d, pion, a, m, i, q);
+          analyse_condensate(context, &d, condensate, a, m, i);
+        }
+  }
+  desk_free(&d);
+  return status;
+}

@@ -1,0 +1,101 @@
+/* One lattice of a study. */
+#include "base/memory.h"
+#include "base/timer.h"
+#include "dirac/backend.h"
+#include "io/site_data.h"
+#include "lattice/gauge/polyakov.h"
+#include "lattice/gauge/smear.h"
+#include "measure/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct loaded {
+  md_geometry *geometry;
+  md_gauge thin;
+  md_lattice_info info;
+} loaded;
+
+/* As deep as the deepest action needs. */
+static md_status make_geometry(md_context *context, const md_study *s, md_geometry **geometry) {
+  const md_study_options *o = &s->options;
+  md_layout_request layout = {0};
+  memcpy(layout.global, s->dims, sizeof layout.global);
+  memcpy(layout.grid, o->common.grid, sizeof layout.grid);
+  for (int a = 0; a < o->actions.count; a++) {
+    const int depth = md_action_depth((md_action)o->actions.value[a]);
+    if (depth > layout.depth) layout.depth = depth;
+  }
+  return md_geometry_create(context, &layout, geometry);
+}
+
+static md_status load(md_context *context, const md_study *s, int lattice, loaded *l) {
+  const md_link_kind kind = MD_LINKS_THIN;
+  MD_TRY(make_geometry(context, s, &l->geometry));
+  return md_lattice_load_links(context, s->lattice[lattice].name, &kind, s->options.common.grid,
+                               s->options.ignore_checksum, &l->geometry, &l->thin, &l->info);
+}
+
+static md_status observe_links(md_context *context, const md_study *s, const loaded *l,
+                               double *record) {
+  const md_gauge_observables *o = &l->info.observables;
+  record[s->start[MD_STUDY_PLAQUETTE]] = o->plaquette;
+  record[s->start[MD_STUDY_PLAQUETTE_SS]] = o->plaquette_ss;
+  record[s->start[MD_STUDY_PLAQUETTE_ST]] = o->plaquette_st;
+  record[s->start[MD_STUDY_LINK_TRACE]] = o->link_trace;
+  return md_polyakov_loop(context, &l->thin, record + s->start[MD_STUDY_POLYAKOV]);
+}
+
+/* The links of one action, from thin ones that stay, and all that is asked of it. */
+static md_status measure_action(md_context *context, const md_study *s, const loaded *l, int action,
+                                md_space space, double *record) {
+  const md_physics_options physics = md_study_physics(&s->options, action);
+  const md_smear_request smear = md_physics_smear(&physics, space);
+  md_gauge made[MD_MOST_LINK_FIELDS] = {0};
+  md_study_links links = {.action = action, .field = &l->thin};
+  memcpy(&links.key, &l->info.observables.plaquette, sizeof links.key);
+  md_status status = MD_OK;
+  if (smear.recipe) {
+    status = md_smear(context, &l->thin, &smear, &made[0], &made[1], NULL);
+    links.field = made;
+    md_memory_release();
+  }
+  if (status == MD_OK) status = md_study_propagate(context, s, &links, record);
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_gauge_destroy(&made[f]);
+  return status;
+}
+
+/* Where fields of the backend lie that will serve the action. */
+static md_status space_of(md_context *context, const md_study *s, int action, md_space *space) {
+  const md_physics_options physics = md_study_physics(&s->options, action);
+  md_backend_request request = s->options.request;
+  const md_backend *backend;
+  request.n_rhs = md_study_width(&s->options);
+  md_physics_apply(&physics, &request);
+  MD_TRY(md_backend_find(context, s->options.backend, &request, &backend));
+  *space = backend->space;
+  return MD_OK;
+}
+
+md_status md_study_measure(md_context *context, const md_study *s, int lattice, double *record,
+                           char checksum[64]) {
+  loaded l = {0};
+  const double start_s = md_time_s();
+  for (int i = 0; i < s->record; i++) record[i] = NAN;
+  md_status status = load(context, s, lattice, &l);
+  if (status == MD_OK) status = observe_links(context, s, &l, record);
+  for (int a = 0; a < s->options.actions.count && status == MD_OK; a++) {
+    md_space space;
+    status = space_of(context, s, a, &space);
+    if (status == MD_OK) status = measure_action(context, s, &l, a, space, record);
+  }
+  char numbers[32];
+  md_checksum_print(&l.info.computed, numbers, sizeof numbers);
+  snprintf(checksum, 64, "%s", numbers);
+  record[s->start[MD_STUDY_SECONDS]] = md_time_s() - start_s;
+  md_gauge_destroy(&l.thin);
+  md_geometry_destroy(l.geometry);
+  md_lattice_info_destroy(&l.info);
+  return status;
+}

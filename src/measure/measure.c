@@ -1,0 +1,192 @@
+/* minidirac measure: a study of many lattices, one after the other or several at once. */
+#include "base/interrupt.h"
+#include "commands.h"
+#include "measure/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void say_lattice(const md_study_run *r, int lattice) {
+  const md_study *s = &r->study;
+  const double *loop = md_study_at(s, lattice, MD_STUDY_POLYAKOV);
+  md_say(r->whole, "%5d  %-32s %.12f  %11.8f %11.8f  %9.2f\n", lattice + 1,
+         s->lattice[lattice].name, *md_study_at(s, lattice, MD_STUDY_PLAQUETTE), loop[0], loop[1],
+         *md_study_at(s, lattice, MD_STUDY_SECONDS));
+}
+
+/* What a group found, as bits that are added over the ranks: those of all but one are zero. */
+typedef struct outcome {
+  long long status;
+  char checksum[64];
+  char message[1024];
+} outcome;
+
+/* The outcomes of all groups to all ranks. slots: [groups] of an outcome and a record each. */
+static void share(md_study_run *r, const outcome *mine, const double *record, long long *slots) {
+  const size_t words = sizeof(outcome) / sizeof(long long), slot = words + (size_t)r->study.record;
+  _Static_assert(sizeof(outcome) % sizeof(long long) == 0 && sizeof(double) == sizeof(long long),
+                 "bits are added as integers");
+  memset(slots, 0, (size_t)r->groups * slot * sizeof *slots);
+  if (r->group->rank == 0) {
+    long long *at = slots + (size_t)r->number * slot;
+    memcpy(at, mine, sizeof *mine);
+    memcpy(at + words, record, (size_t)r->study.record * sizeof *record);
+  }
+  md_sum_integers(r->whole, slots, (int)((size_t)r->groups * slot));
+}
+
+/* Takes over what a slot holds for a lattice; *failed is the first failure that ends the run. */
+static void take(md_study_run *r, int lattice, const long long *slot, bool *news,
+                 md_status *failed) {
+  const outcome *found = (const outcome *)slot;
+  md_study_lattice *l = &r->study.lattice[lattice];
+  if (found->status != MD_OK) {
+    const md_status status =
+        md_study_leave_out(r, lattice, (md_status)found->status, found->message);
+    if (*failed == MD_OK) *failed = status;
+    return;
+  }
+  memcpy(md_study_at(&r->study, lattice, (md_study_field)0), slot + sizeof *found / sizeof *slot,
+         (size_t)r->study.record * sizeof(double));
+  memcpy(l->checksum, found->checksum, sizeof l->checksum);
+  l->state = MD_LATTICE_MEASURED;
+  r->measured++;
+  *news = true;
+  say_lattice(r, lattice);
+}
+
+static int next_waiting(const md_study *s, int from) {
+  while (from < s->lattices && s->lattice[from].state != MD_LATTICE_WAITS) from++;
+  return from;
+}
+
+/* One lattice for each group, then the file. A failure keeps what the others found. */
+static md_status measure_round(md_study_run *r, const int *lattice, int count, double *record,
+                               long long *slots) {
+  const size_t slot = sizeof(outcome) / sizeof(long long) + (size_t)r->study.record;
+  outcome mine = {0};
+  bool news = false;
+  md_status failed = MD_OK;
+  if (r->number < count)
+    mine.status = md_study_measure(r->group, &r->study, lattice[r->number], record, mine.checksum);
+  if (mine.status != MD_OK) snprintf(mine.message, sizeof mine.message, "%s", r->group->message);
+  share(r, &mine, record, slots);
+  md_interrupted_now(r->whole);
+  for (int g = 0; g < count; g++) take(r, lattice[g], slots + (size_t)g * slot, &news, &failed);
+  char message[sizeof r->whole->message];
+  snprintf(message, sizeof message, "%s", r->whole->message);
+  if (news) MD_TRY(md_study_save(r->whole, &r->study));
+  if (failed != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
+  return failed;
+}
+
+static md_status measure_all(md_study_run *r) {
+  const size_t slot = sizeof(outcome) / sizeof(long long) + (size_t)r->study.record;
+  double *record = calloc((size_t)r->study.record, sizeof *record);
+  long long *slots = malloc((size_t)r->groups * slot * sizeof *slots);
+  int *lattice = malloc((size_t)r->groups * sizeof *lattice);
+  md_status status = record && slots && lattice
+                         ? MD_OK
+                         : md_fail_memory(r->whole, (size_t)r->groups * slot * 8, "results");
+  status = md_agree(r->whole, status);
+  int next = next_waiting(&r->study, 0);
+  if (next < r->study.lattices)
+    md_say(r->whole, "%5s  %-32s %-14s  %-23s  %9s\n", "", "lattice", "plaquette", "Polyakov loop",
+           "seconds");
+  while (status == MD_OK && next < r->study.lattices && !md_interrupted_now(r->whole)) {
+    int count = 0;
+    for (; count < r->groups && next < r->study.lattices; next = next_waiting(&r->study, next + 1))
+      lattice[count++] = next;
+    status = measure_round(r, lattice, count, record, slots);
+  }
+  free(record);
+  free(slots);
+  free(lattice);
+  return status;
+}
+
+static void report_settings(const md_study_run *r, md_report *report) {
+  const md_study_options *o = &r->study.options;
+  cJSON *root = report->root;
+  cJSON *actions = cJSON_AddArrayToObject(root, "actions");
+  for (int a = 0; a < o->actions.count; a++)
+    cJSON_AddItemToArray(actions,
+                         cJSON_CreateString(md_action_name((md_action)o->actions.value[a])));
+  md_report_reals(root, "masses", o->masses.value, o->masses.count);
+  cJSON *sources = cJSON_AddArrayToObject(root, "sources");
+  for (int i = 0; i < o->sources.count; i++)
+    cJSON_AddItemToArray(sources, cJSON_CreateString(o->sources.source[i].text));
+  cJSON_AddStringToObject(root, "boundary", o->boundary);
+  cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
+  cJSON_AddStringToObject(root, "solver",
+                          md_study_multishift(o)            ? "multishift"
+                          : strcmp(o->solver, "block") == 0 ? "block"
+                                                            : "cg");
+  cJSON_AddStringToObject(root, "backend", r->backend);
+  cJSON_AddStringToObject(root, "precision", o->precision);
+  cJSON_AddStringToObject(root, "inner", o->inner);
+  cJSON_AddNumberToObject(root, "rhs", md_study_width(o));
+  cJSON_AddNumberToObject(root, "vectors", (double)o->vectors);
+  cJSON_AddNumberToObject(root, "groups", r->groups);
+  cJSON_AddStringToObject(root, "output", o->output);
+}
+
+/* What ended the run stands above a report that could not be written. */
+static md_status finish(md_study_run *r, md_status status) {
+  const md_study *s = &r->study;
+  md_report report;
+  char message[sizeof r->whole->message];
+  snprintf(message, sizeof message, "%s", r->whole->message);
+  int resumed = 0;
+  for (int k = 0; k < s->lattices; k++) resumed += s->lattice[k].state == MD_LATTICE_RESUMED;
+  MD_TRY(md_agree(r->whole, md_report_open(r->whole, "measure", &report)));
+  report_settings(r, &report);
+  md_report_grid(&report, r->grid);
+  md_report_integers(report.root, "dims", s->dims, MD_DIMS);
+  cJSON_AddNumberToObject(report.root, "measured", r->measured);
+  cJSON_AddNumberToObject(report.root, "resumed", resumed);
+  cJSON_AddNumberToObject(report.root, "skipped", r->skipped);
+  const int kept = r->measured + resumed;
+  const md_status analysed = md_study_analyse(r->whole, s, report.root);
+  snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
+  if (status == MD_OK) status = analysed;
+  if (md_interrupt_name(r->whole) && kept + r->skipped < s->lattices)
+    status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattices%s%s%s",
+                     md_interrupt_name(r->whole), kept, s->lattices, kept ? "; " : "",
+                     kept ? s->options.output : "", kept ? " has them, go on with --resume" : "");
+  else if (status == MD_OK && r->skipped > 0)
+    status =
+        md_fail(r->whole, MD_UNREACHED, "%d of %d lattices were left out", r->skipped, s->lattices);
+  return md_report_close_after(r->whole, &report, s->options.common.json, status);
+}
+
+static md_status start_groups(md_study_run *r, md_context *context) {
+  r->groups = (int)r->study.options.groups;
+  r->whole = r->group = context;
+  if (r->groups == 1) return MD_OK;
+  r->number = context->rank / (context->ranks / r->groups);
+  MD_TRY(md_context_split(context, r->number, &r->part));
+  r->group = &r->part;
+  r->part.quiet = true; /* the run tells what its groups do */
+  return MD_OK;
+}
+
+md_status md_command_measure(md_context *context, int argc, char **argv) {
+  md_study_run *r = calloc(1, sizeof *r);
+  md_interrupt_catch(context);
+  MD_TRY(md_agree(context, r ? MD_OK : md_fail_memory(context, sizeof *r, "study")));
+  md_status status = md_study_options_read(context, &r->study.options, argc, argv);
+  if (status == MD_OK && !r->study.options.common.help) {
+    status = start_groups(r, context);
+    if (status == MD_OK) {
+      status = md_study_prepare(r);
+      if (status == MD_OK) status = finish(r, measure_all(r));
+      if (r->groups > 1) md_context_join(context, &r->part);
+    }
+  }
+  free(r->study.lattice);
+  free(r->study.records);
+  free(r);
+  return status;
+}

@@ -1,0 +1,136 @@
+#ifndef MD_MEASURE_MEASURE_H
+#define MD_MEASURE_MEASURE_H
+
+#include "base/options.h"
+#include "base/report.h"
+#include "dirac/physics_options.h"
+#include "dirac/solvers/solver.h"
+#include "io/lattice_file.h"
+#include "sources/sources.h"
+
+/* The parts of `minidirac measure`: lattices x actions x masses x sources in one run. */
+
+enum { MD_STUDY_SOURCES_MOST = 16, MD_STUDY_NAME_BYTES = 256, MD_STUDY_SETTINGS_BYTES = 4096 };
+
+typedef struct md_study_options {
+  md_common_options common;
+  const char *lattices, *backend, *packing, *precision, *inner, *reconstruct, *solver, *boundary;
+  const char *output;
+  md_choices actions;
+  md_reals masses;
+  struct {
+    md_source source[MD_STUDY_SOURCES_MOST];
+    int count;
+  } sources;
+  md_momentum_list momenta;
+  long long vectors, rhs, max_iterations, groups, bin;
+  double tolerance;
+  bool resume, force, keep_going, ignore_checksum;
+  md_halo_request halo;
+  md_physics_options physics; /* but for the action, which is one of `actions` */
+  bool mixed;
+  md_backend_request request;             /* of the iterations; action and width are set for each */
+  char settings[MD_STUDY_SETTINGS_BYTES]; /* in words, what results must share to be in one file */
+} md_study_options;
+
+/* What is kept of a lattice: doubles one behind the other, the fields of a table (record.c). */
+typedef enum md_study_field {
+  MD_STUDY_PLAQUETTE, /* plaquette, space-space, space-time, link trace: one each */
+  MD_STUDY_PLAQUETTE_SS,
+  MD_STUDY_PLAQUETTE_ST,
+  MD_STUDY_LINK_TRACE,
+  MD_STUDY_POLYAKOV,         /* [2] */
+  MD_STUDY_SECONDS,          /* that it took */
+  MD_STUDY_PION,             /* [action][mass][source][momentum][t from the source], else NaN */
+  MD_STUDY_PION_ERROR,       /* the same, over the copies of a source */
+  MD_STUDY_CONDENSATE,       /* [action][mass][source], of noise, else NaN */
+  MD_STUDY_CONDENSATE_ERROR, /* the same, over noise vectors */
+  MD_STUDY_RESIDUAL,         /* the same: largest true residual */
+  MD_STUDY_ITERATIONS,       /* the same: of the right-hand side that took longest */
+  MD_STUDY_FIELDS
+} md_study_field;
+
+typedef enum md_lattice_state {
+  MD_LATTICE_WAITS,
+  MD_LATTICE_MEASURED,
+  MD_LATTICE_RESUMED, /* by an earlier run: it was in the file */
+  MD_LATTICE_SKIPPED  /* with --keep-going */
+} md_lattice_state;
+
+typedef struct md_study_lattice {
+  char name[MD_STUDY_NAME_BYTES];
+  md_lattice_state state;
+  char reason[MD_STUDY_NAME_BYTES]; /* why it was skipped */
+  char checksum[64];                /* of its links as read: kind and numbers */
+} md_study_lattice;
+
+/* Everything of one run. */
+typedef struct md_study {
+  md_study_options options;
+  int dims[MD_DIMS]; /* of every lattice */
+  int lattices;
+  md_study_lattice *lattice;
+  int start[MD_STUDY_FIELDS], length[MD_STUDY_FIELDS]; /* of the fields in a record */
+  int record;                                          /* doubles of a record */
+  double *records; /* [lattices][record], NaN where waited for */
+} md_study;
+
+static inline double *md_study_at(const md_study *s, int lattice, md_study_field field) {
+  return s->records + (size_t)lattice * (size_t)s->record + (size_t)s->start[field];
+}
+static inline bool md_study_has(const md_study *s, int lattice) {
+  return s->lattice[lattice].state == MD_LATTICE_MEASURED ||
+         s->lattice[lattice].state == MD_LATTICE_RESUMED;
+}
+static inline int md_study_momenta(const md_study *s) {
+  return md_momenta_of(&s->options.momenta).count;
+}
+/* Place of an action, a mass and a source in a field that has one entry for each. */
+static inline int md_study_case(const md_study *s, int action, int mass, int source) {
+  return (action * s->options.masses.count + mass) * s->options.sources.count + source;
+}
+/* The physics of one of the actions. */
+md_physics_options md_study_physics(const md_study_options *options, int action);
+
+/* Reads and checks the options. Collective. */
+md_status md_study_options_read(md_context *context, md_study_options *options, int argc,
+                                char **argv);
+
+/* The files that --lattices names, by patterns or one by one, in their order; those of a pattern in
+ * that of the numbers in their names. Sets lattices and lattice. MD_INPUT: none, one twice, a
+ * pattern without a file. Collective. */
+md_status md_study_list(md_context *context, md_study *study);
+
+/* Lays out the records for the dims and allocates them, all NaN. Local. */
+md_status md_study_records_create(md_context *context, md_study *study);
+/* The lattices that are done as the file of --output, which is replaced as a whole. Collective. */
+md_status md_study_save(md_context *context, const md_study *study);
+/* With --resume and where the file is there: what it has of lattices in the list, whose state
+ * becomes MD_LATTICE_RESUMED. MD_INPUT where it belongs to other settings, or is damaged.
+ * Collective. */
+md_status md_study_load(md_context *context, md_study *study);
+
+/* One lattice of the list into `record` and its checksum into text. Failures of reading are
+ * MD_INPUT, of solvers MD_UNREACHED, and MD_ENVIRONMENT where a signal ended it. Collective over
+ * the ranks of the context, which may be some of the run's. */
+md_status md_study_measure(md_context *context, const md_study *study, int lattice, double *record,
+                           char checksum[64]);
+
+/* The link fields of one action on one lattice. */
+typedef struct md_study_links {
+  int action; /* place in options.actions */
+  const md_gauge *field;
+  uint64_t key; /* of the lattice's random numbers */
+} md_study_links;
+/* Right-hand sides that are solved at once: as even parts of at most --rhs. */
+int md_study_width(const md_study_options *options);
+/* All masses and sources of one action into `record`. Collective. */
+md_status md_study_propagate(md_context *context, const md_study *study,
+                             const md_study_links *links, double *record);
+/* True when masses are solved for together. */
+bool md_study_multishift(const md_study_options *options);
+
+/* Means and errors over the lattices that are done: tables on the terminal, keys of the report. */
+md_status md_study_analyse(md_context *context, const md_study *study, cJSON *root);
+
+#endif

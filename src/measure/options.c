@@ -1,0 +1,220 @@
+#include "lattice/halo/halo_options.h"
+#include "measure/measure.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Words between blanks, each a source. */
+static md_status read_sources(md_context *context, const char *label, const char *text,
+                              void *target) {
+  md_study_options *o = target;
+  char *copy = strdup(text), *rest = copy;
+  md_status status = copy ? MD_OK : md_fail_memory(context, strlen(text), "sources");
+  o->sources.count = 0;
+  for (char *word; status == MD_OK && (word = strtok_r(rest, " \t", &rest));) {
+    if (o->sources.count == MD_STUDY_SOURCES_MOST)
+      status = md_fail(context, MD_INPUT, "%s must be at most %d sources, got '%.200s'", label,
+                       MD_STUDY_SOURCES_MOST, text);
+    else
+      status = md_source_parse(context, label, word, &o->sources.source[o->sources.count++]);
+  }
+  free(copy);
+  return status;
+}
+
+md_physics_options md_study_physics(const md_study_options *options, int action) {
+  md_physics_options physics = options->physics;
+  physics.action = md_action_name((md_action)options->actions.value[action]);
+  const md_recipe *recipe = md_recipe_find(physics.action);
+  if (!recipe || !md_recipe_takes(recipe, "u0")) physics.u0 = NAN;
+  if (!recipe || !md_recipe_takes(recipe, "naik-epsilon")) physics.naik_epsilon = NAN;
+  return physics;
+}
+
+/* A parameter belongs to one of the actions. */
+static md_status check_actions(md_context *context, const md_study_options *o) {
+  bool u0 = isnan(o->physics.u0), naik_epsilon = isnan(o->physics.naik_epsilon);
+  for (int a = 0; a < o->actions.count; a++) {
+    const md_physics_options physics = md_study_physics(o, a);
+    MD_TRY(md_physics_check(context, &physics));
+    u0 = u0 || !isnan(physics.u0);
+    naik_epsilon = naik_epsilon || !isnan(physics.naik_epsilon);
+    for (int b = 0; b < a; b++)
+      if (o->actions.value[a] == o->actions.value[b])
+        return md_fail(context, MD_INPUT, "--actions must differ, %s is there twice",
+                       physics.action);
+  }
+  if (!u0 || !naik_epsilon)
+    return md_fail(context, MD_INPUT, "none of the --actions takes --%s; leave it out",
+                   u0 ? "naik-epsilon" : "u0");
+  return MD_OK;
+}
+
+static md_status check(md_context *context, md_study_options *o) {
+  o->mixed = strcmp(o->inner, "none") != 0;
+  const bool multishift = strcmp(o->solver, "multishift") == 0;
+  MD_TRY(check_actions(context, o));
+  if (o->resume && o->force)
+    return md_fail(context, MD_INPUT,
+                   "--resume goes on with --output and --force replaces it; "
+                   "give one of them");
+  if (o->mixed && (multishift || strcmp(o->solver, "block") == 0))
+    return md_fail(context, MD_INPUT, "--solver %s goes without --inner", o->solver);
+  if (o->mixed && strcmp(o->precision, "double") != 0)
+    return md_fail(context, MD_INPUT,
+                   "--inner needs --precision double, in which the residual is kept, got %s",
+                   o->precision);
+  for (int i = 0; i < o->masses.count; i++)
+    for (int k = 0; k < i; k++)
+      if (o->masses.value[i] == o->masses.value[k])
+        return md_fail(context, MD_INPUT, "--masses must differ, %g is there twice",
+                       o->masses.value[i]);
+  for (int i = 0; i < o->sources.count; i++)
+    for (int k = 0; k < i; k++)
+      if (strcmp(o->sources.source[i].text, o->sources.source[k].text) == 0)
+        return md_fail(context, MD_INPUT, "--sources must differ, %s is there twice",
+                       o->sources.source[i].text);
+  if (context->ranks % o->groups != 0)
+    return md_fail(context, MD_INPUT,
+                   "--groups must divide the number of ranks, %d, into equal parts, got %lld",
+                   context->ranks, o->groups);
+  return MD_OK;
+}
+
+/* Appends to the settings as far as there is room; *used counts what would be there. */
+__attribute__((format(printf, 3, 4))) static void put(md_study_options *o, size_t *used,
+                                                      const char *format, ...) {
+  const size_t room = sizeof o->settings, at = *used < room ? *used : room - 1;
+  va_list arguments;
+  va_start(arguments, format);
+  *used += (size_t)vsnprintf(o->settings + at, room - at, format, arguments);
+  va_end(arguments);
+}
+
+/* In words, whatever changes a number of the results beyond rounding, and the order of the numbers.
+ */
+static md_status write_settings(md_context *context, md_study_options *o) {
+  const md_momenta momenta = md_momenta_of(&o->momenta);
+  size_t used = 0;
+  put(o, &used, "boundary %s vectors %lld tol %.17g actions", o->boundary, o->vectors,
+      o->tolerance);
+  for (int a = 0; a < o->actions.count; a++) {
+    const md_physics_options physics = md_study_physics(o, a);
+    md_backend_request request = {0};
+    char words[MD_PHYSICS_WORDS_BYTES];
+    md_physics_apply(&physics, &request);
+    put(o, &used, " (%s)", md_physics_words(&physics, &request, words, sizeof words));
+  }
+  put(o, &used, " masses");
+  for (int m = 0; m < o->masses.count; m++) put(o, &used, " %.17g", o->masses.value[m]);
+  put(o, &used, " sources");
+  for (int s = 0; s < o->sources.count; s++) put(o, &used, " %s", o->sources.source[s].text);
+  put(o, &used, " momenta");
+  for (int q = 0; q < momenta.count; q++)
+    put(o, &used, " %d,%d,%d", momenta.n[q][0], momenta.n[q][1], momenta.n[q][2]);
+  if (used < sizeof o->settings) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "actions, masses, sources and momenta must take less than %d bytes in words, got "
+                 "%zu; make several studies",
+                 MD_STUDY_SETTINGS_BYTES, used);
+}
+
+static md_status finish(md_context *context, md_study_options *o) {
+  MD_TRY(check(context, o));
+  o->request = (md_backend_request){
+      .precision = (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
+      .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
+      .packing = (md_packing)md_packing_of(o->packing),
+      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
+  return write_settings(context, o);
+}
+
+md_status md_study_options_read(md_context *context, md_study_options *o, int argc, char **argv) {
+  *o = (md_study_options){.backend = "auto",
+                          .packing = "none",
+                          .precision = "double",
+                          .inner = "none",
+                          .reconstruct = "18",
+                          .solver = "auto",
+                          .boundary = "antiperiodic",
+                          .halo = {.transport = "auto"},
+                          .physics = MD_PHYSICS_DEFAULTS,
+                          .tolerance = 1e-10,
+                          .max_iterations = 10000,
+                          .vectors = 16,
+                          .rhs = 16,
+                          .groups = 1,
+                          .bin = 1,
+                          .actions = {.count = 1, .value = {MD_ACTION_NAIVE}}};
+  char backends[MD_BACKEND_WORDS_BYTES];
+  /* clang-format off */
+  md_option options[] = {
+      {.name = "lattices", .type = MD_OPTION_TEXT, .target = &o->lattices, .argument = "FILES",
+       .help = "files and patterns such as 'cfg*.h5', blanks between (required)", .required = true},
+      {.name = "actions", .type = MD_OPTION_CHOICES, .target = &o->actions, .argument = "A,B,...",
+       .choices = md_action_words, .help = "what D is [naive]"},
+      {.name = "masses", .type = MD_OPTION_REALS, .target = &o->masses, .argument = "A,B,...",
+       .help = "quark masses in M = m + D (required)", .low = 1e-6, .high = 100, .required = true},
+      {.name = "sources", .type = MD_OPTION_PARSED, .target = o, .parse = read_sources,
+       .initial = "point:0,0,0,0", .argument = "SOURCES",
+       .help = "see below, blanks between [point:0,0,0,0]"},
+      {.name = "vectors", .type = MD_OPTION_INTEGER, .target = &o->vectors, .argument = "N",
+       .help = "of each random source and lattice [16]", .low = 1, .high = 4096},
+      {.name = "momenta", .type = MD_OPTION_PARSED, .target = &o->momenta, .parse = md_momenta_parse,
+       .argument = "X,Y,Z;...", .help = MD_MOMENTA_HELP},
+      {.name = "rhs", .type = MD_OPTION_INTEGER, .target = &o->rhs, .argument = "N",
+       .help = "right-hand sides solved in step, at most [16]", .low = 1, .high = MD_MAX_RHS},
+      {.name = "solver", .type = MD_OPTION_CHOICE, .target = &o->solver, .choices = "auto|cg|block|multishift",
+       .help = "auto: multishift for several masses without --inner, else cg [auto]"},
+      {.name = "tol", .type = MD_OPTION_REAL, .target = &o->tolerance, .argument = "T",
+       .help = "on norm(b - M x) / norm(b) [1e-10]", .low = 1e-20, .high = 0.1},
+      {.name = "max-iter", .type = MD_OPTION_INTEGER, .target = &o->max_iterations, .argument = "N",
+       .help = "iterations at most [10000]", .low = 1, .high = 10000000},
+      {.name = "backend", .type = MD_OPTION_CHOICE, .target = &o->backend,
+       .choices = md_backend_words("auto", backends), .help = "see the README's table [auto]"},
+      {.name = "packing", .type = MD_OPTION_CHOICE, .target = &o->packing, .choices = &(MD_PACKING_WORDS)[1],
+       .help = "of Tensor Core backends [none]"},
+      {.name = "precision", .type = MD_OPTION_CHOICE, .target = &o->precision,
+       .choices = &(MD_PRECISION_WORDS)[1], .help = "storage of links and fermions [double]"},
+      {.name = "inner", .type = MD_OPTION_CHOICE, .target = &o->inner,
+       .choices = "none" MD_NARROW_PRECISION_WORDS, .help = "of the iterations under --precision double [none]"},
+      {.name = "reconstruct", .type = MD_OPTION_CHOICE, .target = &o->reconstruct,
+       .choices = &(MD_RECONSTRUCT_WORDS)[1], .help = "reals a link is stored in [18]"},
+      {.name = "boundary", .type = MD_OPTION_CHOICE, .target = &o->boundary,
+       .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
+      MD_HALO_OPTIONS(o->halo),
+      MD_SMEAR_OPTIONS(o->physics.u0, "asqtad", o->physics.naik_epsilon),
+      {.name = "imaginary-mu", .type = MD_OPTION_REAL, .target = &o->physics.imaginary_mu, .argument = "M",
+       .help = "phase exp(i M) on t-links [0]", .low = -10, .high = 10},
+      {.name = "magnetic", .type = MD_OPTION_INTEGER, .target = &o->physics.magnetic, .argument = "N",
+       .help = "N quanta of a magnetic field along z [0]", .low = -1e6, .high = 1e6},
+      {.name = "charge", .type = MD_OPTION_CHOICE, .target = &o->physics.charge, .choices = "-1/3|2/3",
+       .help = "of the quark in the magnetic field [-1/3]"},
+      {.name = "output", .type = MD_OPTION_TEXT, .target = &o->output, .argument = "FILE.h5",
+       .help = "results, written after each lattice (required)", .file = MD_FILE_STATE, .required = true},
+      {.name = "resume", .type = MD_OPTION_FLAG, .target = &o->resume,
+       .help = "go on with the file of --output: lattices that it has are not measured again"},
+      {.name = "force", .type = MD_OPTION_FLAG, .target = &o->force,
+       .help = "replace the file of --output where it is there"},
+      {.name = "keep-going", .type = MD_OPTION_FLAG, .target = &o->keep_going,
+       .help = "leave out lattices that cannot be measured; exit 1 at the end"},
+      {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &o->ignore_checksum,
+       .help = "a checksum that does not fit is a warning"},
+      {.name = "groups", .type = MD_OPTION_INTEGER, .target = &o->groups, .argument = "N",
+       .help = "of ranks, each with a lattice of its own at a time [1]", .low = 1, .high = 1 << 20},
+      {.name = "bin", .type = MD_OPTION_INTEGER, .target = &o->bin, .argument = "N",
+       .help = "lattices in a bin of the jackknife [1]", .low = 1, .high = 1 << 20},
+      MD_COMMON_OPTIONS(o->common)};
+  /* clang-format on */
+  const md_command_text text = {
+      "measure", "Measure pion correlators and chiral condensates on many lattices.",
+      MD_SOURCE_DETAILS
+      "Random ones are drawn anew for each lattice. Points and walls give pion correlators, noise\n"
+      "the condensate. What is done stays in --output, whatever ends the run. docs/study.md"};
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
+                         argc, argv));
+  return o->common.help ? MD_OK : finish(context, o);
+}

@@ -1,0 +1,146 @@
+/* What is looked at before the first lattice of a study is measured. */
+#include "base/interrupt.h"
+#include "base/memory_need.h"
+#include "dirac/backend.h"
+#include "dirac/solvers/need.h"
+#include "lattice/gauge/smear.h"
+#include "measure/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --output is no lattice, and replaces nothing that was not meant. */
+static md_status check_output(md_context *context, const md_study *s) {
+  const md_study_options *o = &s->options;
+  const size_t count = (size_t)s->lattices + 1;
+  md_named_file *files = calloc(count, sizeof *files);
+  md_status status = files ? MD_OK : md_fail_memory(context, count * sizeof *files, "file names");
+  status = md_agree(context, status);
+  for (int k = 0; k < s->lattices && status == MD_OK; k++)
+    files[k] = (md_named_file){"--lattices", s->lattice[k].name, MD_FILE_INPUT};
+  if (status == MD_OK) {
+    files[s->lattices] = (md_named_file){"--output", o->output, MD_FILE_STATE};
+    status = md_outputs_check(context, files, (int)count, false);
+  }
+  free(files);
+  MD_TRY(status);
+  const bool there = context->rank == 0 && access(o->output, F_OK) == 0;
+  if (there && !o->resume && !o->force)
+    status = md_fail(context, MD_INPUT,
+                     "--output replaces no file, but %s is there; go on with it by --resume, add "
+                     "--force or give another name",
+                     o->output);
+  return md_agree(context, status);
+}
+
+md_status md_study_leave_out(md_study_run *r, int lattice, md_status status, const char *why) {
+  md_study_lattice *l = &r->study.lattice[lattice];
+  const bool may = status == MD_INPUT || status == MD_UNREACHED;
+  if (!r->study.options.keep_going || !may || md_interrupt_name(r->whole)) {
+    const bool named = strstr(why, l->name) != NULL;
+    return md_fail(r->whole, status, "%s%s%s", named ? "" : l->name, named ? "" : ": ", why);
+  }
+  md_warn(r->whole, "%s is left out: %s", l->name, why);
+  snprintf(l->reason, sizeof l->reason, "%s", why);
+  l->state = MD_LATTICE_SKIPPED;
+  r->skipped++;
+  return MD_OK;
+}
+
+/* Looks at the header of every lattice before the first is measured: the first that can be read has
+ * the extents of all. The first group's verdict counts for all. */
+static md_status look(md_study_run *r, int lattice, bool *known) {
+  md_study *s = &r->study;
+  md_geometry plan = {0};
+  struct {
+    md_status status;
+    int dims[MD_DIMS], grid[MD_DIMS];
+    char message[sizeof r->whole->message];
+  } found = {MD_OK, {0}, {0}, ""};
+  found.status = md_lattice_plan(r->group, s->lattice[lattice].name, s->options.common.grid, &plan);
+  memcpy(found.dims, plan.global, sizeof found.dims);
+  memcpy(found.grid, plan.grid, sizeof found.grid);
+  snprintf(found.message, sizeof found.message, "%s", r->group->message);
+  md_broadcast(r->whole, &found, sizeof found);
+  if (found.status != MD_OK) return md_study_leave_out(r, lattice, found.status, found.message);
+  if (!*known) {
+    memcpy(s->dims, found.dims, sizeof s->dims);
+    memcpy(r->grid, found.grid, sizeof r->grid);
+  }
+  *known = true;
+  if (memcmp(s->dims, found.dims, sizeof s->dims) == 0) return MD_OK;
+  snprintf(found.message, sizeof found.message,
+           "the extents must be %dx%dx%dx%d as those of the other lattices, got %dx%dx%dx%d in "
+           "%.200s",
+           s->dims[0], s->dims[1], s->dims[2], s->dims[3], found.dims[0], found.dims[1],
+           found.dims[2], found.dims[3], s->lattice[lattice].name);
+  return md_study_leave_out(r, lattice, MD_INPUT, found.message);
+}
+
+static md_status look_at_all(md_study_run *r) {
+  bool known = false;
+  for (int k = 0; k < r->study.lattices; k++) MD_TRY(look(r, k, &known));
+  for (int i = 0; known && i < r->study.options.sources.count; i++)
+    MD_TRY(md_source_check(r->whole, &r->study.options.sources.source[i], r->study.dims));
+  if (known) return MD_OK;
+  return md_fail(r->whole, MD_INPUT, "none of the %d lattices can be read", r->study.lattices);
+}
+
+/* What a rank of a group holds for one action. */
+static md_status need_of(md_study_run *r, int action, md_memory_need *need) {
+  const md_study_options *o = &r->study.options;
+  const int width = md_study_width(o);
+  const bool together = md_study_multishift(o);
+  const md_physics_options physics = md_study_physics(o, action);
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, width, true};
+  md_layout_request layout = {.depth = md_action_depth(md_physics_action(&physics))};
+  md_backend_request request = o->request;
+  const md_backend *backend;
+  md_geometry g;
+  request.n_rhs = width;
+  md_physics_apply(&physics, &request);
+  memcpy(layout.global, r->study.dims, sizeof layout.global);
+  memcpy(layout.grid, o->common.grid, sizeof layout.grid);
+  MD_TRY(md_backend_find(r->group, o->backend, &request, &backend));
+  MD_TRY(md_geometry_plan(r->group, &layout, &g));
+  r->backend = backend->name;
+  const md_solver_plan plan = {
+      backend, request, o->mixed, together ? o->masses.count : 0, o->masses.value[0], o->tolerance};
+  const md_smear_request smear = md_physics_smear(&physics, backend->space);
+  *need = (md_memory_need){.host = md_lattice_load_bytes(&g)};
+  if (smear.recipe) md_smear_need(&g, &smear, need);
+  const int fields = 2 * MD_PARITIES + (together ? 1 + 2 * o->masses.count : 0);
+  need->host += fields * md_field_bytes(&g, &shape);
+  int64_t *space = backend->space == MD_DEVICE ? &need->device : &need->host;
+  if (together) *space += 6 * md_field_bytes(&g, &shape);
+  md_solver_need(&g, &plan, need);
+  return MD_OK;
+}
+
+/* The most that any action needs. */
+static md_status require_memory(md_study_run *r) {
+  md_memory_need most = {0}, need;
+  md_status status = MD_OK;
+  for (int a = 0; a < r->study.options.actions.count && status == MD_OK; a++) {
+    status = need_of(r, a, &need);
+    if (status != MD_OK) break;
+    if (need.host > most.host) most.host = need.host;
+    if (need.device > most.device) most.device = need.device;
+  }
+  if (status != MD_OK) /* told by the group */
+    snprintf(r->whole->message, sizeof r->whole->message, "%s", r->group->message);
+  MD_TRY(md_agree(r->whole, status));
+  return md_memory_require(r->whole, &most, "measure");
+}
+
+md_status md_study_prepare(md_study_run *r) {
+  md_study *s = &r->study;
+  MD_TRY(md_study_list(r->whole, s));
+  MD_TRY(check_output(r->whole, s));
+  MD_TRY(look_at_all(r));
+  MD_TRY(require_memory(r));
+  MD_TRY(md_agree(r->whole, md_study_records_create(r->whole, s)));
+  return s->options.resume ? md_study_load(r->whole, s) : MD_OK;
+}

@@ -1,0 +1,228 @@
+#include "sources/sources.h"
+#include "base/number.h"
+#include "base/random.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PURPOSE_POINTS = 0x706f696e, PURPOSE_RESEED = 0x72657365 };
+
+/* The numbers behind the colon by kind; seeds below 2^63. */
+static md_number read_point(const char *text, int point[MD_DIMS]) {
+  long long n[MD_DIMS];
+  const md_number found = md_number_integers(text, ',', MD_DIMS, INT_MIN, INT_MAX, n);
+  for (int d = 0; d < MD_DIMS && found == MD_NUMBER_OK; d++) point[d] = (int)n[d];
+  return found;
+}
+
+static md_number read_points(const char *text, md_source *source) {
+  enum { LONGEST = 64 };
+  for (source->points = 0; source->points < MD_SOURCE_POINTS_MOST; source->points++) {
+    char one[LONGEST];
+    const size_t length = strcspn(text, ";");
+    if (length >= sizeof one) return MD_NUMBER_MALFORMED;
+    snprintf(one, sizeof one, "%.*s", (int)length, text);
+    const md_number found = read_point(one, source->point[source->points]);
+    if (found != MD_NUMBER_OK) return found;
+    text += length;
+    if (*text++ == '\0') {
+      source->points++;
+      return MD_NUMBER_OK;
+    }
+  }
+  return MD_NUMBER_OUTSIDE;
+}
+
+/* An integer and a seed. */
+static md_number read_seeded(const char *text, long long low, long long high, int *first,
+                             uint64_t *seed) {
+  long long n[2];
+  const md_number found = md_number_integers(text, ',', 2, INT_MIN, LLONG_MAX, n);
+  if (found != MD_NUMBER_OK) return found;
+  if (n[0] < low || n[0] > high || n[1] < 0) return MD_NUMBER_OUTSIDE;
+  *first = (int)n[0];
+  *seed = (uint64_t)n[1];
+  return MD_NUMBER_OK;
+}
+
+static md_number read_numbers(const char *text, md_source *source) {
+  long long n = 0;
+  md_number found;
+  switch (source->word) {
+  case MD_WORD_POINT:
+    source->points = 1;
+    return read_point(text, source->point[0]);
+  case MD_WORD_POINTS:
+    return read_points(text, source);
+  case MD_WORD_SEEDED:
+    return read_seeded(text, 1, MD_SOURCE_POINTS_MOST, &source->points, &source->seed);
+  case MD_WORD_COLOUR:
+    return read_seeded(text, INT_MIN, INT_MAX, &source->t, &source->seed);
+  case MD_WORD_RANDOM:
+  case MD_WORD_U1:
+    found = md_number_integer(text, 0, LLONG_MAX, &n);
+    source->seed = (uint64_t)n;
+    return found;
+  default:
+    found = md_number_integer(text, INT_MIN, INT_MAX, &n);
+    source->t = (int)n;
+    return found;
+  }
+}
+
+md_status md_source_parse(md_context *context, const char *label, const char *text, void *target) {
+  md_source *source = target;
+  const size_t length = strcspn(text, ":");
+  char word[16];
+  snprintf(word, sizeof word, "%.*s", (int)length, text);
+  const int which = md_choice_of(MD_SOURCE_WORDS, word);
+  if (which < 0) return md_fail_choice(context, label, MD_SOURCE_WORDS, word);
+  *source = (md_source){.word = (md_source_word)which};
+  if (read_numbers(text + length + (text[length] == ':'), source) != MD_NUMBER_OK)
+    return md_fail(context, MD_INPUT,
+                   "%s must be point:x,y,z,t, points:x,y,z,t;..., seeded:N,SEED, wall:t, corner:t, "
+                   "evenwall:t, oddwall:t, colour:t,SEED, random:SEED or u1:SEED with integers "
+                   "below 2^31, seeds below 2^63 and 1 to %d points, got '%.200s'",
+                   label, MD_SOURCE_POINTS_MOST, text);
+  source->text = strdup(text);
+  return source->text ? MD_OK : md_fail_memory(context, strlen(text), "source");
+}
+
+static md_status check_place(md_context *context, const md_source *source, int d, int place,
+                             int extent) {
+  if (place >= 0 && place < extent) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "the source must lie on the lattice, 0 to %d in direction %c, got %d in '%.200s'",
+                 extent - 1, "xyzt"[d], place, source -> text);
+}
+
+md_status md_source_check(md_context *context, const md_source *source, const int dims[MD_DIMS]) {
+  const double volume = (double)dims[0] * dims[1] * dims[2] * dims[3];
+  if (md_source_is_noise(source)) return MD_OK;
+  if (!md_source_is_points(source))
+    return check_place(context, source, MD_T, source->t, dims[MD_T]);
+  if (source->word == MD_WORD_SEEDED && source->points > volume)
+    return md_fail(context, MD_INPUT,
+                   "a source has at most as many points as the lattice has sites, %.0f, got '%s'",
+                   volume, source->text);
+  for (int k = 0; k < source->points && source->word != MD_WORD_SEEDED; k++) {
+    for (int d = 0; d < MD_DIMS; d++)
+      MD_TRY(check_place(context, source, d, source->point[k][d], dims[d]));
+    for (int i = 0; i < k; i++)
+      if (memcmp(source->point[i], source->point[k], sizeof source->point[k]) == 0)
+        return md_fail(context, MD_INPUT,
+                       "points of a source must differ, %d,%d,%d,%d is there "
+                       "twice in '%.200s'",
+                       source->point[k][0], source->point[k][1], source->point[k][2],
+                       source->point[k][3], source->text);
+  }
+  return MD_OK;
+}
+
+/* x + y + z + t of all its sites is even. */
+bool md_source_is_even(const md_source *source) {
+  switch (source->word) {
+  case MD_WORD_POINT:
+  case MD_WORD_POINTS:
+    for (int k = 0; k < source->points; k++)
+      if (md_parity(source->point[k]) != 0) return false;
+    return true;
+  case MD_WORD_CORNER:
+  case MD_WORD_EVEN_WALL:
+    return source->t % 2 == 0;
+  case MD_WORD_ODD_WALL:
+    return source->t % 2 != 0;
+  default:
+    return false;
+  }
+}
+
+int md_source_count(const md_source *source, int vectors) {
+  if (md_source_is_random(source)) return vectors;
+  return md_source_is_points(source) ? 3 * source->points : 3;
+}
+
+/* Different sites, uniform over the lattice. */
+static void draw_points(const md_source *source, const int dims[MD_DIMS],
+                        int point[MD_SOURCE_POINTS_MOST][MD_DIMS]) {
+  md_random random = md_random_at(source->seed, PURPOSE_POINTS, 0);
+  for (int k = 0; k < source->points;) {
+    bool taken = false;
+    for (int d = 0; d < MD_DIMS; d++) point[k][d] = (int)(md_random_uniform(&random) * dims[d]);
+    for (int i = 0; i < k && !taken; i++) taken = memcmp(point[i], point[k], sizeof point[k]) == 0;
+    if (!taken) k++;
+  }
+}
+
+static md_source_kind kind_of(md_source_word word) {
+  switch (word) {
+  case MD_WORD_WALL:
+    return MD_SOURCE_WALL;
+  case MD_WORD_CORNER:
+    return MD_SOURCE_CORNER;
+  case MD_WORD_EVEN_WALL:
+    return MD_SOURCE_EVEN_WALL;
+  case MD_WORD_ODD_WALL:
+    return MD_SOURCE_ODD_WALL;
+  case MD_WORD_COLOUR:
+    return MD_SOURCE_COLOUR_WALL;
+  case MD_WORD_RANDOM:
+    return MD_SOURCE_Z2;
+  case MD_WORD_U1:
+    return MD_SOURCE_U1;
+  default:
+    return MD_SOURCE_POINT;
+  }
+}
+
+void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vectors,
+                      md_source_vector *vector) {
+  int drawn[MD_SOURCE_POINTS_MOST][MD_DIMS];
+  const int(*point)[MD_DIMS] = source->point;
+  if (source->word == MD_WORD_SEEDED) {
+    draw_points(source, dims, drawn);
+    point = (const int(*)[MD_DIMS])drawn;
+  }
+  for (int r = 0; r < md_source_count(source, vectors); r++) {
+    vector[r] = (md_source_vector){.kind = kind_of(source->word),
+                                   .at = {[MD_T] = source->t},
+                                   .colour = r % 3,
+                                   .seed = source->seed,
+                                   .number = r};
+    if (md_source_is_points(source)) memcpy(vector[r].at, point[r / 3], sizeof vector[r].at);
+  }
+}
+
+md_source md_source_reseeded(const md_source *source, uint64_t key) {
+  md_source other = *source;
+  md_random random = md_random_at(source->seed, PURPOSE_RESEED, key);
+  if (md_source_is_random(source) || source->word == MD_WORD_SEEDED)
+    other.seed = md_random_bits(&random) >> 1;
+  return other;
+}
+
+/* C at place i of copy k: the sum over its right-hand sides. */
+static double copy_at(const double *correlators, int stride, int width, int k, int i) {
+  double sum = 0.0;
+  for (int c = 0; c < width; c++)
+    sum += correlators[(size_t)(k * width + c) * (size_t)stride + (size_t)i];
+  return sum;
+}
+
+void md_source_mean(const md_source *source, int count, const double *correlators, int stride,
+                    int length, double *mean, double *error) {
+  const int width = md_source_width(source), copies = count / width;
+  for (int i = 0; i < length; i++) {
+    double sum = 0.0, squares = 0.0;
+    for (int k = 0; k < copies; k++) sum += copy_at(correlators, stride, width, k, i);
+    mean[i] = sum / copies;
+    for (int k = 0; k < copies; k++) {
+      const double off = copy_at(correlators, stride, width, k, i) - mean[i];
+      squares += off * off;
+    }
+    error[i] = copies > 1 ? sqrt(squares / copies / (copies - 1)) : 0.0;
+  }
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# A chain that goes on from its file is the chain that never stopped, bit for bit, on any rank grid and
+# in every format that holds its record; numbered files; what a file does not say.
+. "$(dirname "$0")/../program/common.sh"
+cd "$work" || exit 1
+export OMP_NUM_THREADS=1
+# links FILE: the checksum of its links.
+links() { on 1 info "$1" --json i.json --quiet && key checksum_computed i.json; }
+chain=(--dims 4x4x4x8 --beta 5.7 --seed 7 --overrelax 2)
+on 1 generate "${chain[@]}" --sweeps 6 -o whole.h5 --save-every 2 --quiet --json whole.json || complain "whole: exit $?"
+for n in 000002 000004 000006; do [ -e whole.$n.h5 ] || complain "no whole.$n.h5"; done
+[ "$(ls whole.0*.h5 | wc -l)" = 3 ] || complain "numbered files: $(ls whole.*)"
+[ "$(links whole.000006.h5)" = "$(links whole.h5)" ] || complain "the last numbered file has other links"
+[ "$(links whole.000004.h5)" != "$(links whole.h5)" ] || complain "all numbered files have the same links"
+
+for format in h5 lime nersc; do
+  on 1 generate "${chain[@]}" --sweeps 2 --precision double -o first.$format --force --quiet || complain "$format: exit $?"
+  # Seed, beta and overrelaxation are those of the file.
+  on 2 generate --from first.$format --sweeps 4 -o rest.h5 --force --quiet --json rest.json || complain "rest of $format: exit $?"
+  [ "$(links rest.h5)" = "$(links whole.h5)" ] || complain "$format: a chain that went on has other links"
+  [ "$(key first_sweep rest.json)" = 3 ] || complain "$format: first sweep $(key first_sweep rest.json)"
+  [ "$(key seed rest.json)" = 7 ] || complain "$format: seed $(key seed rest.json)"
+done
+# The measurements of the chain stay with its file, those before this run apart.
+on 1 generate --from whole.000002.h5 --sweeps 4 -o rest.h5 --force --quiet --json rest.json || complain "exit $?"
+all="$(key plaquettes_before rest.json), $(key plaquette_history rest.json)"
+close "[${all//[\[\]]/}]" "$(key plaquette_history whole.json)" 1e-13 || complain "plaquettes: $all"
+on 1 info rest.h5 --json i.json --quiet
+grep -q '"minidirac chain":.*"beta=5.7.* seed=7 sweeps=6 overrelax=2"' i.json || complain "the record is $(grep 'minidirac chain' i.json)"
+# Another seed or beta stands above the file's; sweeps are counted on.
+on 1 generate --from whole.000002.h5 --sweeps 4 --seed 8 -o other.h5 --quiet || complain "exit $?"
+[ "$(links other.h5)" != "$(links whole.h5)" ] || complain "another seed made the same links"
+# A file of nobody's chain, a format without a place for the record, files that are there.
+on 1 generate --dims 4x4x4x4 --start hot -o hot.h5 --quiet
+on 1 generate --from hot.h5 --sweeps 1 -o x.h5 --quiet 2>err || complain "exit $?"
+grep -q 'hot.h5 does not say which sweeps made it' err || complain "no warning: $(cat err)"
+on 1 generate --dims 4x4x4x4 --sweeps 1 --format milc -o x.milc --quiet 2>err || complain "exit $?"
+grep -q "no place for a chain's record" err || complain "no warning of milc: $(cat err)"
+mv whole.000002.h5 kept.h5 && rm whole.h5
+refuses 2 'whole.000004.h5' 2 generate --from kept.h5 --sweeps 3 --save-every 2 -o whole.h5
+finish

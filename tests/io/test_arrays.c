@@ -1,0 +1,122 @@
+/* Arrays and attributes come back bit for bit on every rank; another shape, another group, a file
+ * cut short or with a changed byte is refused by name, and none of them leaves a rank waiting. */
+#include "io/arrays.h"
+#include "io_support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { A = 3, B = 4, C = 500, TEXT = 20 };
+
+typedef struct content {
+  double cube[A][B][C], line[A];
+  char names[A][TEXT];
+  int64_t dims[2];
+  char note[16];
+} content;
+
+static void describe(content *c, md_array arrays[3], md_attribute attributes[2]) {
+  arrays[0] = (md_array){.name = "cube", .rank = 3, .extent = {A, B, C}, .data = c->cube};
+  arrays[1] = (md_array){.name = "line", .rank = 1, .extent = {A}, .data = c->line};
+  arrays[2] =
+      (md_array){.name = "names", .rank = 1, .extent = {A}, .text_bytes = TEXT, .data = c->names};
+  attributes[0] = (md_attribute){"dims", MD_ATTRIBUTE_INTEGER, 2, c->dims};
+  attributes[1] = (md_attribute){"note", MD_ATTRIBUTE_TEXT, sizeof c->note, c->note};
+}
+
+static void fill(content *c) {
+  memset(c, 0, sizeof *c);
+  for (int i = 0; i < A * B * C; i++) (&c->cube[0][0][0])[i] = sin(i);
+  c->cube[1][2][3] = NAN;
+  for (int i = 0; i < A; i++) {
+    c->line[i] = 1.0 / (i + 1);
+    snprintf(c->names[i], TEXT, "lattice %d", i);
+  }
+  c->dims[0] = 1LL << 40;
+  strcpy(c->note, "a note");
+}
+
+static void round_trip(void **state) {
+  md_context *context = *state;
+  content *given = malloc(sizeof *given), *found = calloc(1, sizeof *found);
+  md_array arrays[3];
+  md_attribute attributes[2];
+  char path[256];
+  io_test_name(context, ".h5", path, sizeof path);
+  fill(given);
+  for (int again = 0; again < 2; again++) { /* the second replaces the first */
+    describe(given, arrays, attributes);
+    MD_REQUIRE(context, md_arrays_write(context, path, "study", arrays, 3, attributes, 2));
+  }
+  describe(found, arrays, attributes);
+  MD_REQUIRE(context, md_arrays_read(context, path, "study", arrays, 3, attributes, 2));
+  assert_memory_equal(given, found, sizeof *given);
+  io_test_remove(context, path);
+  free(given);
+  free(found);
+}
+
+static void refuse(md_context *context, const char *path, const char *group, const char *word) {
+  content *found = calloc(1, sizeof *found);
+  md_array arrays[3];
+  md_attribute attributes[2];
+  describe(found, arrays, attributes);
+  if (strcmp(word, "shape") == 0) arrays[1].extent[0] = A + 1;
+  assert_int_equal(md_arrays_read(context, path, group, arrays, 3, attributes, 2), MD_INPUT);
+  if (!strstr(context->message, path) || !strstr(context->message, word))
+    fail_msg("no '%s' in: %s", word, context->message);
+  free(found);
+}
+
+/* Rank 0 changes the byte in the middle of the cube's data. */
+static void damage(const md_context *context, const char *path, bool cut) {
+  struct stat there;
+  if (context->rank == 0) {
+    assert_int_equal(stat(path, &there), 0);
+    FILE *file = fopen(path, "r+b");
+    const double looked_for = sin(3000);
+    for (long at = 0; at + 8 <= there.st_size && !cut; at += 8) {
+      double here;
+      fseek(file, at, SEEK_SET);
+      assert_int_equal(fread(&here, sizeof here, 1, file), 1);
+      if (here != looked_for) continue;
+      fseek(file, at, SEEK_SET);
+      fputc(1, file);
+      break;
+    }
+    fclose(file);
+    if (cut) assert_int_equal(truncate(path, there.st_size / 2), 0);
+  }
+  md_barrier(context);
+}
+
+static void others_are_refused(void **state) {
+  md_context *context = *state;
+  content *given = malloc(sizeof *given);
+  md_array arrays[3];
+  md_attribute attributes[2];
+  char path[256];
+  io_test_name(context, ".h5", path, sizeof path);
+  fill(given);
+  describe(given, arrays, attributes);
+  refuse(context, path, "study", "");
+  MD_REQUIRE(context, md_arrays_write(context, path, "study", arrays, 3, attributes, 2));
+  refuse(context, path, "study", "shape");
+  refuse(context, path, "other", "other");
+  damage(context, path, false);
+  refuse(context, path, "study", "damaged");
+  damage(context, path, true);
+  refuse(context, path, "study", "");
+  io_test_remove(context, path);
+  free(given);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(round_trip),
+    cmocka_unit_test(others_are_refused),
+};
+MD_RUN_TESTS(tests)

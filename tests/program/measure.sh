@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# minidirac measure: what solve gives, the same bits on every rank grid and grouping, lattices that
+# are done stay done, whatever ends the run; lattices that cannot be measured; refusals.
+. "$(dirname "$0")/common.sh"
+export OMP_NUM_THREADS=1
+cd "$work" || exit 1
+set -f # patterns are for the program
+for seed in 1 2 3 10; do
+  on 1 generate --dims 4x4x4x8 --beta 5.7 --sweeps 3 --seed $seed --output cfg$seed.h5 --quiet || complain "generate: exit $?"
+done
+# numbers FILE: all that was measured, but for times.
+numbers() { grep -vE '"(seconds|machine|host|hosts|threads|ranks|grid|groups|command_line|date_utc|host_bytes_.*|device_bytes_.*|output|state|measured|resumed|json)":' "$1" | sed '/"machine":/,/^\t}/d'; }
+study="measure --lattices cfg*.h5 --masses 0.3,0.5 --vectors 4 --tol 1e-11 --quiet --momenta 0,0,0;1,0,0"
+sources='point:1,0,2,3 seeded:2,5 corner:0 colour:1,4 random:1 u1:2'
+
+on 1 $study --sources "$sources" --output a.h5 --json a.json || complain "measure: exit $?"
+[ "$(key measured a.json)" = 4 ] && [ "$(key solver a.json)" = '"multishift"' ] || complain "four lattices by multi-shift: $(key measured a.json)"
+grep '"lattice":' a.json | paste -sd' ' | grep -q 'cfg1.h5.*cfg2.h5.*cfg3.h5.*cfg10.h5' || complain "the order of numbers"
+on 2 $study --sources "$sources" --output b.h5 --json b.json || complain "two ranks: exit $?"
+on 4 $study --sources "$sources" --output c.h5 --json c.json --groups 2 || complain "two groups: exit $?"
+on 4 $study --sources "$sources" --output d.h5 --json d.json --groups 4 || complain "four groups: exit $?"
+for run in b c d; do
+  [ "$(numbers a.json | grep -c '"correlator"')" = 12 ] && [ "$(numbers $run.json)" = "$(numbers a.json)" ] ||
+    complain "$run: other bits: $(diff <(numbers a.json) <(numbers $run.json) | head -4)"
+done
+
+# One lattice is what solve makes of it, with every action; t counts from the source.
+on 1 measure --lattices cfg2.h5 --actions naive,asqtad,hisq --u0 0.9 --masses 0.4 --solver cg --sources point:0,0,0,0 --output e.h5 --quiet --json e.json || complain "actions: exit $?"
+for action in naive hisq 'asqtad --u0 0.9'; do
+  on 1 solve cfg2.h5 --mass 0.4 --action $action --quiet --json s.json || complain "solve: exit $?"
+  want=$(key pion_correlator s.json)
+  got=$(sed -n "/\"action\":\t\"${action%% *}\"/,/error/s/.*\"correlator\":\t*\(\[.*\]\),*/\1/p" e.json | head -1)
+  close "$got" "$want" 1e-8 || complain "$action: $got, solve has $want"
+done
+[ "$(key plaquette e.json)" = "$(key plaquette s.json)" ] || complain "plaquette"
+
+# Two of the lattices, then all: the first two are not measured again, and nothing else changes.
+on 1 measure --lattices 'cfg1.h5 cfg3.h5' ${study#*.h5} --sources "$sources" --output r.h5 || complain "two lattices: exit $?"
+on 1 $study --sources "$sources" --output r.h5 --resume --json r.json || complain "resume: exit $?"
+[ "$(key measured r.json)" = 2 ] && [ "$(key resumed r.json)" = 2 ] || complain "resumed: $(key resumed r.json)"
+[ "$(numbers r.json)" = "$(numbers a.json)" ] || complain "resumed: other bits"
+on 2 $study --sources "$sources" --output r.h5 --resume --json r.json || complain "resume of what is done: exit $?"
+[ "$(key measured r.json)" = 0 ] && [ "$(numbers r.json)" = "$(numbers a.json)" ] || complain "a study that is done"
+refuses 2 'r.h5 must belong to this study' 2 $study --sources point:0,0,0,0 --output r.h5 --resume
+refuses 2 'r.h5 has results of cfg1.h5, which is not in --lattices' 1 measure --lattices cfg3.h5 ${study#*.h5} --sources "$sources" --output r.h5 --resume
+refuses 2 'replaces no file, but r.h5 is there; go on with it by --resume' 2 $study --output r.h5
+printf 'no HDF5' >broken.h5
+refuses 2 'broken.h5' 2 $study --output broken.h5 --resume
+
+# A signal after the first lattice: it stays, and the rest follows. mpirun passes SIGUSR1 on.
+slow="measure --lattices cfg*.h5 --masses 0.005 --sources random:1 --vectors 48 --rhs 4 --quiet"
+for ranks in 1 2; do
+  rm -f slow.h5
+  if [ $ranks = 1 ]; then
+    timeout 120 "$minidirac" $slow --output slow.h5 --json slow.json 2>err &
+  else
+    timeout 120 mpirun -n 2 "$minidirac" $slow --output slow.h5 --json slow.json 2>err &
+  fi
+  job=$!
+  for ((i = 0; i < 600; i++)); do
+    [ -e slow.h5 ] && break
+    sleep 0.05
+  done
+  pkill -USR1 -P $job
+  wait $job
+  got=$?
+  [ $got = 3 ] || complain "SIGUSR1 on $ranks ranks: exit $got, $(head -3 err)"
+  grep -qE 'SIGUSR1 ended the study after [1-3] of 4 lattices; slow.h5 has them, go on with --resume' err || complain "SIGUSR1: $(head -3 err)"
+  [ "$(key interrupted slow.json)" = true ] || complain "SIGUSR1: no report"
+done
+on 1 $slow --output slow.h5 --resume --json slow.json || complain "after a signal: exit $?"
+on 1 $slow --output through.h5 --json through.json || complain "through: exit $?"
+[ "$(key resumed slow.json)" -gt 0 ] && [ "$(numbers slow.json)" = "$(numbers through.json)" ] || complain "after a signal: other bits"
+
+# A file that is missing, damaged or of another lattice in the middle.
+head -c 30000 cfg2.h5 >cut.h5
+cp cfg2.h5 flipped.h5
+printf '\001\002\003' | dd of=flipped.h5 bs=1 seek=60000 conv=notrunc 2>/dev/null
+on 1 generate --dims 4x4x4x4 --start hot --seed 1 --output other.h5 --quiet || complain "generate: exit $?"
+one="measure --masses 0.5 --sources point:0,0,0,0 --quiet"
+for bad in none cut other; do
+  refuses 2 "$bad.h5" $((${#bad} % 2 + 1)) $one --lattices "cfg1.h5 $bad.h5 cfg3.h5" --output bad.h5
+  [ ! -e bad.h5 ] || complain "$bad: measured before the list was looked at"
+done
+refuses 2 'extents must be 4x4x4x8 as those of the other lattices, got 4x4x4x4 in other.h5' 1 $one --lattices 'cfg1.h5 other.h5' --output bad.h5
+refuses 2 'flipped.h5' 1 $one --lattices 'cfg1.h5 flipped.h5 cfg3.h5' --output bad.h5
+on 1 $one --lattices 'cfg1.h5 cfg3.h5' --output bad.h5 --resume --json bad.json || complain "after a damaged file: exit $?"
+[ "$(key resumed bad.json)" = 1 ] || complain "the lattice before the damaged one is lost"
+for groups in 1 2; do
+  on 2 $one --lattices 'none.h5 cfg1.h5 flipped.h5 cut.h5 other.h5 cfg3.h5' --output kept.h5 --force --keep-going --groups $groups --json kept.json 2>err
+  [ $? = 1 ] || complain "--keep-going: not exit 1"
+  grep -q 'error: 4 of 6 lattices were left out' err || complain "--keep-going: $(cat err)"
+  [ "$(grep -c 'is left out' err)" = 4 ] || complain "--keep-going: $(cat err)"
+  [ "$(key skipped kept.json)" = 4 ] && [ "$(key measured kept.json)" = 2 ] || complain "--keep-going: $(key skipped kept.json)"
+done
+on 1 $one --lattices 'none.h5 cut.h5' --output bad2.h5 --keep-going 2>err
+[ $? = 2 ] && grep -q 'error: none of the 2 lattices can be read' err || complain "no lattice at all: $(cat err)"
+refuses 1 'cfg1.h5: the true residual must be at most 1e-10, got' 2 $one --lattices cfg1.h5 --max-iter 3 --output bad2.h5
+
+# A deck, and what cannot be.
+printf '[measure]\nlattices = cfg1.h5 cfg2.h5\nmasses = 0.5\nsources = points:0,0,0,0;1,1,1,1 random:4\nvectors = 2\noutput = deck.h5\n' >deck.ini
+on 1 measure --config deck.ini --json deck.json >out || complain "deck: exit $?"
+grep -q 'points:0,0,0,0;1,1,1,1' deck.json && grep -q 'tr M^-1 / V' out || complain "deck: $(cat out)"
+refuses 2 'needs --masses' 1 measure --lattices cfg1.h5 --output x.h5
+refuses 2 "pattern 'no\*' of --lattices must name a file" 2 $one --lattices 'no*' --output x.h5
+refuses 2 '--lattices must differ, cfg1.h5 is there twice' 1 $one --lattices 'cfg1.h5 cfg*.h5' --output x.h5
+refuses 2 'must be different files' 1 $one --lattices 'cfg1.h5' --output cfg1.h5 --force
+refuses 2 '--groups must divide the number of ranks, 2' 2 $one --lattices cfg1.h5 --output x.h5 --groups 3
+refuses 2 '--masses must differ' 1 measure --lattices cfg1.h5 --masses 0.1,0.1 --output x.h5
+refuses 2 'must lie on the lattice, 0 to 7 in direction t, got 8' 1 measure --lattices cfg1.h5 --masses 0.1 --sources 'wall:1 wall:8' --output x.h5
+refuses 2 'none of the --actions takes --u0' 1 $one --lattices cfg1.h5 --u0 0.8 --output x.h5
+refuses 2 'goes without --inner' 1 $one --lattices cfg1.h5 --solver multishift --inner single --output x.h5
+refuses 2 'sources must be one of point' 1 measure --lattices cfg1.h5 --masses 0.1 --sources 'wall:1 walls:2' --output x.h5
+finish

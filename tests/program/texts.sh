@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# What lattice files say in words goes from format to format, or is named as dropped; info shows it.
+. "$(dirname "$0")/common.sh"
+cd "$work" || exit 1
+export OMP_NUM_THREADS=1
+# said FILE NAME: the text of that name.
+said() {
+  on 1 info "$1" --json i.json --quiet && sed -n '/"texts"/,$p' i.json >t.json && key "$2" t.json | sed 's/^"//; s/"$//'
+}
+# converts IN OUT: without a word.
+converts() { on "${ranks:-1}" convert "$1" "$2" --quiet --json c.json 2>err || complain "$1 to $2: exit $?: $(cat err)"; }
+
+LC_ALL=C sed -e 's/^ENSEMBLE_ID = .*/ENSEMBLE_ID = quenched b5.9/' -e 's/^ENSEMBLE_LABEL.*/&\nCREATION_DATE = 12 May 2003/' \
+  -e 's/^SEQUENCE_NUMBER.*/SEQUENCE_NUMBER = 417/' "$source_dir/inputs/beta5.9_6x4x8x10.nersc" >a.nersc
+converts a.nersc b.h5
+ranks=2 converts b.h5 c.lime
+ranks=2 converts c.lime d.h5
+converts d.h5 e.nersc
+for file in b.h5 c.lime d.h5 e.nersc; do
+  [ "$(said $file 'nersc ENSEMBLE_ID')" = 'quenched b5.9' ] || complain "$file: ensemble '$(said $file 'nersc ENSEMBLE_ID')'"
+  [ "$(said $file 'nersc SEQUENCE_NUMBER')" = 417 ] || complain "$file: sequence number"
+done
+grep -a -q '^ENSEMBLE_ID = quenched b5.9$' e.nersc || complain "no ENSEMBLE_ID line"
+grep -a -q '^CREATION_DATE = 12 May 2003$' e.nersc || complain "no CREATION_DATE line"
+[ "$(grep -a -c '^SEQUENCE_NUMBER' e.nersc)" = 1 ] || complain "two lines of SEQUENCE_NUMBER"
+# Our own files say of what they were made; the next file says that of its source.
+[ "$(said b.h5 lattice)" = a.nersc ] || complain "b.h5: source '$(said b.h5 lattice)'"
+[ "$(said c.lime 'source lattice')" = a.nersc ] || complain "c.lime: '$(said c.lime 'source lattice')'"
+said b.h5 command_line | grep -q 'convert a.nersc b.h5' || complain "b.h5: command line '$(said b.h5 command_line)'"
+grep -q 'dropped: .*source command_line' err || complain "NERSC: nothing was dropped: $(cat err)"
+grep -q '"dropped":.*"source lattice"' c.json || complain "the report names nothing dropped"
+
+# A logical file name; a text that MILC files have no place for; their own time stamp.
+LC_ALL=C sed 's|lfn://unregistered/miniDirac|lfn://test/quenched/b5.7/001|' "$source_dir/inputs/beta5.7_4x4x4x8.lime" >l.lime
+converts l.lime m.h5
+converts m.h5 n.lime
+[ "$(said n.lime ildg-data-lfn)" = 'lfn://test/quenched/b5.7/001' ] || complain "LFN '$(said n.lime ildg-data-lfn)'"
+on 1 info n.lime | grep -q 'ildg-data-lfn: lfn://test/quenched/b5.7/001' || complain "info does not print the LFN"
+on 1 convert n.lime o.milc --format milc --quiet 2>err || complain "to MILC: exit $?"
+grep -q 'no place for these texts.*ildg-data-lfn' err || complain "MILC: $(cat err)"
+stamp=$(said o.milc 'milc time_stamp')
+[ -n "$stamp" ] || complain "no time stamp"
+sleep 1
+on 1 convert o.milc p.milc --format milc --quiet
+[ "$(said p.milc 'milc time_stamp')" = "$stamp" ] || complain "another time stamp"
+finish
