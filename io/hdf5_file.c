@@ -73,12 +73,27 @@ md_status md_h5_group(md_context *context, const char *path, hid_t file, const c
   return MD_OK;
 }
 
+/* IEEE binary16, for which HDF5 has no name before 1.14. */
+static hid_t half_type(bool on_file) {
+  const hid_t type = H5Tcopy(on_file ? H5T_IEEE_F32LE : H5T_NATIVE_FLOAT);
+  H5Tset_fields(type, 15, 10, 5, 0, 10);
+  H5Tset_size(type, 2);
+  H5Tset_ebias(type, 15);
+  return type;
+}
+
+static hid_t real_type(int real_bytes, bool on_file) {
+  if (real_bytes == 2) return half_type(on_file);
+  if (on_file) return H5Tcopy(real_bytes == 8 ? H5T_IEEE_F64LE : H5T_IEEE_F32LE);
+  return H5Tcopy(real_bytes == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT);
+}
+
 hid_t md_h5_complex(int real_bytes, bool on_file) {
-  const hid_t here = real_bytes == 8 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
-  const hid_t there = real_bytes == 8 ? H5T_IEEE_F64LE : H5T_IEEE_F32LE;
+  const hid_t real = real_type(real_bytes, on_file);
   const hid_t complex = H5Tcreate(H5T_COMPOUND, 2 * (size_t)real_bytes);
-  H5Tinsert(complex, "r", 0, on_file ? there : here);
-  H5Tinsert(complex, "i", (size_t)real_bytes, on_file ? there : here);
+  H5Tinsert(complex, "r", 0, real);
+  H5Tinsert(complex, "i", (size_t)real_bytes, real);
+  H5Tclose(real);
   return complex;
 }
 

@@ -26,7 +26,7 @@ md_status md_h5_close_written(md_context *context, const char *path, hid_t *file
 /* Creates a group. All ranks call the same; local in its errors. */
 md_status md_h5_group(md_context *context, const char *path, hid_t file, const char *name);
 
-/* Compound {r, i} of IEEE reals with 4 or 8 bytes: as this machine has them, or little-endian as
+/* Compound {r, i} of IEEE reals with 2, 4 or 8 bytes: as this machine has them, or little-endian as
  * on file. Released with H5Tclose. */
 hid_t md_h5_complex(int real_bytes, bool on_file);
 

@@ -1,6 +1,7 @@
 #include "dirac/eigen/basis.h"
 #include "dirac/eigen/hermitian.h"
 #include "lattice/fields/linear.h"
+#include "lattice/fields/panel.h"
 #include "lattice/fields/source.h"
 
 #include <math.h>
@@ -72,16 +73,19 @@ static md_status require_finite(md_context *context, double value) {
 }
 
 /* v[last] -= sum over the others of v_i <v_i, v[last]>, twice ("twice is enough": Parlett, The
- * Symmetric Eigenvalue Problem, 6.9); the coefficients are added to column[i * most] where it is
- * not NULL. */
+ * Symmetric Eigenvalue Problem, 6.9; classical Gram-Schmidt, all inner products in one pass over
+ * the basis and all subtractions in another); the coefficients are added to column[i * most] where
+ * it is not NULL. */
 static md_status orthogonalise(md_eigen_basis *b, int last, double complex *column) {
   for (int pass = 0; pass < 2 && last > 0; pass++) {
-    MD_TRY(md_linear_dots(b->context, last, b->v, &b->v[last], b->dots));
+    MD_TRY(md_panel_dots(b->context, last, b->v, &b->v[last], b->dots));
     for (int i = 0; i < last; i++) {
-      const double re = b->dots[2 * i], im = b->dots[2 * i + 1], minus_re = -re, minus_im = -im;
-      md_linear_axpy_complex(&minus_re, &minus_im, &b->v[i], &b->v[last]);
+      const double re = b->dots[2 * i], im = b->dots[2 * i + 1];
       if (column) column[i * b->most] += re + I * im;
+      b->dots[2 * i] = -re;
+      b->dots[2 * i + 1] = -im;
     }
+    MD_TRY(md_defer(b->context, md_panel_add(b->context, last, b->v, b->dots, &b->v[last])));
   }
   return MD_OK;
 }
@@ -122,6 +126,16 @@ md_status md_eigen_basis_draw(md_eigen_basis *b) {
   return MD_OK;
 }
 
+md_status md_eigen_basis_take(md_eigen_basis *b, const md_field *vector) {
+  double norm;
+  MD_TRY(md_agree(b->context, md_field_convert(b->context, &b->v[b->count], vector)));
+  MD_TRY(normalise(b, b->count, &norm));
+  MD_TRY(orthogonalise(b, b->count, NULL));
+  MD_TRY(normalise(b, b->count, &norm));
+  if (norm > 1e-3) b->count++;
+  return MD_OK;
+}
+
 md_status md_eigen_basis_step(md_eigen_basis *b) {
   const int j = b->count;
   double norm;
@@ -155,20 +169,16 @@ md_status md_eigen_basis_solve(md_eigen_basis *b) {
   return MD_OK;
 }
 
-void md_eigen_basis_restart(md_eigen_basis *b, int keep) {
+md_status md_eigen_basis_restart(md_eigen_basis *b, int keep) {
   const int n = b->count;
-  for (int i = 0; i < keep; i++) {
-    md_linear_zero(&b->turned[i]);
-    for (int j = 0; j < n; j++) {
-      const double re = creal(b->rotation[i * n + j]), im = cimag(b->rotation[i * n + j]);
-      md_linear_axpy_complex(&re, &im, &b->v[j], &b->turned[i]);
-    }
-  }
+  MD_TRY(md_agree(b->context, md_panel_rotate(b->context, n, b->v, keep,
+                                              (const double *)b->rotation, b->turned)));
   for (int i = 0; i < keep; i++) swap(&b->v[i], &b->turned[i]);
   if (keep < n) swap(&b->v[keep], &b->v[n]);
   memset(b->h, 0, (size_t)b->most * (size_t)b->most * sizeof *b->h);
   for (int i = 0; i < keep; i++) b->h[i * b->most + i] = b->values[i];
   b->count = keep;
+  return MD_OK;
 }
 
 md_status md_eigen_basis_gather(md_eigen_basis *b) {

@@ -32,13 +32,17 @@ int64_t md_eigen_basis_bytes(int most);
 
 /* v[count] becomes a random unit vector, orthogonal to those before it. Collective. */
 md_status md_eigen_basis_draw(md_eigen_basis *basis);
+/* v[count] becomes the part of `vector`, an even field of any precision and space, that is
+ * orthogonal to those before it, as a unit vector, and counts; one that has no such part is left
+ * out. Collective. */
+md_status md_eigen_basis_take(md_eigen_basis *basis, const md_field *vector);
 /* One step of Lanczos: a column of h, and the next vector. Collective. */
 md_status md_eigen_basis_step(md_eigen_basis *basis);
 /* Ritz values of f(A), falling, into values, and the rows of `rotation`; h is lost. Local. */
 md_status md_eigen_basis_solve(md_eigen_basis *basis);
 /* v[0 .. keep) become the first Ritz vectors, v[keep] the vector that was waiting, and h the
- * diagonal matrix of their values. Local. */
-void md_eigen_basis_restart(md_eigen_basis *basis, int keep);
+ * diagonal matrix of their values. One pass over the basis. Collective. */
+md_status md_eigen_basis_restart(md_eigen_basis *basis, int keep);
 /* Forgets all but the sum of v[0 .. count), which waits alone. Collective. */
 md_status md_eigen_basis_gather(md_eigen_basis *basis);
 /* <v_i, A v_i> / <v_i, v_i> and the residual of it, by A itself. Collective. */

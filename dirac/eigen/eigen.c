@@ -136,6 +136,29 @@ static md_status conclude(search *s) {
   return md_eigen_basis_draw(b);
 }
 
+/* Begins from the vectors of an earlier search: goes on beside them where all have converged, else
+ * from their sum. */
+static md_status take_start(search *s) {
+  const md_modes *start = s->request->start;
+  md_eigen_basis *b = &s->basis;
+  md_eigen_result *r = s->result;
+  const double high = b->dirac->norm * b->dirac->norm;
+  const int count = start->count < s->request->modes ? start->count : s->request->modes;
+  if (count < s->request->modes) MD_TRY(probe(s));
+  b->count = 0;
+  for (int i = 0; i < count; i++) MD_TRY(md_eigen_basis_take(b, &start->vectors[i]));
+  MD_TRY(judge(s));
+  if (r->modes == 0) return probe(s);
+  const double low = fmin(1.3 * r->values[r->modes - 1], high);
+  if (r->modes == s->request->modes || low > b->filter.low)
+    b->filter = md_eigen_filter_for(low, high);
+  if (r->below < r->modes) return md_eigen_basis_gather(b);
+  for (int i = 0; i < r->modes; i++)
+    b->h[i * b->most + i] = md_eigen_filter_value(&b->filter, r->values[i]);
+  if (r->modes == s->request->modes) return conclude(s);
+  return md_eigen_basis_draw(b);
+}
+
 /* Steps until the basis is full, and a restart. */
 static md_status cycle(search *s) {
   md_eigen_basis *b = &s->basis;
@@ -146,7 +169,7 @@ static md_status cycle(search *s) {
   }
   const bool whole = b->count == b->unknowns; /* then nothing waits */
   MD_TRY(md_eigen_basis_solve(b));
-  md_eigen_basis_restart(b, b->kept < b->count ? b->kept : b->count);
+  MD_TRY(md_eigen_basis_restart(b, b->kept < b->count ? b->kept : b->count));
   if (whole && b->count < b->most) MD_TRY(md_eigen_basis_draw(b));
   r->restarts++;
   return judge(s);
@@ -155,7 +178,7 @@ static md_status cycle(search *s) {
 static md_status look(search *s) {
   md_eigen_result *r = s->result;
   bool moved = false;
-  MD_TRY(probe(s));
+  MD_TRY(s->request->start && s->request->start->count > 0 ? take_start(s) : probe(s));
   while (!r->converged && !r->interrupted && r->restarts < s->request->max_restarts) {
     double worst = 0.0;
     MD_TRY(cycle(s));

@@ -3,6 +3,7 @@
 
 #include "base/memory_need.h"
 #include "dirac/operator.h"
+#include "lattice/fields/modes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,13 +12,17 @@ extern "C" {
 /* The lowest modes of A = -Deo Doe = Doe^dag Doe on the even sites; M^dag M has these eigenvalues
  * plus m^2. */
 
-enum { MD_EIGEN_MOST = 10000 }; /* modes of one search: dense matrices of their number are made */
+/* Modes of one search: dense matrices of their number are made. */
+enum { MD_EIGEN_MOST = MD_MODES_MOST };
 
 typedef struct md_eigen_request {
   int modes;        /* 1 .. md_eigen_unknowns, MD_EIGEN_MOST at most */
   double tolerance; /* on |A v - lambda v| / |v| of every mode */
   int max_restarts;
   uint64_t seed; /* of the vectors that begin a search */
+  /* Vectors that an earlier search found, of any precision and space: those that meet the tolerance
+   * are kept, else the search begins from their sum. NULL: it begins at random. */
+  const md_modes *start;
   /* Called on every rank after each restart: the modes that have converged, from the lowest on, and
    * the largest residual of those asked for. NULL: not called. */
   void (*observe)(void *user, int restarts, int converged, double residual);

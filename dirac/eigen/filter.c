@@ -11,6 +11,26 @@ md_eigen_filter md_eigen_filter_for(double low, double high) {
   return (md_eigen_filter){(int)ceil(STEEP * sqrt(high / low)), low, high};
 }
 
+/* sigma of the scaled recursion after this one. */
+static double next_scale(double first, double sigma) {
+  return 1.0 / (2.0 / first - sigma);
+}
+
+double md_eigen_filter_value(const md_eigen_filter *filter, double lambda) {
+  const double centre = 0.5 * (filter->high + filter->low);
+  const double half = 0.5 * (filter->high - filter->low), first = -half / centre;
+  double sigma = first, before = 1.0, now = first * (lambda - centre) / half;
+  for (int d = 2; d <= filter->degree; d++) {
+    const double following = next_scale(first, sigma);
+    const double next =
+        2.0 * following * (lambda - centre) / half * now - sigma * following * before;
+    before = now;
+    now = next;
+    sigma = following;
+  }
+  return now;
+}
+
 md_status md_eigen_scratch_create(md_context *context, const md_dirac *dirac,
                                   md_eigen_scratch *scratch) {
   *scratch = (md_eigen_scratch){0};

@@ -16,6 +16,9 @@ typedef struct md_eigen_filter {
  * is little to damp: degree 1, low = 0. The degree is 1000 at most, and `low` accordingly. */
 md_eigen_filter md_eigen_filter_for(double low, double high);
 
+/* f(lambda). */
+double md_eigen_filter_value(const md_eigen_filter *filter, double lambda);
+
 /* Even fields of the operator's shape, and an odd one, to work in. */
 typedef struct md_eigen_scratch {
   md_field before, now, next, odd;

@@ -3,6 +3,7 @@
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/deflation.h"
+#include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
@@ -23,6 +24,9 @@ typedef struct mixed_cg {
   bool due;              /* an update, as soon as no step is under way */
   md_deflation deflation;
   bool deflates;
+  bool projected;         /* the last update took the request's modes out of the residual */
+  double low_noise;       /* what the inner precision brings back of the modes, over |r| */
+  double low[MD_MAX_RHS]; /* bound on what |r| of the last update has in the modes */
   bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
   double factor;  /* of |r| for an update */
   int since;      /* iterations since the last update */
@@ -62,7 +66,7 @@ static md_status create(mixed_cg *m) {
     MD_TRY(
         md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p, &m->steps));
 #endif
-  if (m->steps && !m->deflates) return MD_OK;
+  if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
 }
@@ -129,9 +133,9 @@ static md_status deflate_more(mixed_cg *m) {
   return md_deflation_insert(m->context, d);
 }
 
-/* scratch = s - A x in double, and its norm^2, which should be what the recursion says; where it
- * stagnates it is not far above the last one. */
-static md_status true_residual(mixed_cg *m) {
+/* scratch = s - A x in double, and its norm^2. `near`: it should be what the recursion says, where
+ * it stagnates not far above the last one; a projection may have raised it. */
+static md_status true_residual(mixed_cg *m, bool near) {
   md_cg_state *s = m->state;
   const double mass2 = m->request->mass * m->request->mass;
   const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
@@ -142,8 +146,8 @@ static md_status true_residual(mixed_cg *m) {
   }
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->odd, &s->x, NULL));
   MD_TRY(md_dirac_hop(m->context, m->outer, &m->scratch, &m->odd, &minus_a));
-  MD_TRY(md_linear_axpy_norm2_near(m->context, one, &s->p, &m->scratch, guess, s->r_norm2));
-  return MD_OK;
+  if (!near) return md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2);
+  return md_linear_axpy_norm2_near(m->context, one, &s->p, &m->scratch, guess, s->r_norm2);
 }
 
 /* x += the partial solution. The inner operator may work in another space. */
@@ -155,12 +159,37 @@ static md_status add_partial(mixed_cg *m) {
   return MD_OK;
 }
 
+/* Takes what has come back of the modes into x where it is more than a tenth of a residual; as long
+ * as neither what was there nor what the iterations since can have added come near that, it is not
+ * even measured. unit is still that of the last update. */
+static md_status project(mixed_cg *m) {
+  enum { TENTH2 = 100 };
+  md_cg_state *s = m->state;
+  double least[MD_MAX_RHS], part2[MD_MAX_RHS];
+  bool near = false;
+  m->projected = false;
+  if (!m->request->modes || m->request->modes->count == 0) return MD_OK;
+  for (int r = 0; r < s->n_rhs; r++) {
+    least[r] = s->r_norm2[r] / TENTH2;
+    m->low[r] += m->low_noise * m->unit[r];
+    near = near || m->low[r] * m->low[r] > least[r];
+  }
+  if (!near) return MD_OK;
+  MD_TRY(md_low_modes_project(m->context, m->request->modes, m->request->mass, &m->scratch, least,
+                              &s->x, part2, &m->projected));
+  for (int r = 0; r < s->n_rhs; r++) m->low[r] = m->projected ? 0.0 : sqrt(part2[r]);
+  if (!m->projected) return MD_OK;
+  s->projections++;
+  return true_residual(m, false);
+}
+
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
   md_cg_state *s = m->state;
   MD_TRY(md_agree(m->context, add_partial(m)));
-  MD_TRY(true_residual(m));
+  MD_TRY(true_residual(m, true));
   if (m->deflates) MD_TRY(deflate_more(m));
+  MD_TRY(project(m));
   const md_field before = s->r;
   s->r = m->scratch;
   m->scratch = before;
@@ -170,6 +199,7 @@ static md_status update_solution(mixed_cg *m) {
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
                      s->r_norm2[r], s->iteration, r);
     const double now = sqrt(s->r_norm2[r]);
+    if (m->projected) m->best[r] = INFINITY; /* rounded modes leave more behind in high ones */
     m->in_vain[r] = md_update_is_vain(now, m->best[r]) ? m->in_vain[r] + 1 : 0;
     m->best[r] = fmin(m->best[r], now);
   }
@@ -186,19 +216,20 @@ static md_status update_solution(mixed_cg *m) {
  * few times is dropped. */
 static md_status keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
                                 double *of_p) {
-  double product[MD_MAX_RHS], guess[MD_MAX_RHS]; /* |p| is seldom more than a few times |r| */
+  const bool another = m->deflates || m->projected; /* residual than the recursion's next one */
+  double product[MD_MAX_RHS], guess[MD_MAX_RHS];    /* |p| is seldom more than a few times |r| */
   for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->norm2[r]);
-  if (m->deflates && m->steps) {
+  if (another && m->steps) {
     MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
     MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap));
   }
-  MD_TRY(m->deflates ? md_linear_dot(m->context, &m->a_p, &m->r, product)
-                     : md_linear_dot_near(m->context, &m->p, &m->r, guess, product));
+  MD_TRY(another ? md_linear_dot(m->context, &m->a_p, &m->r, product)
+                 : md_linear_dot_near(m->context, &m->p, &m->r, guess, product));
   for (int r = 0; r < m->state->n_rhs; r++) {
     of_r[r] = 1.0;
     of_p[r] = 0.0;
     if (m->done[r] || m->in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) continue;
-    if (m->deflates) {
+    if (another) {
       of_p[r] = -product[r] / m->p_ap[r];
       continue;
     }
@@ -303,12 +334,16 @@ static md_status iterate_once(mixed_cg *m) {
 
 /* The rules of reliable_update.h for this system. */
 static void set_rules(mixed_cg *m) {
-  const double kappa = md_update_kappa(m->request->mass, m->outer->norm);
+  const md_modes *modes = m->request->modes;
+  const double norm = m->outer->norm, kappa = md_low_modes_kappa(modes, m->request->mass, norm);
   const double unknowns = 1.5 * (double)m->outer->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->request.precision);
   const double noise = md_update_noise(kappa, roundoff);
-  m->deflates = (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
-                md_update_is_small(kappa, m->request->tolerance, unknowns);
+  if (modes && modes->count > 0) /* 32: of the iterations until an update, as measured */
+    m->low_noise = 32.0 * md_low_modes_noise(modes, kappa, norm, roundoff);
+  m->deflates =
+      (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
+      md_update_is_small(md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);
   m->factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(kappa, m->factor);

@@ -30,6 +30,9 @@
  * in 16 bits, where rounding brings the lowest modes back, time and again. The partial solutions y
  * hold these modes, so that a space of eight of them, a by-product of the updates, removes them.
  *
+ * With modes of the request (dirac/solvers/low_modes.h) the rules of updates are those of the
+ * spectrum above them, and an update takes out of r what has come back of them.
+ *
  * Same contract as md_cg_iterate; state->p keeps r0, state->r is the true residual at the last
  * update, so that a saved state goes on from there (deflation begins anew); request->inner is not
  * NULL. A sum that is NaN or infinite, or a <p, A p> that is not positive, discards the partial

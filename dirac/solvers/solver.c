@@ -2,6 +2,7 @@
 #include "base/timer.h"
 #include "dirac/solvers/block_cg.h"
 #include "dirac/solvers/cg.h"
+#include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/mixed_cg.h"
 #include "lattice/fields/linear.h"
 
@@ -75,6 +76,43 @@ static md_status true_residuals(md_context *context, exact_system *s, const doub
   return MD_OK;
 }
 
+/* work[even] = s - A x_e = m (b_e - m x_e) + Deo (Doe x_e - b_o) */
+static md_status even_residual(md_context *context, exact_system *s) {
+  const md_epilogue less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
+  const md_epilogue plus_b = {.x = &s->b[MD_EVEN], .a = s->mass, .b = 1.0};
+  double minus[MD_MAX_RHS];
+  for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -s->mass * s->mass;
+  MD_TRY(md_dirac_hop(context, s->dirac, &s->work[MD_ODD], &s->x[MD_EVEN], &less_b));
+  MD_TRY(md_dirac_hop(context, s->dirac, &s->work[MD_EVEN], &s->work[MD_ODD], &plus_b));
+  md_linear_axpy(minus, &s->x[MD_EVEN], &s->work[MD_EVEN]);
+  return MD_OK;
+}
+
+/* Takes the modes' part of the solution into x_e; work[even] is the residual before and after. */
+static md_status project(md_context *context, exact_system *s, const md_solver_request *request,
+                         md_cg_state *state) {
+  double part2[MD_MAX_RHS];
+  bool added;
+  if (!request->modes || request->modes->count == 0) return MD_OK;
+  MD_TRY(md_low_modes_project(context, request->modes, s->mass, &s->work[MD_EVEN], NULL,
+                              &s->x[MD_EVEN], part2, &added));
+  state->projections++;
+  return even_residual(context, s);
+}
+
+/* work[even] = s of the system, less A times what is known of the solution, which is put into x_e.
+ */
+static md_status begin(md_context *context, exact_system *s, const md_solver_request *request,
+                       md_cg_state *state) {
+  if (request->guess) {
+    MD_TRY(md_agree(context, md_field_convert(context, &s->x[MD_EVEN], request->guess)));
+    MD_TRY(even_residual(context, s));
+  } else {
+    MD_TRY(prepare_source(context, s));
+  }
+  return project(context, s, request, state);
+}
+
 /* Starts CG from the even right-hand side in work[even]. */
 static md_status start(md_context *context, exact_system *s, md_cg_state *state) {
   MD_TRY(md_agree(context, md_field_convert(context, &state->r, &s->work[MD_EVEN])));
@@ -112,6 +150,28 @@ static iteration *iteration_of(const md_solver_request *request) {
   return request->inner ? md_mixed_cg_iterate : md_cg_iterate;
 }
 
+/* The tolerance of the iterations until the next projection: plain CG has no updates at which what
+ * is left of the modes, by their rounding, could be taken out before it comes to light. A state
+ * that is saved belongs to the first residual, from which they then go all the way. */
+static double next_tolerance(const md_dirac *dirac, const md_solver_request *request, double now) {
+  const md_modes *modes = request->modes;
+  if (!modes || modes->count == 0 || request->inner || request->save_every > 0 || request->resume ||
+      dirac->request.precision != MD_DOUBLE)
+    return request->tolerance;
+  const double kappa = md_low_modes_kappa(modes, request->mass, dirac->norm);
+  const double noise = md_low_modes_noise(modes, kappa, dirac->norm, 0.0);
+  return fmax(request->tolerance, now * fmin(0.01, noise));
+}
+
+/* Largest |r| / (m |b|). */
+static double first_residual(const md_cg_state *state, double mass) {
+  double largest = 0.0;
+  for (int r = 0; r < state->n_rhs; r++)
+    if (state->b_norm[r] > 0.0)
+      largest = fmax(largest, sqrt(state->r_norm2[r]) / (mass * state->b_norm[r]));
+  return largest;
+}
+
 /* CG, true residual, and in double again from the true residual as long as that halves it. The
  * even residual of the whole system is (s - A x_e) / m, so m times it is the next right-hand
  * side. */
@@ -120,11 +180,13 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
   double before = INFINITY, mass_less_one[MD_MAX_RHS];
   for (int r = 0; r < state->n_rhs; r++) mass_less_one[r] = request->mass - 1.0;
   MD_TRY(full_norms(context, s->b, state->b_norm));
-  MD_TRY(prepare_source(context, s));
+  MD_TRY(begin(context, s, request, state));
   MD_TRY(start(context, s, state));
   if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));
   for (;;) {
-    MD_TRY(iteration_of(request)(context, dirac, request, state));
+    md_solver_request part = *request;
+    part.tolerance = next_tolerance(dirac, request, first_residual(state, request->mass));
+    MD_TRY(iteration_of(request)(context, dirac, &part, state));
     if (state->interrupted && request->leave)
       MD_TRY(md_agree(context, request->leave(request->user, state)));
     MD_TRY(collect(context, s, state));
@@ -136,6 +198,7 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
       return MD_OK;
     before = now;
     md_linear_axpy(mass_less_one, &s->work[MD_EVEN], &s->work[MD_EVEN]);
+    MD_TRY(project(context, s, request, state));
     MD_TRY(start(context, s, state));
   }
 }
@@ -145,6 +208,7 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   result->n_rhs = state->n_rhs;
   result->iterations = state->iteration;
   result->updates = state->updates;
+  result->projections = state->projections;
   result->restarts = state->restarts;
   result->stalled = state->stalled;
   result->interrupted = state->interrupted;
@@ -187,6 +251,23 @@ static md_status check_inner(md_context *context, const md_dirac *dirac, const m
   return MD_OK;
 }
 
+static md_status check_start(md_context *context, const md_dirac *exact,
+                             const md_solver_request *request) {
+  const md_modes *modes = request->modes;
+  const md_field *guess = request->guess;
+  if (modes && modes->count > 0 &&
+      (modes->vectors->space != exact->shape.space || modes->vectors->geometry != exact->geometry))
+    return md_fail(
+        context, MD_INPUT,
+        "modes to deflate with must lie in the space and on the geometry of the operator");
+  if (guess && (guess->space != MD_HOST || guess->precision != MD_DOUBLE ||
+                guess->parity != MD_EVEN || guess->n_rhs != exact->request.n_rhs))
+    return md_fail(context, MD_INPUT,
+                   "a guess must be an even host field in double with %d right-hand sides",
+                   exact->request.n_rhs);
+  return MD_OK;
+}
+
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result) {
@@ -197,6 +278,7 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   md_cg_state state = {0};
   *result = (md_solver_result){0};
   MD_TRY(md_agree(context, check_inner(context, dirac, request->inner)));
+  MD_TRY(md_agree(context, check_start(context, exact, request)));
   result->residuals = calloc((size_t)dirac->request.n_rhs, sizeof *result->residuals);
   md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
   if (status == MD_OK) status = system_create(context, exact, request->mass, b, &s);

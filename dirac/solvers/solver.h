@@ -2,6 +2,7 @@
 #define MD_DIRAC_SOLVERS_SOLVER_H
 
 #include "dirac/operator.h"
+#include "lattice/fields/modes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +21,7 @@ typedef struct md_cg_state {
                             solution whose odd sites are reconstructed. */
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
+  int projections;       /* on the modes of the request */
   bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
   bool interrupted;      /* a signal ended the iterations early, see base/interrupt.h */
 } md_cg_state;
@@ -43,6 +45,13 @@ typedef struct md_solver_request {
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
   md_dirac *inner;
+  /* The lowest modes of -Deo Doe in the space of the exact operator (dirac/solvers/low_modes.h):
+   * the solve begins with their part of the solution, and what rounding brings back of it is taken
+   * out at reliable updates and restarts. NULL: none. */
+  const md_modes *modes;
+  /* Even sites of a solution to begin with, host, MD_DOUBLE, n_rhs as the operator's; NULL: zero.
+   */
+  const md_field *guess;
   bool block; /* block CG over all right-hand sides, see dirac/solvers/block_cg.h; goes without
                  inner */
 } md_solver_request;
@@ -56,6 +65,7 @@ typedef struct md_solver_result {
   double *history; /* as in md_cg_state, iterations + 1 entries */
   int n_rhs;
   int updates;      /* reliable updates of mixed-precision CG, else 0 */
+  int projections;  /* on the modes of the request */
   int restarts;     /* times that its inner solver met NaN or Inf and began again */
   bool stalled;     /* ended because updates no longer lowered the true residual */
   bool interrupted; /* ended early by a signal */
@@ -67,7 +77,7 @@ typedef struct md_solver_result {
  * (Hestenes and Stiefel, J. Res. NBS 49, 409, 1952):
  *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
  * Right-hand sides advance in step; one that has converged is left alone.
- * b and x: host, MD_DOUBLE, n_rhs as the operator's, [even, odd]; x is assigned (start: zero).
+ * b and x: host, MD_DOUBLE, n_rhs as the operator's, [even, odd]; x is assigned (start: the guess).
  * The iteration runs in the operator's precision, or in that of request->inner, which needs a
  * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/mixed_cg.h); the residual
  * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be

@@ -75,6 +75,13 @@ md_status md_sum_finish(md_context *context, md_sum *sums, int count, double *va
   return sums[0].failed ? md_agree(context, MD_OK) : MD_OK;
 }
 
+md_status md_sum_whole(md_context *context, double *values, int count) {
+  values[count] = context->deferred.status != MD_OK;
+  if (context->ranks > 1)
+    MPI_Allreduce(MPI_IN_PLACE, values, count + 1, MPI_DOUBLE, MPI_SUM, md_mpi(context));
+  return values[count] != 0.0 ? md_agree(context, MD_OK) : MD_OK;
+}
+
 /* The bits of such numbers are in their order. */
 void md_sum_largest(const md_context *context, double *values, int count) {
   _Static_assert(sizeof(double) == sizeof(int64_t), "compared as integers");

@@ -29,6 +29,11 @@ void md_sum_merge(md_sum *sum, const md_sum *other);
  * failure (md_defer): when any does, all ranks return it. One MPI_Allreduce. Collective. */
 md_status md_sum_finish(md_context *context, md_sum *sums, int count, double *values);
 
+/* values[i] becomes the sum over ranks of numbers that are whole multiples of a unit of which the
+ * sums have no more than 2^53: exact, so that the order does not matter. Room for count + 1 values;
+ * deferred failures as of md_sum_finish. One MPI_Allreduce. Collective. */
+md_status md_sum_whole(md_context *context, double *values, int count);
+
 /* values[i] becomes the largest over ranks of numbers >= 0, above which infinity and then NaN
  * stand. One MPI_Allreduce. Collective. */
 void md_sum_largest(const md_context *context, double *values, int count);

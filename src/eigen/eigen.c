@@ -12,17 +12,23 @@
 
 typedef struct run {
   md_common_options common;
-  const char *lattice, *backend, *boundary;
+  const char *lattice, *backend, *boundary, *output, *store, *start;
   long long modes, max_restarts, seed;
   double tolerance;
-  bool ignore_checksum;
+  bool ignore_checksum, force;
   md_halo_request halo;
   md_physics_options physics;
   md_backend_request request;
   md_action_links links;
   md_dirac dirac;
   md_eigen_result result;
+  md_modes_info start_info; /* where --start is given */
+  md_modes begun;           /* its vectors, on the host */
 } run;
+
+static md_modes_label label_of(const run *r) {
+  return md_action_links_label(&r->physics, &r->request, r->boundary, &r->links);
+}
 
 static md_status require_memory(md_context *context, const run *r,
                                 const md_action_links_request *from, const md_backend *backend) {
@@ -37,16 +43,32 @@ static md_status require_memory(md_context *context, const run *r,
   md_memory_need need = {.host = md_action_links_bytes(&geometry, r->request.action)};
   md_backend_need(&geometry, backend, &r->request, &need);
   md_eigen_need(&geometry, backend->space, (int)r->modes, &need);
+  if (r->start) {
+    const md_field_shape shape = {r->start_info.store, MD_HOST, MD_FERMION_REALS, 1, true};
+    need.host += r->start_info.count * md_field_bytes(&geometry, &shape);
+  }
   return md_memory_require(context, &need, "eigen");
 }
 
 static md_status set_up(md_context *context, run *r) {
   const md_backend *backend;
   MD_TRY(md_backend_find(context, r->backend, &r->request, &backend));
-  const md_action_links_request from = {&r->physics, r->lattice, r->common.grid, r->ignore_checksum,
-                                        backend->space};
+  const md_action_links_request from = {
+      .physics = &r->physics,
+      .lattice = r->lattice,
+      .grid = r->common.grid,
+      .ignore_checksum = r->ignore_checksum,
+      .space = backend->space,
+      .identify = r->output || r->start,
+  };
+  if (r->start) MD_TRY(md_modes_describe(context, r->start, &r->start_info));
   MD_TRY(require_memory(context, r, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &r->links));
+  if (r->start) {
+    const md_modes_label wanted = label_of(r);
+    MD_TRY(md_modes_read(context, r->start, r->links.geometry, &wanted, &r->start_info,
+                         r->start_info.count, MD_HOST, &r->begun));
+  }
   return md_dirac_create_over(context, r->links.field, r->backend, &r->request, &r->halo,
                               &r->dirac);
 }
@@ -68,11 +90,23 @@ static md_status find(md_context *context, run *r) {
                                     .tolerance = r->tolerance,
                                     .max_restarts = (int)r->max_restarts,
                                     .seed = (uint64_t)r->seed,
+                                    .start = r->start ? &r->begun : NULL,
                                     .observe = observe,
                                     .user = &watch};
   const md_status status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
   md_progress_stop(&watch.progress);
   return status;
+}
+
+/* All that were found, also when the search ended early: --start goes on from them. */
+static md_status write_modes(md_context *context, const run *r) {
+  const md_eigen_result *found = &r->result;
+  const md_modes modes = {found->modes, found->values, found->residuals, found->vectors};
+  const md_modes_info info = {.converged = found->below,
+                              .tolerance = r->tolerance,
+                              .store = (md_precision)md_precision_of(r->store),
+                              .label = label_of(r)};
+  return r->output && modes.count > 0 ? md_modes_write(context, r->output, &modes, &info) : MD_OK;
 }
 
 static void print(const md_context *context, const run *r) {
@@ -99,7 +133,8 @@ static void print(const md_context *context, const run *r) {
     md_say(context, "%4d  %22.15e  %9.2e\n", i, found->values[i], found->residuals[i]);
 }
 
-static md_status report(md_context *context, const run *r) {
+/* `written`: how writing the modes ended; its message stands before one of the report. */
+static md_status report(md_context *context, const run *r, md_status written) {
   const md_eigen_result *found = &r->result;
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "eigen", &report)));
@@ -127,7 +162,13 @@ static md_status report(md_context *context, const run *r) {
   cJSON_AddNumberToObject(root, "stencil_calls", (double)r->dirac.hops);
   cJSON_AddNumberToObject(root, "solver_seconds", found->seconds);
   cJSON_AddNumberToObject(root, "load_seconds", r->dirac.load_s);
-  return md_report_close(context, &report, r->common.json);
+  if (r->start) cJSON_AddStringToObject(root, "start", r->start);
+  if (r->output) {
+    cJSON_AddStringToObject(root, "output", r->output);
+    cJSON_AddStringToObject(root, "store", r->store);
+    cJSON_AddBoolToObject(root, "output_written", written == MD_OK && found->modes > 0);
+  }
+  return md_report_close_after(context, &report, r->common.json, written);
 }
 
 /* Exit 3 after a signal, 1 otherwise. */
@@ -137,8 +178,10 @@ static md_status unreached(md_context *context, const run *r) {
   if (found->interrupted)
     return md_fail(context, MD_ENVIRONMENT,
                    "%s ended the search for modes after %d restarts; %d of %lld had converged, the "
-                   "report has them",
-                   md_interrupt_name(context), found->restarts, found->below, r->modes);
+                   "report has them%s%s",
+                   md_interrupt_name(context), found->restarts, found->below, r->modes,
+                   r->output && found->modes > 0 ? ", go on with --start " : "",
+                   r->output && found->modes > 0 ? r->output : "");
   for (int i = 0; i < found->modes; i++)
     if (!(found->residuals[i] <= worst)) worst = found->residuals[i];
   if (found->below == r->modes)
@@ -172,6 +215,14 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
       MD_HALO_OPTIONS(r->halo),
       MD_PHYSICS_OPTIONS(r->physics),
+      {.name = "output", .type = MD_OPTION_TEXT, .target = &r->output, .argument = "MODES.h5",
+       .help = "file for the modes, HDF5, also of a search that ended early", .file = MD_FILE_RESULT},
+      {.name = "force", .type = MD_OPTION_FLAG, .target = &r->force,
+       .help = "replace the file of --output where it is there"},
+      {.name = "store", .type = MD_OPTION_CHOICE, .target = &r->store, .choices = "double|single|half",
+       .help = "precision of the vectors in that file [double]"},
+      {.name = "start", .type = MD_OPTION_TEXT, .target = &r->start, .argument = "MODES.h5",
+       .help = "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT},
       {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &r->ignore_checksum,
        .help = "a checksum that does not fit is a warning"},
       MD_COMMON_OPTIONS(r->common)};
@@ -199,6 +250,7 @@ md_status md_command_eigen(md_context *context, int argc, char **argv) {
            .boundary = "antiperiodic",
            .halo = {.transport = "auto"},
            .physics = MD_PHYSICS_DEFAULTS,
+           .store = "double",
            .tolerance = 1e-8,
            .max_restarts = 1000,
            .seed = 1};
@@ -208,8 +260,9 @@ md_status md_command_eigen(md_context *context, int argc, char **argv) {
   md_status status = set_up(context, &r);
   if (status == MD_OK) status = find(context, &r);
   if (status == MD_OK) print(context, &r);
-  if (status == MD_OK) status = report(context, &r);
+  if (status == MD_OK) status = report(context, &r, write_modes(context, &r));
   if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
+  md_modes_destroy(&r.begun);
   md_eigen_result_free(&r.result);
   md_dirac_destroy(&r.dirac);
   md_action_links_destroy(&r.links);

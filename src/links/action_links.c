@@ -105,6 +105,8 @@ static md_status read_files(md_context *context, const md_action_links_request *
   if (status == MD_OK) status = check_made(context, request->physics, info);
   if (status == MD_OK) status = md_gauge_observe(context, &links->field[0], &fat);
   if (status == MD_OK) links->fat_plaquette = fat.plaquette;
+  if (status == MD_OK && request->identify)
+    status = md_links_checksum(context, links->field, MD_MOST_LINK_FIELDS, links->checksum);
   if (status == MD_OK && !request->lattice) keep_checksum(&info[0].lattice, links);
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_lattice_info_destroy(&info[f].lattice);
   return status;
@@ -147,6 +149,8 @@ static md_status read_lattice(md_context *context, const md_action_links_request
   if (status == MD_OK) links->plaquette = info.observables.plaquette;
   if (status == MD_OK) keep_checksum(&info, links);
   md_lattice_info_destroy(&info);
+  if (status == MD_OK && request->identify && !request->physics->fat_file)
+    status = md_links_checksum(context, &thin, 1, links->checksum);
   if (status == MD_OK && !request->physics->fat_file)
     return make_fields(context, request->physics, request->space, &thin, links);
   md_gauge_destroy(&thin);
@@ -199,6 +203,16 @@ void md_action_links_destroy(md_action_links *links) {
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_gauge_destroy(&links->field[f]);
   md_geometry_destroy(links->geometry);
   links->geometry = NULL;
+}
+
+md_modes_label md_action_links_label(const md_physics_options *physics,
+                                     const md_backend_request *request, const char *boundary,
+                                     const md_action_links *links) {
+  md_modes_label label = {.action = ""};
+  snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", links->checksum);
+  md_physics_words(physics, request, label.action, sizeof label.action);
+  snprintf(label.boundary, sizeof label.boundary, "%s", boundary);
+  return label;
 }
 
 static void report_made(cJSON *object, const md_physics_options *physics,

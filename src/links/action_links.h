@@ -3,6 +3,7 @@
 
 #include "dirac/physics_options.h"
 #include "io/improved_links.h"
+#include "io/modes_file.h"
 
 /* The link fields of an action for every command that applies D: thin links of a lattice, fat and
  * long links that are made from them, or fat and long links of two files. */
@@ -16,6 +17,7 @@ typedef struct md_action_links_request {
   const int *grid; /* of MD_DIMS, as md_layout_request.grid */
   bool ignore_checksum;
   md_space space; /* where fat and long links are made */
+  bool identify;  /* the checksum of the links is wanted */
 } md_action_links_request;
 
 typedef struct md_action_links {
@@ -24,6 +26,9 @@ typedef struct md_action_links {
   md_action action;
   double plaquette;     /* of the thin links; NaN where there were none */
   double fat_plaquette; /* of fat links that were read; else NaN */
+  /* md_links_checksum of the fat and long links that were read, else of the thin links, whose
+   * smearing may differ in the last bits from machine to machine; empty unless asked for. */
+  char checksum[MD_MODES_TEXT];
   /* Of the file of thin links, else of fat ones, as md_checksum_print has it; empty: no file. */
   char lattice_checksum[32];
   /* Of links that were made here; smear_s is 0 where none were. */
@@ -60,6 +65,12 @@ md_status md_action_links_make(md_context *context, const md_physics_options *ph
                                md_space space, md_geometry *geometry, md_gauge *thin,
                                md_action_links *links);
 void md_action_links_destroy(md_action_links *links);
+
+/* What modes of the operator that the request makes of these links belong to; the boundary in
+ * words. The links' checksum was asked for. Local. */
+md_modes_label md_action_links_label(const md_physics_options *physics,
+                                     const md_backend_request *request, const char *boundary,
+                                     const md_action_links *links);
 
 /* Report keys: plaquette where there are thin links; u0 or naik_epsilon, projections,
  * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,

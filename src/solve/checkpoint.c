@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = 3, KEY_BYTES = 512 };
+enum { FIELDS = 3, KEY_BYTES = 768 };
 
 /* What the state belongs to, as one text that must be equal on reading. */
 static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
@@ -14,14 +14,17 @@ static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
   char words[MD_PHYSICS_WORDS_BYTES];
   const bool files = o->physics.fat_file != NULL;
   const char *path = files ? o->physics.fat_file : o->lattice, *slash = strrchr(path, '/');
-  snprintf(key, KEY_BYTES,
-           "plaquette %.15g mass %.17g source %s boundary %s precision %s inner %s rhs %lld "
-           "backend %s packing %s reconstruct %s action %s lattice %.64s",
-           files ? run->links.fat_plaquette : run->links.plaquette, o->mass, o->source.text,
-           o->boundary, o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name,
-           o->packing, o->reconstruct,
-           md_physics_words(&o->physics, &o->request, words, sizeof words),
-           slash ? slash + 1 : path);
+  const int used = snprintf(
+      key, KEY_BYTES,
+      "plaquette %.15g mass %.17g source %s boundary %s precision %s inner %s rhs %lld "
+      "backend %s packing %s reconstruct %s action %s lattice %.64s",
+      files ? run->links.fat_plaquette : run->links.plaquette, o->mass, o->source.text, o->boundary,
+      o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name, o->packing,
+      o->reconstruct, md_physics_words(&o->physics, &o->request, words, sizeof words),
+      slash ? slash + 1 : path);
+  if (o->deflate || o->guess) /* what the state's solution is added to */
+    snprintf(key + used, KEY_BYTES - (size_t)used, " deflate %.100s guess %.100s",
+             o->deflate ? o->deflate : "none", o->guess ? o->guess : "none");
 }
 
 /* Host copies of x, r, p in double: exact for every storage type. */

@@ -31,6 +31,10 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "--shifts A,B,... and --solver multishift need each other, --refine needs both");
   if (!multishift) return MD_OK;
+  if (o->deflate || o->guess)
+    return md_fail(context, MD_INPUT,
+                   "--solver multishift begins from zero for all shifts: it goes without --deflate "
+                   "and --guess");
   if (strcmp(o->inner, "none") != 0 || o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--solver multishift goes without --inner and --checkpoint; mixed "
@@ -192,6 +196,18 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .help = "in t [antiperiodic]"},
                          MD_HALO_OPTIONS(o->halo),
                          MD_PHYSICS_OPTIONS(o->physics),
+                         {.name = "deflate",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->deflate,
+                          .argument = "MODES.h5",
+                          .help = "lowest modes that eigen wrote: solved for by a projection",
+                          .file = MD_FILE_INPUT},
+                         {.name = "guess",
+                          .type = MD_OPTION_TEXT,
+                          .target = &o->guess,
+                          .argument = "FILE.h5",
+                          .help = "begin from this solution, of any mass, that --output wrote",
+                          .file = MD_FILE_INPUT},
                          {.name = "output",
                           .type = MD_OPTION_TEXT,
                           .target = &o->output,

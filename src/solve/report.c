@@ -37,6 +37,10 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_say(context, "source       %s, %d right-hand sides\n", o->source.text, r->n_rhs);
   md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
          r->gflops);
+  if (o->guess) md_say(context, "guess        %s\n", o->guess);
+  if (o->deflate)
+    md_say(context, "deflated     %d modes of %s in %s, %d projections\n", run->modes.count,
+           o->deflate, md_precision_name(run->modes_info.store), r->projections);
   if (o->mixed)
     md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
            r->restarts);
@@ -56,6 +60,12 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "relative_residual", r->relative_residual);
   cJSON_AddNumberToObject(root, "reliable_updates", r->updates);
   cJSON_AddNumberToObject(root, "inner_restarts", r->restarts);
+  if (run->options.guess) cJSON_AddStringToObject(root, "guess", run->options.guess);
+  if (run->options.deflate) {
+    cJSON_AddStringToObject(root, "deflate", run->options.deflate);
+    cJSON_AddNumberToObject(root, "deflated_modes", run->modes.count);
+    cJSON_AddNumberToObject(root, "projections", r->projections);
+  }
   md_report_reals(root, "residuals", r->residuals, r->n_rhs);
   md_report_integers(root, "rhs_iterations", r->rhs_iterations, r->n_rhs);
   md_report_reals(root, "residual_history", r->history, r->iterations + 1);

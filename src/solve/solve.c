@@ -65,8 +65,9 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
 }
 
 /* Lattice, operators, fields here and in the solver: all at once. */
-static md_status require_memory(md_context *context, const md_solve_options *o,
+static md_status require_memory(md_context *context, md_solve_run *run,
                                 const md_action_links_request *from, const md_backend *backend) {
+  const md_solve_options *o = &run->options;
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
   const md_solver_plan plan = {backend,         o->request, o->mixed,
                                o->shifts.count, o->mass,    o->tolerance};
@@ -76,6 +77,7 @@ static md_status require_memory(md_context *context, const md_solve_options *o,
   md_memory_need need = {.host = md_action_links_bytes(&geometry, o->request.action) +
                                  fields * md_field_bytes(&geometry, &shape)};
   md_solver_need(&geometry, &plan, &need);
+  MD_TRY(md_solve_start_need(context, run, backend->space, &geometry, &need));
   return md_memory_require(context, &need, "solve");
 }
 
@@ -83,11 +85,16 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   const md_backend *backend;
   MD_TRY(md_backend_find(context, o->backend, &o->request, &backend));
-  const md_action_links_request from = {&o->physics, o->lattice, o->common.grid, o->ignore_checksum,
-                                        backend->space};
-  MD_TRY(require_memory(context, o, &from, backend));
+  const md_action_links_request from = {.physics = &o->physics,
+                                        .lattice = o->lattice,
+                                        .grid = o->common.grid,
+                                        .ignore_checksum = o->ignore_checksum,
+                                        .space = backend->space,
+                                        .identify = o->deflate != NULL};
+  MD_TRY(require_memory(context, run, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &run->links));
   MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
+  MD_TRY(md_solve_start_load(context, run, backend->space));
   MD_TRY(create_operators(context, run));
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
   md_status status = MD_OK;
@@ -113,6 +120,8 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                      .resume = o->resume ? resume : NULL,
                                      .user = &watch,
                                      .inner = o->mixed ? &run->inner : NULL,
+                                     .modes = o->deflate ? &run->modes : NULL,
+                                     .guess = o->guess ? &run->guess[MD_EVEN] : NULL,
                                      .block = strcmp(o->solver, "block") == 0};
   md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
   const md_status status =
@@ -184,7 +193,9 @@ static void tear_down(md_solve_run *run) {
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field_destroy(&run->b[p]);
     md_field_destroy(&run->x[p]);
+    md_field_destroy(&run->guess[p]);
   }
+  md_modes_destroy(&run->modes);
   md_dirac_destroy(&run->dirac);
   md_dirac_destroy(&run->exact);
   md_dirac_destroy(&run->inner);

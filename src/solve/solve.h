@@ -13,7 +13,7 @@
 typedef struct md_solve_options {
   md_common_options common;
   const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *solver, *boundary;
-  const char *output, *checkpoint;
+  const char *output, *checkpoint, *deflate, *guess;
   double mass, tolerance;
   long long rhs, max_iterations, checkpoint_every;
   md_reals shifts; /* none: not a multishift solve */
@@ -42,6 +42,9 @@ typedef struct md_solve_run {
   md_action_links links;
   md_dirac dirac, exact, inner;            /* exact and inner where the solve needs them */
   md_field b[MD_PARITIES], x[MD_PARITIES]; /* host, double */
+  md_modes modes;                          /* of --deflate */
+  md_modes_info modes_info;
+  md_field guess[MD_PARITIES]; /* of --guess: host, double */
   md_solver_result result;
   md_solve_observables observed;
 } md_solve_run;
@@ -66,6 +69,14 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
 /* Writes run->x, the solution for `mass`, as a propagator file. Collective. */
 md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
                          double *residuals);
+
+/* Adds what the modes and the guess of the options take, which lies in `space`; describes the
+ * modes. MD_INPUT when none has converged. Collective. */
+md_status md_solve_start_need(md_context *context, md_solve_run *run, md_space space,
+                              const md_geometry *geometry, md_memory_need *need);
+/* Reads them, the modes into `space`. MD_INPUT when they belong to another lattice, action or
+ * boundary, or have another number of right-hand sides. Collective. */
+md_status md_solve_start_load(md_context *context, md_solve_run *run, md_space space);
 
 /* The state of CG to and from the checkpoint file; it belongs to one lattice, mass, source,
  * boundary, precision and backend, which are compared on reading. Collective. */

@@ -287,8 +287,12 @@ static md_status require_memory(md_context *context, const md_validate_options *
 static md_status check_all(md_context *context, md_validate_run *run, cJSON *root) {
   md_validate_options *o = &run->options;
   const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
-  const md_action_links_request from = {&o->physics, o->lattice, o->common.grid, o->ignore_checksum,
-                                        md_action_links_space(context, backend, &o->physics)};
+  const md_action_links_request from = {.physics = &o->physics,
+                                        .lattice = o->lattice,
+                                        .grid = o->common.grid,
+                                        .ignore_checksum = o->ignore_checksum,
+                                        .space =
+                                            md_action_links_space(context, backend, &o->physics)};
   MD_TRY(require_memory(context, o, &from));
   MD_TRY(md_action_links_load(context, &from, &run->links));
   md_action_links_say(context, &o->physics, &run->links);

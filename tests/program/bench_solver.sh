@@ -15,6 +15,31 @@ for ranks in 1 2; do
 done
 [ "$(grep -E '"(iterations|relative_residual)"' "$work/1.json")" = "$(grep -E '"(iterations|relative_residual)"' "$work/2.json")" ] ||
   complain "other numbers on 2 ranks"
+# Modes are found first, in less than the whole time; deflated solves take fewer iterations, and the
+# time of the search is shared out.
+on 1 bench solver --lattice "$source_dir/inputs/beta6.0_8x8x8x8.h5" --mass 0.002 --modes 32 --modes-tol 1e-6 --rhs 2 --inner none \
+  --operators cpu_simd --tol 1e-8 --repetitions 1 --n-sources 2,3 --json "$work/modes.json" >"$work/out" || complain "--modes: exit $?"
+if command -v python3 >/dev/null; then
+  python3 - "$work/modes.json" <<'END' || complain "the report of --modes"
+import json, sys
+r = json.load(open(sys.argv[1]))
+plain, deflated = r["rows"]
+assert [plain["solver"], deflated["solver"]] == ["cg", "deflated"]
+assert 2 * deflated["iterations"] < plain["iterations"], (deflated["iterations"], plain["iterations"])
+assert len(r["modes"]["eigenvalues"]) == r["modes"]["count"] == 32 and 0 < r["modes"]["seconds"] < r["seconds"]
+times = {(t["solver"], t["n_sources"]): t for t in r["time_to_solution"]}
+setup, solve = r["modes"]["seconds"], deflated["seconds_median"]
+for n, solves in (2, 1), (3, 2): # two at once
+    assert abs(times["deflated", n]["seconds_per_rhs"] - (setup + solves * solve) / n) < 1e-9
+    assert abs(times["cg", n]["seconds_per_rhs"] - solves * plain["seconds_median"] / n) < 1e-9
+even, = r["break_even"]
+l, m2 = r["modes"]["eigenvalues"], 0.002**2
+ratio = ((m2 + l[0]) / (m2 + l[-1])) ** 0.5
+assert abs(even["predicted"] * plain["seconds_median"] / 2 * (1 - ratio) / setup - 1) < 1e-9
+END
+fi
+grep -q 'break-even at .* sources by the spectrum, .* measured' "$work/out" || complain "no break-even number"
+refuses 3 'deflated solves need --modes N' 1 bench solver $small --solvers deflated --inner none
 refuses 1 'every line must reach a true residual of 1e-12, which 1 missed' 1 bench solver $small --inner none --max-iter 3
 refuses 2 'one of the two' 1 bench solver
 refuses 2 '--solvers must be one of cg.block' 1 bench solver $small --solvers cg,gmres

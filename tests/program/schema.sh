@@ -23,11 +23,14 @@ report solve 2 solve --lattice $lattice --mass 0.5
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
 report solve-points 1 solve --lattice $lattice --mass 0.5 --source 'points:0,0,0,0;1,1,0,0' --momenta upto:1
 report measure 2 measure --lattices "$lattice copy.h5" --masses 0.5,0.6 --sources 'point:0,0,0,0 u1:1' --vectors 2 --momenta upto:1 --output study.h5
-report eigen 1 eigen $lattice --modes 2 --tol 1e-6
+report eigen 1 eigen $lattice --modes 2 --tol 1e-6 --output modes.h5 --store single
+report eigen-start 1 eigen $lattice --modes 2 --tol 1e-6 --start modes.h5
+report solve-deflated 1 solve $lattice --mass 0.5 --deflate modes.h5
 report validate 1 validate --lattice $lattice --backend cpu_simd --precision single
 report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
 report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
 report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
+report bench-solver-modes 1 bench solver --dims 4x4x4x4 --mass 0.5 --modes 2 --modes-tol 1e-6 --rhs 2 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
 report bench-suite 1 bench suite --class XS --parts copy,cg1,io --inner none --repetitions 1
 report bench-gemm 1 bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
 report bench-copy 1 bench copy

@@ -80,6 +80,8 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
                                      .observe = observe,
                                      .user = s,
                                      .inner = mixed ? &s->narrow : NULL,
+                                     .modes =
+                                         s->c->kind == MD_BENCH_DEFLATED ? &s->bench->modes : NULL,
                                      .block = s->c->kind == MD_BENCH_BLOCK};
   md_solver_result result;
   md_dirac *outer = mixed ? &s->exact : iterating(s);
@@ -141,7 +143,9 @@ static md_status run_once(solve *s, int max_iterations) {
 }
 
 /* MD_INPUT with the reason for what no solver does. Local. */
-static md_status check(md_context *context, const md_solver_case *c) {
+static md_status check(md_context *context, const md_solver_bench *bench, const md_solver_case *c) {
+  if (c->kind == MD_BENCH_DEFLATED && bench->modes.count == 0)
+    return md_fail(context, MD_INPUT, "deflated solves need --modes N");
   if (c->kind == MD_BENCH_BLOCK && c->request.precision != MD_DOUBLE)
     return md_fail(context, MD_INPUT, "block CG goes without an inner precision");
   if (c->kind == MD_BENCH_MULTISHIFT && c->request.precision != MD_DOUBLE)
@@ -155,7 +159,7 @@ static md_status create(solve *s) {
   md_context *context = s->bench->context;
   const md_solver_case *c = s->c;
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true};
-  MD_TRY(check(context, c));
+  MD_TRY(check(context, s->bench, c));
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
   md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
   MD_TRY(md_dirac_create_over(context, s->bench->links->field, c->backend, &c->request,

@@ -1,6 +1,7 @@
 #ifndef MD_BENCH_SOLVER_CASE_H
 #define MD_BENCH_SOLVER_CASE_H
 
+#include "base/options.h"
 #include "base/report.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
@@ -16,7 +17,14 @@ typedef struct md_solver_bench {
   const double *shifts; /* of M^dag M, for the solvers that take them */
   int n_shifts;
   cJSON *rows, *skipped;
-  int missed;         /* solves that did not reach the tolerance */
+  /* Of the deflated solves: */
+  md_modes modes;        /* count 0: there are none */
+  double modes_s;        /* that it took to find them */
+  md_integers n_sources; /* for which the set-up is shared out */
+  cJSON *sources, *break_even;
+  double cg_s[MD_PRECISIONS]; /* a solve by CG with the same right-hand sides and operator, by its
+                                 inner precision; 0: none */
+  int missed;                 /* solves that did not reach the tolerance */
   double reference_s; /* seconds per right-hand side of the mass's first solve that did; 0: none */
 } md_solver_bench;
 
@@ -24,6 +32,7 @@ typedef struct md_solver_bench {
 #define MD_SOLVER_TABLE(X)                                                                         \
   X(MD_BENCH_CG, "cg")       /* right-hand sides in step; with an inner precision mixed CG */      \
   X(MD_BENCH_BLOCK, "block") /* block CG */                                                        \
+  X(MD_BENCH_DEFLATED, "deflated")     /* CG with the modes of the run */                          \
   X(MD_BENCH_MULTISHIFT, "multishift") /* all shifts in one Krylov space, no refinement */         \
   X(MD_BENCH_REFINED, "refined")       /* and refinement of what misses the tolerance */           \
   X(MD_BENCH_SEPARATE, "separate")     /* every shift by CG of its own */
@@ -45,6 +54,20 @@ typedef struct md_solver_case {
  * not serve. MD_OK also when the tolerance was missed. Collective. */
 md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c);
 
+/* The modes that deflated solves take. */
+typedef struct md_solver_modes {
+  int count;
+  double tolerance;
+  md_precision store;
+  const char *backend; /* that the search runs on */
+  const md_physics_options *physics;
+} md_solver_modes;
+/* Finds them: bench->modes, to be destroyed also after a failure, and their time. Collective. */
+md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *wanted);
+/* Iterations with the modes over those without, by the bound of CG: the root of the ratio of the
+ * condition numbers. */
+double md_solver_bench_predicted(const md_modes *modes, double mass);
+
 /* What a solve came to. */
 typedef struct md_solver_figures {
   const md_backend *backend, *outer; /* of the iterations; of the residual that decides */
@@ -60,6 +83,10 @@ typedef struct md_solver_figures {
 
 /* The table's head; a line with its row; a line, once for each reason, for one that is missing,
  * with the reason in the context's message. */
+void md_solver_bench_request(cJSON *row, const md_solver_case *c, const char *backend);
+/* Seconds per source and break-even number of a solve by CG, with or without modes. */
+void md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
+                             const md_solver_figures *f);
 void md_solver_bench_head(const md_solver_bench *bench);
 void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
                          const md_solver_figures *f);

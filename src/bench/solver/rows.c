@@ -14,7 +14,7 @@ static const char *inner_of(const md_solver_case *c) {
   return precision == MD_DOUBLE ? "none" : md_precision_name(precision);
 }
 
-static void add_request(cJSON *row, const md_solver_case *c, const char *backend) {
+void md_solver_bench_request(cJSON *row, const md_solver_case *c, const char *backend) {
   cJSON_AddNumberToObject(row, "mass", c->mass);
   cJSON_AddNumberToObject(row, "rhs", c->request.n_rhs);
   cJSON_AddStringToObject(row, "solver", md_solver_kind_name(c->kind));
@@ -60,7 +60,7 @@ void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
   const double speedup = converged ? bench->reference_s / (f->seconds / n) : NAN;
   cJSON *row = cJSON_CreateObject();
   cJSON_AddItemToArray(bench->rows, row);
-  add_request(row, c, f->backend->name);
+  md_solver_bench_request(row, c, f->backend->name);
   add_figures(bench, row, c, f, speedup);
   md_say(bench->context,
          "%-6g %3d %-10s %-10s %-7s %-6s %3s %6d %6d %9.4f %9.4f %9.4f %9.4f %5.2f %8.1e %8.2f%s\n",
@@ -69,6 +69,7 @@ void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
          md_reconstruct_name(c->request.reconstruct), f->iterations, f->refine_iterations,
          f->seconds, f->seconds / n, 1e3 * f->seconds / f->iterations / n, 1e3 * f->iteration_s / n,
          f->operator_share, f->residual, speedup, converged ? "" : "  NOT converged");
+  md_solver_bench_sources(bench, c, f);
 }
 
 void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c) {
@@ -78,7 +79,7 @@ void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c) {
     said = said || strcmp(cJSON_GetObjectItem(one, "reason")->valuestring, reason) == 0;
   cJSON *row = cJSON_CreateObject();
   cJSON_AddItemToArray(bench->skipped, row);
-  add_request(row, c, c->backend);
+  md_solver_bench_request(row, c, c->backend);
   cJSON_AddStringToObject(row, "reason", reason);
   if (!said)
     md_say(bench->context, "%-6g %3d %-10s %-10s %-7s %-6s not timed: %s\n", c->mass,

@@ -5,6 +5,7 @@
 #include "bench/links.h"
 #include "bench/operators.h"
 #include "bench/solver/case.h"
+#include "dirac/eigen/eigen.h"
 #include "lattice/halo/halo_options.h"
 
 #include <math.h>
@@ -16,8 +17,10 @@ typedef struct settings {
   md_common_options common;
   const char *lattice, *csv;
   int dims[MD_DIMS];
-  long long sweeps, repetitions, max_iterations;
-  double beta, tolerance;
+  long long sweeps, repetitions, max_iterations, modes;
+  double beta, tolerance, modes_tolerance;
+  const char *modes_store;
+  md_integers n_sources;
   md_halo_request halo;
   md_physics_options physics;
   md_reals masses, shifts;
@@ -66,7 +69,7 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
          bench->context->ranks, bench->context->threads, bench->repetitions);
   bool shifted = false;
   for (int k = 0; k < s->solvers.count; k++)
-    shifted = shifted || s->solvers.value[k] > MD_BENCH_BLOCK;
+    shifted = shifted || s->solvers.value[k] >= MD_BENCH_MULTISHIFT;
   for (int k = 0; k < s->shifts.count && shifted; k++)
     md_say(bench->context, "%s%.15g%s", k == 0 ? "shifts      " : "", s->shifts.value[k],
            k + 1 < s->shifts.count ? "," : "\n");
@@ -77,7 +80,8 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
 static md_status bench_mass(md_solver_bench *bench, const settings *s, double mass) {
   bench->reference_s = 0.0;
   for (int r = 0; r < s->rhs.count; r++)
-    for (int o = 0; o < s->operators.count; o++)
+    for (int o = 0; o < s->operators.count; o++) {
+      memset(bench->cg_s, 0, sizeof bench->cg_s);
       for (int k = 0; k < s->solvers.count; k++)
         for (int i = 0; i < s->inner.count; i++) {
           md_solver_case c = {.kind = (md_solver_kind)s->solvers.value[k],
@@ -92,6 +96,32 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
           MD_TRY(md_solver_bench_case(bench, &c));
           MD_TRY(md_interrupt_check(bench->context, "bench solver"));
         }
+    }
+  return MD_OK;
+}
+
+/* On a GPU where one of the operators that are asked for keeps its fields there. */
+static md_status find_modes(md_solver_bench *bench, const settings *s, md_report *report) {
+  bool device = false;
+  for (int o = 0; o < s->operators.count; o++)
+    device = device || md_action_links_space(bench->context, s->operators.of[o].backend,
+                                             &s->physics) == MD_DEVICE;
+  const md_solver_modes wanted = {.count = (int)s->modes,
+                                  .tolerance = s->modes_tolerance,
+                                  .store = (md_precision)md_precision_of(s->modes_store),
+                                  .backend = device ? "cuda" : "cpu_simd",
+                                  .physics = &s->physics};
+  if (s->modes == 0) return MD_OK;
+  MD_TRY(md_solver_bench_modes(bench, &wanted));
+  cJSON *object = cJSON_AddObjectToObject(report->root, "modes");
+  cJSON_AddNumberToObject(object, "count", bench->modes.count);
+  cJSON_AddStringToObject(object, "store", s->modes_store);
+  cJSON_AddStringToObject(object, "backend", wanted.backend);
+  cJSON_AddNumberToObject(object, "tolerance", s->modes_tolerance);
+  cJSON_AddNumberToObject(object, "seconds", bench->modes_s);
+  md_report_reals(object, "eigenvalues", bench->modes.values, bench->modes.count);
+  bench->sources = cJSON_AddArrayToObject(report->root, "time_to_solution");
+  bench->break_even = cJSON_AddArrayToObject(report->root, "break_even");
   return MD_OK;
 }
 
@@ -105,10 +135,12 @@ static md_status run(md_solver_bench *bench, const settings *s, md_report *repor
     md_report_integers(report->root, "dims", links.geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
     md_action_links_report(report->root, &s->physics, &links);
-    say_head(bench, s);
+    status = find_modes(bench, s, report);
   }
+  if (status == MD_OK) say_head(bench, s);
   for (int m = 0; m < s->masses.count && status == MD_OK; m++)
     status = bench_mass(bench, s, s->masses.value[m]);
+  md_modes_destroy(&bench->modes);
   md_action_links_destroy(&links);
   return status;
 }
@@ -118,6 +150,8 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
                   .max_iterations = 20000,
                   .beta = 6.0,
                   .tolerance = 1e-12,
+                  .modes_tolerance = 1e-8,
+                  .modes_store = "single",
                   .halo = {.transport = "auto"},
                   .physics = MD_PHYSICS_DEFAULTS};
   /* clang-format off */
@@ -142,6 +176,16 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
        .help = "precisions of the iterations, none: double [all]"},
       {.name = "rhs", .type = MD_OPTION_INTEGERS, .target = &s->rhs, .argument = "N,M",
        .initial = "1", .help = "right-hand sides at once [1]", .low = 1, .high = MD_MAX_RHS},
+      {.name = "modes", .type = MD_OPTION_INTEGER, .target = &s->modes, .argument = "N",
+       .help = "find the N lowest modes first; 'deflated' is CG with them [0]", .low = 0,
+       .high = MD_EIGEN_MOST},
+      {.name = "modes-tol", .type = MD_OPTION_REAL, .target = &s->modes_tolerance, .argument = "T",
+       .help = "on their residuals [1e-8]", .low = 1e-20, .high = 0.1},
+      {.name = "modes-store", .type = MD_OPTION_CHOICE, .target = &s->modes_store,
+       .choices = "double|single|half", .help = "precision that they are kept in [single]"},
+      {.name = "n-sources", .type = MD_OPTION_INTEGERS, .target = &s->n_sources, .argument = "N,M",
+       .initial = "16,48,192", .low = 1, .high = 1e6,
+       .help = "sources that share the time of the search [16,48,192]"},
       {.name = "shifts", .type = MD_OPTION_REALS, .target = &s->shifts, .argument = "A,B",
        .initial = "0,0.0025,0.01,0.04,0.16,0.64", .low = 0.0, .high = 1e6,
        .help = "of M^dag M [0,0.0025,0.01,0.04,0.16,0.64]"},
@@ -162,6 +206,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
   const md_command_text text = {
       "bench solver", "Time to the same true residual by each way to solve.",
       "cg: right-hand sides in step, mixed with --inner; block: one Krylov space for all of them;\n"
+      "deflated: cg with the modes of --modes, which adds it to the list;\n"
       "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
       "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol."};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
@@ -171,6 +216,10 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
     return md_fail(context, MD_INPUT,
                    "bench solver needs --lattice FILE (or --fat FILE and --long FILE) or --dims "
                    "AxBxCxD, one of the two");
+  bool deflated = s->modes == 0;
+  for (int k = 0; k < s->solvers.count; k++)
+    deflated = deflated || s->solvers.value[k] == MD_BENCH_DEFLATED;
+  if (!deflated) s->solvers.value[s->solvers.count++] = MD_BENCH_DEFLATED;
   return md_physics_check(context, &s->physics);
 }
 
@@ -187,6 +236,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
                            .repetitions = (int)s.repetitions,
                            .shifts = s.shifts.value,
                            .n_shifts = s.shifts.count,
+                           .n_sources = s.n_sources,
                            .rows = cJSON_AddArrayToObject(report.root, "rows"),
                            .skipped = cJSON_AddArrayToObject(report.root, "skipped")};
   cJSON_AddNumberToObject(report.root, "tolerance", s.tolerance);

@@ -1,0 +1,60 @@
+#ifndef MD_IO_MODES_FILE_H
+#define MD_IO_MODES_FILE_H
+
+#include "lattice/fields/modes.h"
+#include "lattice/gauge/gauge.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Modes in HDF5: /modes/vectors [mode][t][z][y][x/2][3] of complex {r, i} (h5py reads it as complex
+ * but for half), and attributes of /modes. All ranks write and read, each its own part, and a file
+ * can be read on another rank grid than it was written on. Files are written to a temporary and
+ * renamed when complete (base/file.h); every chunk has a Fletcher32, damage is MD_INPUT. */
+
+enum { MD_MODES_TEXT = 160 };
+
+/* What the modes belong to: texts that must be equal on reading. The mass is not among them. */
+typedef struct md_modes_label {
+  char lattice_checksum[MD_MODES_TEXT]; /* of the links, see md_links_checksum */
+  char action[MD_MODES_TEXT];           /* with its parameters, as md_physics_words says them */
+  char boundary[MD_MODES_TEXT];         /* in t: "antiperiodic" or "periodic" */
+} md_modes_label;
+
+typedef struct md_modes_info {
+  int dims[MD_DIMS];
+  int count;          /* modes of the file, the lowest first */
+  int converged;      /* the lowest of them that met the tolerance, without a gap */
+  double tolerance;   /* on their residuals */
+  md_precision store; /* MD_DOUBLE, MD_SINGLE or MD_HALF */
+  md_modes_label label;
+} md_modes_info;
+
+/* Writes the vectors, of any space and precision, in the precision info->store; its dims and count
+ * are not read. Attributes: dims, format_version, the label, mass_independent (1), converged,
+ * tolerance, eigenvalues, residuals, scale: a vector is scale times what is stored. Scale is 1 but
+ * for half, whose numbers are so brought near 1. MD_ENVIRONMENT: disk. Collective. */
+md_status md_modes_write(md_context *context, const char *path, const md_modes *modes,
+                         const md_modes_info *info);
+/* What a file says of itself. MD_INPUT when it is none of modes. Collective. */
+md_status md_modes_describe(md_context *context, const char *path, md_modes_info *info);
+/* The lowest `count` modes of the file that *info describes into `space`, in the file's precision.
+ * MD_INPUT when the lattice's extents or the label are others than *wanted, naming the one that
+ * differs, the file is damaged, or its vectors are no unit vectors. On failure there is nothing to
+ * destroy. Collective. */
+md_status md_modes_read(md_context *context, const char *path, const md_geometry *geometry,
+                        const md_modes_label *wanted, const md_modes_info *info, int count,
+                        md_space space, md_modes *modes);
+
+/* A name for link fields that does not depend on the file that they came from: the SciDAC checksum
+ * of each field's image in double, as 16 hexadecimal digits a field. Local extents as of the
+ * geometry; collective. */
+md_status md_links_checksum(md_context *context, const md_gauge *fields, int count,
+                            char text[MD_MODES_TEXT]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,254 @@
+#include "io/child.h"
+#include "io/modes_parts.h"
+#include "lattice/fields/sum.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Requests: DESCRIBE, then numbers of slabs of all modes. */
+enum { DESCRIBE = -1 };
+
+/* Seen by the child and the parent. */
+typedef struct common {
+  md_modes_info info;
+  double scale, values[MD_MODES_MOST], residuals[MD_MODES_MOST];
+  long long damaged;
+  _Alignas(64) unsigned char data[];
+} common;
+
+typedef struct reader {
+  const char *path;
+  const md_geometry *geometry; /* NULL: the file is only described */
+  md_modes_info info;
+  hid_t file, dataset; /* in the child, as is the shape of the dataset */
+  md_h5_shape shape;
+  md_field host; /* one vector in double */
+} reader;
+
+/* Extents, count and precision of the dataset; false when it cannot be one of modes. */
+static bool read_shape(hid_t dataset, md_modes_info *info) {
+  hsize_t extents[H5S_MAX_RANK];
+  const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+  bool fits = H5Sget_simple_extent_dims(space, extents, NULL) == MD_DIMS + 2;
+  for (int d = 0; d < MD_DIMS && fits; d++) {
+    fits = extents[1 + MD_T - d] > 0 && extents[1 + MD_T - d] < 1 << 15;
+    info->dims[d] = (int)extents[1 + MD_T - d] * (d == MD_X ? 2 : 1);
+  }
+  fits = fits && extents[0] > 0 && extents[0] <= MD_MODES_MOST;
+  info->count = fits ? (int)extents[0] : 0;
+  const size_t bytes = H5Tget_size(type);
+  info->store = bytes == 16 ? MD_DOUBLE : bytes == 8 ? MD_SINGLE : MD_HALF;
+  H5Tclose(type);
+  H5Sclose(space);
+  return fits && (bytes == 16 || bytes == 8 || bytes == 4);
+}
+
+static md_status get_attributes(md_context *context, const char *path, hid_t group, common *c) {
+  md_modes_info *info = &c->info;
+  int64_t dims[MD_DIMS], version, converged;
+  const md_attribute attributes[] = {
+      {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version},
+      {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims},
+      {"lattice_checksum", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.lattice_checksum},
+      {"action", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.action},
+      {"boundary", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.boundary},
+      {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &info->tolerance},
+      {"scale", MD_ATTRIBUTE_REAL, 1, &c->scale},
+      {"eigenvalues", MD_ATTRIBUTE_REAL, info->count, c->values},
+      {"residuals", MD_ATTRIBUTE_REAL, info->count, c->residuals}};
+  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+    if (!md_h5_get_attribute(group, &attributes[i]))
+      return md_fail(context, MD_INPUT, "%s: attribute %s is missing or has another type or length",
+                     path, attributes[i].name);
+  if (version != MD_BUNDLE_VERSION)
+    return md_fail(context, MD_INPUT, "%s: format_version must be %d, got %lld", path,
+                   MD_BUNDLE_VERSION, (long long)version);
+  for (int d = 0; d < MD_DIMS; d++)
+    if (dims[d] != info->dims[d])
+      return md_fail(context, MD_INPUT, "%s: attribute dims must be the extents of %s", path,
+                     MD_MODES_VECTORS);
+  if (converged < 0 || converged > info->count || !(c->scale > 0.0 && c->scale <= 1.0))
+    return md_fail(context, MD_INPUT, "%s: attributes converged or scale have no sensible value",
+                   path);
+  info->converged = (int)converged;
+  return MD_OK;
+}
+
+static md_status describe_in_child(md_context *context, reader *r, common *c) {
+  hid_t object;
+  MD_TRY(md_h5_open(context, r->path, &r->file));
+  MD_TRY(md_h5_open_object(context, r->path, r->file, MD_MODES_VECTORS, true, &object));
+  const bool fits = read_shape(object, &c->info);
+  H5Oclose(object);
+  if (!fits)
+    return md_fail(context, MD_INPUT,
+                   "%s: dataset %s must have the shape [mode][t][z][y][x/2][3] of compound {r, i}, "
+                   "at most %d modes",
+                   r->path, MD_MODES_VECTORS, MD_MODES_MOST);
+  MD_TRY(md_h5_open_object(context, r->path, r->file, MD_MODES_GROUP, false, &object));
+  const md_status status = get_attributes(context, r->path, object, c);
+  H5Oclose(object);
+  if (status != MD_OK) return status;
+  r->shape = md_modes_shape(c->info.count, c->info.store);
+  return md_h5_open_sites(context, r->path, r->file, MD_MODES_VECTORS, c->info.dims, &r->shape,
+                          &r->dataset);
+}
+
+static md_slab_plan plan_of(const reader *r, size_t *bytes) {
+  const md_bundle_sites sites = {.field = {(md_field *)&r->host}};
+  return md_bundle_plan(&sites, bytes);
+}
+
+static md_status serve(md_context *context, void *state, int request, void *shared) {
+  reader *r = state;
+  common *c = shared;
+  if (request == DESCRIBE) return describe_in_child(context, r, c);
+  size_t bytes;
+  const md_slab_plan plan = plan_of(r, &bytes);
+  const md_slab slab = md_slab_at(r->geometry, &plan, request % plan.count);
+  c->damaged = 0;
+  return md_h5_read_slab(context, r->path, r->dataset, r->geometry, &r->shape, request / plan.count,
+                         &slab, c->data, &c->damaged);
+}
+
+/* The numbers of a slab to double, in place. */
+static void widen(void *raw, int64_t count, md_precision store, double scale) {
+  const unsigned char *from = raw;
+  double *wide = raw;
+  for (int64_t i = count - 1; store == MD_SINGLE && i >= 0; i--) {
+    float value;
+    memcpy(&value, from + i * (int64_t)sizeof value, sizeof value);
+    wide[i] = (double)value;
+  }
+  for (int64_t i = count - 1; store == MD_HALF && i >= 0; i--) {
+    uint16_t value;
+    memcpy(&value, from + i * (int64_t)sizeof value, sizeof value);
+    wide[i] = scale * (double)md_float_of_half(value);
+  }
+}
+
+/* One vector, and its norm^2 here. Local. */
+static md_status read_vector(md_context *context, reader *r, md_child *child, int mode,
+                             md_field *vector, double *norm2) {
+  common *c = child->shared;
+  const md_bundle_sites sites = {.field = {&r->host}};
+  size_t bytes;
+  const md_slab_plan plan = plan_of(r, &bytes);
+  for (int i = 0; i < plan.count; i++) {
+    const md_slab slab = md_slab_at(r->geometry, &plan, i);
+    const int64_t reals = md_slab_sites(r->geometry, &slab) / MD_PARITIES * MD_FERMION_REALS;
+    MD_TRY(md_child_ask(context, child, mode * plan.count + i));
+    if (c->damaged > 0)
+      return md_fail(context, MD_INPUT, "%s: dataset %s is damaged, its Fletcher32 checksums fail",
+                     r->path, MD_MODES_VECTORS);
+    widen(c->data, reals, r->info.store, c->scale);
+    for (int64_t k = 0; k < reals; k++) *norm2 += ((double *)c->data)[k] * ((double *)c->data)[k];
+    if (!md_bundle_copy_slab(&sites, &slab, 0, (double *)c->data, true))
+      return md_fail(context, MD_INPUT, "%s: dataset %s must hold finite numbers", r->path,
+                     MD_MODES_VECTORS);
+  }
+  return md_field_convert(context, vector, &r->host);
+}
+
+/* Eigenvalues that rise, and unit vectors; norms[mode] is this rank's part. Collective. */
+static md_status check_numbers(md_context *context, const char *path, const md_modes *modes,
+                               const double *norms) {
+  for (int i = 0; i < modes->count; i++) {
+    md_sum sum = {.limb = {0}};
+    double norm2;
+    const double value = modes->values[i], before = i > 0 ? modes->values[i - 1] : 0.0;
+    md_sum_add(&sum, norms[i]);
+    MD_TRY(md_sum_finish(context, &sum, 1, &norm2));
+    if (!(fabs(norm2 - 1.0) <= 0.01))
+      return md_fail(context, MD_INPUT,
+                     "%s: vectors must have the norm 1, got norm^2 %g of mode %d", path, norm2, i);
+    if (!(value >= before - 1e-9 && isfinite(value)))
+      return md_fail(context, MD_INPUT,
+                     "%s: eigenvalues must be positive and rise, got %g after %g at mode %d", path,
+                     value, before, i);
+  }
+  return MD_OK;
+}
+
+static md_status check_label(md_context *context, const char *path, const md_modes_label *found,
+                             const md_modes_label *wanted) {
+  const struct {
+    const char *name, *found, *wanted;
+  } texts[] = {{"lattice checksum", found->lattice_checksum, wanted->lattice_checksum},
+               {"action", found->action, wanted->action},
+               {"boundary", found->boundary, wanted->boundary}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    if (strcmp(texts[i].found, texts[i].wanted) != 0)
+      return md_fail(context, MD_INPUT,
+                     "the modes of %s must have the %s of this run, '%s', got '%s'; find its modes "
+                     "with minidirac eigen",
+                     path, texts[i].name, texts[i].wanted, texts[i].found);
+  return MD_OK;
+}
+
+static md_status check_dims(md_context *context, const char *path, const md_modes_info *info,
+                            const int *g) {
+  const int *d = info->dims;
+  if (memcmp(d, g, sizeof info->dims) == 0) return MD_OK;
+  return md_fail(context, MD_INPUT, "%s is of a %dx%dx%dx%d lattice, needed is one of %dx%dx%dx%d",
+                 path, d[0], d[1], d[2], d[3], g[0], g[1], g[2], g[3]);
+}
+
+/* Starts a child that has described the file in its shared part. Local. */
+static md_status start(md_context *context, reader *r, size_t bytes, md_child *child) {
+  MD_TRY(md_child_start(context, r->path, serve, r, sizeof(common) + bytes, child));
+  return md_child_ask(context, child, DESCRIBE);
+}
+
+md_status md_modes_describe(md_context *context, const char *path, md_modes_info *info) {
+  reader r = {.path = path};
+  md_child child;
+  const md_status status = start(context, &r, 0, &child);
+  if (status == MD_OK) *info = ((common *)child.shared)->info;
+  md_child_stop(&child);
+  return md_agree(context, status);
+}
+
+/* Local. */
+static md_status read_vectors(md_context *context, reader *r, md_child *child, md_modes *modes,
+                              double *norms) {
+  const common *c = child->shared;
+  if (memcmp(&c->info, &r->info, sizeof r->info) != 0)
+    return md_fail(context, MD_INPUT, "%s changed while it was read", r->path);
+  memcpy(modes->values, c->values, (size_t)modes->count * sizeof *modes->values);
+  memcpy(modes->residuals, c->residuals, (size_t)modes->count * sizeof *modes->residuals);
+  for (int i = 0; i < modes->count; i++)
+    MD_TRY(read_vector(context, r, child, i, &modes->vectors[i], &norms[i]));
+  return MD_OK;
+}
+
+md_status md_modes_read(md_context *context, const char *path, const md_geometry *geometry,
+                        const md_modes_label *wanted, const md_modes_info *info, int count,
+                        md_space space, md_modes *modes) {
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {info->store, space, MD_FERMION_REALS, 1, true};
+  reader r = {.path = path, .geometry = geometry, .info = *info};
+  md_child child = {.socket = -1};
+  size_t bytes = 0;
+  *modes = (md_modes){0};
+  MD_TRY(check_dims(context, path, info, geometry->global));
+  MD_TRY(check_label(context, path, &info->label, wanted));
+  double *norms = calloc((size_t)count, sizeof *norms);
+  md_status status = norms ? MD_OK : md_fail_memory(context, (size_t)count * 8, "modes");
+  if (status == MD_OK) status = md_field_create(context, geometry, &host, MD_EVEN, &r.host);
+  if (status == MD_OK) status = md_modes_create(context, geometry, &shape, count, modes);
+  if (status == MD_OK) {
+    plan_of(&r, &bytes);
+    status = start(context, &r, bytes, &child);
+  }
+  if (status == MD_OK) status = read_vectors(context, &r, &child, modes, norms);
+  md_child_stop(&child);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = check_numbers(context, path, modes, norms);
+  free(norms);
+  md_field_destroy(&r.host);
+  if (status != MD_OK) md_modes_destroy(modes);
+  return status;
+}

@@ -1,0 +1,32 @@
+#ifndef MD_LATTICE_FIELDS_MODES_H
+#define MD_LATTICE_FIELDS_MODES_H
+
+#include "lattice/fields/field.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MD_MODES_MOST = 10000 }; /* of one search and one file */
+
+/* The lowest eigenvectors of A = -Deo Doe on the even sites of a lattice. They are those of M^dag M
+ * too, whose eigenvalues are larger by the mass squared. */
+typedef struct md_modes {
+  int count;
+  double *values;    /* <v, A v>, rising */
+  double *residuals; /* |A v - value v| when they were found, before they were rounded */
+  md_field *vectors; /* unit vectors, even, one right-hand side, of one precision and space; their
+                        halos mean nothing */
+} md_modes;
+
+/* `count` modes of zeros, their vectors in the precision and space of the shape (n_rhs 1). Destroy
+ * also after a failure. Local. */
+md_status md_modes_create(md_context *context, const md_geometry *geometry,
+                          const md_field_shape *shape, int count, md_modes *modes);
+void md_modes_destroy(md_modes *modes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

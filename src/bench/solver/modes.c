@@ -1,0 +1,125 @@
+#include "base/interrupt.h"
+#include "base/timer.h"
+#include "bench/solver/case.h"
+#include "dirac/eigen/eigen.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MODES_SEED = 1, MOST_RESTARTS = 1000 };
+
+/* The search's vectors in the precision in which they are kept. */
+static md_status keep(md_context *context, const md_eigen_result *found, md_precision store,
+                      md_modes *modes) {
+  const md_field *v = found->vectors;
+  const md_field_shape shape = {store, v->space, MD_FERMION_REALS, 1, true};
+  md_status status = md_modes_create(context, v->geometry, &shape, found->modes, modes);
+  for (int i = 0; i < found->modes && status == MD_OK; i++) {
+    modes->values[i] = found->values[i];
+    modes->residuals[i] = found->residuals[i];
+    status = md_field_convert(context, &modes->vectors[i], &v[i]);
+  }
+  return md_agree(context, status);
+}
+
+static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_modes *wanted) {
+  const md_eigen_request request = {.modes = wanted->count,
+                                    .tolerance = wanted->tolerance,
+                                    .max_restarts = MOST_RESTARTS,
+                                    .seed = MODES_SEED};
+  md_eigen_result found;
+  const double start_s = md_time_s();
+  md_status status = md_eigen_lowest(bench->context, dirac, &request, &found);
+  if (status == MD_OK && !found.converged) {
+    status = md_interrupt_check(bench->context, "bench solver");
+    if (status == MD_OK)
+      status = md_fail(bench->context, MD_UNREACHED,
+                       "%d modes must converge to %g, %d did after %d restarts; raise --modes-tol",
+                       wanted->count, wanted->tolerance, found.below, found.restarts);
+  }
+  if (status == MD_OK) status = keep(bench->context, &found, wanted->store, &bench->modes);
+  bench->modes_s = md_time_s() - start_s;
+  if (status == MD_OK)
+    md_say(bench->context,
+           "modes       %d in %s, eigenvalues %.4g to %.4g, found in %.3f s with %s: %d filters of "
+           "degree %d\n",
+           wanted->count, md_precision_name(wanted->store), found.values[0],
+           found.values[found.modes - 1], bench->modes_s, dirac->backend->name, found.iterations,
+           found.filter_degree);
+  md_eigen_result_free(&found);
+  return status;
+}
+
+md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *wanted) {
+  md_context *context = bench->context;
+  md_backend_request request = {.precision = MD_DOUBLE,
+                                .reconstruct = MD_RECONSTRUCT_18,
+                                .packing = MD_PACKING_NONE,
+                                .n_rhs = 1,
+                                .antiperiodic = true};
+  const md_backend *backend;
+  md_memory_need need = {0};
+  md_dirac dirac = {0};
+  md_physics_apply(wanted->physics, &request);
+  MD_TRY(md_backend_find(context, wanted->backend, &request, &backend));
+  md_backend_need(bench->links->geometry, backend, &request, &need);
+  md_eigen_need(bench->links->geometry, backend->space, wanted->count, &need);
+  MD_TRY(md_memory_require(context, &need, "the modes of bench solver"));
+  md_status status = md_dirac_create_over(context, bench->links->field, wanted->backend, &request,
+                                          bench->halo, &dirac);
+  if (status == MD_OK) status = find(bench, &dirac, wanted);
+  md_dirac_destroy(&dirac);
+  return status;
+}
+
+double md_solver_bench_predicted(const md_modes *modes, double mass) {
+  const double first = fmax(modes->values[0], 0.0), last = modes->values[modes->count - 1];
+  return sqrt((mass * mass + first) / (mass * mass + last));
+}
+
+/* Seconds per source of n, the set-up included, `together` at once. */
+static double amortised(double setup_s, double solve_s, int together, int n) {
+  const int solves = (n + together - 1) / together;
+  return (setup_s + solves * solve_s) / n;
+}
+
+void md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
+                             const md_solver_figures *f) {
+  const bool deflated = c->kind == MD_BENCH_DEFLATED;
+  const int together = c->request.n_rhs;
+  const double cg_s = bench->cg_s[c->request.precision], setup_s = deflated ? bench->modes_s : 0.0;
+  if (!bench->sources || f->residual > bench->tolerance) return;
+  if (c->kind == MD_BENCH_CG) bench->cg_s[c->request.precision] = f->seconds;
+  if (c->kind != MD_BENCH_CG && !deflated) return;
+  for (int i = 0; i < bench->n_sources.count; i++) {
+    const int n = (int)bench->n_sources.value[i];
+    const double per_s = amortised(setup_s, f->seconds, together, n);
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(bench->sources, row);
+    md_solver_bench_request(row, c, f->backend->name);
+    cJSON_AddNumberToObject(row, "modes", deflated ? bench->modes.count : 0);
+    cJSON_AddNumberToObject(row, "n_sources", n);
+    cJSON_AddNumberToObject(row, "seconds_per_rhs", per_s);
+    cJSON_AddNumberToObject(row, "setup_seconds", setup_s);
+    md_report_real(row, "speedup",
+                   deflated && cg_s > 0.0 ? amortised(0.0, cg_s, together, n) / per_s : NAN);
+    md_say(bench->context, "%-6s %3s %-10s %4d sources: %.4f s each, set-up %.3f s included\n", "",
+           "", md_solver_kind_name(c->kind), n, per_s, setup_s);
+  }
+  if (!deflated || !(cg_s > 0.0)) return;
+  const double ratio = md_solver_bench_predicted(&bench->modes, c->mass);
+  const double predicted = setup_s / (cg_s / together * (1.0 - ratio));
+  const double gained_s = (cg_s - f->seconds) / together;
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(bench->break_even, row);
+  md_solver_bench_request(row, c, f->backend->name);
+  cJSON_AddNumberToObject(row, "modes", bench->modes.count);
+  md_report_real(row, "predicted", predicted);
+  md_report_real(row, "measured", gained_s > 0.0 ? setup_s / gained_s : NAN);
+  md_say(bench->context, "%-6s %3s %-10s break-even at %.1f sources by the spectrum, ", "", "",
+         md_solver_kind_name(c->kind), predicted);
+  if (gained_s > 0.0)
+    md_say(bench->context, "%.1f measured\n", setup_s / gained_s);
+  else
+    md_say(bench->context, "never as measured\n");
+}

@@ -1,0 +1,181 @@
+/* Files of modes: vectors and attributes come back in the stored precision, [mode][t][z][y][x/2][3]
+ * of {r, i}; modes of another lattice, action or boundary are refused by name, damage too. */
+#include "io/modes_file.h"
+#include "io_support.h"
+#include "lattice/fields/linear.h"
+
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { X = 4, Y = 4, Z = 2, T = 4, MODES = 3 };
+
+static const md_modes_label label = {"0123456789abcdef", "naive", "antiperiodic"};
+
+static void make(md_context *context, const md_geometry *g, md_modes *modes) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  MD_REQUIRE(context, md_modes_create(context, g, &shape, MODES, modes));
+  for (int i = 0; i < MODES; i++) {
+    double norm2, none = 0.0;
+    md_field_destroy(&modes->vectors[i]);
+    md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, (uint64_t)i, &modes->vectors[i]);
+    MD_REQUIRE(context, md_linear_norm2(context, &modes->vectors[i], &norm2));
+    const double scale = 1.0 / sqrt(norm2);
+    md_linear_axpby(&scale, &modes->vectors[i], &none, &modes->vectors[i]);
+    modes->values[i] = 0.01 * (i + 1);
+    modes->residuals[i] = 1e-9 / (i + 1);
+  }
+}
+
+static void write_file(md_context *context, const char *path, const md_modes *modes,
+                       md_precision store) {
+  const md_modes_info info = {
+      .converged = MODES - 1, .tolerance = 1e-8, .store = store, .label = label};
+  MD_REQUIRE(context, md_modes_write(context, path, modes, &info));
+}
+
+static void round_trip(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, X, Y, Z, T, false);
+  char path[256];
+  md_modes modes, found;
+  md_modes_info info;
+  io_test_name(context, ".h5", path, sizeof path);
+  make(context, g, &modes);
+  for (md_precision store = MD_DOUBLE; store <= MD_HALF; store++) {
+    write_file(context, path, &modes, store);
+    MD_REQUIRE(context, md_modes_describe(context, path, &info));
+    assert_int_equal(info.count, MODES);
+    assert_int_equal(info.converged, MODES - 1);
+    assert_int_equal(info.store, store);
+    assert_memory_equal(info.dims, g->global, sizeof info.dims);
+    MD_REQUIRE(context, md_modes_read(context, path, g, &label, &info, MODES, MD_HOST, &found));
+    assert_memory_equal(found.values, modes.values, MODES * sizeof(double));
+    assert_memory_equal(found.residuals, modes.residuals, MODES * sizeof(double));
+    for (int i = 0; i < MODES; i++) {
+      const double roundoff = store == MD_DOUBLE ? 0.0 : md_precision_roundoff(store);
+      assert_int_equal(found.vectors[i].precision, store);
+      md_require_at_most(md_test_distance(context, &found.vectors[i], &modes.vectors[i]), roundoff,
+                         md_precision_name(store));
+    }
+    md_modes_destroy(&found);
+  }
+  md_modes_destroy(&modes);
+  io_test_remove(context, path);
+  md_geometry_destroy(g);
+}
+
+/* The vectors as the HDF5 library alone reads them. */
+static void layout_on_file(void **state) {
+  enum { REALS = MODES * T * Z * Y * X / 2 * MD_FERMION_REALS };
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, X, Y, Z, T, false);
+  char path[256];
+  md_modes modes;
+  io_test_name(context, ".h5", path, sizeof path);
+  make(context, g, &modes);
+  write_file(context, path, &modes, MD_SINGLE);
+  static float reals[REALS];
+  if (context->rank == 0) {
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/modes/vectors", H5P_DEFAULT);
+    const hid_t type = H5Tcreate(H5T_COMPOUND, 2 * sizeof(float)), space = H5Dget_space(dataset);
+    const hsize_t expected[6] = {MODES, T, Z, Y, X / 2, 3};
+    hsize_t extents[6] = {0};
+    H5Tinsert(type, "r", 0, H5T_NATIVE_FLOAT);
+    H5Tinsert(type, "i", sizeof(float), H5T_NATIVE_FLOAT);
+    assert_int_equal(H5Sget_simple_extent_ndims(space), 6);
+    H5Sget_simple_extent_dims(space, extents, NULL);
+    assert_memory_equal(extents, expected, sizeof expected);
+    assert_true(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reals) >= 0);
+    for (int64_t i = 0; i < g->sites; i++) {
+      int x[MD_DIMS];
+      double v[MD_FERMION_REALS];
+      md_global_coordinates(g, MD_EVEN, i, x);
+      md_field_get(&modes.vectors[1], i, 0, v);
+      const int64_t at = ((((int64_t)T + x[3]) * Z + x[2]) * Y + x[1]) * (X / 2) + x[0] / 2;
+      for (int c = 0; c < MD_FERMION_REALS; c++)
+        assert_true(reals[at * MD_FERMION_REALS + c] == (float)v[c]);
+    }
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    H5Fclose(file);
+  }
+  md_barrier(context);
+  md_modes_destroy(&modes);
+  io_test_remove(context, path);
+  md_geometry_destroy(g);
+}
+
+static void refuse(md_context *context, const char *path, const md_geometry *g,
+                   const md_modes_label *wanted, const md_modes_info *info, const char *words) {
+  md_modes found;
+  assert_int_equal(md_modes_read(context, path, g, wanted, info, MODES, MD_HOST, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, words));
+}
+
+static void refusals(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, X, Y, Z, T, false);
+  md_geometry *longer = md_test_geometry(context, X, Y, Z, 2 * T, false);
+  md_modes_label other[3] = {label, label, label};
+  char path[256];
+  md_modes modes;
+  md_modes_info info;
+  io_test_name(context, ".h5", path, sizeof path);
+  make(context, g, &modes);
+  write_file(context, path, &modes, MD_DOUBLE);
+  MD_REQUIRE(context, md_modes_describe(context, path, &info));
+  other[0].lattice_checksum[0] = 'f';
+  snprintf(other[1].action, sizeof other[1].action, "asqtad, u0 0.9");
+  snprintf(other[2].boundary, sizeof other[2].boundary, "periodic");
+  refuse(context, path, g, &other[0], &info, "must have the lattice checksum of this run");
+  refuse(context, path, g, &other[1], &info, "must have the action of this run, 'asqtad, u0 0.9'");
+  refuse(context, path, g, &other[2], &info, "must have the boundary of this run, 'periodic'");
+  refuse(context, path, longer, &label, &info, "is of a 4x4x2x4 lattice, needed is one of 4x4x2x8");
+  size_t bytes;
+  unsigned char *data = io_test_get(path, &bytes);
+  data[bytes / 2] ^= 1; /* within the vectors */
+  io_test_put(context, path, data, bytes);
+  refuse(context, path, g, &label, &info, "damaged");
+  free(data);
+  md_linear_axpy(&(double){1.0}, &modes.vectors[2], &modes.vectors[2]);
+  write_file(context, path, &modes, MD_DOUBLE);
+  refuse(context, path, g, &label, &info, "must have the norm 1, got norm^2 4 of mode 2");
+  io_test_put(context, path, "not HDF5", 8);
+  assert_int_equal(md_modes_describe(context, path, &info), MD_INPUT);
+  md_modes_destroy(&modes);
+  io_test_remove(context, path);
+  md_geometry_destroy(longer);
+  md_geometry_destroy(g);
+}
+
+/* The name of links is that of their numbers: one link more, another name; the same on every rank
+ * grid. */
+static void names_of_links(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, X, Y, Z, T, false);
+  md_gauge links;
+  char first[MD_MODES_TEXT], again[MD_MODES_TEXT], both[MD_MODES_TEXT];
+  md_test_random_gauge(context, g, 3, &links);
+  MD_REQUIRE(context, md_links_checksum(context, &links, 1, first));
+  md_gauge_destroy(&links);
+  md_test_random_gauge(context, g, 4, &links);
+  MD_REQUIRE(context, md_links_checksum(context, &links, 1, again));
+  assert_int_equal(strlen(first), 16);
+  assert_string_not_equal(first, again);
+  const md_gauge pair[2] = {links, links};
+  MD_REQUIRE(context, md_links_checksum(context, pair, 2, both));
+  assert_int_equal(strlen(both), 33);
+  assert_memory_equal(both, again, 16);
+  assert_memory_equal(both + 17, again, 16);
+  md_gauge_destroy(&links);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(layout_on_file),
+                                    cmocka_unit_test(refusals), cmocka_unit_test(names_of_links)};
+MD_RUN_TESTS(tests)
