@@ -2,6 +2,7 @@
 #include "base/memory_need.h"
 #include "base/timer.h"
 #include "io/lattice_format.h"
+#include "io/lattice_output.h"
 #include "io/site_data.h"
 
 #include <errno.h>

@@ -26,6 +26,7 @@
 #include "gemm/gemm.h"
 #include "io/attribute.h"
 #include "io/lattice_file.h"
+#include "io/lattice_output.h"
 #include "io/propagator.h"
 #include "io/provenance.h"
 #include "lattice/fields/field.h"

@@ -4,7 +4,7 @@ set(MD_PUBLIC_HEADERS
   base/context.h base/device.h base/precision.h base/random.h base/status.h
   dirac/action.h dirac/operator.h dirac/request.h dirac/solvers/multishift.h dirac/solvers/solver.h
   gemm/gemm.h
-  io/attribute.h io/file_texts.h io/lattice_file.h io/propagator.h io/provenance.h io/site_format.h
+  io/attribute.h io/file_texts.h io/lattice_file.h io/lattice_output.h io/propagator.h io/provenance.h io/site_format.h
   lattice/fields/field.h lattice/fields/linear.h lattice/fields/observables.h lattice/fields/source.h
   lattice/gauge/gauge.h lattice/gauge/gauge_start.h lattice/gauge/heatbath.h lattice/gauge/phases.h
   lattice/halo/halo.h

@@ -1,7 +1,7 @@
 #include "base/options.h"
 #include "base/report.h"
 #include "commands.h"
-#include "io/lattice_file.h"
+#include "io/lattice_output.h"
 #include "io/site_data.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "base/options.h"
 #include "base/precision.h"
-#include "io/lattice_file.h"
+#include "io/lattice_output.h"
 
 /* The parts of `minidirac generate`. */
 

@@ -4,7 +4,7 @@
 #include "base/report.h"
 #include "base/timer.h"
 #include "commands.h"
-#include "io/lattice_file.h"
+#include "io/lattice_output.h"
 #include "io/site_data.h"
 #include "lattice/gauge/smear_options.h"
 
