@@ -14,7 +14,7 @@ template <class S> struct many_arguments {
   const md_row *rows;
   const int32_t *order;
   int first, count, n_rhs; /* slots first .. first + count - 1 */
-  bool keep_links, backwards, follows;
+  bool keep_links, backwards;
   md_divisor per_row;
   const S *in, *x; /* x NULL: plain assignment */
   S *out;
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
                        : a.links + (int64_t)(slot >> 5) * 32 * 2 * PAIRS * R;
   if (!STAGED) links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
   T acc[B][6] = {};
-  if (!a.follows) md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
   for (int d = 0; d < 8 * FIELDS; d++) {
     const int direction = d % 8;
@@ -348,7 +348,6 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.n_rhs = call->out->n_rhs;
   a.keep_links = s->keep_links;
   a.backwards = call->backwards;
-  a.follows = call->follows;
   a.per_row = s->slots_per_row;
   a.in = (const S *)call->in->data;
   a.in_scale = call->in->scale;

@@ -38,7 +38,7 @@ template <class S> struct hop_arguments {
   const md_row *rows;
   md_slot_range slots;
   md_divisor per_row;
-  bool keep_links, backwards, follows;
+  bool keep_links, backwards;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
   real_of<S> a, half_b;
   float unit[2];          /* what whole links of the fields are multiples of in fixed */
@@ -194,7 +194,8 @@ template <class S> struct long_arguments : hop_arguments<S> { const md_long_row 
 template <class ARGUMENTS> constexpr bool has_long = false;
 template <class S> constexpr bool has_long<long_arguments<S>> = true;
 
-template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
+/* FOLLOWS: as in md_context; a template, because a branch would cost registers. */
+template <class S, int R, int V, sharing SHARING, class ARGUMENTS, bool FOLLOWS>
 __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<ARGUMENTS>>())
     hop_one(ARGUMENTS a) {
   using T = real_of<S>;
@@ -225,7 +226,7 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
     for (int c = 0; c < chunks; c++)
       start_load(&early[c][threadIdx.y][threadIdx.x], links + (threadIdx.y * chunks + c) * 32,
                  policy);
-  if (!a.follows) md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  if constexpr (!FOLLOWS) md_wait_for_predecessor(); /* it wrote the source, and may read out */
   if (AHEAD) finish_loads();
 #pragma unroll
   for (int mu = 0; mu < 4; mu++) {
@@ -267,11 +268,12 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
 }
 
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
-static void launch_one(const ARGUMENTS &a, void *queue) {
+static void launch_one(const ARGUMENTS &a, const md_hop_call *call) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.slots.count + (int)threads.x - 1) / (int)threads.x;
-  if (blocks > 0)
-    md_launch_early_on(queue, hop_one<S, R, V, SHARING, ARGUMENTS>, dim3(blocks), threads, 0, a);
+  const auto kernel = call->follows ? hop_one<S, R, V, SHARING, ARGUMENTS, true>
+                                    : hop_one<S, R, V, SHARING, ARGUMENTS, false>;
+  if (blocks > 0) md_launch_early_on(call->queue, kernel, dim3(blocks), threads, 0, a);
 }
 
 /* `ahead` has room for the links of one field. */
@@ -281,16 +283,16 @@ static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
     if constexpr (R == 18) {
       long_arguments<S> b = {a, call->stencil->long_rows};
       if (a.slots.count > few_slots<S> || call->norm2)
-        launch_one<S, R, V, sharing::none>(b, call->queue);
+        launch_one<S, R, V, sharing::none>(b, call);
       else
-        launch_one<S, R, V, sharing::split>(b, call->queue);
+        launch_one<S, R, V, sharing::split>(b, call);
     }
   } else if (a.slots.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
-    launch_one<S, R, V, sharing::none>(a, call->queue);
+    launch_one<S, R, V, sharing::none>(a, call);
   else if (a.keep_links)
-    launch_one<S, R, V, sharing::ahead>(a, call->queue);
+    launch_one<S, R, V, sharing::ahead>(a, call);
   else
-    launch_one<S, R, V, sharing::split>(a, call->queue);
+    launch_one<S, R, V, sharing::split>(a, call);
 }
 
 template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
@@ -302,7 +304,6 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   a.per_row = s->slots_per_row;
   a.keep_links = s->keep_links;
   a.backwards = call->backwards;
-  a.follows = call->follows;
   if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
     a.wide = planes_of<float>(call->out);
   else

@@ -10,10 +10,11 @@ extern "C" {
 /* Blocks that drive a link at 268 of the 284 GB/s that a whole GPU drives it at, and leave the
  * interior nearly all of the GPU. */
 static constexpr int MOST_BLOCKS = 16, FLAG_BYTES = 128;
-/* Where the copy engines carry messages the gather is short and may take the whole GPU. From this
- * many bytes of an exchange on they are faster beside an interior of small blocks. */
+/* Where the copy engines carry messages the gather is short and may take the whole GPU. From these
+ * many bytes of an exchange on they are faster beside an interior of small blocks, with one
+ * right-hand side and with many, whose kernels wait for the gathering one. */
 static constexpr int MOST_GATHERING = 264;
-static constexpr size_t COPIED_BYTES = (size_t)8 << 20;
+static constexpr size_t COPIED_BYTES[2] = {(size_t)8 << 20, (size_t)1 << 20};
 
 struct md_device_messages {
   const md_halo_plan *plan;
@@ -141,7 +142,8 @@ static md_status use_copies(md_context *context, md_device_messages *m) {
     for (int p = 0; p < MD_PARITIES; p++)
       m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
   }
-  m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : COPIED_BYTES);
+  const size_t usual = COPIED_BYTES[plan->shape.n_rhs > 1];
+  m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   if (!m->copied || !m->gathers) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
   m->gather = m->x;
