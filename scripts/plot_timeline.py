@@ -53,10 +53,10 @@ def main():
 
     first = work[0][0]
     start = first + (2 * (work[-1][0] - first) / 3 if options.start is None else options.start)
-    shown = [w for w in work if start <= w[0] < start + options.length]
+    shown = [w for w in work if w[0] + w[1] > start and w[0] < start + options.length]
     streams = sorted({w[2] for w in shown})
     plot = pyplot()
-    figure, axis = plot.subplots(figsize=(11, 1.2 + 0.7 * len(streams)), layout="constrained")
+    figure, axis = plot.subplots(figsize=(11, 1.9 + 0.7 * len(streams)), layout="tight")
     named = set()
     for at, length, stream, _, name in shown:
         _, kind, colour = next(k for k in KINDS if k[0] in name)
@@ -66,7 +66,7 @@ def main():
     axis.set_yticks(range(len(streams)), ["all work", "halo"][: len(streams)] if len(streams) <= 2 else streams)
     axis.set(xlabel="microseconds", xlim=(0, options.length))
     axis.invert_yaxis()
-    axis.legend(ncols=len(named), fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.35))
+    axis.legend(ncols=len(named), fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.3))
     axis.set_title(options.title, fontsize=10)
     figure.savefig(options.output)
 
