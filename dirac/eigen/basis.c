@@ -169,15 +169,19 @@ md_status md_eigen_basis_solve(md_eigen_basis *b) {
   return MD_OK;
 }
 
+void md_eigen_basis_settle(md_eigen_basis *b) {
+  memset(b->h, 0, (size_t)b->most * (size_t)b->most * sizeof *b->h);
+  for (int i = 0; i < b->count; i++) b->h[i * b->most + i] = b->values[i];
+}
+
 md_status md_eigen_basis_restart(md_eigen_basis *b, int keep) {
   const int n = b->count;
   MD_TRY(md_agree(b->context, md_panel_rotate(b->context, n, b->v, keep,
                                               (const double *)b->rotation, b->turned)));
   for (int i = 0; i < keep; i++) swap(&b->v[i], &b->turned[i]);
   if (keep < n) swap(&b->v[keep], &b->v[n]);
-  memset(b->h, 0, (size_t)b->most * (size_t)b->most * sizeof *b->h);
-  for (int i = 0; i < keep; i++) b->h[i * b->most + i] = b->values[i];
   b->count = keep;
+  md_eigen_basis_settle(b);
   return MD_OK;
 }
 

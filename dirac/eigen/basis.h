@@ -40,6 +40,9 @@ md_status md_eigen_basis_take(md_eigen_basis *basis, const md_field *vector);
 md_status md_eigen_basis_step(md_eigen_basis *basis);
 /* Ritz values of f(A), falling, into values, and the rows of `rotation`; h is lost. Local. */
 md_status md_eigen_basis_solve(md_eigen_basis *basis);
+/* h becomes the diagonal matrix of values[0 .. count): those of f(A) of vectors that are its
+ * eigenvectors. Local. */
+void md_eigen_basis_settle(md_eigen_basis *basis);
 /* v[0 .. keep) become the first Ritz vectors, v[keep] the vector that was waiting, and h the
  * diagonal matrix of their values. One pass over the basis. Collective. */
 md_status md_eigen_basis_restart(md_eigen_basis *basis, int keep);

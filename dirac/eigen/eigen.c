@@ -153,8 +153,8 @@ static md_status take_start(search *s) {
   if (r->modes == s->request->modes || low > b->filter.low)
     b->filter = md_eigen_filter_for(low, high);
   if (r->below < r->modes) return md_eigen_basis_gather(b);
-  for (int i = 0; i < r->modes; i++)
-    b->h[i * b->most + i] = md_eigen_filter_value(&b->filter, r->values[i]);
+  for (int i = 0; i < r->modes; i++) b->values[i] = md_eigen_filter_value(&b->filter, r->values[i]);
+  md_eigen_basis_settle(b);
   if (r->modes == s->request->modes) return conclude(s);
   return md_eigen_basis_draw(b);
 }
