@@ -26,14 +26,14 @@ on 1 eigen "$lattice" --modes 9 --json "$work/nine.json" --quiet
 close "$(key eigenvalues "$work/more.json")" "$(key eigenvalues "$work/nine.json")" 1e-9 || complain "more modes: others"
 
 # A signal leaves what there is in the file, and a search goes on from it. No residual is 1e-20 ever;
-# a busy machine may not come to the first restart at once.
-for wait_s in 1 5 25; do
-  timeout 120 "$minidirac" eigen "$lattice" --modes 6 --tol 1e-20 --max-restarts 10000000 --quiet --output "$work/int.h5" 2>"$work/err" &
+# modes stand when the window has been moved for the last time, at most four times.
+for wait_s in 2 5 10 30; do
+  timeout 120 "$minidirac" eigen "$lattice" --modes 6 --tol 1e-20 --max-restarts 10000000 --quiet --output "$work/int.h5" --force --json "$work/int.json" 2>"$work/err" &
   sleep $wait_s
   kill -TERM $(pgrep -P $! -x minidirac || echo $!)
   wait $!
   [ $? = 3 ] || complain "SIGTERM: $(cat "$work/err")"
-  [ ! -e "$work/int.h5" ] || break
+  if [ -e "$work/int.h5" ] && [ "$(key restarts "$work/int.json")" -ge 8 ]; then break; fi
 done
 grep -qF "go on with --start $work/int.h5" "$work/err" || complain "SIGTERM: $(cat "$work/err")"
 on 1 eigen "$lattice" --modes 6 --start "$work/int.h5" --json "$work/start.json" --quiet || complain "after a signal: exit $?"
