@@ -168,14 +168,15 @@ static md_status replay(md_context *context, void *user) {
 typedef struct timing {
   double median_s, min_s, max_s; /* one hop */
   md_stream stream;
-  double stream_gbytes_per_s; /* triad or copy of the same working set, all ranks */
+  /* Triad or copy of the same working set, all ranks: median, slowest, fastest. */
+  double stream_gbytes_per_s, stream_min, stream_max;
   md_hop_parts parts;
 } timing;
 
 static double median_of(double *values, int count, double *smallest, double *largest) {
   const double median = md_median(values, count);
-  if (smallest) *smallest = values[0];
-  if (largest) *largest = values[count - 1];
+  *smallest = values[0];
+  *largest = values[count - 1];
   return median;
 }
 
@@ -204,7 +205,10 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
   }
   result->median_s = median_of(samples, n, &result->min_s, &result->max_s);
   const double bytes = md_stream_bytes(arrays, result->stream) * context->ranks;
-  result->stream_gbytes_per_s = 1e-9 * bytes / median_of(stream, n, NULL, NULL);
+  double shortest_s, longest_s;
+  result->stream_gbytes_per_s = 1e-9 * bytes / median_of(stream, n, &shortest_s, &longest_s);
+  result->stream_min = 1e-9 * bytes / longest_s;
+  result->stream_max = 1e-9 * bytes / shortest_s;
   return MD_OK;
 }
 
@@ -312,6 +316,8 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
   cJSON_AddStringToObject(row, "mode", bench->turn ? "turn" : "single");
   cJSON_AddStringToObject(row, "bandwidth", md_stream_name(t->stream));
   cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s", t->stream_gbytes_per_s);
+  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_min", t->stream_min);
+  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_max", t->stream_max);
   cJSON_AddNumberToObject(row, "no_reuse_gbytes_per_s", 1e-9 * all * sites / t->median_s);
   cJSON_AddNumberToObject(row, "site_bytes", bytes);
   cJSON_AddNumberToObject(row, "site_bytes_no_reuse", all);

@@ -170,6 +170,11 @@ static md_status timed_nothing(const md_dirac_bench *bench) {
                  reason ? reason->valuestring : "no backend serves what was asked for");
 }
 
+static md_status refuse_counts(md_context *context, bool given) {
+  if (!given) return MD_OK;
+  return md_fail(context, MD_INPUT, "--counts has no effect with --kernel stencil; leave it out");
+}
+
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   settings s = {.dims = {16, 16, 16, 16}, .kernel = "stencil", .mode = "single", .repetitions = 15};
   md_halo_request halo = {.transport = "auto"};
@@ -259,6 +264,10 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
+  const bool matvec = strcmp(s.kernel, "matvec") == 0;
+  MD_TRY(matvec ? md_options_allow(context, options, COUNT, "kernel|counts|repetitions|csv",
+                                   "--kernel matvec")
+                : refuse_counts(context, md_option_seen(options, COUNT, "counts")));
   MD_TRY(md_physics_check(context, &physics));
   if (physics.fat_file && md_option_seen(options, COUNT, "dims"))
     return md_fail(context, MD_INPUT,
@@ -272,7 +281,6 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .copy_gbytes_per_s = NAN,
                           .rows = cJSON_CreateArray(),
                           .skipped = cJSON_CreateArray()};
-  const bool matvec = strcmp(s.kernel, "matvec") == 0;
   md_status status = matvec ? md_bench_matvec(context, &s.counts, (int)s.repetitions, bench.rows)
                             : run(&bench, &s, common.grid, &report);
   cJSON_AddNumberToObject(report.root, "copy_gbytes_per_s", bench.copy_gbytes_per_s);
