@@ -37,10 +37,9 @@ MD_TILE_MAP int md_tile_accumulators(md_packing packing) {
   return packing == MD_PACKING_BLOCK8 ? 1 : 2;
 }
 
-/* `single` and `diagonal` keep real and imaginary parts in separate tiles. Their four products are
- * Re U Re v (number 0) and Im U Im v (1), which go into C number 0, the real part of the result,
- * and Re U Im v (2) and Im U Re v (3), which go into C number 1, the imaginary part. The sign of
- * product 1 stands in tile B. */
+/* `single` and `diagonal` have tiles of their own for real and imaginary parts. Products 0 and 1,
+ * Re U Re v and Im U Im v (its sign is in B), go into C number 0, the real part of the result; 2 and
+ * 3, Re U Im v and Im U Re v, go into C number 1, the imaginary part. */
 MD_TILE_MAP int md_tile_accumulator(int product) {
   return product >> 1;
 }
