@@ -65,7 +65,7 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_say(context,
          "%d x %d x %d x %d, %s, %d ranks x %d threads, median of %lld\n"
          "action      %s\n"
-         "flops       %d a site and right-hand side: %d x 66 + %d x 6\n"
+         "flops       %d per site and right-hand side: %d x 66 + %d x 6\n"
          "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x 6 reals;\n"
          "            without reuse: %d links + n_rhs x (%d read + 1 written) x 6 reals;\n"
          "            in half and fixed 4 more for the scale of each site read or written\n"
@@ -288,7 +288,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   cJSON_AddItemToObject(report.root, "rows", bench.rows);
   cJSON_AddItemToObject(report.root, "skipped", bench.skipped);
   if (status == MD_OK && !matvec)
-    md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB a rank\n", bench.copy_gbytes_per_s,
+    md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB per rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
   if (status == MD_OK && !bench.rows->child) status = timed_nothing(&bench);
   return md_report_finish(context, &report, bench.rows, s.csv, common.json, status);
