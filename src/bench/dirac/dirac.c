@@ -279,11 +279,15 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .turn = strcmp(s.mode, "turn") == 0,
                           .repetitions = (int)s.repetitions,
                           .copy_gbytes_per_s = NAN,
+                          .copy_min = NAN,
+                          .copy_max = NAN,
                           .rows = cJSON_CreateArray(),
                           .skipped = cJSON_CreateArray()};
   md_status status = matvec ? md_bench_matvec(context, &s.counts, (int)s.repetitions, bench.rows)
                             : run(&bench, &s, common.grid, &report);
   cJSON_AddNumberToObject(report.root, "copy_gbytes_per_s", bench.copy_gbytes_per_s);
+  md_report_real(report.root, "copy_gbytes_per_s_min", bench.copy_min);
+  md_report_real(report.root, "copy_gbytes_per_s_max", bench.copy_max);
   cJSON_AddNumberToObject(report.root, "copy_bytes", bench.copy_bytes);
   cJSON_AddItemToObject(report.root, "rows", bench.rows);
   cJSON_AddItemToObject(report.root, "skipped", bench.skipped);
