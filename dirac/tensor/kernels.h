@@ -49,19 +49,16 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
-/* The march: stacked with one link field, for all sites, or all that read no halo, of a lattice
- * that whole tiles cover. A tile is a box of sites along x, y and z; the column above it in t is
- * one block's work: it marches along t with three time slices of its tile in shared memory. Some of
- * its warps compute, others feed, that is, fetch the slices to come. */
+/* stacked, one link field, all sites, or all that read no halo, of a lattice that is cut into whole
+ * tiles: each block marches along t with three time slices of its tile in shared memory. */
 enum {
-  MARCH_WARPS = 16,    /* the most warps that compute */
-  MARCH_FEEDERS = 4,   /* warps that feed */
-  MARCH_RING = 4,      /* the most steps that are under way */
-  MARCH_X = 8,         /* the most sites of a tile along x */
-  MARCH_BARRIERS = 128 /* bytes of barriers in front of the rows in shared memory */
+  MARCH_WARPS = 16,    /* most that compute */
+  MARCH_FEEDERS = 4,   /* that feed */
+  MARCH_RING = 4,      /* most steps under way */
+  MARCH_X = 8,         /* most sites of a tile along x */
+  MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };
-/* A ring of slots in shared memory, each of which holds the rows of one time slice: the bytes of
- * the scales of a row, of a row, of a slot and of the ring. */
+/* A ring of slots in shared memory: bytes of a row's scales, a row, a slot and the ring. */
 typedef struct md_march_ring {
   int scale_bytes, row_bytes, slot_bytes, bytes;
 } md_march_ring;
@@ -70,26 +67,25 @@ typedef struct md_march_plan {
   int columns[3];            /* tiles of a time slice along x, y, z */
   int band;                  /* tiles along y that are walked together, for reuse in L2 */
   int ring;                  /* steps under way: the one in work and those being fetched */
-  int spare;                 /* slots of the centre beyond those that these steps need */
-  int site_bytes;            /* of a site of the source */
+  int spare;                 /* slots of the centre beyond those that they need */
+  int site_bytes;            /* of a source site */
   md_march_ring centre, rim; /* struct stage of the kernel says what they hold */
-  int shared_bytes, blocks;  /* of one block, and blocks of the launch */
-  int warps, warp_sites;     /* warps that compute, and sites that each takes per step */
+  int shared_bytes, blocks;  /* all; of the launch */
+  int warps, warp_sites;     /* that compute, and their sites a step */
 } md_march_plan;
 
-/* What a GPU has for a march. It is nothing before compute capability 9.0, whose copy engine feeds
- * the march. */
+/* What a GPU has for a march: nothing before compute capability 9.0, whose copy engine feeds it. */
 typedef struct md_march_room {
   int multiprocessors, shared_bytes; /* the latter for one block */
 } md_march_room;
-/* The room of the open device, given the code that it runs. Local. */
+/* Of the open device and the code that it runs. Local. */
 md_march_room md_tensor_march_room(const md_context *context);
 
-/* Plans with the first of a list of tiles that fits. False when none fits, when the number of
- * right-hand sides is not 8 or 16, or when the lattice is too small to fill the GPU. */
+/* The first of a list of tiles that fits. False when none does, the number of right-hand sides is
+ * not 8 or 16, or the lattice is too small to fill the GPU. */
 bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, md_march_plan *plan);
-/* Plans with the given tile; false when it does not fit. */
+/* The plan with a given tile; false when that does not fit. */
 bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, const int tile[3], md_march_plan *plan);
 md_status md_tensor_march(md_context *context, const md_tensor_call *call,
