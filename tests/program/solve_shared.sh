@@ -11,18 +11,18 @@ shared=${MINIDIRAC_SHARED_LATTICES:-}
 same_everywhere() {
   local name report
   name=$(basename "$1")
-  for ranks in 1 2 4 8; do
-    for threads in 1 2; do
-      report=$work/$name.$ranks.$threads.json
-      on $ranks solve --lattice "$1" --mass 0.1 --tol 1e-12 --threads $threads \
-        --quiet --json "$report" || complain "$name, $ranks ranks: exit $?"
-      close "$(key pion_correlator "$report")" "$2" 1e-10 ||
-        complain "$name, $ranks ranks, $threads threads: correlator $(key pion_correlator "$report")"
-      [ "$(key converged "$report")" = true ] || complain "$name, $ranks ranks: not converged"
-      for k in residual_history pion_correlator residuals iterations; do
-        [ "$(key $k "$report")" = "$(key $k "$work/$name.1.1.json")" ] ||
-          complain "$name: $k differs on $ranks ranks, $threads threads"
-      done
+  # Threads on one rank, on two, and ranks alone.
+  for cut in "1 1" "1 2" "2 1" "2 2" "4 1" "8 1"; do
+    read -r ranks threads <<<"$cut"
+    report=$work/$name.$ranks.$threads.json
+    on $ranks solve --lattice "$1" --mass 0.1 --tol 1e-12 --threads $threads \
+      --quiet --json "$report" || complain "$name, $ranks ranks: exit $?"
+    close "$(key pion_correlator "$report")" "$2" 1e-10 ||
+      complain "$name, $ranks ranks, $threads threads: correlator $(key pion_correlator "$report")"
+    [ "$(key converged "$report")" = true ] || complain "$name, $ranks ranks: not converged"
+    for k in residual_history pion_correlator residuals iterations; do
+      [ "$(key $k "$report")" = "$(key $k "$work/$name.1.1.json")" ] ||
+        complain "$name: $k differs on $ranks ranks, $threads threads"
     done
   done
 }
