@@ -19,10 +19,11 @@ static const md_command_text text = {
     "action\n"
     "that begins with --from). One sweep is a heatbath of every link (Cabibbo and Marinari, with\n"
     "Kennedy and Pendleton) and --overrelax microcanonical updates. The links depend on the seed\n"
-    "alone: they are the same to the last bit for every number of ranks and threads, and on a GPU\n"
-    "(--on gpu) to rounding, which overrelaxation lets grow. A file says\n"
-    "which sweeps of which seed made it: with --from FILE the chain goes on as if it had never\n"
-    "stopped, with the file's beta, seed and overrelaxation where no other is given."};
+    "alone: they are the same to the last bit for every number of ranks and threads, and on GPUs\n"
+    "to rounding, which overrelaxation lets grow. A file says which sweeps of which seed made it:\n"
+    "with --from FILE the chain goes on as if it had never stopped, with the file's beta, seed "
+    "and\n"
+    "overrelaxation where no other is given."};
 
 static bool is_word(const char *value, const char *word) {
   return strcmp(value, word) == 0;
