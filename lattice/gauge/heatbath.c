@@ -121,12 +121,10 @@ int64_t md_heatbath_bytes(const md_geometry *geometry) {
   return (MD_DIMS - 1) * md_field_bytes(geometry, &link_shape);
 }
 
-void md_heatbath_need(const md_geometry *geometry, md_space space, md_memory_need *need) {
-  if (space == MD_HOST)
-    need->host += md_heatbath_bytes(geometry);
-  else
-    need->device += md_heatbath_bytes(geometry) + md_gauge_bytes(geometry) +
-                    MD_PARITIES * MD_DIRECTIONS * geometry->sites * (int64_t)sizeof(int32_t);
+int64_t md_heatbath_device_bytes(const md_geometry *geometry) {
+  const int64_t neighbours = MD_PARITIES * MD_DIRECTIONS * geometry->sites;
+  return md_heatbath_bytes(geometry) + md_gauge_bytes(geometry) +
+         neighbours * (int64_t)sizeof(int32_t);
 }
 
 static md_status open_space(md_context *context, md_heatbath *h) {

@@ -1,7 +1,6 @@
 #ifndef MD_LATTICE_GAUGE_HEATBATH_H
 #define MD_LATTICE_GAUGE_HEATBATH_H
 
-#include "base/memory_need.h"
 #include "base/random.h"
 #include "lattice/gauge/gauge.h"
 
@@ -35,9 +34,10 @@ md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath *
  * MD_ENVIRONMENT where the build or the machine has none. Collective. */
 md_status md_heatbath_create_in(md_context *context, md_gauge *gauge, md_space space,
                                 md_heatbath **heatbath);
-/* Bytes that it allocates beside the links on the host; what it allocates in a space. */
+/* Bytes that it allocates beside the links for sweeps on the host; that it allocates on the device
+ * for sweeps there. */
 int64_t md_heatbath_bytes(const md_geometry *geometry);
-void md_heatbath_need(const md_geometry *geometry, md_space space, md_memory_need *need);
+int64_t md_heatbath_device_bytes(const md_geometry *geometry);
 void md_heatbath_destroy(md_heatbath *heatbath);
 
 /* For sweeps on the device, nothing on the host: the links of `gauge` are taken to the device anew;

@@ -107,7 +107,10 @@ static md_status require_memory(md_context *context, const md_generate_request *
   md_geometry plan;
   MD_TRY(md_geometry_plan(context, layout, &plan));
   md_memory_need need = {.host = md_lattice_load_bytes(&plan)};
-  if (is_word(r->start, "heatbath")) md_heatbath_need(&plan, r->space, &need);
+  if (is_word(r->start, "heatbath")) {
+    if (r->space == MD_HOST) need.host += md_heatbath_bytes(&plan);
+    if (r->space == MD_DEVICE) need.device += md_heatbath_device_bytes(&plan);
+  }
   return md_memory_require(context, &need, "generate");
 }
 
