@@ -22,9 +22,9 @@ typedef struct md_tensor_call {
   const void *x; /* NULL: out = D in, else out = a x + b D in */
   const float *x_scale;
   double a, b;
-  const double *step; /* as in md_epilogue, out is MD_SINGLE or MD_DOUBLE then; NULL: assignment.
-                         It and norm2 where md_march_plan_make finds a plan, norm2 without a step
-                         for plain D in */
+  /* As in md_epilogue; out is MD_SINGLE or MD_DOUBLE then, and NULL stands for assignment. A step
+   * and norm2 are served where md_march_plan_make finds a plan, norm2 alone only for plain D in. */
+  const double *step;
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
   const struct sum_units *units;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */
@@ -41,12 +41,13 @@ typedef struct md_tensor_call {
   void *queue; /* stream, NULL: that of all work */
 } md_tensor_call;
 
-/* The kernels; each queues one. MD_ENVIRONMENT when it cannot start. */
+/* Each of these functions queues one kernel, and returns MD_ENVIRONMENT when it cannot start. */
 
-/* single, diagonal, block8 by WMMA: any lattice, any action, any list of sites. */
+/* The packings single, diagonal and block8 by WMMA, for any lattice, action and list of sites. */
 md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
-/* stacked: any lattice, any action, any list of sites, any number of right-hand sides; neighbours
- * are gathered from global memory. step and norms for 8 and 16 right-hand sides. */
+/* The packing stacked for any lattice, action, list of sites and number of right-hand sides. It
+ * gathers neighbours from global memory. Steps and norms are served for 8 and 16 right-hand sides.
+ */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
 /* stacked, all sites, or all that read no halo, or the first and the last time slices, of a lattice
