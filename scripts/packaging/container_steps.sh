@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The build steps of scripts/packaging/Containerfile without a container: its RUN lines that build and
 # install, in a folder of their own instead of /source, /build and /usr/local, and the program that
-# they install.
+# they install. What is built is not optimised, as the steps are looked at and not the program.
 #
 #   scripts/packaging/container_steps.sh
 set -euo pipefail
@@ -18,6 +18,6 @@ steps=$(sed -e ':again' -e '/\\$/{N;s/\\\n//;b again' -e '}' "$source_dir/script
   sed -n 's/^RUN \(.*cmake -S .*\)$/\1/p')
 [ -n "$steps" ] || { echo "container_steps.sh: the Containerfile has no RUN line with cmake -S" && exit 1; }
 steps=$(sed -e "s|/source|$source_dir|g; s|/build|$work/build|g; s|/usr/local|$work/prefix|g" <<<"$steps")
-CUDA=OFF ARCHITECTURES=90 bash -euo pipefail -c "$steps"
+CMAKE_BUILD_TYPE=None CFLAGS=-O0 CXXFLAGS=-O0 CUDA=OFF ARCHITECTURES=90 bash -euo pipefail -c "$steps"
 "$work/prefix/bin/minidirac" info "$source_dir/inputs/beta5.7_4x4x4x8.lime" --quiet
 echo "container_steps.sh: in order"

@@ -26,6 +26,11 @@ void each_physics_case(md_context *context, const int *n_rhs, int n_rhs_count,
 void each_improved_case(md_context *context, const int *n_rhs, int n_rhs_count,
                         void (*run)(md_context *context, const backend_case *c));
 
+/* Emulated Tensor Cores take longer than all other backends together. Where a test is about what is
+ * done with an operator, true for half of their cases, so that every packing and every precision is
+ * met, if not each with each; test_conformance and test_properties take all. */
+bool case_is_spared(const backend_case *c);
+
 /* "cpu_simd half 12 stacked rhs 16" */
 const char *case_name(const backend_case *c, char *text, size_t bytes);
 

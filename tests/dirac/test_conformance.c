@@ -107,11 +107,12 @@ static void check_ranges(md_context *context, const backend_case *c, bench *b) {
   md_field_destroy(&overlapped);
 }
 
-/* The whole set for plain D; else the two lattices with extents of 2, few right-hand sides. */
+/* The whole set for plain D and few right-hand sides; else the two lattices with extents of 2. */
 static bool is_wanted(const backend_case *c, size_t lattice) {
   const md_backend_request *r = &c->request;
-  if (r->action == MD_ACTION_NAIVE && !md_links_twisted(&r->twist)) return true;
-  return r->n_rhs <= 3 && (lattice == 1 || lattice == 2);
+  const bool plain = r->action == MD_ACTION_NAIVE && !md_links_twisted(&r->twist);
+  const bool few = r->n_rhs <= 3;
+  return (plain && few) || ((plain || few) && (lattice == 1 || lattice == 2));
 }
 
 static void run(md_context *context, const backend_case *c) {

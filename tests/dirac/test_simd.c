@@ -120,9 +120,11 @@ static void agree_on(md_context *context, const variant *v, const int dims[MD_DI
   md_geometry_destroy(g);
 }
 
+/* Each lattice with the halo or without it: the one for 1 and 13 right-hand sides, the other for 3
+ * and 16. */
 static void agree_with_oracle(md_context *context, const variant *v) {
-  for (int i = 0; i < LATTICES; i++)
-    for (int halo = 0; halo < 2; halo++) agree_on(context, v, lattices[i], halo);
+  const int turn = v->request.n_rhs == 1 || v->request.n_rhs == 13;
+  for (int i = 0; i < LATTICES; i++) agree_on(context, v, lattices[i], (i + turn) % 2);
 }
 
 static void test_oracle(void **state) {

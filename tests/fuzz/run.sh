@@ -18,6 +18,7 @@ targets=(lattice hdf5 options)
   exit 2
 }
 cmake -S . -B build-fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG" \
   -DMINIDIRAC_CUDA=OFF -DMINIDIRAC_FUZZ=ON >build-fuzz.log 2>&1 || { cat build-fuzz.log; exit 3; }
 mv build-fuzz.log build-fuzz/configure.log
 cmake --build build-fuzz --target write_seeds "${targets[@]/#/fuzz_}" >build-fuzz/build.log 2>&1 ||

@@ -116,7 +116,7 @@ full() { # full PATH COMMAND...
     compgen -G "$target.*" >/dev/null && fail "a full disk left a partial file ($format)"
   done
 }
-nersc big 16 16 16 32
+nersc big 16 16 16 16 # 19 MB: more than any of the limits
 mkdir small
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8m none small 2>/dev/null; then
   mounted=yes
@@ -127,7 +127,7 @@ full old.h5
 limit=unlimited
 
 # A killed writer: the name holds the old file or the whole new one.
-nersc bigger 32 32 16 16
+nersc bigger 32 16 16 16
 for format in hdf5 ildg; do
   cp kept.h5 target
   "$minidirac" convert bigger target --format $format --quiet --force 2>/dev/null &

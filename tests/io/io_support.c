@@ -19,6 +19,8 @@ void io_test_remove(md_context *context, const char *name) {
 
 void io_test_put(md_context *context, const char *name, const void *data, size_t bytes) {
   if (context->rank == 0) {
+    unlink(
+        name); /* a file that is cut to nothing and filled again is written to the disk at once */
     FILE *file = fopen(name, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, bytes, file), bytes);

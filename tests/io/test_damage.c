@@ -39,8 +39,11 @@ static void check(subject *s, const void *data, size_t bytes, bool must_fail, co
 }
 
 static void flips(subject *s, unsigned char *copy) {
-  /* Every part is met: the first kilobytes densely, the rest with a stride prime to all sizes. */
-  const size_t dense = s->context->ranks == 1 ? 7 : 61, wide = s->context->ranks == 1 ? 97 : 997;
+  /* Every part is met: the first kilobytes densely, the rest with a stride prime to all sizes. A
+   * process of its own reads the structure of an HDF5 file, which takes longer than all the other
+   * formats; test_hostile and the fuzz target break that structure with more cunning. */
+  const bool alone = s->context->ranks == 1, slow = strcmp(s->format, "hdf5") == 0;
+  const size_t dense = !alone ? 61 : slow ? 17 : 7, wide = !alone ? 997 : slow ? 193 : 97;
   for (size_t at = 0; at < s->bytes; at += at < 4096 ? dense : wide) {
     memcpy(copy, s->file, s->bytes);
     copy[at] ^= (unsigned char)(1u << at % 8);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct setting {
   md_precision precision;
@@ -24,10 +25,17 @@ typedef struct fixture {
 
 static void make(md_context *context, setting s, fixture *f) {
   f->g = md_test_geometry(context, 12, 4, 8, 4, false);
-  md_field *fields[] = {&f->x, &f->y, &f->z, &f->old_x, &f->old_y, &f->old_z};
-  for (int i = 0; i < 6; i++)
-    md_test_random_field(context, f->g, s.precision, s.n_rhs, MD_ODD, 11 + (uint64_t)i % 3,
-                         fields[i]);
+  md_field *fields[] = {&f->x, &f->y, &f->z}, *copies[] = {&f->old_x, &f->old_y, &f->old_z};
+  const md_field_shape shape = {s.precision, MD_HOST, MD_FERMION_REALS, s.n_rhs, true};
+  for (int i = 0; i < 3; i++) {
+    md_test_random_field(context, f->g, s.precision, s.n_rhs, MD_ODD, 11 + (uint64_t)i, fields[i]);
+    MD_REQUIRE(context, md_field_create(context, f->g, &shape, MD_ODD, copies[i]));
+    const int64_t reals =
+        md_field_planes(fields[i]) * fields[i]->stride * md_field_entry(fields[i]);
+    memcpy(copies[i]->data, fields[i]->data, (size_t)reals * md_precision_bytes(s.precision));
+    for (int64_t site = 0; copies[i]->scale && site < fields[i]->sites; site++)
+      copies[i]->scale[site] = fields[i]->scale[site];
+  }
   for (int r = 0; r < MD_MAX_RHS; r++) {
     f->a[r] = 0.5 + 0.01 * r;
     f->b[r] = -0.75 + 0.02 * r;

@@ -3,6 +3,7 @@
 # in double, the same history on every rank count; on the lattice of inputs/ and, where they lie
 # beside the tree, on gauge configurations of another code.
 . "$(dirname "$0")/../program/common.sh"
+export OMP_NUM_THREADS=1 # small lattices
 . "$(dirname "$0")/../program/golden_correlators.sh"
 shared=${MINIDIRAC_SHARED_LATTICES:-}
 [ -f "$shared/lat.sample.l4448" ] || shared=

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # solve --solver multishift and block: rows of the report, exit codes, refusals.
 . "$(dirname "$0")/../program/common.sh"
+export OMP_NUM_THREADS=1 # small lattices
 on 1 generate --dims 4x4x4x8 --start hot --seed 4 -o "$work/hot.h5" --quiet || complain "generate: exit $?"
 for ranks in 1 2; do
   on $ranks solve --lattice "$work/hot.h5" --mass 0.1 --solver multishift --shifts 0.1,0,0.01 --tol 1e-11 \

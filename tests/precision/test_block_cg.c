@@ -44,13 +44,15 @@ static void fewer_iterations(void **state) {
     }
 }
 
-/* Of an action with two link fields. */
+/* Of an action with two link fields. Emulated Tensor Cores take longer than all others together;
+ * what their hop of six right-hand sides gives is for test_conformance. */
 static void check_improved(md_context *context, const backend_case *c) {
   problem p;
   md_dirac dirac;
   md_solver_result alone, together;
   double residuals[MD_MAX_RHS];
   if (c->request.precision != MD_DOUBLE) return;
+  if (c->request.packing != MD_PACKING_NONE && c->backend->space == MD_HOST) return;
   problem_make_of(context, &c->request, &p);
   case_dirac(context, c, p.field, &dirac);
   MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, &single, p.x, p.b, &alone));

@@ -2,6 +2,7 @@
 # validate: every bound holds on known lattices, the same numbers on every rank count,
 # JSON and CSV carry the rows, and what cannot be served is refused.
 . "$(dirname "$0")/../program/common.sh"
+export OMP_NUM_THREADS=1 # small lattices
 . "$(dirname "$0")/../program/golden_correlators.sh"
 shared=${MINIDIRAC_SHARED_LATTICES:-}/lat.sample.l4448
 lattice=$own_lattice

@@ -3,6 +3,7 @@
 # rank count and through files of links, what reports say, and what is refused.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/golden_correlators.sh"
+export OMP_NUM_THREADS=1 # small lattices
 fat=$work/fat.h5
 long=$work/long.lime
 any="solve --mass 0.1 --quiet" # links that a GPU makes differ by rounding

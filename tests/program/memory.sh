@@ -14,6 +14,7 @@ near() {
 
 on 1 generate --dims 16x16x16x16 --start cold -o a.h5 --precision single --quiet --json r.json || complain "generate: exit $?"
 near 0.7 1.1 generate
+on 1 generate --dims 16x8x8x16 --start cold -o small.h5 --precision single --quiet || complain "generate: exit $?"
 on 1 info a.h5 --quiet --json r.json || complain "info: exit $?"
 near 0.7 1.1 info
 on 1 convert a.h5 b.lime --quiet --json r.json || complain "convert: exit $?"
@@ -27,15 +28,17 @@ done <<'END'
 --backend cpu_simd --output p.h5 --source random:1 --rhs 4
 --backend cpu_ref
 --backend cpu_simd --inner half
---action asqtad --backend cpu_simd --inner half
 --backend tensor_emu --packing block8 --precision half --source random:1 --rhs 1
 --solver multishift --shifts 0.1,0.2,0.3 --precision single
 END
+on 1 ${s/a.h5/small.h5} --action asqtad --backend cpu_simd --inner half 2>err
+[ $? -le 1 ] || complain "solve --action asqtad: $(cat err)"
+near 0.9 1.15 "solve --action asqtad"
 on 2 $s 2>err
 near 0.85 1.25 "solve on 2 ranks"
 on 1 measure --lattices a.h5 --masses 1,2 --sources random:1 --vectors 4 --tol 0.01 --output m.h5 --quiet --json r.json || complain "measure: exit $?"
 near 0.8 1.15 measure
-on 1 eigen a.h5 --modes 4 --max-restarts 1 --quiet --json r.json 2>err
+on 1 eigen small.h5 --modes 40 --max-restarts 1 --quiet --json r.json 2>err
 [ $? = 1 ] || complain "eigen: $(cat err)"
 near 0.9 1.15 eigen
 on 1 bench dirac --dims 16x16x16x16 --backends cpu_simd --precisions double --rhs 8 --repetitions 1 --quiet --json r.json

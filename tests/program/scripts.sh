@@ -24,7 +24,7 @@ for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sw
   [ "$(wc -l <err)" = 1 ] && grep -q 'needs matplotlib; install it' err || complain "$1 without matplotlib: $(tail -1 err)"
 done
 # With matplotlib, where it is, each makes its pictures.
-if python3 -c 'import matplotlib' 2>/dev/null; then
+if python_with matplotlib; then
   on 1 validate --lattice "$source_dir/inputs/beta5.7_4x4x4x8.lime" --backend cpu_simd --precision half --quiet --json v.json ||
     complain "validate: exit $?"
   HOST_ONLY=1 HOST_MEMORY=pageable REPEAT=1 SMALL=16:32:16 "$source_dir/scripts/sweep_gemm.sh" "$minidirac" sweep >out 2>err ||

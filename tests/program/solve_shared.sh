@@ -11,18 +11,18 @@ shared=${MINIDIRAC_SHARED_LATTICES:-}
 same_everywhere() {
   local name report
   name=$(basename "$1")
-  for ranks in 1 2 4 8; do
-    for threads in 1 2; do
-      report=$work/$name.$ranks.$threads.json
-      on $ranks solve --lattice "$1" --mass 0.1 --tol 1e-12 --threads $threads \
-        --quiet --json "$report" || complain "$name, $ranks ranks: exit $?"
-      close "$(key pion_correlator "$report")" "$2" 1e-10 ||
-        complain "$name, $ranks ranks, $threads threads: correlator $(key pion_correlator "$report")"
-      [ "$(key converged "$report")" = true ] || complain "$name, $ranks ranks: not converged"
-      for k in residual_history pion_correlator residuals iterations; do
-        [ "$(key $k "$report")" = "$(key $k "$work/$name.1.1.json")" ] ||
-          complain "$name: $k differs on $ranks ranks, $threads threads"
-      done
+  # Threads on one rank, on two, and ranks alone.
+  for cut in "1 1" "1 2" "2 1" "2 2" "4 1" "8 1"; do
+    read -r ranks threads <<<"$cut"
+    report=$work/$name.$ranks.$threads.json
+    on $ranks solve --lattice "$1" --mass 0.1 --tol 1e-12 --threads $threads \
+      --quiet --json "$report" || complain "$name, $ranks ranks: exit $?"
+    close "$(key pion_correlator "$report")" "$2" 1e-10 ||
+      complain "$name, $ranks ranks, $threads threads: correlator $(key pion_correlator "$report")"
+    [ "$(key converged "$report")" = true ] || complain "$name, $ranks ranks: not converged"
+    for k in residual_history pion_correlator residuals iterations; do
+      [ "$(key $k "$report")" = "$(key $k "$work/$name.1.1.json")" ] ||
+        complain "$name: $k differs on $ranks ranks, $threads threads"
     done
   done
 }
@@ -33,6 +33,12 @@ same_everywhere "$own_lattice" "$own_correlator"
 if [ -n "$shared" ]; then
   on 2 solve --lattice "$shared/lat.sample.l4448.scidac" --mass 0.1 --tol 1e-12 --quiet --json "$work/scidac.json"
   close "$(key pion_correlator "$work/scidac.json")" "$shared_correlator" 1e-10 || complain "SciDAC file: another correlator"
+fi
+# And as a study of two lattices, which are one.
+if [ -n "$shared" ]; then
+  on 2 measure --lattices "$shared/lat.sample.l4448 $shared/lat.sample.l4448.scidac" --masses 0.1,0.2 --tol 1e-12 --groups 2 \
+    --output "$work/study.h5" --quiet --json "$work/study.json" || complain "measure: exit $?"
+  close "$(key correlator "$work/study.json")" "$shared_correlator" 1e-10 || complain "measure: $(key correlator "$work/study.json")"
 fi
 on 2 convert "$own_lattice" "$work/own.h5" --quiet || complain "convert: exit $?"
 on 2 solve --lattice "$work/own.h5" --mass 0.1 --tol 1e-12 --quiet --json "$work/h5.json"
