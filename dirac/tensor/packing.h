@@ -37,9 +37,8 @@ MD_TILE_MAP int md_tile_accumulators(md_packing packing) {
   return packing == MD_PACKING_BLOCK8 ? 1 : 2;
 }
 
-/* `single` and `diagonal` have tiles of their own for real and imaginary parts. Products 0 and 1,
- * Re U Re v and Im U Im v (its sign is in B), go into C number 0, the real part of the result; 2 and
- * 3, Re U Im v and Im U Re v, go into C number 1, the imaginary part. */
+/* `single` and `diagonal` have tiles of their own for real and imaginary parts. Re U Re v and
+ * Im U Im v (number 1, whose sign is in B) go into C 0, Re U Im v and Im U Re v into C 1. */
 MD_TILE_MAP int md_tile_accumulator(int product) {
   return product >> 1;
 }
