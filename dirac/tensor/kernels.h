@@ -50,9 +50,10 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
-/* stacked, all sites, or all that read no halo, or the first and the last time slices, of a lattice
- * that is cut into whole tiles: each block marches along t with the time slices that it reads, of
- * its tile, in shared memory. */
+/* The march: stacked for all sites, for all that read no halo, or for the first and the last time
+ * slices, of a lattice that whole tiles cover. A tile is a box of sites along x, y and z; the
+ * column above it in t is one block's work: it marches along t with the time slices that it reads
+ * in shared memory. Some of its warps compute, others feed, that is, fetch the slices to come. */
 enum {
   MARCH_REACH = 3,     /* sites of the longer hop of two link fields */
   LONG_WARPS = 8,      /* that compute with two link fields, whose links take more registers */
@@ -63,7 +64,8 @@ enum {
   MARCH_X = 8,         /* most sites of a tile along x */
   MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };
-/* A ring of slots in shared memory: bytes of a row's scales, a row, a slot and the ring. */
+/* A ring of slots in shared memory, each of which holds the rows of one time slice: the bytes of
+ * the scales of a row, of a row, of a slot and of the ring. */
 typedef struct md_march_ring {
   int scale_bytes, row_bytes, slot_bytes, bytes;
 } md_march_ring;
@@ -82,21 +84,24 @@ typedef struct md_march_plan {
   int passes;               /* over the sites of a step; one link field: 1 */
 } md_march_plan;
 
-/* What a GPU has for a march: nothing before compute capability 9.0, whose copy engine feeds it. */
+/* What a GPU has for a march. It is nothing before compute capability 9.0, whose copy engine feeds
+ * the march. */
 typedef struct md_march_room {
   int multiprocessors, shared_bytes; /* the latter for one block */
 } md_march_room;
 /* Of the open device and the code that it runs. Local. */
 md_march_room md_tensor_march_room(const md_context *context);
 
-/* The first of a list of tiles that fits. False when none does, the number of right-hand sides is
- * not 8 or 16, or the lattice is too small to fill the GPU. */
+/* Plans with the first of a list of tiles that fits, for an action of 1 or 2 link fields. False
+ * when none fits, when the number of right-hand sides is not 8 or 16, or when the lattice is too
+ * small to fill the GPU. */
 bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, md_march_plan *plan);
-/* The plan with a given tile; false when that does not fit. */
+/* Plans with the given tile; false when it does not fit. */
 bool md_march_plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, const int tile[3], md_march_plan *plan);
-/* With one or two link fields; and the latter's own. */
+/* Queues the march that was planned; MD_ENVIRONMENT when it cannot start. The second is what the
+ * first calls for two link fields. */
 md_status md_tensor_march(md_context *context, const md_tensor_call *call,
                           const md_march_plan *plan);
 md_status md_tensor_march_long(md_context *context, const md_tensor_call *call,

@@ -4,7 +4,7 @@
 
 /* Packing `stacked` with two link fields as a march along t, see stacked_march.cu. The hops over
  * three sites make the ring of time slices seven deep and the rim three rows wide. Each source
- * site is fetched 2 + 3 (1/x + 2/y + 2/z) times instead of sixteen. */
+ * site is fetched 1 + 3 (1/x + 2/y + 2/z) times instead of sixteen. */
 namespace stacked {
 
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step. */
