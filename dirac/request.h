@@ -10,7 +10,7 @@ extern "C" {
 
 /* What is asked of an operator: how a backend stores links and fermions and how it multiplies. */
 
-/* How links are stored in a backend's own copy: X(id, reals a link). */
+/* How links are stored in a backend's own copy: X(id, reals per link). */
 #define MD_RECONSTRUCT_TABLE(X)                                                                    \
   X(MD_RECONSTRUCT_18, "18")                                                                       \
   X(MD_RECONSTRUCT_12, "12")                                                                       \

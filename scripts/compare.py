@@ -6,6 +6,12 @@ measured; their median times are compared. The noise of a pair is half the way f
 the longest repetition, relative to the median, of both rows added in quadrature. A row is slower
 where its time grew by more than threshold and noise together, and unsure where the threshold alone
 is passed. Exit 0: no row is slower; 1: some are; 2: bad input. Standard library only.
+
+With --ratios the reports may be of two machines: what is compared is not a row's time, but that time
+over one that the same run measured beside it: a hop over the triad or copy of its memory, a product
+over its library, a transpose, shift or product with a vector over a copy, a solve over the first one.
+Where a row tells the spread of both, the shortest time and the highest bandwidth are taken, which a
+busy machine disturbs least.
 """
 
 import argparse
@@ -42,6 +48,15 @@ IDENTITY = {
     "bench gemv": ["kernel"] + SMALL + COMMON,
 }
 SAME_WORK = ["tolerance", "shifts", "class"]  # keys of a report without which its rows are other work
+# By command, the speed of a row relative to another of the same run: what --ratios compares.
+RATIOS = {
+    "bench dirac": "roofline_fraction",
+    "bench gemm": "vs_reference",
+    "bench solver": "speedup",
+    "bench transpose": "copy_fraction",
+    "bench shift": "copy_fraction",
+    "bench gemv": "copy_fraction",
+}
 TIMES = ["seconds_median", "seconds_kernel", "seconds_mean"]  # the first that a row has
 
 
@@ -112,6 +127,18 @@ def timed(row):
     return median, max(noise, 0.0)
 
 
+def slowness(row, key):
+    """The reciprocal of a row's relative speed, with the noise of its time and of the bandwidth beside it."""
+    time, speed = timed(row), number(row.get(key))
+    if time is None or speed is None or speed <= 0:
+        return None
+    shortest = number(row.get("seconds_min"))
+    beside, low, high = (number(row.get("bandwidth_gbytes_per_s" + end)) for end in ("", "_min", "_max"))
+    if not all((shortest, beside, low, high)):
+        return 1 / speed, time[1]
+    return shortest / time[0] * high / beside / speed, math.hypot(time[1], max((high - low) / 2 / beside, 0.0))
+
+
 def verdict(ratio, noise, threshold):
     for word, growth in (("slower", ratio - 1), ("faster", 1 / ratio - 1)):
         if growth > threshold:
@@ -134,7 +161,7 @@ def names(identities):
     return " ".join(f"{key}={value}" for key, value in constant.items()), short
 
 
-def compare(old_name, new_name, threshold):
+def compare(old_name, new_name, threshold, ratios):
     old_report, new_report = load(old_name), load(new_name)
     if old_report["command"] != new_report["command"]:
         raise BadInput(
@@ -145,6 +172,10 @@ def compare(old_name, new_name, threshold):
             raise BadInput(
                 f"the reports must be of the same work: {key} is {shown(old_report.get(key))} and {shown(new_report.get(key))}"
             )
+    key = RATIOS.get(old_report["command"])
+    if ratios and not key:
+        raise BadInput(f"'{shown(old_report['command'])}' has no ratios; those that have: {', '.join(RATIOS)}")
+    measure = (lambda row: slowness(row, key)) if ratios else timed
     old, new = rows_of(old_report, old_name), rows_of(new_report, new_name)
     both = [identity for identity in old if identity in new]
     if not both:
@@ -152,10 +183,12 @@ def compare(old_name, new_name, threshold):
     same, short = names(list(dict.fromkeys([*old, *new])))
     print(f"{shown(old_report['command'])}: {same}" if same else shown(old_report["command"]))
     warn_of_machines(old_report, new_report)
+    if ratios:
+        print(f"compared: 1 / {key}")
     lines, missing = [], [f"only in OLD: {short[i]}" for i in old if i not in new]
     missing += [f"only in NEW: {short[i]}" for i in new if i not in old]
     for identity in both:
-        a, b = timed(old[identity]), timed(new[identity])
+        a, b = measure(old[identity]), measure(new[identity])
         if not a or not b:
             missing.append(f"not timed in {'OLD' if not a else 'NEW'}: {short[identity]}")
             continue
@@ -164,7 +197,8 @@ def compare(old_name, new_name, threshold):
     if not lines:
         raise BadInput(f"no row that {old_name} and {new_name} share was timed in both")
     width = max(len(line[1]) for line in lines)
-    print(f"{'row':{width}}  {'old s':>10}  {'new s':>10}  {'new/old':>7}  {'noise':>6}  verdict")
+    unit = "" if ratios else " s"
+    print(f"{'row':{width}}  {'old' + unit:>10}  {'new' + unit:>10}  {'new/old':>7}  {'noise':>6}  verdict")
     for ratio, name, a, b, noise, word in sorted(lines, key=lambda line: -line[0]):
         print(f"{name:{width}}  {a:10.4g}  {b:10.4g}  {ratio:7.3f}  {100 * noise:5.1f}%  {word}")
     print(*missing, sep="\n", end="\n" if missing else "")
@@ -208,9 +242,10 @@ def main():
         metavar="PERCENT",
         help="growth of time that counts, beyond noise [5]",
     )
+    parser.add_argument("--ratios", action="store_true", help="compare times over others of the same run")
     try:
         arguments = parser.parse_args()
-        sys.exit(compare(arguments.old, arguments.new, arguments.threshold / 100))
+        sys.exit(compare(arguments.old, arguments.new, arguments.threshold / 100, arguments.ratios))
     except BadInput as error:
         print(f"compare.py: error: {shown(str(error))}", file=sys.stderr)
         sys.exit(2)

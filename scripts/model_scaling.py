@@ -189,10 +189,11 @@ def print_predictions(models, solves, options):
 
 
 def draw(models, hops, options):
-    from plotting import pyplot
+    from plotting import COLOURS, PRECISIONS, caption, few_ticks, pyplot
 
     plot = pyplot()
-    figure, axes = plot.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+    figure, axes = plot.subplots(1, 2, figsize=(10, 4.9), sharey=True)
+    dashes, rates = ("-", "--", ":", "-.", (0, (1, 3))), []
     for axis, dims in zip(axes, ((48, 48, 48, 64), LATTICES[0])):
         for key, model in models.items():
             counts = [1, 2] + [n for n in GPUS if n <= 256]
@@ -201,7 +202,15 @@ def draw(models, hops, options):
                 hop, grid = predict(model, dims, n, options)
                 if grid:
                     points.append((n, math.prod(dims) / 2 * 570e-12 * key[4] / hop / n))
-            (curve,) = axis.plot(*zip(*points), label=" ".join(map(str, (key[0], key[2], key[4]))))
+            name = key[0] if key[1] in ("none", "", None) else f"{key[0]} {key[1]}"
+            (curve,) = axis.plot(
+                *zip(*points),
+                label=f"{name}, {key[2]}, {key[4]} rhs",
+                color=COLOURS.get(name, "#000000"),
+                linestyle=dashes[PRECISIONS.index(key[2])],
+                linewidth=1 if key[4] == 1 else 2.2,
+            )
+            rates += [rate for _, rate in points]
             seen = [r for r in hops if key_of(r) == key and tuple(r["dims"]) == dims]
             axis.plot(
                 [r["ranks"] for r in seen],
@@ -211,10 +220,15 @@ def draw(models, hops, options):
             )
         axis.set(xscale="log", yscale="log", xlabel="GPUs", title=" x ".join(map(str, dims)))
         axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
+    few_ticks(axes[0].yaxis, [tick for e in range(-3, 5) for tick in (10.0**e, 3 * 10.0**e) if min(rates) < tick < max(rates)])
     axes[0].set_ylabel("TFLOP/s per GPU in the hop")
-    axes[0].legend(fontsize=8)
-    figure.suptitle("Hop on many GPUs: curves are the model, points were measured", fontsize=11)
-    figure.savefig(options.output)
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="upper center", ncols=3, fontsize=8, frameon=False)
+    with open(options.reports[0], encoding="utf-8") as file:
+        caption(figure, json.load(file), "curves are the model, points were measured")
+    figure.tight_layout(rect=(0, 0, 1, 0.86))
+    figure.savefig(options.output, dpi=120)
 
 
 def main():

@@ -85,8 +85,10 @@ def plot_bars(axes, rows, column):
     for s, shape in enumerate(shapes):
         of_shape = {label_of(r, many): value_of(r, column)
                     for r in rows if (r["m"], r["n"], r["k"]) == shape}
+        one = len(shapes) == 1  # then a bar has the colour of its kernel, else that of its shape
         axes.bar([i + s * width for i in range(len(labels))],
                  [of_shape.get(label, float("nan")) for label in labels], width,
+                 color=[KERNELS.get(label.split()[0].split(":")[0], "#777777") for label in labels] if one else None,
                  label="x".join(map(str, shape)))
     axes.set_xticks([i + 0.4 - width / 2 for i in range(len(labels))], labels, rotation=30,
                     ha="right")
@@ -116,7 +118,8 @@ def main():
     else:
         axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", ncols=2)
+    if len(axes.get_legend_handles_labels()[1]) > 1:
+        axes.legend(fontsize="small", ncols=2)
     caption(figure, options.caption or report)
     figure.tight_layout()
     figure.savefig(options.png, dpi=150)

@@ -45,11 +45,12 @@ def main():
     parser.add_argument("--from", dest="start", type=float, metavar="US")
     parser.add_argument("--length", type=float, default=700.0, metavar="US")
     parser.add_argument("--title", default="")
+    parser.add_argument("--caption", help="machine and date, which a trace does not say")
     options = parser.parse_args()
     work = read(options.trace)
     if not work:
         sys.exit(f"{options.trace}: holds no work")
-    from plotting import pyplot
+    from plotting import caption, pyplot
 
     first = work[0][0]
     start = first + (2 * (work[-1][0] - first) / 3 if options.start is None else options.start)
@@ -67,6 +68,7 @@ def main():
     axis.set(xlabel="microseconds", xlim=(0, options.length))
     axis.invert_yaxis()
     axis.legend(ncols=len(named), fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.3))
+    caption(figure, options.caption)
     axis.set_title(options.title, fontsize=10)
     figure.savefig(options.output)
 

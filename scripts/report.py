@@ -33,6 +33,8 @@ def text(value):
     """Anything of a report as text of the page."""
     if isinstance(value, float):
         value = f"{value:.5g}"
+    elif isinstance(value, dict):
+        value = ", ".join(f"{key} {shown(item)}" for key, item in value.items() if item is not None)
     elif isinstance(value, list) and all(isinstance(item, dict) for item in value) and value:
         value = "; ".join(", ".join(f"{key} {shown(item[key])}" for key in item) for item in value)
     return html.escape("" if value is None else shown(value))

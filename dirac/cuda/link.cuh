@@ -3,28 +3,46 @@
 
 #include "lattice/fields/cuda/storage.cuh"
 
-/* Products of a stored link with a colour vector: R = 18, 12 or 8 reals a link, re and im in turn.
+/* clang-format off */
+/* Products of a stored link U in SU(3) with a colour vector v. A link is stored in R = 18, 12 or 8
+ * reals; complex numbers stand as real and imaginary part in turn. z* is the conjugate of z, rows
+ * and components count from 0.
  *
- * R = 12: rows 1 and 2; row 3 = conj(row 1 x row 2).
+ * R = 18: all nine elements, row by row.
  *
- * R = 8: stereographic coordinates p, q (complex), t and g (three reals), without a root, an angle
- * function or a singular point. With the first row of U = (c e^{i theta}, y, z), c >= 0, and
- * theta = 2 phi,
+ * R = 12: rows 0 and 1. Row 2 is (row 0 x row 1)*, the conjugate of their cross product:
  *
- *   U = diag(1, S) H diag(e^{i theta}, 1, 1).
+ *     U_2j = (U_0k U_1l - U_0l U_1k)*,   (j, k, l) = (0, 1, 2), (1, 2, 0), (2, 0, 1).
  *
- * p = y/(1+c) and q = z/(1+c), so that |p|^2 + |q|^2 <= 1 and k = 2/(1+|p|^2+|q|^2) = 1+c.
+ * R = 8: stereographic coordinates p, q (complex), t (real) and g (three reals), which need neither
+ * a root nor an angle function to read and have no singular point. Write the first row of U as
+ * (c e^{i theta}, y, z) with c >= 0, and theta = 2 phi. Then
  *
- * H is a reflection with its first row negated: with s = k (v0 + p v1 + q v2),
- * H v = (s - v0, v1 - p* s, v2 - q* s).
+ *     U = diag(1, S) H diag(e^{i theta}, 1, 1)
  *
- * S = e^{-i phi} (a, b; -b*, a*) acts on the last two components, |a|^2 + |b|^2 = 1. phi and
- * phi + pi give the same theta and opposite S: that is how Re a >= 0 is had.
+ * with a 3x3 matrix H that makes the first row, and a 2x2 matrix S that turns the other two:
  *
- * t = tan(phi/2), and g = (Im a, Re b, Im b)/(1 + Re a), so that |g| <= 1.
+ *     p = y / (1 + c)
+ *     q = z / (1 + c)                      so that |p|^2 + |q|^2 <= 1,
+ *     k = 2 / (1 + |p|^2 + |q|^2)          which is 1 + c;
+ *     s = k (v_0 + p v_1 + q v_2)
+ *     H v = (s - v_0, v_1 - p* s, v_2 - q* s)
  *
- * Every coordinate enters with a bounded derivative relative to its rounding, so a unit link and a
- * link with U_00 = 0 are as accurate as any other. */
+ *     S = e^{-i phi} (  a   b  )           with |a|^2 + |b|^2 = 1 and Re a >= 0.
+ *                    ( -b*  a* )
+ *
+ * phi and phi + pi give the same theta and opposite S: that is how Re a >= 0 is had. Stored are
+ *
+ *     t = tan(phi / 2)                     cos phi = 2 / (1 + t^2) - 1
+ *                                          sin phi = 2 t / (1 + t^2)
+ *     g = (Im a, Re b, Im b) / (1 + Re a)  so that |g| <= 1,
+ *                                          1 + Re a = 2 / (1 + |g|^2).
+ *
+ * H is unitary with determinant 1 (it is the reflection 1 - k w w^dag, w = (1, p*, q*), with its
+ * first row negated), S has determinant e^{-i theta}: so U has determinant 1. An error of a
+ * coordinate in the order of its rounding changes U by as much, whatever U is, so that a unit link
+ * and a link with U_00 = 0 are as accurate as any other. */
+/* clang-format on */
 
 static __device__ inline float reciprocal(float x) {
   float r;
@@ -197,7 +215,8 @@ static __device__ inline void encode_link(const double u[18], S stored[R]) {
     for (int k = 0; k < 4; k++) stored[k] = store_link_real<S>(u[2 + k] / (1.0 + c));
     for (int k = 0; k < 4; k++) r[k] = load_link_real(stored[k]);
     for (int round = 0; round < 2; round++) {
-      /* S = rows 2, 3 of U (H diag)^dag, whose rows 2, 3 are U with S = 1. */
+      /* S is the product of the last two rows of U with the adjoint of the last two rows of
+       * H diag(e^{i theta}, 1, 1), which are those of U for S = 1. */
       stored[4] = store_tangent<S>(phi, r[4]);
       eight<double> e = decode_eight(r);
       const double kt = 2.0 / (1.0 + r[4] * r[4]);
@@ -218,7 +237,7 @@ static __device__ inline void encode_link(const double u[18], S stored[R]) {
             add_conjugate_product(s[i][l], y[l],
                                   {u[6 * (i + 1) + 2 * j], u[6 * (i + 1) + 2 * j + 1]});
       }
-      /* Q = e^{i phi} S, its part in SU(2), normalised */
+      /* Q = e^{i phi} S = (a, b; -b*, a*); a and b are averaged over its two rows. */
       complex_of<double> q[2][2] = {};
       for (int i = 0; i < 2; i++)
         for (int l = 0; l < 2; l++) add_product(q[i][l], phase, s[i][l]);

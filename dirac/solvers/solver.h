@@ -16,9 +16,10 @@ typedef struct md_cg_state {
   double *b_norm;      /* |b| of each right-hand side, both parities */
   int *rhs_iterations; /* iterations that each right-hand side has had */
   int iteration;
-  double *history;       /* after iteration i: largest norm(s - A x_e) / (m norm(b)) over right-hand
-                            sides, recursive; [0] is the start. That is norm(b - M x) / norm(b) of the
-                            solution whose odd sites are reconstructed. */
+  /* history[i] is the largest norm(s - A x_e) / (m norm(b)) over right-hand sides after iteration
+   * i, by the recursion; [0] is that of the start. With odd sites reconstructed from the even ones
+   * it is norm(b - M x) / norm(b). */
+  double *history;
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
   int projections;       /* on the modes of the request */
@@ -33,8 +34,9 @@ typedef struct md_solver_request {
   /* Called after each iteration on every rank; a failure, agreed over ranks, ends the solve. May
    * show progress or save the state. NULL: not called. */
   md_status (*observe)(void *user, const md_cg_state *state);
-  int save_every; /* observe reads the state's fields in multiples of this iteration only; 0: in
-                     none. Elsewhere they may be ahead of the state's numbers */
+  /* `observe` reads the state's fields only in iterations that are multiples of this number, with 0
+   * in none: in all others the fields may be ahead of the state's numbers. */
+  int save_every;
   /* Called once before the first iteration with the state of a fresh start; may put a saved one in
    * its place. NULL: not called. */
   md_status (*resume)(void *user, md_cg_state *state);
@@ -49,11 +51,11 @@ typedef struct md_solver_request {
    * the solve begins with their part of the solution, and what rounding brings back of it is taken
    * out at reliable updates and restarts. NULL: none. */
   const md_modes *modes;
-  /* Even sites of a solution to begin with, host, MD_DOUBLE, n_rhs as the operator's; NULL: zero.
-   */
+  /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of the operator.
+   * NULL: zero. */
   const md_field *guess;
-  bool block; /* block CG over all right-hand sides, see dirac/solvers/block_cg.h; goes without
-                 inner */
+  /* Block CG over all right-hand sides (dirac/solvers/block_cg.h), which goes without `inner`. */
+  bool block;
 } md_solver_request;
 
 typedef struct md_solver_result {
@@ -77,7 +79,8 @@ typedef struct md_solver_result {
  * (Hestenes and Stiefel, J. Res. NBS 49, 409, 1952):
  *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
  * Right-hand sides advance in step; one that has converged is left alone.
- * b and x: host, MD_DOUBLE, n_rhs as the operator's, [even, odd]; x is assigned (start: the guess).
+ * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator; x is assigned, and
+ * the iterations start from the guess.
  * The iteration runs in the operator's precision, or in that of request->inner, which needs a
  * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/mixed_cg.h); the residual
  * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
@@ -91,7 +94,8 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       md_field b[MD_PARITIES], md_solver_result *result);
 void md_solver_result_free(md_solver_result *result);
 
-/* Stencil calls so far of the operators of a solve, of each once; inner may be NULL. */
+/* Hops that the operators of a solve have applied so far, where one operator that stands there
+ * twice counts once; inner may be NULL. */
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);
 /* The action's flops per hop, site and right-hand side over the seconds, all ranks. */
 double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);

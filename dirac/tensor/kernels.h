@@ -22,9 +22,9 @@ typedef struct md_tensor_call {
   const void *x; /* NULL: out = D in, else out = a x + b D in */
   const float *x_scale;
   double a, b;
-  const double *step; /* as in md_epilogue, out is MD_SINGLE or MD_DOUBLE then; NULL: assignment.
-                         It and norm2 where md_march_plan_make finds a plan, norm2 without a step
-                         for plain D in */
+  /* As in md_epilogue; out is MD_SINGLE or MD_DOUBLE then, and NULL stands for assignment. A step
+   * and norm2 are served where md_march_plan_make finds a plan, norm2 alone only for plain D in. */
+  const double *step;
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
   const struct sum_units *units;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */
@@ -32,25 +32,31 @@ typedef struct md_tensor_call {
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
   int n_rhs, parity;
   int local[MD_DIMS];
-  /* For the march: only sites with coordinates low <= x < high are assigned, and with `ends` of the
-   * time slices low .. high-1 only the first and the last. stride: sites from a neighbour beyond
-   * this rank along x, y or z to that of the next time slice. */
+  /* For the march: only sites with coordinates low <= x < high are assigned, and unless `ends` is 0
+   * of the time slices low .. high-1 only as many at the beginning and at the end. stride: sites
+   * from a neighbour beyond this rank along x, y or z to that of the next time slice; one link
+   * field. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
-  bool ends;
+  int ends;
   void *queue; /* stream, NULL: that of all work */
 } md_tensor_call;
 
-/* The kernels; each queues one. MD_ENVIRONMENT when it cannot start. */
+/* Each of these functions queues one kernel, and returns MD_ENVIRONMENT when it cannot start. */
 
-/* single, diagonal, block8 by WMMA: any lattice, any action, any list of sites. */
+/* The packings single, diagonal and block8 by WMMA, for any lattice, action and list of sites. */
 md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
-/* stacked: any lattice, any action, any list of sites, any number of right-hand sides; neighbours
- * are gathered from global memory. step and norms for 8 and 16 right-hand sides. */
+/* The packing stacked for any lattice, action, list of sites and number of right-hand sides. It
+ * gathers neighbours from global memory. Steps and norms are served for 8 and 16 right-hand sides.
+ */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 
-/* stacked, one link field, all sites, or all that read no halo, of a lattice that is cut into whole
- * tiles: each block marches along t with three time slices of its tile in shared memory. */
+/* stacked, all sites, or all that read no halo, or the first and the last time slices, of a lattice
+ * that is cut into whole tiles: each block marches along t with the time slices that it reads, of
+ * its tile, in shared memory. */
 enum {
+  MARCH_REACH = 3,     /* sites of the longer hop of two link fields */
+  LONG_WARPS = 8,      /* that compute with two link fields, whose links take more registers */
+  LONG_PASSES = 2,     /* most, over the sites of a step */
   MARCH_WARPS = 16,    /* most that compute */
   MARCH_FEEDERS = 4,   /* that feed */
   MARCH_RING = 4,      /* most steps under way */
@@ -62,15 +68,18 @@ typedef struct md_march_ring {
   int scale_bytes, row_bytes, slot_bytes, bytes;
 } md_march_ring;
 typedef struct md_march_plan {
-  int x, y, z;               /* tile; x in sites of one parity */
-  int columns[3];            /* tiles of a time slice along x, y, z */
-  int band;                  /* tiles along y that are walked together, for reuse in L2 */
-  int ring;                  /* steps under way: the one in work and those being fetched */
-  int spare;                 /* slots of the centre beyond those that they need */
-  int site_bytes;            /* of a source site */
-  md_march_ring centre, rim; /* struct stage of the kernel says what they hold */
-  int shared_bytes, blocks;  /* all; of the launch */
-  int warps, warp_sites;     /* that compute, and their sites a step */
+  int fields;     /* of links */
+  int x, y, z;    /* tile; x in sites of one parity */
+  int columns[3]; /* tiles of a time slice along x, y, z */
+  int band;       /* tiles along y that are walked together, for reuse in L2 */
+  int ring;       /* steps under way: the one in work and those being fetched */
+  int spare;      /* slots of the centre beyond those that they need */
+  int site_bytes; /* of a source site */
+  /* struct stage of the kernel, for two link fields struct long_stage, says what they hold. */
+  md_march_ring centre, rim, along;
+  int shared_bytes, blocks; /* all; of the launch */
+  int warps, warp_sites;    /* that compute, and their sites in a pass */
+  int passes;               /* over the sites of a step; one link field: 1 */
 } md_march_plan;
 
 /* What a GPU has for a march: nothing before compute capability 9.0, whose copy engine feeds it. */
@@ -82,13 +91,16 @@ md_march_room md_tensor_march_room(const md_context *context);
 
 /* The first of a list of tiles that fits. False when none does, the number of right-hand sides is
  * not 8 or 16, or the lattice is too small to fill the GPU. */
-bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
+bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, md_march_plan *plan);
 /* The plan with a given tile; false when that does not fit. */
-bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
+bool md_march_plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, const int tile[3], md_march_plan *plan);
+/* With one or two link fields; and the latter's own. */
 md_status md_tensor_march(md_context *context, const md_tensor_call *call,
                           const md_march_plan *plan);
+md_status md_tensor_march_long(md_context *context, const md_tensor_call *call,
+                               const md_march_plan *plan);
 
 #ifdef __cplusplus
 }

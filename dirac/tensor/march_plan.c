@@ -33,6 +33,14 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
   const bool half = precision == MD_HALF;
   plan->ring = ring;
   plan->spare = spare;
+  if (plan->fields == 2) {
+    const int rows = plan->y * plan->z, around = 2 * MARCH_REACH * (plan->y + plan->z);
+    plan->centre = ring_of(plan, ring + 2 * MARCH_REACH + spare, rows, plan->x, half ? plan->x : 0);
+    plan->rim = ring_of(plan, ring, around, plan->x, half ? plan->x : 0);
+    plan->along = ring_of(plan, ring, rows, MARCH_REACH, half ? plan->x + 4 : 0);
+    plan->shared_bytes = MARCH_BARRIERS + plan->centre.bytes + plan->rim.bytes + plan->along.bytes;
+    return plan->shared_bytes <= most;
+  }
   plan->centre =
       ring_of(plan, ring + 2 + spare, plan->y * plan->z, plan->x + 1, half ? plan->x + 5 : 0);
   plan->rim = ring_of(plan, ring, 2 * (plan->y + plan->z), plan->x, half ? plan->x : 0);
@@ -40,26 +48,48 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
   return plan->shared_bytes <= most;
 }
 
-bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DIMS],
+/* Which sites of a tile a warp takes. */
+static bool share_out(md_precision precision, md_march_plan *plan) {
+  const int sites = plan->x * plan->y * plan->z, least = precision == MD_DOUBLE ? 1 : 4;
+  plan->passes = 1;
+  if (plan->fields == 1) {
+    plan->warp_sites = least;
+    while (sites > MARCH_WARPS * plan->warp_sites || plan->x % plan->warp_sites)
+      if ((plan->warp_sites += least) > plan->x) return false;
+    plan->warps = sites / plan->warp_sites;
+    return plan->warps >= WARPS_LEAST;
+  }
+  plan->warps = LONG_WARPS;
+  for (; plan->passes <= LONG_PASSES; plan->passes++) {
+    const int in_pass = sites / plan->passes;
+    plan->warp_sites = in_pass / LONG_WARPS;
+    if (plan->warp_sites > 0 && sites % (plan->passes * LONG_WARPS * least) == 0 &&
+        plan->x % plan->warp_sites == 0 && in_pass % plan->x == 0)
+      return true;
+  }
+  return false;
+}
+
+bool md_march_plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, const int tile[3], md_march_plan *plan) {
   if (room->multiprocessors == 0) return false;
   if ((n_rhs != 8 && n_rhs != 16) || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
-  *plan =
-      (md_march_plan){.x = tile[0], .y = tile[1], .z = tile[2], .blocks = room->multiprocessors};
+  *plan = (md_march_plan){
+      .fields = fields, .x = tile[0], .y = tile[1], .z = tile[2], .blocks = room->multiprocessors};
   for (int d = 0; d < 3; d++) {
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
   }
-  if (tile[1] * tile[2] + 2 * (tile[1] + tile[2]) > 32 * MARCH_FEEDERS) return false;
-  const int sites = tile[0] * tile[1] * tile[2], least = precision == MD_DOUBLE ? 1 : 4;
-  plan->warp_sites = least;
-  while (sites > MARCH_WARPS * plan->warp_sites || tile[0] % plan->warp_sites)
-    if ((plan->warp_sites += least) > tile[0]) return false;
-  plan->warps = sites / plan->warp_sites;
+  const int rows = fields == 2 ? 2 * tile[1] * tile[2] + 2 * MARCH_REACH * (tile[1] + tile[2])
+                               : tile[1] * tile[2] + 2 * (tile[1] + tile[2]);
+  if (rows > 32 * MARCH_FEEDERS) return false;
+  /* What lies three sites before and beyond a column is found going round the lattice once. */
+  for (int d = 1; d < MD_DIMS && fields == 2; d++)
+    if (local[d] < 2 * MARCH_REACH) return false;
+  if (!share_out(precision, plan)) return false;
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
   plan->band = band_of(plan);
-  if (plan->warps < WARPS_LEAST) return false;
   /* With two spare slots a new segment, which takes three at once, need not wait for the last. */
   for (int ring = 3; ring >= 2; ring--)
     for (int spare = 2; spare >= 0; spare -= 2)
@@ -67,18 +97,20 @@ bool md_march_plan_tile(md_precision precision, int n_rhs, const int local[MD_DI
   return false;
 }
 
-bool md_march_plan_make(md_precision precision, int n_rhs, const int local[MD_DIMS],
+bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, md_march_plan *plan) {
   /* In the order of their speed on an H200; bench/h200-dirac-tensor.md has the times. */
-  static const int tiles[2][6][3] = {
-      {{8, 4, 4}, {8, 2, 8}, {8, 8, 2}, {8, 4, 2}, {4, 4, 4}, {4, 2, 4}}, /* 16 bits */
-      {{4, 4, 4}, {2, 4, 4}, {4, 2, 4}, {4, 4, 2}, {4, 2, 2}, {2, 2, 4}}};
-  /* A block's first step brings three time slices: with fewer steps than this gathering is faster.
-   */
-  const int least_steps = 3;
+  static const int tiles[2][2][6][3] = {
+      {{{8, 4, 4}, {8, 2, 8}, {8, 8, 2}, {8, 4, 2}, {4, 4, 4}, {4, 2, 4}}, /* 16 bits */
+       {{4, 4, 4}, {2, 4, 4}, {4, 2, 4}, {4, 4, 2}, {4, 2, 2}, {2, 2, 4}}},
+      {{{8, 4, 4}, {4, 4, 4}, {8, 4, 2}, {8, 2, 4}, {4, 4, 2}, {4, 2, 4}},
+       {{4, 2, 4}, {4, 4, 2}, {4, 2, 2}, {2, 2, 4}, {2, 4, 2}, {2, 2, 2}}}};
+  /* A block's first step brings three or seven time slices: with fewer steps than this gathering is
+   * faster. */
+  const int least_steps = fields == 2 ? 7 : 3;
   for (int n = 0; n < 6; n++) {
-    if (!md_march_plan_tile(precision, n_rhs, local, room, tiles[precision == MD_DOUBLE][n], plan))
-      continue;
+    const int *tile = tiles[fields - 1][precision == MD_DOUBLE][n];
+    if (!md_march_plan_tile(precision, fields, n_rhs, local, room, tile, plan)) continue;
     const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
     if (columns * local[MD_T] >= (double)least_steps * room->multiprocessors) return true;
   }

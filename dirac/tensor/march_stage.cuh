@@ -13,7 +13,7 @@ using md::barrier_arrive, md::barrier_expect, md::barrier_init, md::barrier_wait
 /* Column after column and time slice after time slice, as one block walks them: whole columns
  * while there is one for every block, then an equal share of what is left. Blocks walk
  * neighbouring columns at the same time, so that rims come from L2. With call.ends the first and
- * the last slice of a column count as two columns of one slice each. */
+ * the last slices of a column count as two columns of that many slices. */
 struct walk {
   int round, column, t, last; /* last: final slice of the segment */
   int low, high;              /* share of the rest: column * slices + t, from its first column */
@@ -24,7 +24,7 @@ struct walk {
     return call.ends ? 2 * columns(plan) : columns(plan);
   }
   static __device__ int slices(const md_tensor_call &call) {
-    return call.ends ? 1 : call.high[3] - call.low[3];
+    return call.ends ? call.ends : call.high[3] - call.low[3];
   }
   __device__ walk(const md_march_plan &plan, const md_tensor_call &call) {
     const int block = static_cast<int>(blockIdx.x);
@@ -47,7 +47,7 @@ struct walk {
     }
     const bool upper = call.ends && column >= columns(plan);
     if (upper) column -= columns(plan);
-    const int shift = upper ? call.high[3] - 1 : call.low[3];
+    const int shift = upper ? call.high[3] - call.ends : call.low[3];
     t += shift, last += shift;
     return true;
   }

@@ -3,8 +3,9 @@
 
 #include "dirac/backend.h"
 
-/* Independent products of 3x3 complex matrices and vectors, as the packings were first measured:
- * nothing but the product, for `bench dirac --kernel matvec`. */
+/* Independent products of 3x3 complex matrices and vectors, for `bench dirac --kernel matvec`. The
+ * packings were first measured by them: there is nothing but the product, no neighbours and no sum
+ * over directions. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -17,13 +18,14 @@ typedef struct md_matvec {
   float *results;                     /* [count][6], assigned */
 } md_matvec;
 
-/* result = matrix vector on the host, float arithmetic; threads share the products. Local. */
+/* results[n] = matrices[n] vectors[n] on the host in float arithmetic; threads share the products.
+ * Local. */
 void md_matvec_host(const md_matvec *work);
 
-/* The same on the device, where all three arrays lie: packing none is one CUDA thread for each
- * product in float, single, diagonal and block8 are WMMA tiles. Forms all products `passes` times
- * in one kernel, so that differences of times leave the launch out. Queued; MD_ENVIRONMENT in a
- * build without CUDA. Local. */
+/* The same on the device, where all three arrays lie. With packing none, one CUDA thread forms one
+ * product in float; single, diagonal and block8 fill WMMA tiles. One kernel forms all products
+ * `passes` times, so that the difference of two times leaves the launch out. The work is queued,
+ * not waited for. MD_ENVIRONMENT in a build without CUDA. Local. */
 md_status md_matvec_device(md_context *context, md_packing packing, int passes,
                            const md_matvec *work);
 

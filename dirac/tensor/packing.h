@@ -25,7 +25,8 @@ typedef struct md_tile_entry {
   int sign;
 } md_tile_entry;
 
-/* Products U v that one tile takes; MMA instructions that they cost; tiles C that they fill. */
+/* Products U v that one tile takes, products of tiles (MMA) that they cost, tiles C that they fill.
+ */
 MD_TILE_MAP int md_tile_items(md_packing packing) {
   return packing == MD_PACKING_BLOCK8 ? 8 : packing == MD_PACKING_DIAGONAL ? 5 : 1;
 }
@@ -36,8 +37,9 @@ MD_TILE_MAP int md_tile_accumulators(md_packing packing) {
   return packing == MD_PACKING_BLOCK8 ? 1 : 2;
 }
 
-/* `single` and `diagonal` keep real and imaginary parts in separate tiles; product 0..3 is
- * Re Re, Im Im (into C 0, the real part), Re Im, Im Re (into C 1, the imaginary part). */
+/* `single` and `diagonal` have tiles of their own for real and imaginary parts. Products 0 and 1,
+ * Re U Re v and Im U Im v (its sign is in B), go into C number 0, the real part of the result; 2 and
+ * 3, Re U Im v and Im U Re v, go into C number 1, the imaginary part. */
 MD_TILE_MAP int md_tile_accumulator(int product) {
   return product >> 1;
 }
@@ -48,7 +50,7 @@ MD_TILE_MAP int md_tile_part_b(int product) {
   return (product & 1) ^ (product >> 1);
 }
 
-/* Tile A at (i, k). */
+/* What stands in row i and column k of tile A. */
 MD_TILE_MAP md_tile_entry md_tile_a(md_packing packing, int product, int i, int k) {
   md_tile_entry e = {0, 0, 0, 0, 0};
   if (packing == MD_PACKING_BLOCK8) { /* 4x4 blocks of 4x4: block row b is [Re Im Re Im] */
@@ -62,7 +64,7 @@ MD_TILE_MAP md_tile_entry md_tile_a(md_packing packing, int product, int i, int 
   return e;
 }
 
-/* Tile B at (k, j). */
+/* What stands in row k and column j of tile B. */
 MD_TILE_MAP md_tile_entry md_tile_b(md_packing packing, int product, int k, int j) {
   md_tile_entry e = {0, 0, 0, 0, 0};
   if (packing == MD_PACKING_BLOCK8) { /* block column b: the two vectors of block row b */
@@ -79,7 +81,7 @@ MD_TILE_MAP md_tile_entry md_tile_b(md_packing packing, int product, int k, int 
   return e;
 }
 
-/* Tile C number `accumulator` at (i, j). */
+/* What belongs in row i and column j of tile C number `accumulator`. */
 MD_TILE_MAP md_tile_entry md_tile_c(md_packing packing, int accumulator, int i, int j) {
   md_tile_entry e = {0, 0, 0, 0, 0};
   if (packing == MD_PACKING_BLOCK8) { /* diagonal blocks: columns are re, im, re, im */
@@ -116,7 +118,8 @@ MD_TILE_MAP md_stacked_k md_stacked_row(md_precision precision, int k) {
   return s;
 }
 
-/* B at (k, column): sign * part of U[row][colour of k] of the direction of k. */
+/* What stands in row k of B: sign * part of U[row][colour], of the direction and the colour that k
+ * stands for. */
 MD_TILE_MAP md_tile_entry md_stacked_b(md_precision precision, int k, int column) {
   const md_stacked_k s = md_stacked_row(precision, k);
   const int imaginary_result = column % 2;

@@ -130,8 +130,9 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   s->geometry = g;
   s->terms = terms;
   const md_march_room room = md_tensor_march_room(context);
-  s->marches = request->packing == MD_PACKING_STACKED && terms == MD_DIRECTIONS &&
-               md_march_plan_make(request->precision, request->n_rhs, g->local, &room, &s->plan);
+  s->marches = request->packing == MD_PACKING_STACKED &&
+               md_march_plan_make(request->precision, terms / MD_DIRECTIONS, request->n_rhs,
+                                  g->local, &room, &s->plan);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = load_links(context, s, links, p);
@@ -151,14 +152,15 @@ static bool only_t_is_split(const md_geometry *g) {
 }
 
 /* The interior leaves out what reads the halo; the boundary, where the march takes it, is the first
- * and the last time slice. */
+ * and the last time slices, as many as hops reach. */
 static void set_march_range(const md_geometry *g, md_tensor_call *call, bool all, bool boundary) {
   for (int d = 0; d < MD_DIMS; d++) {
-    const bool split = g->split[d], inner = split && !all && !boundary;
+    const bool split = g->split[d];
+    const int inner = split && !all && !boundary ? g->depth : 0;
     call->low[d] = inner, call->high[d] = call->local[d] - inner;
     call->stride[d] = (int)((split ? g->face_sites[d] : g->sites) / call->local[MD_T]);
   }
-  call->ends = boundary;
+  call->ends = boundary ? g->depth : 0;
 }
 
 static bool is_empty(const md_tensor_call *call) {

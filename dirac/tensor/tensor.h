@@ -8,11 +8,12 @@
 extern "C" {
 #endif
 
-/* Which packing serves which precision and number of right-hand sides; MD_INPUT with the reason
- * else. The check callback of both backends. Local. */
+/* Whether the packing of a request serves its precision and number of right-hand sides; MD_INPUT
+ * with the reason where it does not. Both backends have it as their check callback. Local. */
 md_status md_tensor_check(md_context *context, const md_backend_request *request);
 
-/* Bytes of link data that one hop reads per output site: a whole matrix for each term. */
+/* Bytes of link data that one hop reads per output site: a whole matrix for each term of the
+ * action, that is, for each of the neighbours that D couples a site to. */
 double md_tensor_link_bytes(const md_backend_request *request);
 
 #ifdef __cplusplus

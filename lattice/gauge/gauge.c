@@ -3,16 +3,25 @@
 
 static const md_field_shape link_shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
 
-md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_gauge *gauge) {
+md_status md_gauge_allocate(md_context *context, const md_geometry *geometry, md_space space,
+                            md_gauge *gauge) {
+  md_field_shape shape = link_shape;
+  shape.space = space;
   *gauge = (md_gauge){.geometry = geometry};
   for (int p = 0; p < MD_PARITIES; p++)
     for (int mu = 0; mu < MD_DIMS; mu++) {
-      const md_status status =
-          md_field_create(context, geometry, &link_shape, p, &gauge->links[p][mu]);
-      if (status != MD_OK) {
-        md_gauge_destroy(gauge);
-        return status;
-      }
+      const md_status status = md_field_create(context, geometry, &shape, p, &gauge->links[p][mu]);
+      if (status == MD_OK) continue;
+      md_gauge_destroy(gauge);
+      return status;
+    }
+  return MD_OK;
+}
+
+md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_gauge *gauge) {
+  MD_TRY(md_gauge_allocate(context, geometry, MD_HOST, gauge));
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
       const md_field *f = &gauge->links[p][mu];
       for (int row = 0; row < 3; row++)
         for (int64_t i = 0; i < f->stride; i++) ((double *)f->data)[row * 8 * f->stride + i] = 1.0;
@@ -39,4 +48,11 @@ md_status md_gauge_exchange(md_context *context, md_gauge *gauge) {
     }
   md_halo_destroy(halo);
   return md_agree(context, status);
+}
+
+md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from) {
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++)
+      MD_TRY(md_field_convert(context, &to->links[p][mu], &from->links[p][mu]));
+  return MD_OK;
 }

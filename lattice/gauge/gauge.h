@@ -14,11 +14,19 @@ typedef struct md_gauge {
   const md_geometry *geometry;
 } md_gauge;
 
-/* Allocates unit links. Local. */
+/* Allocates unit links on the host. Local. */
 md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_gauge *gauge);
+/* Allocates links of zeros in a space; the functions on links below want them on the host, but for
+ * the copy and the destruction. Local. */
+md_status md_gauge_allocate(md_context *context, const md_geometry *geometry, md_space space,
+                            md_gauge *gauge);
 /* Bytes that it allocates. */
 int64_t md_gauge_bytes(const md_geometry *geometry);
 void md_gauge_destroy(md_gauge *gauge);
+
+/* to = from over the local sites, in any two spaces; what is queued on the device is waited for
+ * where links come to the host. Local. */
+md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from);
 
 /* One link, [row][column][re, im]; the site may lie in the halo for the getter. */
 static inline void md_gauge_get(const md_gauge *g, int parity, int mu, int64_t site,

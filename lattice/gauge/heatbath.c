@@ -1,6 +1,7 @@
 #include "lattice/gauge/heatbath.h"
-#include "lattice/gauge/su3.h"
-#include "lattice/gauge/su3_lanes.h"
+#include "base/device.h"
+#include "lattice/fields/sum.h"
+#include "lattice/gauge/cuda/heatbath_device.h"
 #include "lattice/halo/halo.h"
 
 #include <stdlib.h>
@@ -10,124 +11,22 @@
  *   lower  U_nu(y)^dag U_mu(y) U_nu(y+mu), y = x-nu  made at y, where it needs only links one
  *                                                    face away; x reads it through the halo. */
 struct md_heatbath {
-  md_gauge *gauge;
+  md_context *context;
+  md_gauge *gauge;             /* the caller's, on the host */
+  md_gauge there;              /* on the device; nothing where the sweeps are on the host */
+  md_gauge *links;             /* the one of the two that is updated */
+  md_field_shape shape;        /* of its fields */
   md_halo *halo;               /* of a link field: updated links and lower staples */
   md_field lower[MD_DIMS - 1]; /* lower staples of the planes of mu, at y */
+  md_heatbath_kernels kernels;
+  md_staple_tables tables;
 };
-
-/* What is done with a link, and the random numbers for it. */
-typedef struct update {
-  bool overrelax;
-  double beta;
-  uint64_t seed, purpose;
-} update;
 
 /* Streams of the heatbath: this number with 4*sweep + mu in its low bits. */
 static const uint64_t purpose_heatbath = UINT64_C(1) << 62;
 
-/* a[0] + i a . sigma; in SU(2) when of length 1. */
-typedef struct quaternion {
-  double a[4];
-} quaternion;
-
-static quaternion multiply(quaternion x, quaternion y) {
-  const double *a = x.a, *b = y.a;
-  return (quaternion){{a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
-                       a[0] * b[1] + a[1] * b[0] - a[2] * b[3] + a[3] * b[2],
-                       a[0] * b[2] + a[2] * b[0] - a[3] * b[1] + a[1] * b[3],
-                       a[0] * b[3] + a[3] * b[0] - a[1] * b[2] + a[2] * b[1]}};
-}
-
-/* The quaternion r with Re tr(s w) = Re tr(s r) for every s in SU(2), w being rows and columns
- * i, j of `matrix`. Returns its length and assigns the adjoint of r / length (1 when r = 0). */
-static double project(const double *matrix, int i, int j, quaternion *adjoint) {
-  const double *ii = matrix + 8 * i, *jj = matrix + 8 * j;
-  const double *ij = matrix + 6 * i + 2 * j, *ji = matrix + 6 * j + 2 * i;
-  const double r[4] = {0.5 * (ii[0] + jj[0]), 0.5 * (ij[1] + ji[1]), 0.5 * (ij[0] - ji[0]),
-                       0.5 * (ii[1] - jj[1])};
-  const double length = sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
-  const double scale = length > 0.0 ? 1.0 / length : 0.0;
-  *adjoint = (quaternion){
-      {length > 0.0 ? r[0] * scale : 1.0, -r[1] * scale, -r[2] * scale, -r[3] * scale}};
-  return length;
-}
-
-/* matrix = s matrix, s acting on rows i and j. */
-static void rotate(double *matrix, int i, int j, quaternion s) {
-  const double *a = s.a;
-  double *u = matrix + 6 * i, *v = matrix + 6 * j;
-  for (int c = 0; c < 6; c += 2) {
-    const double ur = u[c], ui = u[c + 1], vr = v[c], vi = v[c + 1];
-    u[c] = a[0] * ur - a[3] * ui + a[2] * vr - a[1] * vi;
-    u[c + 1] = a[0] * ui + a[3] * ur + a[2] * vi + a[1] * vr;
-    v[c] = -a[2] * ur - a[1] * ui + a[0] * vr + a[3] * vi;
-    v[c + 1] = -a[2] * ui + a[1] * ur + a[0] * vi - a[3] * vr;
-  }
-}
-
 double md_heatbath_draw(md_random *random, double z) {
-  double x = 0.0, accept = 0.0;
-  if (z < 1.0) { /* Kennedy and Pendleton would reject nearly all: draw uniformly instead */
-    do {
-      x = 2.0 * md_random_uniform(random) - 1.0;
-      accept = sqrt(1.0 - x * x) * exp(z * (x - 1.0));
-    } while (md_random_uniform(random) > accept);
-    return x;
-  }
-  double square, last; /* x = 1 - 2 square */
-  do {
-    const double cosine = cos(6.283185307179586 * md_random_uniform(random));
-    square = log(md_random_uniform(random));
-    square += cosine * cosine * log(md_random_uniform(random));
-    square *= -0.5 / z;
-    last = md_random_uniform(random);
-  } while (last * last > 1.0 - square);
-  return 1.0 - 2.0 * square;
-}
-
-/* A random element of SU(2) with the weight exp(z/2 tr s). */
-static quaternion draw_su2(md_random *random, double z) {
-  const double x = md_heatbath_draw(random, z);
-  const double length = sqrt(fmax(0.0, 1.0 - x * x));
-  const double cosine = 2.0 * md_random_uniform(random) - 1.0;
-  const double sine = sqrt(fmax(0.0, 1.0 - cosine * cosine));
-  const double angle = 6.283185307179586 * md_random_uniform(random);
-  return (quaternion){{x, length * sine * cos(angle), length * sine * sin(angle), length * cosine}};
-}
-
-/* u = s u for an s of each SU(2) subgroup in turn. The action of the link is
- * -beta/3 Re tr(u staples^dag). */
-static void update_link(double u[MD_LINK_REALS], const double staples[MD_LINK_REALS],
-                        const update *how, md_random *random) {
-  static const int rows[3][2] = {{0, 1}, {0, 2}, {1, 2}};
-  double product[MD_LINK_REALS];
-  md_su3_multiply_adjoint(product, u, staples);
-  for (int k = 0; k < 3; k++) {
-    const int i = rows[k][0], j = rows[k][1];
-    quaternion adjoint;
-    const double length = project(product, i, j, &adjoint);
-    const quaternion target =
-        how->overrelax ? adjoint : draw_su2(random, 2.0 / 3.0 * how->beta * length);
-    const quaternion s = multiply(target, adjoint); /* s r/|r| = target */
-    rotate(product, i, j, s);
-    rotate(u, i, j, s);
-  }
-  md_su3_reunitarise(u);
-}
-
-static void make_lower_staples(md_heatbath *h, int parity, int mu, int nu, md_field *lower) {
-  const md_gauge *gauge = h->gauge;
-  const int32_t *across = gauge->geometry->neighbour[parity][mu];
-#pragma omp parallel for schedule(static)
-  for (int64_t y = 0; y < gauge->geometry->sites; y += MD_LANES) {
-    md_su3_lanes a, b, c;
-    md_lanes_load(&a, &gauge->links[parity][nu], y);
-    md_lanes_load(&b, &gauge->links[parity][mu], y);
-    md_lanes_adjoint_multiply(&c, &a, &b);
-    md_lanes_gather(&a, &gauge->links[1 - parity][nu], across + y);
-    md_lanes_multiply(&b, &c, &a);
-    md_lanes_store(&b, lower, y);
-  }
+  return md_subgroup_draw_first(random, z);
 }
 
 /* Lower staples of the three planes of mu at the sites of `parity`. The halo of one travels while
@@ -138,7 +37,7 @@ static md_status make_all_lower_staples(md_heatbath *h, int parity, int mu) {
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
     lower->parity = parity;
-    make_lower_staples(h, parity, mu, nu, lower);
+    h->kernels.lower(&h->tables, h->links, parity, mu, nu, lower);
     if (travelling) MD_TRY(md_halo_end(h->halo, travelling));
     MD_TRY(md_halo_begin(h->halo, lower));
     travelling = lower++;
@@ -146,51 +45,15 @@ static md_status make_all_lower_staples(md_heatbath *h, int parity, int mu) {
   return md_halo_end(h->halo, travelling);
 }
 
-/* Sums of the six staples of the links of direction mu at MD_LANES sites from `site` on. */
-static void sum_staples(const md_heatbath *h, int parity, int mu, int64_t site, md_su3_lanes *sum) {
-  const md_gauge *gauge = h->gauge;
-  int32_t *const *neighbour = gauge->geometry->neighbour[parity];
-  const md_field *lower = h->lower;
-  *sum = (md_su3_lanes){0};
-  for (int nu = 0; nu < MD_DIMS; nu++) {
-    if (nu == mu) continue;
-    md_su3_lanes a, b, c;
-    md_lanes_load(&a, &gauge->links[parity][nu], site);
-    md_lanes_gather(&b, &gauge->links[1 - parity][mu], neighbour[nu] + site);
-    md_lanes_multiply(&c, &a, &b);
-    md_lanes_gather(&a, &gauge->links[1 - parity][nu], neighbour[mu] + site);
-    md_lanes_multiply_adjoint(&b, &c, &a);
-    md_lanes_gather(&a, lower++, neighbour[4 + nu] + site);
-    for (int k = 0; k < MD_LINK_REALS; k++)
-      for (int l = 0; l < MD_LANES; l++) sum->c[k][l] += b.c[k][l] + a.c[k][l];
-  }
-}
-
-static md_status update_links(md_heatbath *h, int parity, int mu, const update *how) {
-  const md_geometry *g = h->gauge->geometry;
-  md_field *links = &h->gauge->links[parity][mu];
+static md_status update_links(md_heatbath *h, int parity, int mu, const md_link_update *how) {
+  md_field *links = &h->links->links[parity][mu];
   MD_TRY(make_all_lower_staples(h, 1 - parity, mu));
-#pragma omp parallel for schedule(static)
-  for (int64_t site = 0; site < g->sites; site += MD_LANES) {
-    md_su3_lanes sum;
-    sum_staples(h, parity, mu, site, &sum);
-    for (int l = 0; l < MD_LANES; l++) {
-      int x[MD_DIMS];
-      double u[MD_LINK_REALS], staples[MD_LINK_REALS];
-      md_global_coordinates(g, parity, site + l, x);
-      md_random random =
-          md_random_at(how->seed, how->purpose | (uint64_t)mu, (uint64_t)md_global_index(g, x));
-      for (int k = 0; k < MD_LINK_REALS; k++) staples[k] = sum.c[k][l];
-      md_gauge_get(h->gauge, parity, mu, site + l, u);
-      update_link(u, staples, how, &random);
-      md_gauge_set(h->gauge, parity, mu, site + l, u);
-    }
-  }
+  h->kernels.renew(&h->tables, h->links, h->lower, parity, mu, how);
   MD_TRY(md_halo_begin(h->halo, links));
   return md_halo_end(h->halo, links);
 }
 
-static md_status update_all(md_heatbath *h, const update *how) {
+static md_status update_all(md_heatbath *h, const md_link_update *how) {
   for (int mu = 0; mu < MD_DIMS; mu++)
     for (int parity = 0; parity < MD_PARITIES; parity++) MD_TRY(update_links(h, parity, mu, how));
   return MD_OK;
@@ -198,11 +61,58 @@ static md_status update_all(md_heatbath *h, const update *how) {
 
 md_status md_heatbath_sweep(md_heatbath *h, double beta, uint64_t seed, uint64_t sweep) {
   return update_all(
-      h, &(update){.beta = beta, .seed = seed, .purpose = purpose_heatbath | sweep << 2});
+      h, &(md_link_update){.beta = beta, .seed = seed, .purpose = purpose_heatbath | sweep << 2});
 }
 
 md_status md_overrelaxation_sweep(md_heatbath *h) {
-  return update_all(h, &(update){.overrelax = true});
+  return update_all(h, &(md_link_update){.overrelax = true});
+}
+
+md_status md_heatbath_wait(md_heatbath *h) {
+  if (h->shape.space == MD_HOST) return MD_OK;
+  return md_agree(h->context, md_device_synchronise(h->context));
+}
+
+/* Fills the halos of the links on the device. */
+static md_status exchange(md_heatbath *h) {
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int mu = 0; mu < MD_DIMS; mu++) {
+      MD_TRY(md_halo_begin(h->halo, &h->there.links[p][mu]));
+      MD_TRY(md_halo_end(h->halo, &h->there.links[p][mu]));
+    }
+  return MD_OK;
+}
+
+md_status md_heatbath_take(md_heatbath *h) {
+  if (h->shape.space == MD_HOST) return MD_OK;
+  MD_TRY(md_agree(h->context, md_gauge_copy(h->context, &h->there, h->gauge)));
+  return md_agree(h->context, exchange(h));
+}
+
+md_status md_heatbath_give(md_heatbath *h) {
+  if (h->shape.space == MD_HOST) return MD_OK;
+  MD_TRY(md_agree(h->context, md_gauge_copy(h->context, h->gauge, &h->there)));
+  return md_gauge_exchange(h->context, h->gauge);
+}
+
+md_status md_heatbath_plaquettes(md_heatbath *h, md_plaquettes *plaquettes) {
+  if (h->shape.space == MD_HOST) {
+    md_gauge_observables now;
+    MD_TRY(md_gauge_observe(h->context, h->gauge, &now));
+    *plaquettes = (md_plaquettes){now.plaquette, now.plaquette_ss, now.plaquette_st};
+    return MD_OK;
+  }
+#ifdef MINIDIRAC_HAVE_CUDA
+  md_sum sums[2] = {0};
+  double value[2];
+  const md_status status = md_plaquette_sums_device(h->context, &h->tables, h->links, sums);
+  MD_TRY(md_agree(h->context, status));
+  MD_TRY(md_sum_finish(h->context, sums, 2, value));
+  const double planes = 9.0 * (double)h->gauge->geometry->volume; /* three planes, trace of three */
+  *plaquettes =
+      (md_plaquettes){(value[0] + value[1]) / (2.0 * planes), value[0] / planes, value[1] / planes};
+#endif
+  return MD_OK;
 }
 
 static const md_field_shape link_shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
@@ -211,23 +121,53 @@ int64_t md_heatbath_bytes(const md_geometry *geometry) {
   return (MD_DIMS - 1) * md_field_bytes(geometry, &link_shape);
 }
 
-static md_status create_fields(md_context *context, md_heatbath *h, const md_field_shape *shape) {
+int64_t md_heatbath_device_bytes(const md_geometry *geometry) {
+  const int64_t neighbours = MD_PARITIES * MD_DIRECTIONS * geometry->sites;
+  return md_heatbath_bytes(geometry) + md_gauge_bytes(geometry) +
+         neighbours * (int64_t)sizeof(int32_t);
+}
+
+static md_status open_space(md_context *context, md_heatbath *h) {
+  const md_geometry *geometry = h->gauge->geometry;
+  h->links = h->gauge;
+  if (h->shape.space == MD_HOST) {
+    h->kernels = md_heatbath_kernels_host();
+    h->tables = md_staple_tables_of(geometry);
+    return MD_OK;
+  }
+#ifdef MINIDIRAC_HAVE_CUDA
+  h->links = &h->there;
+  h->kernels = md_heatbath_kernels_device();
+  MD_TRY(md_staple_tables_create_device(context, geometry, &h->tables));
+  return md_gauge_allocate(context, geometry, MD_DEVICE, &h->there);
+#else
+  return md_fail(context, MD_ENVIRONMENT,
+                 "links cannot be made on a GPU by this build; configure it with CUDA");
+#endif
+}
+
+static md_status create_fields(md_context *context, md_heatbath *h) {
+  MD_TRY(open_space(context, h));
   for (int k = 0; k < MD_DIMS - 1; k++)
-    MD_TRY(md_field_create(context, h->gauge->geometry, shape, MD_EVEN, &h->lower[k]));
+    MD_TRY(md_field_create(context, h->gauge->geometry, &h->shape, MD_EVEN, &h->lower[k]));
   return MD_OK;
 }
 
-md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath **heatbath) {
-  const md_field_shape shape = link_shape;
+md_status md_heatbath_create_in(md_context *context, md_gauge *gauge, md_space space,
+                                md_heatbath **heatbath) {
   md_heatbath *h = *heatbath = calloc(1, sizeof *h);
   md_status status = MD_OK;
   if (h) {
+    h->context = context;
     h->gauge = gauge;
-    status = create_fields(context, h, &shape);
+    h->shape = link_shape;
+    h->shape.space = space;
+    status = create_fields(context, h);
   } else
     status = md_fail_memory(context, sizeof *h, "heatbath");
   status = md_agree(context, status);
-  if (status == MD_OK) status = md_halo_create(context, gauge->geometry, &shape, NULL, &h->halo);
+  if (status == MD_OK) status = md_halo_create(context, gauge->geometry, &h->shape, NULL, &h->halo);
+  if (status == MD_OK) status = md_heatbath_take(h);
   if (status != MD_OK) {
     md_heatbath_destroy(h);
     *heatbath = NULL;
@@ -235,9 +175,17 @@ md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath *
   return status;
 }
 
+md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath **heatbath) {
+  return md_heatbath_create_in(context, gauge, MD_HOST, heatbath);
+}
+
 void md_heatbath_destroy(md_heatbath *h) {
   if (!h) return;
   md_halo_destroy(h->halo);
   for (int k = 0; k < MD_DIMS - 1; k++) md_field_destroy(&h->lower[k]);
+  md_gauge_destroy(&h->there);
+#ifdef MINIDIRAC_HAVE_CUDA
+  if (h->shape.space == MD_DEVICE) md_staple_tables_destroy_device(&h->tables);
+#endif
   free(h);
 }

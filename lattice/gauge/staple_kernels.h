@@ -23,6 +23,16 @@ typedef struct md_staple_tables {
   const int32_t *to[MD_PARITIES][MD_DIRECTIONS];
   unsigned long long *counters;
 } md_staple_tables;
+enum { MD_STAPLE_COUNTERS = 5 };
+
+/* Those of the host: borrowed from the geometry. */
+static inline md_staple_tables md_staple_tables_of(const md_geometry *geometry) {
+  md_staple_tables tables;
+  for (int p = 0; p < MD_PARITIES; p++)
+    for (int d = 0; d < MD_DIRECTIONS; d++) tables.to[p][d] = geometry->neighbour[p][d];
+  tables.counters = NULL;
+  return tables;
+}
 
 typedef struct md_staple_kernels {
   /* out(y) = u(y)^dag a(y) u(y+mu): the staple on the far side of u's direction nu, to be read by

@@ -36,8 +36,7 @@ static md_status allocate_all(md_context *context, md_staples *s) {
 static md_status open_space(md_context *context, md_staples *s) {
   if (s->shape.space == MD_HOST) {
     s->kernels = md_staple_kernels_host();
-    for (int p = 0; p < MD_PARITIES; p++)
-      for (int d = 0; d < MD_DIRECTIONS; d++) s->tables.to[p][d] = s->geometry->neighbour[p][d];
+    s->tables = md_staple_tables_of(s->geometry);
     return MD_OK;
   }
 #ifdef MINIDIRAC_HAVE_CUDA
@@ -116,16 +115,7 @@ md_status md_staples_exchange(md_staples *s, md_matrices *matrices) {
 }
 
 md_status md_staples_create_gauge(md_context *context, const md_staples *s, md_gauge *gauge) {
-  *gauge = (md_gauge){.geometry = s->geometry};
-  for (int p = 0; p < MD_PARITIES; p++)
-    for (int mu = 0; mu < MD_DIMS; mu++) {
-      const md_status status =
-          md_field_create(context, s->geometry, &s->shape, p, &gauge->links[p][mu]);
-      if (status == MD_OK) continue;
-      md_gauge_destroy(gauge);
-      return status;
-    }
-  return MD_OK;
+  return md_gauge_allocate(context, s->geometry, s->shape.space, gauge);
 }
 
 md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
@@ -133,13 +123,6 @@ md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
     md_matrices links = md_gauge_direction(gauge, mu);
     MD_TRY(md_staples_exchange(s, &links));
   }
-  return MD_OK;
-}
-
-md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from) {
-  for (int p = 0; p < MD_PARITIES; p++)
-    for (int mu = 0; mu < MD_DIMS; mu++)
-      MD_TRY(md_field_convert(context, &to->links[p][mu], &from->links[p][mu]));
   return MD_OK;
 }
 

@@ -40,8 +40,6 @@ md_status md_staples_exchange(md_staples *staples, md_matrices *matrices);
 /* A gauge field in the space of the staples, not initialised; md_gauge_destroy. Local. */
 md_status md_staples_create_gauge(md_context *context, const md_staples *staples, md_gauge *gauge);
 md_status md_staples_exchange_gauge(md_staples *staples, md_gauge *gauge);
-/* to = from over the local sites, in any two spaces. Local. */
-md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from);
 
 /* out = the weighted sum of the paths of links u (halos exchanged) in direction mu. out's halo is
  * left without meaning; out is none of u. Terms of weight 0 cost nothing. Collective,

@@ -149,6 +149,17 @@ void md_date_utc(char *date, size_t bytes) {
   if (!gmtime_r(&now, &parts) || !strftime(date, bytes, "%Y-%m-%dT%H:%M:%SZ", &parts)) *date = '\0';
 }
 
+/* Libraries that the program was built with, but for MPI and HDF5, which have keys of their own. */
+static void add_libraries(cJSON *machine) {
+  cJSON *libraries = cJSON_AddObjectToObject(machine, "libraries");
+  add_text(libraries, "cjson", MD_CJSON_VERSION);
+  add_text(libraries, "inih", MD_INIH_VERSION);
+  add_text(libraries, "libdeflate", MD_DEFLATE_VERSION);
+  add_text(libraries, "openblas", MD_OPENBLAS_VERSION);
+  add_text(libraries, "cuda", MD_CUDA_TOOLKIT_VERSION);
+  add_text(libraries, "nccl", MD_NCCL_VERSION);
+}
+
 md_status md_machine_report(md_context *context, cJSON *root) {
   char host[256] = "", date[32];
   md_cores cores;
@@ -171,6 +182,7 @@ md_status md_machine_report(md_context *context, cJSON *root) {
   add_text(machine, "cuda_flags", MD_CUDA_FLAGS);
   add_mpi(machine);
   add_text(machine, "hdf5", MD_HDF5_VERSION);
+  add_libraries(machine);
   md_date_utc(date, sizeof date);
   add_text(machine, "date_utc", date);
   char *command_line = md_command_line();

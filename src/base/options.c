@@ -186,3 +186,13 @@ bool md_option_seen(const md_option *options, int count, const char *name) {
     if (strcmp(options[i].name, name) == 0) return options[i].seen;
   return false;
 }
+
+md_status md_options_allow(md_context *context, const md_option *options, int count,
+                           const char *allowed, const char *what) {
+  for (int i = 0; i < count; i++)
+    if (options[i].seen && md_choice_of("config|json|threads|quiet|help", options[i].name) < 0 &&
+        md_choice_of(allowed, options[i].name) < 0)
+      return md_fail(context, MD_INPUT, "--%s has no effect with %s; leave it out", options[i].name,
+                     what);
+  return MD_OK;
+}

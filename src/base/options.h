@@ -95,6 +95,12 @@ md_status md_options_read(md_context *context, const md_command_text *text, md_o
 /* True when the option of that name was given. */
 bool md_option_seen(const md_option *options, int count, const char *name);
 
+/* MD_INPUT for the first option that was given and is none of "a|b|c" nor one that every command
+ * has (those of MD_COMMON_OPTIONS but --grid): "--rhs has no effect with WHAT; leave it out".
+ * Local. */
+md_status md_options_allow(md_context *context, const md_option *options, int count,
+                           const char *allowed, const char *what);
+
 /* MD_INPUT for a word that is none of "a|b|c": "LABEL must be one of ..., got 'word'", with the
  * nearest one. Local. */
 md_status md_fail_choice(md_context *context, const char *label, const char *choices,

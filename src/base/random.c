@@ -1,25 +1,17 @@
-#include "base/random.h"
+#include "base/random_math.h"
 
-#include <Random123/philox.h>
 #include <math.h>
 
 md_random md_random_at(uint64_t seed, uint64_t purpose, uint64_t key) {
-  return (md_random){.seed = seed, .purpose = purpose, .key = key};
+  return md_random_begin(seed, purpose, key);
 }
 
 uint64_t md_random_bits(md_random *random) {
-  if (random->left == 0) {
-    const philox4x64_ctr_t counter = {{random->block++, random->key, 0, 0}};
-    const philox4x64_key_t key = {{random->seed, random->purpose}};
-    const philox4x64_ctr_t block = philox4x64(counter, key);
-    for (int i = 0; i < 4; i++) random->word[i] = block.v[i];
-    random->left = 4;
-  }
-  return random->word[--random->left];
+  return md_random_next_bits(random);
 }
 
 double md_random_uniform(md_random *random) {
-  return ((double)(md_random_bits(random) >> 12) + 0.5) * 0x1p-52;
+  return md_random_next_uniform(random);
 }
 
 void md_random_normal(md_random *random, double pair[2]) {

@@ -89,42 +89,57 @@ void md_chain_numbered(const char *output, long long sweep, char *name, size_t b
 
 /* The numbered file of this sweep, where one is due. */
 static md_status save_numbered(md_context *context, const md_generate_request *r, const md_chain *c,
-                               const md_gauge *gauge) {
+                               md_heatbath *heatbath, const md_gauge *gauge) {
   char name[PATH_MAX];
   const long long sweep = c->from.sweeps + c->done;
   if (r->save_every == 0 || sweep % r->save_every != 0) return MD_OK;
   md_chain_numbered(r->output, sweep, name, sizeof name);
+  MD_TRY(md_heatbath_give(heatbath));
   return md_chain_save(context, name, r->format, r, c, gauge);
 }
 
-static md_status run_sweeps(md_context *context, const md_generate_request *r, md_gauge *gauge,
-                            md_chain *c, double *times_s) {
-  md_heatbath *heatbath = NULL;
-  MD_TRY(md_heatbath_create(context, gauge, &heatbath));
+/* One sweep with its overrelaxation; *time_s without what is measured after it. */
+static md_status run_sweep(const md_generate_request *r, md_heatbath *heatbath, uint64_t sweep,
+                           double *time_s) {
+  const double start_s = md_time_s();
+  MD_TRY(md_heatbath_sweep(heatbath, r->beta, (uint64_t)r->seed, sweep));
+  for (long long k = 0; k < r->overrelax; k++) MD_TRY(md_overrelaxation_sweep(heatbath));
+  MD_TRY(md_heatbath_wait(heatbath));
+  *time_s = md_time_s() - start_s;
+  return MD_OK;
+}
+
+static md_status run_sweeps(md_context *context, const md_generate_request *r,
+                            md_heatbath *heatbath, md_gauge *gauge, md_chain *c, double *times_s) {
   md_progress progress = md_progress_start(context, "heatbath");
   md_say(context, "%8s %16s %16s %16s\n", "sweep", "plaquette", "space-space", "space-time");
   md_status status = MD_OK;
   for (long long sweep = 0; sweep < r->sweeps && status == MD_OK; sweep++) {
-    const double start_s = md_time_s();
-    status =
-        md_heatbath_sweep(heatbath, r->beta, (uint64_t)r->seed, (uint64_t)(c->from.sweeps + sweep));
-    for (long long k = 0; k < r->overrelax && status == MD_OK; k++)
-      status = md_overrelaxation_sweep(heatbath);
-    times_s[sweep] = md_time_s() - start_s;
-    md_gauge_observables now;
-    if (status == MD_OK) status = md_gauge_observe(context, gauge, &now);
+    md_plaquettes now;
+    status = run_sweep(r, heatbath, (uint64_t)(c->from.sweeps + sweep), &times_s[sweep]);
+    if (status == MD_OK) status = md_heatbath_plaquettes(heatbath, &now);
     if (status != MD_OK) break;
-    c->plaquettes[sweep] = now.plaquette;
+    c->plaquettes[sweep] = now.mean;
     c->done = sweep + 1;
     md_progress_stop(&progress);
-    md_say(context, "%8lld %16.12f %16.12f %16.12f\n", c->from.sweeps + sweep + 1, now.plaquette,
-           now.plaquette_ss, now.plaquette_st);
+    md_say(context, "%8lld %16.12f %16.12f %16.12f\n", c->from.sweeps + sweep + 1, now.mean,
+           now.space_space, now.space_time);
     md_progress_update(&progress, (double)(sweep + 1) / (double)r->sweeps, "sweep %lld of %lld",
                        sweep + 1, r->sweeps);
-    status = save_numbered(context, r, c, gauge);
+    status = save_numbered(context, r, c, heatbath, gauge);
     if (md_interrupted_now(context)) break;
   }
   md_progress_stop(&progress);
+  return status;
+}
+
+/* The sweeps where the request wants them; `gauge` receives the links. */
+static md_status run_in_space(md_context *context, const md_generate_request *r, md_gauge *gauge,
+                              md_chain *c, double *times_s) {
+  md_heatbath *heatbath = NULL;
+  MD_TRY(md_heatbath_create_in(context, gauge, r->space, &heatbath));
+  md_status status = run_sweeps(context, r, heatbath, gauge, c, times_s);
+  if (status == MD_OK) status = md_heatbath_give(heatbath);
   md_heatbath_destroy(heatbath);
   return status;
 }
@@ -137,7 +152,7 @@ md_status md_chain_run(md_context *context, const md_generate_request *r, md_gau
   md_status status =
       c->plaquettes && times_s ? MD_OK : md_fail_memory(context, bytes, "plaquette history");
   status = md_agree(context, status);
-  if (status == MD_OK) status = run_sweeps(context, r, gauge, c, times_s);
+  if (status == MD_OK) status = run_in_space(context, r, gauge, c, times_s);
   if (status == MD_OK) {
     c->sweep_s = md_median(times_s, (int)c->done);
     c->mean = c->error = NAN;

@@ -19,9 +19,11 @@ static const md_command_text text = {
     "action\n"
     "that begins with --from). One sweep is a heatbath of every link (Cabibbo and Marinari, with\n"
     "Kennedy and Pendleton) and --overrelax microcanonical updates. The links depend on the seed\n"
-    "alone: they are the same to the last bit for every number of ranks and threads. A file says\n"
-    "which sweeps of which seed made it: with --from FILE the chain goes on as if it had never\n"
-    "stopped, with the file's beta, seed and overrelaxation where no other is given."};
+    "alone: they are the same to the last bit for every number of ranks and threads, and on GPUs\n"
+    "to rounding, which overrelaxation lets grow. A file says which sweeps of which seed made it:\n"
+    "with --from FILE the chain goes on as if it had never stopped, with the file's beta, seed "
+    "and\n"
+    "overrelaxation where no other is given."};
 
 static bool is_word(const char *value, const char *word) {
   return strcmp(value, word) == 0;
@@ -46,8 +48,8 @@ static md_status choose_precision(md_context *context, md_generate_request *r) {
 
 static md_status check(md_context *context, md_generate_request *r, const md_option *options,
                        int count) {
-  static const char *const of_chain[] = {"from",    "beta",       "sweeps",    "overrelax",
-                                         "discard", "checkpoint", "save-every"};
+  static const char *const of_chain[] = {"from",    "beta",       "sweeps",     "overrelax",
+                                         "discard", "checkpoint", "save-every", "on"};
   if (!r->output) return md_fail(context, MD_INPUT, "generate needs --output FILE");
   if (r->dims[0] == 0 && !starts_from_file(r))
     return md_fail(context, MD_INPUT, "generate needs --dims AxBxCxD");
@@ -55,6 +57,7 @@ static md_status check(md_context *context, md_generate_request *r, const md_opt
     for (size_t i = 0; i < sizeof of_chain / sizeof *of_chain; i++)
       if (md_option_seen(options, count, of_chain[i]))
         md_warn(context, "--%s has no effect with --start %s", of_chain[i], r->start);
+  r->space = is_word(r->on, "gpu") ? MD_DEVICE : MD_HOST;
   if (r->discard < 0) r->discard = r->sweeps / 2;
   if (r->discard >= r->sweeps)
     return md_fail(context, MD_INPUT, "--discard must be below --sweeps %lld, got %lld", r->sweeps,
@@ -103,9 +106,11 @@ static md_status require_memory(md_context *context, const md_generate_request *
                                 const md_layout_request *layout) {
   md_geometry plan;
   MD_TRY(md_geometry_plan(context, layout, &plan));
-  const bool heatbath = is_word(r->start, "heatbath");
-  const md_memory_need need = {.host = md_lattice_load_bytes(&plan) +
-                                       (heatbath ? md_heatbath_bytes(&plan) : 0)};
+  md_memory_need need = {.host = md_lattice_load_bytes(&plan)};
+  if (is_word(r->start, "heatbath")) {
+    if (r->space == MD_HOST) need.host += md_heatbath_bytes(&plan);
+    if (r->space == MD_DEVICE) need.device += md_heatbath_device_bytes(&plan);
+  }
   return md_memory_require(context, &need, "generate");
 }
 
@@ -140,6 +145,7 @@ static void fill_report(md_report *report, const md_generate_request *r,
   cJSON_AddNumberToObject(report->root, "unitarity_deviation", now->unitarity_deviation);
   if (c->plaquettes) {
     cJSON_AddStringToObject(report->root, "from", r->from);
+    cJSON_AddStringToObject(report->root, "on", r->on);
     cJSON_AddNumberToObject(report->root, "beta", r->beta);
     cJSON_AddNumberToObject(report->root, "sweeps", (double)r->sweeps);
     cJSON_AddNumberToObject(report->root, "sweeps_done", (double)c->done);
@@ -209,6 +215,7 @@ static md_status generate(md_context *context, md_generate_request *r, md_geomet
 md_status md_command_generate(md_context *context, int argc, char **argv) {
   md_generate_request r = {.start = "heatbath",
                            .from = "cold",
+                           .on = "cpu",
                            .beta = 6.0,
                            .sweeps = 100,
                            .overrelax = 4,
@@ -231,6 +238,8 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
        .help = "overrelaxation updates in each sweep [4]", .low = 0, .high = 1000},
       {.name = "discard", .type = MD_OPTION_INTEGER, .target = &r.discard, .argument = "N",
        .help = "sweeps before the mean plaquette is taken [half]", .low = 0, .high = 1e8},
+      {.name = "on", .type = MD_OPTION_CHOICE, .target = &r.on,
+       .help = "where the sweeps are done [cpu]", .choices = "cpu|gpu"},
       {.name = "seed", .type = MD_OPTION_INTEGER, .target = &r.seed, .argument = "S",
        .help = "of the random numbers [1]", .low = 0, .high = 0x1p53},
       {.name = "output", .short_name = 'o', .type = MD_OPTION_TEXT, .target = &r.output,

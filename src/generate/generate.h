@@ -11,6 +11,8 @@ typedef struct md_generate_request {
   md_common_options common;
   int dims[MD_DIMS]; /* all 0: those of the lattice file */
   const char *start, *from, *output, *checkpoint, *format_name, *precision_name;
+  const char *on; /* where the sweeps are done: "cpu" or "gpu" */
+  md_space space; /* the same */
   double beta;
   long long sweeps, overrelax, discard, seed;
   long long save_every;                          /* 0: the last links alone */

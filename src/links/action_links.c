@@ -205,14 +205,29 @@ void md_action_links_destroy(md_action_links *links) {
   links->geometry = NULL;
 }
 
-md_modes_label md_action_links_label(const md_physics_options *physics,
-                                     const md_backend_request *request, const char *boundary,
-                                     const md_action_links *links) {
+md_modes_label md_deflation_label(const md_physics_options *physics,
+                                  const md_backend_request *request, const char *boundary,
+                                  const char *checksum) {
   md_modes_label label = {.action = ""};
-  snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", links->checksum);
+  snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", checksum);
   md_physics_words(physics, request, label.action, sizeof label.action);
   snprintf(label.boundary, sizeof label.boundary, "%s", boundary);
   return label;
+}
+
+md_modes_label md_action_links_label(const md_physics_options *physics,
+                                     const md_backend_request *request, const char *boundary,
+                                     const md_action_links *links) {
+  return md_deflation_label(physics, request, boundary, links->checksum);
+}
+
+md_status md_deflation_describe(md_context *context, const char *path, md_modes_info *info) {
+  MD_TRY(md_modes_describe(context, path, info));
+  if (info->converged > 0) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "%s must have modes that converged, none of its %d did; go on with minidirac "
+                 "eigen --start %s",
+                 path, info->count, path);
 }
 
 static void report_made(cJSON *object, const md_physics_options *physics,

@@ -67,10 +67,18 @@ md_status md_action_links_make(md_context *context, const md_physics_options *ph
 void md_action_links_destroy(md_action_links *links);
 
 /* What modes of the operator that the request makes of these links belong to; the boundary in
- * words. The links' checksum was asked for. Local. */
+ * words. `checksum` is that of the links, thin ones where there are some, by md_links_checksum;
+ * that of md_action_links was asked for. Local. */
+md_modes_label md_deflation_label(const md_physics_options *physics,
+                                  const md_backend_request *request, const char *boundary,
+                                  const char *checksum);
 md_modes_label md_action_links_label(const md_physics_options *physics,
                                      const md_backend_request *request, const char *boundary,
                                      const md_action_links *links);
+
+/* md_modes_describe for a file that is to deflate with: MD_INPUT also where none of its modes
+ * converged. Collective. */
+md_status md_deflation_describe(md_context *context, const char *path, md_modes_info *info);
 
 /* Report keys: plaquette where there are thin links; u0 or naik_epsilon, projections,
  * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,

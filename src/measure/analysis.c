@@ -77,11 +77,16 @@ static void report_scalar(desk *d, cJSON *object, const char *name, md_study_fie
 
 static cJSON *case_row(const md_study *s, cJSON *rows, int action, int mass, int source) {
   const md_study_options *o = &s->options;
+  const int place = md_study_case(s, action, mass, source);
+  double most = 0.0;
+  for (int k = 0; k < s->lattices; k++)
+    if (md_study_has(s, k)) most = fmax(most, md_study_at(s, k, MD_STUDY_ITERATIONS)[place]);
   cJSON *row = cJSON_CreateObject();
   cJSON_AddItemToArray(rows, row);
   cJSON_AddStringToObject(row, "action", md_action_name((md_action)o->actions.value[action]));
   cJSON_AddNumberToObject(row, "mass", o->masses.value[mass]);
   cJSON_AddStringToObject(row, "source", o->sources.source[source].text);
+  cJSON_AddNumberToObject(row, "iterations", most);
   return row;
 }
 

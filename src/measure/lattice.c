@@ -5,7 +5,7 @@
 #include "io/site_data.h"
 #include "lattice/gauge/polyakov.h"
 #include "lattice/gauge/smear.h"
-#include "measure/measure.h"
+#include "measure/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,21 +48,27 @@ static md_status observe_links(md_context *context, const md_study *s, const loa
 }
 
 /* The links of one action, from thin ones that stay, and all that is asked of it. */
-static md_status measure_action(md_context *context, const md_study *s, const loaded *l, int action,
-                                md_space space, double *record) {
+static md_status measure_action(md_context *context, const md_study *s, int lattice,
+                                const loaded *l, int action, md_space space, double *record) {
   const md_physics_options physics = md_study_physics(&s->options, action);
   const md_smear_request smear = md_physics_smear(&physics, space);
   md_gauge made[MD_MOST_LINK_FIELDS] = {0};
   md_study_links links = {.action = action, .field = &l->thin};
+  md_modes modes = {0};
   memcpy(&links.key, &l->info.observables.plaquette, sizeof links.key);
   md_status status = MD_OK;
-  if (smear.recipe) {
+  if (s->options.deflate) {
+    status = md_study_modes_read(context, s, lattice, action, &l->thin, space, &modes);
+    links.modes = &modes;
+  }
+  if (status == MD_OK && smear.recipe) {
     status = md_smear(context, &l->thin, &smear, &made[0], &made[1], NULL);
     links.field = made;
     md_memory_release();
   }
   if (status == MD_OK) status = md_study_propagate(context, s, &links, record);
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_gauge_destroy(&made[f]);
+  md_modes_destroy(&modes);
   return status;
 }
 
@@ -88,7 +94,7 @@ md_status md_study_measure(md_context *context, const md_study *s, int lattice, 
   for (int a = 0; a < s->options.actions.count && status == MD_OK; a++) {
     md_space space;
     status = space_of(context, s, a, &space);
-    if (status == MD_OK) status = measure_action(context, s, &l, a, space, record);
+    if (status == MD_OK) status = measure_action(context, s, lattice, &l, a, space, record);
   }
   char numbers[32];
   md_checksum_print(&l.info.computed, numbers, sizeof numbers);

@@ -39,6 +39,7 @@ md_status md_propagator_create(md_context *context, const md_study_links *links,
                                md_propagator *p) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, width, true};
   const md_geometry *geometry = links->field[0].geometry;
+  p->modes = links->modes;
   MD_TRY(create_operators(context, links, width, p));
   md_status status = MD_OK;
   for (int k = 0; k < MD_PARITIES && status == MD_OK; k++) {
@@ -79,6 +80,7 @@ md_status md_propagate_apart(md_context *context, md_propagator *p) {
                                        .tolerance = o->tolerance,
                                        .max_iterations = (int)o->max_iterations,
                                        .inner = o->mixed ? &p->inner : NULL,
+                                       .modes = p->modes,
                                        .block = strcmp(o->solver, "block") == 0};
     md_solver_result result;
     md_status status = md_solve_cg(context, &p->dirac, exact_of(p), &request, p->x, p->b, &result);

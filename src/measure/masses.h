@@ -9,6 +9,7 @@ typedef struct md_propagator {
   const md_study *s;
   md_dirac dirac, exact, inner;            /* as in a solve; exact and inner where needed */
   md_field b[MD_PARITIES], x[MD_PARITIES]; /* host, double */
+  const md_modes *modes;                   /* to deflate with, one mass at a time; NULL: none */
   int first, used; /* the caller's: the batch's first right-hand side, and how many count */
   /* Called with the solution for each mass in x, with true residuals and iterations of each
    * right-hand side. */

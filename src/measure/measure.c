@@ -123,6 +123,7 @@ static void report_settings(const md_study_run *r, md_report *report) {
                           md_study_multishift(o)            ? "multishift"
                           : strcmp(o->solver, "block") == 0 ? "block"
                                                             : "cg");
+  if (o->deflate) cJSON_AddStringToObject(root, "deflate", o->deflate);
   cJSON_AddStringToObject(root, "backend", r->backend);
   cJSON_AddStringToObject(root, "precision", o->precision);
   cJSON_AddStringToObject(root, "inner", o->inner);

@@ -15,7 +15,7 @@ enum { MD_STUDY_SOURCES_MOST = 16, MD_STUDY_NAME_BYTES = 256, MD_STUDY_SETTINGS_
 typedef struct md_study_options {
   md_common_options common;
   const char *lattices, *backend, *packing, *precision, *inner, *reconstruct, *solver, *boundary;
-  const char *output;
+  const char *output, *deflate; /* deflate: a pattern of names, or NULL */
   md_choices actions;
   md_reals masses;
   struct {
@@ -120,7 +120,8 @@ md_status md_study_measure(md_context *context, const md_study *study, int latti
 typedef struct md_study_links {
   int action; /* place in options.actions */
   const md_gauge *field;
-  uint64_t key; /* of the lattice's random numbers */
+  uint64_t key;          /* of the lattice's random numbers */
+  const md_modes *modes; /* to deflate with, in the space of the backend; NULL: none */
 } md_study_links;
 /* Right-hand sides that are solved at once: as even parts of at most --rhs. */
 int md_study_width(const md_study_options *options);

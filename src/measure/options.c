@@ -63,6 +63,10 @@ static md_status check(md_context *context, md_study_options *o) {
                    "give one of them");
   if (o->mixed && (multishift || strcmp(o->solver, "block") == 0))
     return md_fail(context, MD_INPUT, "--solver %s goes without --inner", o->solver);
+  if (o->deflate && multishift)
+    return md_fail(
+        context, MD_INPUT,
+        "--solver multishift begins from zero for all masses: it goes without --deflate");
   if (o->mixed && strcmp(o->precision, "double") != 0)
     return md_fail(context, MD_INPUT,
                    "--inner needs --precision double, in which the residual is kept, got %s",
@@ -168,11 +172,13 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       {.name = "rhs", .type = MD_OPTION_INTEGER, .target = &o->rhs, .argument = "N",
        .help = "right-hand sides solved in step, at most [16]", .low = 1, .high = MD_MAX_RHS},
       {.name = "solver", .type = MD_OPTION_CHOICE, .target = &o->solver, .choices = "auto|cg|block|multishift",
-       .help = "auto: multishift for several masses without --inner, else cg [auto]"},
+       .help = "auto: multishift for several masses without --inner and --deflate, else cg [auto]"},
       {.name = "tol", .type = MD_OPTION_REAL, .target = &o->tolerance, .argument = "T",
        .help = "on norm(b - M x) / norm(b) [1e-10]", .low = 1e-20, .high = 0.1},
       {.name = "max-iter", .type = MD_OPTION_INTEGER, .target = &o->max_iterations, .argument = "N",
        .help = "iterations at most [10000]", .low = 1, .high = 10000000},
+      {.name = "deflate", .type = MD_OPTION_TEXT, .target = &o->deflate, .argument = "MODES.h5",
+       .help = "lowest modes of eigen for each lattice: {lattice}, {name}, {action} are filled in"},
       {.name = "backend", .type = MD_OPTION_CHOICE, .target = &o->backend,
        .choices = md_backend_words("auto", backends), .help = "see the README's table [auto]"},
       {.name = "packing", .type = MD_OPTION_CHOICE, .target = &o->packing, .choices = &(MD_PACKING_WORDS)[1],

@@ -49,17 +49,20 @@ md_status md_study_leave_out(md_study_run *r, int lattice, md_status status, con
   return MD_OK;
 }
 
-/* Looks at the header of every lattice before the first is measured: the first that can be read has
- * the extents of all. The first group's verdict counts for all. */
+/* Looks at the header of every lattice, and of its modes, before the first is measured: the first
+ * that can be read has the extents of all. The first group's verdict counts for all. */
 static md_status look(md_study_run *r, int lattice, bool *known) {
   md_study *s = &r->study;
   md_geometry plan = {0};
   struct {
     md_status status;
     int dims[MD_DIMS], grid[MD_DIMS];
+    int64_t modes_bytes;
     char message[sizeof r->whole->message];
-  } found = {MD_OK, {0}, {0}, ""};
+  } found = {MD_OK, {0}, {0}, 0, ""};
   found.status = md_lattice_plan(r->group, s->lattice[lattice].name, s->options.common.grid, &plan);
+  if (found.status == MD_OK)
+    found.status = md_study_modes_look(r->group, s, lattice, &plan, &found.modes_bytes);
   memcpy(found.dims, plan.global, sizeof found.dims);
   memcpy(found.grid, plan.grid, sizeof found.grid);
   snprintf(found.message, sizeof found.message, "%s", r->group->message);
@@ -70,6 +73,7 @@ static md_status look(md_study_run *r, int lattice, bool *known) {
     memcpy(r->grid, found.grid, sizeof r->grid);
   }
   *known = true;
+  if (found.modes_bytes > r->modes_bytes) r->modes_bytes = found.modes_bytes;
   if (memcmp(s->dims, found.dims, sizeof s->dims) == 0) return MD_OK;
   snprintf(found.message, sizeof found.message,
            "the extents must be %dx%dx%dx%d as those of the other lattices, got %dx%dx%dx%d in "
@@ -114,6 +118,7 @@ static md_status need_of(md_study_run *r, int action, md_memory_need *need) {
   const int fields = 2 * MD_PARITIES + (together ? 1 + 2 * o->masses.count : 0);
   need->host += fields * md_field_bytes(&g, &shape);
   int64_t *space = backend->space == MD_DEVICE ? &need->device : &need->host;
+  *space += r->modes_bytes;
   if (together) *space += 6 * md_field_bytes(&g, &shape);
   md_solver_need(&g, &plan, need);
   return MD_OK;
@@ -139,6 +144,7 @@ md_status md_study_prepare(md_study_run *r) {
   md_study *s = &r->study;
   MD_TRY(md_study_list(r->whole, s));
   MD_TRY(check_output(r->whole, s));
+  MD_TRY(md_study_modes_check(r->whole, s));
   MD_TRY(look_at_all(r));
   MD_TRY(require_memory(r));
   MD_TRY(md_agree(r->whole, md_study_records_create(r->whole, s)));

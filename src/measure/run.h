@@ -12,11 +12,29 @@ typedef struct md_study_run {
   int grid[MD_DIMS];         /* of its ranks */
   const char *backend;       /* of the last action */
   int measured, skipped;
+  int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */
 } md_study_run;
 
 /* Lists the lattices, checks --output, looks at the header of every lattice, compares the memory,
  * lays out the records and reads those of an earlier run. Collective. */
 md_status md_study_prepare(md_study_run *r);
+
+/* Modes of --deflate: one file for each lattice and action, whose name is the option's text with
+ * {lattice}, the lattice's path without its suffix, {name}, its last part, and {action} filled in.
+ *
+ * MD_INPUT where the name does not fit. Local. */
+md_status md_study_modes_name(md_context *context, const md_study *study, int lattice, int action,
+                              char name[MD_STUDY_NAME_BYTES]);
+/* MD_INPUT where several lattices or actions would share a file, or --output is one. Collective. */
+md_status md_study_modes_check(md_context *context, const md_study *study);
+/* Looks at the files of one lattice and raises *bytes to what those of an action take on a rank of
+ * the plan. Collective. */
+md_status md_study_modes_look(md_context *context, const md_study *study, int lattice,
+                              const md_geometry *plan, int64_t *bytes);
+/* All modes that converged. MD_INPUT where they belong to another lattice, action or boundary;
+ * on failure there is nothing to destroy. Collective. */
+md_status md_study_modes_read(md_context *context, const md_study *study, int lattice, int action,
+                              const md_gauge *thin, md_space space, md_modes *modes);
 
 /* A lattice that cannot be measured is left out with --keep-going, MD_OK, or ends the run: `status`
  * with its name and `why`. All ranks call the same. */

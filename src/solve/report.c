@@ -25,12 +25,12 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   print_lattice(context, run);
   md_say(context,
-         "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes a hop and rank\n",
+         "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes per hop and rank\n",
          context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
          (long long)md_halo_bytes(md_solve_operator(run)->halo));
   md_say(context, "transport    %s: %s\n", md_halo_transport(md_solve_operator(run)->halo),
          md_halo_reason(md_solve_operator(run)->halo));
-  md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals a link; mass %g, %s\n",
+  md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; mass %g, %s\n",
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
   md_solve_print_action(context, run);

@@ -24,7 +24,7 @@ static md_status observe(void *user, int iteration, double residual) {
 static void print(const md_context *context, const md_solve_run *run,
                   const md_multishift_result *result) {
   const md_solve_options *o = &run->options;
-  md_say(context, "operator     %s, packing %s, %s, %s reals a link; mass %g, %s\n",
+  md_say(context, "operator     %s, packing %s, %s, %s reals per link; mass %g, %s\n",
          run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
   md_solve_print_action(context, run);
   md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source.text,

@@ -12,12 +12,7 @@ md_status md_solve_start_need(md_context *context, md_solve_run *run, md_space s
   const md_field_shape guess = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
   if (o->guess) need->host += MD_PARITIES * md_field_bytes(geometry, &guess);
   if (!o->deflate) return MD_OK;
-  MD_TRY(md_modes_describe(context, o->deflate, &run->modes_info));
-  if (run->modes_info.converged == 0)
-    return md_fail(context, MD_INPUT,
-                   "%s must have modes that converged, none of its %d did; go on with minidirac "
-                   "eigen --start %s",
-                   o->deflate, run->modes_info.count, o->deflate);
+  MD_TRY(md_deflation_describe(context, o->deflate, &run->modes_info));
   const md_field_shape shape = {run->modes_info.store, space, MD_FERMION_REALS, 1, true};
   *(space == MD_DEVICE ? &need->device : &need->host) +=
       run->modes_info.converged * md_field_bytes(geometry, &shape);

@@ -13,6 +13,19 @@ for action in hisq asqtad; do
     close "$(key pion_correlator "$work/s.json")" "${!action}" 1e-6 || complain "$action $way: $(key pion_correlator "$work/s.json")"
   done
 done
+# A study of both actions, by multi-shift and by deflated CG.
+for action in hisq asqtad; do
+  on 1 eigen "$shared/lat.sample.l4448.gf" --action $action --boundary periodic --modes 16 --tol 1e-8 --output "$work/$action.h5" --quiet ||
+    complain "eigen: exit $?"
+done
+for way in "--masses 0.05,0.1" "--masses 0.05 --deflate $work/{action}.h5"; do
+  on 2 measure --lattices "$shared/lat.sample.l4448.gf" --actions hisq,asqtad --boundary periodic --tol 1e-11 $way \
+    --output "$work/study.h5" --force --quiet --json "$work/m.json" || complain "measure $way: exit $?"
+  for action in hisq asqtad; do
+    found=$(sed -n "/\"action\":\t\"$action\"/,/error/s/.*\"correlator\":\t*\(\[.*\]\),*/\1/p" "$work/m.json" | head -1)
+    close "$found" "${!action}" 1e-6 || complain "measure $way, $action: $found"
+  done
+done
 
 # MILC's phases and its antiperiodic sign are found and taken off: the same on two ranks.
 for ranks in 1 2; do

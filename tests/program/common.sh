@@ -41,6 +41,22 @@ refuses() {
 # key NAME FILE: the value of a key of a JSON report, as printed.
 key() { sed -n "s/^\t*\"$1\":\t*\(.*[^,]\),*\$/\1/p" "$2" | head -1; }
 
+# python_with MODULE...: python3 has these modules from now on, as that of the PATH or that of the system
+# does; false where neither has.
+python_with() {
+  local python modules
+  modules="import $(IFS=,; echo "$*")"
+  for python in "$(command -v python3)" /usr/bin/python3; do
+    "$python" -c "$modules" 2>/dev/null || continue
+    mkdir -p "$work/python"
+    printf '#!/bin/sh\nexec %s "$@"\n' "$python" >"$work/python/python3"
+    chmod +x "$work/python/python3"
+    PATH=$work/python:$PATH
+    return 0
+  done
+  return 1
+}
+
 # close A B TOLERANCE: two lists of numbers [a, b, ...] agree to a relative tolerance.
 close() {
   awk -v a="$1" -v b="$2" -v tol="$3" 'BEGIN {

@@ -64,6 +64,19 @@ report "bench copy" "" '"kernel": "copy", "bytes": 100, "seconds_median": 1.04' 
 gives 1 old new
 says '^1 of 2 rows slower'
 
+# Ratios of one run: a hop that keeps its share of a memory of half the speed is not slower, one that
+# loses it is; the bandwidth's own spread is noise; a command without such a figure is refused.
+share() { echo "$(dirac $1 $2 $2 $2), \"bandwidth_gbytes_per_s\": 10, \"bandwidth_gbytes_per_s_min\": ${4:-10}, \"bandwidth_gbytes_per_s_max\": 10, \"roofline_fraction\": $3"; }
+report "bench dirac" "" "$(share a 1 0.8)" "$(share b 1 0.8)" "$(share c 1 0.8)" >share-old
+report "bench dirac" "" "$(share a 2 0.8)" "$(share b 1 0.4)" "$(share c 1 0.4 1)" >share-new
+gives 1 share-old share-new --ratios --threshold 70
+says '^backend=a +1\.25 +1\.25 +1\.000 .* same$'
+says '^backend=b +1\.25 +2\.5 +2\.000 .* slower$'
+says '^backend=c .* slower\?$'
+report "bench copy" "" '"kernel": "copy", "bytes": 100, "seconds_median": 1' >share-copy
+gives 2 share-copy share-copy --ratios
+grep -q "^compare.py: error: 'bench copy' has no ratios" err || complain "copy has ratios: $(cat err)"
+
 # bad WORDS ARGUMENTS...: exit 2 and one line that says so.
 bad() {
   gives 2 "${@:2}"

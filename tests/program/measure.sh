@@ -97,6 +97,46 @@ on 1 $one --lattices 'none.h5 cut.h5' --output bad2.h5 --keep-going 2>err
 [ $? = 2 ] && grep -q 'error: none of the 2 lattices can be read' err || complain "no lattice at all: $(cat err)"
 refuses 1 'cfg1.h5: the true residual must be at most 1e-10, got' 2 $one --lattices cfg1.h5 --max-iter 3 --output bad2.h5
 
+# Modes of each lattice and action: the same numbers with less than half of the iterations, on every grouping.
+for seed in 1 2; do
+  for action in naive hisq; do
+    on 1 eigen cfg$seed.h5 --action $action --modes 24 --tol 1e-8 --output $action.cfg$seed.h5 --quiet || complain "eigen: exit $?"
+  done
+done
+light="measure --masses 0.01,0.05 --sources random:1 --vectors 4 --quiet --force --actions naive,hisq"
+all() { sed -n "s/.*\"$1\":\t*\(.*[^,]\),*$/\1/p" "$2" | paste -sd,; }
+on 1 $light --lattices 'cfg1.h5 cfg2.h5' --solver cg --output plain.h5 --json plain.json || complain "without modes: exit $?"
+for way in '1 --groups 1' '2 --groups 2' '2 --inner half' '1 --solver block'; do
+  on ${way%% *} $light --lattices 'cfg1.h5 cfg2.h5' ${way#* } --deflate '{action}.{name}.h5' --output deflated.h5 --json deflated.json || complain "deflated, $way: exit $?"
+  close "$(all chiral_condensate deflated.json)" "$(all chiral_condensate plain.json)" 1e-8 || complain "deflated, $way: $(all chiral_condensate deflated.json), $(all chiral_condensate plain.json) without modes"
+  awk -v a="$(all iterations deflated.json)" -v b="$(all iterations plain.json)" 'BEGIN {
+    n = split(a, x, ","); m = split(b, y, ",")
+    for (i = 1; i <= n; i++) if (!(x[i] > 0 && 2 * x[i] < y[i])) exit 1
+    exit !(n == 4 && m == 4)
+  }' || complain "deflated, $way: $(all iterations deflated.json) iterations, $(all iterations plain.json) without modes"
+  case $way in
+  '1 --groups 1') [ "$(key solver deflated.json)" = '"cg"' ] || complain "the masses of a deflated study are solved by $(key solver deflated.json)" && kept=$(numbers deflated.json) ;;
+  '2 --groups 2') [ "$(numbers deflated.json)" = "$kept" ] || complain "deflated: other bits on two groups" ;;
+  esac
+done
+cp cfg2.h5 copy.h5 && cp naive.cfg1.h5 naive.copy.h5 && mkdir sub && cp cfg1.h5 sub/cfg1.v2.h5 && cp naive.cfg1.h5 sub/cfg1.v2.modes
+on 1 $one --lattices sub/cfg1.v2.h5 --deflate '{lattice}.modes' --output sub.h5 || complain "{lattice}: exit $?"
+for ranks in 1 2; do
+  refuses 2 'naive.copy.h5 must have the lattice checksum of this run' $ranks $one --lattices 'cfg1.h5 copy.h5' --deflate '{action}.{name}.h5' --output bad3.h5
+  rm bad3.h5
+  refuses 2 'naive.cfg3.h5' $ranks $one --lattices 'cfg1.h5 cfg3.h5' --deflate 'naive.{name}.h5' --output bad3.h5
+  [ ! -e bad3.h5 ] || complain "measured before all modes were looked at"
+done
+on 2 $one --lattices 'cfg1.h5 copy.h5 cfg3.h5 cfg2.h5' --deflate 'naive.{name}.h5' --output bad3.h5 --keep-going --groups 2 --json bad3.json 2>err
+[ $? = 1 ] && [ "$(key skipped bad3.json)" = 2 ] && [ "$(key measured bad3.json)" = 2 ] || complain "modes of another lattice with --keep-going: $(cat err)"
+refuses 2 'must have the action of this run' 1 $one --actions hisq --lattices cfg1.h5 --deflate 'naive.{name}.h5' --output x.h5
+refuses 2 'must have the boundary of this run' 1 $one --boundary periodic --lattices cfg1.h5 --deflate naive.cfg1.h5 --output x.h5
+refuses 2 'must have \{lattice\} or \{name\} in it' 1 $one --lattices 'cfg1.h5 cfg2.h5' --deflate naive.cfg1.h5 --output x.h5
+refuses 2 'must have \{action\} in it' 1 $light --lattices cfg1.h5 --deflate naive.cfg1.h5 --output x.h5
+refuses 2 'must be different files' 1 $one --lattices cfg1.h5 --deflate 'naive.{name}.h5' --output naive.cfg1.h5 --force
+refuses 2 'goes without --deflate' 1 $one --lattices cfg1.h5 --deflate naive.cfg1.h5 --solver multishift --output x.h5
+refuses 2 'there is no /modes' 1 $one --lattices cfg1.h5 --deflate cfg2.h5 --output x.h5
+
 # A deck, and what cannot be.
 printf '[measure]\nlattices = cfg1.h5 cfg2.h5\nmasses = 0.5\nsources = points:0,0,0,0;1,1,1,1 random:4\nvectors = 2\noutput = deck.h5\n' >deck.ini
 on 1 measure --config deck.ini --json deck.json >out || complain "deck: exit $?"

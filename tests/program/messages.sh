@@ -26,6 +26,9 @@ refuses 2 'source must be point' 1 $s --source random:
 refuses 2 'source must be point' 1 $s --source 'point: 1,0,0,0'
 refuses 2 'rhs must lie in 1 to 128, got 4294967297' 1 bench dirac --rhs 4294967297
 refuses 2 'counts must lie in 1 to' 1 bench dirac --kernel matvec --counts 0
+refuses 2 '--action has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --action hisq
+refuses 2 '--rhs has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --rhs 4
+refuses 2 '--counts has no effect with --kernel stencil' 1 bench dirac --counts 64
 refuses 2 'sizes must lie in' 1 bench copy --sizes 1,0
 refuses 2 'shifts must be a list of finite numbers' 1 $s --solver multishift --shifts 0.1,inf
 refuses 2 'mass must lie in 1e-06 to 100, got 0' 1 bench solver --dims 4x4x4x4 --mass 0.1,0

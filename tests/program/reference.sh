@@ -10,7 +10,7 @@ fail() { echo "reference: $*" && exit 1; }
 
 python3 "$generator" man "$program" > "$work/minidirac.1"
 python3 "$generator" bash "$program" > "$work/minidirac.bash"
-for command in info convert generate solve measure eigen validate "bench dirac" "bench gemm" "bench shift"; do
+for command in info convert generate smear solve measure eigen validate "bench dirac" "bench suite" "bench gemm" "bench shift"; do
   page=$(sed -n "/^\.SH \"${command^^}\"/,/^\.SH/p" "$work/minidirac.1" | sed 's/\\-/-/g')
   flags=$("$program" $command --help | grep -oE '^ +(-[a-z], )?--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+')
   [ -n "$flags" ] || fail "no flags in the help of $command"

@@ -18,20 +18,23 @@ printf 'cpu_simd,none,double,18,1,4x4x4x4,1,1,1248,1\n' >>d.csv
 printf 'kernel,precision,m,n,k,gflops_kernel,vs_reference\nnaive,single,4,4,4,1,1\n' >g.csv
 echo '{"histogram_lowest_log10": -18, "histogram_step_log10": 0.5, "rows": [], "solver": [], "links": []}' >v.json
 echo '{"lattice": "a.lime", "mass": 0.1, "pion_correlator": [3, 1, 0.5, 1]}' >c.json
-for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_validate.py v.json" "plot_correlator.py c.json -o c.png"; do
+for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sweep.py g.csv s.png" "plot_validate.py v.json" "plot_correlator.py c.json -o c.png"; do
   set -- $call
   PYTHONPATH=$work/none "$source_dir/scripts/$1" "${@:2}" >out 2>err && complain "$1 goes on without matplotlib"
   [ "$(wc -l <err)" = 1 ] && grep -q 'needs matplotlib; install it' err || complain "$1 without matplotlib: $(tail -1 err)"
 done
 # With matplotlib, where it is, each makes its pictures.
-if python3 -c 'import matplotlib' 2>/dev/null; then
+if python_with matplotlib; then
   on 1 validate --lattice "$source_dir/inputs/beta5.7_4x4x4x8.lime" --backend cpu_simd --precision half --quiet --json v.json ||
     complain "validate: exit $?"
-  for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_validate.py v.json -o v" "plot_correlator.py c.json -o c.png"; do
+  HOST_ONLY=1 HOST_MEMORY=pageable REPEAT=1 SMALL=16:32:16 "$source_dir/scripts/sweep_gemm.sh" "$minidirac" sweep >out 2>err ||
+    complain "sweep_gemm.sh: $(tail -1 err)"
+  for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sweep.py sweep/dense-sweep.csv s.png" \
+    "plot_validate.py v.json -o v" "plot_correlator.py c.json -o c.png"; do
     set -- $call
     "$source_dir/scripts/$1" "${@:2}" >out 2>err || complain "$call: $(tail -1 err)"
   done
-  for picture in d.png g.png v-errors.png v-solver.png c.png; do [ -s $picture ] || complain "no $picture"; done
+  for picture in d.png g.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png; do [ -s $picture ] || complain "no $picture"; done
 fi
 "$source_dir/scripts/table_dirac.py" d.csv | grep -q '| cpu_simd | none | 18 | 1 | 1 (1.00) |' || complain "table_dirac.py"
 "$source_dir/scripts/table_gemm.py" g.csv | grep -q '| naive | single |' || complain "table_gemm.py"

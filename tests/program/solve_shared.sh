@@ -34,6 +34,12 @@ if [ -n "$shared" ]; then
   on 2 solve --lattice "$shared/lat.sample.l4448.scidac" --mass 0.1 --tol 1e-12 --quiet --json "$work/scidac.json"
   close "$(key pion_correlator "$work/scidac.json")" "$shared_correlator" 1e-10 || complain "SciDAC file: another correlator"
 fi
+# And as a study of two lattices, which are one.
+if [ -n "$shared" ]; then
+  on 2 measure --lattices "$shared/lat.sample.l4448 $shared/lat.sample.l4448.scidac" --masses 0.1,0.2 --tol 1e-12 --groups 2 \
+    --output "$work/study.h5" --quiet --json "$work/study.json" || complain "measure: exit $?"
+  close "$(key correlator "$work/study.json")" "$shared_correlator" 1e-10 || complain "measure: $(key correlator "$work/study.json")"
+fi
 on 2 convert "$own_lattice" "$work/own.h5" --quiet || complain "convert: exit $?"
 on 2 solve --lattice "$work/own.h5" --mass 0.1 --tol 1e-12 --quiet --json "$work/h5.json"
 close "$(key pion_correlator "$work/h5.json")" "$own_correlator" 1e-10 || complain "HDF5 file: another correlator"

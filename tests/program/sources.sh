@@ -49,6 +49,10 @@ for kind in random u1; do
     d = c - x; exit !(e > 0 && e < 0.05 * x && d * d < 16 * e * e) }' ||
     complain "$kind: condensate $(key chiral_condensate "$work/n.json") +- $(key chiral_condensate_error "$work/n.json"), all eigenvalues $exact"
 done
+on 1 measure --lattices "$lattice" --masses 0.3,0.5 --sources u1:3 --vectors 100 --output "$work/study.h5" --quiet --json "$work/m.json" || complain "measure: exit $?"
+awk -v c="$(key chiral_condensate "$work/m.json")" -v e="$(key stochastic_error "$work/m.json")" -v x="$exact" 'BEGIN {
+  d = c - x; exit !(e > 0 && e < 0.05 * x && d * d < 16 * e * e) }' ||
+  complain "measure: condensate $(key chiral_condensate "$work/m.json") +- $(key stochastic_error "$work/m.json"), all eigenvalues $exact"
 
 # Shifts are masses: 0.09 + 0.16 = 0.5^2. Their solutions are files of their own.
 ms="$s --solver multishift --shifts 0.16,0"

@@ -2,7 +2,7 @@
 # scripts/minidirac.py reads what the program wrote and finds the same means, errors and masses;
 # the example ends with pictures.
 . "$(dirname "$0")/common.sh"
-python3 -c 'import numpy, h5py, matplotlib' 2>/dev/null || exit 77
+python_with numpy h5py matplotlib || exit 77
 export OMP_NUM_THREADS=1 MPLCONFIGDIR=$work
 cd "$work" || exit 1
 "$source_dir/scripts/example_study.sh" "$minidirac" example >out 2>err || complain "the example: exit $?, $(tail -3 err)"

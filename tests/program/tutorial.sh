@@ -2,6 +2,7 @@
 # The commands of docs/tutorial.md, as they stand there, from the top of a source tree.
 . "$(dirname "$0")/common.sh"
 cd "$work" || exit 1
+python_with matplotlib
 ln -s "$source_dir/inputs" "$source_dir/scripts" .
 mkdir bin && ln -s "$(realpath "$minidirac")" bin/minidirac
 export PATH="$work/bin:$PATH" OMP_NUM_THREADS=2

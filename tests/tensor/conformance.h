@@ -10,7 +10,7 @@
  * sides, with and without epilogue, both parities. */
 void tensor_matches_reference(md_context *context, const char *backend);
 /* A lattice large enough for the kernel that marches along t. */
-void tensor_marches(md_context *context, const char *backend);
+void tensor_marches(md_context *context, const char *backend, md_action action);
 /* Half at norms 1e-20 and 1e+20 and on a field that decays by 1e-8 along t: every site keeps its
  * relative accuracy. */
 void tensor_half_keeps_range(md_context *context, const char *backend);

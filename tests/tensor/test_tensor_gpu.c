@@ -17,10 +17,16 @@ static void refuses(void **state) {
   tensor_refuses(*state, "tensor");
 }
 static void marches(void **state) {
-  tensor_marches(*state, "tensor");
+  tensor_marches(*state, "tensor", MD_ACTION_NAIVE);
+}
+static void marches_with_two_link_fields(void **state) {
+  tensor_marches(*state, "tensor", MD_ACTION_HISQ);
 }
 
-static struct CMUnitTest tests[] = {
-    cmocka_unit_test(matches_reference), cmocka_unit_test(half_keeps_range),
-    cmocka_unit_test(ranges_are_disjoint), cmocka_unit_test(refuses), cmocka_unit_test(marches)};
+static struct CMUnitTest tests[] = {cmocka_unit_test(matches_reference),
+                                    cmocka_unit_test(half_keeps_range),
+                                    cmocka_unit_test(ranges_are_disjoint),
+                                    cmocka_unit_test(refuses),
+                                    cmocka_unit_test(marches),
+                                    cmocka_unit_test(marches_with_two_link_fields)};
 MD_RUN_GPU_TESTS(tests)

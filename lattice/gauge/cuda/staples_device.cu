@@ -1,4 +1,4 @@
-#include "base/device.cuh"
+#include "lattice/gauge/cuda/planes.cuh"
 
 extern "C" {
 #include "lattice/gauge/cuda/staples_device.h"
@@ -7,53 +7,15 @@ extern "C" {
 
 /* The passes of staple_kernels.h, a thread for each site of one parity: three matrices in
  * registers, planes read and written by neighbouring threads side by side. */
-enum { BLOCK = 128, MATRIX = MD_LINK_REALS };
-
-struct plane_view {
-  double *data;
-  int64_t stride;
-};
 
 static plane_view view(const md_matrices *m, int parity) {
-  return {(double *)m->at[parity].data, m->at[parity].stride};
+  return view(&m->at[parity]);
 }
-/* data NULL: not there. */
 static plane_view view_or_none(const md_matrices *m, int parity) {
   return m ? view(m, parity) : plane_view{NULL, 0};
 }
 
-static __device__ void load(double u[MATRIX], const plane_view &from, int64_t site) {
-#pragma unroll
-  for (int c = 0; c < MATRIX; c++) u[c] = from.data[c * from.stride + site];
-}
-static __device__ void store(const plane_view &to, int64_t site, const double u[MATRIX]) {
-#pragma unroll
-  for (int c = 0; c < MATRIX; c++) to.data[c * to.stride + site] = u[c];
-}
-static __device__ void add(double sum[MATRIX], double factor, const plane_view &from,
-                           int64_t site) {
-#pragma unroll
-  for (int c = 0; c < MATRIX; c++) sum[c] += factor * from.data[c * from.stride + site];
-}
-static __device__ int64_t site_of_thread() {
-  return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-
 /* `there` names a field of the other parity. */
-static __global__ void __launch_bounds__(BLOCK)
-    lower_kernel(int64_t sites, plane_view out, plane_view u, plane_view a, plane_view u_there,
-                 const int32_t *to_mu) {
-  const int64_t y = site_of_thread();
-  if (y >= sites) return;
-  double first[MATRIX], second[MATRIX], product[MATRIX];
-  load(first, u, y);
-  load(second, a, y);
-  md_su3_adjoint_multiply(product, first, second);
-  load(first, u_there, to_mu[y]);
-  md_su3_multiply(second, product, first);
-  store(out, y, second);
-}
-
 static __global__ void __launch_bounds__(BLOCK)
     staple_kernel(int64_t sites, plane_view out, plane_view base, plane_view u, plane_view u_there,
                   plane_view a_there, plane_view lower_there, const int32_t *to_mu,
@@ -129,10 +91,6 @@ static __global__ void __launch_bounds__(BLOCK)
   load(second, u, x);
   md_stout_link(first, second, link);
   store(out, x, link);
-}
-
-static unsigned blocks(int64_t sites) {
-  return (unsigned)((sites + BLOCK - 1) / BLOCK);
 }
 
 static void lower(const md_staple_tables *t, md_matrices *out, const md_matrices *u,
@@ -230,7 +188,7 @@ extern "C" md_status md_staple_tables_create_device(md_context *context,
       tables->to[p][d] = (const int32_t *)table;
       MD_TRY(md_device_upload(context, table, geometry->neighbour[p][d], bytes));
     }
-  return md_device_allocate(context, 2 * sizeof(unsigned long long), "counters",
+  return md_device_allocate(context, MD_STAPLE_COUNTERS * sizeof(unsigned long long), "counters",
                             (void **)&tables->counters);
 }
 

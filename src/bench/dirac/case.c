@@ -168,14 +168,15 @@ static md_status replay(md_context *context, void *user) {
 typedef struct timing {
   double median_s, min_s, max_s; /* one hop */
   md_stream stream;
-  double stream_gbytes_per_s; /* triad or copy of the same working set, all ranks */
+  /* Triad or copy of the same working set, all ranks: median, slowest, fastest. */
+  double stream_gbytes_per_s, stream_min, stream_max;
   md_hop_parts parts;
 } timing;
 
 static double median_of(double *values, int count, double *smallest, double *largest) {
   const double median = md_median(values, count);
-  if (smallest) *smallest = values[0];
-  if (largest) *largest = values[count - 1];
+  *smallest = values[0];
+  *largest = values[count - 1];
   return median;
 }
 
@@ -204,7 +205,10 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
   }
   result->median_s = median_of(samples, n, &result->min_s, &result->max_s);
   const double bytes = md_stream_bytes(arrays, result->stream) * context->ranks;
-  result->stream_gbytes_per_s = 1e-9 * bytes / median_of(stream, n, NULL, NULL);
+  double shortest_s, longest_s;
+  result->stream_gbytes_per_s = 1e-9 * bytes / median_of(stream, n, &shortest_s, &longest_s);
+  result->stream_min = 1e-9 * bytes / longest_s;
+  result->stream_max = 1e-9 * bytes / shortest_s;
   return MD_OK;
 }
 
@@ -222,8 +226,10 @@ static md_status note_copy(md_dirac_bench *bench, md_space space, double bytes) 
   for (int k = 0; k < SAMPLES && status == MD_OK; k++)
     status = md_time_stream(context, &arrays, MD_STREAM_COPY, passes, &samples[k]);
   if (status == MD_OK) {
-    bench->copy_gbytes_per_s = 1e-9 * md_stream_bytes(&arrays, MD_STREAM_COPY) * context->ranks /
-                               md_median(samples, SAMPLES);
+    const double gbytes = 1e-9 * md_stream_bytes(&arrays, MD_STREAM_COPY) * context->ranks;
+    bench->copy_gbytes_per_s = gbytes / md_median(samples, SAMPLES); /* sorts them */
+    bench->copy_min = gbytes / samples[SAMPLES - 1];
+    bench->copy_max = gbytes / samples[0];
     bench->copy_bytes = bytes;
     bench->copy_space = space;
   }
@@ -278,15 +284,6 @@ static void add_request(cJSON *row, const md_backend *backend, const md_backend_
   md_physics_report(row, r);
 }
 
-/* Where the lattice is split. */
-static void add_parts(cJSON *row, const md_dirac *dirac, const md_hop_parts *parts) {
-  if (dirac->geometry->halo_sites == 0) return;
-  cJSON_AddNumberToObject(row, "exchange_seconds", parts->exchange_s);
-  cJSON_AddNumberToObject(row, "interior_seconds", parts->interior_s);
-  cJSON_AddNumberToObject(row, "boundary_seconds", parts->boundary_s);
-  cJSON_AddNumberToObject(row, "halo_bytes", (double)md_halo_bytes(dirac->halo));
-}
-
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
   const double sites = (double)bench->links->geometry->volume / 2;
@@ -312,11 +309,13 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
   cJSON_AddStringToObject(row, "mode", bench->turn ? "turn" : "single");
   cJSON_AddStringToObject(row, "bandwidth", md_stream_name(t->stream));
   cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s", t->stream_gbytes_per_s);
+  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_min", t->stream_min);
+  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_max", t->stream_max);
   cJSON_AddNumberToObject(row, "no_reuse_gbytes_per_s", 1e-9 * all * sites / t->median_s);
   cJSON_AddNumberToObject(row, "site_bytes", bytes);
   cJSON_AddNumberToObject(row, "site_bytes_no_reuse", all);
   cJSON_AddNumberToObject(row, "load_seconds", dirac->load_s);
-  add_parts(row, dirac, &t->parts);
+  md_hop_parts_report(dirac, &t->parts, row);
   md_say(bench->context, "%-10s %-8s %-6s %3s %4d %11.3e %10.2f %9.2f %9.2f %8.3f %9.1e\n",
          dirac->backend->name, md_packing_name(r->packing), md_precision_name(r->precision),
          md_reconstruct_name(r->reconstruct), r->n_rhs, t->median_s, gflops, gbytes,

@@ -17,7 +17,8 @@ typedef struct md_dirac_bench {
   md_field base[MD_PARITIES];      /* random source, one right-hand side in double */
   md_field reference[MD_PARITIES]; /* reference[p] = D base[1-p] by cpu_ref */
   cJSON *rows, *skipped;
-  double copy_gbytes_per_s; /* of the largest working set so far, devices before the host */
+  double copy_gbytes_per_s;  /* of the largest working set so far, devices before the host */
+  double copy_min, copy_max; /* the slowest and the fastest of its repetitions */
   double copy_bytes;
   md_space copy_space;
 } md_dirac_bench;

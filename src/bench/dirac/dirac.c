@@ -65,7 +65,7 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_say(context,
          "%d x %d x %d x %d, %s, %d ranks x %d threads, median of %lld\n"
          "action      %s\n"
-         "flops       %d a site and right-hand side: %d x 66 + %d x 6\n"
+         "flops       %d per site and right-hand side: %d x 66 + %d x 6\n"
          "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x 6 reals;\n"
          "            without reuse: %d links + n_rhs x (%d read + 1 written) x 6 reals;\n"
          "            in half and fixed 4 more for the scale of each site read or written\n"
@@ -170,6 +170,11 @@ static md_status timed_nothing(const md_dirac_bench *bench) {
                  reason ? reason->valuestring : "no backend serves what was asked for");
 }
 
+static md_status refuse_counts(md_context *context, bool given) {
+  if (!given) return MD_OK;
+  return md_fail(context, MD_INPUT, "--counts has no effect with --kernel stencil; leave it out");
+}
+
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   settings s = {.dims = {16, 16, 16, 16}, .kernel = "stencil", .mode = "single", .repetitions = 15};
   md_halo_request halo = {.transport = "auto"};
@@ -259,6 +264,10 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
+  const bool matvec = strcmp(s.kernel, "matvec") == 0;
+  MD_TRY(matvec ? md_options_allow(context, options, COUNT, "kernel|counts|repetitions|csv",
+                                   "--kernel matvec")
+                : refuse_counts(context, md_option_seen(options, COUNT, "counts")));
   MD_TRY(md_physics_check(context, &physics));
   if (physics.fat_file && md_option_seen(options, COUNT, "dims"))
     return md_fail(context, MD_INPUT,
@@ -270,17 +279,20 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .turn = strcmp(s.mode, "turn") == 0,
                           .repetitions = (int)s.repetitions,
                           .copy_gbytes_per_s = NAN,
+                          .copy_min = NAN,
+                          .copy_max = NAN,
                           .rows = cJSON_CreateArray(),
                           .skipped = cJSON_CreateArray()};
-  const bool matvec = strcmp(s.kernel, "matvec") == 0;
   md_status status = matvec ? md_bench_matvec(context, &s.counts, (int)s.repetitions, bench.rows)
                             : run(&bench, &s, common.grid, &report);
   cJSON_AddNumberToObject(report.root, "copy_gbytes_per_s", bench.copy_gbytes_per_s);
+  md_report_real(report.root, "copy_gbytes_per_s_min", bench.copy_min);
+  md_report_real(report.root, "copy_gbytes_per_s_max", bench.copy_max);
   cJSON_AddNumberToObject(report.root, "copy_bytes", bench.copy_bytes);
   cJSON_AddItemToObject(report.root, "rows", bench.rows);
   cJSON_AddItemToObject(report.root, "skipped", bench.skipped);
   if (status == MD_OK && !matvec)
-    md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB a rank\n", bench.copy_gbytes_per_s,
+    md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB per rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
   if (status == MD_OK && !bench.rows->child) status = timed_nothing(&bench);
   return md_report_finish(context, &report, bench.rows, s.csv, common.json, status);

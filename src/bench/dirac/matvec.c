@@ -89,8 +89,13 @@ static md_status once(md_context *context, products *p, int packing, int passes)
   return md_device_synchronise(context);
 }
 
-static md_status median_s(md_context *context, products *p, int packing, int passes,
-                          int repetitions, double *time_s) {
+typedef struct timing {
+  double median_s, min_s, max_s;
+  int repetitions; /* fewer than asked for where one takes long */
+} timing;
+
+static md_status time_passes(md_context *context, products *p, int packing, int passes,
+                             int repetitions, timing *result) {
   double times[MOST_REPETITIONS];
   const double first_s = md_time_s();
   int n = 0;
@@ -99,7 +104,23 @@ static md_status median_s(md_context *context, products *p, int packing, int pas
     MD_TRY(once(context, p, packing, passes));
     times[n++] = md_time_s() - start_s;
   } while (n < repetitions && (n < 3 || md_time_s() - first_s < LONGEST_S));
-  *time_s = md_median(times, n);
+  *result = (timing){.median_s = md_median(times, n)}; /* which sorts them */
+  result->min_s = times[0];
+  result->max_s = times[n - 1];
+  result->repetitions = n;
+  return MD_OK;
+}
+
+/* One kernel without its launch: what PASSES more of them in a launch add. The host has no launch
+ * to take off. */
+static md_status time_kernel(md_context *context, products *p, int packing, int repetitions,
+                             const timing *launch, timing *kernel) {
+  *kernel = *launch;
+  if (packing < 0) return MD_OK;
+  MD_TRY(time_passes(context, p, packing, 1 + PASSES, repetitions, kernel));
+  kernel->median_s = (kernel->median_s - launch->median_s) / PASSES;
+  kernel->min_s = (kernel->min_s - launch->median_s) / PASSES;
+  kernel->max_s = (kernel->max_s - launch->median_s) / PASSES;
   return MD_OK;
 }
 
@@ -125,21 +146,23 @@ static md_status check(md_context *context, products *p, int packing, double *er
 static md_status bench_one(md_context *context, products *p, int kernel, int repetitions,
                            cJSON *rows) {
   const int packing = KERNELS[kernel].packing;
-  double error, launch_s;
+  double error;
+  timing launch, inside;
   MD_TRY(check(context, p, packing, &error));
-  MD_TRY(median_s(context, p, packing, 1, repetitions, &launch_s));
-  double kernel_s = launch_s; /* the host has no launch to take off */
-  if (packing >= 0) {
-    double many_s;
-    MD_TRY(median_s(context, p, packing, 1 + PASSES, repetitions, &many_s));
-    kernel_s = (many_s - launch_s) / PASSES;
-  }
+  MD_TRY(time_passes(context, p, packing, 1, repetitions, &launch));
+  MD_TRY(time_kernel(context, p, packing, repetitions, &launch, &inside));
+  const double kernel_s = inside.median_s, launch_s = launch.median_s;
   const double n = (double)p->count;
   cJSON *row = cJSON_CreateObject();
   cJSON_AddStringToObject(row, "kernel", KERNELS[kernel].name);
   cJSON_AddNumberToObject(row, "count", n);
   cJSON_AddNumberToObject(row, "seconds_kernel", kernel_s);
+  cJSON_AddNumberToObject(row, "seconds_kernel_min", inside.min_s);
+  cJSON_AddNumberToObject(row, "seconds_kernel_max", inside.max_s);
   cJSON_AddNumberToObject(row, "seconds_launch", launch_s);
+  cJSON_AddNumberToObject(row, "seconds_launch_min", launch.min_s);
+  cJSON_AddNumberToObject(row, "seconds_launch_max", launch.max_s);
+  cJSON_AddNumberToObject(row, "repetitions", inside.repetitions);
   cJSON_AddNumberToObject(row, "ns_kernel", 1e9 * kernel_s / n);
   cJSON_AddNumberToObject(row, "ns_launch", 1e9 * launch_s / n);
   cJSON_AddNumberToObject(row, "published_ns", KERNELS[kernel].published_ns);

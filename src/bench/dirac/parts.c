@@ -5,6 +5,8 @@
 #include "dirac/backend.h"
 #include "lattice/halo/halo.h"
 
+#include <stdio.h>
+
 enum { AT_ONCE = 20, SAMPLES = 3 };
 #define WINDOW_S 0.01 /* of one sample */
 
@@ -34,10 +36,10 @@ static md_status replay(md_context *context, void *user) {
   return md_device_replay(context, ((part *)user)->recording);
 }
 
-static md_status time_part(md_context *context, part *p, double *seconds) {
+static md_status time_part(md_context *context, part *p, md_part_time *time) {
   const md_space space = p->dirac->backend->space;
   md_status status = MD_OK;
-  double samples[SAMPLES];
+  double samples[SAMPLES] = {0};
   int passes = 1;
   if (space == MD_DEVICE && md_halo_queued(p->dirac->halo))
     status = md_agree(context, md_device_record(context, queue_part, p, &p->recording));
@@ -45,7 +47,9 @@ static md_status time_part(md_context *context, part *p, double *seconds) {
   if (status == MD_OK) status = md_passes_for(context, space, once, p, WINDOW_S, 100, &passes);
   for (int k = 0; k < SAMPLES && status == MD_OK; k++)
     status = md_time_work(context, space, once, p, passes, &samples[k]);
-  if (status == MD_OK) *seconds = md_median(samples, SAMPLES) / AT_ONCE;
+  if (status == MD_OK) time->median_s = md_median(samples, SAMPLES) / AT_ONCE; /* sorts them */
+  time->min_s = samples[0] / AT_ONCE;
+  time->max_s = samples[SAMPLES - 1] / AT_ONCE;
   md_device_recording_destroy(p->recording);
   return status;
 }
@@ -54,15 +58,35 @@ md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field field
                             md_hop_parts *parts) {
   const struct {
     md_range range;
-    double *seconds;
-  } all[] = {{MD_RANGE_ALL, &parts->exchange_s},
-             {MD_RANGE_INTERIOR, &parts->interior_s},
-             {MD_RANGE_BOUNDARY, &parts->boundary_s}};
+    md_part_time *time;
+  } all[] = {{MD_RANGE_ALL, &parts->exchange},
+             {MD_RANGE_INTERIOR, &parts->interior},
+             {MD_RANGE_BOUNDARY, &parts->boundary}};
   *parts = (md_hop_parts){0};
   if (dirac->geometry->halo_sites == 0) return MD_OK;
   for (int k = 0; k < 3; k++) {
     part p = {dirac, fields, all[k].range, NULL};
-    MD_TRY(time_part(context, &p, all[k].seconds));
+    MD_TRY(time_part(context, &p, all[k].time));
   }
   return MD_OK;
+}
+
+void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON *row) {
+  const struct {
+    const char *key;
+    const md_part_time *time;
+  } all[] = {{"exchange", &parts->exchange},
+             {"interior", &parts->interior},
+             {"boundary", &parts->boundary}};
+  if (dirac->geometry->halo_sites == 0) return;
+  for (int k = 0; k < 3; k++) {
+    const double seconds[] = {all[k].time->median_s, all[k].time->min_s, all[k].time->max_s};
+    for (int i = 0; i < 3; i++) {
+      static const char *const ends[] = {"", "_min", "_max"};
+      char key[32];
+      snprintf(key, sizeof key, "%s_seconds%s", all[k].key, ends[i]);
+      cJSON_AddNumberToObject(row, key, seconds[i]);
+    }
+  }
+  cJSON_AddNumberToObject(row, "halo_bytes", (double)md_halo_bytes(dirac->halo));
 }

@@ -60,6 +60,8 @@ static cJSON *make_row(const md_gemm_settings *settings, const md_gemm_result *r
   cJSON_AddNumberToObject(row, "seconds_std", r->kernel_s.std);
   cJSON_AddNumberToObject(row, "seconds_median", r->kernel_s.median);
   cJSON_AddNumberToObject(row, "seconds_min", r->kernel_s.min);
+  cJSON_AddNumberToObject(row, "seconds_max", r->kernel_s.max);
+  cJSON_AddNumberToObject(row, "repetitions", settings->repeat);
   cJSON_AddNumberToObject(row, "seconds_total_median", r->total_s.median);
   add_real(row, "gflops_kernel", gflops(&r->problem, r->kernel_s.median));
   add_real(row, "gflops_total", gflops(&r->problem, r->total_s.median));

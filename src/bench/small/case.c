@@ -105,6 +105,8 @@ void md_small_report(md_small_bench *bench, cJSON *row, md_gemm_space space, dou
   cJSON_AddNumberToObject(row, "seconds_mean", seconds->mean);
   cJSON_AddNumberToObject(row, "seconds_std", seconds->std);
   cJSON_AddNumberToObject(row, "seconds_median", seconds->median);
+  cJSON_AddNumberToObject(row, "seconds_min", seconds->min);
+  cJSON_AddNumberToObject(row, "seconds_max", seconds->max);
   cJSON_AddNumberToObject(row, "gbytes_per_s", rate);
   cJSON_AddNumberToObject(row, "copy_fraction", fraction);
   cJSON_AddItemToArray(bench->rows, row);

@@ -88,8 +88,8 @@ md_status md_small_time(md_small_bench *bench, const md_small_case *work,
 md_status md_small_run(md_small_bench *bench, const md_small_case *work,
                        md_bench_statistics *seconds);
 
-/* Adds seconds_mean, _std, _median, gbytes_per_s and copy_fraction to a row and the row to rows,
- * and ends its line on stdout. `bytes` is what the kernel must read and write. */
+/* Adds seconds_mean, _std, _median, _min, _max, gbytes_per_s and copy_fraction to a row and the row
+ * to rows, and ends its line on stdout. `bytes` is what the kernel must read and write. */
 void md_small_report(md_small_bench *bench, cJSON *row, md_gemm_space space, double bytes,
                      const md_bench_statistics *seconds);
 

@@ -1,0 +1,89 @@
+#ifndef MD_DIRAC_TENSOR_MARCH_LAUNCH_CUH
+#define MD_DIRAC_TENSOR_MARCH_LAUNCH_CUH
+
+#include "dirac/tensor/march_stage.cuh"
+#include "dirac/tensor/stacked_step.cuh"
+
+/* The marching kernel and its launch, for either number of link fields. PARTS names them: `stage`
+ * (what lies where in shared memory), `feeder<scaled>`, `computer<T, RHS, END, PARTIAL>`, and how
+ * many `warps` compute at most. */
+namespace stacked {
+
+template <typename T, int RHS, ending END, bool PARTIAL, typename PARTS>
+__global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS))
+    march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 /* not launched elsewhere */
+  extern __shared__ __align__(128) char shared[];
+  const typename PARTS::stage memory(shared, plan);
+  md_release_successor();
+  if (threadIdx.x == 0)
+    for (int i = 0; i < plan.ring; i++) {
+      barrier_init(&memory.filled[i], 32 * MARCH_FEEDERS);
+      barrier_init(&memory.emptied[i], 32 * plan.warps);
+    }
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  __syncthreads();
+  const int warp = threadIdx.x / 32, feeding = warp - plan.warps;
+  if (feeding >= 0) /* the rows are dealt out to the warps in turn */
+    typename PARTS::template feeder<storage<T>::scaled>{
+        call, plan, memory, static_cast<int>(threadIdx.x % 32) * MARCH_FEEDERS + feeding}
+        .run();
+  else
+    typename PARTS::template computer<T, RHS, END, PARTIAL>(call, plan, memory).run();
+#endif
+}
+
+/* PARTIAL: some sites of a time slice are not assigned. */
+template <typename T, int RHS, ending END, bool PARTIAL, typename PARTS>
+cudaError_t launch_part(const md_tensor_call *call, const md_march_plan *plan) {
+  const auto kernel = march<T, RHS, END, PARTIAL, PARTS>;
+  const cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
+  if (error != cudaSuccess) return error;
+  md_launch_early_on(call->queue, kernel, dim3(plan->blocks),
+                     dim3(32 * (plan->warps + MARCH_FEEDERS)), plan->shared_bytes, *call, *plan);
+  return cudaGetLastError();
+}
+
+template <typename T, int RHS, ending END, typename PARTS>
+cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) {
+  bool partial = false;
+  for (int d = 0; d < 3; d++) partial |= call->high[d] - call->low[d] < call->local[d];
+  return partial ? launch_part<T, RHS, END, true, PARTS>(call, plan)
+                 : launch_part<T, RHS, END, false, PARTS>(call, plan);
+}
+
+template <typename T, int RHS, typename PARTS>
+cudaError_t march_epilogue(const md_tensor_call *call, const md_march_plan *plan) {
+  if (call->step) return launch_march<T, RHS, ending::step, PARTS>(call, plan);
+  if (call->norm2) return launch_march<T, RHS, ending::summed, PARTS>(call, plan);
+  return call->x ? launch_march<T, RHS, ending::combined, PARTS>(call, plan)
+                 : launch_march<T, RHS, ending::plain, PARTS>(call, plan);
+}
+
+template <typename T, typename PARTS>
+cudaError_t march_rhs(const md_tensor_call *call, const md_march_plan *plan) {
+  return call->n_rhs == 8 ? march_epilogue<T, 8, PARTS>(call, plan)
+                          : march_epilogue<T, 16, PARTS>(call, plan);
+}
+
+template <typename PARTS>
+md_status march_with(md_context *context, const md_tensor_call *call, const md_march_plan *plan) {
+  cudaError_t error;
+  switch (call->precision) {
+  case MD_DOUBLE:
+    error = march_rhs<double, PARTS>(call, plan);
+    break;
+  case MD_HALF:
+    error = march_rhs<__half, PARTS>(call, plan);
+    break;
+  default:
+    error = march_rhs<__nv_bfloat16, PARTS>(call, plan);
+    break;
+  }
+  return md_cuda_status(context, error, "stacked kernel");
+}
+
+} // namespace stacked
+
+#endif

@@ -1,0 +1,60 @@
+#ifndef MD_LATTICE_GAUGE_CUDA_PLANES_CUH
+#define MD_LATTICE_GAUGE_CUDA_PLANES_CUH
+
+#include "base/device.cuh"
+
+extern "C" {
+#include "lattice/fields/field.h"
+#include "lattice/gauge/su3.h"
+}
+
+/* Fields of matrices as kernels see them, one thread for each site of one parity: planes are read
+ * and written by neighbouring threads side by side. */
+enum { BLOCK = 128, MATRIX = MD_LINK_REALS };
+
+struct plane_view {
+  double *data; /* NULL: not there */
+  int64_t stride;
+};
+
+static inline plane_view view(const md_field *f) {
+  return {(double *)f->data, f->stride};
+}
+
+static inline unsigned blocks(int64_t sites) {
+  return (unsigned)((sites + BLOCK - 1) / BLOCK);
+}
+
+static __device__ inline void load(double u[MATRIX], const plane_view &from, int64_t site) {
+#pragma unroll
+  for (int c = 0; c < MATRIX; c++) u[c] = from.data[c * from.stride + site];
+}
+static __device__ inline void store(const plane_view &to, int64_t site, const double u[MATRIX]) {
+#pragma unroll
+  for (int c = 0; c < MATRIX; c++) to.data[c * to.stride + site] = u[c];
+}
+static __device__ inline void add(double sum[MATRIX], double factor, const plane_view &from,
+                                  int64_t site) {
+#pragma unroll
+  for (int c = 0; c < MATRIX; c++) sum[c] += factor * from.data[c * from.stride + site];
+}
+static __device__ inline int64_t site_of_thread() {
+  return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+/* out(y) = u(y)^dag a(y) u(y+mu); `there` names a field of the other parity. */
+static __global__ void __launch_bounds__(BLOCK)
+    lower_kernel(int64_t sites, plane_view out, plane_view u, plane_view a, plane_view u_there,
+                 const int32_t *to_mu) {
+  const int64_t y = site_of_thread();
+  if (y >= sites) return;
+  double first[MATRIX], second[MATRIX], product[MATRIX];
+  load(first, u, y);
+  load(second, a, y);
+  md_su3_adjoint_multiply(product, first, second);
+  load(first, u_there, to_mu[y]);
+  md_su3_multiply(second, product, first);
+  store(out, y, second);
+}
+
+#endif
