@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# tests/fuzz/run.sh [SECONDS]: builds the fuzz targets in build-fuzz with clang and runs all of them
-# for SECONDS (default 60) in total, one after the other, from the seeds. Prints executions and finds
-# of each; exit code 1 when there is a find, which stays in build-fuzz/finds. A first run of one
-# target: build-fuzz/tests/fuzz/fuzz_lattice -help=1.
+# tests/fuzz/run.sh [SECONDS [CMAKE OPTIONS]]: builds the fuzz targets in build-fuzz with clang and
+# runs all of them for SECONDS (default 60) in total, one after the other, from the seeds. Prints
+# executions and finds of each; exit code 1 when there is a find, which stays in build-fuzz/finds. A
+# first run of one target: build-fuzz/tests/fuzz/fuzz_lattice -help=1.
 set -euo pipefail
 case ${1-} in
 --help | -h)
@@ -12,6 +12,7 @@ case ${1-} in
 esac
 cd "$(dirname "$0")/../.."
 seconds=${1:-60}
+shift $(($# > 0))
 targets=(lattice hdf5 options)
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || {
   echo "SECONDS must be a whole number above 0, got '$seconds'" >&2
@@ -19,7 +20,7 @@ targets=(lattice hdf5 options)
 }
 cmake -S . -B build-fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG" \
-  -DMINIDIRAC_CUDA=OFF -DMINIDIRAC_FUZZ=ON >build-fuzz.log 2>&1 || { cat build-fuzz.log; exit 3; }
+  -DMINIDIRAC_CUDA=OFF -DMINIDIRAC_FUZZ=ON "$@" >build-fuzz.log 2>&1 || { cat build-fuzz.log; exit 3; }
 mv build-fuzz.log build-fuzz/configure.log
 cmake --build build-fuzz --target write_seeds "${targets[@]/#/fuzz_}" >build-fuzz/build.log 2>&1 ||
   { tail -30 build-fuzz/build.log; exit 3; }

@@ -11,8 +11,10 @@ for ranks in 1 2 4; do
   close "$(key eigenvalues "$work/$ranks.json")" "$(key eigenvalues "$work/1.json")" 1e-12 ||
     complain "$ranks ranks: $(key eigenvalues "$work/$ranks.json")"
 done
-on 1 eigen "$lattice" --modes 6 --backend cpu_ref --seed 2 --json "$work/ref.json" --quiet || complain "cpu_ref: exit $?"
-close "$(key eigenvalues "$work/ref.json")" "$(key eigenvalues "$work/1.json")" 1e-10 || complain "cpu_ref, another seed: other modes"
+on 1 generate --dims 4x4x4x4 --start hot --seed 1 --output "$work/small.h5" --quiet || complain "generate: exit $?"
+on 1 eigen "$work/small.h5" --modes 6 --json "$work/small.json" --quiet || complain "a small lattice: exit $?"
+on 1 eigen "$work/small.h5" --modes 6 --backend cpu_ref --seed 2 --json "$work/ref.json" --quiet || complain "cpu_ref: exit $?"
+close "$(key eigenvalues "$work/ref.json")" "$(key eigenvalues "$work/small.json")" 1e-10 || complain "cpu_ref, another seed: other modes"
 for name in lattice dims boundary action backend modes tolerance converged eigenvalues residuals iterations restarts filter_degree seconds; do
   [ -n "$(key $name "$work/1.json")" ] || complain "the report has no key $name"
 done
