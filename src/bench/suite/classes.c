@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Solutions by cpu_simd in double; a true residual of 1e-10 leaves 1e-11 of the condensate open. */
+/* Solutions by cpu_simd, in double or refined to it; a true residual of 1e-10 leaves 1e-11 of the
+ * condensate open. */
 /* clang-format off */
 static const md_suite_class CLASSES[] = {
     {.name = "XS", .machine = "a look at the report, tests", .dims = {8, 8, 8, 8}, .mass = 0.1,
@@ -14,7 +15,7 @@ static const md_suite_class CLASSES[] = {
      .condensate = {0.46737819537382, NAN, 0.18035326591826}},
     {.name = "M", .machine = "one GPU", .dims = {32, 32, 32, 64}, .mass = 0.05,
      .gemm_host = 2048, .gemm_device = 8192, .plaquette = 0.59450331045673854,
-     .condensate = {0.26613859968526, NAN, NAN}},
+     .condensate = {0.26613859968526, NAN, 0.09237600511797}},
     {.name = "L", .machine = "a node", .dims = {48, 48, 48, 96}, .mass = 0.02,
      .gemm_host = 4096, .gemm_device = 16384, .plaquette = NAN, .condensate = {NAN, NAN, NAN}},
     {.name = "XL", .machine = "several nodes", .dims = {64, 64, 64, 128}, .mass = 0.01,
