@@ -70,7 +70,7 @@ says site_bytes b $((8 * (16 * 18 + 2 * 6)))
 says site_bytes_no_reuse b $((8 * (16 * 18 + 17 * 6)))
 awk -v g="$(key gflops "$work/b.json")" -v t="$(key seconds_median "$work/b.json")" \
   'BEGIN { f = g * 1e9 * t / 128; exit !(f > 1145.9 && f < 1146.1) }' || complain "bench dirac: flops of a site"
-grep -q '^flops  *1146 a site' "$work/out" || complain "bench dirac: head of the table"
+grep -q '^flops  *1146 per site' "$work/out" || complain "bench dirac: head of the table"
 on 1 bench solver $files --mass 0.5 --operators cpu_simd --inner none,half --repetitions 1 --tol 1e-8 --quiet \
   --json "$work/bs.json" || complain "bench solver: exit $?"
 says action bs '"hisq"'
