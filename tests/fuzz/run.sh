@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/fuzz/run.sh [SECONDS [CMAKE OPTIONS]]: builds the fuzz targets in build-fuzz with clang and
-# runs all of them for SECONDS (default 60) in total, one after the other, from the seeds. Prints
+# runs all of them side by side, for SECONDS (default 60) in total, from the seeds. Prints
 # executions and finds of each; exit code 1 when there is a find, which stays in build-fuzz/finds. A
 # first run of one target: build-fuzz/tests/fuzz/fuzz_lattice -help=1.
 set -euo pipefail
@@ -51,8 +51,9 @@ ours_in() {
 }
 
 trap 'rm -f /dev/shm/minidirac_fuzz_*' EXIT # what a find leaves
-bad=0
-for target in "${targets[@]}"; do
+# fuzz TARGET: its share of the time, and one line of what came out; 1 when there is a find.
+fuzz() {
+  local target=$1 code corpus reports runs ours ended
   corpus=build-fuzz/corpus/$target
   mkdir -p "$corpus" "build-fuzz/seeds/$target"
   [ -d "tests/fuzz/seeds/$target" ] && cp "tests/fuzz/seeds/$target"/* "build-fuzz/seeds/$target/"
@@ -71,7 +72,13 @@ for target in "${targets[@]}"; do
     echo "fuzz $target: ${runs:-no} executions, no find ($ended reports on the HDF5 library in its child)"
   else
     echo "fuzz $target: ${runs:-no} executions, a find, see build-fuzz/$target.log $ours"
-    bad=1
+    return 1
   fi
+}
+bad=0 under_way=()
+for target in "${targets[@]}"; do
+  fuzz "$target" &
+  under_way+=($!)
 done
+for one in "${under_way[@]}"; do wait "$one" || bad=1; done
 exit $bad
