@@ -18,9 +18,9 @@ void io_test_remove(md_context *context, const char *name) {
 }
 
 void io_test_put(md_context *context, const char *name, const void *data, size_t bytes) {
+  md_barrier(context); /* other ranks may still read what was there */
   if (context->rank == 0) {
-    unlink(
-        name); /* a file that is cut to nothing and filled again is written to the disk at once */
+    unlink(name); /* a file that is cut to nothing and filled again waits for the disk */
     FILE *file = fopen(name, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, bytes, file), bytes);

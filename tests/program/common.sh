@@ -30,7 +30,7 @@ refuses() {
   shift 3
   on "$ranks" "$@" >"$work/out" 2>"$work/err"
   local got=$?
-  [ $got = "$code" ] || complain "'$*' on $ranks ranks: exit $got, expected $code: $(grep -h minidirac "$work/err" | head -3)"
+  [ $got = "$code" ] || complain "'$*' on $ranks ranks: exit $got, expected $code: $(head -5 "$work/err")"
   local lines
   lines=$(grep -c '^minidirac: error: ' "$work/err")
   [ "$lines" = 1 ] || complain "'$*' on $ranks ranks: $lines error lines instead of one"
