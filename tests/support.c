@@ -156,3 +156,17 @@ double md_test_distance(md_context *context, const md_field *a, const md_field *
   md_sum_finish(context, sums, 2, values);
   return sqrt(values[0] / values[1]);
 }
+
+double md_test_gauge_difference(md_context *context, const md_gauge *a, const md_gauge *b) {
+  double most = 0.0;
+  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
+    for (int64_t i = 0; i < a->geometry->sites + a->geometry->halo_sites; i++) {
+      double u[MD_LINK_REALS], v[MD_LINK_REALS];
+      md_gauge_get(a, k % 2, k / 2, i, u);
+      md_gauge_get(b, k % 2, k / 2, i, v);
+      for (int c = 0; c < MD_LINK_REALS; c++)
+        if (!(fabs(u[c] - v[c]) <= most)) most = fabs(u[c] - v[c]);
+    }
+  md_maximum(context, &most, 1);
+  return most;
+}

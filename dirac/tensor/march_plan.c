@@ -90,7 +90,8 @@ bool md_march_plan_tile(md_precision precision, int fields, int n_rhs, const int
   if (!share_out(precision, plan)) return false;
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
   plan->band = band_of(plan);
-  /* With two spare slots a new segment, which takes three at once, need not wait for the last. */
+  /* With two spare slots a new segment, which takes three (seven) at once, need not wait for the
+   * last. */
   for (int ring = 3; ring >= 2; ring--)
     for (int spare = 2; spare >= 0; spare -= 2)
       if (lay_out(precision, ring, spare, room->shared_bytes, plan)) return true;

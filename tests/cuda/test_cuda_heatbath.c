@@ -43,21 +43,6 @@ static void run(md_context *context, const chain *c, md_space space, md_gauge *g
   md_heatbath_destroy(heatbath);
 }
 
-/* The largest difference of two links; halos included. */
-static double difference(md_context *context, const md_gauge *a, const md_gauge *b) {
-  double most = 0.0;
-  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
-    for (int64_t i = 0; i < a->geometry->sites + a->geometry->halo_sites; i++) {
-      double u[MD_LINK_REALS], v[MD_LINK_REALS];
-      md_gauge_get(a, k % 2, k / 2, i, u);
-      md_gauge_get(b, k % 2, k / 2, i, v);
-      for (int c = 0; c < MD_LINK_REALS; c++)
-        if (!(fabs(u[c] - v[c]) <= most)) most = fabs(u[c] - v[c]);
-    }
-  md_maximum(context, &most, 1);
-  return most;
-}
-
 static void compare(md_context *context, const md_geometry *geometry, const chain *c) {
   md_gauge host, device;
   md_plaquettes there;
@@ -68,7 +53,8 @@ static void compare(md_context *context, const md_geometry *geometry, const chai
   start(context, c, &device);
   run(context, c, MD_HOST, &host, &there);
   run(context, c, MD_DEVICE, &device, &there);
-  md_require_at_most(difference(context, &host, &device), c->roundings * DBL_EPSILON, "links");
+  md_require_at_most(md_test_gauge_difference(context, &host, &device), c->roundings * DBL_EPSILON,
+                     "links");
   MD_REQUIRE(context, md_gauge_observe(context, &device, &now));
   md_require_at_most(now.unitarity_deviation, 32 * DBL_EPSILON, "unitarity");
   md_require_at_most(fabs(there.mean - now.plaquette), 8 * DBL_EPSILON, "plaquette");

@@ -6,20 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-static double difference(md_context *context, const md_gauge *a, const md_gauge *b) {
-  double most = 0.0;
-  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
-    for (int64_t i = 0; i < a->geometry->sites + a->geometry->halo_sites; i++) {
-      double u[MD_LINK_REALS], v[MD_LINK_REALS];
-      md_gauge_get(a, k % 2, k / 2, i, u);
-      md_gauge_get(b, k % 2, k / 2, i, v);
-      for (int c = 0; c < MD_LINK_REALS; c++)
-        if (!(fabs(u[c] - v[c]) <= most)) most = fabs(u[c] - v[c]);
-    }
-  md_maximum(context, &most, 1);
-  return most;
-}
-
 static void compare(md_context *context, const md_gauge *thin, const char *action,
                     double tolerance) {
   static const double epsilon[] = {0.0, 0.4};
@@ -40,10 +26,11 @@ static void compare(md_context *context, const md_gauge *thin, const char *actio
                                  has_long ? long_links[device] : NULL, &report[device]));
   }
   for (int e = 0; e < count; e++) {
-    md_require_at_most(difference(context, &fat[0][e], &fat[1][e]), tolerance, action);
+    md_require_at_most(md_test_gauge_difference(context, &fat[0][e], &fat[1][e]), tolerance,
+                       action);
     if (has_long)
-      md_require_at_most(difference(context, &long_links[0][e], &long_links[1][e]), tolerance,
-                         action);
+      md_require_at_most(md_test_gauge_difference(context, &long_links[0][e], &long_links[1][e]),
+                         tolerance, action);
     for (int device = 0; device < 2; device++) {
       md_gauge_destroy(&fat[device][e]);
       if (has_long) md_gauge_destroy(&long_links[device][e]);
