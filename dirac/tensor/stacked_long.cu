@@ -11,18 +11,24 @@ namespace stacked {
 template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   using worker_of = worker<T, RHS, END, 2>;
   static constexpr int site_bytes = worker_of::site_bytes;
-  enum { of_rim = 7 };
-  /* Where site i of the row lies: i sites behind `low`, or behind `high` from site `cut` on. */
-  struct line {
-    int low, high, cut;
-    __device__ int site(int i) const { return (i >= cut ? high : low) + i * site_bytes; }
-  };
-  /* A row that the lane reads, as seen from a warp's output row: what does not change from slice to
-   * slice. */
+  enum { of_rim = -1 };
+  /* A row that the lane reads, from the place of the warp's first site on: what does not change
+   * from slice to slice. Its sites lie in the centre or the rim; for lanes along x those beyond the
+   * ends of the column's row lie in `along`, for others there are none. Bytes in slot 0, for output
+   * rows with x offset 0, and what x offset 1 adds. */
   struct row {
-    int low, high, scales;       /* in slot 0, for output rows with x offset 0 */
-    int16_t low_step, high_step; /* what x offset 1 adds */
-    int16_t slice;               /* of the centre, 0 .. 6 for t-3 .. t+3, or of_rim */
+    int inside, ends, scales; /* scales: of the lane's site */
+    int16_t inside_step, ends_step;
+    int slice; /* bytes from the slot of slice t-3, or of_rim */
+  };
+  /* The same in the present slice. Sites from `cut` on, backward those before, are read at `ends`.
+   */
+  struct line {
+    const char *inside, *ends;
+    int cut;
+    __device__ void advance(int sites) {
+      inside += sites * site_bytes, ends += sites * site_bytes, cut -= sites;
+    }
   };
   /* The rows of a pass over the tile, in which each warp takes as many sites. */
   struct pass {
@@ -58,21 +64,26 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
         outside ? memory.rim(long_rim_place::row(plan, y, z)) : memory.centre(z * plan.y + y);
     const int at = scales + plan.centre.scale_bytes; /* the rim has the same */
     const int bank = memory.bank(y, z), along = memory.along(p.z * plan.y + p.y);
-    const auto find_line = [&](int odd) {
-      const int start = memory.sites(at, bank, mu == 0 ? odd : 1 - odd);
-      if (mu != 0) return line{start, start, 0};
-      const int further = shift(f, way, odd), inside = start + further * site_bytes;
-      const int ends = memory.sites_along(along + plan.along.scale_bytes, bank, odd) +
-                       (further + 2 - odd) * site_bytes;
-      return way ? line{ends, inside, 0} : line{inside, ends - plan.x * site_bytes, 0};
+    const int lane_at = row_offset<T, RHS>(work.at.g) + p.x * site_bytes;
+    const auto inside = [&](int odd) {
+      return lane_at + (mu == 0 ? memory.sites(at, bank, odd) + shift(f, way, odd) * site_bytes
+                                : memory.sites(at, bank, 1 - odd));
     };
-    const line even = find_line(0), odd = find_line(1);
-    row r = {even.low, even.high, scales};
-    if (mu == 0) r.scales = along + static_cast<int>(sizeof(float)) * (2 + shift(f, way, 0));
-    r.low_step = static_cast<int16_t>(odd.low - even.low);
-    r.high_step = static_cast<int16_t>(odd.high - even.high);
-    r.slice = static_cast<int16_t>(outside ? of_rim : MARCH_REACH + (mu == 3 ? by : 0));
-    return r;
+    const auto ends = [&](int odd) {
+      const int place = shift(f, way, odd) + 2 - odd - (way ? 0 : plan.x);
+      return mu == 0 ? lane_at + memory.sites_along(along + plan.along.scale_bytes, bank, odd) +
+                           place * site_bytes
+                     : inside(odd);
+    };
+    const int mine = p.x + min(work.at.g, plan.warp_sites - 1);
+    const int scale =
+        mu == 0 ? along + static_cast<int>(sizeof(float)) * (2 + shift(f, way, 0)) : scales;
+    return {inside(0),
+            ends(0),
+            scale + static_cast<int>(sizeof(float)) * mine,
+            static_cast<int16_t>(inside(1) - inside(0)),
+            static_cast<int16_t>(ends(1) - ends(0)),
+            outside ? of_rim : (MARCH_REACH + (mu == 3 ? by : 0)) * plan.centre.slot_bytes};
   }
   /* Of the lanes along x: site i's neighbour is site i + shift. */
   static __device__ int shift(int f, int way, int odd) {
@@ -80,34 +91,35 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   }
   /* Bytes to the slot of a row. */
   __device__ int slot(const row &r) const {
-    if (r.slice == of_rim) return now.at * plan.rim.slot_bytes;
-    const int slot = past + r.slice * plan.centre.slot_bytes;
-    return slot < plan.centre.bytes ? slot : slot - plan.centre.bytes;
+    const unsigned at = past + r.slice; /* the smaller: what wrapped below zero is large */
+    const int centre = static_cast<int>(min(at, at - plan.centre.bytes));
+    return r.slice == of_rim ? now.at * plan.rim.slot_bytes : centre;
   }
-  /* And to that of the row's ends, and scales, where lanes along x have them. */
-  __device__ int slot_along(int otherwise) const {
-    return work.at.t == 0 ? now.at * plan.along.slot_bytes : otherwise;
+  /* And to that of its ends, and of scales. */
+  __device__ int slot_of_ends(int inside) const {
+    return work.at.t == 0 ? now.at * plan.along.slot_bytes : inside;
   }
-  /* The row for sites of x offset `odd`; cut is meant for lanes along x, others have one line. */
+  /* The row for sites of x offset `odd`. */
   __device__ line line_of(const pass &p, int f, int way, int odd) const {
     const row &r = p.rows[f][way];
-    const int own = slot(r), along = slot_along(own), by = shift(f, way, odd);
-    return {r.low + (odd ? r.low_step : 0) + (way ? along : own),
-            r.high + (odd ? r.high_step : 0) + (way ? own : along), way ? -by : plan.x - by};
+    const int inside = slot(r), ends = slot_of_ends(inside);
+    return {memory.memory + (r.inside + (odd ? r.inside_step : 0) + inside),
+            memory.memory + (r.ends + (odd ? r.ends_step : 0) + ends),
+            (way ? 0 : plan.x) - shift(f, way, odd) - p.x};
   }
-  __device__ const float *find_scales(const pass &p, int f, int way, int odd) const {
+  __device__ float scale_of_source(const pass &p, int f, int way, int odd) const {
     const row &r = p.rows[f][way];
-    const int bytes = r.scales + slot_along(slot(r));
-    return reinterpret_cast<const float *>(memory.memory + bytes) + (work.at.t == 0 ? odd : 0);
+    const float *scale =
+        reinterpret_cast<const float *>(memory.memory + (r.scales + slot_of_ends(slot(r))));
+    return scale[work.at.t == 0 ? odd : 0];
   }
   /* Of the warp's sites; the units are returned. */
   __device__ int find_ratios(const pass &p, int odd, uint32_t ratios[2]) const {
-    const int mine = p.x + min(work.at.g, plan.warp_sites - 1);
     float ahead[2], behind[2];
 #pragma unroll
     for (int f = 0; f < 2; f++) {
-      ahead[f] = find_scales(p, f, 0, odd)[mine];
-      behind[f] = find_scales(p, f, 1, odd)[mine];
+      ahead[f] = scale_of_source(p, f, 0, odd);
+      behind[f] = scale_of_source(p, f, 1, odd);
     }
     const int units = largest_exponent(fmaxf(ahead[0], ahead[1]), fmaxf(behind[0], behind[1]));
 #pragma unroll
@@ -130,11 +142,17 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     if constexpr (storage<T>::scaled) units = find_ratios(p, odd, ratios);
     for (int n = 0; n < plan.warp_sites; n += batch<T>) {
       const auto source = [&](int f, int of, int way) {
-        return memory.memory + lines[f][way].site(p.x + n + of);
+        const line &l = lines[f][way];
+        /* A hop of link field f leaves its row from the f + 1 outermost sites alone. */
+        const bool outermost = way ? of <= f : of >= batch<T> - 1 - f;
+        const bool beyond = way ? of < l.cut : of >= l.cut;
+        return (outermost && beyond ? l.ends : l.inside) + of * site_bytes;
       };
       work.some(first + n, n + batch<T> < plan.warp_sites ? first + n + batch<T> : next,
                 PARTIAL ? work.assigned(at.x + p.x + n, odd, at.y + p.y, at.z + p.z) : ~0u, source,
                 n, ratios, units);
+#pragma unroll
+      for (int i = 0; i < 4; i++) lines[i / 2][i % 2].advance(batch<T>);
     }
   }
   __device__ void run() {
