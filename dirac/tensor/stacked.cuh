@@ -82,7 +82,7 @@ __device__ inline pair<T> load_rows(const char *row, int g, int count) {
     if (FULL || g < count) v.low = p[0];
     if (FULL || g + 8 < count) v.high = p[8];
   } else if constexpr (FULL) {
-    const uint2 both = *reinterpret_cast<const uint2 *>(p);
+    [[maybe_unused]] const uint2 both = *reinterpret_cast<const uint2 *>(p); /* of other T */
     v = {both.x, both.y};
   } else {
     if (2 * g < count) v.low = p[0];

@@ -11,15 +11,13 @@ namespace stacked {
 template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   using worker_of = worker<T, RHS, END, 2>;
   static constexpr int site_bytes = worker_of::site_bytes;
-  enum { of_rim = -1 };
   /* A row that the lane reads, from the place of the warp's first site on: what does not change
    * from slice to slice. Its sites lie in the centre or the rim; for lanes along x those beyond the
    * ends of the column's row lie in `along`, for others there are none. Bytes in slot 0, for output
-   * rows with x offset 0, and what x offset 1 adds. */
+   * rows with x offset 0; steps: what x offset 1 adds, to `ends` in the upper half. */
   struct row {
-    int inside, ends, scales; /* scales: of the lane's site */
-    int16_t inside_step, ends_step;
-    int slice; /* bytes from the slot of slice t-3, or of_rim */
+    int inside, ends, steps;
+    int scales; /* of the lane's site; not (~) that for rows of the rim */
   };
   /* The same in the present slice. Sites from `cut` on, backward those before, are read at `ends`.
    */
@@ -33,6 +31,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   /* The rows of a pass over the tile, in which each warp takes as many sites. */
   struct pass {
     int x, y, z;    /* the warp's first site, relative to the column's corner */
+    int site, odd;  /* what it adds to the corner's site and x offset */
     row rows[2][2]; /* of the link fields, forward and backward */
   };
   const md_tensor_call &call;
@@ -42,6 +41,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   pass passes[LONG_PASSES];
   walk w;
   corner at;
+  int site, odd; /* at the corner, in the present slice */
   turn now;
   int past; /* slot of slice t-3 */
 
@@ -53,6 +53,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   __device__ void find_pass(pass &p, int k) {
     const int first = (k * plan.warps + static_cast<int>(threadIdx.x / 32)) * plan.warp_sites;
     p.x = first % plan.x, p.y = first / plan.x % plan.y, p.z = first / plan.x / plan.y;
+    p.site = site_of(p.x, p.y, p.z), p.odd = p.y + p.z & 1;
 #pragma unroll
     for (int i = 0; i < 4; i++) p.rows[i / 2][i % 2] = find_row(p, i / 2, i % 2);
   }
@@ -77,23 +78,22 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     };
     const int mine = p.x + min(work.at.g, plan.warp_sites - 1);
     const int scale =
-        mu == 0 ? along + static_cast<int>(sizeof(float)) * (2 + shift(f, way, 0)) : scales;
-    return {inside(0),
-            ends(0),
-            scale + static_cast<int>(sizeof(float)) * mine,
-            static_cast<int16_t>(inside(1) - inside(0)),
-            static_cast<int16_t>(ends(1) - ends(0)),
-            outside ? of_rim : (MARCH_REACH + (mu == 3 ? by : 0)) * plan.centre.slot_bytes};
+        static_cast<int>(sizeof(float)) * (mine + (mu == 0 ? 2 + shift(f, way, 0) : 0)) +
+        (mu == 0 ? along : scales);
+    return {inside(0), ends(0), (inside(1) - inside(0) & 0xffff) | (ends(1) - ends(0)) << 16,
+            outside ? ~scale : scale};
   }
   /* Of the lanes along x: site i's neighbour is site i + shift. */
   static __device__ int shift(int f, int way, int odd) {
     return odd + (way ? -1 - f : f);
   }
   /* Bytes to the slot of a row. */
-  __device__ int slot(const row &r) const {
-    const unsigned at = past + r.slice; /* the smaller: what wrapped below zero is large */
+  __device__ int slot(const row &r, int f, int way) const {
+    const int reach = f ? MARCH_REACH : 1, by = work.at.t == 3 ? plan.centre.slot_bytes : 0;
+    const unsigned at = past + MARCH_REACH * plan.centre.slot_bytes + (way ? -reach : reach) * by;
+    /* The smaller: what wrapped below zero is large. */
     const int centre = static_cast<int>(min(at, at - plan.centre.bytes));
-    return r.slice == of_rim ? now.at * plan.rim.slot_bytes : centre;
+    return r.scales < 0 ? now.at * plan.rim.slot_bytes : centre;
   }
   /* And to that of its ends, and of scales. */
   __device__ int slot_of_ends(int inside) const {
@@ -102,16 +102,18 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   /* The row for sites of x offset `odd`. */
   __device__ line line_of(const pass &p, int f, int way, int odd) const {
     const row &r = p.rows[f][way];
-    const int inside = slot(r), ends = slot_of_ends(inside);
-    return {memory.memory + (r.inside + (odd ? r.inside_step : 0) + inside),
-            memory.memory + (r.ends + (odd ? r.ends_step : 0) + ends),
+    const int inside = slot(r, f, way), ends = slot_of_ends(inside);
+    /* Half a word with its sign, or nothing. */
+    const int inside_step = __byte_perm(r.steps, 0, odd ? 0x9910 : 0x4444);
+    const int ends_step = __byte_perm(r.steps, 0, odd ? 0xbb32 : 0x4444);
+    return {memory.memory + (r.inside + inside_step + inside),
+            memory.memory + (r.ends + ends_step + ends),
             (way ? 0 : plan.x) - shift(f, way, odd) - p.x};
   }
   __device__ float scale_of_source(const pass &p, int f, int way, int odd) const {
     const row &r = p.rows[f][way];
-    const float *scale =
-        reinterpret_cast<const float *>(memory.memory + (r.scales + slot_of_ends(slot(r))));
-    return scale[work.at.t == 0 ? odd : 0];
+    const int place = max(r.scales, ~r.scales) + slot_of_ends(slot(r, f, way));
+    return reinterpret_cast<const float *>(memory.memory + place)[work.at.t == 0 ? odd : 0];
   }
   /* Of the warp's sites; the units are returned. */
   __device__ int find_ratios(const pass &p, int odd, uint32_t ratios[2]) const {
@@ -126,14 +128,20 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     for (int f = 0; f < 2; f++) ratios[f] = ratios_to(units, ahead[f], behind[f]);
     return units;
   }
-  /* The output site at which a pass over time slice t begins. */
-  __device__ int site(const pass &p, int t) const {
-    return ((t * call.local[2] + at.z + p.z) * call.local[1] + at.y + p.y) * (call.local[0] / 2) +
-           at.x + p.x;
+  __device__ int site_of(int x, int y, int z) const {
+    return (z * call.local[1] + y) * (call.local[0] / 2) + x;
   }
-  /* Time slice t of the column; then the links of site `next` are asked for. */
-  __device__ void take(const pass &p, int t, int first, int next) {
-    const int odd = (at.y + p.y + at.z + p.z + t + call.parity) & 1;
+  /* The output site at the column's corner in time slice t, and its x offset. */
+  __device__ void begin_column(int t) {
+    at = corner(plan, w.column);
+    site = site_of(at.x, at.y, at.z) + t * site_of(0, 0, call.local[2]);
+    odd = at.y + at.z + t + call.parity & 1;
+  }
+  /* A pass over a time slice, whose corner is `site` and `odd`; then the links of site `next` are
+   * asked for. */
+  __device__ void take(const pass &p, const corner &at, int site, int odd, int next) {
+    const int first = site + p.site;
+    odd ^= p.odd;
     line lines[2][2];
 #pragma unroll
     for (int i = 0; i < 4; i++) lines[i / 2][i % 2] = line_of(p, i / 2, i % 2, odd);
@@ -159,28 +167,25 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     work.begin();
     bool more = w.next(plan, call);
     if (more) {
-      at = corner(plan, w.column);
-      work.load(site(passes[0], w.t));
+      begin_column(w.t);
+      work.load(site + passes[0].site);
     }
     md_wait_for_predecessor(); /* it may read out */
     while (more) {
-      const int t = w.t, first = site(passes[0], t), second = site(passes[LONG_PASSES - 1], t);
+      const pass &last = passes[LONG_PASSES - 1];
       barrier_wait(&memory.filled[now.at], now.phase);
-      const bool again = plan.passes == LONG_PASSES;
-      if (again) take(passes[0], t, first, second);
-      const corner here = at;
+      if (plan.passes == LONG_PASSES) take(passes[0], at, site, odd, site + last.site);
+      const corner here_at = at;
+      const int here = site, here_odd = odd;
       int slices = 1;
       if (w.t < w.last) {
-        w.t++;
+        w.t++, site += site_of(0, 0, call.local[2]), odd ^= 1;
       } else {
         more = w.next(plan, call), slices = 2 * MARCH_REACH + 1;
-        if (more) at = corner(plan, w.column);
+        if (more) begin_column(w.t);
       }
-      const int next = site(passes[0], w.t); /* at the end: anything that may be read */
-      const corner then = at;
-      at = here;
-      take(passes[LONG_PASSES - 1], t, second, next);
-      at = then;
+      /* At the end the next links are any that may be read. */
+      take(last, here_at, here, here_odd, site + passes[0].site);
       barrier_arrive(&memory.emptied[now.at]);
       now.next(plan.ring);
       past += slices * plan.centre.slot_bytes;
