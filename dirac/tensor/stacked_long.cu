@@ -16,7 +16,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
    * ends of the column's row lie in `along`, for others there are none. Bytes in slot 0, for output
    * rows with x offset 0; steps: what x offset 1 adds, to `ends` in the upper half. */
   struct row {
-    int inside, ends, steps;
+    int inside, ends;
+    int16_t inside_step, ends_step;
     int scales; /* of the lane's site; not (~) that for rows of the rim */
   };
   /* The same in the present slice. Sites from `cut` on, backward those before, are read at `ends`.
@@ -80,8 +81,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     const int scale =
         static_cast<int>(sizeof(float)) * (mine + (mu == 0 ? 2 + shift(f, way, 0) : 0)) +
         (mu == 0 ? along : scales);
-    return {inside(0), ends(0), (inside(1) - inside(0) & 0xffff) | (ends(1) - ends(0)) << 16,
-            outside ? ~scale : scale};
+    return {inside(0), ends(0), static_cast<int16_t>(inside(1) - inside(0)),
+            static_cast<int16_t>(ends(1) - ends(0)), outside ? ~scale : scale};
   }
   /* Of the lanes along x: site i's neighbour is site i + shift. */
   static __device__ int shift(int f, int way, int odd) {
@@ -104,8 +105,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     const row &r = p.rows[f][way];
     const int inside = slot(r, f, way), ends = slot_of_ends(inside);
     /* Half a word with its sign, or nothing. */
-    const int inside_step = __byte_perm(r.steps, 0, odd ? 0x9910 : 0x4444);
-    const int ends_step = __byte_perm(r.steps, 0, odd ? 0xbb32 : 0x4444);
+    const int inside_step = (odd ? r.inside_step : 0);
+    const int ends_step = (odd ? r.ends_step : 0);
     return {memory.memory + (r.inside + inside_step + inside),
             memory.memory + (r.ends + ends_step + ends),
             (way ? 0 : plan.x) - shift(f, way, odd) - p.x};
