@@ -7,6 +7,26 @@
  * site is fetched 1 + 3 (1/x + 2/y + 2/z) times instead of sixteen. */
 namespace stacked {
 
+/* What x offset 1 of the output row adds to the places of a lane's row. In half, where registers
+ * run out, the two numbers share one: a single one that came back from memory took a tenth of the
+ * computing warps' time. */
+template <bool SHARED> struct row_steps {
+  int16_t to_inside, to_ends;
+  row_steps() = default;
+  __device__ row_steps(int inside, int ends)
+      : to_inside(static_cast<int16_t>(inside)), to_ends(static_cast<int16_t>(ends)) {}
+  __device__ int inside(int odd) const { return odd ? to_inside : 0; }
+  __device__ int ends(int odd) const { return odd ? to_ends : 0; }
+};
+template <> struct row_steps<true> {
+  int both;
+  row_steps() = default;
+  __device__ row_steps(int inside, int ends) : both((inside & 0xffff) | ends << 16) {}
+  /* A half with its sign, or zeros. */
+  __device__ int inside(int odd) const { return __byte_perm(both, 0, odd ? 0x9910 : 0x4444); }
+  __device__ int ends(int odd) const { return __byte_perm(both, 0, odd ? 0xbb32 : 0x4444); }
+};
+
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step. */
 template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   using worker_of = worker<T, RHS, END, 2>;
@@ -14,10 +34,10 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   /* A row that the lane reads, from the place of the warp's first site on: what does not change
    * from slice to slice. Its sites lie in the centre or the rim; for lanes along x those beyond the
    * ends of the column's row lie in `along`, for others there are none. Bytes in slot 0, for output
-   * rows with x offset 0; steps: what x offset 1 adds, to `ends` in the upper half. */
+   * rows with x offset 0. */
   struct row {
     int inside, ends;
-    int16_t inside_step, ends_step;
+    row_steps<storage<T>::scaled> steps;
     int scales; /* of the lane's site; not (~) that for rows of the rim */
   };
   /* The same in the present slice. Sites from `cut` on, backward those before, are read at `ends`.
@@ -81,8 +101,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     const int scale =
         static_cast<int>(sizeof(float)) * (mine + (mu == 0 ? 2 + shift(f, way, 0) : 0)) +
         (mu == 0 ? along : scales);
-    return {inside(0), ends(0), static_cast<int16_t>(inside(1) - inside(0)),
-            static_cast<int16_t>(ends(1) - ends(0)), outside ? ~scale : scale};
+    return {
+        inside(0), ends(0), {inside(1) - inside(0), ends(1) - ends(0)}, outside ? ~scale : scale};
   }
   /* Of the lanes along x: site i's neighbour is site i + shift. */
   static __device__ int shift(int f, int way, int odd) {
@@ -105,10 +125,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     const row &r = p.rows[f][way];
     const int inside = slot(r, f, way), ends = slot_of_ends(inside);
     /* Half a word with its sign, or nothing. */
-    const int inside_step = (odd ? r.inside_step : 0);
-    const int ends_step = (odd ? r.ends_step : 0);
-    return {memory.memory + (r.inside + inside_step + inside),
-            memory.memory + (r.ends + ends_step + ends),
+    return {memory.memory + (r.inside + r.steps.inside(odd) + inside),
+            memory.memory + (r.ends + r.steps.ends(odd) + ends),
             (way ? 0 : plan.x) - shift(f, way, odd) - p.x};
   }
   __device__ float scale_of_source(const pass &p, int f, int way, int odd) const {
