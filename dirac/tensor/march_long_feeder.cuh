@@ -157,6 +157,7 @@ template <bool SCALED> struct long_feeder {
           if (i + 1 < slices) next = find(o, t - ahead + i + 1);
         }
         barrier_expect(b, bytes);
+        if (of_centre()) prefetch_ending(call, plan, site(o, o.x, t));
         if (!nothing && t < w.last) next = find(o, t + 1 + ahead);
         now.next(plan.ring);
       }
