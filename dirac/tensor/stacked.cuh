@@ -69,24 +69,32 @@ template <typename T, int TILE> __device__ inline int row_offset(int g) {
   return rows * static_cast<int>(sizeof(typename storage<T>::number)) * g;
 }
 
+/* ONCE: from global memory, and not kept in L2, where it would drive out what is read again. */
+template <bool ONCE, typename N> __device__ inline N load_number(const N *p) {
+  if constexpr (ONCE)
+    return __ldcs(p);
+  else
+    return *p;
+}
+
 /* Rows g and g+8 of a source colour: `row` points to the former. `count` right-hand sides belong
  * to this tile. FULL: count is the tile. */
-template <typename T, int TILE, bool FULL>
+template <typename T, int TILE, bool FULL, bool ONCE = false>
 __device__ inline pair<T> load_rows(const char *row, int g, int count) {
   using number = typename storage<T>::number;
   const number *p = reinterpret_cast<const number *>(row);
   pair<T> v = {};
   if constexpr (TILE == 8) {
-    if (FULL || g < count) v.low = p[0];
+    if (FULL || g < count) v.low = load_number<ONCE>(p);
   } else if constexpr (!storage<T>::adjacent) {
-    if (FULL || g < count) v.low = p[0];
-    if (FULL || g + 8 < count) v.high = p[8];
+    if (FULL || g < count) v.low = load_number<ONCE>(p);
+    if (FULL || g + 8 < count) v.high = load_number<ONCE>(p + 8);
   } else if constexpr (FULL) {
-    [[maybe_unused]] const uint2 both = *reinterpret_cast<const uint2 *>(p); /* of other T */
-    v = {both.x, both.y};
+    const uint2 both = load_number<ONCE>(reinterpret_cast<const uint2 *>(p));
+    v.low = both.x, v.high = both.y;
   } else {
-    if (2 * g < count) v.low = p[0];
-    if (2 * g + 1 < count) v.high = p[1];
+    if (2 * g < count) v.low = load_number<ONCE>(p);
+    if (2 * g + 1 < count) v.high = load_number<ONCE>(p + 1);
   }
   return v;
 }
