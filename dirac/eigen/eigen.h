@@ -15,20 +15,6 @@ extern "C" {
 /* Modes of one search: dense matrices of their number are made. */
 enum { MD_EIGEN_MOST = MD_MODES_MOST };
 
-typedef struct md_eigen_request {
-  int modes;        /* 1 .. md_eigen_unknowns, MD_EIGEN_MOST at most */
-  double tolerance; /* on |A v - lambda v| / |v| of every mode */
-  int max_restarts;
-  uint64_t seed; /* of the vectors that begin a search */
-  /* Vectors that an earlier search found, of any precision and space: those that meet the tolerance
-   * are kept, else the search begins from their sum. NULL: it begins at random. */
-  const md_modes *start;
-  /* Called on every rank after each restart: the modes that have converged, from the lowest on, and
-   * the largest residual of those asked for. NULL: not called. */
-  void (*observe)(void *user, int restarts, int converged, double residual);
-  void *user;
-} md_eigen_request;
-
 typedef struct md_eigen_result {
   int modes;         /* in the arrays, rising; fewer than asked for only when interrupted */
   double *values;    /* <v, A v> / <v, v> */
@@ -37,12 +23,26 @@ typedef struct md_eigen_result {
   int below;         /* the lowest ones that meet the tolerance, without a gap */
   bool converged;    /* all that were asked for, and a new search found no other below them */
   bool interrupted;  /* ended early by a signal */
-  int iterations;    /* applications of the filter */
+  int iterations;    /* applications of the filter to a vector */
   int restarts;
   int filter_degree;              /* of the last filter */
   double window_low, window_high; /* what it damps; window_high is a bound on A */
   double seconds;
 } md_eigen_result;
+
+typedef struct md_eigen_request {
+  int modes;        /* 1 .. md_eigen_unknowns, MD_EIGEN_MOST at most */
+  double tolerance; /* on |A v - lambda v| / |v| of every mode */
+  int max_restarts;
+  uint64_t seed; /* of the vectors that begin a search */
+  /* Vectors that an earlier search found, of any precision and space: those that meet the tolerance
+   * are kept, else the search begins from their sum. NULL: it begins at random. */
+  const md_modes *start;
+  /* Called on every rank after each restart with what there is, vectors excepted: `below` modes
+   * have converged, and `residual` is the largest of those asked for. NULL: not called. */
+  void (*observe)(void *user, const md_eigen_result *found, double residual);
+  void *user;
+} md_eigen_request;
 
 /* Eigenvalues that A has, each as often as it is degenerate: 3 per even site. */
 int64_t md_eigen_unknowns(const md_geometry *geometry);
@@ -62,7 +62,8 @@ void md_eigen_result_free(md_eigen_result *result);
 
 /* Adds the fields and matrices that md_eigen_lowest makes for the operator that `space` and the
  * geometry describe. Local. */
-void md_eigen_need(const md_geometry *geometry, md_space space, int modes, md_memory_need *need);
+void md_eigen_need(const md_geometry *geometry, md_space space, int modes, int block,
+                   md_memory_need *need);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 
 md_eigen_filter md_eigen_filter_for(double low, double high) {
-  enum { STEEP = 3, MOST = 1000 };
+  enum { STEEP = 2, MOST = 1000 };
   if (!(low < 0.25 * high)) return (md_eigen_filter){1, 0.0, high};
   low = fmax(low, high * STEEP * STEEP / MOST / MOST);
   return (md_eigen_filter){(int)ceil(STEEP * sqrt(high / low)), low, high};
@@ -58,14 +58,16 @@ static md_status shifted(md_context *context, md_dirac *dirac, double factor, do
 md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_eigen_filter *filter,
                                 md_eigen_scratch *s, md_field *out, md_field *in) {
   const double centre = 0.5 * (filter->high + filter->low);
-  const double half = 0.5 * (filter->high - filter->low), first = -half / centre, one = 1.0;
-  double sigma = first;
+  const double half = 0.5 * (filter->high - filter->low), first = -half / centre;
+  double sigma = first, ones[MD_MAX_RHS], minus[MD_MAX_RHS];
+  for (int r = 0; r < in->n_rhs; r++) ones[r] = 1.0;
   md_linear_copy(&s->before, in);
   MD_TRY(shifted(context, dirac, first / half, centre, &s->odd, &s->now, in));
   for (int d = 2; d <= filter->degree; d++) {
-    const double following = 1.0 / (2.0 / first - sigma), minus = -sigma * following;
+    const double following = next_scale(first, sigma);
+    for (int r = 0; r < in->n_rhs; r++) minus[r] = -sigma * following;
     MD_TRY(shifted(context, dirac, 2.0 * following / half, centre, &s->odd, &s->next, &s->now));
-    md_linear_axpby(&one, &s->next, &minus, &s->before);
+    md_linear_axpby(ones, &s->next, minus, &s->before);
     const md_field swap = s->before;
     s->before = s->now;
     s->now = swap;

@@ -12,7 +12,7 @@ typedef struct md_eigen_filter {
 } md_eigen_filter;
 
 /* The filter whose window begins at `low`, with a degree that grows as the root of high / low:
- * f(0) is then about 200 times the largest |f| in the window. Where `low` lies so high that there
+ * f(0) is then about 27 times the largest |f| in the window. Where `low` lies so high that there
  * is little to damp: degree 1, low = 0. The degree is 1000 at most, and `low` accordingly. */
 md_eigen_filter md_eigen_filter_for(double low, double high);
 
@@ -28,7 +28,8 @@ md_status md_eigen_scratch_create(md_context *context, const md_dirac *dirac,
                                   md_eigen_scratch *scratch);
 void md_eigen_scratch_destroy(md_eigen_scratch *scratch);
 
-/* out = f(A) in, even fields made by md_dirac_field in MD_DOUBLE; in's halo is overwritten. By the
+/* out = f(A) in for every right-hand side, even fields made by md_dirac_field in MD_DOUBLE; out may
+ * be in, else in's sites stay as they are; in's halo is overwritten. By the
  * scaled recursion of Zhou and Saad (SIAM J. Matrix Anal. Appl. 29 (2007) 954, algorithm 4.1).
  * 2 degree stencil calls. Collective. */
 md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_eigen_filter *filter,

@@ -59,7 +59,9 @@ typedef struct md_solver_modes {
   int count;
   double tolerance;
   md_precision store;
-  const char *backend; /* that the search runs on */
+  const char *backend; /* that the search runs on, with a block of vectors at once */
+  md_packing packing;
+  int block;
   const md_physics_options *physics;
 } md_solver_modes;
 /* Finds them: bench->modes, to be destroyed also after a failure, and their time. Collective. */

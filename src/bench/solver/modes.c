@@ -54,8 +54,8 @@ md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *w
   md_context *context = bench->context;
   md_backend_request request = {.precision = MD_DOUBLE,
                                 .reconstruct = MD_RECONSTRUCT_18,
-                                .packing = MD_PACKING_NONE,
-                                .n_rhs = 1,
+                                .packing = wanted->packing,
+                                .n_rhs = wanted->block,
                                 .antiperiodic = true};
   const md_backend *backend;
   md_memory_need need = {0};
@@ -63,7 +63,7 @@ md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *w
   md_physics_apply(wanted->physics, &request);
   MD_TRY(md_backend_find(context, wanted->backend, &request, &backend));
   md_backend_need(bench->links->geometry, backend, &request, &need);
-  md_eigen_need(bench->links->geometry, backend->space, wanted->count, &need);
+  md_eigen_need(bench->links->geometry, backend->space, wanted->count, request.n_rhs, &need);
   MD_TRY(md_memory_require(context, &need, "the modes of bench solver"));
   md_status status = md_dirac_create_over(context, bench->links->field, wanted->backend, &request,
                                           bench->halo, &dirac);
