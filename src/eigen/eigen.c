@@ -153,10 +153,13 @@ static md_status find(md_context *context, run *r) {
 /* All that were found, also when the search ended early: --start goes on from them. */
 static md_status write_modes(md_context *context, const run *r) {
   const md_eigen_result *found = &r->result;
-  const md_modes modes = {found->modes, found->values, found->residuals, found->vectors};
+  const md_modes modes = {.count = found->modes,
+                          .values = found->values,
+                          .residuals = found->residuals,
+                          .vectors = found->vectors};
   const md_modes_info info = {.converged = found->below,
                               .tolerance = r->tolerance,
-                              .store = (md_precision)md_precision_of(r->store),
+                              .store = md_modes_store_of(r->store),
                               .label = label_of(r)};
   return r->output && modes.count > 0 ? md_modes_write(context, r->output, &modes, &info) : MD_OK;
 }
@@ -278,7 +281,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .help = "file for the modes, HDF5, also of a search that ended early", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r->force,
        .help = "replace the file of --output where it is there"},
-      {.name = "store", .type = MD_OPTION_CHOICE, .target = &r->store, .choices = "double|single|half",
+      {.name = "store", .type = MD_OPTION_CHOICE, .target = &r->store, .choices = MD_MODES_STORE_WORDS,
        .help = "precision of the vectors in that file [double]"},
       {.name = "start", .type = MD_OPTION_TEXT, .target = &r->start, .argument = "MODES.h5",
        .help = "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT},
