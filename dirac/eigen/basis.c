@@ -263,7 +263,6 @@ md_status md_eigen_basis_gather(md_eigen_basis *b, int keep) {
   b->count = keep;
   b->waiting = room_for(b, b->block, keep);
   for (int r = n; r < b->waiting; r++) MD_TRY(draw(b, keep + r));
-  md_eigen_basis_settle(b);
   return MD_OK;
 }
 

@@ -51,9 +51,8 @@ void md_eigen_basis_settle(md_eigen_basis *basis);
 /* v[0 .. keep) become the first Ritz vectors, those that wait follow them, and h is the diagonal
  * matrix of their values. One pass over the basis. Collective. */
 md_status md_eigen_basis_restart(md_eigen_basis *basis, int keep);
-/* Keeps v[0 .. keep), which are eigenvectors of A, and h of them, the diagonal matrix of values;
- * forgets of the others all but a block of sums, each over every block-th of them, which waits.
- * Collective. */
+/* Keeps v[0 .. keep) and h of them, and forgets of the others all but a block of sums, each over
+ * every block-th of them, which waits. Collective. */
 md_status md_eigen_basis_gather(md_eigen_basis *basis, int keep);
 /* values[i] = <v_i, A v_i> / <v_i, v_i> and the residuals of them for i < count, by A itself.
  * Collective. */

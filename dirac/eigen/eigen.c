@@ -103,12 +103,18 @@ static md_status judge(search *s) {
   return MD_OK;
 }
 
-/* The filter is another one: what has converged stays, the rest begins from its sums. */
-static md_status begin_again(search *s) {
+/* What the filter, which is another one now, makes of the modes that have converged. */
+static void settle(search *s) {
   md_eigen_basis *b = &s->basis;
   const md_eigen_result *r = s->result;
   for (int i = 0; i < r->below; i++) b->values[i] = md_eigen_filter_value(&b->filter, r->values[i]);
-  return md_eigen_basis_gather(b, r->below);
+  md_eigen_basis_settle(b);
+}
+
+/* With another filter: what has converged stays, the rest begins from its sums. */
+static md_status begin_again(search *s) {
+  settle(s);
+  return md_eigen_basis_gather(&s->basis, s->result->below);
 }
 
 /* A window that begins below the last mode asked for never yields it; one that begins far above
@@ -169,6 +175,7 @@ static md_status take_start(search *s) {
   if (r->modes == s->request->modes || low > b->filter.low)
     b->filter = md_eigen_filter_for(low, high);
   if (r->below < s->request->modes) return begin_again(s);
+  settle(s);
   return conclude(s);
 }
 
