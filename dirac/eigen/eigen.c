@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Windows are moved this often at most to be narrower; wider as often as need be. */
-enum { MOST_NARROWED = 4, PROBE_STEPS = 30, LEAST_SPARE = 24 };
+enum { MOST_NARROWED = 4, LEAST_SPARE = 24 };
 /* Of blocks: steps between restarts at least, and those of a search for others. */
 enum { LEAST_STEPS = 4, CHECK_STEPS = 2 };
 
@@ -50,18 +50,29 @@ void md_eigen_need(const md_geometry *geometry, md_space space, int modes, int b
   need->host += md_eigen_basis_bytes(most, block) + NOISE * md_field_bytes(geometry, &host);
 }
 
-/* Where the window begins at first: Ritz values of A from a random vector stand for its unknowns by
- * their weight in it, so that a running sum of weights counts modes. Below the lowest one the count
- * is taken to be linear. */
+/* Ritz values of A from a random vector stand for its unknowns by their weight in it. The filter
+ * was of degree 1: f = 1 - 2 lambda / high. */
+static md_eigen_density density_of(const md_eigen_basis *b) {
+  md_eigen_density d = {.nodes = b->count};
+  for (int i = 0; i < d.nodes; i++) {
+    const double weight = cabs(b->rotation[i * b->count]);
+    d.value[i] = 0.5 * b->filter.high * (1.0 - b->values[i]);
+    d.share[i] = weight * weight;
+  }
+  return d;
+}
+
+/* Where the window begins at first: where a running sum of shares has counted the modes. Below the
+ * lowest Ritz value the count is taken to be linear. */
 static double first_window(const search *s) {
   const md_eigen_basis *b = &s->basis;
+  const md_eigen_density *d = &s->result->density;
   const double high = b->filter.high, guard = b->block > 1 ? b->block : 0;
   const double wanted = (1.5 * s->request->modes + guard) / (double)b->unknowns;
   double sum = 0.0, low = high;
-  for (int i = 0; i < b->count && sum < wanted; i++) {
-    const double weight = cabs(b->rotation[i * b->count]);
-    low = 0.5 * high * (1.0 - b->values[i]); /* of degree 1: f = 1 - 2 lambda / high */
-    sum += weight * weight;
+  for (int i = 0; i < d->nodes && sum < wanted; i++) {
+    low = d->value[i];
+    sum += d->share[i];
     if (i == 0 && sum > wanted) low *= fmax(wanted / sum, 0.01);
   }
   return fmax(low, 1e-8 * high);
@@ -70,12 +81,13 @@ static double first_window(const search *s) {
 /* A few steps without filter. */
 static md_status probe(search *s) {
   md_eigen_basis *b = &s->basis;
-  const int steps = b->most < PROBE_STEPS ? b->most : PROBE_STEPS;
+  const int steps = b->most < MD_EIGEN_NODES ? b->most : MD_EIGEN_NODES;
   const double high = b->dirac->norm * b->dirac->norm;
   b->filter = (md_eigen_filter){1, 0.0, high};
   MD_TRY(md_eigen_basis_draw(b, 1));
   while (b->count < steps) MD_TRY(md_eigen_basis_step(b));
   MD_TRY(md_eigen_basis_solve(b));
+  s->result->density = density_of(b);
   b->filter = md_eigen_filter_for(first_window(s), high);
   b->count = 0;
   return md_eigen_basis_draw(b, b->block);

@@ -15,6 +15,14 @@ extern "C" {
 /* Modes of one search: dense matrices of their number are made. */
 enum { MD_EIGEN_MOST = MD_MODES_MOST };
 
+/* How the eigenvalues of A lie, from a few steps on a random vector: Ritz values, rising, and the
+ * share of all eigenvalues that each stands for. The sum of the shares is 1. */
+enum { MD_EIGEN_NODES = 30 };
+typedef struct md_eigen_density {
+  int nodes; /* 0: not known, as the search began from modes that had converged */
+  double value[MD_EIGEN_NODES], share[MD_EIGEN_NODES];
+} md_eigen_density;
+
 typedef struct md_eigen_result {
   int modes;         /* in the arrays, rising; fewer than asked for only when interrupted */
   double *values;    /* <v, A v> / <v, v> */
@@ -27,6 +35,7 @@ typedef struct md_eigen_result {
   int restarts;
   int filter_degree;              /* of the last filter */
   double window_low, window_high; /* what it damps; window_high is a bound on A */
+  md_eigen_density density;
   double seconds;
 } md_eigen_result;
 
