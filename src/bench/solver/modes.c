@@ -3,6 +3,7 @@
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
 #include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/reliable_update.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,9 +88,21 @@ typedef struct forecast {
   double seconds; /* of a solve */
 } forecast;
 
+/* By what a residual falls until what rounding left of the modes comes to light: by 100 at least in
+ * double (dirac/solvers/solver.c); mixed CG looks at its updates, once 32 times the noise is a
+ * tenth of the residual (dirac/solvers/mixed_cg.c). */
+static double fall_of(const md_solver_bench *bench, const md_solver_case *c, double norm) {
+  const md_modes *modes = &bench->modes;
+  const double kappa = md_low_modes_kappa(modes, c->mass, norm);
+  if (c->request.precision == MD_DOUBLE)
+    return fmin(0.01, md_low_modes_noise(modes, kappa, norm, 0.0));
+  const double roundoff = md_precision_roundoff(c->request.precision);
+  return fmin(md_update_factor(false, md_update_noise(kappa, roundoff)),
+              320.0 * md_low_modes_noise(modes, kappa, norm, roundoff));
+}
+
 /* Iterations by CG on the spectrum with the lowest modes and without them; a projection at the
- * beginning, and one as often as the residual has fallen so far that what rounding left of the
- * modes comes to light, by 100 at least. */
+ * beginning and after each fall. */
 static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
                          const md_solver_figures *f, double cg_s, forecast *will) {
   enum { MOST = 100000 };
@@ -103,8 +116,7 @@ static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
   MD_TRY(md_cg_estimate_of(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
   MD_TRY(md_cg_estimate_of(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST,
                            &deflated));
-  const double kappa = md_low_modes_kappa(modes, c->mass, f->norm);
-  const double fall = fmin(0.01, md_low_modes_noise(modes, kappa, f->norm, 0.0));
+  const double fall = fall_of(bench, c, f->norm);
   will->iterations = (double)deflated.iterations / plain.iterations;
   will->projections = 1 + (int)fmax(log(bench->tolerance / deflated.first) / log(fall), 0.0);
   will->seconds = cg_s * will->iterations + will->projections * f->projection_s;
