@@ -40,7 +40,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
   if (o->deflate)
     md_say(context, "deflated     %d modes of %s in %s, %d projections\n", run->modes.count,
-           o->deflate, md_precision_name(run->modes_info.store), r->projections);
+           o->deflate, md_modes_store_name(run->modes_info.store), r->projections);
   if (o->mixed)
     md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
            r->restarts);
