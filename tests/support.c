@@ -61,7 +61,7 @@ void md_require_at_most(double value, double limit, const char *what) {
 }
 
 md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo) {
-  const md_layout_request request = {{x, y, z, t}, {0}, self_halo, 1};
+  const md_layout_request request = {.global = {x, y, z, t}, .self_halo = self_halo};
   md_geometry *geometry = NULL;
   MD_REQUIRE(context, md_geometry_create(context, &request, &geometry));
   return geometry;
@@ -80,7 +80,7 @@ md_geometry *md_test_deep_geometry(md_context *context, const int dims[MD_DIMS],
 }
 
 bool md_test_fits(md_context *context, int x, int y, int z, int t) {
-  const md_layout_request request = {{x, y, z, t}, {0}, false, 1};
+  const md_layout_request request = {.global = {x, y, z, t}};
   md_geometry *geometry = NULL;
   const bool fits = md_geometry_create(context, &request, &geometry) == MD_OK;
   md_geometry_destroy(geometry);

@@ -20,9 +20,13 @@ typedef struct md_rank_part {
   long long tick, unused[3]; /* two sectors */
 } md_rank_part;
 
-/* Bytes of each rank's shared memory for sums of up to MD_MAX_RHS right-hand sides. */
-static inline size_t md_rank_sums_bytes(int ranks) {
+/* Each rank's shared memory for sums of up to MD_MAX_RHS right-hand sides: the parts, then its own
+ * count of the sums of each right-hand side so far, a long long. */
+static inline size_t md_rank_sums_parts_bytes(int ranks) {
   return MD_RANK_SUM_TICKS * (size_t)MD_MAX_RHS * (size_t)ranks * sizeof(md_rank_part);
+}
+static inline size_t md_rank_sums_bytes(int ranks) {
+  return md_rank_sums_parts_bytes(ranks) + MD_MAX_RHS * sizeof(long long);
 }
 
 #endif

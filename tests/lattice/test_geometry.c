@@ -142,12 +142,12 @@ static void bad_lattices_are_refused(void **state) {
     md_layout_request request;
     const char *says;
   } cases[] = {
-      {{{5, 4, 4, 4}, {0}, false, 1}, "must be even, from 2 to 32766, got 5 in direction x"},
-      {{{4, 4, 0, 4}, {0}, false, 1}, "got 0 in direction z"},
-      {{{4, 4, 4, 40000}, {0}, false, 1}, "got 40000 in direction t"},
-      {{{4, 4, 4, 4}, {7, 1, 1, 1}, false, 1}, "valid rank grids:"},
-      {{{4, 4, 4, 4}, {-1, -1, 1, 1}, false, 1}, "valid rank grids:"},
-      {{{32766, 32766, 32766, 32766}, {0}, false, 1}, "2^40 sites"},
+      {{.global = {5, 4, 4, 4}}, "must be even, from 2 to 32766, got 5 in direction x"},
+      {{.global = {4, 4, 0, 4}}, "got 0 in direction z"},
+      {{.global = {4, 4, 4, 40000}}, "got 40000 in direction t"},
+      {{.global = {4, 4, 4, 4}, .grid = {7, 1, 1, 1}}, "valid rank grids:"},
+      {{.global = {4, 4, 4, 4}, .grid = {-1, -1, 1, 1}}, "valid rank grids:"},
+      {{.global = {32766, 32766, 32766, 32766}}, "2^40 sites"},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     md_geometry *g = NULL;
@@ -161,7 +161,7 @@ static void bad_lattices_are_refused(void **state) {
 static void odd_local_extent_names_the_direction(void **state) {
   md_context *context = *state;
   if (context->ranks != 2) return;
-  const md_layout_request request = {{6, 4, 4, 4}, {2, 1, 1, 1}, false, 1};
+  const md_layout_request request = {.global = {6, 4, 4, 4}, .grid = {2, 1, 1, 1}};
   md_geometry *g = NULL;
   assert_int_equal(md_geometry_create(context, &request, &g), MD_INPUT);
   assert_non_null(strstr(context->message, "local extent must be even, got 3 in direction x"));
