@@ -42,8 +42,10 @@ md_status md_watch_begin(md_context *context, md_watch_kind kind, double patienc
   pthread_cond_init(&w->ended, &clock);
   pthread_condattr_destroy(&clock);
   clock_gettime(CLOCK_MONOTONIC, &w->until);
-  const double whole_s = patience_s * (1.0 + 0.2 * context->rank / context->ranks);
-  w->until.tv_sec += (time_t)whole_s + 1;
+  const double later_s = patience_s * (1.0 + 0.2 * context->rank / context->ranks);
+  const long long then_ns = w->until.tv_nsec + (long long)(1e9 * later_s);
+  w->until.tv_sec += (time_t)(then_ns / 1000000000);
+  w->until.tv_nsec = (long)(then_ns % 1000000000);
   w->kind = kind;
   memcpy(w->message, context->message, sizeof w->message);
   if (pthread_create(&w->thread, NULL, wait, w) == 0)

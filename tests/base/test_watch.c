@@ -41,39 +41,39 @@ static ending end_of(int ranks, md_watch_kind kind, double patience_s,
 
 static void stay(md_context *context) {
   (void)context;
-  sleep(5);
+  sleep(10);
 }
 static void agree(md_context *context) {
   md_watch_agreed(context);
-  sleep(2);
+  usleep(600000);
 }
 static void close_all(md_context *context) {
   md_watch_end(context);
-  sleep(2);
+  usleep(600000);
 }
 
 static void silence_ends_the_process(void **state) {
   (void)state;
-  const ending e = end_of(2, MD_WATCH_RANKS, 0.0, stay);
+  const ending e = end_of(2, MD_WATCH_RANKS, 0.1, stay);
   assert_int_equal(e.code, MD_ENVIRONMENT);
   assert_string_equal(e.said, "minidirac: error: rank 1 is silent\n");
 }
 
 static void agreement_ends_the_watch(void **state) {
   (void)state;
-  assert_int_equal(end_of(2, MD_WATCH_RANKS, 0.0, agree).code, 7);
-  assert_int_equal(end_of(2, MD_WATCH_DEVICE, 0.0, close_all).code, 7);
+  assert_int_equal(end_of(2, MD_WATCH_RANKS, 0.1, agree).code, 7);
+  assert_int_equal(end_of(2, MD_WATCH_DEVICE, 0.1, close_all).code, 7);
 }
 
 /* The GPU does not come back although the ranks agree. */
 static void a_device_stays_lost(void **state) {
   (void)state;
-  assert_int_equal(end_of(2, MD_WATCH_DEVICE, 0.0, agree).code, MD_ENVIRONMENT);
+  assert_int_equal(end_of(2, MD_WATCH_DEVICE, 0.1, agree).code, MD_ENVIRONMENT);
 }
 
 static void one_rank_waits_for_nobody(void **state) {
   (void)state;
-  assert_int_equal(end_of(1, MD_WATCH_DEVICE, 0.0, agree).code, 7);
+  assert_int_equal(end_of(1, MD_WATCH_DEVICE, 0.1, agree).code, 7);
 }
 
 int main(void) {
