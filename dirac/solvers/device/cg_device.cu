@@ -95,9 +95,9 @@ static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &k
   *(volatile long long *)&slot->serial = known.serial;
 }
 
-/* One block of sum_threads per right-hand side: the sums, of all ranks, then what follows from
- * them. Where ranks do not share memory the two are launched apart, and NCCL or the host adds the
- * ranks' sums in between. */
+/* One block of MD_SUM_SLOTS threads per right-hand side: the sums, of all ranks, then what follows
+ * from them. Where ranks do not share memory the two are launched apart, and NCCL or the host adds
+ * the ranks' sums in between. */
 static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial_sums update,
                               cg_phase phase, int at, bool sum, bool apply, rank_sums ranks,
                               cg_slot *slots) {
@@ -214,7 +214,7 @@ static md_status add_ranks_on_host(md_context *context, md_cg_device *cg) {
 static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
   const rank_sums ranks = rank_sums_over(context, cg->peers);
   const bool whole = context->ranks == 1 || cg->peers;
-  const dim3 blocks(cg->n_rhs), threads(sum_threads(context));
+  const dim3 blocks(cg->n_rhs), threads(MD_SUM_SLOTS);
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
                   true, whole, ranks, cg->slots);
   if (whole) return md_defer(context, md_cuda_launched(context, "the solver's scalars"));

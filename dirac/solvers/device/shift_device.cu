@@ -270,7 +270,7 @@ static md_status queue_iteration(md_context *context, void *user) {
   md_field *p = &d->f.p[d->smallest];
   md_epilogue first = {}, second = {};
   const rank_sums ranks = rank_sums_over(context, d->dirac->peers);
-  const dim3 blocks(d->n_rhs), threads(sum_threads(context));
+  const dim3 blocks(d->n_rhs), threads(MD_SUM_SLOTS);
   first.norm2 = second.norm2 = &d->stencil;
   first.backwards = true;
   second.x = p;
