@@ -82,18 +82,20 @@ __device__ inline void take_step(norm_adder<T> norms[2], sums<T> &c, const md_te
   add_norms<T>(norms, c, 127, assigned, at);
 }
 
-/* Before the first site. */
+/* Before the first site. A step need not be summed: without call.norm2 nothing comes of its norms.
+ */
 template <typename T, int TILE>
 __device__ inline void begin_norms(norm_adder<T> norms[2], const md_tensor_call &call,
                                    const lane &at) {
   for (int row = 0; row < TILE / 8; row++)
-    norms[row].begin(call.units[rhs_of_row<T, TILE>(row, at)]);
+    norms[row].begin(call.norm2 ? call.units[rhs_of_row<T, TILE>(row, at)] : sum_units{});
 }
 
 /* Leaves a warp's norms. */
 template <typename T, int TILE>
 __device__ inline void leave_norms(const norm_adder<T> norms[2], const md_tensor_call &call,
                                    int place, const lane &at) {
+  if (!call.norm2) return;
   for (int row = 0; row < TILE / 8; row++) {
     const int rhs = rhs_of_row<T, TILE>(row, at);
     unit_sum sum = norms[row].sum(call.units[rhs]);
