@@ -195,7 +195,8 @@ static md_status report(md_context *context, const run *r, md_status written) {
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "eigen", &report)));
   cJSON *root = report.root;
-  md_report_grid(&report, r->links.geometry->grid);
+  md_report_grid(&report, r->links.geometry->grid, r->links.geometry->grid_asked,
+                 r->links.geometry->grid_reason);
   if (r->lattice) cJSON_AddStringToObject(root, "lattice", r->lattice);
   md_report_integers(root, "dims", r->links.geometry->global, MD_DIMS);
   cJSON_AddStringToObject(root, "boundary", r->boundary);

@@ -147,7 +147,8 @@ static md_status run(md_solver_bench *bench, const settings *s, md_report *repor
   md_status status = make_links(context, s, &links);
   if (status == MD_OK) {
     bench->links = &links;
-    md_report_grid(report, links.geometry->grid);
+    md_report_grid(report, links.geometry->grid, links.geometry->grid_asked,
+                   links.geometry->grid_reason);
     md_report_integers(report->root, "dims", links.geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
     md_action_links_report(report->root, &s->physics, &links);
