@@ -342,8 +342,8 @@ static void set_rules(mixed_cg *m) {
   if (modes && modes->count > 0) /* 32: of the iterations until an update, as measured */
     m->low_noise = 32.0 * md_low_modes_noise(modes, kappa, norm, roundoff);
   m->deflates =
-      (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
-      md_update_is_small(md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);
+      md_update_deflates(m->inner->shape.space == MD_HOST, noise,
+                         md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);
   m->factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(kappa, m->factor);

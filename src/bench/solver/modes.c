@@ -91,13 +91,18 @@ typedef struct forecast {
 /* By what a residual falls until what rounding left of the modes comes to light: by 100 at least in
  * double (dirac/solvers/solver.c); mixed CG looks at its updates, once 32 times the noise is a
  * tenth of the residual (dirac/solvers/mixed_cg.c). */
-static double fall_of(const md_solver_bench *bench, const md_solver_case *c, double norm) {
+static double fall_of(const md_solver_bench *bench, const md_solver_case *c, bool on_host,
+                      double norm) {
   const md_modes *modes = &bench->modes;
+  const double unknowns = (double)md_eigen_unknowns(bench->links->geometry);
   const double kappa = md_low_modes_kappa(modes, c->mass, norm);
   if (c->request.precision == MD_DOUBLE)
     return fmin(0.01, md_low_modes_noise(modes, kappa, norm, 0.0));
   const double roundoff = md_precision_roundoff(c->request.precision);
-  return fmin(md_update_factor(false, md_update_noise(kappa, roundoff)),
+  const double noise = md_update_noise(kappa, roundoff);
+  const bool deflates = md_update_deflates(on_host, noise, md_update_kappa(c->mass, norm),
+                                           bench->tolerance, unknowns);
+  return fmin(md_update_factor(deflates, noise),
               320.0 * md_low_modes_noise(modes, kappa, norm, roundoff));
 }
 
@@ -116,7 +121,7 @@ static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
   MD_TRY(md_cg_estimate_of(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
   MD_TRY(md_cg_estimate_of(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST,
                            &deflated));
-  const double fall = fall_of(bench, c, f->norm);
+  const double fall = fall_of(bench, c, f->backend->space == MD_HOST, f->norm);
   will->iterations = (double)deflated.iterations / plain.iterations;
   will->projections = 1 + (int)fmax(log(bench->tolerance / deflated.first) / log(fall), 0.0);
   will->seconds = cg_s * will->iterations + will->projections * f->projection_s;
