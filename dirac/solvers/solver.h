@@ -23,6 +23,7 @@ typedef struct md_cg_state {
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
   int projections;       /* on the modes of the request */
+  int block_rank;        /* of block CG: fewest independent columns that its residual has had */
   bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
   bool interrupted;      /* a signal ended the iterations early, see base/interrupt.h */
 } md_cg_state;
@@ -54,7 +55,7 @@ typedef struct md_solver_request {
   /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of the operator.
    * NULL: zero. */
   const md_field *guess;
-  /* Block CG over all right-hand sides (dirac/solvers/block_cg.h), which goes without `inner`. */
+  /* Block CG over all right-hand sides: dirac/solvers/block_cg.h, with `inner` mixed_block.h. */
   bool block;
 } md_solver_request;
 
@@ -69,6 +70,7 @@ typedef struct md_solver_result {
   int updates;      /* reliable updates of mixed-precision CG, else 0 */
   int projections;  /* on the modes of the request */
   int restarts;     /* times that its inner solver met NaN or Inf and began again */
+  int block_rank;   /* of block CG, as in md_cg_state; else 0 */
   bool stalled;     /* ended because updates no longer lowered the true residual */
   bool interrupted; /* ended early by a signal */
   double seconds;   /* in the solver, set-up of the source and residual included */

@@ -70,8 +70,8 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    o->source.text);
   MD_TRY(check_shifts(context, o));
   o->mixed = strcmp(o->inner, "none") != 0;
-  if (strcmp(o->solver, "block") == 0 && (o->mixed || o->checkpoint))
-    return md_fail(context, MD_INPUT, "--solver block goes without --inner and --checkpoint");
+  if (strcmp(o->solver, "block") == 0 && o->checkpoint)
+    return md_fail(context, MD_INPUT, "--solver block goes without --checkpoint");
   if (o->mixed && strcmp(o->precision, "double") != 0)
     return md_fail(context, MD_INPUT,
                    "--inner needs --precision double, in which the residual is kept, got %s",
