@@ -57,7 +57,7 @@ static md_status iterate(block_cg *b) {
     if (b->request->observe) MD_TRY(b->request->observe(b->request->user, s));
     if ((s->interrupted = md_interrupted(b->steps.context))) break;
   }
-  return MD_OK;
+  return md_block_steps_end(&b->steps);
 }
 
 md_status md_block_cg_iterate(md_context *context, md_dirac *dirac,

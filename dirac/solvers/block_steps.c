@@ -166,6 +166,14 @@ md_status md_block_steps_replaced(md_block_steps *b) {
   return md_block_update(b->context, b->block, b->p, &direction);
 }
 
+md_status md_block_steps_end(md_block_steps *b) {
+  double complex **m = b->matrix;
+  md_matrix_product(b->n, m[MD_BLOCK_PENDING], m[MD_BLOCK_C], m[MD_BLOCK_OTHER]);
+  const md_block_step step = {.b = (double *)m[MD_BLOCK_OTHER], .slot = -1};
+  MD_TRY(md_block_update(b->context, b->block, b->r, &step));
+  return md_agree(b->context, md_field_convert(b->context, b->p, b->r));
+}
+
 double md_block_steps_norm2(const md_block_steps *b, int j) {
   double norm2 = 0.0;
   for (int i = 0; i < b->n; i++) {

@@ -61,6 +61,9 @@ md_status md_block_steps_solution(md_block_steps *b);
  * iteration if r is its residual. */
 md_status md_block_steps_replaced(md_block_steps *b);
 
+/* r = Q C, the residual, and p = r: iterations of another kind may go on from there. */
+md_status md_block_steps_end(md_block_steps *b);
+
 /* |r_j|^2, the norm of column j of C. */
 double md_block_steps_norm2(const md_block_steps *b, int j);
 

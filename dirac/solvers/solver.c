@@ -2,6 +2,7 @@
 #include "base/timer.h"
 #include "dirac/solvers/block_cg.h"
 #include "dirac/solvers/cg.h"
+#include "dirac/solvers/choose.h"
 #include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/mixed_block.h"
 #include "dirac/solvers/mixed_cg.h"
@@ -147,6 +148,7 @@ typedef md_status iteration(md_context *context, md_dirac *dirac, const md_solve
                             md_cg_state *state);
 
 static iteration *iteration_of(const md_solver_request *request) {
+  if (request->choose) return md_choose_iterate;
   if (request->block) return request->inner ? md_mixed_block_iterate : md_block_cg_iterate;
   return request->inner ? md_mixed_cg_iterate : md_cg_iterate;
 }
@@ -214,6 +216,7 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   result->stalled = state->stalled;
   result->interrupted = state->interrupted;
   result->block_rank = state->block_rank;
+  result->choice = state->choice;
   result->history = state->history;
   result->rhs_iterations = state->rhs_iterations;
   state->history = NULL;

@@ -8,6 +8,12 @@
 extern "C" {
 #endif
 
+/* What a solve that chooses between block CG and CG in step came to, and why. */
+typedef struct md_solver_choice {
+  bool block;
+  char reason[256]; /* "": nothing was to be chosen */
+} md_solver_choice;
+
 /* The state of conjugate gradients on the even sites between two iterations: enough to go on with
  * the same bits. Fields have the operator's shape and parity even. */
 typedef struct md_cg_state {
@@ -26,6 +32,7 @@ typedef struct md_cg_state {
   int block_rank;        /* of block CG: fewest independent columns that its residual has had */
   bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
   bool interrupted;      /* a signal ended the iterations early, see base/interrupt.h */
+  md_solver_choice choice;
 } md_cg_state;
 
 typedef struct md_solver_request {
@@ -57,6 +64,8 @@ typedef struct md_solver_request {
   const md_field *guess;
   /* Block CG over all right-hand sides: dirac/solvers/block_cg.h, with `inner` mixed_block.h. */
   bool block;
+  /* Block CG or not, by what the solve measures: dirac/solvers/choose.h. `block` is not read. */
+  bool choose;
 } md_solver_request;
 
 typedef struct md_solver_result {
@@ -73,8 +82,9 @@ typedef struct md_solver_result {
   int block_rank;   /* of block CG, as in md_cg_state; else 0 */
   bool stalled;     /* ended because updates no longer lowered the true residual */
   bool interrupted; /* ended early by a signal */
-  double seconds;   /* in the solver, set-up of the source and residual included */
-  double gflops;    /* of the action's flops per hop, site and right-hand side, all ranks */
+  md_solver_choice choice;
+  double seconds; /* in the solver, set-up of the source and residual included */
+  double gflops;  /* of the action's flops per hop, site and right-hand side, all ranks */
 } md_solver_result;
 
 /* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites

@@ -70,8 +70,8 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    o->source.text);
   MD_TRY(check_shifts(context, o));
   o->mixed = strcmp(o->inner, "none") != 0;
-  if (strcmp(o->solver, "block") == 0 && o->checkpoint)
-    return md_fail(context, MD_INPUT, "--solver block goes without --checkpoint");
+  if ((strcmp(o->solver, "block") == 0 || strcmp(o->solver, "auto") == 0) && o->checkpoint)
+    return md_fail(context, MD_INPUT, "--solver %s goes without --checkpoint", o->solver);
   if (o->mixed && strcmp(o->precision, "double") != 0)
     return md_fail(context, MD_INPUT,
                    "--inner needs --precision double, in which the residual is kept, got %s",
@@ -144,8 +144,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          {.name = "solver",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->solver,
-                          .choices = "cg|block|multishift",
-                          .help = "CG, block CG; multishift: M^dag M + shifts, even sites [cg]"},
+                          .choices = "auto|cg|block|multishift",
+                          .help = "auto: cg or block; multishift: M^dag M + shifts [cg]"},
                          {.name = "shifts",
                           .type = MD_OPTION_REALS,
                           .target = &o->shifts,

@@ -119,30 +119,27 @@ static md_status solve_mixed(md_context *context, problem *p, md_precision inner
   return status;
 }
 
-/* Rounding of the iterations costs few of them: at mass 0.02 three times as many as with 24 bits
- * would do without what updates add. */
+/* Rounding of the iterations costs few of them: the Krylov space goes on over updates. */
 static void narrow_iterations(void **state) {
   static const md_precision inner[] = {MD_SINGLE, MD_HALF, MD_BF16, MD_FIXED};
   md_context *context = *state;
-  md_solver_request light = block;
   md_solver_result whole, mixed;
   double residuals[MD_MAX_RHS];
   problem p;
-  light.mass = 0.02;
   problem_make(context, 4, &p);
-  MD_REQUIRE(context, solve(context, &p, "cpu_simd", &light, &whole));
+  MD_REQUIRE(context, solve(context, &p, "cpu_simd", &block, &whole));
   for (int i = 0; i < 4; i++) {
-    MD_REQUIRE(context, solve_mixed(context, &p, inner[i], &light, &mixed));
+    MD_REQUIRE(context, solve_mixed(context, &p, inner[i], &block, &mixed));
     assert_true(mixed.converged && !mixed.stalled);
-    problem_residuals(context, &p, light.mass, residuals);
+    problem_residuals(context, &p, block.mass, residuals);
     for (int r = 0; r < 4; r++) {
-      md_require_at_most(residuals[r], 1.1 * light.tolerance, "mixed block CG");
-      md_require_at_most(fabs(residuals[r] - mixed.residuals[r]), 0.1 * light.tolerance,
+      md_require_at_most(residuals[r], 1.1 * block.tolerance, "mixed block CG");
+      md_require_at_most(fabs(residuals[r] - mixed.residuals[r]), 0.1 * block.tolerance,
                          "reported");
       assert_true(mixed.rhs_iterations[r] <= mixed.iterations);
     }
     assert_int_equal(mixed.block_rank, 4);
-    md_require_at_most(mixed.iterations, 1.35 * whole.iterations, "iterations");
+    md_require_at_most(mixed.iterations, 1.3 * whole.iterations, "iterations");
     assert_in_range(mixed.updates, 15, 40);
     md_solver_result_free(&mixed);
   }
