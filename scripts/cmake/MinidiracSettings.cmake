@@ -84,7 +84,7 @@ endif()
 if(MINIDIRAC_SANITIZE OR MINIDIRAC_FUZZ)
   set(sanitizers address,undefined)
   target_compile_options(md_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${sanitizers}$<$<BOOL:${MINIDIRAC_FUZZ}>:,fuzzer-no-link>>
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${sanitizers}>
     $<$<COMPILE_LANGUAGE:C>:-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
   target_link_options(md_flags INTERFACE -fsanitize=${sanitizers})
 endif()

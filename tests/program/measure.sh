@@ -57,7 +57,7 @@ for ranks in 1 2; do
     timeout 120 mpirun -n 2 "$minidirac" $slow --output slow.h5 --json slow.json 2>err &
   fi
   job=$!
-  for ((i = 0; i < 600; i++)); do
+  for ((i = 0; i < 2000; i++)); do
     [ -e slow.h5 ] && break
     sleep 0.05
   done
