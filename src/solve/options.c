@@ -31,10 +31,11 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "--shifts A,B,... and --solver multishift need each other, --refine needs both");
   if (!multishift) return MD_OK;
-  if (o->deflate || o->guess)
-    return md_fail(context, MD_INPUT,
-                   "--solver multishift begins from zero for all shifts: it goes without --deflate "
-                   "and --guess");
+  if (o->guess)
+    return md_fail(
+        context, MD_INPUT,
+        "--solver multishift needs one residual for all shifts, which no guess gives: it "
+        "goes without --guess");
   if (strcmp(o->inner, "none") != 0 || o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--solver multishift goes without --inner and --checkpoint; mixed "
