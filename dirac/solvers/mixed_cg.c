@@ -240,8 +240,8 @@ static void set_rules(mixed_cg *m) {
   const double roundoff = md_precision_roundoff(m->inner->request.precision);
   const double noise = md_update_noise(kappa, roundoff);
   m->deflates =
-      (md_update_is_coarse(noise) && m->inner->shape.space == MD_HOST) ||
-      md_update_is_small(md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);
+      md_update_deflates(m->inner->shape.space == MD_HOST, noise,
+                         md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);
   m->factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(kappa, m->factor);

@@ -46,6 +46,13 @@ static inline bool md_update_is_small(double kappa, double tolerance, double unk
   return unknowns < 2.0 * sqrt(kappa) * log(2.0 / fmax(tolerance, 1e-17));
 }
 
+/* Whether mixed CG deflates: `noise` above the modes that it is given, kappa of the whole matrix.
+ */
+static inline bool md_update_deflates(bool on_host, double noise, double kappa, double tolerance,
+                                      double unknowns) {
+  return (md_update_is_coarse(noise) && on_host) || md_update_is_small(kappa, tolerance, unknowns);
+}
+
 /* Updates in a row that did not lower the smallest true residual by a tenth: after a few the
  * search direction is dropped, after most the right-hand side has stalled. */
 static inline bool md_update_is_vain(double now, double best) {

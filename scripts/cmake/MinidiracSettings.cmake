@@ -19,6 +19,7 @@ set_property(CACHE MINIDIRAC_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 find_package(MPI REQUIRED COMPONENTS C)
 find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 set(HDF5_PREFER_PARALLEL ON)
 find_package(HDF5 1.10.5 REQUIRED COMPONENTS C) # finds chunks in a file
