@@ -11,7 +11,7 @@
  * set to zero and drop out.
  *
  * Same contract as md_cg_iterate, for MD_DOUBLE fields with 2 .. MD_MAX_BLOCK right-hand sides, on
- * host or device; what state->r and state->p hold after it has no meaning. Collective. */
+ * host or device; state->p is the residual after it. Collective. */
 md_status md_block_cg_iterate(md_context *context, md_dirac *dirac,
                               const md_solver_request *request, md_cg_state *state);
 /* MD_INPUT with the reason where block CG cannot work with the operator. Local. */

@@ -1,9 +1,9 @@
 #include "dirac/solvers/mixed_cg.h"
-#include "base/interrupt.h"
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/deflation.h"
 #include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/outer.h"
 #include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 
 typedef struct mixed_cg {
-  md_context *context;
-  md_dirac *outer, *inner;
+  md_outer outer;
+  md_context *context; /* as in outer */
+  md_dirac *inner;
   const md_solver_request *request;
   md_cg_state *state;
-  md_field scratch, odd; /* in the outer space, double */
   md_field r, x;         /* in the inner space: MD_SINGLE */
   md_field p, a_p, work; /* in the inner space: the inner precision */
   md_cg_steps *steps;    /* of a device that fuses, else NULL; a_p and work are there without it
@@ -24,9 +24,6 @@ typedef struct mixed_cg {
   bool due;              /* an update, as soon as no step is under way */
   md_deflation deflation;
   bool deflates;
-  bool projected;         /* the last update took the request's modes out of the residual */
-  double low_noise;       /* what the inner precision brings back of the modes, over |r| */
-  double low[MD_MAX_RHS]; /* bound on what |r| of the last update has in the modes */
   bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
   double factor;  /* of |r| for an update */
   int since;      /* iterations since the last update */
@@ -35,19 +32,16 @@ typedef struct mixed_cg {
   /* One entry per right-hand side: */
   double alpha[MD_MAX_RHS], beta[MD_MAX_RHS], p_ap[MD_MAX_RHS]; /* of the last step */
   double before[MD_MAX_RHS];                                    /* |r|^2 before it, in units */
-  double unit[MD_MAX_RHS];    /* true |r| at the last update: the inner vectors' unit */
-  double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
+  double norm2[MD_MAX_RHS];                                     /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */
-  bool done[MD_MAX_RHS];      /* by the true residual */
-  double best[MD_MAX_RHS];    /* smallest true |r| so far */
-  int in_vain[MD_MAX_RHS];    /* updates in a row that did not lower it by a tenth */
 } mixed_cg;
 
 static void destroy(mixed_cg *m) {
-  md_field *fields[] = {&m->scratch, &m->odd, &m->r, &m->x, &m->p, &m->a_p, &m->work};
+  md_field *fields[] = {&m->r, &m->x, &m->p, &m->a_p, &m->work};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
   if (m->steps) m->steps->destroy(m->steps);
   md_deflation_destroy(&m->deflation);
+  md_outer_destroy(&m->outer);
   free(m);
 }
 
@@ -56,8 +50,7 @@ static md_status create(mixed_cg *m) {
   wide.precision = MD_SINGLE;
   if (m->deflates)
     MD_TRY(md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation));
-  MD_TRY(md_dirac_field(m->context, m->outer, MD_EVEN, &m->scratch));
-  MD_TRY(md_dirac_field(m->context, m->outer, MD_ODD, &m->odd));
+  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(m->inner->request.precision)));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
@@ -71,22 +64,15 @@ static md_status create(mixed_cg *m) {
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
 }
 
-/* The inner r = r of the system / |r|, zero where nothing is left to do. The factor is applied in
- * double: right-hand sides of one 16-bit field then share their sites' scales fairly. */
+/* The inner r = r of the system / |r|, zero where nothing is left to do. */
 static md_status hand_down(mixed_cg *m) {
-  const md_cg_state *s = m->state;
-  double inverse[MD_MAX_RHS], one[MD_MAX_RHS];
-  for (int r = 0; r < s->n_rhs; r++) {
-    one[r] = 1.0;
-    m->unit[r] = sqrt(s->r_norm2[r]);
-    m->done[r] = m->unit[r] <= md_cg_limit(m->request, s, r);
-    inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
-  }
-  MD_TRY(md_agree(m->context, md_field_convert_times(m->context, &m->r, inverse, &s->r)));
+  double one[MD_MAX_RHS];
+  for (int r = 0; r < m->state->n_rhs; r++) one[r] = 1.0;
+  MD_TRY(md_outer_hand_down(&m->outer, true, &m->r));
   md_linear_zero(&m->x);
   if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, &m->r, &m->x));
   MD_TRY(md_linear_norm2_near(m->context, &m->r, one, m->norm2));
-  for (int r = 0; r < s->n_rhs; r++) m->largest[r] = m->norm2[r];
+  for (int r = 0; r < m->state->n_rhs; r++) m->largest[r] = m->norm2[r];
   m->since = 0;
   return MD_OK;
 }
@@ -94,7 +80,7 @@ static md_status hand_down(mixed_cg *m) {
 /* The fields of the inner space are ready for the next step. */
 static md_status go_on(mixed_cg *m) {
   m->due = false;
-  return m->steps ? m->steps->begin(m->context, m->steps, m->norm2, m->done) : MD_OK;
+  return m->steps ? m->steps->begin(m->context, m->steps, m->norm2, m->outer.done) : MD_OK;
 }
 
 /* Begins a new Krylov space from the true residual of the last update. */
@@ -124,87 +110,22 @@ static md_status deflate_more(mixed_cg *m) {
   double minus[MD_MAX_RHS], inverse[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
     minus[r] = -1.0;
-    inverse[r] = m->done[r] ? 0.0 : 1.0 / m->unit[r];
+    inverse[r] = m->outer.done[r] ? 0.0 : 1.0 / m->outer.unit[r];
   }
-  md_linear_axpy(minus, &m->scratch, &s->r);
+  md_linear_axpy(minus, &m->outer.scratch, &s->r);
   MD_TRY(
       md_agree(m->context, md_field_convert_times(m->context, &d->a_w[d->count], inverse, &s->r)));
   md_linear_copy(&d->w[d->count], &m->x);
   return md_deflation_insert(m->context, d);
 }
 
-/* scratch = s - A x in double, and its norm^2. `near`: it should be what the recursion says, where
- * it stagnates not far above the last one; a projection may have raised it. */
-static md_status true_residual(mixed_cg *m, bool near) {
-  md_cg_state *s = m->state;
-  const double mass2 = m->request->mass * m->request->mass;
-  const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
-  double one[MD_MAX_RHS], guess[MD_MAX_RHS];
-  for (int r = 0; r < s->n_rhs; r++) {
-    one[r] = 1.0;
-    guess[r] = m->unit[r] * m->unit[r] * fmax(m->norm2[r], 0x1p-10);
-  }
-  MD_TRY(md_dirac_hop(m->context, m->outer, &m->odd, &s->x, NULL));
-  MD_TRY(md_dirac_hop(m->context, m->outer, &m->scratch, &m->odd, &minus_a));
-  if (!near) return md_linear_axpy_norm2(m->context, one, &s->p, &m->scratch, s->r_norm2);
-  return md_linear_axpy_norm2_near(m->context, one, &s->p, &m->scratch, guess, s->r_norm2);
-}
-
-/* x += the partial solution. The inner operator may work in another space. */
-static md_status add_partial(mixed_cg *m) {
-  md_cg_state *s = m->state;
-  if (s->x.space == m->x.space) return md_field_add_single(m->context, &s->x, m->unit, &m->x);
-  MD_TRY(md_field_convert(m->context, &m->scratch, &m->x));
-  md_linear_axpy(m->unit, &m->scratch, &s->x);
-  return MD_OK;
-}
-
-/* Takes what has come back of the modes into x where it is more than a tenth of a residual; as long
- * as neither what was there nor what the iterations since can have added come near that, it is not
- * even measured. unit is still that of the last update. */
-static md_status project(mixed_cg *m) {
-  enum { TENTH2 = 100 };
-  md_cg_state *s = m->state;
-  double least[MD_MAX_RHS], part2[MD_MAX_RHS];
-  bool near = false;
-  m->projected = false;
-  if (!m->request->modes || m->request->modes->count == 0) return MD_OK;
-  for (int r = 0; r < s->n_rhs; r++) {
-    least[r] = s->r_norm2[r] / TENTH2;
-    m->low[r] += m->low_noise * m->unit[r];
-    near = near || m->low[r] * m->low[r] > least[r];
-  }
-  if (!near) return MD_OK;
-  MD_TRY(md_low_modes_project(m->context, m->request->modes, m->request->mass, &m->scratch, least,
-                              &s->x, part2, &m->projected));
-  for (int r = 0; r < s->n_rhs; r++) m->low[r] = m->projected ? 0.0 : sqrt(part2[r]);
-  if (!m->projected) return MD_OK;
-  s->projections++;
-  return true_residual(m, false);
-}
-
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
-  md_cg_state *s = m->state;
-  MD_TRY(md_agree(m->context, add_partial(m)));
-  MD_TRY(true_residual(m, true));
+  MD_TRY(md_outer_add(&m->outer, m->norm2, &m->x));
   if (m->deflates) MD_TRY(deflate_more(m));
-  MD_TRY(project(m));
-  const md_field before = s->r;
-  s->r = m->scratch;
-  m->scratch = before;
-  for (int r = 0; r < s->n_rhs; r++) {
-    if (!isfinite(s->r_norm2[r]))
-      return md_fail(m->context, MD_UNREACHED,
-                     "the residual must be finite, got %g in iteration %d of right-hand side %d",
-                     s->r_norm2[r], s->iteration, r);
-    const double now = sqrt(s->r_norm2[r]);
-    if (m->projected) m->best[r] = INFINITY; /* rounded modes leave more behind in high ones */
-    m->in_vain[r] = md_update_is_vain(now, m->best[r]) ? m->in_vain[r] + 1 : 0;
-    m->best[r] = fmin(m->best[r], now);
-  }
+  MD_TRY(md_outer_project(&m->outer));
+  MD_TRY(md_outer_take(&m->outer));
   m->restarted = false;
-  s->updates++;
   return MD_OK;
 }
 
@@ -216,8 +137,9 @@ static md_status update_solution(mixed_cg *m) {
  * few times is dropped. */
 static md_status keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
                                 double *of_p) {
-  const bool another = m->deflates || m->projected; /* residual than the recursion's next one */
-  double product[MD_MAX_RHS], guess[MD_MAX_RHS];    /* |p| is seldom more than a few times |r| */
+  const bool another =
+      m->deflates || m->outer.projected;         /* residual than the recursion's next one */
+  double product[MD_MAX_RHS], guess[MD_MAX_RHS]; /* |p| is seldom more than a few times |r| */
   for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->norm2[r]);
   if (another && m->steps) {
     MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
@@ -228,12 +150,12 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
   for (int r = 0; r < m->state->n_rhs; r++) {
     of_r[r] = 1.0;
     of_p[r] = 0.0;
-    if (m->done[r] || m->in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) continue;
+    if (m->outer.done[r] || m->outer.in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) continue;
     if (another) {
       of_p[r] = -product[r] / m->p_ap[r];
       continue;
     }
-    const double ratio = unit_before[r] / m->unit[r];
+    const double ratio = unit_before[r] / m->outer.unit[r];
     of_p[r] = m->norm2[r] / (m->before[r] * ratio);
     of_r[r] = 1.0 - of_p[r] * product[r] / m->norm2[r];
   }
@@ -243,7 +165,7 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
 /* A reliable update. */
 static md_status update(mixed_cg *m) {
   double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
-  memcpy(unit_before, m->unit, sizeof unit_before);
+  memcpy(unit_before, m->outer.unit, sizeof unit_before);
   md_linear_axpy(m->alpha, &m->p, &m->x);
   MD_TRY(update_solution(m));
   MD_TRY(hand_down(m));
@@ -260,8 +182,8 @@ static md_status step(mixed_cg *m, bool *sound) {
   MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap));
   *sound = true;
   for (int r = 0; r < n; r++) {
-    if (!m->done[r] && !(m->p_ap[r] > 0.0 && isfinite(m->p_ap[r]))) *sound = false;
-    m->alpha[r] = m->done[r] ? 0.0 : m->norm2[r] / m->p_ap[r];
+    if (!m->outer.done[r] && !(m->p_ap[r] > 0.0 && isfinite(m->p_ap[r]))) *sound = false;
+    m->alpha[r] = m->outer.done[r] ? 0.0 : m->norm2[r] / m->p_ap[r];
     minus[r] = -m->alpha[r];
     m->before[r] = m->norm2[r];
   }
@@ -270,48 +192,25 @@ static md_status step(mixed_cg *m, bool *sound) {
   if (m->flexible) MD_TRY(md_linear_dot(m->context, &m->a_p, &m->r, r_ap));
   for (int r = 0; r < n; r++) {
     m->beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / m->before[r];
-    if (m->done[r]) m->beta[r] = 0.0;
+    if (m->outer.done[r]) m->beta[r] = 0.0;
     if (!isfinite(m->beta[r])) *sound = false;
   }
   return MD_OK;
 }
 
-/* Counts the iteration, writes the history; true when an update is due: a right-hand side has
- * come far enough, all may be done, it takes too long, a signal ends the solve or no iteration is
- * left. */
+/* Counts the iteration; true when an update is due: a right-hand side has come far enough, all may
+ * be done, it takes too long, a signal ends the solve or no iteration is left. */
 static bool count(mixed_cg *m) {
   md_cg_state *s = m->state;
-  bool far = false, all = true;
-  double worst = 0.0;
-  s->iteration++;
+  bool far = false;
+  const bool all = md_outer_count(&m->outer, m->norm2);
   m->since++;
   for (int r = 0; r < s->n_rhs; r++) {
-    const double size = m->unit[r] * (m->done[r] ? 1.0 : sqrt(m->norm2[r]));
-    if (s->b_norm[r] > 0.0) worst = fmax(worst, size / (m->request->mass * s->b_norm[r]));
-    if (m->done[r]) continue;
-    s->rhs_iterations[r]++;
+    if (m->outer.done[r]) continue;
     m->largest[r] = fmax(m->largest[r], m->norm2[r]);
     far = far || md_update_due(m->norm2[r], m->largest[r], m->factor);
-    all = all && size <= md_cg_limit(m->request, s, r);
   }
-  s->history[s->iteration] = worst;
-  s->interrupted = md_interrupted(m->context);
   return far || all || m->since >= m->latest || s->interrupted || s->iteration >= s->most;
-}
-
-/* Every right-hand side is done or has stalled, no iteration is left, or the solve was interrupted
- * and its partial solution added. */
-static bool at_end(const mixed_cg *m) {
-  md_cg_state *s = m->state;
-  bool all = true;
-  s->stalled = false;
-  for (int r = 0; r < s->n_rhs; r++) {
-    const bool stalled = !m->done[r] && m->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN;
-    all = all && (m->done[r] || stalled);
-    s->stalled = s->stalled || stalled;
-  }
-  s->stalled = s->stalled && all;
-  return all || s->iteration >= s->most || (s->interrupted && m->since == 0);
 }
 
 /* The same from the device, where the next step is under way when the host learns of this one,
@@ -335,12 +234,11 @@ static md_status iterate_once(mixed_cg *m) {
 /* The rules of reliable_update.h for this system. */
 static void set_rules(mixed_cg *m) {
   const md_modes *modes = m->request->modes;
-  const double norm = m->outer->norm, kappa = md_low_modes_kappa(modes, m->request->mass, norm);
-  const double unknowns = 1.5 * (double)m->outer->geometry->volume;
+  const double norm = m->outer.dirac->norm;
+  const double kappa = md_low_modes_kappa(modes, m->request->mass, norm);
+  const double unknowns = 1.5 * (double)m->outer.dirac->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->request.precision);
   const double noise = md_update_noise(kappa, roundoff);
-  if (modes && modes->count > 0) /* 32: of the iterations until an update, as measured */
-    m->low_noise = 32.0 * md_low_modes_noise(modes, kappa, norm, roundoff);
   m->deflates =
       md_update_deflates(m->inner->shape.space == MD_HOST, noise,
                          md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);
@@ -358,16 +256,15 @@ md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
     return status;
   }
   m->context = context;
-  m->outer = dirac;
+  m->outer = (md_outer){.context = context, .dirac = dirac, .request = request, .state = state};
   m->inner = request->inner;
   m->request = request;
   m->state = state;
   set_rules(m);
   status = md_agree(context, create(m));
   if (status == MD_OK) status = begin(m);
-  for (int r = 0; r < state->n_rhs; r++) m->best[r] = m->unit[r];
   if (status == MD_OK) md_cg_record(request, state);
-  while (status == MD_OK && !at_end(m)) {
+  while (status == MD_OK && !md_outer_at_end(&m->outer, m->since)) {
     status = iterate_once(m);
     if (status == MD_OK && request->observe) status = request->observe(request->user, state);
   }

@@ -1,5 +1,6 @@
 #include "base/interrupt.h"
 #include "base/timer.h"
+#include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/multishift_state.h"
 #include "lattice/fields/linear.h"
 #ifdef MINIDIRAC_HAVE_CUDA
@@ -50,6 +51,20 @@ static md_status create(md_multishift_state *m, const md_field *b) {
   return md_field_convert(m->context, &m->source, b);
 }
 
+/* residual = the source less what the modes solve for, by the smallest shift. */
+static md_status deflate(md_multishift_state *m) {
+  double part2[MD_MAX_RHS], minus[MD_MAX_RHS];
+  bool added;
+  const double mass = md_shift_mass(m, m->smallest);
+  for (int r = 0; r < m->source.n_rhs; r++) minus[r] = -1.0;
+  md_linear_zero(&m->x);
+  MD_TRY(md_low_modes_project(m->context, m->request->modes, mass, &m->source, NULL, &m->x, part2,
+                              &added));
+  MD_TRY(md_dirac_mdag_m(m->context, m->exact, mass, &m->residual, &m->x, &m->work_exact));
+  md_linear_xpby(&m->source, minus, &m->residual);
+  return MD_OK;
+}
+
 static md_status start(md_multishift_state *m) {
   const int n = m->source.n_rhs;
   MD_TRY(md_linear_norm2(m->context, &m->source, m->b_norm));
@@ -62,7 +77,9 @@ static md_status start(md_multishift_state *m) {
     m->alpha[r] = 1.0;
     m->beta[r] = 0.0;
   }
-  md_status status = md_field_convert(m->context, &m->r, &m->source);
+  const bool deflates = m->request->modes && m->request->modes->count > 0;
+  if (deflates) MD_TRY(deflate(m));
+  md_status status = md_field_convert(m->context, &m->r, deflates ? &m->residual : &m->source);
   for (int k = 0; k < m->request->n_shifts && status == MD_OK; k++) {
     md_shifted *s = &m->shifts[k];
     status = md_field_convert(m->context, &s->p, &m->r);

@@ -17,6 +17,9 @@ typedef struct md_multishift_request {
   int max_iterations; /* of the common iteration, and again of each refinement */
   bool refine;        /* shifts whose true residual misses the tolerance go on by CG in double,
                          with `dirac` as the inner operator where that is narrower */
+  /* Lowest modes of -Deo Doe in the space of the exact operator, or NULL: every shift begins with
+   * their part of its solution, which leaves the same residual to all but for the modes' own. */
+  const md_modes *modes;
   /* Called after each common iteration with the largest residual estimate; may be NULL. */
   md_status (*observe)(void *user, int iteration, double residual);
   void *user;

@@ -1,4 +1,5 @@
 #include "dirac/solvers/cg.h"
+#include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/mixed_cg.h"
 #include "dirac/solvers/multishift_state.h"
 #include "lattice/fields/linear.h"
@@ -38,7 +39,8 @@ static md_status refine(md_multishift_state *m, int k, const double *norm2) {
   const md_solver_request how = {.mass = md_shift_mass(m, k),
                                  .tolerance = m->request->tolerance,
                                  .max_iterations = m->request->max_iterations,
-                                 .inner = narrow ? m->dirac : NULL};
+                                 .inner = narrow ? m->dirac : NULL,
+                                 .modes = m->request->modes};
   md_status status = md_cg_state_create(m->context, m->exact, how.max_iterations, &state);
   status = md_agree(m->context, status);
   if (status == MD_OK) {
@@ -62,6 +64,16 @@ static md_status refine(md_multishift_state *m, int k, const double *norm2) {
   return status;
 }
 
+/* m->x += the modes' part of the solution of a shift, with which it began. */
+static md_status add_modes(md_multishift_state *m, int k) {
+  const md_modes *modes = m->request->modes;
+  double part2[MD_MAX_RHS];
+  bool added;
+  if (!modes || modes->count == 0) return MD_OK;
+  return md_low_modes_project(m->context, modes, md_shift_mass(m, k), &m->source, NULL, &m->x,
+                              part2, &added);
+}
+
 /* True residuals, refinements, solutions to the caller. */
 md_status md_multishift_finish(md_multishift_state *m, md_field *x) {
   m->result->converged = true;
@@ -70,6 +82,7 @@ md_status md_multishift_finish(md_multishift_state *m, md_field *x) {
     double norm2[MD_MAX_RHS];
     result->shift = m->request->shifts[k];
     MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->x, &m->shifts[k].x)));
+    MD_TRY(add_modes(m, k));
     MD_TRY(true_residual(m, k, norm2));
     if (m->request->refine && !result->converged && !m->result->interrupted)
       MD_TRY(refine(m, k, norm2));

@@ -1,4 +1,5 @@
 #include "dirac/solvers/need.h"
+#include "dirac/solvers/block_deflation.h"
 #include "dirac/solvers/deflation.h"
 #include "dirac/solvers/reliable_update.h"
 
@@ -18,10 +19,12 @@ static counts count(const md_geometry *g, const md_solver_plan *plan) {
   enum { SYSTEM = 6, STATE = 3, WORK = 2 }; /* solver.c, cg.c */
   if (plan->n_shifts > 0)                   /* multishift.c */
     return (counts){.exact = 4, .own = 3, .wide = 2 * plan->n_shifts};
-  if (!plan->mixed) return (counts){.exact = SYSTEM, .own = STATE + WORK};
-  return (counts){.exact = SYSTEM + STATE + WORK, /* mixed_cg.c */
+  if (!plan->mixed) return (counts){.exact = SYSTEM + plan->block, .own = STATE + WORK};
+  const int in_step = deflates(g, plan) ? 2 * MD_DEFLATION_MOST : 0;
+  const int together = plan->block ? 2 * MD_BLOCK_DEFLATION_MOST : 0; /* mixed_block.c */
+  return (counts){.exact = SYSTEM + STATE + WORK,                     /* mixed_cg.c */
                   .own = 3,
-                  .wide = 2 + (deflates(g, plan) ? 2 * MD_DEFLATION_MOST : 0)};
+                  .wide = 2 + (in_step > together ? in_step : together)};
 }
 
 void md_solver_need(const md_geometry *geometry, const md_solver_plan *plan, md_memory_need *need) {

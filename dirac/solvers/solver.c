@@ -2,7 +2,9 @@
 #include "base/timer.h"
 #include "dirac/solvers/block_cg.h"
 #include "dirac/solvers/cg.h"
+#include "dirac/solvers/choose.h"
 #include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/mixed_block.h"
 #include "dirac/solvers/mixed_cg.h"
 #include "lattice/fields/linear.h"
 
@@ -146,7 +148,8 @@ typedef md_status iteration(md_context *context, md_dirac *dirac, const md_solve
                             md_cg_state *state);
 
 static iteration *iteration_of(const md_solver_request *request) {
-  if (request->block) return md_block_cg_iterate;
+  if (request->choose) return md_choose_iterate;
+  if (request->block) return request->inner ? md_mixed_block_iterate : md_block_cg_iterate;
   return request->inner ? md_mixed_cg_iterate : md_cg_iterate;
 }
 
@@ -212,6 +215,8 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   result->restarts = state->restarts;
   result->stalled = state->stalled;
   result->interrupted = state->interrupted;
+  result->block_rank = state->block_rank;
+  result->choice = state->choice;
   result->history = state->history;
   result->rhs_iterations = state->rhs_iterations;
   state->history = NULL;

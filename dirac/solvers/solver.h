@@ -8,6 +8,12 @@
 extern "C" {
 #endif
 
+/* What a solve that chooses between block CG and CG in step came to, and why. */
+typedef struct md_solver_choice {
+  bool block;
+  char reason[256]; /* "": nothing was to be chosen */
+} md_solver_choice;
+
 /* The state of conjugate gradients on the even sites between two iterations: enough to go on with
  * the same bits. Fields have the operator's shape and parity even. */
 typedef struct md_cg_state {
@@ -23,8 +29,10 @@ typedef struct md_cg_state {
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
   int projections;       /* on the modes of the request */
+  int block_rank;        /* of block CG: fewest independent columns that its residual has had */
   bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
   bool interrupted;      /* a signal ended the iterations early, see base/interrupt.h */
+  md_solver_choice choice;
 } md_cg_state;
 
 typedef struct md_solver_request {
@@ -54,8 +62,10 @@ typedef struct md_solver_request {
   /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of the operator.
    * NULL: zero. */
   const md_field *guess;
-  /* Block CG over all right-hand sides (dirac/solvers/block_cg.h), which goes without `inner`. */
+  /* Block CG over all right-hand sides: dirac/solvers/block_cg.h, with `inner` mixed_block.h. */
   bool block;
+  /* Block CG or not, by what the solve measures: dirac/solvers/choose.h. `block` is not read. */
+  bool choose;
 } md_solver_request;
 
 typedef struct md_solver_result {
@@ -69,10 +79,12 @@ typedef struct md_solver_result {
   int updates;      /* reliable updates of mixed-precision CG, else 0 */
   int projections;  /* on the modes of the request */
   int restarts;     /* times that its inner solver met NaN or Inf and began again */
+  int block_rank;   /* of block CG, as in md_cg_state; else 0 */
   bool stalled;     /* ended because updates no longer lowered the true residual */
   bool interrupted; /* ended early by a signal */
-  double seconds;   /* in the solver, set-up of the source and residual included */
-  double gflops;    /* of the action's flops per hop, site and right-hand side, all ranks */
+  md_solver_choice choice;
+  double seconds; /* in the solver, set-up of the source and residual included */
+  double gflops;  /* of the action's flops per hop, site and right-hand side, all ranks */
 } md_solver_result;
 
 /* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites

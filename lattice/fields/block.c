@@ -53,3 +53,8 @@ md_status md_block_wait(md_context *context, md_block *block, int slot, double *
   }
   return MD_OK;
 }
+
+md_status md_block_cross(md_context *context, md_block *block, const md_field *x, const md_field *y,
+                         double *product) {
+  return block->space->cross(context, block->state, x, y, product);
+}

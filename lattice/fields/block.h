@@ -4,11 +4,14 @@
 #include "lattice/fields/field.h"
 
 /* The right-hand sides of a field as the n = n_rhs columns of a tall matrix: its products with
- * small matrices and with itself, for block solvers. Fields are MD_DOUBLE with 2 .. MD_MAX_BLOCK
- * right-hand sides, of one space, on their local sites; small matrices are host arrays of n x n
+ * small matrices and with itself, for block solvers. Fields have 2 .. MD_MAX_BLOCK right-hand
+ * sides, one space, and lie on their local sites. They are MD_DOUBLE, or what a solver with narrow
+ * iterations has: those that an operator of precision P reads and writes are of P, the others
+ * MD_SINGLE; on a device they then have MD_MAX_NARROW_BLOCK right-hand sides at most. Products are
+ * summed in double, whatever the fields are stored in. Small matrices are host arrays of n x n
  * complex numbers, row-major [i][j] of (re, im) pairs. Every function dispatches on the space of
  * the work space, so that one solver source serves host and device. */
-enum { MD_MAX_BLOCK = 64, MD_BLOCK_SLOTS = 2 };
+enum { MD_MAX_BLOCK = 64, MD_MAX_NARROW_BLOCK = 32, MD_BLOCK_SLOTS = 2 };
 
 /* Work space: sums on their way. */
 typedef struct md_block md_block;
@@ -22,8 +25,9 @@ void md_block_destroy(md_block *block); /* NULL is fine */
  * wait, which returns it on all ranks. Local. */
 md_status md_block_gram(md_context *context, md_block *block, const md_field *x, int slot);
 
-/* In one pass: z = z + y c, then y = y b + x a, then y^H y of the new y into a slot. The three
- * fields are different ones. */
+/* In one pass: z = z + y c, then y = y b + x a, then y^H y of the new y, as it is stored, into a
+ * slot. The three fields are different ones. With narrow iterations y is MD_SINGLE and x of P, or y
+ * of P, x and z MD_SINGLE. */
 typedef struct md_block_step {
   const double *b;
   const md_field *x; /* NULL: nothing is added to y b; a is not read */
@@ -42,5 +46,10 @@ md_status md_block_update(md_context *context, md_block *block, md_field *y,
  * same on all ranks; on the host also the same for every rank grid and thread count (md_sum), on
  * a device from run to run. Sums that are not finite are NaN. Collective. */
 md_status md_block_wait(md_context *context, md_block *block, int slot, double *gram);
+
+/* product[i][j] = <x_i, y_j>, summed and the same everywhere as md_block_wait says; sums on their
+ * way are lost. For the few times at which a solver needs it. Collective. */
+md_status md_block_cross(md_context *context, md_block *block, const md_field *x, const md_field *y,
+                         double *product);
 
 #endif

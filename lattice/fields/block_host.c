@@ -9,12 +9,14 @@
 
 /* Cells of eight sites are added to doubles without rounding, at most this many; those of more, or
  * of several ranks, go into the exact sums of lattice/fields/sum.h, which round to the same. */
-enum { CORNERS = 8, COLOURS = MD_BLOCK_ROWS, MATRICES = 3, MOST_CELLS = 1 << 20 };
+enum { CORNERS = 8, COLOURS = MD_BLOCK_ROWS, MATRICES = 3, FIELDS = 3, MOST_CELLS = 1 << 20 };
 
 /* What a thread works with. */
 typedef struct worker {
   double *plain, *turned; /* the rows of a cell */
+  double *other;          /* a cell's rows of another field */
   double *cell;           /* its sums, padded */
+  double *site;           /* rows of three fields that are not MD_DOUBLE */
   /* For each slot: those of all its cells, see md_block_rows.add; and n (n + 1) exact sums, i <= j
    * row by row, that are in use once `exact` is set. */
   double *high[MD_BLOCK_SLOTS], *low[MD_BLOCK_SLOTS];
@@ -66,8 +68,10 @@ static void share_out(host_block *b) {
     worker *w = &b->workers[t];
     w->plain = at;
     w->turned = at + rows;
-    w->cell = at + 2 * rows;
-    at += 2 * rows + square;
+    w->other = at + 2 * rows;
+    w->cell = at + 3 * rows;
+    w->site = w->cell + square;
+    at = w->site + FIELDS * COLOURS * width;
     for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++, at += 2 * square) {
       w->high[slot] = at;
       w->low[slot] = at + square;
@@ -87,8 +91,8 @@ static md_status create(md_context *context, const md_geometry *geometry, int n,
   b->width = (2 * n + b->rows->chunk - 1) / b->rows->chunk * b->rows->chunk;
   const size_t width = (size_t)b->width, square = padded_rows(b) * width;
   const size_t threads = (size_t)b->threads, sums = sums_of(b) * MD_BLOCK_SLOTS;
-  const size_t reals = MATRICES * 2 * square + threads * (2 * MD_BLOCK_CELL_ROWS * width +
-                                                          (1 + 2 * MD_BLOCK_SLOTS) * square);
+  const size_t rows = (3 * MD_BLOCK_CELL_ROWS + FIELDS * COLOURS) * width;
+  const size_t reals = MATRICES * 2 * square + threads * (rows + (1 + 2 * MD_BLOCK_SLOTS) * square);
   b->workers = calloc(threads, sizeof *b->workers);
   b->sums = calloc(threads * sums, sizeof *b->sums);
   if (!b->workers || !b->sums)
@@ -99,9 +103,27 @@ static md_status create(md_context *context, const md_geometry *geometry, int n,
   return MD_OK;
 }
 
-/* The n complex numbers of a site's first colour. */
-static double *rows_of(const md_field *f, int64_t site) {
-  return f ? (double *)f->data + site * COLOURS * f->n_rhs * 2 : NULL;
+/* The rows of a site where they lie, or in `buffer` with their values. */
+static double *rows_of(const host_block *b, const md_field *f, int64_t site, double *buffer) {
+  if (!f) return NULL;
+  if (f->precision == MD_DOUBLE) return (double *)f->data + site * COLOURS * f->n_rhs * 2;
+  b->rows->load(f, site, buffer);
+  return buffer;
+}
+
+/* Ends a change of them. */
+static void put_rows(const host_block *b, md_field *f, int64_t site, double *rows) {
+  if (f && f->precision != MD_DOUBLE) b->rows->store(rows, f, site);
+}
+
+static void update_site(const host_block *b, const md_block_step *step, double *y_rows, md_field *y,
+                        int64_t site, worker *w) {
+  const int64_t reals = COLOURS * (int64_t)b->width;
+  const double *x_rows = rows_of(b, step->x, site, w->site + reals);
+  double *z_rows = rows_of(b, step->z, site, w->site + 2 * reals);
+  b->rows->update(b->n, b->width, &b->b, x_rows, &b->a, y_rows, z_rows, &b->c);
+  put_rows(b, y, site, y_rows);
+  put_rows(b, step->z, site, z_rows);
 }
 
 static void take_matrix(const host_block *b, const double *from, md_block_matrix *to) {
@@ -151,32 +173,38 @@ static void flush(const host_block *b, worker *w, int slot) {
 /* Adds the rows of a cell. Which way it goes depends on the cell and on sums of the whole lattice
  * alone, so that the result does not depend on the cut. */
 static void add_cell(const host_block *b, worker *w, int slot) {
-  b->rows->gram(b->n, b->width, w->plain, w->turned, w->cell);
+  b->rows->gram(b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
   if (b->limit[slot] > 0.0 &&
       b->rows->add(b->n * b->width, b->limit[slot], w->cell, w->high[slot], w->low[slot]))
     return;
   add_exactly(b, w, slot, w->cell);
 }
 
-/* Goes through the aligned 2x2x2x2 cells from `begin` on, eight sites of the parity each, in the
- * order of lattice/fields/sum.h: what is added to the sums does not depend on the cut. */
-static void pass_cells(const host_block *b, const md_block_step *step, md_field *y, int64_t begin,
-                       int64_t end, worker *w, int slot) {
-  const md_geometry *g = y->geometry;
+/* The sites of cell k, in the order of lattice/fields/sum.h. */
+static void find_cell(const md_geometry *g, int64_t k, int64_t site[CORNERS]) {
   const int half = g->local[0] / 2;
   const int n[3] = {g->local[1] / 2, g->local[2] / 2, g->local[3] / 2};
+  const int64_t first = k % half, row = k / half;
+  const int64_t c[3] = {row % n[0], row / n[0] % n[1], row / n[0] / n[1]};
+  for (int corner = 0; corner < CORNERS; corner++) {
+    const int64_t line =
+        ((2 * c[2] + (corner >> 2)) * g->local[2] + 2 * c[1] + (corner >> 1 & 1)) * g->local[1] +
+        2 * c[0] + (corner & 1);
+    site[corner] = line * half + first;
+  }
+}
+
+/* Goes through the aligned 2x2x2x2 cells from `begin` on, eight sites of the parity each: what is
+ * added to the sums does not depend on the cut. */
+static void pass_cells(const host_block *b, const md_block_step *step, md_field *y, int64_t begin,
+                       int64_t end, worker *w, int slot) {
+  int64_t site[CORNERS];
   for (int64_t k = begin; k < end; k++) {
-    const int64_t first = k % half, row = k / half;
-    const int64_t c[3] = {row % n[0], row / n[0] % n[1], row / n[0] / n[1]};
+    find_cell(y->geometry, k, site);
     for (int corner = 0; corner < CORNERS; corner++) {
-      const int64_t line =
-          ((2 * c[2] + (corner >> 2)) * g->local[2] + 2 * c[1] + (corner >> 1 & 1)) * g->local[1] +
-          2 * c[0] + (corner & 1);
-      const int64_t site = line * half + first;
-      if (step)
-        b->rows->update(b->n, b->width, &b->b, rows_of(step->x, site), &b->a, rows_of(y, site),
-                        rows_of(step->z, site), &b->c);
-      if (slot >= 0) take_rows(b, w, rows_of(y, site), corner * COLOURS);
+      double *rows = rows_of(b, y, site[corner], w->site);
+      if (step) update_site(b, step, rows, y, site[corner], w);
+      if (slot >= 0) take_rows(b, w, rows, corner * COLOURS);
     }
     if (slot >= 0) add_cell(b, w, slot);
     if (slot >= 0 && (k - begin) % MOST_CELLS == MOST_CELLS - 1) flush(b, w, slot);
@@ -255,4 +283,44 @@ static md_status wait(md_context *context, void *state, int slot, double *gram) 
   return MD_OK;
 }
 
-const md_block_space md_block_host = {create, destroy, gram, update, wait};
+/* x's rows of a cell beside those of y. */
+static void take_other(const host_block *b, worker *w, const double *rows, int first) {
+  for (int r = 0; r < COLOURS; r++)
+    memcpy(w->other + (first + r) * b->width, rows + 2 * r * b->n, 2 * (size_t)b->n * sizeof *rows);
+}
+
+static void cross_cells(const host_block *b, const md_field *x, const md_field *y, int64_t begin,
+                        int64_t end, worker *w, md_sum *sums) {
+  int64_t site[CORNERS];
+  for (int64_t k = begin; k < end; k++) {
+    find_cell(y->geometry, k, site);
+    for (int corner = 0; corner < CORNERS; corner++) {
+      take_rows(b, w, rows_of(b, y, site[corner], w->site), corner * COLOURS);
+      take_other(b, w, rows_of(b, x, site[corner], w->site), corner * COLOURS);
+    }
+    b->rows->gram(b->n, b->width, w->other, w->plain, w->turned, true, w->cell);
+    md_sum *sum = sums;
+    for (int i = 0; i < b->n; i++)
+      for (int e = 0; e < 2 * b->n; e++) md_sum_add(sum++, w->cell[i * b->width + e]);
+  }
+}
+
+/* In the exact sums of the slots, of which each thread has n (n + 1) for each of two. */
+static md_status cross(md_context *context, void *state, const md_field *x, const md_field *y,
+                       double *product) {
+  host_block *b = state;
+  const int64_t cells = y->sites / CORNERS;
+  const int count = 2 * b->n * b->n;
+#pragma omp parallel for num_threads(b->threads) schedule(static)
+  for (int t = 0; t < b->threads; t++) {
+    worker *w = &b->workers[t];
+    memset(w->sums[0], 0, (size_t)count * sizeof *w->sums[0]);
+    cross_cells(b, x, y, cells * t / b->threads, cells * (t + 1) / b->threads, w, w->sums[0]);
+  }
+  for (int t = 1; t < b->threads; t++)
+    for (int e = 0; e < count; e++)
+      md_sum_merge(&b->workers[0].sums[0][e], &b->workers[t].sums[0][e]);
+  return md_sum_finish(context, b->workers[0].sums[0], count, product);
+}
+
+const md_block_space md_block_host = {create, destroy, gram, update, wait, cross};

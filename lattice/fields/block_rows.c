@@ -67,12 +67,13 @@ static void update(int n, int width, const md_block_matrix *b, const double *x,
   memcpy(y, fresh, MD_BLOCK_ROWS * 2 * (size_t)n * sizeof *y);
 }
 
-static void gram(int n, int width, const double *plain, const double *turned, double *cell) {
+static void gram(int n, int width, const double *x, const double *plain, const double *turned,
+                 bool whole, double *cell) {
   for (int first = 0; first < 2 * n; first += TILE_REALS)
-    for (int i = 0; i < n && 2 * i < first + TILE_REALS; i += TILE_ROWS) {
+    for (int i = 0; i < n && (whole || 2 * i < first + TILE_REALS); i += TILE_ROWS) {
       lanes sum[TILE_ROWS][TILE_VECTORS] = {0};
       for (int row = 0; row < MD_BLOCK_CELL_ROWS; row++) {
-        const double *from = plain + row * width + 2 * i;
+        const double *from = x + row * width + 2 * i;
         for (int v = 0; v < TILE_VECTORS; v++) {
           const lanes p = load(plain + row * width + first + v * LANES);
           const lanes t = load(turned + row * width + first + v * LANES);
@@ -101,4 +102,60 @@ static bool add(int count, double limit, const double *numbers, double *high, do
   return true;
 }
 
-const md_block_rows NAME(md_block_rows_, MD_ISA) = {CHUNK, update, gram, add};
+/* `reals` numbers of one storage type. */
+#define DEFINE_ROWS(NAME, STORED, LOAD, STORE)                                                     \
+  static void load_##NAME(int reals, const void *data, double unit, double *rows) {                \
+    const STORED *from = data;                                                                     \
+    for (int e = 0; e < reals; e++) rows[e] = unit * (double)LOAD(from[e]);                        \
+  }                                                                                                \
+  static void store_##NAME(int reals, const double *rows, float inverse, void *data) {             \
+    STORED *to = data;                                                                             \
+    for (int e = 0; e < reals; e++) to[e] = STORE((float)rows[e] * inverse);                       \
+  }
+DEFINE_ROWS(single, float, , )
+DEFINE_ROWS(half, uint16_t, md_float_of_half, md_half_of_float)
+DEFINE_ROWS(bf16, uint16_t, md_float_of_bf16, md_bf16_of_float)
+DEFINE_ROWS(fixed, int16_t, md_float_of_fixed, md_fixed_of_float)
+
+static const struct {
+  void (*load)(int reals, const void *data, double unit, double *rows);
+  void (*store)(int reals, const double *rows, float inverse, void *data);
+} storage[MD_PRECISIONS] = {[MD_SINGLE] = {load_single, store_single},
+                            [MD_HALF] = {load_half, store_half},
+                            [MD_BF16] = {load_bf16, store_bf16},
+                            [MD_FIXED] = {load_fixed, store_fixed}};
+
+static void *site_of(const md_field *f, int64_t site, int reals) {
+  return (char *)f->data + (size_t)site * (size_t)reals * md_precision_bytes(f->precision);
+}
+
+static void load_site(const md_field *f, int64_t site, double *rows) {
+  const int reals = MD_BLOCK_ROWS * 2 * f->n_rhs;
+  storage[f->precision].load(reals, site_of(f, site, reals), f->scale ? f->scale[site] : 1.0, rows);
+}
+
+static void store_site(double *rows, md_field *f, int64_t site) {
+  const int reals = MD_BLOCK_ROWS * 2 * f->n_rhs;
+  float inverse = 1.0f;
+  if (f->scale) {
+    int32_t largest = 0; /* bits, ordered as the magnitudes are, NaN above all */
+    for (int e = 0; e < reals; e++) {
+      const union {
+        float value;
+        int32_t bits;
+      } word = {(float)rows[e]};
+      largest = (word.bits & INT32_MAX) > largest ? word.bits & INT32_MAX : largest;
+    }
+    const union {
+      int32_t bits;
+      float value;
+    } scale = {md_field_scale_bits(f->precision, largest)};
+    f->scale[site] = scale.value;
+    inverse = 1.0f / scale.value;
+  }
+  storage[f->precision].store(reals, rows, inverse, site_of(f, site, reals));
+  load_site(f, site, rows);
+}
+
+const md_block_rows NAME(md_block_rows_, MD_ISA) = {CHUNK, update,    gram,
+                                                    add,   load_site, store_site};

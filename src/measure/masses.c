@@ -81,6 +81,8 @@ md_status md_propagate_apart(md_context *context, md_propagator *p) {
                                        .max_iterations = (int)o->max_iterations,
                                        .inner = o->mixed ? &p->inner : NULL,
                                        .modes = p->modes,
+                                       /* of the mass before: x is read before it is assigned */
+                                       .guess = m > 0 ? &p->x[MD_EVEN] : NULL,
                                        .block = strcmp(o->solver, "block") == 0};
     md_solver_result result;
     md_status status = md_solve_cg(context, &p->dirac, exact_of(p), &request, p->x, p->b, &result);

@@ -61,8 +61,8 @@ static md_status check(md_context *context, md_study_options *o) {
     return md_fail(context, MD_INPUT,
                    "--resume goes on with --output and --force replaces it; "
                    "give one of them");
-  if (o->mixed && (multishift || strcmp(o->solver, "block") == 0))
-    return md_fail(context, MD_INPUT, "--solver %s goes without --inner", o->solver);
+  if (o->mixed && multishift)
+    return md_fail(context, MD_INPUT, "--solver multishift goes without --inner");
   if (o->deflate && multishift)
     return md_fail(
         context, MD_INPUT,

@@ -106,8 +106,13 @@ static md_status need_of(md_study_run *r, int action, md_memory_need *need) {
   MD_TRY(md_geometry_plan(r->group, &layout, &g));
   r->plan = g;
   r->backend = backend->name;
-  const md_solver_plan plan = {
-      backend, request, o->mixed, together ? o->masses.count : 0, o->masses.value[0], o->tolerance};
+  const md_solver_plan plan = {backend,
+                               request,
+                               o->mixed,
+                               together ? o->masses.count : 0,
+                               o->masses.value[0],
+                               o->tolerance,
+                               strcmp(o->solver, "block") == 0};
   const md_smear_request smear = md_physics_smear(&physics, backend->space);
   *need = (md_memory_need){.host = md_lattice_load_bytes(&g)};
   if (smear.recipe) md_smear_need(&g, &smear, need);

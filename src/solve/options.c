@@ -31,10 +31,11 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "--shifts A,B,... and --solver multishift need each other, --refine needs both");
   if (!multishift) return MD_OK;
-  if (o->deflate || o->guess)
-    return md_fail(context, MD_INPUT,
-                   "--solver multishift begins from zero for all shifts: it goes without --deflate "
-                   "and --guess");
+  if (o->guess)
+    return md_fail(
+        context, MD_INPUT,
+        "--solver multishift needs one residual for all shifts, which no guess gives: it "
+        "goes without --guess");
   if (strcmp(o->inner, "none") != 0 || o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--solver multishift goes without --inner and --checkpoint; mixed "
@@ -70,8 +71,8 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    o->source.text);
   MD_TRY(check_shifts(context, o));
   o->mixed = strcmp(o->inner, "none") != 0;
-  if (strcmp(o->solver, "block") == 0 && (o->mixed || o->checkpoint))
-    return md_fail(context, MD_INPUT, "--solver block goes without --inner and --checkpoint");
+  if ((strcmp(o->solver, "block") == 0 || strcmp(o->solver, "auto") == 0) && o->checkpoint)
+    return md_fail(context, MD_INPUT, "--solver %s goes without --checkpoint", o->solver);
   if (o->mixed && strcmp(o->precision, "double") != 0)
     return md_fail(context, MD_INPUT,
                    "--inner needs --precision double, in which the residual is kept, got %s",
@@ -144,8 +145,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          {.name = "solver",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->solver,
-                          .choices = "cg|block|multishift",
-                          .help = "CG, block CG; multishift: M^dag M + shifts, even sites [cg]"},
+                          .choices = "auto|cg|block|multishift",
+                          .help = "auto: cg or block; multishift: M^dag M + shifts [cg]"},
                          {.name = "shifts",
                           .type = MD_OPTION_REALS,
                           .target = &o->shifts,

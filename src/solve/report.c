@@ -42,6 +42,11 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   if (o->deflate)
     md_say(context, "deflated     %d modes of %s in %s, %d projections\n", run->modes.count,
            o->deflate, md_modes_store_name(run->modes_info.store), r->projections);
+  if (r->choice.reason[0])
+    md_say(context, "chosen       %s: %s\n", r->choice.block ? "block" : "cg", r->choice.reason);
+  if (r->block_rank > 0 && r->block_rank < r->n_rhs)
+    md_say(context, "block        shrunk: of %d right-hand sides %d were independent at least\n",
+           r->n_rhs, r->block_rank);
   if (o->mixed)
     md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
            r->restarts);
@@ -61,6 +66,11 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   cJSON_AddNumberToObject(root, "relative_residual", r->relative_residual);
   cJSON_AddNumberToObject(root, "reliable_updates", r->updates);
   cJSON_AddNumberToObject(root, "inner_restarts", r->restarts);
+  if (r->choice.reason[0]) {
+    cJSON_AddStringToObject(root, "solver_chosen", r->choice.block ? "block" : "cg");
+    cJSON_AddStringToObject(root, "solver_reason", r->choice.reason);
+  }
+  if (r->block_rank > 0) cJSON_AddNumberToObject(root, "block_rank", r->block_rank);
   if (run->options.guess) cJSON_AddStringToObject(root, "guess", run->options.guess);
   if (run->options.deflate) {
     cJSON_AddStringToObject(root, "deflate", run->options.deflate);

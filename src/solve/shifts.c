@@ -170,6 +170,7 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
                                          .tolerance = o->tolerance,
                                          .max_iterations = (int)o->max_iterations,
                                          .refine = o->refine,
+                                         .modes = o->deflate ? &run->modes : NULL,
                                          .observe = observe,
                                          .user = &watch};
   const md_status status = md_solve_multishift(context, &run->dirac, exact_of(run), &request, x,

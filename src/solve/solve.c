@@ -64,13 +64,18 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
   return run->options.mixed ? &run->inner : &run->dirac;
 }
 
+/* Block CG, or perhaps. */
+static bool shares(const md_solve_options *o) {
+  return strcmp(o->solver, "block") == 0 || strcmp(o->solver, "auto") == 0;
+}
+
 /* Lattice, operators, fields here and in the solver: all at once. */
 static md_status require_memory(md_context *context, md_solve_run *run,
                                 const md_action_links_request *from, const md_backend *backend) {
   const md_solve_options *o = &run->options;
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
-  const md_solver_plan plan = {backend,         o->request, o->mixed,
-                               o->shifts.count, o->mass,    o->tolerance};
+  const md_solver_plan plan = {backend, o->request,   o->mixed, o->shifts.count,
+                               o->mass, o->tolerance, shares(o)};
   md_geometry geometry;
   MD_TRY(md_action_links_plan(context, from, &geometry));
   const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */
@@ -122,7 +127,8 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                      .inner = o->mixed ? &run->inner : NULL,
                                      .modes = o->deflate ? &run->modes : NULL,
                                      .guess = o->guess ? &run->guess[MD_EVEN] : NULL,
-                                     .block = strcmp(o->solver, "block") == 0};
+                                     .block = strcmp(o->solver, "block") == 0,
+                                     .choose = strcmp(o->solver, "auto") == 0};
   md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
   const md_status status =
       md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);

@@ -109,6 +109,89 @@ static void as_on_the_host(void **state) {
   md_geometry_destroy(g);
 }
 
+/* A field of this precision on host and device, from the same numbers. */
+static void make_of(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
+                    uint64_t seed, pair *f) {
+  const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n_rhs, true};
+  md_test_random_field(context, g, precision, n_rhs, MD_EVEN, seed, &f->host);
+  MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
+  MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
+}
+
+/* To the roundings of the results in this precision, which differ where sums do in their last bits.
+ */
+static void near(md_context *context, const pair *f, const char *what) {
+  const md_geometry *g = f->host.geometry;
+  md_field back, host;
+  md_test_random_field(context, g, MD_DOUBLE, f->host.n_rhs, MD_EVEN, 98, &back);
+  md_test_random_field(context, g, MD_DOUBLE, f->host.n_rhs, MD_EVEN, 99, &host);
+  MD_REQUIRE(context, md_field_convert(context, &back, &f->device));
+  MD_REQUIRE(context, md_field_convert(context, &host, &f->host));
+  md_require_at_most(md_test_distance(context, &back, &host),
+                     0.1 * md_precision_roundoff(f->host.precision), what);
+  md_field_destroy(&back);
+  md_field_destroy(&host);
+}
+
+/* An update with y of one precision and x of another, its sums, and a product of the two. */
+static void check_narrow(md_context *context, const md_geometry *g, int n, md_precision of_y,
+                         md_precision of_x, bool with_z) {
+  const md_field_shape shape = {of_y, MD_DEVICE, MD_FERMION_REALS, n, true};
+  const md_field_shape host = {of_y, MD_HOST, MD_FERMION_REALS, n, true};
+  const double size = 12.0 * (double)g->volume;
+  md_block *on_host, *on_device;
+  pair x, y, z;
+  make_of(context, g, of_x, n, 1, &x);
+  make_of(context, g, of_y, n, 2, &y);
+  make_of(context, g, MD_SINGLE, n, 3, &z);
+  fill(n, 0.1, a);
+  fill(n, 0.2, b);
+  fill(n, 0.3, c);
+  MD_REQUIRE(context, md_block_create(context, g, &host, &on_host));
+  MD_REQUIRE(context, md_block_create(context, g, &shape, &on_device));
+  MD_REQUIRE(context, md_block_cross(context, on_host, &x.host, &z.host, host_gram));
+  MD_REQUIRE(context, md_block_cross(context, on_device, &x.device, &z.device, device_gram));
+  same_gram(device_gram, host_gram, n, size);
+  for (int without_x = 0; without_x < 2; without_x++) {
+    md_block_step step = {.b = b, .a = a, .c = c, .slot = 1, .backwards = without_x == 1};
+    if (!without_x) step.x = &x.host;
+    if (!without_x && with_z) step.z = &z.host;
+    MD_REQUIRE(context, md_block_update(context, on_host, &y.host, &step));
+    MD_REQUIRE(context, md_block_wait(context, on_host, 1, host_gram));
+    if (!without_x) step.x = &x.device;
+    if (!without_x && with_z) step.z = &z.device;
+    MD_REQUIRE(context, md_block_update(context, on_device, &y.device, &step));
+    MD_REQUIRE(context, md_block_wait(context, on_device, 1, device_gram));
+    near(context, &y, "narrow y of a step");
+    near(context, &z, "z of a step");
+    for (int e = 0; e < 2 * n * n; e++)
+      md_require_at_most(fabs(device_gram[e] - host_gram[e]),
+                         0.1 * md_precision_roundoff(of_y) * size, "sums of a narrow step");
+  }
+  MD_REQUIRE(context, md_block_gram(context, on_device, &y.device, 0));
+  MD_REQUIRE(context, md_block_wait(context, on_device, 0, again));
+  same_gram(again, device_gram, n, size); /* of what was stored */
+  md_block_destroy(on_host);
+  md_block_destroy(on_device);
+  drop(&x);
+  drop(&y);
+  drop(&z);
+}
+
+static void narrow_as_on_the_host(void **state) {
+  static const md_precision inner[] = {MD_SINGLE, MD_HALF, MD_BF16, MD_FIXED};
+  static const int rhs[] = {2, 5, 8, 16, 17, 32};
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 4, 4, 8, 4, false);
+  for (size_t k = 0; k < sizeof rhs / sizeof *rhs; k++)
+    for (int i = 0; i < 4; i++) {
+      check_narrow(context, g, rhs[k], MD_SINGLE, inner[i], false);
+      check_narrow(context, g, rhs[k], inner[i], MD_SINGLE, true);
+      check_narrow(context, g, rhs[k], inner[i], MD_SINGLE, false);
+    }
+  md_geometry_destroy(g);
+}
+
 static const md_solver_request block = {
     .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .block = true};
 
@@ -149,6 +232,47 @@ static void fewer_iterations(void **state) {
   solves(*state, "tensor", MD_PACKING_STACKED, 16);
 }
 
+/* Mixed block CG on the device and on the host: about as many iterations. */
+static void solves_mixed(md_context *context, const char *backend, md_packing packing,
+                         md_precision inner, int n) {
+  static const char *const host = "cpu_simd";
+  int iterations[2];
+  for (int i = 0; i < 2; i++) {
+    const md_backend_request wide = {.n_rhs = n, .antiperiodic = true};
+    const md_backend_request how = {.precision = inner,
+                                    .packing = i ? packing : MD_PACKING_NONE,
+                                    .n_rhs = n,
+                                    .antiperiodic = true};
+    md_solver_request request = block;
+    md_dirac narrow, exact;
+    double residuals[MD_MAX_RHS];
+    md_solver_result result;
+    problem p;
+    problem_make(context, n, &p);
+    MD_REQUIRE(context, md_dirac_create(context, p.field, i ? backend : host, &how, &narrow));
+    MD_REQUIRE(context, md_dirac_create(context, p.field, i ? "cuda" : host, &wide, &exact));
+    request.inner = &narrow;
+    MD_REQUIRE(context, md_solve_cg(context, &exact, &exact, &request, p.x, p.b, &result));
+    problem_residuals(context, &p, block.mass, residuals);
+    for (int r = 0; r < n; r++)
+      md_require_at_most(residuals[r], 1.1 * block.tolerance, "mixed block CG");
+    assert_true(result.converged);
+    iterations[i] = result.iterations;
+    md_solver_result_free(&result);
+    md_dirac_destroy(&narrow);
+    md_dirac_destroy(&exact);
+    problem_drop(&p);
+  }
+  md_require_at_most(iterations[1], 1.15 * iterations[0] + 5, "iterations beside the host's");
+}
+
+static void narrow_iterations(void **state) {
+  static const md_precision inner[] = {MD_SINGLE, MD_HALF, MD_BF16, MD_FIXED};
+  for (int i = 0; i < 4; i++) solves_mixed(*state, "cuda", MD_PACKING_NONE, inner[i], 4);
+  solves_mixed(*state, "cuda", MD_PACKING_NONE, MD_HALF, 32);
+  solves_mixed(*state, "tensor", MD_PACKING_STACKED, MD_HALF, 16);
+}
+
 static void dependent_sources(void **state) {
   md_context *context = *state;
   problem p;
@@ -174,6 +298,7 @@ static void not_a_number_ends_it(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(as_on_the_host), cmocka_unit_test(fewer_iterations),
+    cmocka_unit_test(as_on_the_host),    cmocka_unit_test(narrow_as_on_the_host),
+    cmocka_unit_test(fewer_iterations),  cmocka_unit_test(narrow_iterations),
     cmocka_unit_test(dependent_sources), cmocka_unit_test(not_a_number_ends_it)};
 MD_RUN_GPU_TESTS(tests)

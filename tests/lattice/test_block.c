@@ -78,7 +78,7 @@ static void check_gram(const md_block_rows *rows, int n) {
       s[1] = t[0] = im;
       t[1] = -re;
     }
-  rows->gram(n, width, straight, turned, memory[0]);
+  rows->gram(n, width, straight, straight, turned, false, memory[0]);
   for (int i = 0; i < n; i++)
     for (int j = i; j < n; j++) {
       double complex want = 0.0;
@@ -191,7 +191,72 @@ static void gram_is_of_inner_products(void **state) {
   md_geometry_destroy(g);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(every_instruction_set),
-                                    cmocka_unit_test(gram_is_of_inner_products),
-                                    cmocka_unit_test(does_not_depend_on_the_cut)};
+static md_context *context_of_narrow;
+
+static void narrow_copy(const md_geometry *g, md_precision precision, const md_field *of,
+                        md_field *f) {
+  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, of->n_rhs, true};
+  MD_REQUIRE(context_of_narrow, md_field_create(context_of_narrow, g, &shape, MD_EVEN, f));
+  MD_REQUIRE(context_of_narrow, md_field_convert(context_of_narrow, f, of));
+}
+
+/* An update, its sums and a product of fields as a solver with iterations in `inner` has them, y
+ * single beside x of that precision or the other way round, against the same on doubles. */
+static void check_narrow(const md_geometry *g, md_precision inner, bool y_is_wide) {
+  enum { N = 5, REALS = 2 * N * N };
+  md_context *context = context_of_narrow;
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+  md_field wide[3], rounded[3], f[3];
+  double matrix[3][REALS], want[REALS], got[REALS];
+  md_block *block;
+  for (int e = 0; e < REALS; e++)
+    for (int m = 0; m < 3; m++) matrix[m][e] = 0.3 * number(e + 9 * m);
+  for (int k = 0; k < 3; k++) {
+    const md_precision own = (k == 0) == y_is_wide ? MD_SINGLE : inner;
+    md_test_random_field(context, g, MD_DOUBLE, N, MD_EVEN, (uint64_t)k + 3, &wide[k]);
+    narrow_copy(g, k == 2 ? MD_SINGLE : own, &wide[k], &f[k]);
+    narrow_copy(g, MD_DOUBLE, &f[k], &rounded[k]);
+  }
+  md_block_step step = {.b = matrix[0], .x = &rounded[1], .a = matrix[1], .slot = 1};
+  MD_REQUIRE(context, md_block_create(context, g, &shape, &block));
+  MD_REQUIRE(context, md_block_cross(context, block, &rounded[0], &rounded[1], want));
+  MD_REQUIRE(context, md_block_cross(context, block, &f[0], &f[1], got));
+  assert_memory_equal(want, got, sizeof want); /* nothing is rounded */
+  if (!y_is_wide) step.z = &rounded[2], step.c = matrix[2];
+  MD_REQUIRE(context, md_block_update(context, block, &rounded[0], &step));
+  step.x = &f[1];
+  if (!y_is_wide) step.z = &f[2];
+  MD_REQUIRE(context, md_block_update(context, block, &f[0], &step));
+  const double u = md_precision_roundoff(y_is_wide ? MD_SINGLE : inner);
+  md_require_at_most(md_test_distance(context, &f[0], &rounded[0]), 4 * u, "y of an update");
+  md_require_at_most(md_test_distance(context, &f[2], &rounded[2]), 0x1p-22, "z of an update");
+  MD_REQUIRE(context, md_block_wait(context, block, 1, got));
+  MD_REQUIRE(context, md_field_convert(context, &rounded[0], &f[0]));
+  MD_REQUIRE(context, md_block_gram(context, block, &rounded[0], 0));
+  MD_REQUIRE(context, md_block_wait(context, block, 0, want));
+  for (int e = 0; e < REALS; e++) /* of what was stored */
+    md_require_at_most(fabs(want[e] - got[e]), 1e-13 * want[0], "sums of an update");
+  MD_REQUIRE(context, md_block_cross(context, block, &f[0], &f[0], got));
+  for (int e = 0; e < REALS; e++)
+    md_require_at_most(fabs(want[e] - got[e]), 1e-13 * want[0], "product");
+  md_block_destroy(block);
+  for (int k = 0; k < 3; k++) {
+    md_field_destroy(&wide[k]);
+    md_field_destroy(&rounded[k]);
+    md_field_destroy(&f[k]);
+  }
+}
+
+static void narrow_fields(void **state) {
+  static const md_precision inner[] = {MD_SINGLE, MD_HALF, MD_BF16, MD_FIXED};
+  context_of_narrow = *state;
+  md_geometry *g = md_test_geometry(context_of_narrow, 4, 4, 8, 4, false);
+  for (int i = 0; i < 4; i++)
+    for (int wide = 0; wide < 2; wide++) check_narrow(g, inner[i], wide == 1);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_instruction_set), cmocka_unit_test(gram_is_of_inner_products),
+    cmocka_unit_test(does_not_depend_on_the_cut), cmocka_unit_test(narrow_fields)};
 MD_RUN_TESTS(tests)

@@ -24,7 +24,16 @@ refuses 2 'goes without --inner' 1 $with --solver multishift --shifts 1 --inner 
 refuses 2 'point must be even' 1 $with --solver multishift --shifts 1 --source point:1,0,0,0
 on 2 $with --solver block --source random:1 --rhs 4 --tol 1e-11 --quiet --json "$work/block.json" || complain "block: exit $?"
 [ "$(key converged "$work/block.json")" = true ] || complain "block: not converged"
-refuses 2 'block goes without --inner' 1 $with --solver block --inner half
+on 2 $with --solver block --inner half --source random:1 --rhs 4 --tol 1e-11 --quiet --json "$work/mixed.json" \
+  --output "$work/x.h5" || complain "mixed block: exit $?"
+[ "$(key converged "$work/mixed.json")" = true ] || complain "mixed block: not converged"
+[ "$(key block_rank "$work/mixed.json")" = 4 ] || complain "mixed block: rank $(key block_rank "$work/mixed.json")"
+on 1 $with --solver auto --inner half --source random:1 --rhs 4 --tol 1e-10 --guess "$work/x.h5" --json "$work/auto.json" \
+  >"$work/auto.out" || complain "auto from a guess: exit $?"
+[ "$(key iterations "$work/auto.json")" = 0 ] || complain "a guess that solves the system was iterated on"
+[ "$(key solver_chosen "$work/auto.json")" = '"cg"' ] || complain "auto: chose $(key solver_chosen "$work/auto.json")"
+grep -q '^chosen  *cg: the solve is too short' "$work/auto.out" || complain "auto: no reason"
+refuses 2 'auto goes without --checkpoint' 1 $with --solver auto --checkpoint "$work/c.h5" --checkpoint-every 9
 refuses 2 'block CG works with fields in double, got single' 2 $with --solver block --precision single
 refuses 2 '2 to 64 right-hand sides, got 1' 1 $with --solver block --source random:1
 finish

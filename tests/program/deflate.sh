@@ -34,6 +34,14 @@ solve 1 --solver block
 plain=$iterations
 solve 1 --solver block --deflate "$work/double.h5"
 [ $((3 * iterations)) -lt $((2 * plain)) ] || complain "block CG: $iterations iterations, $plain without modes"
+solve 1 --solver block --inner half --deflate "$work/double.h5"
+[ $((3 * iterations)) -lt $((2 * plain)) ] || complain "mixed block CG: $iterations iterations, $plain without modes"
+solve 1 --solver multishift --shifts 0,0.0001 --refine
+plain=$iterations
+for store in double half; do
+  solve 1 --solver multishift --shifts 0,0.0001 --refine --deflate "$work/$store.h5"
+  [ $((2 * iterations)) -lt "$plain" ] || complain "multishift, modes in $store: $iterations iterations, $plain without modes"
+done
 rhs=1 solve 1 --deflate "$work/double.h5"
 [ "$iterations" -lt 250 ] || complain "one right-hand side: $iterations iterations"
 
@@ -73,7 +81,7 @@ refuses 2 'is of a 8x8x8x8 lattice, needed is one of 4x4x4x4' 1 solve "$work/sho
 refuses 2 'is of a 8x8x8x8 lattice' 1 solve "$work/short.h5" --mass 0.1 --guess "$work/light.h5"
 refuses 2 "must be of action 'naive' and boundary 'periodic'" 1 solve "$lattice" --mass 0.1 --boundary periodic --guess "$work/light.h5"
 refuses 2 'shape' 1 solve "$lattice" --mass 0.1 --source random:1 --rhs 2 --guess "$work/light.h5"
-refuses 2 'without --deflate' 1 solve "$lattice" --mass 0.1 --solver multishift --shifts 0.1 --deflate "$work/double.h5"
+refuses 2 'without --guess' 1 solve "$lattice" --mass 0.1 --solver multishift --shifts 0.1 --guess "$work/light.h5"
 on 1 eigen "$work/short.h5" --modes 4 --tol 1e-19 --max-restarts 1 --output "$work/none.h5" --quiet 2>/dev/null
 refuses 2 'must have modes that converged, none of its 4 did' 1 solve "$work/short.h5" --mass 0.1 --deflate "$work/none.h5"
 finish

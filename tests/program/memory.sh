@@ -30,6 +30,7 @@ done <<'END'
 --backend cpu_simd --inner half
 --backend tensor_emu --packing block8 --precision half --source random:1 --rhs 1
 --solver multishift --shifts 0.1,0.2,0.3 --precision single
+--solver block --backend cpu_simd --inner half --source random:1 --rhs 4
 END
 on 1 ${s/a.h5/small.h5} --action asqtad --backend cpu_simd --inner half 2>err
 [ $? -le 1 ] || complain "solve --action asqtad: $(cat err)"

@@ -1,7 +1,7 @@
 /* The device side of block.h: launches, and sums on their way to the host. */
 #include <new>
 
-#include "lattice/fields/cuda/block_rows.cuh"
+#include "lattice/fields/cuda/block_device.cuh"
 
 extern "C" {
 #include "lattice/fields/block_space.h"
@@ -12,21 +12,6 @@ extern "C" {
 namespace {
 
 using namespace md_block_rows;
-
-struct device_block {
-  int n, blocks, tiles;
-  double *partial;    /* [slot][tile][block][TILE] */
-  double2 *matrices;  /* three, on the device */
-  double2 *staging;   /* the same on the host */
-  double *values;     /* [slot][tile][TILE], page-locked */
-  long long *serials; /* [slot][tile][ADDERS], page-locked */
-  long long serial, of_slot[MD_BLOCK_SLOTS];
-  bool pending[MD_BLOCK_SLOTS]; /* the blocks have left their sums, nothing has added them yet */
-};
-
-int groups_of(int n) { /* Q */
-  return n <= 8 ? 1 : n <= 16 ? 2 : n <= 32 ? 4 : 8;
-}
 
 void destroy(void *state) {
   device_block *d = (device_block *)state;
@@ -48,7 +33,7 @@ md_status create(md_context *context, const md_geometry *geometry, int n, void *
   MD_TRY(md_device_open(context));
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-  const int side = (n + SIDE - 1) / SIDE, groups = groups_of(n);
+  const int side = (n + SIDE - 1) / SIDE, groups = md_block_groups(n);
   d->n = n;
   d->blocks = BLOCKS_EACH * processors;
   d->tiles = side * (side + 1) / 2;
@@ -87,11 +72,14 @@ md_status add_up(md_context *context, device_block *d) {
   return md_cuda_launched(context, "sums of a block");
 }
 
-constexpr size_t GRAM_BYTES = sizeof(double) * WARPS * TILE;
+constexpr size_t GRAM_BYTES = MD_BLOCK_GRAM_BYTES;
 
 void queue_gram(device_block *d, const md_field *x, int slot) {
-  multiply_self<<<dim3(d->blocks, d->tiles), THREADS, GRAM_BYTES, md_stream()>>>(
-      view_of(x), partial_of(d, slot));
+  if (x->precision != MD_DOUBLE)
+    md_block_narrow_gram(d, x, partial_of(d, slot));
+  else
+    multiply_self<<<dim3(d->blocks, d->tiles), THREADS, GRAM_BYTES, md_stream()>>>(
+        view_of(x), partial_of(d, slot));
   d->pending[slot] = true;
 }
 
@@ -101,12 +89,14 @@ md_status gram(md_context *context, void *state, const md_field *x, int slot) {
   return add_up(context, (device_block *)state);
 }
 
-/* A matrix in the order of lanes: entry (4 s + t, 8 q + g) at ((q 2Q + s) 32 + 4 g + t). */
-void stage(int n, int groups, const double *matrix, double2 *to) {
+/* A matrix in the order of lanes: entry (4 s + t, 8 q + g) at ((q 2Q + s) 32 + 4 g + t); narrow:
+ * entry (2 Q t + s, 8 q + g) there. */
+void stage(int n, int groups, bool narrow, const double *matrix, double2 *to) {
   for (int q = 0; q < groups; q++)
     for (int s = 0; s < 2 * groups; s++)
       for (int lane = 0; lane < 32; lane++) {
-        const int i = 4 * s + lane % 4, j = 8 * q + lane / 4;
+        const int i = narrow ? 2 * groups * (lane % 4) + s : 4 * s + lane % 4;
+        const int j = 8 * q + lane / 4;
         const bool inside = i < n && j < n;
         const double *m = matrix + 2 * ((size_t)i * n + j);
         *to++ = inside ? make_double2(m[0], m[1]) : make_double2(0.0, 0.0);
@@ -155,12 +145,14 @@ md_status run(md_context *context, device_block *d, int groups, md_field *y,
 
 md_status update(md_context *context, void *state, md_field *y, const md_block_step *s) {
   device_block *d = (device_block *)state;
-  const int groups = groups_of(d->n), entries = 64 * groups * groups;
+  const int groups = md_block_groups(d->n), entries = 64 * groups * groups;
   double2 *to = d->staging;
-  stage(d->n, groups, s->b, to);
-  if (s->x) stage(d->n, groups, s->a, to += entries);
-  if (s->z) stage(d->n, groups, s->c, to += entries);
-  MD_TRY(run(context, d, groups, y, s));
+  const bool narrow = y->precision != MD_DOUBLE;
+  stage(d->n, groups, narrow, s->b, to);
+  if (s->x) stage(d->n, groups, narrow, s->a, to += entries);
+  if (s->z) stage(d->n, groups, narrow, s->c, to += entries);
+  MD_TRY(narrow ? md_block_narrow_update(context, d, y, s, partial_of(d, s->slot))
+                : run(context, d, groups, y, s));
   if (s->slot < 0) return MD_OK;
   if (groups > 2) queue_gram(d, y, s->slot);
   d->pending[s->slot] = true;
@@ -205,6 +197,33 @@ md_status wait(md_context *context, void *state, int slot, double *gram) {
   return add_ranks(context, n, gram);
 }
 
+/* The slots' memory serves as one: all tiles of a product, side^2, are no more than both
+ * triangles'.
+ */
+md_status cross(md_context *context, void *state, const md_field *x, const md_field *y,
+                double *product) {
+  device_block *d = (device_block *)state;
+  const int n = d->n, side = (n + SIDE - 1) / SIDE, tiles = side * side;
+  all_sums all = {};
+  all.of_slot[0] = {d->partial, d->values, d->serials, ++d->serial};
+  for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) d->pending[slot] = false;
+  md_block_pairs(d, x, y, d->partial);
+  add_blocks<<<dim3(ADDERS, tiles, 1), dim3(1024), 0, md_stream()>>>(all, d->blocks);
+  md_status status = md_cuda_launched(context, "products of a block");
+  for (int k = 0; k < tiles * ADDERS && status == MD_OK; k++)
+    status = md_device_await(context, &d->serials[k], d->serial, "a sum of the block solver");
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      const double *tile = d->values + (size_t)(i / SIDE * side + j / SIDE) * TILE;
+      for (int part = 0; part < 2; part++)
+        product[2 * (i * n + j) + part] =
+            status == MD_OK ? tile[2 * (i % SIDE * SIDE + j % SIDE) + part] : NAN;
+    }
+  if (context->ranks == 1) return status;
+  MD_TRY(md_agree(context, status));
+  return add_ranks(context, n, product);
+}
+
 } // namespace
 
-extern "C" const md_block_space md_block_device = {create, destroy, gram, update, wait};
+extern "C" const md_block_space md_block_device = {create, destroy, gram, update, wait, cross};

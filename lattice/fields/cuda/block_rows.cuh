@@ -34,6 +34,7 @@ struct view {
   double2 *data;
   int64_t rows;
   int n;
+  __device__ double2 get(int64_t row, int i) const { return data[row * n + i]; }
 };
 
 static inline view view_of(const md_field *f) {
@@ -94,7 +95,8 @@ static __device__ void add_warps(const gram_part &sum, double *shared, double *t
 }
 
 /* Numbers first + 8 q + g of the rows 2 t and 2 t + 1 of eight; zeros beyond n. */
-static __device__ inline void load_columns(double (&v)[2][4], const view &f, int64_t row, int first,
+template <class View>
+static __device__ inline void load_columns(double (&v)[2][4], const View &f, int64_t row, int first,
                                            bool active) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
@@ -102,16 +104,16 @@ static __device__ inline void load_columns(double (&v)[2][4], const view &f, int
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       const int i = first + 8 * q + g;
-      const double2 z =
-          active && i < f.n ? f.data[(row + 2 * t + h) * f.n + i] : make_double2(0.0, 0.0);
+      const double2 z = active && i < f.n ? f.get(row + 2 * t + h, i) : make_double2(0.0, 0.0);
       v[q][h] = z.x;
       v[q][2 + h] = z.y;
     }
 }
 
 /* Gram tile blockIdx.y of the upper triangle, counted by columns. */
+template <class View>
 static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
-    multiply_self(view x, double *partial) {
+    multiply_self(View x, double *partial) {
   extern __shared__ double shared[];
   int row_tile = blockIdx.y, column_tile = 0;
   while (row_tile > column_tile) row_tile -= ++column_tile;

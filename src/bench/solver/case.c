@@ -83,7 +83,8 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
                                      .inner = mixed ? &s->narrow : NULL,
                                      .modes =
                                          s->c->kind == MD_BENCH_DEFLATED ? &s->bench->modes : NULL,
-                                     .block = s->c->kind == MD_BENCH_BLOCK};
+                                     .block = s->c->kind == MD_BENCH_BLOCK,
+                                     .choose = s->c->kind == MD_BENCH_AUTO};
   md_solver_result result;
   md_dirac *outer = mixed ? &s->exact : iterating(s);
   md_status status =
@@ -147,8 +148,6 @@ static md_status run_once(solve *s, int max_iterations) {
 static md_status check(md_context *context, const md_solver_bench *bench, const md_solver_case *c) {
   if (c->kind == MD_BENCH_DEFLATED && bench->modes.count == 0)
     return md_fail(context, MD_INPUT, "deflated solves need --modes N");
-  if (c->kind == MD_BENCH_BLOCK && c->request.precision != MD_DOUBLE)
-    return md_fail(context, MD_INPUT, "block CG goes without an inner precision");
   if (c->kind == MD_BENCH_MULTISHIFT && c->request.precision != MD_DOUBLE)
     return md_fail(context, MD_INPUT,
                    "multishift in %s misses a double-precision answer; take 'refined'",
@@ -300,7 +299,7 @@ static md_status measure(solve *s, md_solver_figures *f) {
                              .iterations = s->iterations,
                              .refine_iterations = s->refine_iterations,
                              .residual = s->residual,
-                             .condensate = s->c->kind <= MD_BENCH_BLOCK ? s->condensate : NAN,
+                             .condensate = s->c->kind <= MD_BENCH_AUTO ? s->condensate : NAN,
                              .joules = joules / n,
                              .seconds = median_s,
                              .min_s = samples[0],

@@ -34,6 +34,7 @@ typedef struct md_solver_bench {
 #define MD_SOLVER_TABLE(X)                                                                         \
   X(MD_BENCH_CG, "cg")       /* right-hand sides in step; with an inner precision mixed CG */      \
   X(MD_BENCH_BLOCK, "block") /* block CG */                                                        \
+  X(MD_BENCH_AUTO, "auto")   /* whichever of the two is faster, as it measures */                  \
   X(MD_BENCH_DEFLATED, "deflated")     /* CG with the modes of the run */                          \
   X(MD_BENCH_MULTISHIFT, "multishift") /* all shifts in one Krylov space, no refinement */         \
   X(MD_BENCH_REFINED, "refined")       /* and refinement of what misses the tolerance */           \

@@ -223,6 +223,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
   const md_command_text text = {
       "bench solver", "Time to the same true residual by each way to solve.",
       "cg: right-hand sides in step, mixed with --inner; block: one Krylov space for all of them;\n"
+      "auto: whichever of the two is faster, as it measures on the way;\n"
       "deflated: cg with the modes of --modes, which adds it to the list;\n"
       "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
       "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol."};

@@ -1,0 +1,79 @@
+#include "dirac/solvers/block_deflation.h"
+#include "dirac/solvers/small_matrix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+md_status md_block_deflation_create(md_context *context, const md_geometry *geometry,
+                                    const md_field_shape *shape, md_block *block,
+                                    md_block_deflation *d) {
+  const size_t entries = (size_t)shape->n_rhs * (size_t)shape->n_rhs;
+  *d = (md_block_deflation){.block = block, .n = shape->n_rhs};
+  d->product = calloc(3 * entries, sizeof *d->product);
+  if (!d->product)
+    return md_fail_memory(context, 3 * entries * sizeof *d->product, "deflation of a block");
+  d->factor = d->product + entries;
+  d->inverse = d->factor + entries;
+  for (int k = 0; k < MD_BLOCK_DEFLATION_MOST; k++) {
+    MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &d->w[k]));
+    MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &d->a_w[k]));
+  }
+  return MD_OK;
+}
+
+void md_block_deflation_destroy(md_block_deflation *d) {
+  for (int k = 0; k < MD_BLOCK_DEFLATION_MOST; k++) {
+    md_field_destroy(&d->w[k]);
+    md_field_destroy(&d->a_w[k]);
+  }
+  free(d->product);
+  *d = (md_block_deflation){0};
+}
+
+/* y = y + sign x product */
+static md_status add(md_context *context, const md_block_deflation *d, double sign,
+                     const md_field *x, md_field *y) {
+  const int n = d->n;
+  memset(d->factor, 0, (size_t)n * (size_t)n * sizeof *d->factor);
+  for (int i = 0; i < n; i++) d->factor[i * n + i] = 1.0;
+  for (int e = 0; e < n * n; e++) d->inverse[e] = sign * d->product[e];
+  const md_block_step step = {
+      .b = (double *)d->factor, .x = x, .a = (double *)d->inverse, .slot = -1};
+  return md_block_update(context, d->block, y, &step);
+}
+
+static md_status multiply(md_context *context, const md_block_deflation *d, md_field *y) {
+  const md_block_step step = {.b = (double *)d->inverse, .slot = -1};
+  return md_block_update(context, d->block, y, &step);
+}
+
+md_status md_block_deflation_insert(md_context *context, md_block_deflation *d) {
+  const int n = d->n;
+  md_field *w = &d->w[d->next], *a_w = &d->a_w[d->next];
+  MD_TRY(md_block_cross(context, d->block, w, a_w, (double *)d->product));
+  for (int i = 0; i < n; i++)
+    for (int j = i; j < n; j++) {
+      const double complex mean = 0.5 * (d->product[i * n + j] + conj(d->product[j * n + i]));
+      d->product[i * n + j] = mean;
+      d->product[j * n + i] = conj(mean);
+    }
+  if (md_matrix_cholesky(n, d->product, d->factor) < 0.0)
+    memset(d->inverse, 0, (size_t)n * (size_t)n * sizeof *d->inverse); /* drops it */
+  else
+    md_matrix_upper_inverse(n, d->factor, d->inverse);
+  MD_TRY(multiply(context, d, w));
+  MD_TRY(multiply(context, d, a_w));
+  d->next = (d->next + 1) % MD_BLOCK_DEFLATION_MOST;
+  if (d->count < MD_BLOCK_DEFLATION_MOST) d->count++;
+  return MD_OK;
+}
+
+md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,
+                                     md_field *x) {
+  for (int k = 0; k < d->count; k++) {
+    MD_TRY(md_block_cross(context, d->block, &d->w[k], r, (double *)d->product));
+    MD_TRY(add(context, d, 1.0, &d->w[k], x));
+    MD_TRY(add(context, d, -1.0, &d->a_w[k], r));
+  }
+  return MD_OK;
+}

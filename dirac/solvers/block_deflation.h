@@ -1,0 +1,42 @@
+#ifndef MD_DIRAC_SOLVERS_BLOCK_DEFLATION_H
+#define MD_DIRAC_SOLVERS_BLOCK_DEFLATION_H
+
+#include <complex.h>
+
+#include "lattice/fields/block.h"
+
+/* Blocks W_k of directions with A W_k of a Hermitian positive A, W_k^H A W_k = 1: the partial
+ * solutions that mixed block CG meets on its way. It projects all columns of its residual on them:
+ * what rounding brings back of the eigenvectors that they have solved for is taken out at once
+ * instead of being iterated for again. (dirac/solvers/deflation.h does the same for right-hand
+ * sides in step, each with directions of its own; in a block they must be the same for all columns,
+ * which are no longer one Krylov space otherwise.) Blocks of one Krylov space are conjugate to each
+ * other but for rounding, which is enough; once full, a new block replaces the oldest one. */
+enum { MD_BLOCK_DEFLATION_MOST = 16 };
+
+typedef struct md_block_deflation {
+  md_field w[MD_BLOCK_DEFLATION_MOST], a_w[MD_BLOCK_DEFLATION_MOST]; /* MD_SINGLE */
+  int count, next; /* blocks that it has, and where the next one goes */
+  md_block *block; /* borrowed */
+  int n;
+  double complex *product, *factor, *inverse; /* n x n each */
+} md_block_deflation;
+
+/* Empty, for even fields of `shape`, MD_SINGLE; `block` of that shape outlives it. Destroy also
+ * after a failure. Local. */
+md_status md_block_deflation_create(md_context *context, const md_geometry *geometry,
+                                    const md_field_shape *shape, md_block *block,
+                                    md_block_deflation *d);
+void md_block_deflation_destroy(md_block_deflation *d);
+
+/* Takes in the block that the caller has put into w[next] and A times it into a_w[next], of any
+ * size; columns of zeros, or that depend on others, have no effect. Sums on their way in the work
+ * space are lost. Collective. */
+md_status md_block_deflation_insert(md_context *context, md_block_deflation *d);
+
+/* For r = s - A x: x += W_k W_k^H r, r -= A W_k W_k^H r, one block after the other. r and x:
+ * MD_SINGLE. Collective. */
+md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,
+                                     md_field *x);
+
+#endif

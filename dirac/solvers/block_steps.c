@@ -1,0 +1,184 @@
+#include "dirac/solvers/block_steps.h"
+#include "dirac/solvers/small_matrix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Below this smallest pivot a Cholesky QR is repeated: its columns are orthonormal to the rounding
+ * over it, and what is missing there costs the search directions as much of their conjugacy. */
+#define ENOUGH_PIVOT 1e-6
+
+enum { OF_DIRECTIONS, OF_HOPPED }; /* slots of sums */
+
+md_status md_block_steps_check(md_context *context, const md_dirac *dirac) {
+  const bool narrow = dirac->shape.precision != MD_DOUBLE && dirac->shape.space == MD_DEVICE;
+  const int most = narrow ? MD_MAX_NARROW_BLOCK : MD_MAX_BLOCK;
+  if (dirac->shape.n_rhs >= 2 && dirac->shape.n_rhs <= most) return MD_OK;
+  return md_fail(context, MD_INPUT, "block CG takes 2 to %d right-hand sides%s, got %d", most,
+                 narrow ? " with an inner precision on a GPU" : "", dirac->shape.n_rhs);
+}
+
+md_status md_block_steps_create(md_block_steps *b) {
+  b->n = b->dirac->shape.n_rhs;
+  b->sound = true;
+  const size_t entries = (size_t)b->n * (size_t)b->n;
+  double complex *all = calloc(MD_BLOCK_MATRICES * entries, sizeof *all);
+  if (!all)
+    return md_fail_memory(b->context, MD_BLOCK_MATRICES * entries * sizeof *all, "block matrices");
+  for (size_t m = 0; m < MD_BLOCK_MATRICES; m++) b->matrix[m] = all + m * entries;
+  MD_TRY(md_block_create(b->context, b->dirac->geometry, &b->dirac->shape, &b->block));
+  MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->a_p));
+  return md_dirac_field(b->context, b->dirac, MD_ODD, &b->work);
+}
+
+void md_block_steps_destroy(md_block_steps *b) {
+  md_block_destroy(b->block);
+  md_field_destroy(&b->a_p);
+  md_field_destroy(&b->work);
+  free(b->matrix[0]);
+}
+
+static void copy(const md_block_steps *b, int to, int from) {
+  memcpy(b->matrix[to], b->matrix[from], (size_t)b->n * (size_t)b->n * sizeof *b->matrix[to]);
+}
+
+/* The Cholesky factor of GRAM and its inverse; the smallest pivot as md_matrix_cholesky returns it.
+ */
+static double factorise(md_block_steps *b) {
+  const double smallest =
+      md_matrix_cholesky(b->n, b->matrix[MD_BLOCK_GRAM], b->matrix[MD_BLOCK_FACTOR]);
+  if (!(smallest >= 0.0)) b->sound = false;
+  md_matrix_upper_inverse(b->n, b->matrix[MD_BLOCK_FACTOR], b->matrix[MD_BLOCK_INVERSE]);
+  return smallest;
+}
+
+static md_status wait(md_block_steps *b, int slot, int to) {
+  return md_block_wait(b->context, b->block, slot, (double *)b->matrix[to]);
+}
+
+/* r = Q S with orthonormal Q = r PENDING, from the sums of r on their way. Where the columns are
+ * so nearly dependent that the rounding of Cholesky's QR, that of their squared condition number,
+ * matters, r becomes Q and the factorisation is repeated. */
+static md_status orthonormalise(md_block_steps *b) {
+  double complex **m = b->matrix;
+  MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
+  const double smallest = factorise(b);
+  copy(b, MD_BLOCK_S, MD_BLOCK_FACTOR);
+  copy(b, MD_BLOCK_PENDING, MD_BLOCK_INVERSE);
+  if (b->sound && smallest < ENOUGH_PIVOT) {
+    const md_block_step step = {.b = (double *)m[MD_BLOCK_PENDING], .slot = OF_HOPPED};
+    MD_TRY(md_block_update(b->context, b->block, b->r, &step));
+    MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
+    factorise(b);
+    copy(b, MD_BLOCK_OTHER, MD_BLOCK_S);
+    md_matrix_product(b->n, m[MD_BLOCK_FACTOR], m[MD_BLOCK_OTHER], m[MD_BLOCK_S]);
+    copy(b, MD_BLOCK_PENDING, MD_BLOCK_INVERSE);
+  }
+  b->rank = 0;
+  for (int j = 0; j < b->n; j++) b->rank += m[MD_BLOCK_FACTOR][j * b->n + j] != 0.0;
+  return MD_OK;
+}
+
+/* a_p = A p, ALPHA and STEP, where p^H A p = m^2 p^H p + (D p)^H D p; the host works while the
+ * device is at the second stencil. */
+static md_status find_step(md_block_steps *b) {
+  const md_epilogue second = {.x = b->p, .a = b->mass * b->mass, .b = -1.0};
+  double complex **m = b->matrix;
+  const int n = b->n;
+  MD_TRY(md_dirac_hop(b->context, b->dirac, &b->work, b->p, NULL));
+  MD_TRY(md_block_gram(b->context, b->block, &b->work, OF_HOPPED));
+  MD_TRY(md_dirac_hop(b->context, b->dirac, &b->a_p, &b->work, &second));
+  MD_TRY(wait(b, OF_DIRECTIONS, MD_BLOCK_OTHER));
+  MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
+  for (int e = 0; e < n * n; e++) m[MD_BLOCK_GRAM][e] += b->mass * b->mass * m[MD_BLOCK_OTHER][e];
+  factorise(b);
+  md_matrix_adjoint_of(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT]);
+  md_matrix_product(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT], m[MD_BLOCK_ALPHA]);
+  md_matrix_product(n, m[MD_BLOCK_ALPHA], m[MD_BLOCK_C], m[MD_BLOCK_STEP]);
+  for (int e = 0; e < n * n; e++) m[MD_BLOCK_ALPHA][e] = -m[MD_BLOCK_ALPHA][e];
+  return MD_OK;
+}
+
+/* Beside the stencils an iteration makes three passes: one over D p and one over r and A p here, */
+md_status md_block_steps_residual(md_block_steps *b) {
+  double complex **m = b->matrix;
+  MD_TRY(find_step(b));
+  const md_block_step residual = {.b = (double *)m[MD_BLOCK_PENDING],
+                                  .x = &b->a_p,
+                                  .a = (double *)m[MD_BLOCK_ALPHA],
+                                  .slot = OF_HOPPED,
+                                  .backwards = true};
+  MD_TRY(md_block_update(b->context, b->block, b->r, &residual));
+  MD_TRY(orthonormalise(b));
+  copy(b, MD_BLOCK_OTHER, MD_BLOCK_C);
+  md_matrix_product(b->n, m[MD_BLOCK_S], m[MD_BLOCK_OTHER], m[MD_BLOCK_C]);
+  return MD_OK;
+}
+
+/* one over r, p and x here. */
+md_status md_block_steps_direction(md_block_steps *b) {
+  double complex **m = b->matrix;
+  md_matrix_adjoint_of(b->n, m[MD_BLOCK_S], m[MD_BLOCK_ADJOINT]);
+  const md_block_step direction = {.b = (double *)m[MD_BLOCK_ADJOINT],
+                                   .x = b->r,
+                                   .a = (double *)m[MD_BLOCK_PENDING],
+                                   .z = b->x,
+                                   .c = (double *)m[MD_BLOCK_STEP],
+                                   .slot = OF_DIRECTIONS};
+  return md_block_update(b->context, b->block, b->p, &direction);
+}
+
+md_status md_block_steps_solution(md_block_steps *b) {
+  double complex *one = b->matrix[MD_BLOCK_OTHER];
+  memset(one, 0, (size_t)b->n * (size_t)b->n * sizeof *one);
+  for (int i = 0; i < b->n; i++) one[i * b->n + i] = 1.0;
+  const md_block_step step = {
+      .b = (double *)one, .x = b->p, .a = (double *)b->matrix[MD_BLOCK_STEP], .slot = -1};
+  return md_block_update(b->context, b->block, b->x, &step);
+}
+
+/* C and PENDING of a new r. */
+static md_status take_residual(md_block_steps *b) {
+  b->sound = true;
+  MD_TRY(md_block_gram(b->context, b->block, b->r, OF_HOPPED));
+  MD_TRY(orthonormalise(b));
+  copy(b, MD_BLOCK_C, MD_BLOCK_S);
+  return MD_OK;
+}
+
+md_status md_block_steps_begin(md_block_steps *b) {
+  MD_TRY(take_residual(b));
+  MD_TRY(md_agree(b->context, md_field_convert(b->context, b->p, b->r)));
+  const md_block_step step = {.b = (double *)b->matrix[MD_BLOCK_PENDING], .slot = OF_DIRECTIONS};
+  return md_block_update(b->context, b->block, b->p, &step);
+}
+
+md_status md_block_steps_replaced(md_block_steps *b) {
+  double complex **m = b->matrix;
+  MD_TRY(take_residual(b));
+  MD_TRY(md_block_cross(b->context, b->block, &b->a_p, b->r, (double *)m[MD_BLOCK_GRAM]));
+  md_matrix_product(b->n, m[MD_BLOCK_GRAM], m[MD_BLOCK_PENDING], m[MD_BLOCK_OTHER]);
+  md_matrix_product(b->n, m[MD_BLOCK_ALPHA], m[MD_BLOCK_OTHER], m[MD_BLOCK_ADJOINT]);
+  const md_block_step direction = {.b = (double *)m[MD_BLOCK_ADJOINT],
+                                   .x = b->r,
+                                   .a = (double *)m[MD_BLOCK_PENDING],
+                                   .slot = OF_DIRECTIONS};
+  return md_block_update(b->context, b->block, b->p, &direction);
+}
+
+md_status md_block_steps_end(md_block_steps *b) {
+  double complex **m = b->matrix;
+  md_matrix_product(b->n, m[MD_BLOCK_PENDING], m[MD_BLOCK_C], m[MD_BLOCK_OTHER]);
+  const md_block_step step = {.b = (double *)m[MD_BLOCK_OTHER], .slot = -1};
+  MD_TRY(md_block_update(b->context, b->block, b->r, &step));
+  return md_agree(b->context, md_field_convert(b->context, b->p, b->r));
+}
+
+double md_block_steps_norm2(const md_block_steps *b, int j) {
+  double norm2 = 0.0;
+  for (int i = 0; i < b->n; i++) {
+    const double complex e = b->matrix[MD_BLOCK_C][i * b->n + j];
+    norm2 += creal(e) * creal(e) + cimag(e) * cimag(e);
+  }
+  return norm2;
+}

@@ -1,0 +1,198 @@
+#include "dirac/solvers/mixed_block.h"
+#include "dirac/solvers/block_deflation.h"
+#include "dirac/solvers/block_steps.h"
+#include "dirac/solvers/cg.h"
+#include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/outer.h"
+#include "dirac/solvers/reliable_update.h"
+#include "lattice/fields/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* |r| of some right-hand side has fallen by this much: each update gives a block to deflate with.
+ * docs/precision.md has the counts. */
+#define UPDATE_FACTOR 0.3
+
+typedef struct mixed_block {
+  md_outer outer;
+  md_block_steps steps;
+  md_block_deflation deflation;
+  md_context *context; /* as in outer */
+  const md_solver_request *request;
+  md_cg_state *state;
+  md_field r, x, p;           /* in the inner space: MD_SINGLE, MD_SINGLE, the inner precision */
+  double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
+  double largest[MD_MAX_RHS]; /* its largest value since the last update */
+  int since, latest;          /* iterations since the last update; most of them */
+  bool restarted;             /* from the present solution */
+} mixed_block;
+
+static void destroy(mixed_block *m) {
+  md_block_deflation_destroy(&m->deflation);
+  md_block_steps_destroy(&m->steps);
+  md_outer_destroy(&m->outer);
+  md_field_destroy(&m->r);
+  md_field_destroy(&m->x);
+  md_field_destroy(&m->p);
+  free(m);
+}
+
+static md_status create(mixed_block *m) {
+  md_dirac *inner = m->request->inner;
+  md_field_shape wide = inner->shape;
+  wide.precision = MD_SINGLE;
+  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->request.precision)));
+  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->r));
+  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->x));
+  MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->p));
+  m->steps = (md_block_steps){.context = m->context,
+                              .dirac = inner,
+                              .mass = m->request->mass,
+                              .r = &m->r,
+                              .p = &m->p,
+                              .x = &m->x};
+  MD_TRY(md_block_steps_create(&m->steps));
+  return md_block_deflation_create(m->context, inner->geometry, &wide, m->steps.block,
+                                   &m->deflation);
+}
+
+/* norm2 from C, and the fewest columns. */
+static void take_norms(mixed_block *m) {
+  md_cg_state *s = m->state;
+  for (int r = 0; r < s->n_rhs; r++) m->norm2[r] = md_block_steps_norm2(&m->steps, r);
+  if (s->block_rank == 0 || m->steps.rank < s->block_rank) s->block_rank = m->steps.rank;
+}
+
+static void go_on(mixed_block *m) {
+  take_norms(m);
+  memcpy(m->largest, m->norm2, sizeof m->largest);
+  m->since = 0;
+}
+
+static md_status hand_down(mixed_block *m) {
+  md_linear_zero(&m->x);
+  MD_TRY(md_outer_hand_down(&m->outer, false, &m->r));
+  return md_block_deflation_project(m->context, &m->deflation, &m->r, &m->x);
+}
+
+/* Begins a new Krylov space from the true residuals of the last update. */
+static md_status begin(mixed_block *m) {
+  MD_TRY(hand_down(m));
+  MD_TRY(md_block_steps_begin(&m->steps));
+  go_on(m);
+  return MD_OK;
+}
+
+static md_status recover(mixed_block *m) {
+  if (m->restarted)
+    return md_fail(m->context, MD_UNREACHED,
+                   "sums of the inner block solver must be finite, which failed twice from one "
+                   "solution, last in iteration %d; check the links for NaN, or use a wider inner "
+                   "precision than %s",
+                   m->state->iteration + 1,
+                   md_precision_name(m->request->inner->request.precision));
+  m->restarted = true;
+  m->state->restarts++;
+  return begin(m);
+}
+
+/* Whether too many updates were in vain for some right-hand side to keep the directions. */
+static bool lost(const mixed_block *m) {
+  for (int r = 0; r < m->state->n_rhs; r++)
+    if (!m->outer.done[r] && m->outer.in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) return true;
+  return false;
+}
+
+/* The partial solutions and A times them, the change of the true residuals to those in scratch, in
+ * the old units: a new block to deflate with. state->r, the old residuals, is overwritten. */
+static md_status deflate_more(mixed_block *m) {
+  md_cg_state *s = m->state;
+  md_block_deflation *d = &m->deflation;
+  double minus[MD_MAX_RHS], inverse[MD_MAX_RHS];
+  for (int r = 0; r < s->n_rhs; r++) {
+    minus[r] = -1.0;
+    inverse[r] = m->outer.unit[r] > 0.0 ? 1.0 / m->outer.unit[r] : 0.0;
+  }
+  md_linear_axpy(minus, &m->outer.scratch, &s->r);
+  MD_TRY(
+      md_agree(m->context, md_field_convert_times(m->context, &d->a_w[d->next], inverse, &s->r)));
+  md_linear_copy(&d->w[d->next], &m->x);
+  return md_block_deflation_insert(m->context, d);
+}
+
+/* A reliable update. */
+static md_status update(mixed_block *m) {
+  MD_TRY(md_block_steps_solution(&m->steps));
+  MD_TRY(md_outer_add(&m->outer, m->norm2, &m->x));
+  MD_TRY(deflate_more(m));
+  MD_TRY(md_outer_project(&m->outer));
+  MD_TRY(md_outer_take(&m->outer));
+  m->restarted = false;
+  if (lost(m)) return begin(m);
+  MD_TRY(hand_down(m));
+  MD_TRY(md_block_steps_replaced(&m->steps));
+  go_on(m);
+  return MD_OK;
+}
+
+/* Counts the iteration; true when an update is due, as in mixed_cg.c. */
+static bool count(mixed_block *m) {
+  md_cg_state *s = m->state;
+  bool far = false;
+  take_norms(m);
+  const bool all = md_outer_count(&m->outer, m->norm2);
+  m->since++;
+  for (int r = 0; r < s->n_rhs; r++) {
+    if (m->outer.done[r]) continue;
+    m->largest[r] = fmax(m->largest[r], m->norm2[r]);
+    far = far || md_update_due(m->norm2[r], m->largest[r], UPDATE_FACTOR);
+  }
+  return far || all || m->since >= m->latest || s->interrupted || s->iteration >= s->most;
+}
+
+static md_status iterate_once(mixed_block *m) {
+  MD_TRY(md_block_steps_residual(&m->steps));
+  if (!m->steps.sound) return recover(m);
+  return count(m) ? update(m) : md_block_steps_direction(&m->steps);
+}
+
+/* The rules of reliable_update.h for this system. */
+static void set_rules(mixed_block *m) {
+  const double norm = m->outer.dirac->norm;
+  const double kappa = md_low_modes_kappa(m->request->modes, m->request->mass, norm);
+  m->latest = md_update_latest(kappa, UPDATE_FACTOR);
+}
+
+static md_status iterate(mixed_block *m) {
+  MD_TRY(begin(m));
+  md_cg_record(m->request, m->state);
+  while (!md_outer_at_end(&m->outer, m->since)) {
+    MD_TRY(iterate_once(m));
+    if (m->request->observe) MD_TRY(m->request->observe(m->request->user, m->state));
+  }
+  return MD_OK;
+}
+
+md_status md_mixed_block_iterate(md_context *context, md_dirac *dirac,
+                                 const md_solver_request *request, md_cg_state *state) {
+  mixed_block *m = NULL;
+  md_status status = md_block_steps_check(context, request->inner);
+  if (status == MD_OK) m = calloc(1, sizeof *m);
+  if (status == MD_OK && !m) status = md_fail_memory(context, sizeof *m, "mixed block CG");
+  status = md_agree(context, status);
+  if (status != MD_OK) {
+    free(m);
+    return status;
+  }
+  m->context = context;
+  m->request = request;
+  m->state = state;
+  m->outer = (md_outer){.context = context, .dirac = dirac, .request = request, .state = state};
+  set_rules(m);
+  status = md_agree(context, create(m));
+  if (status == MD_OK) status = iterate(m);
+  destroy(m);
+  return status;
+}

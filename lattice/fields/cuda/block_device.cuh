@@ -1,0 +1,35 @@
+#ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_DEVICE_H
+#define MD_LATTICE_FIELDS_CUDA_BLOCK_DEVICE_H
+
+#include "lattice/fields/cuda/block_rows.cuh"
+
+/* The work space of block operations on a device. */
+struct device_block {
+  int n, blocks, tiles; /* tiles of a triangle */
+  double *partial;      /* [slot][tile][block][TILE] */
+  double2 *matrices;    /* three, on the device */
+  double2 *staging;     /* the same on the host */
+  double *values;       /* [slot][tile][TILE], page-locked */
+  long long *serials;   /* [slot][tile][ADDERS], page-locked */
+  long long serial, of_slot[MD_BLOCK_SLOTS];
+  bool pending[MD_BLOCK_SLOTS]; /* the blocks have left their sums, nothing has added them yet */
+};
+
+/* Bytes of shared memory that adding up warps takes. */
+constexpr size_t MD_BLOCK_GRAM_BYTES = sizeof(double) * md_block_rows::WARPS * md_block_rows::TILE;
+
+/* Groups of eight right-hand sides, Q of the kernels, and of the narrow ones at most. */
+static inline int md_block_groups(int n) {
+  return n <= 8 ? 1 : n <= 16 ? 2 : n <= 32 ? 4 : 8;
+}
+
+/* For fields that are not MD_DOUBLE, of up to MD_MAX_NARROW_BLOCK right-hand sides; queued only.
+ * The sums of x, or of the new y, to `partial`, where an update with up to 16 right-hand sides
+ * leaves them and one with more does not (`partial` NULL: nowhere). */
+void md_block_narrow_gram(const device_block *d, const md_field *x, double *partial);
+md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
+                                 const md_block_step *step, double *partial);
+/* All tiles of <x_i, y_j>; y is MD_SINGLE, or both are MD_DOUBLE. */
+void md_block_pairs(const device_block *d, const md_field *x, const md_field *y, double *partial);
+
+#endif
