@@ -26,7 +26,7 @@ template <class S> struct many_arguments {
   unit_sum *norm2;    /* [rhs][MD_SUM_SLOTS], in units[rhs]; NULL: none */
   const sum_units *units;
   const md_long_row *long_rows; /* for long links */
-  float unit[2];                /* as in hop_arguments */
+  real_of<S> unit[2];           /* as in hop_arguments */
 };
 
 /* Complex numbers of one load, and the b-th right-hand side of a thread: the loads of the threads
@@ -89,16 +89,17 @@ static __device__ inline void add_to_wide(float to[B][6], float *wide, int64_t s
   }
 }
 
-/* Copies the links of the block's sites, from `slot` on, to shared memory and waits for them. */
-template <class S, int R, int PAIRS>
+/* Copies the links of the block's sites, SITE_REALS each, from `slot` on, to shared memory and
+ * waits for them. */
+template <class S, int SITE_REALS>
 static __device__ inline void fetch_links(const many_arguments<S> &a, int slot, int sites,
                                           char *shared) {
-  constexpr unsigned site_bytes = 2 * PAIRS * R * sizeof(S);
+  constexpr unsigned site_bytes = SITE_REALS * sizeof(S);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 /* no copy engine that a block may use */
   constexpr int words = site_bytes / 16;
   const int thread = threadIdx.y * blockDim.x + threadIdx.x;
   for (int w = thread; w < sites * words; w += blockDim.x * blockDim.y) {
-    const uint4 *from = (const uint4 *)(a.links + (int64_t)(slot + w / words) * 2 * PAIRS * R);
+    const uint4 *from = (const uint4 *)(a.links + (int64_t)(slot + w / words) * SITE_REALS);
     ((uint4 *)shared)[w] = from[w % words];
   }
   __syncthreads();
@@ -113,7 +114,7 @@ static __device__ inline void fetch_links(const many_arguments<S> &a, int slot, 
                  "r"(sites * site_bytes));
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1], %2, [%3];" ::"r"(target),
-                 "l"(a.links + (int64_t)slot * 2 * PAIRS * R), "r"(sites * site_bytes), "r"(flag)
+                 "l"(a.links + (int64_t)slot * SITE_REALS), "r"(sites * site_bytes), "r"(flag)
                  : "memory");
   }
   __syncthreads();
@@ -145,6 +146,29 @@ static __device__ inline void load_link(const void *links, int direction, uint64
     }
   }
   unpack_link<S, R>(u);
+}
+
+/* The matrix of one direction, times what it still lacks (apply_factor); `scale` that of the
+ * neighbour. */
+template <class S, int R, bool STAGED>
+static __device__ inline void load_matrix(const void *links, int direction, uint64_t policy,
+                                          float scale, real_of<S> unit, bool minus,
+                                          real_of<S> u[18]) {
+  using T = real_of<S>;
+  T stored[R], factor = is_scaled<S> ? scale : 1.0f;
+  load_link<S, R, STAGED>(links, direction, policy, stored);
+  full_link<R>(stored, u);
+  if ((R == 18 && is_fixed<S>) || has_phase<R>) factor *= unit;
+  if (R != 18 && minus) factor = -factor;
+  if constexpr (has_phase<R>) {
+    complex_of<T> z = phase_of(stored[R - 1]);
+    z = {factor * z.re, factor * z.im};
+#pragma unroll
+    for (int row = 0; row < 3; row++) turn_vector(z, u + 6 * row);
+  } else if (is_scaled<S> || R != 18) {
+#pragma unroll
+    for (int r = 0; r < 18; r++) u[r] *= factor;
+  }
 }
 
 /* Largest component of a site over its right-hand sides, which sit in neighbouring threads. */
@@ -244,16 +268,17 @@ static __device__ inline int along(const md_row &row, const md_long_row *long_ro
   return step == 1 || left == 1 ? row.edge : long_row->beyond;
 }
 
-template <class S, int R, int B, bool STAGED, int FIELDS>
+/* RL: reals of the long links, 0: none. */
+template <class S, int R, int B, bool STAGED, int RL>
 __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
     hop_many(many_arguments<S> a) {
   using T = real_of<S>;
-  constexpr int PAIRS = 4 * FIELDS;
+  constexpr int FIELDS = RL > 0 ? 2 : 1, site_reals = 8 * (R + RL);
   extern __shared__ __align__(16) char memory[];
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
-  if (STAGED) fetch_links<S, R, PAIRS>(a, a.first + first, min(left, (int)blockDim.y), memory);
+  if (STAGED) fetch_links<S, site_reals>(a, a.first + first, min(left, (int)blockDim.y), memory);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
   const int slot = a.first + index, site = a.order[slot];
@@ -262,9 +287,13 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
   const S *links = STAGED
-                       ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * 2 * PAIRS * R
-                       : a.links + (int64_t)(slot >> 5) * 32 * 2 * PAIRS * R;
-  if (!STAGED) links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
+                       ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * site_reals
+                       : a.links + (int64_t)(slot >> 5) * 32 * site_reals;
+  const S *far_links = links + (STAGED ? 1 : 32) * 8 * R;
+  if (!STAGED) {
+    links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
+    if (RL > 0) far_links += (slot & 31) * (link_piece<S, RL, 1> / (int)sizeof(S));
+  }
   T acc[B][6] = {};
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
@@ -278,16 +307,16 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
       from = along(row, long_row, site, h, row_sites, d < 8 ? 1 : 2);
     else
       from = d < 8 ? across(row, direction, h) : across(*long_row, direction, h);
-    T v[B][6], stored[R], u[18];
+    T v[B][6], u[18];
     load_block<S, B>(a.in, from, a.n_rhs, v);
-    load_link<S, R, STAGED>(links, d, policy, stored);
-    full_link<R>(stored, u);
-    T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
-    if (R == 18 && is_fixed<S>) factor *= FIELDS == 1 ? link_unit<S> : a.unit[d / 8];
-    if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
-    if (is_scaled<S> || R != 18)
-#pragma unroll
-      for (int r = 0; r < 18; r++) u[r] *= factor;
+    const float scale = is_scaled<S> ? a.in_scale[from] : 1.0f;
+    const bool minus = row.bits >> (1 + d) & 1u;
+    if constexpr (RL > 0)
+      if (d >= 8)
+        load_matrix<S, RL, STAGED>(far_links, direction, policy, scale, a.unit[1], minus, u);
+    if (d < 8)
+      load_matrix<S, R, STAGED>(links, d, policy, scale, FIELDS == 1 ? link_unit<S> : a.unit[0],
+                                minus, u);
 #pragma unroll
     for (int b = 0; b < B; b++) add_link_product<18>(u, v[b], acc[b]);
   }
@@ -309,31 +338,38 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
   finish_block<S, B>(a, block, site, active, memory, acc);
 }
 
-template <class S, int R, int B, bool STAGED, int FIELDS>
+template <class S, int R, int B, bool STAGED, int RL>
 static void launch_many(const many_arguments<S> &a, void *queue) {
   const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
   const size_t sums = (size_t)sites * a.n_rhs * sizeof(unit_sum); /* for norms and scales */
-  const size_t links = STAGED ? (size_t)sites * 8 * FIELDS * R * sizeof(S) : 0;
+  const size_t links = STAGED ? (size_t)sites * 8 * (R + RL) * sizeof(S) : 0;
   if (blocks > 0)
-    md_launch_early_on(queue, hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
+    md_launch_early_on(queue, hop_many<S, R, B, STAGED, RL>, dim3(blocks), dim3(lanes, sites),
                        sums > links ? sums : links, a);
 }
 
-template <class S, int R, int B, int FIELDS>
+template <class S, int R, int B, int RL>
 static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->tile == 1)
-    launch_many<S, R, B, true, FIELDS>(a, call->queue);
+    launch_many<S, R, B, true, RL>(a, call->queue);
   else
-    launch_many<S, R, B, false, FIELDS>(a, call->queue);
+    launch_many<S, R, B, false, RL>(a, call->queue);
 }
 
+/* Links with a phase spare compile time: they lie in tiles of 32 for any number of right-hand
+ * sides, and by twos those do not go. */
 template <class S, int R, int B>
 static void launch_many_of(many_arguments<S> &a, const md_hop_call *call) {
-  if (!call->stencil->long_rows)
-    launch_many_from<S, R, B, 1>(a, call);
-  else if constexpr (R == 18)
-    launch_many_from<S, R, B, 2>(a, call);
+  const int reals = call->stencil->reals[1];
+  if (reals == 0) {
+    launch_many_from<S, R, B, 0>(a, call);
+  } else if constexpr (R == 18) {
+    constexpr int by = B == 2 && sizeof(S) < 8 ? 1 : B;
+    if (reals == 18) launch_many_from<S, R, B, 18>(a, call);
+    if (reals == 13) launch_many<S, R, by, false, 13>(a, call->queue);
+    if (reals == 9) launch_many<S, R, by, false, 9>(a, call->queue);
+  }
 }
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
@@ -363,7 +399,7 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.step = call->step;
   if (call->norm2) a.norm2 = call->norm2->sum, a.units = call->norm2->units;
   a.long_rows = s->long_rows;
-  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = link_unit<S> * s->largest[f];
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
   if (a.n_rhs % most == 0)
     launch_many_of<S, R, most>(a, call);
@@ -374,7 +410,8 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   return (int)cudaGetLastError();
 }
 
-template <class S> static int hop_many_any(const md_hop_call *call, int reals) {
+template <class S> static int hop_many_any(const md_hop_call *call) {
+  const int reals = call->stencil->reals[0];
   return reals == 18   ? hop_many_reals<S, 18>(call)
          : reals == 12 ? hop_many_reals<S, 12>(call)
                        : hop_many_reals<S, 8>(call);
