@@ -1,7 +1,7 @@
 #ifndef MD_DIRAC_CUDA_HOP_MANY_CUH
 #define MD_DIRAC_CUDA_HOP_MANY_CUH
 
-#include "dirac/cuda/hop_one.cuh"
+#include "dirac/cuda/many_links.cuh"
 
 /* Many right-hand sides: thread (j, i) of a block computes B right-hand sides of the block's i-th
  * site, so that a link serves n_rhs/B neighbouring threads, B products each. The order of sites
@@ -86,88 +86,6 @@ static __device__ inline void add_to_wide(float to[B][6], float *wide, int64_t s
       to[b][2 * c + 1] += old.y;
       if (active) *p = make_float2(to[b][2 * c], to[b][2 * c + 1]);
     }
-  }
-}
-
-/* Copies the links of the block's sites, SITE_REALS each, from `slot` on, to shared memory and
- * waits for them. */
-template <class S, int SITE_REALS>
-static __device__ inline void fetch_links(const many_arguments<S> &a, int slot, int sites,
-                                          char *shared) {
-  constexpr unsigned site_bytes = SITE_REALS * sizeof(S);
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 /* no copy engine that a block may use */
-  constexpr int words = site_bytes / 16;
-  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
-  for (int w = thread; w < sites * words; w += blockDim.x * blockDim.y) {
-    const uint4 *from = (const uint4 *)(a.links + (int64_t)(slot + w / words) * SITE_REALS);
-    ((uint4 *)shared)[w] = from[w % words];
-  }
-  __syncthreads();
-#else
-  __shared__ alignas(8) uint64_t barrier;
-  const unsigned flag = (unsigned)__cvta_generic_to_shared(&barrier);
-  const unsigned target = (unsigned)__cvta_generic_to_shared(shared);
-  if (threadIdx.y == 0 && threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(flag));
-    asm volatile("fence.mbarrier_init.release.cluster;");
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(flag),
-                 "r"(sites * site_bytes));
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(target),
-                 "l"(a.links + (int64_t)slot * SITE_REALS), "r"(sites * site_bytes), "r"(flag)
-                 : "memory");
-  }
-  __syncthreads();
-  asm volatile("{\n.reg .pred done;\nwait:\n"
-               "mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
-               "@!done bra wait;\n}" ::"r"(flag)
-               : "memory");
-#endif
-}
-
-/* The stored reals of one direction, from the site's links in shared memory or from a slot's in
- * device memory, where the chunks of 32 slots take turns. */
-template <class S, int R, bool STAGED>
-static __device__ inline void load_link(const void *links, int direction, uint64_t policy,
-                                        real_of<S> u[R]) {
-  using chunk = chunk_of<link_piece<S, R, 1>>;
-  constexpr int reals = sizeof(chunk) / sizeof(S), chunks = 2 * R / reals, step = STAGED ? 1 : 32;
-  const int side = direction % 2;
-  const chunk *p = (const chunk *)links + direction / 2 * chunks * step;
-#pragma unroll
-  for (int c = 0; c < chunks; c++) {
-    if ((c + 1) * reals <= side * R || c * reals >= (side + 1) * R) continue;
-    alignas(16) S raw[reals];
-    *reinterpret_cast<chunk *>(raw) = STAGED ? p[c] : load_once(p + c * step, policy);
-#pragma unroll
-    for (int e = 0; e < reals; e++) {
-      const int r = c * reals + e - side * R;
-      if (r >= 0 && r < R) u[r] = load_real(raw[e]);
-    }
-  }
-  unpack_link<S, R>(u);
-}
-
-/* The matrix of one direction, times what it still lacks (apply_factor); `scale` that of the
- * neighbour. */
-template <class S, int R, bool STAGED>
-static __device__ inline void load_matrix(const void *links, int direction, uint64_t policy,
-                                          float scale, real_of<S> unit, bool minus,
-                                          real_of<S> u[18]) {
-  using T = real_of<S>;
-  T stored[R], factor = is_scaled<S> ? scale : 1.0f;
-  load_link<S, R, STAGED>(links, direction, policy, stored);
-  full_link<R>(stored, u);
-  if ((R == 18 && is_fixed<S>) || has_phase<R>) factor *= unit;
-  if (R != 18 && minus) factor = -factor;
-  if constexpr (has_phase<R>) {
-    complex_of<T> z = phase_of(stored[R - 1]);
-    z = {factor * z.re, factor * z.im};
-#pragma unroll
-    for (int row = 0; row < 3; row++) turn_vector(z, u + 6 * row);
-  } else if (is_scaled<S> || R != 18) {
-#pragma unroll
-    for (int r = 0; r < 18; r++) u[r] *= factor;
   }
 }
 
@@ -274,11 +192,13 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
     hop_many(many_arguments<S> a) {
   using T = real_of<S>;
   constexpr int FIELDS = RL > 0 ? 2 : 1, site_reals = 8 * (R + RL);
+  constexpr bool PHASED = has_phase<RL>;
   extern __shared__ __align__(16) char memory[];
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
-  if (STAGED) fetch_links<S, site_reals>(a, a.first + first, min(left, (int)blockDim.y), memory);
+  if (STAGED)
+    fetch_links<S, site_reals>(a.links, a.first + first, min(left, (int)blockDim.y), memory);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
   const int slot = a.first + index, site = a.order[slot];
@@ -286,14 +206,11 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
   const int row_number = divide(site, a.per_row), h = site - row_number * row_sites;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
-  const S *links = STAGED
-                       ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * site_reals
-                       : a.links + (int64_t)(slot >> 5) * 32 * site_reals;
-  const S *far_links = links + (STAGED ? 1 : 32) * 8 * R;
-  if (!STAGED) {
-    links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
-    if (RL > 0) far_links += (slot & 31) * (link_piece<S, RL, 1> / (int)sizeof(S));
-  }
+  const S *links = STAGED ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * site_reals
+                          : a.links + (int64_t)(slot >> 5) * 32 * site_reals;
+  const S *far_links = links + 32 * 8 * R; /* those with a phase are never staged */
+  if (!STAGED) links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
+  if (PHASED) far_links += (slot & 31) * (link_piece < S, PHASED ? RL : R, 1 > / (int)sizeof(S));
   T acc[B][6] = {};
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
@@ -307,16 +224,23 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
       from = along(row, long_row, site, h, row_sites, d < 8 ? 1 : 2);
     else
       from = d < 8 ? across(row, direction, h) : across(*long_row, direction, h);
-    T v[B][6], u[18];
+    T v[B][6], stored[R], u[18];
     load_block<S, B>(a.in, from, a.n_rhs, v);
-    const float scale = is_scaled<S> ? a.in_scale[from] : 1.0f;
-    const bool minus = row.bits >> (1 + d) & 1u;
-    if constexpr (RL > 0)
-      if (d >= 8)
-        load_matrix<S, RL, STAGED>(far_links, direction, policy, scale, a.unit[1], minus, u);
-    if (d < 8)
-      load_matrix<S, R, STAGED>(links, d, policy, scale, FIELDS == 1 ? link_unit<S> : a.unit[0],
-                                minus, u);
+    if constexpr (PHASED)
+      if (d >= 8) {
+        const T factor = is_scaled<S> ? a.unit[1] * a.in_scale[from] : a.unit[1];
+        load_phased<S, RL>(far_links, direction, policy, factor, row.bits >> (1 + d) & 1u, u);
+      }
+    if (!PHASED || d < 8) {
+      load_link<S, R, STAGED>(links, d, policy, stored);
+      full_link<R>(stored, u);
+      T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
+      if (R == 18 && is_fixed<S>) factor *= FIELDS == 1 ? link_unit<S> : a.unit[d / 8];
+      if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
+      if (is_scaled<S> || R != 18)
+#pragma unroll
+        for (int r = 0; r < 18; r++) u[r] *= factor;
+    }
 #pragma unroll
     for (int b = 0; b < B; b++) add_link_product<18>(u, v[b], acc[b]);
   }

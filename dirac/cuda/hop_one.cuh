@@ -60,10 +60,11 @@ static __device__ inline int divide(int n, md_divisor d) {
 }
 
 /* Largest piece of 16, 8 or 4 bytes that divides the links of a slot in a direction pair. */
+constexpr int link_piece_of(int pair_bytes) {
+  return pair_bytes % 16 == 0 ? 16 : pair_bytes % 8 == 0 ? 8 : 4;
+}
 template <class S, int R, int V>
-constexpr int link_piece = 2 * R *V * sizeof(S) % 16 == 0  ? 16
-                           : 2 * R *V * sizeof(S) % 8 == 0 ? 8
-                                                           : 4;
+constexpr int link_piece = link_piece_of(2 * R * V * (int)sizeof(S));
 
 template <int BYTES>
 using chunk_of =
@@ -178,9 +179,8 @@ static __device__ inline void leave_norm2(const hop_arguments<S> &h, int block, 
 /* acc += U v for one direction of the pair and all V sites */
 template <class S, int R, int V>
 static __device__ inline void add_direction(const S raw[2 * R * V], int side, unsigned bits,
-                                            int direction, const float scale[V],
-                                            real_of<S> unit, real_of<S> v[V][6],
-                                            real_of<S> acc[V][6]) {
+                                            int direction, const float scale[V], real_of<S> unit,
+                                            real_of<S> v[V][6], real_of<S> acc[V][6]) {
   using T = real_of<S>;
 #pragma unroll
   for (int i = 0; i < V; i++) {
@@ -212,14 +212,15 @@ template <class S, int RL> constexpr int long_reals<long_arguments<S, RL>> = RL;
 
 /* FOLLOWS: as in md_context; a template, because a branch would cost registers. */
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS, bool FOLLOWS>
-__global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, (long_reals<ARGUMENTS> > 0)>())
+__global__ void __launch_bounds__(128,
+                                  least_blocks<S, R, V, SHARING, (long_reals<ARGUMENTS> > 0)>())
     hop_one(ARGUMENTS a) {
   using T = real_of<S>;
   constexpr bool SPLIT = SHARING != sharing::none, AHEAD = SHARING == sharing::ahead;
   constexpr int RL = long_reals<ARGUMENTS>;
-  constexpr bool LONG = RL > 0;
+  constexpr bool LONG = RL > 0, PHASED = has_phase<RL>;
   constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
-  constexpr int site_reals = 8 * (R + RL); /* of its links */
+  constexpr int pairs = LONG ? 8 : 4;
   const T near_unit = LONG ? a.unit[0] : link_unit<S>;
   using chunk = chunk_of<piece>;
   md_release_successor();
@@ -234,8 +235,11 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, (long_real
   const int row_sites = (int)a.per_row.divisor * V;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
-  const S *tile = (const S *)a.links + (int64_t)(slot >> 5) * (32 * V * site_reals);
-  const chunk *links = (const chunk *)tile + (slot & 31);
+  constexpr int slot_bytes = 8 * V * (R + RL) * (int)sizeof(S);
+  constexpr int tile_chunks = PHASED ? slot_bytes / piece : pairs * chunks;
+  static_assert(!PHASED || slot_bytes % piece == 0, "a tile is not a whole number of chunks");
+  const chunk *links =
+      (const chunk *)a.links + (int64_t)(slot >> 5) * (tile_chunks * 32) + (slot & 31);
   T acc[V][6] = {};
   __shared__ chunk early[AHEAD ? chunks : 1][4][32];
   if constexpr (AHEAD)
@@ -273,15 +277,20 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, (long_real
     }
     add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v.scale, near_unit, v.v, acc);
     add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w.scale, near_unit, w.v, acc);
-    if constexpr (LONG) {
-      constexpr int long_piece = link_piece<S, RL, V>;
+    if constexpr (PHASED) {
+      using long_chunk = chunk_of<link_piece<S, RL, V>>;
       alignas(16) S far_raw[2 * RL * V];
-      const auto *far_links = (const chunk_of<long_piece> *)(tile + 32 * V * (8 * R + 2 * RL * mu));
-      load_pair<S, RL, V>(far_links + (slot & 31), policy, far_raw);
+      const S *tile = (const S *)a.links + (int64_t)(slot >> 5) * (32 * V * 8 * (R + RL));
+      const S *pair = tile + 32 * V * (8 * R + 2 * RL * mu);
+      load_pair<S, RL, V>((const long_chunk *)pair + (slot & 31), policy, far_raw);
       add_direction<S, RL, V>(far_raw, 0, row.bits, 8 + 2 * mu, long_v.scale, a.unit[1], long_v.v,
                               acc);
       add_direction<S, RL, V>(far_raw, 1, row.bits, 9 + 2 * mu, long_w.scale, a.unit[1], long_w.v,
                               acc);
+    } else if constexpr (LONG) {
+      load_pair<S, R, V>(links + (4 + mu) * chunks * 32, policy, raw);
+      add_direction<S, R, V>(raw, 0, row.bits, 8 + 2 * mu, long_v.scale, a.unit[1], long_v.v, acc);
+      add_direction<S, R, V>(raw, 1, row.bits, 9 + 2 * mu, long_w.scale, a.unit[1], long_w.v, acc);
     }
   }
   if (SPLIT) add_to_first_warp<V * 6>(&acc[0][0]);
@@ -289,26 +298,28 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, (long_real
   if (a.norm2) leave_norm2<S, V>(a, block, active, acc);
 }
 
-template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
+/* LEADS: has a kernel of its own for call->follows, which only hides some of the time of a halo. */
+template <class S, int R, int V, sharing SHARING, class ARGUMENTS, bool LEADS = true>
 static void launch_one(const ARGUMENTS &a, const md_hop_call *call) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.slots.count + (int)threads.x - 1) / (int)threads.x;
-  const auto kernel = call->follows ? hop_one<S, R, V, SHARING, ARGUMENTS, true>
-                                    : hop_one<S, R, V, SHARING, ARGUMENTS, false>;
+  const auto kernel = LEADS && call->follows ? hop_one<S, R, V, SHARING, ARGUMENTS, LEADS>
+                                             : hop_one<S, R, V, SHARING, ARGUMENTS, false>;
   if (blocks > 0) md_launch_early_on(call->queue, kernel, dim3(blocks), threads, 0, a);
 }
 
 /* The kernel for long links of RL reals; `ahead` has room for the links of one field only. Those
- * with a phase spare compile time: single sites, where rows do not end at multiples of two, are
- * rare, and for them one kernel serves all numbers of slots. */
+ * with a phase spare compile time where it costs little: single sites, where rows do not end at
+ * multiples of two, are rare, and one kernel serves all numbers of them; few slots do not lead. */
 template <class S, int R, int V, int RL>
 static void launch_long(const hop_arguments<S> &a, const md_hop_call *call) {
-  constexpr bool common = RL == 18 || V > 1 || sizeof(S) == 8;
-  const long_arguments<S, RL> b = {a, call->stencil->long_rows};
+  constexpr bool whole = RL == 18, common = whole || V > 1 || sizeof(S) == 8;
+  using arguments = long_arguments<S, RL>;
+  const arguments b = {a, call->stencil->long_rows};
   if (!common || a.slots.count > few_slots<S> || call->norm2)
-    launch_one<S, R, V, sharing::none>(b, call);
+    launch_one<S, R, V, sharing::none, arguments, common>(b, call);
   else if constexpr (common)
-    launch_one<S, R, V, sharing::split>(b, call);
+    launch_one<S, R, V, sharing::split, arguments, whole>(b, call);
 }
 
 template <class S, int R, int V>

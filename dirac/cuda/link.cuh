@@ -110,7 +110,8 @@ template <class T> static __device__ inline eight<T> decode_eight(const T u[8]) 
   e.p = {u[0], u[1]};
   e.q = {u[2], u[3]};
   e.k = T(2) * reciprocal(T(1) + u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + u[3] * u[3]);
-  const complex_of<T> phase = phase_of(u[4]);
+  const T kt = T(2) * reciprocal(T(1) + u[4] * u[4]);
+  const complex_of<T> phase = {kt - T(1), u[4] * kt}; /* e^{i phi} */
   e.first = {phase.re * phase.re - phase.im * phase.im, T(2) * phase.re * phase.im};
   e.turn = {e.first.re, -e.first.im};
   const T kg = T(2) * reciprocal(T(1) + u[5] * u[5] + u[6] * u[6] + u[7] * u[7]);
@@ -228,8 +229,8 @@ template <class S> static __device__ inline S store_tangent(double phi, double &
   return stored;
 }
 
-/* stored[R] of the link u in SU(3), for R = 13 and 9 in U(3), rounded to S. The later coordinates of R = 8 are found for the
- * earlier ones as rounded, so that rounding errors do not pile up. */
+/* stored[R] of the link u in SU(3), for R = 13 and 9 in U(3), rounded to S. The later coordinates
+ * of R = 8 are found for the earlier ones as rounded, so that rounding errors do not pile up. */
 template <class S, int R>
 static __device__ inline void encode_link(const double u[18], S stored[R]) {
   if constexpr (has_phase<R>) {

@@ -13,14 +13,14 @@ struct pack_arguments {
   const int32_t *order;
   int64_t sites;
   md_divisor per_row;
-  int pair, tile;
-  int64_t before, tile_reals; /* of the field in its tile; of a tile */
-  double inverse;             /* of what the stored reals are parts of */
+  int pair, tile, per_slot, piece; /* sites of a slot; reals of a chunk */
+  int64_t before, tile_reals;      /* of the field in its tile; of a tile */
+  double inverse;                  /* of what the stored reals are parts of */
 };
 
 /* One thread per site: side 0 and 1 of the pair are forward and backward, but near and far in x. */
-template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S *links) {
-  constexpr int piece = link_piece<S, R, V> / (int)sizeof(S);
+template <class S, int R> __global__ void pack_links(pack_arguments a, S *links) {
+  const int V = a.per_slot, piece = a.piece;
   const int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (index >= a.sites) return;
   const int slot = (int)(index / V), i = (int)(index % V);
@@ -45,21 +45,17 @@ template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S 
     encode_link<S, R>(u, stored);
     for (int r = 0; r < R; r++) {
       const int e = (side * R + r) * V + i;
-      const int64_t first = slot / a.tile * a.tile_reals + a.before + a.pair % 4 * (2 * R * V) * a.tile;
+      const int64_t first =
+          slot / a.tile * a.tile_reals + a.before + a.pair % 4 * (2 * R * V) * a.tile;
       links[first + (e / piece * a.tile + slot % a.tile) * piece + e % piece] = stored[r];
     }
   }
 }
 
-template <class S, int R, int V> static void launch_pack(const pack_arguments &a, void *links) {
-  pack_links<S, R, V>
+template <class S, int R> static void launch_pack(pack_arguments a, void *links) {
+  a.piece = link_piece_of(2 * R * a.per_slot * (int)sizeof(S)) / (int)sizeof(S);
+  pack_links<S, R>
       <<<(unsigned)((a.sites + 127) / 128), 128, 0, cudaStreamPerThread>>>(a, (S *)links);
-}
-
-template <class S, int R> static void pack_reals(const pack_arguments &a, int V, void *links) {
-  if (V == 1) launch_pack<S, R, 1>(a, links);
-  if constexpr (sizeof(S) <= 4)
-    if (V == 2) launch_pack<S, R, 2>(a, links);
 }
 
 template <class S>
@@ -73,14 +69,15 @@ static int pack_any(const md_stencil *s, int pair, const md_pack_source *source,
                             .per_row = s->slots_per_row,
                             .pair = pair,
                             .tile = s->tile,
+                            .per_slot = s->sites_per_slot,
                             .before = field == 0 ? 0 : block * s->reals[0],
                             .tile_reals = block * (s->reals[0] + s->reals[1]),
                             .inverse = 1.0 / (real_of<S>)s->largest[field]};
-  if (reals == 18) pack_reals<S, 18>(a, s->sites_per_slot, links);
-  if (reals == 12) pack_reals<S, 12>(a, s->sites_per_slot, links);
-  if (reals == 8) pack_reals<S, 8>(a, s->sites_per_slot, links);
-  if (reals == 13) pack_reals<S, 13>(a, s->sites_per_slot, links);
-  if (reals == 9) pack_reals<S, 9>(a, s->sites_per_slot, links);
+  if (reals == 18) launch_pack<S, 18>(a, links);
+  if (reals == 12) launch_pack<S, 12>(a, links);
+  if (reals == 8) launch_pack<S, 8>(a, links);
+  if (reals == 13) launch_pack<S, 13>(a, links);
+  if (reals == 9) launch_pack<S, 9>(a, links);
   return (int)cudaGetLastError();
 }
 

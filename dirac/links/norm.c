@@ -55,7 +55,8 @@ static double distance_from_unitary(const double u[18], double square) {
 /* *factor <- s of md_links.largest. Collective. */
 static void find_factor(const md_context *context, const md_gauge *gauge, double *factor) {
   double square = 0.0;
-  long long positive = 0; /* determinants with a positive real part less those with a negative one */
+  long long positive =
+      0; /* determinants with a positive real part less those with a negative one */
   for (int p = 0; p < MD_PARITIES; p++)
     for (int mu = 0; mu < MD_DIMS; mu++)
 #pragma omp parallel for schedule(static) num_threads(context->threads)                            \

@@ -157,8 +157,7 @@ static md_status check_case(md_context *context, md_validate_run *run, const md_
 static bool physics_is_why(md_context *context, const md_backend *backend,
                            md_backend_request *request) {
   md_backend_request plain = *request;
-  plain.action =
-      md_reconstruct_has_phase(request->reconstruct) ? MD_ACTION_HISQ : MD_ACTION_NAIVE;
+  plain.action = md_reconstruct_has_phase(request->reconstruct) ? MD_ACTION_HISQ : MD_ACTION_NAIVE;
   plain.twist = (md_twist){0};
   return find_request(context, backend->name, &plain, 1) == MD_OK &&
          find_request(context, backend->name, request, 1) != MD_OK;

@@ -172,10 +172,8 @@ static void own_long_links_agree_with_oracle(void **state) {
 /* Links that are not of that form. */
 static void other_long_links_are_refused(void **state) {
   md_context *context = *state;
-  const md_backend_request request = {.reconstruct = MD_RECONSTRUCT_13,
-                                      .n_rhs = 1,
-                                      .antiperiodic = true,
-                                      .action = MD_ACTION_HISQ};
+  const md_backend_request request = {
+      .reconstruct = MD_RECONSTRUCT_13, .n_rhs = 1, .antiperiodic = true, .action = MD_ACTION_HISQ};
   md_geometry *g = md_test_action_geometry(context, MD_ACTION_HISQ, extents[2], false);
   md_gauge fields[MD_MOST_LINK_FIELDS];
   md_dirac dirac;
@@ -260,10 +258,11 @@ static void scaled_types_have_no_range(void **state) {
     if (md_precision_scaled((md_precision)p)) has_no_range(*state, (md_precision)p);
 }
 
-static struct CMUnitTest tests[] = {
-    cmocka_unit_test(agrees_with_oracle), cmocka_unit_test(long_links_agree_with_oracle),
-    cmocka_unit_test(links_with_a_phase_agree_with_oracle),
-    cmocka_unit_test(own_long_links_agree_with_oracle),
-    cmocka_unit_test(other_long_links_are_refused),
-    cmocka_unit_test(no_singular_links), cmocka_unit_test(scaled_types_have_no_range)};
+static struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_oracle),
+                                    cmocka_unit_test(long_links_agree_with_oracle),
+                                    cmocka_unit_test(links_with_a_phase_agree_with_oracle),
+                                    cmocka_unit_test(own_long_links_agree_with_oracle),
+                                    cmocka_unit_test(other_long_links_are_refused),
+                                    cmocka_unit_test(no_singular_links),
+                                    cmocka_unit_test(scaled_types_have_no_range)};
 MD_RUN_GPU_TESTS(tests)

@@ -1,6 +1,6 @@
 /* The bounds on stored links, from both sides: what rounding makes of 18, 12 or 8 reals, and of 13
- * or 9 for a number times a matrix in U(3), stays within them, and of many links some use nearly all of them, so that a bound twice too wide fails
- * as one does that is too narrow. */
+ * or 9 for a number times a matrix in U(3), stays within them, and of many links some use nearly
+ * all of them, so that a bound twice too wide fails as one does that is too narrow. */
 #include "lattice/gauge/su3.h"
 #include "support.h"
 #include "validate/link_bound.h"
@@ -166,8 +166,8 @@ static void bounds_are_kept_and_needed(void **state) {
                                             .antiperiodic = true};
         const double share = used(&request, 0.0);
         print_message("%s, %s reals: %.2f of the bound is used\n",
-                      md_precision_name(request.precision), md_reconstruct_name(request.reconstruct),
-                      share);
+                      md_precision_name(request.precision),
+                      md_reconstruct_name(request.reconstruct), share);
         if (p == MD_DOUBLE && r == MD_RECONSTRUCT_18) continue; /* stored as they are */
         md_require_at_most(share, 1.0, "share of the bound");
         /* In 32 bits and more the bound on arithmetic is what counts, and is not reached. */

@@ -38,8 +38,7 @@ static md_status bench_backend(md_dirac_bench *bench, const settings *s, const m
     for (int j = 0; j < s->precision.count; j++)
       for (int k = 0; k < s->reconstruct.count; k++) {
         if (!meant(&s->packing, i, b, b->packings) || !meant(&s->precision, j, b, b->precisions) ||
-            !meant(&s->reconstruct, k, b, b->reconstructs) ||
-            !has_links(bench, &s->reconstruct, k))
+            !meant(&s->reconstruct, k, b, b->reconstructs) || !has_links(bench, &s->reconstruct, k))
           continue;
         md_backend_request request = {.precision = (md_precision)s->precision.value[j],
                                       .reconstruct = (md_reconstruct)s->reconstruct.value[k],
