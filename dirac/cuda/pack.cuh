@@ -62,17 +62,18 @@ template <class S>
 static int pack_any(const md_stencil *s, int pair, const md_pack_source *source, void *links) {
   const int field = pair / MD_DIMS, reals = s->reals[field];
   const int64_t block = (int64_t)MD_DIRECTIONS * s->sites_per_slot * s->tile;
-  const pack_arguments a = {.source = *source,
-                            .rows = s->rows,
-                            .order = s->order,
-                            .sites = s->slots * s->sites_per_slot,
-                            .per_row = s->slots_per_row,
-                            .pair = pair,
-                            .tile = s->tile,
-                            .per_slot = s->sites_per_slot,
-                            .before = field == 0 ? 0 : block * s->reals[0],
-                            .tile_reals = block * (s->reals[0] + s->reals[1]),
-                            .inverse = 1.0 / (real_of<S>)s->largest[field]};
+  pack_arguments a = {};
+  a.source = *source;
+  a.rows = s->rows;
+  a.order = s->order;
+  a.sites = s->slots * s->sites_per_slot;
+  a.per_row = s->slots_per_row;
+  a.pair = pair;
+  a.tile = s->tile;
+  a.per_slot = s->sites_per_slot;
+  a.before = field == 0 ? 0 : block * s->reals[0];
+  a.tile_reals = block * (s->reals[0] + s->reals[1]);
+  a.inverse = 1.0 / (real_of<S>)s->largest[field];
   if (reals == 18) launch_pack<S, 18>(a, links);
   if (reals == 12) launch_pack<S, 12>(a, links);
   if (reals == 8) launch_pack<S, 8>(a, links);

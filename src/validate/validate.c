@@ -157,7 +157,9 @@ static md_status check_case(md_context *context, md_validate_run *run, const md_
 static bool physics_is_why(md_context *context, const md_backend *backend,
                            md_backend_request *request) {
   md_backend_request plain = *request;
-  plain.action = md_reconstruct_has_phase(request->reconstruct) ? MD_ACTION_HISQ : MD_ACTION_NAIVE;
+  const bool has_phase = md_reconstruct_has_phase(request->reconstruct);
+  if (has_phase && md_action_get(request->action)->fields < 2) return true;
+  if (!has_phase) plain.action = MD_ACTION_NAIVE;
   plain.twist = (md_twist){0};
   return find_request(context, backend->name, &plain, 1) == MD_OK &&
          find_request(context, backend->name, request, 1) != MD_OK;

@@ -70,7 +70,8 @@ static void store_with_phase(const md_backend_request *request, const double u[1
       request->reconstruct == MD_RECONSTRUCT_13 ? MD_RECONSTRUCT_12 : MD_RECONSTRUCT_8;
   turn(1.0 / number, 0.0, u, w);
   md_su3_determinant(w, det);
-  const double phi = atan2(det[1], det[0]) / 3.0;
+  double phi = atan2(det[1], det[0]) / 3.0;
+  if (acos(-1.0) / 3.0 - fabs(phi) < 1e-12 && u[3] > 0.0) phi = -phi; /* det rounded otherwise */
   turn(1.0, -phi, w, v);
   store_link(&rest, v, w);
   turn(number, 2.0 * atan(stored(request->precision, tan(0.5 * phi))), w, kept);
