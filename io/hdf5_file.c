@@ -97,6 +97,19 @@ hid_t md_h5_complex(int real_bytes, bool on_file) {
   return complex;
 }
 
+hid_t md_h5_fixed8(bool on_file) {
+  const hsize_t colours = 3;
+  const hid_t scale = half_type(on_file);
+  const hid_t steps = H5Tarray_create2(on_file ? H5T_STD_I8LE : H5T_NATIVE_INT8, 1, &colours);
+  const hid_t type = H5Tcreate(H5T_COMPOUND, MD_H5_FIXED8_BYTES);
+  H5Tinsert(type, "scale", 0, scale);
+  H5Tinsert(type, "r", 2, steps);
+  H5Tinsert(type, "i", 5, steps);
+  H5Tclose(steps);
+  H5Tclose(scale);
+  return type;
+}
+
 static hid_t text_type(size_t bytes) {
   const hid_t type = H5Tcopy(H5T_C_S1);
   H5Tset_size(type, bytes);

@@ -29,6 +29,11 @@ md_status md_h5_group(md_context *context, const char *path, hid_t file, const c
 /* Compound {r, i} of IEEE reals with 2, 4 or 8 bytes: as this machine has them, or little-endian as
  * on file. Released with H5Tclose. */
 hid_t md_h5_complex(int real_bytes, bool on_file);
+/* Compound {scale, r[3], i[3]} of a site, MD_H5_FIXED8_BYTES long: an IEEE binary16 and integers of
+ * 8 bits, the real and imaginary parts of the colours over the scale. Otherwise as
+ * md_h5_complex. */
+enum { MD_H5_FIXED8_BYTES = 8 };
+hid_t md_h5_fixed8(bool on_file);
 
 /* Where a dataset has its data: in the file, or in others by one of two ways. */
 typedef enum md_h5_storage {
@@ -50,12 +55,14 @@ md_status md_h5_put_attribute(md_context *context, const char *path, hid_t objec
 /* False when it is absent or of another type or length. In a child. */
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
 
-/* A dataset of complex numbers [lead][t][z][y][x][inner...]; without lead where that is 0. */
+/* A dataset of complex numbers [lead][t][z][y][x][inner...], or of md_h5_fixed8 without inner;
+ * without lead where that is 0. */
 typedef struct md_h5_shape {
   int lead;
   bool one_parity; /* x counts the sites of one parity in a row: x/2 */
   int inner[3];    /* fast extents, unused ones 0 */
-  int real_bytes;
+  int real_bytes;  /* not read for fixed8 */
+  bool fixed8;
 } md_h5_shape;
 enum { MD_H5_RANK_MOST = 8 };
 

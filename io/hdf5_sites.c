@@ -15,9 +15,13 @@ int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
 }
 
 size_t md_h5_site_bytes(const md_h5_shape *shape) {
-  size_t bytes = 2 * (size_t)shape->real_bytes;
+  size_t bytes = shape->fixed8 ? MD_H5_FIXED8_BYTES : 2 * (size_t)shape->real_bytes;
   for (int i = 0; i < 3 && shape->inner[i]; i++) bytes *= (size_t)shape->inner[i];
   return bytes;
+}
+
+static hid_t element_type(const md_h5_shape *shape, bool on_file) {
+  return shape->fixed8 ? md_h5_fixed8(on_file) : md_h5_complex(shape->real_bytes, on_file);
 }
 
 /* Largest divisor of `extent` that is at most `most`, at least 1. */
@@ -49,7 +53,7 @@ md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, 
   H5Pset_fletcher32(create);
   H5Pset_fill_time(create, H5D_FILL_TIME_NEVER);
   const hid_t space = H5Screate_simple(rank, extents, NULL);
-  const hid_t type = md_h5_complex(shape->real_bytes, true);
+  const hid_t type = element_type(shape, true);
   *dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
   H5Tclose(type);
   H5Sclose(space);
@@ -73,6 +77,14 @@ static bool is_complex(hid_t type, int real_bytes) {
   return true;
 }
 
+static bool is_element(hid_t type, const md_h5_shape *shape) {
+  if (!shape->fixed8) return is_complex(type, shape->real_bytes);
+  const hid_t wanted = md_h5_fixed8(true);
+  const bool same = H5Tequal(type, wanted) > 0;
+  H5Tclose(wanted);
+  return same;
+}
+
 /* Extents of the chunks, or of the dataset where it is not chunked. HDF5 makes no chunk that is
  * longer than its dataset can become, but reads from one that a damaged header speaks of, and what
  * it then finds is whatever memory holds: false. */
@@ -91,9 +103,9 @@ static bool chunk_extents(hid_t create, hid_t space, int rank, hsize_t *chunk) {
  * storage is that of all chunks, with four bytes for each checksum, and cannot be more than the
  * file, whatever extents the header claims. */
 static bool is_stored(hid_t file, hid_t dataset, hid_t create, const hsize_t *extents,
-                      const hsize_t *chunk, int rank, int real_bytes) {
+                      const hsize_t *chunk, int rank, int element_bytes) {
   bool compressed = false, sums = false;
-  double bytes = 2.0 * real_bytes, chunk_bytes = bytes, chunks = 1.0;
+  double bytes = element_bytes, chunk_bytes = bytes, chunks = 1.0;
   hsize_t all = 0;
   for (int i = 0; i < rank; i++) {
     bytes *= (double)extents[i];
@@ -121,13 +133,14 @@ md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, co
   const int rank = md_h5_extents(shape, dims, wanted);
   MD_TRY(md_h5_open_object(context, path, file, name, true, dataset));
   const hid_t space = H5Dget_space(*dataset), type = H5Dget_type(*dataset);
-  bool fits = H5Sget_simple_extent_ndims(space) == rank && is_complex(type, shape->real_bytes);
+  bool fits = H5Sget_simple_extent_ndims(space) == rank && is_element(type, shape);
   if (fits) H5Sget_simple_extent_dims(space, extents, NULL);
   for (int i = 0; i < rank; i++) fits = fits && extents[i] == wanted[i];
   const hid_t create = H5Dget_create_plist(*dataset);
   const bool chunked = fits && chunk_extents(create, space, rank, chunk);
   const bool stored =
-      chunked && is_stored(file, *dataset, create, extents, chunk, rank, shape->real_bytes);
+      chunked && is_stored(file, *dataset, create, extents, chunk, rank,
+                           shape->fixed8 ? MD_H5_FIXED8_BYTES : 2 * shape->real_bytes);
   H5Pclose(create);
   H5Tclose(type);
   H5Sclose(space);
@@ -165,7 +178,7 @@ md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
                            const md_slab *slab, const void *raw) {
   hid_t there, here;
   select_slab(dataset, geometry, shape, lead, slab, &there, &here);
-  const hid_t type = md_h5_complex(shape->real_bytes, false);
+  const hid_t type = element_type(shape, false);
   const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
   if (context->ranks > 1) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
   const bool written = H5Dwrite(dataset, type, here, there, transfer, raw) >= 0;
@@ -184,7 +197,7 @@ md_status md_h5_read_slab(md_context *context, const char *path, hid_t dataset,
   hid_t there, here;
   md_status status = MD_OK;
   select_slab(dataset, geometry, shape, lead, slab, &there, &here);
-  const hid_t type = md_h5_complex(shape->real_bytes, false);
+  const hid_t type = element_type(shape, false);
   if (H5Dread(dataset, type, here, there, H5P_DEFAULT, raw) < 0) {
     status = md_h5_fail(context, MD_INPUT, path, "reading a dataset");
     const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);

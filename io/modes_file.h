@@ -9,9 +9,10 @@ extern "C" {
 #endif
 
 /* Modes in HDF5: /modes/vectors [mode][t][z][y][x/2][3] of complex {r, i} (h5py reads it as complex
- * but for half), and attributes of /modes. All ranks write and read, each its own part, and a file
- * can be read on another rank grid than it was written on. Files are written to a temporary and
- * renamed when complete (base/file.h); every chunk has a Fletcher32, damage is MD_INPUT. */
+ * but for half), or [mode][t][z][y][x/2] of {scale, r[3], i[3]} with integers of 8 bits: fixed8.
+ * And attributes of /modes. All ranks write and read, each its own part, and a file can be read on
+ * another rank grid than it was written on. Files are written to a temporary and renamed when
+ * complete (base/file.h); every chunk has a Fletcher32, damage is MD_INPUT. */
 
 enum { MD_MODES_TEXT = 160 };
 
@@ -27,14 +28,21 @@ typedef struct md_modes_info {
   int count;          /* modes of the file, the lowest first */
   int converged;      /* the lowest of them that met the tolerance, without a gap */
   double tolerance;   /* on their residuals */
-  md_precision store; /* MD_DOUBLE, MD_SINGLE or MD_HALF */
+  md_precision store; /* that vectors are read in: MD_DOUBLE, MD_SINGLE, MD_HALF; MD_FIXED stands
+                         for fixed8, which takes 16 bits in memory and 8 on file */
   md_modes_label label;
 } md_modes_info;
+
+/* As words of a choice, and by such a word; the name of how a file stores them. */
+#define MD_MODES_STORE_WORDS "double|single|half|fixed8"
+md_precision md_modes_store_of(const char *word);
+const char *md_modes_store_name(md_precision store);
 
 /* Writes the vectors, of any space and precision, in the precision info->store; its dims and count
  * are not read. Attributes: dims, format_version, the label, mass_independent (1), converged,
  * tolerance, eigenvalues, residuals, scale: a vector is scale times what is stored. Scale is 1 but
- * for half, whose numbers are so brought near 1. MD_ENVIRONMENT: disk. Collective. */
+ * for half and for the scales of fixed8, which are so brought near 1. MD_ENVIRONMENT: disk.
+ * Collective. */
 md_status md_modes_write(md_context *context, const char *path, const md_modes *modes,
                          const md_modes_info *info);
 /* What a file says of itself. MD_INPUT when it is none of modes. Collective. */

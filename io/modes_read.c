@@ -30,7 +30,8 @@ typedef struct reader {
 static bool read_shape(hid_t dataset, md_modes_info *info) {
   hsize_t extents[H5S_MAX_RANK];
   const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
-  bool fits = H5Sget_simple_extent_dims(space, extents, NULL) == MD_DIMS + 2;
+  const int rank = H5Sget_simple_extent_dims(space, extents, NULL);
+  bool fits = rank == MD_DIMS + 1 || rank == MD_DIMS + 2;
   for (int d = 0; d < MD_DIMS && fits; d++) {
     fits = extents[1 + MD_T - d] > 0 && extents[1 + MD_T - d] < 1 << 15;
     info->dims[d] = (int)extents[1 + MD_T - d] * (d == MD_X ? 2 : 1);
@@ -39,9 +40,10 @@ static bool read_shape(hid_t dataset, md_modes_info *info) {
   info->count = fits ? (int)extents[0] : 0;
   const size_t bytes = H5Tget_size(type);
   info->store = bytes == 16 ? MD_DOUBLE : bytes == 8 ? MD_SINGLE : MD_HALF;
+  if (rank == MD_DIMS + 1) info->store = MD_FIXED;
   H5Tclose(type);
   H5Sclose(space);
-  return fits && (bytes == 16 || bytes == 8 || bytes == 4);
+  return fits && (bytes == 16 || bytes == 8 || (bytes == 4 && info->store == MD_HALF));
 }
 
 static md_status get_attributes(md_context *context, const char *path, hid_t group, common *c) {
@@ -83,10 +85,11 @@ static md_status describe_in_child(md_context *context, reader *r, common *c) {
   const bool fits = read_shape(object, &c->info);
   H5Oclose(object);
   if (!fits)
-    return md_fail(context, MD_INPUT,
-                   "%s: dataset %s must have the shape [mode][t][z][y][x/2][3] of compound {r, i}, "
-                   "at most %d modes",
-                   r->path, MD_MODES_VECTORS, MD_MODES_MOST);
+    return md_fail(
+        context, MD_INPUT,
+        "%s: dataset %s must have the shape [mode][t][z][y][x/2][3] of compound {r, i}, or "
+        "without [3] of {scale, r[3], i[3]}, at most %d modes",
+        r->path, MD_MODES_VECTORS, MD_MODES_MOST);
   MD_TRY(md_h5_open_object(context, r->path, r->file, MD_MODES_GROUP, false, &object));
   const md_status status = get_attributes(context, r->path, object, c);
   H5Oclose(object);
@@ -127,6 +130,7 @@ static void widen(void *raw, int64_t count, md_precision store, double scale) {
     memcpy(&value, from + i * (int64_t)sizeof value, sizeof value);
     wide[i] = scale * (double)md_float_of_half(value);
   }
+  if (store == MD_FIXED) md_fixed8_unpack(raw, count / MD_FERMION_REALS, scale);
 }
 
 /* One vector, and its norm^2 here. Local. */
@@ -239,6 +243,7 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
   md_status status = norms ? MD_OK : md_fail_memory(context, (size_t)count * 8, "modes");
   if (status == MD_OK) status = md_field_create(context, geometry, &host, MD_EVEN, &r.host);
   if (status == MD_OK) status = md_modes_create(context, geometry, &shape, count, modes);
+  if (info->store == MD_FIXED) modes->roundoff = 0.5 / MD_FIXED8_STEPS;
   if (status == MD_OK) {
     plan_of(&r, &bytes);
     status = start(context, &r, bytes, &child);

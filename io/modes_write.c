@@ -9,7 +9,15 @@
 double md_modes_scale(const int dims[MD_DIMS], md_precision store) {
   double unknowns = 1.5;
   for (int d = 0; d < MD_DIMS; d++) unknowns *= dims[d];
-  return store == MD_HALF ? ldexp(1.0, -(int)fmin(0.5 * log2(unknowns), 15.0)) : 1.0;
+  return store == MD_HALF || store == MD_FIXED ? ldexp(1.0, -(int)fmin(0.5 * log2(unknowns), 15.0))
+                                               : 1.0;
+}
+
+md_precision md_modes_store_of(const char *word) {
+  return strcmp(word, "fixed8") == 0 ? MD_FIXED : (md_precision)md_precision_of(word);
+}
+const char *md_modes_store_name(md_precision store) {
+  return store == MD_FIXED ? "fixed8" : md_precision_name(store);
 }
 
 /* The numbers of a slab in the stored precision, in place. */
@@ -25,6 +33,7 @@ static void narrow(void *raw, int64_t count, md_precision store, double scale) {
     const uint16_t value = md_half_of_float((float)wide[i] * inverse);
     memcpy(to + i * (int64_t)sizeof value, &value, sizeof value);
   }
+  if (store == MD_FIXED) md_fixed8_pack(raw, count / MD_FERMION_REALS, scale);
 }
 
 typedef struct writer {
@@ -108,7 +117,7 @@ md_status md_modes_write(md_context *context, const char *path, const md_modes *
   const md_geometry *g = modes->vectors[0].geometry;
   const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
   writer w = {.modes = modes, .info = info, .shape = md_modes_shape(modes->count, info->store)};
-  const double bytes = (double)g->volume / MD_PARITIES * MD_FERMION_REALS * w.shape.real_bytes;
+  const double bytes = (double)g->volume / MD_PARITIES * (double)md_h5_site_bytes(&w.shape);
   md_new_file target;
   hid_t file = H5I_INVALID_HID;
   MD_TRY(md_agree(context, md_field_create(context, g, &host, MD_EVEN, &w.host)));

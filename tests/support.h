@@ -32,7 +32,8 @@ void md_require(md_context *context, md_status status, const char *what);
 /* `value` <= `limit`, and neither is NaN; prints both otherwise. */
 void md_require_at_most(double value, double limit, const char *what);
 
-/* Geometry on the ranks of the run (grid chosen), with or without self-halo. */
+/* Geometry on the ranks of the run (grid chosen), with or without self-halo. On more ranks than
+ * four a lattice that cannot be cut into them skips the test. */
 md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo);
 /* The same with halo zones and neighbours at distance 3, the rank grid given or NULL. */
 md_geometry *md_test_deep_geometry(md_context *context, const int dims[MD_DIMS],

@@ -164,9 +164,9 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
 }
 
 /* Blocks that a multiprocessor is to hold, 0: as the compiler likes. Half is short of warps, and a
- * few registers decide between six and seven blocks, five and six. */
-template <class S, int R, int B, bool STAGED> constexpr int least_many() {
-  if (!std::is_same<S, __half>::value || B < 4) return 0;
+ * few registers decide between six and seven blocks, five and six; RL as in hop_many. */
+template <class S, int R, int B, bool STAGED, int RL> constexpr int least_many() {
+  if (!std::is_same<S, __half>::value || B < 4 || has_phase<RL>) return 0;
   return R == 18 ? 7 : R == 12 && !STAGED ? 6 : 0;
 }
 
@@ -188,7 +188,7 @@ static __device__ inline int along(const md_row &row, const md_long_row *long_ro
 
 /* RL: reals of the long links, 0: none. */
 template <class S, int R, int B, bool STAGED, int RL>
-__global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
+__global__ void __launch_bounds__(128, least_many<S, R, B, STAGED, RL>())
     hop_many(many_arguments<S> a) {
   using T = real_of<S>;
   constexpr int FIELDS = RL > 0 ? 2 : 1, site_reals = 8 * (R + RL);

@@ -1,5 +1,6 @@
 #include "dirac/eigen/basis.h"
 #include "dirac/eigen/hermitian.h"
+#include "lattice/fields/columns.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/panel.h"
 #include "lattice/fields/source.h"
@@ -11,26 +12,35 @@
 /* What is left of a vector of f(A), whose norm is 1, when nothing new is in it. */
 #define NOTHING_NEW 1e-13
 
-int64_t md_eigen_basis_bytes(int most) {
-  const int64_t m = most;
+int64_t md_eigen_basis_bytes(int most, int block) {
+  const int64_t m = most, n = block;
   return m * m * 2 * (int64_t)sizeof(double complex) +
-         m * (3 * (int64_t)sizeof(double) + 2 * (int64_t)sizeof(md_field));
+         (m + n) * ((1 + 2 * n) * (int64_t)sizeof(double) + 2 * (int64_t)sizeof(md_field));
+}
+
+/* Vectors of the basis have one right-hand side, whatever the operator takes. */
+static md_status create_vectors(const md_eigen_basis *b, int count, md_field *v) {
+  md_field_shape shape = b->dirac->shape;
+  shape.n_rhs = 1;
+  for (int i = 0; i < count; i++)
+    MD_TRY(md_field_create(b->context, b->dirac->geometry, &shape, MD_EVEN, &v[i]));
+  return MD_OK;
 }
 
 static md_status create(md_eigen_basis *b) {
-  const size_t most = (size_t)b->most;
-  b->v = calloc(most + 1, sizeof *b->v);
+  const size_t most = (size_t)b->most, block = (size_t)b->block;
+  b->v = calloc(most + block, sizeof *b->v);
   b->turned = calloc((size_t)b->kept, sizeof *b->turned);
   b->h = calloc(most * most, sizeof *b->h);
   b->rotation = calloc(most * most, sizeof *b->rotation);
   b->values = calloc(most, sizeof *b->values);
-  b->dots = calloc(2 * most, sizeof *b->dots);
+  b->dots = calloc(2 * (most + block) * block, sizeof *b->dots);
   if (!b->v || !b->turned || !b->h || !b->rotation || !b->values || !b->dots)
-    return md_fail_memory(b->context, (size_t)md_eigen_basis_bytes(b->most), "the basis of modes");
-  for (int i = 0; i <= b->most; i++)
-    MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->v[i]));
-  for (int i = 0; i < b->kept; i++)
-    MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->turned[i]));
+    return md_fail_memory(b->context, (size_t)md_eigen_basis_bytes(b->most, b->block),
+                          "the basis of modes");
+  MD_TRY(create_vectors(b, b->most + b->block, b->v));
+  MD_TRY(create_vectors(b, b->kept, b->turned));
+  if (b->block > 1) MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->columns));
   return md_eigen_scratch_create(b->context, b->dirac, &b->scratch);
 }
 
@@ -39,6 +49,7 @@ md_status md_eigen_basis_create(md_context *context, md_dirac *dirac, int most, 
   const md_geometry *g = dirac->geometry;
   *basis = (md_eigen_basis){.context = context,
                             .dirac = dirac,
+                            .block = dirac->shape.n_rhs,
                             .most = most,
                             .kept = kept,
                             .unknowns = 3 * (g->volume / 2),
@@ -47,8 +58,9 @@ md_status md_eigen_basis_create(md_context *context, md_dirac *dirac, int most, 
 }
 
 void md_eigen_basis_destroy(md_eigen_basis *b) {
-  for (int i = 0; b->v && i <= b->most; i++) md_field_destroy(&b->v[i]);
+  for (int i = 0; b->v && i < b->most + b->block; i++) md_field_destroy(&b->v[i]);
   for (int i = 0; b->turned && i < b->kept; i++) md_field_destroy(&b->turned[i]);
+  md_field_destroy(&b->columns);
   md_eigen_scratch_destroy(&b->scratch);
   free(b->v);
   free(b->turned);
@@ -72,20 +84,21 @@ static md_status require_finite(md_context *context, double value) {
                  value);
 }
 
-/* v[last] -= sum over the others of v_i <v_i, v[last]>, twice ("twice is enough": Parlett, The
- * Symmetric Eigenvalue Problem, 6.9; classical Gram-Schmidt, all inner products in one pass over
- * the basis and all subtractions in another); the coefficients are added to column[i * most] where
- * it is not NULL. */
-static md_status orthogonalise(md_eigen_basis *b, int last, double complex *column) {
-  for (int pass = 0; pass < 2 && last > 0; pass++) {
-    MD_TRY(md_panel_dots(b->context, last, b->v, &b->v[last], b->dots));
-    for (int i = 0; i < last; i++) {
-      const double re = b->dots[2 * i], im = b->dots[2 * i + 1];
-      if (column) column[i * b->most] += re + I * im;
-      b->dots[2 * i] = -re;
-      b->dots[2 * i + 1] = -im;
+/* y -= sum over i < known of x_i <x_i, y> for every right-hand side of y, twice ("twice is enough":
+ * Parlett, The Symmetric Eigenvalue Problem, 6.9; classical Gram-Schmidt, all inner products in one
+ * pass over the vectors and all subtractions in another); the coefficients of the first `wanted`
+ * are added to column[i * most + r] where it is not NULL. */
+static md_status orthogonalise(md_eigen_basis *b, int known, const md_field *x, md_field *y,
+                               int wanted, double complex *column) {
+  const int n = y->n_rhs;
+  for (int pass = 0; pass < 2 && known > 0; pass++) {
+    MD_TRY(md_panel_dots(b->context, known, x, y, b->dots));
+    for (int i = 0; i < known * n; i++) {
+      double *dot = b->dots + 2 * i;
+      if (column && i % n < wanted) column[i / n * b->most + i % n] += dot[0] + I * dot[1];
+      dot[0] = -dot[0], dot[1] = -dot[1];
     }
-    MD_TRY(md_defer(b->context, md_panel_add(b->context, last, b->v, b->dots, &b->v[last])));
+    MD_TRY(md_defer(b->context, md_panel_add(b->context, known, x, b->dots, y)));
   }
   return MD_OK;
 }
@@ -116,38 +129,93 @@ static md_status fill(md_eigen_basis *b, md_field *out) {
   return md_agree(b->context, status);
 }
 
-md_status md_eigen_basis_draw(md_eigen_basis *b) {
+/* v[i] becomes a random unit vector, orthogonal to those before it. */
+static md_status draw(md_eigen_basis *b, int i) {
   double norm;
-  MD_TRY(fill(b, &b->v[b->count]));
+  MD_TRY(fill(b, &b->v[i]));
   for (int again = 0; again < 2; again++) { /* where little is left, what is left is cleaned */
-    MD_TRY(orthogonalise(b, b->count, NULL));
-    MD_TRY(normalise(b, b->count, &norm));
+    MD_TRY(orthogonalise(b, i, b->v, &b->v[i], 1, NULL));
+    MD_TRY(normalise(b, i, &norm));
   }
+  return MD_OK;
+}
+
+/* A block, or what the space has left beside `known` vectors. */
+static int room_for(const md_eigen_basis *b, int wanted, int known) {
+  const int64_t left = b->unknowns - known;
+  return (int)(left < wanted ? left : wanted);
+}
+
+md_status md_eigen_basis_draw(md_eigen_basis *b, int wanted) {
+  b->waiting = room_for(b, wanted < b->block ? wanted : b->block, b->count);
+  for (int r = 0; r < b->waiting; r++) MD_TRY(draw(b, b->count + r));
   return MD_OK;
 }
 
 md_status md_eigen_basis_take(md_eigen_basis *b, const md_field *vector) {
   double norm;
+  b->waiting = 0;
   MD_TRY(md_agree(b->context, md_field_convert(b->context, &b->v[b->count], vector)));
   MD_TRY(normalise(b, b->count, &norm));
-  MD_TRY(orthogonalise(b, b->count, NULL));
+  MD_TRY(orthogonalise(b, b->count, b->v, &b->v[b->count], 1, NULL));
   MD_TRY(normalise(b, b->count, &norm));
   if (norm > 1e-3) b->count++;
   return MD_OK;
 }
 
+/* Vectors that wait become orthonormal among themselves; *least: the smallest share of a norm that
+ * this has left of one. Those of which nothing is left are drawn anew. */
+static md_status straighten(md_eigen_basis *b, double *least) {
+  *least = 1.0;
+  for (int r = 0; r < b->waiting; r++) {
+    const int i = b->count + r;
+    double before = 1.0, norm;
+    if (r > 0) MD_TRY(normalise(b, i, &before));
+    if (before > NOTHING_NEW) MD_TRY(orthogonalise(b, r, b->v + b->count, &b->v[i], 1, NULL));
+    MD_TRY(normalise(b, i, &norm));
+    if (before > NOTHING_NEW && norm > NOTHING_NEW)
+      *least = r > 0 ? fmin(*least, norm) : *least;
+    else
+      MD_TRY(draw(b, i));
+  }
+  return MD_OK;
+}
+
+static md_status join(md_eigen_basis *b, int count, const md_field *v) {
+  return md_defer(b->context, md_columns_join(b->context, count, v, &b->columns));
+}
+static md_status split(md_eigen_basis *b, int count, md_field *v) {
+  return md_defer(b->context, md_columns_split(b->context, &b->columns, count, v));
+}
+
+/* The waiting block is filtered and loses its part in the vectors up to itself; what is left stands
+ * behind it. */
+static md_status filter(md_eigen_basis *b, int known) {
+  const int first = b->count;
+  md_field *out = b->block > 1 ? &b->columns : &b->v[known],
+           *in = b->block > 1 ? out : &b->v[first];
+  if (b->block > 1) MD_TRY(join(b, b->waiting, &b->v[first]));
+  MD_TRY(md_eigen_filter_apply(b->context, b->dirac, &b->filter, &b->scratch, out, in));
+  for (int i = 0; i < known; i++)
+    for (int r = 0; r < b->waiting; r++) b->h[i * b->most + first + r] = 0.0;
+  MD_TRY(orthogonalise(b, known, b->v, out, b->waiting, b->h + first));
+  return b->block > 1 ? split(b, b->waiting, &b->v[known]) : MD_OK;
+}
+
 md_status md_eigen_basis_step(md_eigen_basis *b) {
-  const int j = b->count;
-  double norm;
-  MD_TRY(
-      md_eigen_filter_apply(b->context, b->dirac, &b->filter, &b->scratch, &b->v[j + 1], &b->v[j]));
-  b->applied++;
-  for (int i = 0; i <= j; i++) b->h[i * b->most + j] = 0.0;
-  MD_TRY(orthogonalise(b, j + 1, b->h + j));
-  b->count++;
-  MD_TRY(normalise(b, b->count, &norm));
-  if (norm > NOTHING_NEW || b->count >= b->unknowns) return MD_OK;
-  return md_eigen_basis_draw(b); /* the vectors so far span a space that A does not leave */
+  const double poor = 0.1; /* share of a norm whose rounding the others need not notice */
+  const int known = b->count + b->waiting;
+  double least;
+  MD_TRY(filter(b, known));
+  b->applied += b->waiting;
+  b->waiting = room_for(b, b->waiting, known);
+  b->count = known;
+  MD_TRY(straighten(b, &least));
+  if (least > poor) return MD_OK;
+  MD_TRY(join(b, b->waiting, &b->v[known]));
+  MD_TRY(orthogonalise(b, known, b->v, &b->columns, 0, NULL));
+  MD_TRY(split(b, b->waiting, &b->v[known]));
+  return straighten(b, &least);
 }
 
 md_status md_eigen_basis_solve(md_eigen_basis *b) {
@@ -179,30 +247,51 @@ md_status md_eigen_basis_restart(md_eigen_basis *b, int keep) {
   MD_TRY(md_agree(b->context, md_panel_rotate(b->context, n, b->v, keep,
                                               (const double *)b->rotation, b->turned)));
   for (int i = 0; i < keep; i++) swap(&b->v[i], &b->turned[i]);
-  if (keep < n) swap(&b->v[keep], &b->v[n]);
+  for (int r = 0; keep < n && r < b->waiting; r++) swap(&b->v[keep + r], &b->v[n + r]);
   b->count = keep;
   md_eigen_basis_settle(b);
   return MD_OK;
 }
 
-md_status md_eigen_basis_gather(md_eigen_basis *b) {
+md_status md_eigen_basis_gather(md_eigen_basis *b, int keep) {
+  const int left = b->count - keep, n = left < b->block ? left : b->block;
   const double one = 1.0;
+  md_field *v = b->v + keep;
   double norm;
-  for (int i = 1; i < b->count; i++) md_linear_axpy(&one, &b->v[i], &b->v[0]);
-  b->count = 0;
-  return normalise(b, 0, &norm);
+  for (int i = n; i < left; i++) md_linear_axpy(&one, &v[i], &v[i % n]);
+  for (int r = 0; r < n; r++) MD_TRY(normalise(b, keep + r, &norm));
+  b->count = keep;
+  b->waiting = room_for(b, b->block, keep);
+  for (int r = n; r < b->waiting; r++) MD_TRY(draw(b, keep + r));
+  return MD_OK;
 }
 
-md_status md_eigen_basis_pair(md_eigen_basis *b, int i, double *value, double *residual) {
-  md_field *v = &b->v[i], *a_v = &b->scratch.now;
-  double norm2, dot, rest2;
-  MD_TRY(md_dirac_mdag_m(b->context, b->dirac, 0.0, a_v, v, &b->scratch.odd));
-  MD_TRY(md_linear_norm2(b->context, v, &norm2));
-  MD_TRY(md_linear_dot(b->context, v, a_v, &dot));
-  *value = dot / norm2;
-  const double minus = -*value;
-  md_linear_axpy(&minus, v, a_v);
-  MD_TRY(md_linear_norm2(b->context, a_v, &rest2));
-  *residual = sqrt(rest2 / norm2);
-  return require_finite(b->context, *residual);
+/* The same of `count` vectors from v on, a block at most. */
+static md_status pairs_of(md_eigen_basis *b, int count, md_field *v, double *values,
+                          double *residuals) {
+  md_field *in = b->block > 1 ? &b->columns : v, *image = &b->scratch.now;
+  double norm2[MD_MAX_RHS], dot[MD_MAX_RHS], minus[MD_MAX_RHS] = {0.0}, rest2[MD_MAX_RHS];
+  if (b->block > 1) MD_TRY(join(b, count, v));
+  MD_TRY(md_dirac_mdag_m(b->context, b->dirac, 0.0, image, in, &b->scratch.odd));
+  MD_TRY(md_linear_norm2(b->context, in, norm2));
+  MD_TRY(md_linear_dot(b->context, in, image, dot));
+  for (int r = 0; r < count; r++) {
+    values[r] = dot[r] / norm2[r];
+    minus[r] = -values[r];
+  }
+  md_linear_axpy(minus, in, image);
+  MD_TRY(md_linear_norm2(b->context, image, rest2));
+  for (int r = 0; r < count; r++) {
+    residuals[r] = sqrt(rest2[r] / norm2[r]);
+    MD_TRY(require_finite(b->context, residuals[r]));
+  }
+  return MD_OK;
+}
+
+md_status md_eigen_basis_pairs(md_eigen_basis *b, int count, double *values, double *residuals) {
+  for (int i = 0; i < count; i += b->block) {
+    const int left = count - i;
+    MD_TRY(pairs_of(b, left < b->block ? left : b->block, &b->v[i], values + i, residuals + i));
+  }
+  return MD_OK;
 }

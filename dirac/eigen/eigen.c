@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 /* Windows are moved this often at most to be narrower; wider as often as need be. */
-enum { MOST_NARROWED = 4, PROBE_STEPS = 30, LEAST_SPARE = 24 };
+enum { MOST_NARROWED = 4, LEAST_SPARE = 24 };
+/* Of blocks: steps between restarts at least, and those of a search for others. */
+enum { LEAST_STEPS = 4, CHECK_STEPS = 2 };
 
 typedef struct search {
   md_context *context;
@@ -26,34 +28,51 @@ int64_t md_eigen_unknowns(const md_geometry *geometry) {
 
 /* Vectors of the basis, and of them those that survive a restart: all modes and a quarter of what
  * is beyond them, which are on their way. */
-static void sizes(int64_t unknowns, int modes, int *most, int *kept) {
-  const int64_t spare = modes / 2 > LEAST_SPARE ? modes / 2 : LEAST_SPARE;
+static void sizes(int64_t unknowns, int modes, int block, int *most, int *kept) {
+  const int least = block > 1 ? LEAST_STEPS * block : LEAST_SPARE;
+  const int64_t spare = modes / 2 > least ? modes / 2 : least;
   *most = (int)(modes + spare < unknowns ? modes + spare : unknowns);
   *kept = modes + (*most - modes) / 4;
+  *kept += (*most - *kept) % block; /* whole blocks between restarts */
 }
 
-void md_eigen_need(const md_geometry *geometry, md_space space, int modes, md_memory_need *need) {
-  enum { SCRATCH = 4, WAITING = 1, NOISE = 2 };
+void md_eigen_need(const md_geometry *geometry, md_space space, int modes, int block,
+                   md_memory_need *need) {
+  enum { SCRATCH = 4, NOISE = 2 };
   const md_field_shape shape = {MD_DOUBLE, space, MD_FERMION_REALS, 1, true};
+  const md_field_shape columns = {MD_DOUBLE, space, MD_FERMION_REALS, block, true};
   const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
   int most, kept;
-  sizes(md_eigen_unknowns(geometry), modes, &most, &kept);
+  sizes(md_eigen_unknowns(geometry), modes, block, &most, &kept);
   *(space == MD_DEVICE ? &need->device : &need->host) +=
-      (most + kept + SCRATCH + WAITING) * md_field_bytes(geometry, &shape);
-  need->host += md_eigen_basis_bytes(most) + NOISE * md_field_bytes(geometry, &host);
+      (most + kept + block) * md_field_bytes(geometry, &shape) +
+      (SCRATCH + (block > 1)) * md_field_bytes(geometry, &columns);
+  need->host += md_eigen_basis_bytes(most, block) + NOISE * md_field_bytes(geometry, &host);
 }
 
-/* Where the window begins at first: Ritz values of A from a random vector stand for its unknowns by
- * their weight in it, so that a running sum of weights counts modes. Below the lowest one the count
- * is taken to be linear. */
+/* Ritz values of A from a random vector stand for its unknowns by their weight in it. The filter
+ * was of degree 1: f = 1 - 2 lambda / high. */
+static md_eigen_density density_of(const md_eigen_basis *b) {
+  md_eigen_density d = {.nodes = b->count};
+  for (int i = 0; i < d.nodes; i++) {
+    const double weight = cabs(b->rotation[i * b->count]);
+    d.value[i] = 0.5 * b->filter.high * (1.0 - b->values[i]);
+    d.share[i] = weight * weight;
+  }
+  return d;
+}
+
+/* Where the window begins at first: where a running sum of shares has counted the modes. Below the
+ * lowest Ritz value the count is taken to be linear. */
 static double first_window(const search *s) {
   const md_eigen_basis *b = &s->basis;
-  const double high = b->filter.high, wanted = 1.5 * s->request->modes / (double)b->unknowns;
+  const md_eigen_density *d = &s->result->density;
+  const double high = b->filter.high, guard = b->block > 1 ? b->block : 0;
+  const double wanted = (1.5 * s->request->modes + guard) / (double)b->unknowns;
   double sum = 0.0, low = high;
-  for (int i = 0; i < b->count && sum < wanted; i++) {
-    const double weight = cabs(b->rotation[i * b->count]);
-    low = 0.5 * high * (1.0 - b->values[i]); /* of degree 1: f = 1 - 2 lambda / high */
-    sum += weight * weight;
+  for (int i = 0; i < d->nodes && sum < wanted; i++) {
+    low = d->value[i];
+    sum += d->share[i];
     if (i == 0 && sum > wanted) low *= fmax(wanted / sum, 0.01);
   }
   return fmax(low, 1e-8 * high);
@@ -62,15 +81,16 @@ static double first_window(const search *s) {
 /* A few steps without filter. */
 static md_status probe(search *s) {
   md_eigen_basis *b = &s->basis;
-  const int steps = b->most < PROBE_STEPS ? b->most : PROBE_STEPS;
+  const int steps = b->most < MD_EIGEN_NODES ? b->most : MD_EIGEN_NODES;
   const double high = b->dirac->norm * b->dirac->norm;
   b->filter = (md_eigen_filter){1, 0.0, high};
-  MD_TRY(md_eigen_basis_draw(b));
+  MD_TRY(md_eigen_basis_draw(b, 1));
   while (b->count < steps) MD_TRY(md_eigen_basis_step(b));
   MD_TRY(md_eigen_basis_solve(b));
+  s->result->density = density_of(b);
   b->filter = md_eigen_filter_for(first_window(s), high);
   b->count = 0;
-  return md_eigen_basis_draw(b);
+  return md_eigen_basis_draw(b, b->block);
 }
 
 /* Values and residuals of the first vectors, as many as are asked for or there. */
@@ -78,8 +98,7 @@ static md_status judge(search *s) {
   md_eigen_result *r = s->result;
   const double tolerance = s->request->tolerance;
   r->modes = s->basis.count < s->request->modes ? s->basis.count : s->request->modes;
-  for (int i = 0; i < r->modes; i++)
-    MD_TRY(md_eigen_basis_pair(&s->basis, i, &r->values[i], &r->residuals[i]));
+  MD_TRY(md_eigen_basis_pairs(&s->basis, r->modes, r->values, r->residuals));
   for (int i = 1; i < r->modes; i++) /* the filter's order is theirs up to rounding */
     for (int j = i; j > 0 && r->values[j] < r->values[j - 1]; j--) {
       const double value = r->values[j], residual = r->residuals[j];
@@ -96,6 +115,20 @@ static md_status judge(search *s) {
   return MD_OK;
 }
 
+/* What the filter, which is another one now, makes of the modes that have converged. */
+static void settle(search *s) {
+  md_eigen_basis *b = &s->basis;
+  const md_eigen_result *r = s->result;
+  for (int i = 0; i < r->below; i++) b->values[i] = md_eigen_filter_value(&b->filter, r->values[i]);
+  md_eigen_basis_settle(b);
+}
+
+/* With another filter: what has converged stays, the rest begins from its sums. */
+static md_status begin_again(search *s) {
+  settle(s);
+  return md_eigen_basis_gather(&s->basis, s->result->below);
+}
+
 /* A window that begins below the last mode asked for never yields it; one that begins far above
  * makes steps dear. *moved: the search begins again, from what it has found so far. */
 static md_status move_window(search *s, bool *moved) {
@@ -106,8 +139,9 @@ static md_status move_window(search *s, bool *moved) {
   if (b->filter.degree == 1) return MD_OK;
   while (below < s->result->modes && s->result->values[below] < low) below++;
   const bool stands = below < s->result->modes && below <= s->below_window;
+  const double wide = b->block > 1 ? 0.1 : 0.5; /* a block has guards, and loses more by a move */
   const bool narrow =
-      s->result->below < s->result->modes && 1.3 * last < 0.5 * low && s->narrowed < MOST_NARROWED;
+      s->result->below < s->result->modes && 1.3 * last < wide * low && s->narrowed < MOST_NARROWED;
   s->below_window = below;
   if (!stands && !narrow) return MD_OK;
   s->narrowed += narrow;
@@ -115,7 +149,7 @@ static md_status move_window(search *s, bool *moved) {
   b->filter = md_eigen_filter_for(
       stands ? fmin(1.3 * last, 4.0 * low) : fmax(1.3 * last, 0.25 * low), b->filter.high);
   *moved = true;
-  return md_eigen_basis_gather(b);
+  return begin_again(s);
 }
 
 static bool unchanged(const search *s) {
@@ -133,7 +167,7 @@ static md_status conclude(search *s) {
   for (int i = 0; i < r->modes; i++) s->old[i] = r->values[i];
   s->checking = true;
   b->count = r->modes;
-  return md_eigen_basis_draw(b);
+  return md_eigen_basis_draw(b, b->block);
 }
 
 /* Begins from the vectors of an earlier search: goes on beside them where all have converged, else
@@ -152,25 +186,26 @@ static md_status take_start(search *s) {
   const double low = fmin(1.3 * r->values[r->modes - 1], high);
   if (r->modes == s->request->modes || low > b->filter.low)
     b->filter = md_eigen_filter_for(low, high);
-  if (r->below < r->modes) return md_eigen_basis_gather(b);
-  for (int i = 0; i < r->modes; i++) b->values[i] = md_eigen_filter_value(&b->filter, r->values[i]);
-  md_eigen_basis_settle(b);
-  if (r->modes == s->request->modes) return conclude(s);
-  return md_eigen_basis_draw(b);
+  if (r->below < s->request->modes) return begin_again(s);
+  settle(s);
+  return conclude(s);
 }
 
-/* Steps until the basis is full, and a restart. */
+/* Steps until the basis has no room for another, one at least, and a restart. */
 static md_status cycle(search *s) {
   md_eigen_basis *b = &s->basis;
   md_eigen_result *r = s->result;
-  while (b->count < b->most && !r->interrupted) {
+  const int all = s->checking && b->block > 1 ? CHECK_STEPS : b->most;
+  if (b->count + b->waiting > b->most) b->waiting = b->most - b->count;
+  for (int i = 0; !r->interrupted; i++) {
+    if (b->waiting == 0 || b->count + b->waiting > b->most || i == all) break;
     MD_TRY(md_eigen_basis_step(b));
     r->interrupted = md_interrupted(s->context);
   }
   const bool whole = b->count == b->unknowns; /* then nothing waits */
   MD_TRY(md_eigen_basis_solve(b));
   MD_TRY(md_eigen_basis_restart(b, b->kept < b->count ? b->kept : b->count));
-  if (whole && b->count < b->most) MD_TRY(md_eigen_basis_draw(b));
+  if (whole && b->count < b->most) MD_TRY(md_eigen_basis_draw(b, b->block));
   r->restarts++;
   return judge(s);
 }
@@ -183,7 +218,7 @@ static md_status look(search *s) {
     double worst = 0.0;
     MD_TRY(cycle(s));
     for (int i = 0; i < r->modes; i++) worst = fmax(worst, r->residuals[i]);
-    if (s->request->observe) s->request->observe(s->request->user, r->restarts, r->below, worst);
+    if (s->request->observe) s->request->observe(s->request->user, r, worst);
     if (r->interrupted || r->restarts == s->request->max_restarts) {
       r->converged = s->checking && r->below == s->request->modes && unchanged(s);
       break;
@@ -201,7 +236,7 @@ static md_status create(search *s, md_dirac *dirac) {
   const md_eigen_request *request = s->request;
   const size_t modes = (size_t)request->modes;
   int most, kept;
-  sizes(md_eigen_unknowns(dirac->geometry), request->modes, &most, &kept);
+  sizes(md_eigen_unknowns(dirac->geometry), request->modes, dirac->shape.n_rhs, &most, &kept);
   s->old = calloc(modes, sizeof *s->old);
   s->result->values = calloc(modes, sizeof *s->result->values);
   s->result->residuals = calloc(modes, sizeof *s->result->residuals);
@@ -223,10 +258,9 @@ static md_status check(md_context *context, const md_dirac *dirac,
     return md_fail(context, MD_INPUT,
                    "modes must lie in 1 to %lld, three for each even site of the lattice, got %d",
                    unknowns, request->modes);
-  if (dirac->shape.precision != MD_DOUBLE || dirac->shape.n_rhs != 1)
-    return md_fail(context, MD_INPUT,
-                   "modes are found with one right-hand side in double, got %d in %s",
-                   dirac->shape.n_rhs, md_precision_name(dirac->shape.precision));
+  if (dirac->shape.precision != MD_DOUBLE)
+    return md_fail(context, MD_INPUT, "modes are found in double, got an operator in %s",
+                   md_precision_name(dirac->shape.precision));
   return MD_OK;
 }
 

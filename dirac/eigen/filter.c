@@ -1,34 +1,29 @@
 #include "dirac/eigen/filter.h"
+#include "base/device.h"
 #include "dirac/backend.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
 
 md_eigen_filter md_eigen_filter_for(double low, double high) {
-  enum { STEEP = 3, MOST = 1000 };
+  enum { STEEP = 2, MOST = 1000 };
   if (!(low < 0.25 * high)) return (md_eigen_filter){1, 0.0, high};
   low = fmax(low, high * STEEP * STEEP / MOST / MOST);
   return (md_eigen_filter){(int)ceil(STEEP * sqrt(high / low)), low, high};
 }
 
-/* sigma of the scaled recursion after this one. */
-static double next_scale(double first, double sigma) {
-  return 1.0 / (2.0 / first - sigma);
+/* T_degree(x), for any x. */
+static double chebyshev(int degree, double x) {
+  if (fabs(x) <= 1.0) return cos(degree * acos(x));
+  const double size = cosh(degree * acosh(fabs(x)));
+  return x < 0.0 && degree % 2 ? -size : size;
 }
 
 double md_eigen_filter_value(const md_eigen_filter *filter, double lambda) {
   const double centre = 0.5 * (filter->high + filter->low);
-  const double half = 0.5 * (filter->high - filter->low), first = -half / centre;
-  double sigma = first, before = 1.0, now = first * (lambda - centre) / half;
-  for (int d = 2; d <= filter->degree; d++) {
-    const double following = next_scale(first, sigma);
-    const double next =
-        2.0 * following * (lambda - centre) / half * now - sigma * following * before;
-    before = now;
-    now = next;
-    sigma = following;
-  }
-  return now;
+  const double half = 0.5 * (filter->high - filter->low);
+  return chebyshev(filter->degree, (lambda - centre) / half) /
+         chebyshev(filter->degree, -centre / half);
 }
 
 md_status md_eigen_scratch_create(md_context *context, const md_dirac *dirac,
@@ -36,8 +31,16 @@ md_status md_eigen_scratch_create(md_context *context, const md_dirac *dirac,
   *scratch = (md_eigen_scratch){0};
   MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &scratch->before));
   MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &scratch->now));
-  MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &scratch->next));
-  return md_dirac_field(context, dirac, MD_ODD, &scratch->odd);
+  MD_TRY(md_dirac_field(context, dirac, MD_ODD, &scratch->odd));
+  if (!md_dirac_fuses(dirac, MD_DOUBLE))
+    return md_dirac_field(context, dirac, MD_EVEN, &scratch->next);
+  const size_t bytes = (size_t)dirac->shape.n_rhs * sizeof(double);
+  double ones[MD_MAX_RHS];
+  void *memory;
+  for (int r = 0; r < dirac->shape.n_rhs; r++) ones[r] = 1.0;
+  MD_TRY(md_device_allocate(context, bytes, "the filter", &memory));
+  scratch->ones = memory;
+  return md_device_upload(context, scratch->ones, ones, bytes);
 }
 
 void md_eigen_scratch_destroy(md_eigen_scratch *scratch) {
@@ -45,32 +48,41 @@ void md_eigen_scratch_destroy(md_eigen_scratch *scratch) {
   md_field_destroy(&scratch->now);
   md_field_destroy(&scratch->next);
   md_field_destroy(&scratch->odd);
+  md_device_free(scratch->ones);
+  scratch->ones = NULL;
 }
 
-/* out = factor (A - centre) in */
+/* out = factor (A - centre) in; added to out where `ones` is not NULL */
 static md_status shifted(md_context *context, md_dirac *dirac, double factor, double centre,
-                         md_field *odd, md_field *out, md_field *in) {
-  const md_epilogue end = {.x = in, .a = -factor * centre, .b = -factor};
+                         const double *ones, md_field *odd, md_field *out, md_field *in) {
+  const md_epilogue end = {.x = in, .a = -factor * centre, .b = -factor, .step = ones};
   MD_TRY(md_dirac_hop(context, dirac, odd, in, NULL));
   return md_dirac_hop(context, dirac, out, odd, &end);
 }
 
+/* T_{k+1} = 2 x T_k - T_{k-1} with signs s_k, s_{k+1} = -s_{k-1}: then s_{k-1} T_{k-1} only has
+ * something added to become s_{k+1} T_{k+1}, which an operator that fuses does on its way. */
 md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_eigen_filter *filter,
                                 md_eigen_scratch *s, md_field *out, md_field *in) {
   const double centre = 0.5 * (filter->high + filter->low);
-  const double half = 0.5 * (filter->high - filter->low), first = -half / centre, one = 1.0;
-  double sigma = first;
+  const double half = 0.5 * (filter->high - filter->low),
+               last = filter->degree % 4 < 2 ? 1.0 : -1.0;
+  double ones[MD_MAX_RHS], scale[MD_MAX_RHS], none[MD_MAX_RHS] = {0.0};
+  for (int r = 0; r < in->n_rhs; r++) {
+    ones[r] = 1.0;
+    scale[r] = last / chebyshev(filter->degree, -centre / half);
+  }
   md_linear_copy(&s->before, in);
-  MD_TRY(shifted(context, dirac, first / half, centre, &s->odd, &s->now, in));
-  for (int d = 2; d <= filter->degree; d++) {
-    const double following = 1.0 / (2.0 / first - sigma), minus = -sigma * following;
-    MD_TRY(shifted(context, dirac, 2.0 * following / half, centre, &s->odd, &s->next, &s->now));
-    md_linear_axpby(&one, &s->next, &minus, &s->before);
+  MD_TRY(shifted(context, dirac, 1.0 / half, centre, NULL, &s->odd, &s->now, in));
+  for (int k = 1; k < filter->degree; k++) {
+    const double factor = (k % 2 ? -2.0 : 2.0) / half;
+    md_field *to = s->ones ? &s->before : &s->next;
+    MD_TRY(shifted(context, dirac, factor, centre, s->ones, &s->odd, to, &s->now));
+    if (!s->ones) md_linear_axpy(ones, &s->next, &s->before);
     const md_field swap = s->before;
     s->before = s->now;
     s->now = swap;
-    sigma = following;
   }
-  md_linear_copy(out, &s->now);
+  md_linear_axpby(scale, &s->now, none, out);
   return MD_OK;
 }

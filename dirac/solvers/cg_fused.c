@@ -46,8 +46,7 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
   for (bool all = md_cg_record(request, state); !all;) {
     if (!state->interrupted && queued < state->most &&
         !must_wait(request, queued, state->iteration)) {
-      MD_TRY(md_cg_device_queue_step(context, cg, dirac, state, work));
-      md_cg_device_update(cg, state);
+      MD_TRY(md_cg_device_queue(context, cg, dirac, state, work, false));
       if (will_be_read(request, ++queued)) md_cg_device_complete(cg, state);
       continue;
     }

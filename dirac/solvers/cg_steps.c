@@ -41,8 +41,8 @@ static md_status begin(md_context *context, md_cg_steps *steps, const double *no
 }
 
 static md_status queue(md_context *context, device_steps *s) {
-  if (s->queued > 0) md_cg_device_update(s->device, &s->state);
-  s->queued++;
+  if (s->queued++ > 0)
+    return md_cg_device_queue(context, s->device, s->dirac, &s->state, &s->work, true);
   return md_cg_device_queue_step(context, s->device, s->dirac, &s->state, &s->work);
 }
 

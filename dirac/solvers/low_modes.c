@@ -34,7 +34,7 @@ double md_low_modes_kappa(const md_modes *modes, double mass, double norm) {
 }
 
 double md_low_modes_noise(const md_modes *modes, double kappa, double norm, double roundoff) {
-  double error = md_precision_roundoff(modes->vectors->precision);
+  double error = modes->roundoff;
   for (int i = 0; i < modes->count; i++) error = fmax(error, modes->residuals[i] / (norm * norm));
   return kappa * fmax(error, roundoff);
 }

@@ -158,6 +158,7 @@ template <bool SCALED> struct feeder {
               store_scales(strips[i], scales + slots[i]);
         }
         barrier_expect(b, bytes);
+        if (mine) prefetch_ending(call, plan, o.base + t * slice());
         if (!idle && t < w.last) strips[2] = find(o, t + 1 + mine);
         now.next(plan.ring);
       }

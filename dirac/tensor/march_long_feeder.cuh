@@ -157,6 +157,9 @@ template <bool SCALED> struct long_feeder {
           if (i + 1 < slices) next = find(o, t - ahead + i + 1);
         }
         barrier_expect(b, bytes);
+        /* In 16 bits it would drive the sources out of L2 before they are read again. */
+        if (of_centre() && call.precision == MD_DOUBLE)
+          prefetch_ending(call, plan, site(o, o.x, t));
         if (!nothing && t < w.last) next = find(o, t + 1 + ahead);
         now.next(plan.ring);
       }

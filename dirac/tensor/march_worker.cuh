@@ -54,11 +54,15 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
                               RHS, of_links, at);
       }
     }
-    load(next);
+    constexpr bool late = END == ending::step && !storage<T>::adjacent;
+    if constexpr (!late) load(next);
     const int64_t start = static_cast<int64_t>(site) * site_bytes + min(at.t, 2) * colour_bytes;
     const auto place = [&](int n) { return start + n * site_bytes; };
-    if constexpr (END == ending::step)
-      return take_step<T, RHS>(norms, c, call, site + mine, unit, step, place, assigned, at);
+    if constexpr (END == ending::step) {
+      take_step<T, RHS>(norms, c, call, site + mine, unit, step, place, assigned, at);
+      if constexpr (late) load(next);
+      return;
+    }
     const int common =
         combine<T, RHS, true, END == ending::combined>(c, call, site + mine, unit, place, RHS, at);
     if constexpr (END == ending::summed) add_norms<T>(norms, c, common, assigned, at);

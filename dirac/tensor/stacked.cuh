@@ -63,24 +63,38 @@ struct lane {
 /* The two rows of one lane for one direction and colour. */
 template <typename T> struct pair { typename storage<T>::number low, high; };
 
-/* Rows g and g+8 of a source colour: `row` points to its right-hand sides, `count` of which belong
+/* Bytes from a tile's first right-hand side of a colour to the low row of the lanes g. */
+template <typename T, int TILE> __device__ inline int row_offset(int g) {
+  constexpr int rows = TILE == 16 && storage<T>::adjacent ? 2 : 1;
+  return rows * static_cast<int>(sizeof(typename storage<T>::number)) * g;
+}
+
+/* ONCE: from global memory, and not kept in L2, where it would drive out what is read again. */
+template <bool ONCE, typename N> __device__ inline N load_number(const N *p) {
+  if constexpr (ONCE)
+    return __ldcs(p);
+  else
+    return *p;
+}
+
+/* Rows g and g+8 of a source colour: `row` points to the former. `count` right-hand sides belong
  * to this tile. FULL: count is the tile. */
-template <typename T, int TILE, bool FULL>
+template <typename T, int TILE, bool FULL, bool ONCE = false>
 __device__ inline pair<T> load_rows(const char *row, int g, int count) {
   using number = typename storage<T>::number;
   const number *p = reinterpret_cast<const number *>(row);
   pair<T> v = {};
   if constexpr (TILE == 8) {
-    if (FULL || g < count) v.low = p[g];
+    if (FULL || g < count) v.low = load_number<ONCE>(p);
   } else if constexpr (!storage<T>::adjacent) {
-    if (FULL || g < count) v.low = p[g];
-    if (FULL || g + 8 < count) v.high = p[g + 8];
+    if (FULL || g < count) v.low = load_number<ONCE>(p);
+    if (FULL || g + 8 < count) v.high = load_number<ONCE>(p + 8);
   } else if constexpr (FULL) {
-    const uint2 both = *reinterpret_cast<const uint2 *>(p + 2 * g);
-    v = {both.x, both.y};
+    const uint2 both = load_number<ONCE>(reinterpret_cast<const uint2 *>(p));
+    v.low = both.x, v.high = both.y;
   } else {
-    if (2 * g < count) v.low = p[2 * g];
-    if (2 * g + 1 < count) v.high = p[2 * g + 1];
+    if (2 * g < count) v.low = load_number<ONCE>(p);
+    if (2 * g + 1 < count) v.high = load_number<ONCE>(p + 1);
   }
   return v;
 }
@@ -162,9 +176,8 @@ __device__ inline void multiply(double, double c[4], pair<double> forward, pair<
 #endif
 }
 
-/* c += the product of a site and link field: three steps. forward and backward point to the source
- * sites of the lane's two directions at the tile's first right-hand side; a colour has
- * colour_bytes. */
+/* c += the product of a site and link field: three steps. forward and backward point to the lane's
+ * low row in the source sites of its two directions; a colour has colour_bytes. */
 template <typename T, int TILE, bool FULL>
 __device__ inline void product(typename storage<T>::accumulator c[4],
                                const typename storage<T>::links &links, const char *forward,
@@ -187,12 +200,11 @@ __device__ inline int largest_exponent(float forward, float backward) {
   return max(most, __shfl_xor_sync(0xffffffffu, most, 2));
 }
 /* The ratios to the scale of exponent `most`, packed for factors_of. Scales are powers of two, so
- * ratios are exact; below 2^-24 they are zero. */
+ * ratios are exact; below 2^-24 they are zero. No scale is near the largest float, since 2^15 times
+ * it is one. */
 __device__ inline uint32_t ratios_to(int most, float forward, float backward) {
-  const int ef = __float_as_int(forward) >> 23, eb = __float_as_int(backward) >> 23;
-  const float rf = ef - most < -30 ? 0.0f : __int_as_float((127 + ef - most) << 23);
-  const float rb = eb - most < -30 ? 0.0f : __int_as_float((127 + eb - most) << 23);
-  const __half2 packed = __floats2half2_rn(rf, rb);
+  const float inverse = __int_as_float((254 - most) << 23);
+  const __half2 packed = __floats2half2_rn(forward * inverse, backward * inverse);
   return *reinterpret_cast<const uint32_t *>(&packed);
 }
 

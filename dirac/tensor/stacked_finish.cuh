@@ -48,7 +48,7 @@ __device__ inline void add_epilogue(typename storage<T>::accumulator c[4],
                                     typename storage<T>::accumulator factor_c,
                                     typename storage<T>::accumulator factor_x, const char *x_row,
                                     int count, const lane &at) {
-  const pair<T> x = load_rows<T, TILE, FULL>(x_row, at.g, count);
+  const pair<T> x = load_rows<T, TILE, FULL, true>(x_row + row_offset<T, TILE>(at.g), at.g, count);
   const auto low = widen(T{}, x.low), high = widen(T{}, x.high);
   c[0] = factor_c * c[0] + factor_x * low.x;
   c[1] = factor_c * c[1] + factor_x * low.y;

@@ -28,7 +28,7 @@ template <typename T, int TILE, bool FULL, ending END, int FIELDS> struct gather
   __device__ gatherer(const md_tensor_call &c, const lane &l, int looked_up,
                       const neighbours<FIELDS> &to, int first, int left)
       : call(c), at(l), my_ratios{}, unit(127), present(min(left, batch<T>)) {
-    const char *source = static_cast<const char *>(call.source);
+    const char *source = static_cast<const char *>(call.source) + row_offset<T, TILE>(at.g);
     my_site = __shfl_sync(0xffffffffu, looked_up, 4 * (first + at.g % batch<T>)+at.t);
 #pragma unroll
     for (int n = 0; n < batch<T>; n++) {

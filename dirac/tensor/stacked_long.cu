@@ -7,26 +7,52 @@
  * site is fetched 1 + 3 (1/x + 2/y + 2/z) times instead of sixteen. */
 namespace stacked {
 
+/* What x offset 1 of the output row adds to the places of a lane's row. In half, where registers
+ * run out, the two numbers share one: a single one that came back from memory took a tenth of the
+ * computing warps' time. */
+template <bool SHARED> struct row_steps {
+  int16_t to_inside, to_ends;
+  row_steps() = default;
+  __device__ row_steps(int inside, int ends)
+      : to_inside(static_cast<int16_t>(inside)), to_ends(static_cast<int16_t>(ends)) {}
+  __device__ int inside(int odd) const { return odd ? to_inside : 0; }
+  __device__ int ends(int odd) const { return odd ? to_ends : 0; }
+};
+template <> struct row_steps<true> {
+  int both;
+  row_steps() = default;
+  __device__ row_steps(int inside, int ends) : both((inside & 0xffff) | ends << 16) {}
+  /* A half with its sign, or zeros. */
+  __device__ int inside(int odd) const { return __byte_perm(both, 0, odd ? 0x9910 : 0x4444); }
+  __device__ int ends(int odd) const { return __byte_perm(both, 0, odd ? 0xbb32 : 0x4444); }
+};
+
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step. */
 template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   using worker_of = worker<T, RHS, END, 2>;
   static constexpr int site_bytes = worker_of::site_bytes;
-  enum { of_rim = 7 };
-  /* Where site i of the row lies: i sites behind `low`, or behind `high` from site `cut` on. */
-  struct line {
-    int low, high, cut;
-    __device__ int site(int i) const { return (i >= cut ? high : low) + i * site_bytes; }
-  };
-  /* A row that the lane reads, as seen from a warp's output row: what does not change from slice to
-   * slice. */
+  /* A row that the lane reads, from the place of the warp's first site on: what does not change
+   * from slice to slice. Its sites lie in the centre or the rim; for lanes along x those beyond the
+   * ends of the column's row lie in `along`, for others there are none. Bytes in slot 0, for output
+   * rows with x offset 0. */
   struct row {
-    int low, high, scales;       /* in slot 0, for output rows with x offset 0 */
-    int16_t low_step, high_step; /* what x offset 1 adds */
-    int16_t slice;               /* of the centre, 0 .. 6 for t-3 .. t+3, or of_rim */
+    int inside, ends;
+    row_steps<storage<T>::scaled> steps;
+    int scales; /* of the lane's site; not (~) that for rows of the rim */
+  };
+  /* The same in the present slice. Sites from `cut` on, backward those before, are read at `ends`.
+   */
+  struct line {
+    const char *inside, *ends;
+    int cut;
+    __device__ void advance(int sites) {
+      inside += sites * site_bytes, ends += sites * site_bytes, cut -= sites;
+    }
   };
   /* The rows of a pass over the tile, in which each warp takes as many sites. */
   struct pass {
     int x, y, z;    /* the warp's first site, relative to the column's corner */
+    int site, odd;  /* what it adds to the corner's site and x offset */
     row rows[2][2]; /* of the link fields, forward and backward */
   };
   const md_tensor_call &call;
@@ -36,6 +62,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   pass passes[LONG_PASSES];
   walk w;
   corner at;
+  int site, odd; /* at the corner, in the present slice */
   turn now;
   int past; /* slot of slice t-3 */
 
@@ -47,6 +74,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   __device__ void find_pass(pass &p, int k) {
     const int first = (k * plan.warps + static_cast<int>(threadIdx.x / 32)) * plan.warp_sites;
     p.x = first % plan.x, p.y = first / plan.x % plan.y, p.z = first / plan.x / plan.y;
+    p.site = site_of(p.x, p.y, p.z), p.odd = p.y + p.z & 1;
 #pragma unroll
     for (int i = 0; i < 4; i++) p.rows[i / 2][i % 2] = find_row(p, i / 2, i % 2);
   }
@@ -58,70 +86,81 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
         outside ? memory.rim(long_rim_place::row(plan, y, z)) : memory.centre(z * plan.y + y);
     const int at = scales + plan.centre.scale_bytes; /* the rim has the same */
     const int bank = memory.bank(y, z), along = memory.along(p.z * plan.y + p.y);
-    const auto find_line = [&](int odd) {
-      const int start = memory.sites(at, bank, mu == 0 ? odd : 1 - odd);
-      if (mu != 0) return line{start, start, 0};
-      const int further = shift(f, way, odd), inside = start + further * site_bytes;
-      const int ends = memory.sites_along(along + plan.along.scale_bytes, bank, odd) +
-                       (further + 2 - odd) * site_bytes;
-      return way ? line{ends, inside, 0} : line{inside, ends - plan.x * site_bytes, 0};
+    const int lane_at = row_offset<T, RHS>(work.at.g) + p.x * site_bytes;
+    const auto inside = [&](int odd) {
+      return lane_at + (mu == 0 ? memory.sites(at, bank, odd) + shift(f, way, odd) * site_bytes
+                                : memory.sites(at, bank, 1 - odd));
     };
-    const line even = find_line(0), odd = find_line(1);
-    row r = {even.low, even.high, scales};
-    if (mu == 0) r.scales = along + static_cast<int>(sizeof(float)) * (2 + shift(f, way, 0));
-    r.low_step = static_cast<int16_t>(odd.low - even.low);
-    r.high_step = static_cast<int16_t>(odd.high - even.high);
-    r.slice = static_cast<int16_t>(outside ? of_rim : MARCH_REACH + (mu == 3 ? by : 0));
-    return r;
+    const auto ends = [&](int odd) {
+      const int place = shift(f, way, odd) + 2 - odd - (way ? 0 : plan.x);
+      return mu == 0 ? lane_at + memory.sites_along(along + plan.along.scale_bytes, bank, odd) +
+                           place * site_bytes
+                     : inside(odd);
+    };
+    const int mine = p.x + min(work.at.g, plan.warp_sites - 1);
+    const int scale =
+        static_cast<int>(sizeof(float)) * (mine + (mu == 0 ? 2 + shift(f, way, 0) : 0)) +
+        (mu == 0 ? along : scales);
+    return {
+        inside(0), ends(0), {inside(1) - inside(0), ends(1) - ends(0)}, outside ? ~scale : scale};
   }
   /* Of the lanes along x: site i's neighbour is site i + shift. */
   static __device__ int shift(int f, int way, int odd) {
     return odd + (way ? -1 - f : f);
   }
   /* Bytes to the slot of a row. */
-  __device__ int slot(const row &r) const {
-    if (r.slice == of_rim) return now.at * plan.rim.slot_bytes;
-    const int slot = past + r.slice * plan.centre.slot_bytes;
-    return slot < plan.centre.bytes ? slot : slot - plan.centre.bytes;
+  __device__ int slot(const row &r, int f, int way) const {
+    const int reach = f ? MARCH_REACH : 1, by = work.at.t == 3 ? plan.centre.slot_bytes : 0;
+    const unsigned at = past + MARCH_REACH * plan.centre.slot_bytes + (way ? -reach : reach) * by;
+    /* The smaller: what wrapped below zero is large. */
+    const int centre = static_cast<int>(min(at, at - plan.centre.bytes));
+    return r.scales < 0 ? now.at * plan.rim.slot_bytes : centre;
   }
-  /* And to that of the row's ends, and scales, where lanes along x have them. */
-  __device__ int slot_along(int otherwise) const {
-    return work.at.t == 0 ? now.at * plan.along.slot_bytes : otherwise;
+  /* And to that of its ends, and of scales. */
+  __device__ int slot_of_ends(int inside) const {
+    return work.at.t == 0 ? now.at * plan.along.slot_bytes : inside;
   }
-  /* The row for sites of x offset `odd`; cut is meant for lanes along x, others have one line. */
+  /* The row for sites of x offset `odd`. */
   __device__ line line_of(const pass &p, int f, int way, int odd) const {
     const row &r = p.rows[f][way];
-    const int own = slot(r), along = slot_along(own), by = shift(f, way, odd);
-    return {r.low + (odd ? r.low_step : 0) + (way ? along : own),
-            r.high + (odd ? r.high_step : 0) + (way ? own : along), way ? -by : plan.x - by};
+    const int inside = slot(r, f, way), ends = slot_of_ends(inside);
+    /* Half a word with its sign, or nothing. */
+    return {memory.memory + (r.inside + r.steps.inside(odd) + inside),
+            memory.memory + (r.ends + r.steps.ends(odd) + ends),
+            (way ? 0 : plan.x) - shift(f, way, odd) - p.x};
   }
-  __device__ const float *find_scales(const pass &p, int f, int way, int odd) const {
+  __device__ float scale_of_source(const pass &p, int f, int way, int odd) const {
     const row &r = p.rows[f][way];
-    const int bytes = r.scales + slot_along(slot(r));
-    return reinterpret_cast<const float *>(memory.memory + bytes) + (work.at.t == 0 ? odd : 0);
+    const int place = max(r.scales, ~r.scales) + slot_of_ends(slot(r, f, way));
+    return reinterpret_cast<const float *>(memory.memory + place)[work.at.t == 0 ? odd : 0];
   }
   /* Of the warp's sites; the units are returned. */
   __device__ int find_ratios(const pass &p, int odd, uint32_t ratios[2]) const {
-    const int mine = p.x + min(work.at.g, plan.warp_sites - 1);
     float ahead[2], behind[2];
 #pragma unroll
     for (int f = 0; f < 2; f++) {
-      ahead[f] = find_scales(p, f, 0, odd)[mine];
-      behind[f] = find_scales(p, f, 1, odd)[mine];
+      ahead[f] = scale_of_source(p, f, 0, odd);
+      behind[f] = scale_of_source(p, f, 1, odd);
     }
     const int units = largest_exponent(fmaxf(ahead[0], ahead[1]), fmaxf(behind[0], behind[1]));
 #pragma unroll
     for (int f = 0; f < 2; f++) ratios[f] = ratios_to(units, ahead[f], behind[f]);
     return units;
   }
-  /* The output site at which a pass over time slice t begins. */
-  __device__ int site(const pass &p, int t) const {
-    return ((t * call.local[2] + at.z + p.z) * call.local[1] + at.y + p.y) * (call.local[0] / 2) +
-           at.x + p.x;
+  __device__ int site_of(int x, int y, int z) const {
+    return (z * call.local[1] + y) * (call.local[0] / 2) + x;
   }
-  /* Time slice t of the column; then the links of site `next` are asked for. */
-  __device__ void take(const pass &p, int t, int first, int next) {
-    const int odd = (at.y + p.y + at.z + p.z + t + call.parity) & 1;
+  /* The output site at the column's corner in time slice t, and its x offset. */
+  __device__ void begin_column(int t) {
+    at = corner(plan, w.column);
+    site = site_of(at.x, at.y, at.z) + t * site_of(0, 0, call.local[2]);
+    odd = at.y + at.z + t + call.parity & 1;
+  }
+  /* A pass over a time slice, whose corner is `site` and `odd`; then the links of site `next` are
+   * asked for. */
+  __device__ void take(const pass &p, const corner &at, int site, int odd, int next) {
+    const int first = site + p.site;
+    odd ^= p.odd;
     line lines[2][2];
 #pragma unroll
     for (int i = 0; i < 4; i++) lines[i / 2][i % 2] = line_of(p, i / 2, i % 2, odd);
@@ -130,39 +169,42 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     if constexpr (storage<T>::scaled) units = find_ratios(p, odd, ratios);
     for (int n = 0; n < plan.warp_sites; n += batch<T>) {
       const auto source = [&](int f, int of, int way) {
-        return memory.memory + lines[f][way].site(p.x + n + of);
+        const line &l = lines[f][way];
+        /* A hop of link field f leaves its row from the f + 1 outermost sites alone. */
+        const bool outermost = way ? of <= f : of >= batch<T> - 1 - f;
+        const bool beyond = way ? of < l.cut : of >= l.cut;
+        return (outermost && beyond ? l.ends : l.inside) + of * site_bytes;
       };
       work.some(first + n, n + batch<T> < plan.warp_sites ? first + n + batch<T> : next,
                 PARTIAL ? work.assigned(at.x + p.x + n, odd, at.y + p.y, at.z + p.z) : ~0u, source,
                 n, ratios, units);
+#pragma unroll
+      for (int i = 0; i < 4; i++) lines[i / 2][i % 2].advance(batch<T>);
     }
   }
   __device__ void run() {
     work.begin();
     bool more = w.next(plan, call);
     if (more) {
-      at = corner(plan, w.column);
-      work.load(site(passes[0], w.t));
+      begin_column(w.t);
+      work.load(site + passes[0].site);
     }
     md_wait_for_predecessor(); /* it may read out */
     while (more) {
-      const int t = w.t, first = site(passes[0], t), second = site(passes[LONG_PASSES - 1], t);
+      const pass &last = passes[LONG_PASSES - 1];
       barrier_wait(&memory.filled[now.at], now.phase);
-      const bool again = plan.passes == LONG_PASSES;
-      if (again) take(passes[0], t, first, second);
-      const corner here = at;
+      if (plan.passes == LONG_PASSES) take(passes[0], at, site, odd, site + last.site);
+      const corner here_at = at;
+      const int here = site, here_odd = odd;
       int slices = 1;
       if (w.t < w.last) {
-        w.t++;
+        w.t++, site += site_of(0, 0, call.local[2]), odd ^= 1;
       } else {
         more = w.next(plan, call), slices = 2 * MARCH_REACH + 1;
-        if (more) at = corner(plan, w.column);
+        if (more) begin_column(w.t);
       }
-      const int next = site(passes[0], w.t); /* at the end: anything that may be read */
-      const corner then = at;
-      at = here;
-      take(passes[LONG_PASSES - 1], t, second, next);
-      at = then;
+      /* At the end the next links are any that may be read. */
+      take(last, here_at, here, here_odd, site + passes[0].site);
       barrier_arrive(&memory.emptied[now.at]);
       now.next(plan.ring);
       past += slices * plan.centre.slot_bytes;

@@ -94,7 +94,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
       const int along = work.at.t == 0 ? odd : 0;
       const float *ahead_scale = reinterpret_cast<const float *>(forward + ahead.scales) + along;
       const float *behind_scale = reinterpret_cast<const float *>(backward + behind.scales) + along;
-      forward += ahead.sites(odd), backward += behind.sites(odd);
+      forward += ahead.sites(odd) + row_offset<T, RHS>(work.at.g);
+      backward += behind.sites(odd) + row_offset<T, RHS>(work.at.g);
       const int in_x = x, in_y = y, in_z = z;
       int next = site + slice, slices = 1;
       if (w.t < w.last) {

@@ -27,17 +27,17 @@ __device__ inline void add_to_rows(char *row, typename storage<T>::accumulator v
                                    const lane &at) {
   if constexpr (TILE == 16 && storage<T>::adjacent) {
     float4 *p = reinterpret_cast<float4 *>(row) + at.g;
-    const float4 old = *p;
+    const float4 old = __ldcs(p);
     v[0] += old.x, v[1] += old.y, v[2] += old.z, v[3] += old.w;
-    if (at.t < 3 && assigned) *p = make_float4(v[0], v[1], v[2], v[3]);
+    if (at.t < 3 && assigned) __stcs(p, make_float4(v[0], v[1], v[2], v[3]));
   } else {
     using vector = typename std::conditional<storage<T>::adjacent, float2, double2>::type;
 #pragma unroll
     for (int half = 0; half < TILE / 8; half++) {
       vector *p = reinterpret_cast<vector *>(row) + at.g + 8 * half;
-      const vector old = *p;
+      const vector old = __ldcs(p);
       v[2 * half] += old.x, v[2 * half + 1] += old.y;
-      if (at.t < 3 && assigned) *p = {v[2 * half], v[2 * half + 1]};
+      if (at.t < 3 && assigned) __stcs(p, vector{v[2 * half], v[2 * half + 1]});
     }
   }
 }

@@ -1,37 +1,81 @@
 /* The library beside ours, with the same types: fp64; fp32 without TF32; TF32; fp16 or bf16 inputs
- * with fp32 sums, scalars and C. cuBLAS is column-major: it is given C^T <- B^T A^T. */
+ * with fp32 sums, scalars and C. cuBLAS is column-major: it is given C^T <- B^T A^T.
+ * It is loaded by who opens it, since loading it takes longer than the rest of a start. */
+#include "base/shared_library.h"
 #include "gemm/cuda/launch.cuh"
 #include "gemm/gemv.h"
 #include <cublas_v2.h>
+#include <new>
 
 using namespace md;
 
-static md_status fail_cublas(md_context *context, cublasStatus_t status, const char *what) {
+/* The functions of the library that are called here, and its handle. */
+struct Library {
+  cublasHandle_t handle;
+  decltype(&cublasCreate) create;
+  decltype(&cublasDestroy) destroy;
+  decltype(&cublasSetStream) set_stream;
+  decltype(&cublasGetStatusString) status_string;
+  decltype(&cublasGemmEx_64) gemm;
+  decltype(&cublasSgemv_64) gemv;
+};
+
+/* cublas_v2.h gives several functions other names by macros: TEXT takes the name that results. */
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+
+static md_status load(md_context *context, Library *library) {
+  const md_library_function functions[] = {
+      {TEXT(cublasCreate), (void **)&library->create},
+      {TEXT(cublasDestroy), (void **)&library->destroy},
+      {TEXT(cublasSetStream), (void **)&library->set_stream},
+      {TEXT(cublasGetStatusString), (void **)&library->status_string},
+      {TEXT(cublasGemmEx_64), (void **)&library->gemm},
+      {TEXT(cublasSgemv_64), (void **)&library->gemv},
+  };
+  return md_shared_library_load(context, "libcublas.so." TEXT(CUBLAS_VER_MAJOR), MD_CUBLAS_FOLDER,
+                                sizeof functions / sizeof *functions, functions);
+}
+
+static md_status fail_cublas(md_context *context, const Library *library, cublasStatus_t status,
+                             const char *what) {
   return md_fail(context, MD_ENVIRONMENT, "cuBLAS failed to %s: %s", what,
-                 cublasGetStatusString(status));
+                 library->status_string(status));
+}
+
+static void close(void *state) {
+  Library *library = (Library *)state;
+  if (library && library->handle) library->destroy(library->handle);
+  delete library;
+}
+
+static md_status start(md_context *context, void *stream, Library *library) {
+  MD_TRY(load(context, library));
+  cublasStatus_t status = library->create(&library->handle);
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    library->handle = nullptr;
+    return fail_cublas(context, library, status, "start");
+  }
+  status = library->set_stream(library->handle, (cudaStream_t)stream);
+  return status == CUBLAS_STATUS_SUCCESS ? MD_OK
+                                         : fail_cublas(context, library, status, "take a stream");
 }
 
 static md_status open_handle(md_context *context, void *stream, void **state) {
   *state = nullptr;
-  cublasHandle_t handle;
-  cublasStatus_t status = cublasCreate(&handle);
-  if (status != CUBLAS_STATUS_SUCCESS) return fail_cublas(context, status, "start");
-  status = cublasSetStream(handle, (cudaStream_t)stream);
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    cublasDestroy(handle);
-    return fail_cublas(context, status, "take a stream");
-  }
-  *state = handle;
-  return MD_OK;
+  Library *library = new (std::nothrow) Library();
+  if (!library) return md_fail_memory(context, sizeof *library, "cuBLAS");
+  const md_status status = start(context, stream, library);
+  if (status == MD_OK)
+    *state = library;
+  else
+    close(library);
+  return status;
 }
 
 static md_status open(md_context *context, const md_gemm_problem *, const md_gemm_launch *launch,
                       void **state) {
   return open_handle(context, launch->stream, state);
-}
-
-static void close(void *state) {
-  if (state) cublasDestroy((cublasHandle_t)state);
 }
 
 struct Types {
@@ -56,14 +100,16 @@ static Types types_of(md_gemm_precision precision) {
 
 static md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *,
                      void *state, const void *a, const void *b, void *c) {
+  const Library *library = (const Library *)state;
   const Types t = types_of(p->precision);
   const float alpha = (float)p->alpha, beta = (float)p->beta;
   const bool wide = p->precision == MD_GEMM_DOUBLE;
-  const cublasStatus_t status = cublasGemmEx_64(
-      (cublasHandle_t)state, CUBLAS_OP_N, CUBLAS_OP_N, p->n, p->m, p->k,
+  const cublasStatus_t status = library->gemm(
+      library->handle, CUBLAS_OP_N, CUBLAS_OP_N, p->n, p->m, p->k,
       wide ? (const void *)&p->alpha : &alpha, b, t.input, p->ldb, a, t.input, p->lda,
       wide ? (const void *)&p->beta : &beta, c, t.output, p->ldc, t.compute, CUBLAS_GEMM_DEFAULT);
-  return status == CUBLAS_STATUS_SUCCESS ? MD_OK : fail_cublas(context, status, "multiply");
+  return status == CUBLAS_STATUS_SUCCESS ? MD_OK
+                                         : fail_cublas(context, library, status, "multiply");
 }
 
 const md_gemm_kernel md_gemm_cublas = {"cublas",
@@ -85,11 +131,13 @@ static md_status open_gemv(md_context *context, const md_gemv_problem *, void *s
 
 static md_status run_gemv(md_context *context, const md_gemv_problem *p, void *, void *state,
                           const void *a, const void *x, void *y) {
+  const Library *library = (const Library *)state;
   const float alpha = 1.0f, beta = 0.0f;
   const cublasStatus_t status =
-      cublasSgemv_64((cublasHandle_t)state, CUBLAS_OP_T, p->columns, p->rows, &alpha,
-                     (const float *)a, p->columns, (const float *)x, 1, &beta, (float *)y, 1);
-  return status == CUBLAS_STATUS_SUCCESS ? MD_OK : fail_cublas(context, status, "multiply");
+      library->gemv(library->handle, CUBLAS_OP_T, p->columns, p->rows, &alpha, (const float *)a,
+                    p->columns, (const float *)x, 1, &beta, (float *)y, 1);
+  return status == CUBLAS_STATUS_SUCCESS ? MD_OK
+                                         : fail_cublas(context, library, status, "multiply");
 }
 
 const md_gemv_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",

@@ -7,7 +7,8 @@ md_status md_modes_create(md_context *context, const md_geometry *geometry,
   const size_t n = (size_t)count;
   *modes = (md_modes){.values = calloc(n, sizeof *modes->values),
                       .residuals = calloc(n, sizeof *modes->residuals),
-                      .vectors = calloc(n, sizeof *modes->vectors)};
+                      .vectors = calloc(n, sizeof *modes->vectors),
+                      .roundoff = md_precision_roundoff(shape->precision)};
   if (!modes->values || !modes->residuals || !modes->vectors)
     return md_fail_memory(context, n * (2 * sizeof(double) + sizeof(md_field)), "modes");
   for (; modes->count < count; modes->count++)

@@ -17,6 +17,7 @@ typedef struct md_modes {
   double *residuals; /* |A v - value v| when they were found, before they were rounded */
   md_field *vectors; /* unit vectors, even, one right-hand side, of one precision and space; their
                         halos mean nothing */
+  double roundoff;   /* of their numbers, relative to the largest of a site at worst */
 } md_modes;
 
 /* `count` modes of zeros, their vectors in the precision and space of the shape (n_rhs 1). Destroy

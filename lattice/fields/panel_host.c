@@ -35,6 +35,10 @@ static inline void load_line(const md_field *f, int c, int64_t site, int count, 
   } else if (f->precision == MD_HALF) {
     for (int i = 0; i < count; i++)
       to[i] = (double)(md_float_of_half(((const uint16_t *)f->data + at)[i]) * f->scale[site + i]);
+  } else if (f->precision == MD_FIXED) {
+    for (int i = 0; i < count; i++)
+      to[i] = (double)(md_float_of_fixed(((const int16_t *)f->data + at)[i])) *
+              (double)f->scale[site + i];
   } else {
     double site_values[COMPONENTS];
     for (int i = 0; i < count; i++) {

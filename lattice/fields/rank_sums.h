@@ -13,16 +13,23 @@ typedef struct md_unit_sum {
 enum { MD_SUM_SLOTS = 64 };
 
 /* One rank's part of a sum over ranks for one right-hand side, in memory that GPUs share
- * (lattice/fields/cuda/rank_sums.cuh): `tick` last, once the words are there. */
+ * (lattice/fields/cuda/rank_sums.cuh). A word is a double in two halves, each beside the tick that
+ * it belongs to: 8 bytes travel together, so who finds the tick has its half. */
 enum { MD_RANK_SUM_WORDS = 4, MD_RANK_SUM_TICKS = 2 };
+typedef struct md_rank_word {
+  unsigned low, low_tick, high, high_tick; /* one access of 16 bytes */
+} md_rank_word;
 typedef struct md_rank_part {
-  double word[MD_RANK_SUM_WORDS];
-  long long tick, unused[3]; /* two sectors */
+  md_rank_word word[MD_RANK_SUM_WORDS];
 } md_rank_part;
 
-/* Bytes of each rank's shared memory for sums of up to MD_MAX_RHS right-hand sides. */
-static inline size_t md_rank_sums_bytes(int ranks) {
+/* Each rank's shared memory for sums of up to MD_MAX_RHS right-hand sides: the parts, then its own
+ * count of the sums of each right-hand side so far, a long long. */
+static inline size_t md_rank_sums_parts_bytes(int ranks) {
   return MD_RANK_SUM_TICKS * (size_t)MD_MAX_RHS * (size_t)ranks * sizeof(md_rank_part);
+}
+static inline size_t md_rank_sums_bytes(int ranks) {
+  return md_rank_sums_parts_bytes(ranks) + MD_MAX_RHS * sizeof(long long);
 }
 
 #endif

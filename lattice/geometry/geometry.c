@@ -146,7 +146,7 @@ static md_status plan(md_context *context, const md_layout_request *request, md_
   memcpy(g->global, request->global, sizeof g->global);
   g->depth = request->depth ? request->depth : 1;
   MD_TRY(check_depth(context, g->depth));
-  MD_TRY(md_rank_grid_choose(context, request, g->grid));
+  MD_TRY(md_rank_grid_choose(context, request, g));
   md_rank_grid_place(context, g);
   g->volume = g->local_volume = 1;
   for (int d = 0; d < MD_DIMS; d++) {

@@ -36,6 +36,13 @@ typedef struct md_halo_message {
   int32_t *face[MD_PARITIES];
 } md_halo_message;
 
+/* What an exchange pays for a site of a face across each dimension, in hundredths of what it pays
+ * for the cheapest: the rank grid is chosen by it (docs/scaling.md). */
+typedef struct md_face_costs {
+  const char *where; /* the fields lie: "on a device" */
+  int per_site[MD_DIMS];
+} md_face_costs;
+
 /* The part of the lattice that a rank holds, and tables built once.
  *
  * Sites of one parity are numbered by local lexicographic order, x fastest, halved:
@@ -48,12 +55,14 @@ typedef struct md_halo_message {
  * holds `depth` slabs of face_sites[d % 4] sites each, the nearest first, every slab in the
  * lexicographic order of its sites. What fills them is the list of messages. */
 typedef struct md_geometry {
-  int global[MD_DIMS]; /* extents of the lattice, all even */
-  int grid[MD_DIMS];   /* ranks along x,y,z,t */
-  int place[MD_DIMS];  /* this rank's coordinates in the grid; rank = x fastest */
-  int local[MD_DIMS];  /* extents of this rank's part, all even, >= 2 */
-  int origin[MD_DIMS]; /* global coordinates of its first site */
-  int depth;           /* slabs of a halo zone: 1, or 3 for hops over three sites */
+  int global[MD_DIMS];   /* extents of the lattice, all even */
+  int grid[MD_DIMS];     /* ranks along x,y,z,t */
+  bool grid_asked;       /* by the user, else chosen */
+  char grid_reason[160]; /* why it was taken, in words */
+  int place[MD_DIMS];    /* this rank's coordinates in the grid; rank = x fastest */
+  int local[MD_DIMS];    /* extents of this rank's part, all even, >= 2 */
+  int origin[MD_DIMS];   /* global coordinates of its first site */
+  int depth;             /* slabs of a halo zone: 1, or 3 for hops over three sites */
   bool split[MD_DIMS];
   int64_t volume;                     /* sites of the lattice, both parities */
   int64_t local_volume;               /* sites of this rank, both parities */
@@ -72,9 +81,10 @@ typedef struct md_geometry {
 
 typedef struct md_layout_request {
   int global[MD_DIMS];
-  int grid[MD_DIMS]; /* all 0: choose the valid rank grid of smallest halo surface */
+  int grid[MD_DIMS]; /* all 0: choose the valid rank grid whose faces cost least */
   bool self_halo;    /* every direction goes through the halo, also on one rank (tests) */
   int depth;         /* of the halo zones: 1 (also for 0), or 3 for actions with three-site hops */
+  const md_face_costs *costs; /* of faces; NULL: every site costs the same */
 } md_layout_request;
 
 /* Checks the extents (even, 2..32767, 2^40 sites at most), finds the rank grid, builds the tables.

@@ -160,8 +160,9 @@ static md_status use_copies(md_context *context, md_device_messages *m) {
 
 /* Every rank's memory: a flag for each channel, then two buffers for each. A sender writes message
  * n + 2 over message n only after it has received its neighbour's message n + 1, which that one
- * sent after it had taken message n out. */
-extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m) {
+ * sent after it had taken message n out. Channels to and from ranks on other nodes keep the buffers
+ * that they have. */
+static md_status map_buffers(md_context *context, md_device_messages *m, bool within) {
   const md_halo_plan *plan = m->plan;
   size_t at[MD_HALO_CHANNELS][2], bytes = MD_HALO_CHANNELS * FLAG_BYTES;
   for (int c = 0; c < plan->channels; c++)
@@ -169,19 +170,37 @@ extern "C" md_status md_device_messages_peers(md_context *context, md_device_mes
       at[c][slot] = bytes;
       bytes += (md_device_message_bytes(m, c) + 255) / 256 * 256;
     }
-  MD_TRY(md_device_peers_create(context, bytes, "halo messages of neighbours", &m->peers));
+  MD_TRY((within ? md_device_peers_create_within : md_device_peers_create)(
+      context, bytes, "halo messages of neighbours", &m->peers));
   for (int c = 0; c < plan->channels; c++) {
     exchange_channel *ch = &m->x.channel[c];
     char *theirs = (char *)m->peers->of[plan->channel[c].send_to], *mine = (char *)m->peers->mine;
-    ch->raise = (long long *)(theirs + c * FLAG_BYTES);
-    ch->wait = (const long long *)(mine + c * FLAG_BYTES);
+    const bool from_peer = m->peers->of[plan->channel[c].receive_from] != NULL;
+    if (theirs) ch->raise = (long long *)(theirs + c * FLAG_BYTES);
+    if (from_peer) ch->wait = (const long long *)(mine + c * FLAG_BYTES);
     for (int slot = 0; slot < 2; slot++) {
-      ch->send[slot] = theirs + at[c][slot];
-      ch->receive[slot] = mine + at[c][slot];
+      if (theirs) ch->send[slot] = theirs + at[c][slot];
+      if (from_peer) ch->receive[slot] = mine + at[c][slot];
     }
   }
   m->x.timeout = m->peers->timeout;
+  return MD_OK;
+}
+
+extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m) {
+  MD_TRY(map_buffers(context, m, false));
   return use_copies(context, m);
+}
+
+extern "C" md_status md_device_messages_peers_within(md_context *context, md_device_messages *m) {
+  return map_buffers(context, m, true);
+}
+
+extern "C" bool md_device_message_to_peer(const md_device_messages *m, int c) {
+  return m->x.channel[c].raise != NULL;
+}
+extern "C" bool md_device_message_from_peer(const md_device_messages *m, int c) {
+  return m->x.channel[c].wait != NULL;
 }
 
 extern "C" void md_device_messages_destroy(md_device_messages *m) {

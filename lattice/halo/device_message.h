@@ -28,6 +28,12 @@ md_status md_device_messages_buffers(md_context *context, md_device_messages *me
  * device. A recording then holds an even number of exchanges. MD_ENVIRONMENT where the GPUs cannot.
  * Collective. */
 md_status md_device_messages_peers(md_context *context, md_device_messages *messages);
+/* The same for the ranks of each node alone, after md_device_messages_buffers, whose buffers other
+ * nodes' messages keep; by the gathering kernel only. Collective. */
+md_status md_device_messages_peers_within(md_context *context, md_device_messages *messages);
+/* Whether the message of channel c goes to, and comes from, a rank that shares memory. */
+bool md_device_message_to_peer(const md_device_messages *messages, int c);
+bool md_device_message_from_peer(const md_device_messages *messages, int c);
 void md_device_messages_destroy(md_device_messages *messages); /* collective with peers */
 
 /* Bytes of the message of channel c, a multiple of 16. */

@@ -58,6 +58,8 @@ bool md_halo_queued(const md_halo *halo);
 /* MD_ENVIRONMENT with what the exchanges up to now met beside the host, as after a replay: a
  * message that never came, or with checks one that arrived damaged. Deferred (md_defer). */
 md_status md_halo_verify(md_halo *halo);
+/* What sites of faces cost an exchange of fields that lie there: for md_layout_request. */
+const md_face_costs *md_halo_face_costs(md_space space);
 /* False for a name that another space than this one needs; true for "auto" and NULL. */
 bool md_halo_request_serves(const md_halo_request *request, md_space space);
 

@@ -41,7 +41,9 @@ static md_status create(md_context *context, const md_halo_plan *plan, void **st
 static md_status begin(md_context *context, void *state, const md_field *field) {
   nccl_state *s = state;
   MD_TRY(md_device_messages_pack(context, s->messages, field));
-  return md_nccl_exchange(context, s->plan->channels, s->send, s->receive,
+  const int all = s->plan->channels;
+  return md_nccl_exchange(context, (md_nccl_messages){all, s->send},
+                          (md_nccl_messages){all, s->receive},
                           md_device_messages_stream(s->messages));
 }
 

@@ -45,7 +45,7 @@ static md_status join(md_context *context, void *state) {
 const md_transport md_transport_peer = {.name = "peer",
                                         .needs = "GPUs of one node that address each other",
                                         .spaces = 1u << MD_DEVICE,
-                                        .speed = 4,
+                                        .speed = 5,
                                         .queued = true,
                                         .check = check,
                                         .create = create,

@@ -5,12 +5,16 @@
 #include <string.h>
 
 extern const md_transport md_transport_mpi, md_transport_peer, md_transport_nccl;
-extern const md_transport md_transport_cuda_aware, md_transport_staged;
+extern const md_transport md_transport_mixed, md_transport_cuda_aware, md_transport_staged;
 
 const md_transport *const *md_transports(void) {
-  static const md_transport *const table[] = {&md_transport_mpi,    &md_transport_peer,
-                                              &md_transport_nccl,   &md_transport_cuda_aware,
-                                              &md_transport_staged, NULL};
+  static const md_transport *const table[] = {&md_transport_mpi,
+                                              &md_transport_peer,
+                                              &md_transport_mixed,
+                                              &md_transport_nccl,
+                                              &md_transport_cuda_aware,
+                                              &md_transport_staged,
+                                              NULL};
   return table;
 }
 

@@ -19,6 +19,7 @@ set_property(CACHE MINIDIRAC_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 find_package(MPI REQUIRED COMPONENTS C)
 find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 set(HDF5_PREFER_PARALLEL ON)
 find_package(HDF5 1.10.5 REQUIRED COMPONENTS C) # finds chunks in a file
@@ -84,7 +85,7 @@ endif()
 if(MINIDIRAC_SANITIZE OR MINIDIRAC_FUZZ)
   set(sanitizers address,undefined)
   target_compile_options(md_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${sanitizers}$<$<BOOL:${MINIDIRAC_FUZZ}>:,fuzzer-no-link>>
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${sanitizers}>
     $<$<COMPILE_LANGUAGE:C>:-fno-sanitize-recover=all;-fno-omit-frame-pointer>)
   target_link_options(md_flags INTERFACE -fsanitize=${sanitizers})
 endif()

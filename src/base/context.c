@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/timer.h"
 #include "base/waiting.h"
+#include "base/watch.h"
 
 #include <math.h>
 #include <omp.h>
@@ -48,6 +49,7 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
 
 void md_context_close(md_context *context) {
   md_device_close(context);
+  md_watch_end(context);
   if (context->communicator) {
     MPI_Comm_free(&context->communicator->host);
     MPI_Comm_free(&context->communicator->world);
@@ -61,6 +63,7 @@ md_status md_context_split(md_context *whole, int group, md_context *part) {
   *part = *whole;
   part->staging = NULL;
   part->nccl = NULL;
+  part->watch = NULL;
   part->communicator = malloc(sizeof *part->communicator);
   const md_status status = part->communicator ? MD_OK
                                               : md_fail_memory(whole, sizeof *part->communicator,
@@ -80,6 +83,7 @@ md_status md_context_split(md_context *whole, int group, md_context *part) {
 void md_context_join(md_context *whole, md_context *part) {
   const md_context found = *part;
   md_device_close(part);
+  md_watch_end(part);
   whole->device_open = found.device_open;
   whole->device = found.device;
   whole->device_capability = found.device_capability;
@@ -184,6 +188,7 @@ md_status md_agree(md_context *context, md_status status) {
   if (worst.status != MD_OK)
     MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst.rank,
               md_mpi(context));
+  md_watch_agreed(context);
   return (md_status)worst.status;
 }
 

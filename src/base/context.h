@@ -40,6 +40,7 @@ typedef struct md_context {
   long long host_need, device_need;    /* bytes, see base/memory_need.h */
   bool quiet;                          /* no progress, no tables; errors and reports only */
   struct md_ranks *communicator;       /* see base/ranks_mpi.h; NULL: one process without MPI */
+  struct md_watch *watch;              /* see base/watch.h; NULL: none */
   const volatile sig_atomic_t *signal; /* this process's flag, see base/interrupt.h; NULL: none */
   md_interrupt interrupt;
   char message[1024]; /* of the failure last reported by md_fail, one line */

@@ -3,6 +3,11 @@
 #include "base/device_nccl.h"
 #include "base/device_staging.h"
 
+extern "C" {
+#include "base/timer.h"
+#include "base/watch.h"
+}
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,6 +239,8 @@ md_status md_device_synchronise(md_context *context) {
 
 md_status md_device_await(md_context *context, const long long *serial, long long awaited,
                           const char *what) {
+  constexpr double patience_s = 45.0; /* longer than that of the flags, which name a rank */
+  const double start_s = md_time_s();
   bool ended = false;
   for (long long spins = 1; __atomic_load_n(serial, __ATOMIC_ACQUIRE) != awaited; spins++) {
     if (ended)
@@ -243,6 +250,12 @@ md_status md_device_await(md_context *context, const long long *serial, long lon
     const cudaError_t error = cudaStreamQuery(md_stream());
     ended = error == cudaSuccess;
     if (!ended && error != cudaErrorNotReady) return md_cuda_status(context, error, what);
+    if (ended || context->ranks == 1 || md_time_s() - start_s < patience_s) continue;
+    return md_watch_begin(context, MD_WATCH_DEVICE, 6.0,
+                          md_fail(context, MD_ENVIRONMENT,
+                                  "rank %d waited %.0f s for %s in vain; a rank that its GPU waits "
+                                  "for has ended or is blocked",
+                                  context->rank, patience_s, what));
   }
   return MD_OK;
 }

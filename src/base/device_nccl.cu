@@ -1,9 +1,15 @@
 #include "base/device.cuh"
 #include "base/device_nccl.h"
 
+extern "C" {
+#include "base/timer.h"
+}
+#include <atomic>
+#include <memory>
 #include <nccl.h>
 #include <new>
 #include <string.h>
+#include <thread>
 #include <unistd.h>
 
 struct md_nccl {
@@ -35,6 +41,37 @@ static md_status refuse_shared_gpus(md_context *context, const gpu_name *all) {
   return MD_OK;
 }
 
+/* NCCL waits for all ranks when it starts, also for one whose start failed, so a thread waits that
+ * may be left behind. */
+struct joining {
+  ncclComm_t ranks;
+  std::atomic<bool> ended;
+  ncclResult_t result;
+};
+
+static md_status join_ranks(md_context *context, const ncclUniqueId &id) {
+  constexpr double patience_s = 30.0;
+  const int device = context->device, rank = context->rank, ranks = context->ranks;
+  const auto j = std::make_shared<joining>();
+  std::thread([j, device, rank, ranks, id] {
+    cudaSetDevice(device);
+    j->result = ncclCommInitRank(&j->ranks, ranks, id, rank);
+    j->ended = true;
+  }).detach();
+  const double start_s = md_time_s();
+  while (!j->ended && md_time_s() - start_s < patience_s) usleep(200);
+  const bool ended = j->ended;
+  /* A rank that knows why speaks before those that have only waited. */
+  MD_TRY(md_agree(context, ended ? nccl_status(context, j->result, "the start of NCCL") : MD_OK));
+  MD_TRY(md_agree(context, ended ? MD_OK
+                                 : md_fail(context, MD_ENVIRONMENT,
+                                           "NCCL did not start on rank %d within %.0f s; use "
+                                           "another transport, or see NCCL_DEBUG=WARN",
+                                           rank, patience_s)));
+  context->nccl->ranks = j->ranks;
+  return MD_OK;
+}
+
 static md_status start(md_context *context, gpu_name *all) {
   gpu_name mine = {};
   ncclUniqueId id = {};
@@ -53,9 +90,7 @@ static md_status start(md_context *context, gpu_name *all) {
   md_gather_all(context, &mine, sizeof mine, all);
   MD_TRY(refuse_shared_gpus(context, all));
   md_broadcast(context, &id, sizeof id);
-  const ncclResult_t started =
-      ncclCommInitRank(&context->nccl->ranks, context->ranks, id, context->rank);
-  return md_agree(context, nccl_status(context, started, "the start of NCCL"));
+  return join_ranks(context, id);
 }
 
 extern "C" void md_nccl_close(md_context *context) {
@@ -77,19 +112,26 @@ extern "C" md_status md_nccl_open(md_context *context) {
   return status;
 }
 
-extern "C" md_status md_nccl_exchange(md_context *context, int count, const md_nccl_message *send,
-                                      const md_nccl_message *receive, void *stream) {
+extern "C" md_status md_nccl_exchange(md_context *context, md_nccl_messages sends,
+                                      md_nccl_messages receives, void *stream) {
   ncclComm_t ranks = context->nccl->ranks;
   ncclResult_t result = ncclGroupStart();
-  for (int c = 0; c < count && result == ncclSuccess; c++) {
-    result = ncclSend(send[c].memory, send[c].bytes, ncclUint8, send[c].rank, ranks,
-                      (cudaStream_t)stream);
-    if (result == ncclSuccess)
-      result = ncclRecv(receive[c].memory, receive[c].bytes, ncclUint8, receive[c].rank, ranks,
-                        (cudaStream_t)stream);
+  for (int k = 0; k < sends.count && result == ncclSuccess; k++) {
+    const md_nccl_message *m = &sends.message[k];
+    result = ncclSend(m->memory, m->bytes, ncclUint8, m->rank, ranks, (cudaStream_t)stream);
+  }
+  for (int k = 0; k < receives.count && result == ncclSuccess; k++) {
+    const md_nccl_message *m = &receives.message[k];
+    result = ncclRecv(m->memory, m->bytes, ncclUint8, m->rank, ranks, (cudaStream_t)stream);
   }
   const ncclResult_t ended = ncclGroupEnd();
   return nccl_status(context, result == ncclSuccess ? ended : result, "an exchange");
+}
+
+extern "C" md_status md_nccl_sum(md_context *context, double *values, int count) {
+  const ncclResult_t result = ncclAllReduce(values, values, (size_t)count, ncclDouble, ncclSum,
+                                            context->nccl->ranks, md_stream());
+  return nccl_status(context, result, "a sum over ranks");
 }
 
 extern "C" md_status md_nccl_check(md_context *context) {

@@ -19,10 +19,18 @@ typedef struct md_nccl_message {
   int rank; /* the other end */
 } md_nccl_message;
 
-/* Queues `count` sends and receives as one group on the cudaStream_t; what two ranks send each
- * other is matched in order. Neighbours do the same. */
-md_status md_nccl_exchange(md_context *context, int count, const md_nccl_message *send,
-                           const md_nccl_message *receive, void *stream);
+/* Queues sends and receives as one group on the cudaStream_t; what two ranks send each other is
+ * matched in order. Neighbours do the same. */
+typedef struct md_nccl_messages {
+  int count;
+  const md_nccl_message *message;
+} md_nccl_messages;
+md_status md_nccl_exchange(md_context *context, md_nccl_messages sends, md_nccl_messages receives,
+                           void *stream);
+/* Queues the sums over ranks of doubles in device memory, in place, on the stream of all work. Only
+ * where no sum is rounded do its bits not depend on NCCL's order. MD_ENVIRONMENT in builds without
+ * NCCL. All ranks do the same. */
+md_status md_nccl_sum(md_context *context, double *values, int count);
 /* A failure that NCCL has met since. Local. */
 md_status md_nccl_check(md_context *context);
 /* Ends the communicator, if there is one; also in builds without NCCL. */

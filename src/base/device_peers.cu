@@ -1,9 +1,15 @@
 #include "base/device_peers.cuh"
 
+extern "C" {
+#include "base/watch.h"
+}
+
 #include <new>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <vector>
 
 /* What a rank tells the others of its memory. */
 struct announcement {
@@ -11,13 +17,29 @@ struct announcement {
   cudaIpcMemHandle_t handle;
 };
 
-static void name_host(char *host, size_t bytes) {
+static void name_host(const md_context *context, char *host, size_t bytes) {
+  const char *pretended = getenv("MINIDIRAC_TEST_NODE_SIZE");
+  const int size = pretended ? atoi(pretended) : 0;
   memset(host, 0, bytes);
-  gethostname(host, bytes / 2);
+  gethostname(host, bytes / 4);
+  if (size > 0)
+    snprintf(host + strlen(host), bytes / 4, " (node %d of a test)", context->rank / size);
   FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
   if (!boot) return;
   if (!fgets(host + bytes / 2, (int)(bytes / 2), boot)) host[bytes / 2] = '\0';
   fclose(boot);
+}
+
+extern "C" void md_device_nodes(const md_context *context, int *node) {
+  constexpr size_t bytes = sizeof announcement::host;
+  std::vector<char> all(context->ranks * bytes);
+  char mine[bytes];
+  name_host(context, mine, bytes);
+  md_gather_all(context, mine, bytes, all.data());
+  for (int r = 0; r < context->ranks; r++) {
+    node[r] = 0;
+    while (memcmp(&all[node[r] * bytes], &all[r * bytes], bytes) != 0) node[r]++;
+  }
 }
 
 /* Plain memory: that of a pool has no handle that another process could open. */
@@ -27,19 +49,22 @@ static md_status announce(md_context *context, md_device_peers *p, const char *w
   MD_TRY(md_cuda_status(context, cudaMalloc(&p->mine, p->bytes), what));
   MD_TRY(md_cuda_status(context, cudaMemset(p->mine, 0, p->bytes), what));
   MD_TRY(md_cuda_status(context, cudaDeviceSynchronize(), what));
-  name_host(mine->host, sizeof mine->host);
+  name_host(context, mine->host, sizeof mine->host);
   if (context->ranks == 1) return MD_OK;
   return md_cuda_status(context, cudaIpcGetMemHandle(&mine->handle, p->mine),
                         "sharing device memory with other ranks");
 }
 
-static md_status map(md_context *context, md_device_peers *p, const announcement *all) {
+static md_status map(md_context *context, md_device_peers *p, bool within,
+                     const announcement *all) {
   for (int r = 0; r < p->ranks; r++) {
     if (r == context->rank) {
       p->of[r] = p->mine;
       continue;
     }
-    if (memcmp(all[r].host, all[context->rank].host, sizeof all[r].host) != 0)
+    const bool far = memcmp(all[r].host, all[context->rank].host, sizeof all[r].host) != 0;
+    if (far && within) continue;
+    if (far)
       return md_fail(context, MD_ENVIRONMENT,
                      "GPUs address each other's memory only within a host, and rank %d is on %s, "
                      "rank %d on %s; use another transport",
@@ -60,7 +85,7 @@ static md_status map(md_context *context, md_device_peers *p, const announcement
   return md_device_upload(context, p->of_on_device, p->of, p->ranks * sizeof(void *));
 }
 
-static md_status share(md_context *context, md_device_peers *p, const char *what,
+static md_status share(md_context *context, md_device_peers *p, const char *what, bool within,
                        announcement *all) {
   announcement mine = {};
   md_status status = md_device_allocate_pinned(context, sizeof *p->timeout, "flags of other ranks",
@@ -71,7 +96,7 @@ static md_status share(md_context *context, md_device_peers *p, const char *what
   }
   MD_TRY(md_agree(context, status));
   md_gather_all(context, &mine, sizeof mine, all);
-  return md_agree(context, map(context, p, all));
+  return md_agree(context, map(context, p, within, all));
 }
 
 /* Nobody frees what another rank still has mapped. */
@@ -89,18 +114,18 @@ static void release(md_device_peers *p) {
   delete p;
 }
 
-extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
-                                            md_device_peers **peers) {
+static md_status create(md_context *context, size_t bytes, const char *what, bool within,
+                        md_device_peers **peers) {
   md_device_peers *p = new (std::nothrow) md_device_peers();
   announcement *all = new (std::nothrow) announcement[context->ranks]();
   md_status status = md_device_open(context);
   *peers = NULL;
   if (p)
-    *p = {context->ranks, bytes, NULL, new (std::nothrow) void *[context->ranks](),
-          NULL,           NULL,  0,    context};
+    *p = {context->ranks, bytes, NULL,   new (std::nothrow) void *[context->ranks](),
+          NULL,           NULL,  context};
   if (!p || !all || !p->of) status = md_fail_memory(context, sizeof *p, "shared device memory");
   status = md_agree(context, status);
-  if (status == MD_OK) status = share(context, p, what, all);
+  if (status == MD_OK) status = share(context, p, what, within, all);
   delete[] all;
   if (status == MD_OK) {
     *peers = p;
@@ -110,6 +135,16 @@ extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, c
   md_barrier(context);
   release(p);
   return status;
+}
+
+extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
+                                            md_device_peers **peers) {
+  return create(context, bytes, what, false, peers);
+}
+
+extern "C" md_status md_device_peers_create_within(md_context *context, size_t bytes,
+                                                   const char *what, md_device_peers **peers) {
+  return create(context, bytes, what, true, peers);
 }
 
 extern "C" void md_device_peers_destroy(md_device_peers *peers) {
@@ -122,8 +157,10 @@ extern "C" void md_device_peers_destroy(md_device_peers *peers) {
 extern "C" md_status md_device_peers_check(md_context *context, const md_device_peers *peers) {
   const int rank = __atomic_load_n(&peers->timeout->rank, __ATOMIC_ACQUIRE);
   if (rank < 0) return MD_OK;
-  return md_fail(context, MD_ENVIRONMENT,
-                 "the GPU of rank %d waited 20 s for rank %d in vain (step %lld); that rank has "
-                 "ended or is blocked",
-                 context->rank, rank, peers->timeout->tick);
+  const md_status status =
+      md_fail(context, MD_ENVIRONMENT,
+              "the GPU of rank %d waited 20 s for rank %d in vain (step %lld); that rank has ended "
+              "or is blocked",
+              context->rank, rank, peers->timeout->tick);
+  return md_watch_begin(context, MD_WATCH_RANKS, 12.0, status);
 }

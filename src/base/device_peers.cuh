@@ -24,14 +24,15 @@ static __device__ inline unsigned long long md_nanoseconds() {
   return now;
 }
 
-/* True once this rank's flag has reached `tick`; false after 20 s, or when an earlier wait failed:
- * then *timeout names `rank`, whom the flag belongs to. */
-static __device__ inline bool md_wait_for_flag(const long long *flag, long long tick, int rank,
-                                               md_peer_timeout *timeout) {
+/* True once ready() is; false after 20 s, or when an earlier wait failed: then *timeout names
+ * `rank`, who was to make it so with its `tick`. */
+template <class READY>
+static __device__ inline bool md_wait_until(READY ready, long long tick, int rank,
+                                            md_peer_timeout *timeout) {
   constexpr unsigned long long patience = 20000000000ull; /* nanoseconds */
-  if (md_read_flag(flag) >= tick) return true;
+  if (ready()) return true;
   const unsigned long long start = md_nanoseconds();
-  for (unsigned spins = 0; md_read_flag(flag) < tick; spins++) {
+  for (unsigned spins = 0; !ready(); spins++) {
     if (spins % 256 != 0) continue; /* a look at the host's memory takes longer than the flag */
     if (*(volatile int *)&timeout->rank >= 0) return false;
     if (md_nanoseconds() - start < patience) continue;
@@ -41,6 +42,12 @@ static __device__ inline bool md_wait_for_flag(const long long *flag, long long 
     return false;
   }
   return true;
+}
+
+/* The same for this rank's flag, which `rank` raises. */
+static __device__ inline bool md_wait_for_flag(const long long *flag, long long tick, int rank,
+                                               md_peer_timeout *timeout) {
+  return md_wait_until([=] { return md_read_flag(flag) >= tick; }, tick, rank, timeout);
 }
 
 #endif

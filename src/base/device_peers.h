@@ -19,18 +19,25 @@ typedef struct md_device_peers {
   int ranks;                /* of the run */
   size_t bytes;             /* of each rank's memory */
   void *mine;               /* this rank's, zeroed, 256-byte aligned */
-  void **of;                /* of[rank]: the memory of that rank as this GPU addresses it */
+  void **of;                /* of[rank]: the memory of that rank as this GPU addresses it; NULL of
+                               another node's rank */
   void **of_on_device;      /* the same array in device memory */
   md_peer_timeout *timeout; /* written by kernels */
-  long long ticks;          /* raised by whoever uses the memory, the same on every rank */
   md_context *context;
 } md_device_peers;
+
+/* node[rank]: a number that ranks of one node share. For tests MINIDIRAC_TEST_NODE_SIZE=N in the
+ * environment makes nodes of N ranks, one behind the other, of any host. Collective. */
+void md_device_nodes(const md_context *context, int *node);
 
 /* Allocates `bytes` on every rank and maps all of them. MD_ENVIRONMENT on all ranks, with the pair
  * of ranks and the reason, where ranks lie on different hosts or one GPU cannot address another's
  * memory. *peers is NULL on failure. Collective. */
 md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
                                  md_device_peers **peers);
+/* The same, but memory of ranks on other nodes is left out instead of refused. */
+md_status md_device_peers_create_within(md_context *context, size_t bytes, const char *what,
+                                        md_device_peers **peers);
 /* After all ranks have finished with the memory, which this call waits for. NULL is fine.
  * Collective. */
 void md_device_peers_destroy(md_device_peers *peers);

@@ -58,7 +58,7 @@ typedef struct md_option {
 typedef struct md_common_options {
   const char *config, *json;
   bool quiet, help;
-  int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the smallest halo surface */
+  int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the cheapest faces */
   long long threads; /* 0: OMP_NUM_THREADS or one per core */
 } md_common_options;
 
@@ -69,7 +69,7 @@ typedef struct md_common_options {
   {.name = "json", .type = MD_OPTION_TEXT, .target = &(common).json, .argument = "FILE",             \
    .help = "machine-readable report; - for stdout (implies --quiet)", .file = MD_FILE_REPORT},       \
   {.name = "grid", .type = MD_OPTION_DIMS, .target = (common).grid, .argument = "AxBxCxD",           \
-   .help = "ranks along x,y,z,t [smallest halo surface]", .low = 1, .high = 1 << 20},                \
+   .help = "ranks along x,y,z,t [cheapest faces]", .low = 1, .high = 1 << 20},                \
   {.name = "threads", .type = MD_OPTION_INTEGER, .target = &(common).threads, .argument = "N",       \
    .help = "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096},                 \
   {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \

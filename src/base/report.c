@@ -28,8 +28,10 @@ md_status md_report_open(md_context *context, const char *command, md_report *re
   return MD_OK;
 }
 
-void md_report_grid(md_report *report, const int grid[4]) {
+void md_report_grid(md_report *report, const int grid[4], bool asked, const char *reason) {
   cJSON_ReplaceItemInObject(report->root, "grid", cJSON_CreateIntArray(grid, 4));
+  cJSON_AddStringToObject(report->root, "grid_chosen_by", asked ? "user" : "auto");
+  cJSON_AddStringToObject(report->root, "grid_reason", reason);
 }
 
 void md_report_real(cJSON *object, const char *key, double value) {

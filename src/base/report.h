@@ -14,11 +14,13 @@ typedef struct md_report {
 } md_report;
 
 /* Opens the report with the keys that every report has: schema_version, command, version, commit,
- * ranks, threads, grid (x,y,z,t; md_report_grid overwrites it); closing adds seconds, those since
- * the run began, memory: estimate and peak, machine (base/machine.h), and, for a command that
- * catches signals, whether one ended it early (interrupted). Local. */
+ * ranks, threads, grid (x,y,z,t); closing adds seconds, those since the run began, memory: estimate
+ * and peak, machine (base/machine.h), and, for a command that catches signals, whether one ended it
+ * early (interrupted). Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
-void md_report_grid(md_report *report, const int grid[4]);
+/* Overwrites grid, and adds grid_chosen_by, "user" if it was asked for, else "auto", and
+ * grid_reason. */
+void md_report_grid(md_report *report, const int grid[4], bool asked, const char *reason);
 /* Writes JSON to `path` ("-": stdout; NULL: nowhere) through a temporary name and rename, then
  * frees the report. Texts are made valid UTF-8 first (base/text.h). Collective; MD_ENVIRONMENT when
  * the file cannot be written. */

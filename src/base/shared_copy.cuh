@@ -55,6 +55,11 @@ __device__ inline void copy_bulk(uint32_t to, const void *from, int bytes, uint3
                : "memory");
 }
 
+/* Asks L2 for `bytes`, a multiple of 16, of 16-byte aligned global memory. */
+__device__ inline void prefetch_bulk(const void *from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
 /* The same for pointers. */
 __device__ inline void barrier_init(uint64_t *barrier, int arrivals) {
   barrier_init(shared_address(barrier), arrivals);

@@ -2,6 +2,7 @@
 #include "base/interrupt.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
+#include "lattice/halo/halo.h"
 
 #include <string.h>
 
@@ -28,6 +29,7 @@ md_status md_bench_links_make(md_context *context, const md_bench_links_request 
   md_gauge thin;
   memcpy(layout.global, r->dims, sizeof layout.global);
   memcpy(layout.grid, r->grid, sizeof layout.grid);
+  layout.costs = md_halo_face_costs(r->space);
   MD_TRY(md_geometry_plan(context, &layout, &plan));
   /* What a case needs beyond the links is compared when it begins. */
   const md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan) +

@@ -8,7 +8,7 @@ typedef struct md_bench_links_request {
   const char *command;               /* as messages name it */
   const md_physics_options *physics; /* checked */
   const int *dims, *grid;            /* of MD_DIMS each */
-  md_space space;                    /* where fat and long links are made */
+  md_space space; /* where operators keep their fields, and fat and long links are made */
   uint64_t seed;
   double beta;
   long long sweeps; /* of heatbath from unit links; 0: uniform links, far from a thermal spectrum */

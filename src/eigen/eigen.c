@@ -8,12 +8,15 @@
 #include "lattice/halo/halo_options.h"
 #include "links/action_links.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct run {
   md_common_options common;
-  const char *lattice, *backend, *boundary, *output, *store, *start;
-  long long modes, max_restarts, seed;
+  const char *lattice, *backend, *packing, *boundary, *output, *store, *start;
+  long long modes, block, max_restarts, seed;
   double tolerance;
   bool ignore_checksum, force;
   md_halo_request halo;
@@ -42,7 +45,7 @@ static md_status require_memory(md_context *context, const run *r,
                    unknowns, r->modes);
   md_memory_need need = {.host = md_action_links_bytes(&geometry, r->request.action)};
   md_backend_need(&geometry, backend, &r->request, &need);
-  md_eigen_need(&geometry, backend->space, (int)r->modes, &need);
+  md_eigen_need(&geometry, backend->space, (int)r->modes, r->request.n_rhs, &need);
   if (r->start) {
     const md_field_shape shape = {r->start_info.store, MD_HOST, MD_FERMION_REALS, 1, true};
     need.host += r->start_info.count * md_field_bytes(&geometry, &shape);
@@ -50,8 +53,20 @@ static md_status require_memory(md_context *context, const run *r,
   return md_memory_require(context, &need, "eigen");
 }
 
+/* Without --block: what the backend that will be taken serves best. */
+static void choose_block(md_context *context, run *r) {
+  enum { ON_DEVICE = 16 };
+  const md_backend *found;
+  md_backend_request many = r->request;
+  many.n_rhs = ON_DEVICE;
+  const bool device =
+      md_backend_find(context, r->backend, &many, &found) == MD_OK && found->space == MD_DEVICE;
+  r->request.n_rhs = r->block > 0 ? (int)r->block : device ? ON_DEVICE : 1;
+}
+
 static md_status set_up(md_context *context, run *r) {
   const md_backend *backend;
+  choose_block(context, r);
   MD_TRY(md_backend_find(context, r->backend, &r->request, &backend));
   const md_action_links_request from = {
       .physics = &r->physics,
@@ -73,19 +88,46 @@ static md_status set_up(md_context *context, run *r) {
                               &r->dirac);
 }
 
+/* What is shown as the search goes on. */
 typedef struct watcher {
+  md_context *context;
   md_progress progress;
-  int modes;
+  int modes, shown;
+  double tolerance, *values; /* of the modes that have been shown */
+  bool changed;              /* others have come between them since */
 } watcher;
 
-static void observe(void *user, int restarts, int converged, double residual) {
-  watcher *w = user;
-  md_progress_update(&w->progress, -1.0, "restart %d, %d of %d modes, largest residual %.2e",
-                     restarts, converged, w->modes, residual);
+static void show(watcher *w, const md_eigen_result *found) {
+  if (w->shown == 0 && found->below > 0)
+    md_say(w->context, "mode  eigenvalue of -Deo Doe   residual\n");
+  for (; w->shown < found->below; w->shown++) {
+    w->values[w->shown] = found->values[w->shown];
+    md_say(w->context, "%4d  %22.15e  %9.2e\n", w->shown, found->values[w->shown],
+           found->residuals[w->shown]);
+  }
+  fflush(stdout);
 }
 
+static void observe(void *user, const md_eigen_result *found, double residual) {
+  watcher *w = user;
+  for (int i = 0; i < w->shown; i++)
+    w->changed =
+        w->changed || i >= found->modes || !(fabs(found->values[i] - w->values[i]) <= w->tolerance);
+  if (found->below > w->shown) {
+    md_progress_stop(&w->progress);
+    show(w, found);
+  }
+  md_progress_update(&w->progress, -1.0, "restart %d, %d of %d modes, largest residual %.2e",
+                     found->restarts, found->below, w->modes, residual);
+}
+
+/* Rows of the table come as the modes do. */
 static md_status find(md_context *context, run *r) {
-  watcher watch = {md_progress_start(context, "eigen"), (int)r->modes};
+  watcher watch = {.context = context,
+                   .progress = md_progress_start(context, "eigen"),
+                   .modes = (int)r->modes,
+                   .tolerance = r->tolerance,
+                   .values = calloc((size_t)r->modes, sizeof(double))};
   const md_eigen_request request = {.modes = (int)r->modes,
                                     .tolerance = r->tolerance,
                                     .max_restarts = (int)r->max_restarts,
@@ -93,34 +135,51 @@ static md_status find(md_context *context, run *r) {
                                     .start = r->start ? &r->begun : NULL,
                                     .observe = observe,
                                     .user = &watch};
-  const md_status status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
+  md_status status =
+      md_agree(context, watch.values ? MD_OK
+                                     : md_fail_memory(context, (size_t)r->modes * sizeof(double),
+                                                      "the table"));
+  if (status == MD_OK) status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
   md_progress_stop(&watch.progress);
+  if (status == MD_OK && watch.changed) {
+    md_say(context, "others came between these; the lowest ones:\n");
+    watch.shown = 0;
+  }
+  if (status == MD_OK) show(&watch, &r->result);
+  free(watch.values);
   return status;
 }
 
 /* All that were found, also when the search ended early: --start goes on from them. */
 static md_status write_modes(md_context *context, const run *r) {
   const md_eigen_result *found = &r->result;
-  const md_modes modes = {found->modes, found->values, found->residuals, found->vectors};
+  const md_modes modes = {.count = found->modes,
+                          .values = found->values,
+                          .residuals = found->residuals,
+                          .vectors = found->vectors};
   const md_modes_info info = {.converged = found->below,
                               .tolerance = r->tolerance,
-                              .store = (md_precision)md_precision_of(r->store),
+                              .store = md_modes_store_of(r->store),
                               .label = label_of(r)};
   return r->output && modes.count > 0 ? md_modes_write(context, r->output, &modes, &info) : MD_OK;
 }
 
-static void print(const md_context *context, const run *r) {
+static void print_head(const md_context *context, const run *r) {
   const md_geometry *g = r->links.geometry;
-  const md_eigen_result *found = &r->result;
   char words[MD_PHYSICS_WORDS_BYTES];
   md_say(context, "lattice      %s%s%dx%dx%dx%d\n", r->lattice ? r->lattice : "",
          r->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
   md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d threads each\n", context->ranks,
          g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads);
-  md_say(context, "operator     %s, double; %s\n", r->dirac.backend->name, r->boundary);
+  md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n",
+         r->dirac.backend->name, r->packing, r->request.n_rhs, r->boundary);
   md_say(context, "action       %s\n",
          md_physics_words(&r->physics, &r->request, words, sizeof words));
   md_action_links_say(context, &r->physics, &r->links);
+}
+
+static void print_end(const md_context *context, const run *r) {
+  const md_eigen_result *found = &r->result;
   md_say(context, "filter       degree %d, damps %.4g to %.4g\n", found->filter_degree,
          found->window_low, found->window_high);
   md_say(context, "search       %d filtered vectors, %d restarts, %.3f s: %s\n", found->iterations,
@@ -128,9 +187,6 @@ static void print(const md_context *context, const run *r) {
          found->converged     ? "converged"
          : found->interrupted ? "interrupted"
                               : "NOT converged");
-  if (found->below > 0) md_say(context, "mode  eigenvalue of -Deo Doe   residual\n");
-  for (int i = 0; i < found->below; i++)
-    md_say(context, "%4d  %22.15e  %9.2e\n", i, found->values[i], found->residuals[i]);
 }
 
 /* `written`: how writing the modes ended; its message stands before one of the report. */
@@ -139,16 +195,19 @@ static md_status report(md_context *context, const run *r, md_status written) {
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "eigen", &report)));
   cJSON *root = report.root;
-  md_report_grid(&report, r->links.geometry->grid);
+  md_report_grid(&report, r->links.geometry->grid, r->links.geometry->grid_asked,
+                 r->links.geometry->grid_reason);
   if (r->lattice) cJSON_AddStringToObject(root, "lattice", r->lattice);
   md_report_integers(root, "dims", r->links.geometry->global, MD_DIMS);
   cJSON_AddStringToObject(root, "boundary", r->boundary);
   md_physics_report(root, &r->request);
   md_action_links_report(root, &r->physics, &r->links);
   cJSON_AddStringToObject(root, "backend", r->dirac.backend->name);
+  cJSON_AddStringToObject(root, "packing", r->packing);
   cJSON_AddStringToObject(root, "transport", md_halo_transport(r->dirac.halo));
   cJSON_AddStringToObject(root, "precision", "double");
   cJSON_AddNumberToObject(root, "modes", (double)r->modes);
+  cJSON_AddNumberToObject(root, "block", r->request.n_rhs);
   cJSON_AddNumberToObject(root, "tolerance", r->tolerance);
   cJSON_AddBoolToObject(root, "converged", found->converged);
   cJSON_AddNumberToObject(root, "converged_modes", found->below);
@@ -203,6 +262,8 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .help = "lattice file of any format (required without --fat)", .file = MD_FILE_INPUT},
       {.name = "modes", .type = MD_OPTION_INTEGER, .target = &r->modes, .argument = "N", .required = true,
        .help = "how many, from the lowest on (required)", .low = 1, .high = MD_EIGEN_MOST},
+      {.name = "block", .type = MD_OPTION_INTEGER, .target = &r->block, .argument = "N",
+       .help = "vectors that are filtered at once [16 on a GPU, else 1]", .low = 1, .high = MD_MAX_RHS},
       {.name = "tol", .type = MD_OPTION_REAL, .target = &r->tolerance, .argument = "T",
        .help = "on |A v - lambda v| / |v|, A = -Deo Doe [1e-8]", .low = 1e-20, .high = 0.1},
       {.name = "max-restarts", .type = MD_OPTION_INTEGER, .target = &r->max_restarts, .argument = "N",
@@ -211,6 +272,8 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .help = "of the vectors that begin a search [1]", .low = 0, .high = 1e18},
       {.name = "backend", .type = MD_OPTION_CHOICE, .target = &r->backend,
        .choices = md_backend_words("auto", backends), .help = "see the README's table [auto]"},
+      {.name = "packing", .type = MD_OPTION_CHOICE, .target = &r->packing,
+       .choices = &(MD_PACKING_WORDS)[1], .help = "of Tensor Core backends [none]"},
       {.name = "boundary", .type = MD_OPTION_CHOICE, .target = &r->boundary,
        .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
       MD_HALO_OPTIONS(r->halo),
@@ -219,7 +282,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .help = "file for the modes, HDF5, also of a search that ended early", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r->force,
        .help = "replace the file of --output where it is there"},
-      {.name = "store", .type = MD_OPTION_CHOICE, .target = &r->store, .choices = "double|single|half",
+      {.name = "store", .type = MD_OPTION_CHOICE, .target = &r->store, .choices = MD_MODES_STORE_WORDS,
        .help = "precision of the vectors in that file [double]"},
       {.name = "start", .type = MD_OPTION_TEXT, .target = &r->start, .argument = "MODES.h5",
        .help = "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT},
@@ -238,7 +301,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
   MD_TRY(md_physics_check(context, &r->physics));
   r->request = (md_backend_request){.precision = MD_DOUBLE,
                                     .reconstruct = MD_RECONSTRUCT_18,
-                                    .packing = MD_PACKING_NONE,
+                                    .packing = (md_packing)md_packing_of(r->packing),
                                     .n_rhs = 1,
                                     .antiperiodic = strcmp(r->boundary, "antiperiodic") == 0};
   md_physics_apply(&r->physics, &r->request);
@@ -247,6 +310,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
 
 md_status md_command_eigen(md_context *context, int argc, char **argv) {
   run r = {.backend = "auto",
+           .packing = "none",
            .boundary = "antiperiodic",
            .halo = {.transport = "auto"},
            .physics = MD_PHYSICS_DEFAULTS,
@@ -258,8 +322,9 @@ md_status md_command_eigen(md_context *context, int argc, char **argv) {
   MD_TRY(read_options(context, &r, argc, argv));
   if (r.common.help) return MD_OK;
   md_status status = set_up(context, &r);
+  if (status == MD_OK) print_head(context, &r);
   if (status == MD_OK) status = find(context, &r);
-  if (status == MD_OK) print(context, &r);
+  if (status == MD_OK) print_end(context, &r);
   if (status == MD_OK) status = report(context, &r, write_modes(context, &r));
   if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
   md_modes_destroy(&r.begun);

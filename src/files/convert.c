@@ -98,7 +98,7 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
     const md_lattice_output like = {
         .format = format, .precision = precision, .label = info.header.label};
     status = save(context, o, &info, &like, &gauge, report);
-    md_report_grid(report, geometry->grid);
+    md_report_grid(report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
     md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "in", o->in);
     cJSON_AddStringToObject(report->root, "out", o->out);

@@ -169,7 +169,8 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   MD_TRY(md_report_open(context, "info", &report));
   md_status status =
       md_lattice_load_links(context, path, NULL, common.grid, false, &geometry, &gauge, &info);
-  if (geometry) md_report_grid(&report, geometry->grid);
+  if (geometry)
+    md_report_grid(&report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
   report_info(&report, path, &info);
   print_info(context, path, &info);
   if (info.described) describe_texts(context, &report, &info.notes.texts);

@@ -131,7 +131,7 @@ static md_status make_start(md_context *context, md_generate_request *r, md_geom
 static void fill_report(md_report *report, const md_generate_request *r,
                         const md_geometry *geometry, const md_gauge_observables *now,
                         const md_chain *c) {
-  md_report_grid(report, geometry->grid);
+  md_report_grid(report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
   md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
   cJSON_AddStringToObject(report->root, "start", r->start);
   cJSON_AddNumberToObject(report->root, "seed", (double)r->seed);

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/timer.h"
 #include "io/site_data.h"
+#include "lattice/halo/halo.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ static md_status find_layout(md_context *context, const md_action_links_request 
   *layout = (md_layout_request){0};
   memcpy(layout->global, plan.global, sizeof layout->global);
   memcpy(layout->grid, request->grid, sizeof layout->grid);
+  layout->costs = md_halo_face_costs(request->space);
   deepen(layout, request);
   return MD_OK;
 }

@@ -16,7 +16,7 @@ typedef struct md_action_links_request {
   const char *lattice;
   const int *grid; /* of MD_DIMS, as md_layout_request.grid */
   bool ignore_checksum;
-  md_space space; /* where fat and long links are made */
+  md_space space; /* where operators keep their fields, and fat and long links are made */
   bool identify;  /* the checksum of the links is wanted */
 } md_action_links_request;
 

@@ -5,6 +5,8 @@
 #include "io/site_data.h"
 #include "lattice/gauge/polyakov.h"
 #include "lattice/gauge/smear.h"
+#include "lattice/halo/halo.h"
+#include "links/action_links.h"
 #include "measure/run.h"
 
 #include <math.h>
@@ -17,22 +19,24 @@ typedef struct loaded {
   md_lattice_info info;
 } loaded;
 
-/* As deep as the deepest action needs. */
-static md_status make_geometry(md_context *context, const md_study *s, md_geometry **geometry) {
+md_layout_request md_study_layout(md_context *context, const md_study *s) {
   const md_study_options *o = &s->options;
-  md_layout_request layout = {0};
+  const md_physics_options first = md_study_physics(o, 0);
+  md_layout_request layout = {
+      .costs = md_halo_face_costs(md_action_links_space(context, o->backend, &first))};
   memcpy(layout.global, s->dims, sizeof layout.global);
   memcpy(layout.grid, o->common.grid, sizeof layout.grid);
   for (int a = 0; a < o->actions.count; a++) {
     const int depth = md_action_depth((md_action)o->actions.value[a]);
     if (depth > layout.depth) layout.depth = depth;
   }
-  return md_geometry_create(context, &layout, geometry);
+  return layout;
 }
 
 static md_status load(md_context *context, const md_study *s, int lattice, loaded *l) {
   const md_link_kind kind = MD_LINKS_THIN;
-  MD_TRY(make_geometry(context, s, &l->geometry));
+  const md_layout_request layout = md_study_layout(context, s);
+  MD_TRY(md_geometry_create(context, &layout, &l->geometry));
   return md_lattice_load_links(context, s->lattice[lattice].name, &kind, s->options.common.grid,
                                s->options.ignore_checksum, &l->geometry, &l->thin, &l->info);
 }

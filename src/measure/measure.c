@@ -143,7 +143,7 @@ static md_status finish(md_study_run *r, md_status status) {
   for (int k = 0; k < s->lattices; k++) resumed += s->lattice[k].state == MD_LATTICE_RESUMED;
   MD_TRY(md_agree(r->whole, md_report_open(r->whole, "measure", &report)));
   report_settings(r, &report);
-  md_report_grid(&report, r->grid);
+  md_report_grid(&report, r->plan.grid, r->plan.grid_asked, r->plan.grid_reason);
   md_report_integers(report.root, "dims", s->dims, MD_DIMS);
   cJSON_AddNumberToObject(report.root, "measured", r->measured);
   cJSON_AddNumberToObject(report.root, "resumed", resumed);

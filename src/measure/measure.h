@@ -92,6 +92,10 @@ static inline int md_study_case(const md_study *s, int action, int mass, int sou
 /* The physics of one of the actions. */
 md_physics_options md_study_physics(const md_study_options *options, int action);
 
+/* For its lattices, as deep as the deepest action needs, with rank grids as the backend of the
+ * first action likes them. Collective. */
+md_layout_request md_study_layout(md_context *context, const md_study *study);
+
 /* Reads and checks the options. Collective. */
 md_status md_study_options_read(md_context *context, md_study_options *options, int argc,
                                 char **argv);

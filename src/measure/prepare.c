@@ -56,22 +56,18 @@ static md_status look(md_study_run *r, int lattice, bool *known) {
   md_geometry plan = {0};
   struct {
     md_status status;
-    int dims[MD_DIMS], grid[MD_DIMS];
+    int dims[MD_DIMS];
     int64_t modes_bytes;
     char message[sizeof r->whole->message];
-  } found = {MD_OK, {0}, {0}, 0, ""};
+  } found = {MD_OK, {0}, 0, ""};
   found.status = md_lattice_plan(r->group, s->lattice[lattice].name, s->options.common.grid, &plan);
   if (found.status == MD_OK)
     found.status = md_study_modes_look(r->group, s, lattice, &plan, &found.modes_bytes);
   memcpy(found.dims, plan.global, sizeof found.dims);
-  memcpy(found.grid, plan.grid, sizeof found.grid);
   snprintf(found.message, sizeof found.message, "%s", r->group->message);
   md_broadcast(r->whole, &found, sizeof found);
   if (found.status != MD_OK) return md_study_leave_out(r, lattice, found.status, found.message);
-  if (!*known) {
-    memcpy(s->dims, found.dims, sizeof s->dims);
-    memcpy(r->grid, found.grid, sizeof r->grid);
-  }
+  if (!*known) memcpy(s->dims, found.dims, sizeof s->dims);
   *known = true;
   if (found.modes_bytes > r->modes_bytes) r->modes_bytes = found.modes_bytes;
   if (memcmp(s->dims, found.dims, sizeof s->dims) == 0) return MD_OK;
@@ -99,16 +95,16 @@ static md_status need_of(md_study_run *r, int action, md_memory_need *need) {
   const bool together = md_study_multishift(o);
   const md_physics_options physics = md_study_physics(o, action);
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, width, true};
-  md_layout_request layout = {.depth = md_action_depth(md_physics_action(&physics))};
+  md_layout_request layout = md_study_layout(r->group, &r->study);
   md_backend_request request = o->request;
   const md_backend *backend;
   md_geometry g;
   request.n_rhs = width;
   md_physics_apply(&physics, &request);
-  memcpy(layout.global, r->study.dims, sizeof layout.global);
-  memcpy(layout.grid, o->common.grid, sizeof layout.grid);
+  layout.depth = md_action_depth(md_physics_action(&physics));
   MD_TRY(md_backend_find(r->group, o->backend, &request, &backend));
   MD_TRY(md_geometry_plan(r->group, &layout, &g));
+  r->plan = g;
   r->backend = backend->name;
   const md_solver_plan plan = {
       backend, request, o->mixed, together ? o->masses.count : 0, o->masses.value[0], o->tolerance};

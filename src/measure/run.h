@@ -9,7 +9,7 @@ typedef struct md_study_run {
   md_context *whole, *group; /* the run, and the ranks that share a lattice */
   md_context part;           /* the group where there are several */
   int number, groups;        /* of this group */
-  int grid[MD_DIMS];         /* of its ranks */
+  md_geometry plan;          /* of its ranks, without tables */
   const char *backend;       /* of the last action */
   int measured, skipped;
   int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */

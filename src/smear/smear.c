@@ -153,7 +153,8 @@ static void report_kinds(md_context *context, md_report *report, const result *m
 static void report_request(md_report *report, const request *r, const result *made) {
   const md_recipe *recipe = r->smear.recipe;
   cJSON *root = report->root;
-  md_report_grid(report, made->geometry->grid);
+  md_report_grid(report, made->geometry->grid, made->geometry->grid_asked,
+                 made->geometry->grid_reason);
   cJSON_AddStringToObject(root, "lattice", r->lattice);
   md_report_integers(root, "dims", made->geometry->global, MD_DIMS);
   cJSON_AddStringToObject(root, "action", r->action);

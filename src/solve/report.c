@@ -28,6 +28,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
          "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes per hop and rank\n",
          context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
          (long long)md_halo_bytes(md_solve_operator(run)->halo));
+  if (context->ranks > 1) md_say(context, "rank grid    %s\n", g->grid_reason);
   md_say(context, "transport    %s: %s\n", md_halo_transport(md_solve_operator(run)->halo),
          md_halo_reason(md_solve_operator(run)->halo));
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; mass %g, %s\n",
@@ -40,7 +41,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
   if (o->deflate)
     md_say(context, "deflated     %d modes of %s in %s, %d projections\n", run->modes.count,
-           o->deflate, md_precision_name(run->modes_info.store), r->projections);
+           o->deflate, md_modes_store_name(run->modes_info.store), r->projections);
   if (o->mixed)
     md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
            r->restarts);
@@ -78,7 +79,8 @@ static void report_result(cJSON *root, const md_solve_run *run) {
 void md_solve_report_common(md_report *report, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   cJSON *root = report->root;
-  md_report_grid(report, run->links.geometry->grid);
+  md_report_grid(report, run->links.geometry->grid, run->links.geometry->grid_asked,
+                 run->links.geometry->grid_reason);
   if (o->lattice) cJSON_AddStringToObject(root, "lattice", o->lattice);
   md_report_integers(root, "dims", run->links.geometry->global, MD_DIMS);
   cJSON_AddNumberToObject(root, "mass", o->mass);

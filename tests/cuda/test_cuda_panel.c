@@ -1,6 +1,7 @@
 /* Products of many vectors with a few on the device against the same on the host, and sums whose
  * bits repeat. */
 #include "gpu_tests.h"
+#include "lattice/fields/columns.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/panel.h"
 
@@ -66,6 +67,40 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   drop(host, device, COUNT);
 }
 
+/* Vectors side by side in a field, some places left empty, and back: the same bits as on the host.
+ */
+static void check_columns(md_context *context, const md_geometry *g, int count, int n_rhs) {
+  md_field host[COUNT], device[COUNT], block, on_device, back;
+  make(context, g, MD_DOUBLE, host, device);
+  md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 5, &block);
+  md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 6, &back);
+  upload(context, &block, &on_device);
+  MD_REQUIRE(context, md_columns_join(context, count, host, &block));
+  MD_REQUIRE(context, md_columns_join(context, count, device, &on_device));
+  MD_REQUIRE(context, md_field_convert(context, &back, &on_device));
+  assert_true(md_test_distance(context, &back, &block) == 0.0);
+  MD_REQUIRE(context, md_columns_split(context, &on_device, count, device + COUNT - count));
+  for (int k = 0; k < count; k++) {
+    md_field one;
+    md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, 7, &one);
+    MD_REQUIRE(context, md_field_convert(context, &one, &device[COUNT - count + k]));
+    assert_true(md_test_distance(context, &one, &host[k]) == 0.0);
+    md_field_destroy(&one);
+  }
+  md_field_destroy(&back);
+  drop(&block, &on_device, 1);
+  drop(host, device, COUNT);
+}
+
+static void columns(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 6, 4, 8, 4, false);
+  check_columns(context, g, 16, 16);
+  check_columns(context, g, 5, 16);
+  check_columns(context, g, 18, 19);
+  md_geometry_destroy(g);
+}
+
 static void against_host(void **state) {
   static const int counts[] = {1, 3, 16, MOST_RHS};
   md_context *context = *state;
@@ -94,5 +129,6 @@ static void rotate(void **state) {
   md_geometry_destroy(g);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(against_host), cmocka_unit_test(rotate)};
+static struct CMUnitTest tests[] = {cmocka_unit_test(against_host), cmocka_unit_test(columns),
+                                    cmocka_unit_test(rotate)};
 MD_RUN_GPU_TESTS(tests)

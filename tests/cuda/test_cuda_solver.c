@@ -5,6 +5,7 @@
 #include "solver_problem.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const int extent[4] = {8, 4, 4, 8};
@@ -132,6 +133,43 @@ static void goes_on_with_the_same_bits(void **state) {
   problem_drop(&p);
 }
 
+static md_status look(void *user, const md_cg_state *state) {
+  (void)user, (void)state;
+  return MD_OK;
+}
+
+/* Iterations queued kernel by kernel and replayed ones, also where the fields are brought up to
+ * date in between; with halos of its own on one rank. */
+static void recordings_change_no_bits(void **state) {
+  md_context *context = *state;
+  const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE, MD_HALF};
+  for (int k = 0; k < 3; k++)
+    for (int halo = 0; halo < 2; halo++) {
+      const md_backend_request request = {
+          .precision = precisions[k], .n_rhs = 1 + 2 * halo, .antiperiodic = true};
+      const md_solver_request solver = {.mass = 0.2,
+                                        .tolerance = problem_tolerance(precisions[k]),
+                                        .max_iterations = 400,
+                                        .observe = look,
+                                        .save_every = halo ? 0 : 11};
+      md_solver_result result[2];
+      problem p;
+      problem_make(context, extent, request.n_rhs, halo == 1, &p);
+      for (int recorded = 0; recorded < 2; recorded++) {
+        setenv("MINIDIRAC_RECORD", recorded ? "always" : "never", 1);
+        result[recorded] = solve(context, &p, "cuda", request, true, &solver);
+      }
+      unsetenv("MINIDIRAC_RECORD");
+      assert_true(result[0].iterations > 12);
+      assert_int_equal(result[0].iterations, result[1].iterations);
+      assert_memory_equal(result[0].history, result[1].history,
+                          (size_t)(result[0].iterations + 1) * sizeof(double));
+      md_solver_result_free(&result[0]);
+      md_solver_result_free(&result[1]);
+      problem_drop(&p);
+    }
+}
+
 static void not_a_number_ends_it(void **state) {
   md_context *context = *state;
   const md_backend_request request = {.n_rhs = 1, .antiperiodic = true};
@@ -151,7 +189,7 @@ static void not_a_number_ends_it(void **state) {
   problem_drop(&p);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(solves_as_the_host),
-                                    cmocka_unit_test(goes_on_with_the_same_bits),
-                                    cmocka_unit_test(not_a_number_ends_it)};
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(solves_as_the_host), cmocka_unit_test(goes_on_with_the_same_bits),
+    cmocka_unit_test(recordings_change_no_bits), cmocka_unit_test(not_a_number_ends_it)};
 MD_RUN_GPU_TESTS(tests)

@@ -8,22 +8,6 @@
 
 static const int lattices[][4] = {{8, 4, 4, 4}, {6, 4, 2, 8}, {2, 4, 4, 2}, {16, 2, 4, 4}};
 
-static void expected_hop(md_context *context, const backend_case *c, const md_gauge *gauge,
-                         const md_field *in, const double *ab, const md_field *x, md_field *out) {
-  const md_backend_request *r = &c->request;
-  const md_backend_request request = {
-      .n_rhs = r->n_rhs, .antiperiodic = r->antiperiodic, .action = r->action, .twist = r->twist};
-  md_dirac oracle;
-  md_field source;
-  MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &request, &oracle));
-  case_field(context, &oracle, in, &source);
-  MD_REQUIRE(context, md_dirac_field(context, &oracle, 1 - in->parity, out));
-  const md_epilogue epilogue = {.x = x, .a = ab ? ab[0] : 0, .b = ab ? ab[1] : 0};
-  MD_REQUIRE(context, md_dirac_hop(context, &oracle, out, &source, x ? &epilogue : NULL));
-  md_field_destroy(&source);
-  md_dirac_destroy(&oracle);
-}
-
 static bool same_bits(md_context *context, const md_field *a, const md_field *b) {
   md_field u, v;
   bool same = true;
@@ -44,17 +28,30 @@ static bool same_bits(md_context *context, const md_field *a, const md_field *b)
 typedef struct bench {
   md_geometry *g;
   md_gauge gauge[MD_MOST_LINK_FIELDS];
-  md_dirac dirac;
+  md_dirac dirac, oracle;
   md_field in, x, out, before; /* of the backend */
   md_field host_in, host_x;    /* what the backend's fields hold, in double */
 } bench;
 
+static void expected_hop(md_context *context, bench *b, const md_epilogue *e, md_field *expected) {
+  md_field source;
+  case_field(context, &b->oracle, &b->host_in, &source);
+  MD_REQUIRE(context, md_dirac_field(context, &b->oracle, b->out.parity, expected));
+  const md_epilogue epilogue = {.x = &b->host_x, .a = e ? e->a : 0, .b = e ? e->b : 0};
+  MD_REQUIRE(context, md_dirac_hop(context, &b->oracle, expected, &source, e ? &epilogue : NULL));
+  md_field_destroy(&source);
+}
+
 static void set_up(md_context *context, const backend_case *c, const int n[4], bool self_halo,
                    int parity, bench *b) {
+  const md_backend_request *r = &c->request;
+  const md_backend_request request = {
+      .n_rhs = r->n_rhs, .antiperiodic = r->antiperiodic, .action = r->action, .twist = r->twist};
   md_field random;
   b->g = md_test_action_geometry(context, c->request.action, n, self_halo);
   md_test_random_links(context, b->g, c->request.action, 3, b->gauge);
   case_dirac(context, c, b->gauge, &b->dirac);
+  MD_REQUIRE(context, md_dirac_create(context, b->gauge, "cpu_ref", &request, &b->oracle));
   md_test_random_field(context, b->g, MD_DOUBLE, c->request.n_rhs, 1 - parity, 17, &random);
   case_field(context, &b->dirac, &random, &b->in);
   case_field(context, &b->dirac, &random, &b->before);
@@ -72,15 +69,15 @@ static void tear_down(bench *b) {
   for (int i = 0; i < 6; i++) md_field_destroy(fields[i]);
   md_test_destroy_links(b->dirac.request.action, b->gauge);
   md_dirac_destroy(&b->dirac);
+  md_dirac_destroy(&b->oracle);
   md_geometry_destroy(b->g);
 }
 
 static void check(md_context *context, const backend_case *c, bench *b, const md_epilogue *e) {
   char name[128];
   md_field expected, got;
-  const double ab[2] = {e ? e->a : 0, e ? e->b : 0};
   MD_REQUIRE(context, md_dirac_hop(context, &b->dirac, &b->out, &b->in, e));
-  expected_hop(context, c, b->gauge, &b->host_in, e ? ab : NULL, e ? &b->host_x : NULL, &expected);
+  expected_hop(context, b, e, &expected);
   host_copy(context, &b->out, &got);
   const double error = md_test_distance(context, &got, &expected);
   if (!(error <= case_tolerance(c)))

@@ -1,6 +1,6 @@
-/* Lowest modes on random links against the whole spectrum of the matrix that cpu_ref's operator
- * makes of unit vectors, for actions; vectors are orthonormal; requests that cannot be met are
- * refused. */
+/* Lowest modes on random links, one vector at a time and in blocks, against the whole spectrum of
+ * the matrix that cpu_ref's operator makes of unit vectors, for actions; vectors are orthonormal;
+ * requests that cannot be met are refused. */
 #include "dirac/eigen/eigen.h"
 #include "dirac/eigen/hermitian.h"
 #include "lattice/fields/linear.h"
@@ -71,12 +71,14 @@ static void tear_down(problem *p) {
   md_geometry_destroy(p->geometry);
 }
 
-static void check(md_context *context, md_action action, const int dims[MD_DIMS], int modes) {
+static void check(md_context *context, md_action action, const int dims[MD_DIMS], int modes,
+                  int block) {
   problem p = set_up(context, action, dims);
   const int n = (int)md_eigen_unknowns(p.geometry);
   md_dirac reference, dirac;
   md_eigen_result result;
   MD_REQUIRE(context, md_dirac_create(context, p.links, "cpu_ref", &p.request, &reference));
+  p.request.n_rhs = block;
   MD_REQUIRE(context, md_dirac_create(context, p.links, "cpu_simd", &p.request, &dirac));
   double *values = spectrum(context, &reference, n);
   const md_eigen_request request = {
@@ -99,15 +101,18 @@ static void check(md_context *context, md_action action, const int dims[MD_DIMS]
 }
 
 static void test_lowest(void **state) {
-  check(*state, MD_ACTION_NAIVE, (int[MD_DIMS]){4, 4, 4, 4}, 12);
+  check(*state, MD_ACTION_NAIVE, (int[MD_DIMS]){4, 4, 4, 4}, 12, 1);
+  check(*state, MD_ACTION_NAIVE, (int[MD_DIMS]){4, 4, 4, 4}, 12, 16);
 }
 
 static void test_lowest_of_long_links(void **state) {
-  check(*state, MD_ACTION_ASQTAD, (int[MD_DIMS]){4, 4, 4, 2}, 12);
+  check(*state, MD_ACTION_ASQTAD, (int[MD_DIMS]){4, 4, 4, 2}, 12, 1);
+  check(*state, MD_ACTION_ASQTAD, (int[MD_DIMS]){4, 4, 4, 2}, 12, 3);
 }
 
 static void test_all(void **state) {
-  check(*state, MD_ACTION_NAIVE, (int[MD_DIMS]){2, 2, 2, 4}, -1);
+  check(*state, MD_ACTION_NAIVE, (int[MD_DIMS]){2, 2, 2, 4}, -1, 1);
+  check(*state, MD_ACTION_NAIVE, (int[MD_DIMS]){2, 2, 2, 4}, -1, 16);
 }
 
 static void refused(md_context *context, md_dirac *dirac, int modes, const char *message) {
@@ -129,10 +134,9 @@ static void test_refusals(void **state) {
           "modes must lie in 1 to 48, three for each even site of the lattice, got 49");
   refused(context, &dirac, 10001, "one search finds 10000 modes at most, got 10001; ask for fewer");
   md_dirac_destroy(&dirac);
-  p.request.n_rhs = 2;
-  MD_REQUIRE(context, md_dirac_create(context, p.links, "cpu_ref", &p.request, &dirac));
-  refused(context, &dirac, 1,
-          "modes are found with one right-hand side in double, got 2 in double");
+  p.request.precision = MD_SINGLE;
+  MD_REQUIRE(context, md_dirac_create(context, p.links, "cpu_simd", &p.request, &dirac));
+  refused(context, &dirac, 1, "modes are found in double, got an operator in single");
   md_dirac_destroy(&dirac);
   tear_down(&p);
 }

@@ -29,10 +29,11 @@ static double *spectrum(const int extents[MD_DIMS], bool antiperiodic) {
   return values;
 }
 
-static void check(md_context *context, const int d[MD_DIMS], bool antiperiodic, int modes) {
+static void check(md_context *context, const int d[MD_DIMS], bool antiperiodic, int modes,
+                  int block) {
   const md_backend_request request = {.precision = MD_DOUBLE,
                                       .reconstruct = MD_RECONSTRUCT_18,
-                                      .n_rhs = 1,
+                                      .n_rhs = block,
                                       .antiperiodic = antiperiodic};
   const md_eigen_request wanted = {
       .modes = modes, .tolerance = 1e-9, .max_restarts = 500, .seed = 5};
@@ -59,16 +60,19 @@ static void check(md_context *context, const int d[MD_DIMS], bool antiperiodic, 
 
 /* All 48 of the lowest eigenvalue, and two of the next. */
 static void test_whole_degeneracy(void **state) {
-  check(*state, (int[MD_DIMS]){4, 2, 2, 4}, true, 50);
+  check(*state, (int[MD_DIMS]){4, 2, 2, 4}, true, 50, 1);
+  check(*state, (int[MD_DIMS]){4, 2, 2, 4}, true, 50, 16);
 }
 
 /* Copies of one eigenvalue where a search from one vector meets many others. */
 static void test_copies(void **state) {
-  check(*state, (int[MD_DIMS]){4, 6, 4, 8}, true, 3);
+  check(*state, (int[MD_DIMS]){4, 6, 4, 8}, true, 3, 1);
+  check(*state, (int[MD_DIMS]){4, 6, 4, 8}, true, 3, 16);
 }
 
 static void test_zero_modes(void **state) {
-  check(*state, (int[MD_DIMS]){4, 2, 4, 4}, false, 26);
+  check(*state, (int[MD_DIMS]){4, 2, 4, 4}, false, 26, 1);
+  check(*state, (int[MD_DIMS]){4, 2, 4, 4}, false, 26, 16);
 }
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(test_whole_degeneracy),

@@ -6,6 +6,7 @@
 
 #include <hdf5.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,9 @@ static void round_trip(void **state) {
   md_modes_info info;
   io_test_name(context, ".h5", path, sizeof path);
   make(context, g, &modes);
-  for (md_precision store = MD_DOUBLE; store <= MD_HALF; store++) {
+  const md_precision stores[] = {MD_DOUBLE, MD_SINGLE, MD_HALF, md_modes_store_of("fixed8")};
+  for (int s = 0; s < 4; s++) {
+    const md_precision store = stores[s];
     write_file(context, path, &modes, store);
     MD_REQUIRE(context, md_modes_describe(context, path, &info));
     assert_int_equal(info.count, MODES);
@@ -55,13 +58,75 @@ static void round_trip(void **state) {
     assert_memory_equal(found.values, modes.values, MODES * sizeof(double));
     assert_memory_equal(found.residuals, modes.residuals, MODES * sizeof(double));
     for (int i = 0; i < MODES; i++) {
-      const double roundoff = store == MD_DOUBLE ? 0.0 : md_precision_roundoff(store);
+      /* Half a step of 127 to the largest of six numbers of a site, which their norm exceeds. */
+      const double fixed8 = sqrt(MD_FERMION_REALS) * 0.51 / 127.0;
+      const double roundoff = s == 0 ? 0.0 : s < 3 ? md_precision_roundoff(store) : fixed8;
       assert_int_equal(found.vectors[i].precision, store);
       md_require_at_most(md_test_distance(context, &found.vectors[i], &modes.vectors[i]), roundoff,
-                         md_precision_name(store));
+                         md_modes_store_name(store));
     }
+    md_require_at_most(fabs(found.roundoff - (s < 3 ? md_precision_roundoff(store) : 0.5 / 127.0)),
+                       1e-18, "roundoff that the modes tell");
     md_modes_destroy(&found);
   }
+  md_modes_destroy(&modes);
+  io_test_remove(context, path);
+  md_geometry_destroy(g);
+}
+
+/* A site as h5py sees it: scale * (r + i 1j) with the scale of /modes. */
+typedef struct stored_site {
+  float scale;
+  int8_t r[3], i[3];
+} stored_site;
+
+static void fixed8_on_file(void **state) {
+  enum { SITES = MODES * T * Z * Y * X / 2 };
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, X, Y, Z, T, false);
+  char path[256];
+  md_modes modes;
+  io_test_name(context, ".h5", path, sizeof path);
+  make(context, g, &modes);
+  double tiny[MD_FERMION_REALS] = {1e-6}, zeros[MD_FERMION_REALS] = {0.0};
+  md_field_set(&modes.vectors[1], 0, tiny); /* far below the others, and a site of zeros */
+  md_field_set(&modes.vectors[1], 1, zeros);
+  write_file(context, path, &modes, md_modes_store_of("fixed8"));
+  static stored_site sites[SITES];
+  if (context->rank == 0) {
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/modes/vectors", H5P_DEFAULT);
+    const hid_t group = H5Gopen2(file, "/modes", H5P_DEFAULT);
+    const hid_t attribute = H5Aopen(group, "scale", H5P_DEFAULT);
+    const hsize_t colours = 3;
+    const hid_t steps = H5Tarray_create2(H5T_NATIVE_INT8, 1, &colours);
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(stored_site));
+    double scale = 0.0;
+    H5Tinsert(type, "scale", offsetof(stored_site, scale), H5T_NATIVE_FLOAT);
+    H5Tinsert(type, "r", offsetof(stored_site, r), steps);
+    H5Tinsert(type, "i", offsetof(stored_site, i), steps);
+    assert_true(H5Aread(attribute, H5T_NATIVE_DOUBLE, &scale) >= 0);
+    assert_true(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, sites) >= 0);
+    for (int64_t i = 0; i < g->sites; i++) {
+      int x[MD_DIMS];
+      double v[MD_FERMION_REALS];
+      md_global_coordinates(g, MD_EVEN, i, x);
+      md_field_get(&modes.vectors[1], i, 0, v);
+      const stored_site *s =
+          &sites[((((int64_t)T + x[3]) * Z + x[2]) * Y + x[1]) * (X / 2) + x[0] / 2];
+      const double step = scale * (double)s->scale;
+      for (int c = 0; c < MD_FERMION_REALS; c++)
+        md_require_at_most(fabs(step * (c % 2 ? s->i : s->r)[c / 2] - v[c]), 0.5001 * step,
+                           "a number in steps");
+    }
+    H5Aclose(attribute);
+    H5Gclose(group);
+    H5Tclose(steps);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    H5Fclose(file);
+  }
+  md_barrier(context);
   md_modes_destroy(&modes);
   io_test_remove(context, path);
   md_geometry_destroy(g);
@@ -177,5 +242,6 @@ static void names_of_links(void **state) {
 }
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(layout_on_file),
-                                    cmocka_unit_test(refusals), cmocka_unit_test(names_of_links)};
+                                    cmocka_unit_test(fixed8_on_file), cmocka_unit_test(refusals),
+                                    cmocka_unit_test(names_of_links)};
 MD_RUN_TESTS(tests)

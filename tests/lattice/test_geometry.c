@@ -1,5 +1,6 @@
 /* Neighbour tables and halo transport: every neighbour of every site, seen through the tables,
  * is the site that coordinates say, whether it is local or came through the halo. */
+#include "lattice/geometry/rank_grid.h"
 #include "lattice/halo/halo.h"
 #include "support.h"
 
@@ -141,12 +142,12 @@ static void bad_lattices_are_refused(void **state) {
     md_layout_request request;
     const char *says;
   } cases[] = {
-      {{{5, 4, 4, 4}, {0}, false, 1}, "must be even, from 2 to 32766, got 5 in direction x"},
-      {{{4, 4, 0, 4}, {0}, false, 1}, "got 0 in direction z"},
-      {{{4, 4, 4, 40000}, {0}, false, 1}, "got 40000 in direction t"},
-      {{{4, 4, 4, 4}, {7, 1, 1, 1}, false, 1}, "valid rank grids:"},
-      {{{4, 4, 4, 4}, {-1, -1, 1, 1}, false, 1}, "valid rank grids:"},
-      {{{32766, 32766, 32766, 32766}, {0}, false, 1}, "2^40 sites"},
+      {{.global = {5, 4, 4, 4}}, "must be even, from 2 to 32766, got 5 in direction x"},
+      {{.global = {4, 4, 0, 4}}, "got 0 in direction z"},
+      {{.global = {4, 4, 4, 40000}}, "got 40000 in direction t"},
+      {{.global = {4, 4, 4, 4}, .grid = {7, 1, 1, 1}}, "valid rank grids:"},
+      {{.global = {4, 4, 4, 4}, .grid = {-1, -1, 1, 1}}, "valid rank grids:"},
+      {{.global = {32766, 32766, 32766, 32766}}, "2^40 sites"},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     md_geometry *g = NULL;
@@ -160,22 +161,61 @@ static void bad_lattices_are_refused(void **state) {
 static void odd_local_extent_names_the_direction(void **state) {
   md_context *context = *state;
   if (context->ranks != 2) return;
-  const md_layout_request request = {{6, 4, 4, 4}, {2, 1, 1, 1}, false, 1};
+  const md_layout_request request = {.global = {6, 4, 4, 4}, .grid = {2, 1, 1, 1}};
   md_geometry *g = NULL;
   assert_int_equal(md_geometry_create(context, &request, &g), MD_INPUT);
   assert_non_null(strstr(context->message, "local extent must be even, got 3 in direction x"));
   assert_non_null(strstr(context->message, "1x1x1x2"));
 }
 
-static void grid_has_the_smallest_surface(void **state) {
-  md_context *context = *state;
-  md_geometry *g = md_test_geometry(context, 8, 8, 8, 16, false);
-  const int expected[5][4] = {{0}, {1, 1, 1, 1}, {1, 1, 1, 2}, {0}, {1, 1, 1, 4}};
-  if (context->ranks == 4) /* t by 4 sends 2 x 512 sites, z by 2 and t by 2 sends 2 x (512 + 512) */
-    assert_memory_equal(g->grid, expected[4], sizeof g->grid);
-  else if (context->ranks <= 2)
-    assert_memory_equal(g->grid, expected[context->ranks], sizeof g->grid);
-  md_geometry_destroy(g);
+/* The choice looks at the number of ranks only, so this rank makes that of any number. */
+static void expect_grid(const md_context *context, int ranks, md_space space, const int global[4],
+                        const int expected[4], const char *reason) {
+  md_context many = *context;
+  md_geometry g = {0};
+  md_layout_request request = {.costs = md_halo_face_costs(space)};
+  many.ranks = ranks;
+  memcpy(request.global, global, sizeof request.global);
+  MD_REQUIRE(&many, md_rank_grid_choose(&many, &request, &g));
+  assert_memory_equal(g.grid, expected, sizeof g.grid);
+  assert_false(g.grid_asked);
+  assert_non_null(strstr(g.grid_reason, reason));
+}
+
+static void grid_has_the_cheapest_faces(void **state) {
+  const struct {
+    int ranks, global[4], host[4], device[4];
+  } cases[] = {
+      {2, {8, 8, 8, 16}, {1, 1, 1, 2}, {1, 1, 1, 2}},
+      {4, {8, 8, 8, 16}, {1, 1, 1, 4}, {1, 1, 1, 4}},   /* 2 x 512, not 2 x (512 + 512) */
+      {2, {16, 8, 8, 8}, {2, 1, 1, 1}, {1, 1, 1, 2}},   /* 2 x 512 at 4.8, 2 x 1024 */
+      {2, {64, 8, 8, 8}, {2, 1, 1, 1}, {2, 1, 1, 1}},   /* 2 x 512 at 4.8, 2 x 4096 */
+      {2, {16, 16, 16, 8}, {1, 1, 2, 1}, {1, 1, 2, 1}}, /* 2 x 2048 at 1.1, 2 x 4096 */
+      {2, {8, 16, 8, 14}, {1, 2, 1, 1}, {1, 2, 1, 1}},  /* t cannot be cut */
+      {8, {16, 8, 8, 16}, {2, 1, 1, 4}, {1, 1, 1, 8}},
+      {8, {48, 24, 24, 24}, {4, 1, 1, 2}, {1, 1, 2, 4}},
+      {16, {8, 8, 8, 8}, {1, 1, 4, 4}, {1, 1, 4, 4}},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    expect_grid(*state, cases[k].ranks, MD_HOST, cases[k].global, cases[k].host,
+                "fewest sites on faces of ");
+    expect_grid(*state, cases[k].ranks, MD_DEVICE, cases[k].global, cases[k].device,
+                "cheapest faces on a device of ");
+  }
+}
+
+static void grid_says_why_it_was_taken(void **state) {
+  const int small[4] = {2, 2, 2, 4}, in_two[4] = {1, 1, 1, 2}, one[4] = {1, 1, 1, 1};
+  expect_grid(*state, 2, MD_DEVICE, small, in_two, "the only valid one for 2 ranks");
+  expect_grid(*state, 1, MD_HOST, small, one, "one rank");
+  md_context two = *(const md_context *)*state;
+  md_geometry g = {0};
+  const md_layout_request asked = {.global = {8, 8, 8, 8}, .grid = {2, 1, 1, 1}};
+  two.ranks = 2;
+  MD_REQUIRE(&two, md_rank_grid_choose(&two, &asked, &g));
+  assert_memory_equal(g.grid, asked.grid, sizeof g.grid);
+  assert_true(g.grid_asked);
+  assert_string_equal(g.grid_reason, "asked for");
 }
 
 static struct CMUnitTest tests[] = {
@@ -185,6 +225,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(scales_travel),
     cmocka_unit_test(bad_lattices_are_refused),
     cmocka_unit_test(odd_local_extent_names_the_direction),
-    cmocka_unit_test(grid_has_the_smallest_surface),
+    cmocka_unit_test(grid_has_the_cheapest_faces),
+    cmocka_unit_test(grid_says_why_it_was_taken),
 };
 MD_RUN_TESTS(tests)

@@ -54,7 +54,7 @@ static void refuses(md_context *context, const char *name, md_space space, const
 
 static void wrong_names_are_refused(void **state) {
   refuses(*state, "pigeon", MD_HOST,
-          "must be one of auto, mpi, peer, nccl, cuda_aware, staged, got 'pigeon'");
+          "must be one of auto, mpi, peer, mixed, nccl, cuda_aware, staged, got 'pigeon'");
   refuses(*state, "mpi", MD_DEVICE, "transport mpi does not carry fields that lie on a device");
   for (const md_transport *const *t = md_transports(); *t; t++)
     if ((*t)->unavailable)

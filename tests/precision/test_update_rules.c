@@ -93,7 +93,7 @@ static void updates_are_few_and_cheap(void **state) {
   static const md_precision precisions[] = {MD_SINGLE, MD_HALF, MD_FIXED};
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
   md_solver_request request = {.mass = 0.05, .tolerance = 1e-11, .max_iterations = 4000};
-  problem p;
+  problem p = {.physics = {.antiperiodic = true}};
   md_dirac outer;
   md_solver_result alone;
   p.g = md_test_geometry(context, 8, 8, 8, 8, false);

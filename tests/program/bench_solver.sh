@@ -33,9 +33,14 @@ for n, solves in (2, 1), (3, 2): # two at once
     assert abs(times["deflated", n]["seconds_per_rhs"] - (setup + solves * solve) / n) < 1e-9
     assert abs(times["cg", n]["seconds_per_rhs"] - solves * plain["seconds_median"] / n) < 1e-9
 even, = r["break_even"]
-l, m2 = r["modes"]["eigenvalues"], 0.002**2
-ratio = ((m2 + l[0]) / (m2 + l[-1])) ** 0.5
-assert abs(even["predicted"] * plain["seconds_median"] / 2 * (1 - ratio) / setup - 1) < 1e-9
+# Iterations that modes spare, by the spectrum, within a tenth of what they do spare.
+foreseen = even["predicted_iteration_ratio"]
+assert 0.9 < (1 - foreseen) / (1 - deflated["iterations"] / plain["iterations"]) < 1.1, even
+with_s = foreseen * plain["seconds_median"] + even["predicted_projections"] * even["projection_seconds"]
+assert abs(even["predicted_seconds"] / with_s - 1) < 1e-9 and even["projection_seconds"] > 0
+for name, s in ("predicted", with_s), ("measured", solve):
+    gained = (plain["seconds_median"] - s) / 2
+    assert even[name] is None if gained <= 0 else abs(even[name] * gained / setup - 1) < 1e-9, even
 END
 fi
 grep -q 'break-even at .* sources by the spectrum, .* measured' "$work/out" || complain "no break-even number"

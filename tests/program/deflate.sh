@@ -7,7 +7,9 @@ export OMP_NUM_THREADS=1 # small lattices, thousands of short steps
 lattice=$source_dir/inputs/beta6.0_8x8x8x8.h5
 report=$work/report.json
 on 1 eigen "$lattice" --modes 32 --tol 1e-6 --output "$work/double.h5" --quiet || complain "eigen: exit $?"
-on 1 eigen "$lattice" --modes 32 --tol 1e-6 --start "$work/double.h5" --output "$work/half.h5" --store half --quiet || complain "eigen --store half: exit $?"
+for store in half fixed8; do
+  on 1 eigen "$lattice" --modes 32 --tol 1e-6 --start "$work/double.h5" --output "$work/$store.h5" --store $store --quiet || complain "eigen --store $store: exit $?"
+done
 # solve RANKS OPTIONS...: at a light mass unless `mass` is set, to 1e-10.
 solve() {
   local ranks=$1
@@ -22,7 +24,7 @@ solve() {
 for inner in none single half; do
   solve 1 --inner $inner
   plain=$iterations
-  for store in double half; do
+  for store in double half fixed8; do
     solve 1 --inner $inner --deflate "$work/$store.h5"
     [ $((2 * iterations)) -lt "$plain" ] || complain "inner $inner, modes in $store: $iterations iterations, $plain without modes"
     [ "$(key deflated_modes "$report")" = 32 ] || complain "deflated_modes: $(key deflated_modes "$report")"

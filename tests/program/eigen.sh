@@ -11,11 +11,20 @@ for ranks in 1 2 4; do
   close "$(key eigenvalues "$work/$ranks.json")" "$(key eigenvalues "$work/1.json")" 1e-12 ||
     complain "$ranks ranks: $(key eigenvalues "$work/$ranks.json")"
 done
+# Blocks: the same bits on every rank grid, the same modes as one vector at a time.
+for ranks in 1 2; do
+  on $ranks eigen "$lattice" --modes 6 --block 16 --json "$work/block.$ranks.json" --quiet || complain "--block 16, $ranks ranks: exit $?"
+  for name in eigenvalues residuals iterations; do
+    [ "$(key $name "$work/block.$ranks.json")" = "$(key $name "$work/block.1.json")" ] || complain "--block 16, $ranks ranks: other $name"
+  done
+done
+close "$(key eigenvalues "$work/block.1.json")" "$(key eigenvalues "$work/1.json")" 1e-10 || complain "--block 16: $(key eigenvalues "$work/block.1.json")"
+[ "$(key block "$work/block.1.json")" = 16 ] && [ "$(key block "$work/1.json")" = 1 ] || complain "the reports do not say --block"
 on 1 generate --dims 4x4x4x4 --start hot --seed 1 --output "$work/small.h5" --quiet || complain "generate: exit $?"
 on 1 eigen "$work/small.h5" --modes 6 --json "$work/small.json" --quiet || complain "a small lattice: exit $?"
 on 1 eigen "$work/small.h5" --modes 6 --backend cpu_ref --seed 2 --json "$work/ref.json" --quiet || complain "cpu_ref: exit $?"
 close "$(key eigenvalues "$work/ref.json")" "$(key eigenvalues "$work/small.json")" 1e-10 || complain "cpu_ref, another seed: other modes"
-for name in lattice dims boundary action backend modes tolerance converged eigenvalues residuals iterations restarts filter_degree seconds; do
+for name in lattice dims boundary action backend packing modes block tolerance converged eigenvalues residuals iterations restarts filter_degree seconds; do
   [ -n "$(key $name "$work/1.json")" ] || complain "the report has no key $name"
 done
 [ "$(key converged "$work/1.json")" = true ] && [ "$(key converged_modes "$work/1.json")" = 6 ] || complain "not converged"
@@ -40,6 +49,7 @@ for ranks in 1 2; do
   refuses 2 '--modes must lie in 1 to 10000, got 0' $ranks eigen "$lattice" --modes 0
   refuses 2 '--modes must lie in 1 to 768 on this lattice, three for each even site, got 769' $ranks eigen "$lattice" --modes 769
 done
+refuses 2 '--block must lie in 1 to 128, got 129' 1 eigen "$lattice" --modes 3 --block 129
 refuses 2 'needs --modes' 1 eigen "$lattice"
 refuses 2 'needs --lattice LATTICE, with or without the flag' 1 eigen --modes 3
 refuses 2 '--tol must lie in' 1 eigen "$lattice" --modes 3 --tol 0

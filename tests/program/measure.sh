@@ -9,7 +9,7 @@ for seed in 1 2 3 10; do
   on 1 generate --dims 4x4x4x8 --beta 5.7 --sweeps 3 --seed $seed --output cfg$seed.h5 --quiet || complain "generate: exit $?"
 done
 # numbers FILE: all that was measured, but for times.
-numbers() { grep -vE '"(seconds|machine|host|hosts|threads|waiting|ranks|grid|groups|command_line|date_utc|host_bytes_.*|device_bytes_.*|output|state|measured|resumed|json)":' "$1" | sed '/"machine":/,/^\t}/d'; }
+numbers() { grep -vE '"(seconds|machine|host|hosts|threads|waiting|ranks|grid|grid_reason|groups|command_line|date_utc|host_bytes_.*|device_bytes_.*|output|state|measured|resumed|json)":' "$1" | sed '/"machine":/,/^\t}/d'; }
 study="measure --lattices cfg*.h5 --masses 0.3,0.5 --vectors 4 --tol 1e-11 --quiet --momenta 0,0,0;1,0,0"
 sources='point:1,0,2,3 seeded:2,5 corner:0 colour:1,4 random:1 u1:2'
 
@@ -57,7 +57,7 @@ for ranks in 1 2; do
     timeout 120 mpirun -n 2 "$minidirac" $slow --output slow.h5 --json slow.json 2>err &
   fi
   job=$!
-  for ((i = 0; i < 600; i++)); do
+  for ((i = 0; i < 2000; i++)); do
     [ -e slow.h5 ] && break
     sleep 0.05
   done

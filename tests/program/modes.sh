@@ -7,18 +7,20 @@ lattice=$work/lattice.h5
 on 1 generate --dims 4x4x4x8 --start hot --seed 1 --output "$lattice" --quiet || complain "generate: exit $?"
 on 1 eigen "$lattice" --modes 6 --output "$work/modes.h5" --json "$work/1.json" --quiet || complain "eigen --output: exit $?"
 [ "$(key output_written "$work/1.json")" = true ] && [ "$(key store "$work/1.json")" = '"double"' ] || complain "the report does not say what was written"
-on 1 eigen "$lattice" --modes 6 --output "$work/half.h5" --store half --quiet || complain "--store half: exit $?"
+for store in half fixed8; do
+  on 1 eigen "$lattice" --modes 6 --output "$work/$store.h5" --store $store --quiet || complain "--store $store: exit $?"
+done
 
 # An earlier search is gone on with: fewer filters, the same modes; all that stand are not found again.
 steps=$(key iterations "$work/1.json")
-for from in modes half; do
+for from in modes half fixed8; do
   for ranks in 1 2; do
     on $ranks eigen "$lattice" --modes 6 --start "$work/$from.h5" --json "$work/start.json" --quiet || complain "--start $from: exit $?"
     close "$(key eigenvalues "$work/start.json")" "$(key eigenvalues "$work/1.json")" 1e-9 || complain "--start $from: other modes"
     [ "$(key iterations "$work/start.json")" -lt "$steps" ] || complain "--start $from, $ranks ranks: no fewer than $steps filters"
   done
 done
-[ "$(key iterations "$work/start.json")" -gt 24 ] || complain "modes in half were taken as converged"
+[ "$(key iterations "$work/start.json")" -gt 24 ] || complain "modes in fixed8 were taken as converged"
 on 1 eigen "$lattice" --modes 6 --start "$work/modes.h5" --json "$work/start.json" --quiet
 [ "$(key iterations "$work/start.json")" -le 24 ] || complain "modes that have converged were looked for again"
 on 1 eigen "$lattice" --modes 9 --start "$work/modes.h5" --json "$work/more.json" --quiet || complain "more modes: exit $?"

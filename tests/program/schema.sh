@@ -68,6 +68,8 @@ broken info "r['schema_version'] = 2" 'schema_version'
 broken info "r['command'] = 'inform'" 'command'
 broken solve "r['iterations'] = 'many'" 'iterations'
 broken solve "r['grid'] = [1, 1, 2]" '3 items'
+broken solve "r['grid_chosen_by'] = 'nobody'" 'grid_chosen_by'
+grep -q '"grid_reason":.*fewest sites on faces of' solve.json || complain "why this rank grid: $(grep grid solve.json)"
 broken bench-dirac "del r['rows'][0]['gflops']" 'rows\[0\]: no gflops'
 broken bench-suite "del r['rows'][0]['part']" 'rows\[0\]: no part'
 broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'

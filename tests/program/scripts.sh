@@ -18,7 +18,15 @@ printf 'cpu_simd,none,double,18,1,4x4x4x4,1,1,1248,1\n' >>d.csv
 printf 'kernel,precision,m,n,k,gflops_kernel,vs_reference\nnaive,single,4,4,4,1,1\n' >g.csv
 echo '{"histogram_lowest_log10": -18, "histogram_step_log10": 0.5, "rows": [], "solver": [], "links": []}' >v.json
 echo '{"lattice": "a.lime", "mass": 0.1, "pion_correlator": [3, 1, 0.5, 1]}' >c.json
-for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sweep.py g.csv s.png" "plot_validate.py v.json" "plot_correlator.py c.json -o c.png"; do
+cat >t.json <<'END'
+{"dims": [4, 4, 4, 8], "ranks": 1, "tolerance": 1e-10, "modes": {"count": 8},
+ "rows": [{"solver": "cg", "mass": 0.1, "rhs": 1, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "seconds_per_rhs": 2},
+          {"solver": "cg", "mass": 0.01, "rhs": 1, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "seconds_per_rhs": 9},
+          {"solver": "block", "mass": 0.1, "rhs": 2, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": false, "seconds_per_rhs": 1}],
+ "time_to_solution": [{"solver": "deflated", "mass": 0.1, "rhs": 2, "inner": "half", "backend": "cpu_simd", "packing": "none", "n_sources": 16, "seconds_per_rhs": 3}]}
+END
+for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sweep.py g.csv s.png" "plot_validate.py v.json" "plot_correlator.py c.json -o c.png" \
+  "plot_time_to_solution.py t.json -o t.png"; do
   set -- $call
   PYTHONPATH=$work/none "$source_dir/scripts/$1" "${@:2}" >out 2>err && complain "$1 goes on without matplotlib"
   [ "$(wc -l <err)" = 1 ] && grep -q 'needs matplotlib; install it' err || complain "$1 without matplotlib: $(tail -1 err)"
@@ -30,12 +38,13 @@ if python_with matplotlib; then
   HOST_ONLY=1 HOST_MEMORY=pageable REPEAT=1 SMALL=16:32:16 "$source_dir/scripts/sweep_gemm.sh" "$minidirac" sweep >out 2>err ||
     complain "sweep_gemm.sh: $(tail -1 err)"
   for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sweep.py sweep/dense-sweep.csv s.png" \
-    "plot_validate.py v.json -o v" "plot_correlator.py c.json -o c.png"; do
+    "plot_validate.py v.json -o v" "plot_correlator.py c.json -o c.png" "plot_time_to_solution.py t.json t.json -o t.png"; do
     set -- $call
     "$source_dir/scripts/$1" "${@:2}" >out 2>err || complain "$call: $(tail -1 err)"
   done
-  for picture in d.png g.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png; do [ -s $picture ] || complain "no $picture"; done
+  for picture in d.png g.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png t.png; do [ -s $picture ] || complain "no $picture"; done
 fi
+"$source_dir/scripts/plot_time_to_solution.py" c.json -o none.png >out 2>err && complain "plot_time_to_solution.py draws a report of solve"
 "$source_dir/scripts/table_dirac.py" d.csv | grep -q '| cpu_simd | none | 18 | 1 | 1 (1.00) |' || complain "table_dirac.py"
 "$source_dir/scripts/table_gemm.py" g.csv | grep -q '| naive | single |' || complain "table_gemm.py"
 finish

@@ -1,7 +1,9 @@
 #include <new>
 
 extern "C" {
+#include "base/device_nccl.h"
 #include "dirac/solvers/device/cg_device.h"
+#include "dirac/solvers/device/recorded_step.h"
 }
 #include "dirac/solvers/device/cg_update.cuh"
 #include "dirac/solvers/device/sums.cuh"
@@ -10,6 +12,7 @@ extern "C" {
 extern "C" {
 #include "lattice/fields/linear.h"
 #include "lattice/fields/sum.h"
+#include "lattice/halo/halo.h"
 }
 #include <math.h>
 
@@ -22,6 +25,7 @@ struct cg_scalars {
   double alpha[CG_DIRECTIONS][MD_MAX_RHS]; /* of each direction that x may still lack */
   double mass2;
   int iterations[MD_MAX_RHS], failure[MD_MAX_RHS];
+  long long serial[MD_MAX_RHS]; /* of the last iteration that was reported */
 };
 
 /* In pinned host memory, written by the device: `serial` last. */
@@ -36,15 +40,18 @@ struct md_cg_device {
   double mass;
   cg_scalars *scalars;
   md_device_peers *peers; /* of the operator, see dirac/operator.h */
+  md_halo *halo;          /* of the operator */
   cg_slot *slots;         /* [SLOTS][n_rhs] */
   md_partial_sums stencil, update;
   md_field more[CG_DIRECTIONS - 1]; /* p is the state's or one of these */
   int at;                           /* which: 0 the state's; x lacks those before it too */
-  long long serial;                 /* of the last iteration */
+  long long serial;                 /* of the last iteration that was queued */
   long long awaited;                /* of the last report */
   /* Order of sites of the last kernel over a field: each pass begins where the one before ended,
    * with what it left in the cache. */
   bool backwards;
+  /* Of iterations that begin at a direction and in an order of sites. */
+  md_recorded_step step[CG_DIRECTIONS][2];
 };
 
 enum cg_phase { FIND_ALPHA, FIND_BETA };
@@ -52,6 +59,7 @@ enum cg_phase { FIND_ALPHA, FIND_BETA };
 /* What of a right-hand side is read before its sums are known. */
 struct cg_known {
   double r_norm2, limit, alpha, p_ap;
+  long long serial;
 };
 
 /* Units for |p|^2 and |D p|^2 follow from |r|^2 alone, so that a solve that goes on from a saved
@@ -73,7 +81,7 @@ static __device__ void find_alpha(cg_scalars *s, int at, int r, const cg_known &
 }
 
 static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &known,
-                                 const double *word, cg_slot *slot, long long serial) {
+                                 const double *word, cg_slot *slot) {
   const bool going = known.alpha != 0.0;
   const double norm2 = word[0] + word[1], now = going ? norm2 : known.r_norm2;
   const int failure = going && !isfinite(norm2) ? 3 : s->failure[r];
@@ -81,21 +89,24 @@ static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &k
   set_units(s, r, now);
   s->r_norm2[r] = now;
   s->iterations[r] += going;
+  s->serial[r] = known.serial;
   slot->report = {now, known.alpha, failure == 3 ? norm2 : known.p_ap, s->iterations[r], failure};
   __threadfence_system();
-  *(volatile long long *)&slot->serial = serial;
+  *(volatile long long *)&slot->serial = known.serial;
 }
 
-/* One block of sum_threads per right-hand side: the sums, of all ranks, then what follows from
- * them. Where ranks do not share memory the two are launched apart and the host adds the ranks'
- * sums in between. */
+/* One block of MD_SUM_SLOTS threads per right-hand side: the sums, of all ranks, then what follows
+ * from them. Where ranks do not share memory the two are launched apart, and NCCL or the host adds
+ * the ranks' sums in between. */
 static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial_sums update,
                               cg_phase phase, int at, bool sum, bool apply, rank_sums ranks,
-                              cg_slot *slots, long long serial) {
+                              cg_slot *slots) {
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
-  const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r], s->beta[r]};
+  const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r], s->beta[r],
+                          s->serial[r] + 1};
+  const long long tick = next_tick(ranks, r);
   double word[MD_RANK_SUM_WORDS] = {};
   if (sum) {
     const unit_sum first = share_of(stencil, r);
@@ -107,7 +118,7 @@ static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial
       const unit_sum all = add_threads(first);
       word[0] = all.high, word[1] = all.low;
     }
-    add_ranks(ranks, r, word);
+    add_ranks(ranks, r, tick, word);
   } else {
     for (int w = 0; w < MD_RANK_SUM_WORDS; w++) word[w] = s->word[r][w];
   }
@@ -117,7 +128,7 @@ static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial
   else if (phase == FIND_ALPHA)
     find_alpha(s, at, r, known, word);
   else
-    find_beta(s, at, r, known, word, &slots[r], serial);
+    find_beta(s, at, r, known, word, &slots[known.serial % SLOTS * gridDim.x + r]);
 }
 
 static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
@@ -201,17 +212,21 @@ static md_status add_ranks_on_host(md_context *context, md_cg_device *cg) {
 }
 
 static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
-  cg_slot *slots = cg->slots + (cg->serial % SLOTS) * cg->n_rhs;
-  const rank_sums ranks = next_rank_sums(context, cg->peers);
+  const rank_sums ranks = rank_sums_over(context, cg->peers);
   const bool whole = context->ranks == 1 || cg->peers;
-  const dim3 blocks(cg->n_rhs), threads(sum_threads(context));
+  const dim3 blocks(cg->n_rhs), threads(MD_SUM_SLOTS);
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
-                  true, whole, ranks, slots, cg->serial);
+                  true, whole, ranks, cg->slots);
   if (whole) return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
-  MD_TRY(md_defer(context, md_device_synchronise(context)));
-  MD_TRY(add_ranks_on_host(context, cg));
-  md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
-                  false, true, ranks, slots, cg->serial);
+  if (context->nccl) {
+    MD_TRY(md_defer(context,
+                    md_nccl_sum(context, cg->scalars->word[0], cg->n_rhs * MD_RANK_SUM_WORDS)));
+  } else {
+    MD_TRY(md_defer(context, md_device_synchronise(context)));
+    MD_TRY(add_ranks_on_host(context, cg));
+  }
+  settle<<<blocks, threads, 0, md_stream()>>>(cg->scalars, cg->stencil, cg->update, phase, cg->at,
+                                              false, true, ranks, cg->slots);
   return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
 }
 
@@ -235,6 +250,7 @@ static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_
     start.limit[r] = limit[r];
     set_units(&start, r, state->r_norm2[r]);
     start.iterations[r] = state->rhs_iterations[r];
+    start.serial[r] = cg->serial;
   }
   return md_device_upload(context, cg->scalars, &start, sizeof start);
 }
@@ -257,6 +273,7 @@ extern "C" md_status md_cg_device_create(md_context *context, const md_dirac *di
   d->n_rhs = p->n_rhs;
   d->mass = mass;
   d->peers = dirac->peers;
+  d->halo = dirac->halo;
   MD_TRY(allocate(context, d, p));
   for (int i = 0; i < SLOTS * d->n_rhs; i++) d->slots[i] = {};
   return MD_OK;
@@ -265,6 +282,7 @@ extern "C" md_status md_cg_device_create(md_context *context, const md_dirac *di
 extern "C" void md_cg_device_destroy(md_cg_device *cg) {
   if (!cg) return;
   cudaStreamSynchronize(md_stream());
+  for (int k = 0; k < 2 * CG_DIRECTIONS; k++) md_recorded_step_destroy(&cg->step[k / 2][k % 2]);
   for (int k = 0; k < CG_DIRECTIONS - 1; k++) md_field_destroy(&cg->more[k]);
   md_device_free(cg->scalars);
   partial_sums_destroy(&cg->stencil);
@@ -291,12 +309,42 @@ extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *
   return run_phase(context, cg, FIND_BETA);
 }
 
+struct cg_iteration {
+  md_cg_device *cg;
+  md_dirac *dirac;
+  md_cg_state *state;
+  md_field *work;
+  bool update_first;
+};
+
+static md_status queue_iteration(md_context *context, void *user) {
+  const cg_iteration *i = (const cg_iteration *)user;
+  if (i->update_first) md_cg_device_update(i->cg, i->state);
+  MD_TRY(md_cg_device_queue_step(context, i->cg, i->dirac, i->state, i->work));
+  if (!i->update_first) md_cg_device_update(i->cg, i->state);
+  return MD_OK;
+}
+
+extern "C" md_status md_cg_device_queue(md_context *context, md_cg_device *cg, md_dirac *dirac,
+                                        md_cg_state *state, md_field *work, bool update_first) {
+  cg_iteration iteration = {cg, dirac, state, work, update_first};
+  bool replayed;
+  MD_TRY(md_recorded_step_queue(context, &cg->step[cg->at][cg->backwards], dirac, queue_iteration,
+                                &iteration, &replayed));
+  if (!replayed) return MD_OK;
+  cg->at = (cg->at + 1) % CG_DIRECTIONS;
+  cg->backwards = !cg->backwards; /* three passes */
+  cg->serial++;
+  return MD_OK;
+}
+
 static md_status wait_here(md_context *context, const md_cg_device *cg, long long iteration,
                            md_cg_report *reports) {
   const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
   for (int r = 0; r < cg->n_rhs; r++) {
     MD_TRY(md_device_await(context, &slots[r].serial, iteration, "an iteration of the solver"));
     if (cg->peers) MD_TRY(md_device_peers_check(context, cg->peers));
+    MD_TRY(md_halo_verify(cg->halo));
     reports[r] = slots[r].report;
   }
   return MD_OK;

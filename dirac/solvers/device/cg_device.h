@@ -35,6 +35,10 @@ md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dira
 /* The last one: p = r + beta p with |p|^2; and every few iterations x takes what it lacks. Until
  * md_cg_device_complete the state's x lags behind and its p may be an older one. */
 void md_cg_device_update(md_cg_device *cg, md_cg_state *state);
+/* Both, the last one of the iteration before first or that of this one last: recorded where
+ * recorded_step.h says, always with the same operator, state and work. Collective. */
+md_status md_cg_device_queue(md_context *context, md_cg_device *cg, md_dirac *dirac,
+                             md_cg_state *state, md_field *work, bool update_first);
 void md_cg_device_complete(md_cg_device *cg, md_cg_state *state);
 /* Waits for the next report that was not waited for yet; at most two may be under way. Agrees.
  * Collective. */

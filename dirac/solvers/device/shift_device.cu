@@ -1,6 +1,7 @@
 #include <new>
 
 extern "C" {
+#include "dirac/solvers/device/recorded_step.h"
 #include "dirac/solvers/device/shift_device.h"
 }
 #include "dirac/solvers/device/sums.cuh"
@@ -23,6 +24,7 @@ struct scalars {
   bool done[MOST_SHIFTS][MD_MAX_RHS];    /* before this iteration's update */
   bool resting[MOST_SHIFTS][MD_MAX_RHS]; /* in this iteration's update */
   int failure[MD_MAX_RHS];               /* 1: <p, A p>, 2: |r|^2 */
+  long long serial[MD_MAX_RHS];          /* of the last iteration */
 };
 
 /* In page-locked memory, written by the device: `serial` last. */
@@ -52,8 +54,9 @@ __global__ void find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums 
   const int r = blockIdx.x;
   const unit_sum hopped = share_of(stencil, r), kept = share_of(update, r);
   double word[MD_RANK_SUM_WORDS] = {hopped.high, hopped.low, kept.high, kept.low};
+  const long long tick = next_tick(ranks, r);
   add_threads(word);
-  add_ranks(ranks, r, word);
+  add_ranks(ranks, r, tick, word);
   if (threadIdx.x != 0) return;
   const double norm2 = word[2] + word[3], p_ap = s->mass2 * norm2 + (word[0] + word[1]);
   s->of_hop[r] = units_for(s->r_norm2[r]);
@@ -83,14 +86,17 @@ __device__ void follow(scalars *s, int k, int r, double beta, double norm2, doub
 }
 
 __global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, int n_shifts,
-                          report *reports, double *zeta, long long serial) {
+                          report *reports, double *zeta) {
   __shared__ double sum;
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
+  const long long tick = next_tick(ranks, r), serial = s->serial[r] + 1;
   const unit_sum added = add_threads(share_of(stencil, r));
   double word[MD_RANK_SUM_WORDS] = {added.high, added.low, 0.0, 0.0};
-  add_ranks(ranks, r, word);
+  reports += serial % SLOTS * gridDim.x;
+  zeta += serial % SLOTS * n_shifts * gridDim.x;
+  add_ranks(ranks, r, tick, word);
   if (threadIdx.x == 0) sum = word[0] + word[1];
   __syncthreads();
   const double alpha = s->step[r], norm2 = alpha != 0.0 ? sum : s->r_norm2[r];
@@ -111,6 +117,7 @@ __global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, 
   reports[r].r_norm2 = norm2;
   reports[r].value = s->failure[r] == 2 ? norm2 : s->p_ap[r];
   reports[r].failure = s->failure[r];
+  s->serial[r] = serial;
   __threadfence_system();
   *(volatile long long *)&reports[r].serial = serial;
 }
@@ -161,7 +168,8 @@ struct md_shift_device {
   md_partial_sums stencil, update;
   report *reports; /* [SLOTS][n_rhs] */
   double *zeta;    /* [SLOTS][n_shifts * n_rhs] */
-  long long queued, waited;
+  long long waited;
+  md_recorded_step iteration;
 };
 
 namespace {
@@ -246,6 +254,7 @@ extern "C" md_status md_shift_device_create(md_context *context, md_dirac *dirac
 extern "C" void md_shift_device_destroy(md_shift_device *d) {
   if (!d) return;
   cudaStreamSynchronize(md_stream());
+  md_recorded_step_destroy(&d->iteration);
   md_field_destroy(&d->work);
   md_device_free(d->on_device);
   partial_sums_destroy(&d->stencil);
@@ -256,9 +265,12 @@ extern "C" void md_shift_device_destroy(md_shift_device *d) {
 }
 
 /* Each pass over the fields begins where the one before ended, with what it left in the cache. */
-extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device *d) {
+static md_status queue_iteration(md_context *context, void *user) {
+  md_shift_device *d = (md_shift_device *)user;
   md_field *p = &d->f.p[d->smallest];
   md_epilogue first = {}, second = {};
+  const rank_sums ranks = rank_sums_over(context, d->dirac->peers);
+  const dim3 blocks(d->n_rhs), threads(MD_SUM_SLOTS);
   first.norm2 = second.norm2 = &d->stencil;
   first.backwards = true;
   second.x = p;
@@ -266,16 +278,16 @@ extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device 
   second.b = 1.0;
   second.step = d->on_device->step;
   MD_TRY(md_dirac_hop(context, d->dirac, &d->work, p, &first));
-  md_launch_early(find_alpha, dim3(d->n_rhs), dim3(sum_threads(context)), 0, d->on_device,
-                  d->stencil, d->update, next_rank_sums(context, d->dirac->peers));
+  md_launch_early(find_alpha, blocks, threads, 0, d->on_device, d->stencil, d->update, ranks);
   MD_TRY(md_dirac_hop(context, d->dirac, &d->f.r, &d->work, &second));
-  const int slot = (int)(++d->queued % SLOTS);
-  md_launch_early(find_beta, dim3(d->n_rhs), dim3(sum_threads(context)), 0, d->on_device,
-                  d->stencil, next_rank_sums(context, d->dirac->peers), d->n_shifts,
-                  d->reports + slot * d->n_rhs, d->zeta + (size_t)slot * d->n_shifts * d->n_rhs,
-                  d->queued);
+  md_launch_early(find_beta, blocks, threads, 0, d->on_device, d->stencil, ranks, d->n_shifts,
+                  d->reports, d->zeta);
   update(d, false);
   return md_cuda_launched(context, "an iteration of the shifts");
+}
+
+extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device *d) {
+  return md_recorded_step_queue(context, &d->iteration, d->dirac, queue_iteration, d, NULL);
 }
 
 extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *d, double *r_norm2,

@@ -8,12 +8,6 @@ extern "C" {
 #include "dirac/backend.h"
 }
 
-/* Threads of a block that calls share_of: one for each slot, or for each rank (rank_sums.cuh). */
-static inline unsigned sum_threads(const md_context *context) {
-  const int ranks = (context->ranks + 31) / 32 * 32;
-  return (unsigned)(ranks > MD_SUM_SLOTS ? ranks < 1024 ? ranks : 1024 : MD_SUM_SLOTS);
-}
-
 /* Sums of zero; units: in device memory, one for each right-hand side. Local. */
 static inline md_status partial_sums_create(md_context *context, int n_rhs, const sum_units *units,
                                             md_partial_sums *sums) {
@@ -29,10 +23,9 @@ static inline void partial_sums_destroy(md_partial_sums *sums) {
   md_device_free(sums->sum);
 }
 
-/* This thread's share of a right-hand side's sums, which are zero then; add_threads of a block's
- * shares is their sum. */
+/* One of MD_SUM_SLOTS threads' share of a right-hand side's sums, which are zero then; add_threads
+ * of a block's shares is their sum. */
 static __device__ inline unit_sum share_of(const md_partial_sums &sums, int r) {
-  if (threadIdx.x >= MD_SUM_SLOTS) return {};
   unit_sum *slot = &sums.sum[r * MD_SUM_SLOTS + threadIdx.x];
   const unit_sum value = load_sum(slot);
   store_sum(slot, {0.0, 0.0});

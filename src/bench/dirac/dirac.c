@@ -122,8 +122,10 @@ static md_space links_space(md_context *context, const settings *s,
 static md_status make_links(md_context *context, const settings *s,
                             const md_physics_options *physics, const int grid[MD_DIMS],
                             md_action_links *links) {
-  const md_action_links_request files = {.physics = physics, .grid = grid};
-  md_layout_request layout = {.depth = md_action_depth(md_physics_action(physics))};
+  const md_space space = links_space(context, s, physics);
+  const md_action_links_request files = {.physics = physics, .grid = grid, .space = space};
+  md_layout_request layout = {.depth = md_action_depth(md_physics_action(physics)),
+                              .costs = md_halo_face_costs(space)};
   md_geometry plan, *geometry;
   md_gauge thin;
   if (physics->fat_file) {
@@ -138,9 +140,7 @@ static md_status make_links(md_context *context, const settings *s,
   MD_TRY(md_geometry_create(context, &layout, &geometry));
   md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
   if (status == MD_OK) status = md_gauge_start_hot(context, &thin, GAUGE_SEED);
-  if (status == MD_OK)
-    return md_action_links_make(context, physics, links_space(context, s, physics), geometry, &thin,
-                                links);
+  if (status == MD_OK) return md_action_links_make(context, physics, space, geometry, &thin, links);
   md_gauge_destroy(&thin);
   md_geometry_destroy(geometry);
   return status;
@@ -153,7 +153,8 @@ static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD
   md_status status = make_links(bench->context, s, bench->physics, grid, &links);
   bench->links = &links;
   if (status == MD_OK) {
-    md_report_grid(report, links.geometry->grid);
+    md_report_grid(report, links.geometry->grid, links.geometry->grid_asked,
+                   links.geometry->grid_reason);
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
     md_action_links_report(report->root, bench->physics, &links);
     status = md_dirac_bench_open(bench);

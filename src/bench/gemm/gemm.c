@@ -206,7 +206,8 @@ static md_status run_all(bench *b) {
   md_report report;
   MD_TRY(md_agree(b->context, md_report_open(b->context, "bench gemm", &report)));
   const int grid[4] = {b->order.settings.grid.rows, b->order.settings.grid.columns, 1, 1};
-  md_report_grid(&report, grid);
+  const bool asked = b->order.grid_asked;
+  md_report_grid(&report, grid, asked, asked ? "asked for" : "the most square one");
   cJSON_AddNumberToObject(report.root, "seed", (double)b->order.settings.seed);
   cJSON_AddStringToObject(report.root, "baseline", b->order.baseline);
   if (b->has_device) cJSON_AddStringToObject(report.root, "device", b->device.name);

@@ -226,6 +226,7 @@ static md_status read_grid(reader *b) {
                      four[1], four[2], four[3]);
     size[0] = four[0], size[1] = four[1];
   }
+  b->order->grid_asked = size[0] != 0;
   if (size[0] > INT32_MAX || size[1] > INT32_MAX) size[0] = size[1] = INT32_MAX;
   return md_gemm_grid_make(b->context, (int)size[0], (int)size[1], &b->order->settings.grid);
 }

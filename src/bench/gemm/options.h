@@ -16,6 +16,7 @@ typedef struct md_gemm_entry {
 
 typedef struct md_gemm_order {
   md_common_options common;
+  bool grid_asked; /* by --grid or --process-grid */
   const char *baseline, *csv;
   md_gemm_settings settings; /* without a device */
   md_gemm_shapes list;       /* freed by the owner, also after a failure */

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
+#include "dirac/solvers/low_modes.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
@@ -224,6 +225,38 @@ static md_status time_hop(solve *s, md_dirac *dirac, double *hop_s) {
   return status;
 }
 
+typedef struct projection_pass {
+  const md_modes *modes;
+  double mass;
+  md_field r, x;
+} projection_pass;
+
+static md_status project(md_context *context, void *user) {
+  projection_pass *p = user;
+  double part2[MD_MAX_RHS];
+  bool added;
+  return md_low_modes_project(context, p->modes, p->mass, &p->r, NULL, &p->x, part2, &added);
+}
+
+/* Seconds of a projection on the modes. Collective. */
+static md_status time_projection(solve *s, double *projection_s) {
+  md_context *context = s->bench->context;
+  projection_pass pass = {.modes = &s->bench->modes, .mass = s->c->mass};
+  int passes;
+  md_status status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.r);
+  if (status == MD_OK) status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.x);
+  if (status == MD_OK) status = md_field_convert(context, &pass.r, &s->b[MD_EVEN]);
+  status = md_agree(context, status);
+  if (status == MD_OK)
+    status =
+        md_passes_for(context, s->exact.shape.space, project, &pass, WINDOW_S, MOST_HOPS, &passes);
+  if (status == MD_OK)
+    status = md_time_work(context, s->exact.shape.space, project, &pass, passes, projection_s);
+  md_field_destroy(&pass.r);
+  md_field_destroy(&pass.x);
+  return status;
+}
+
 /* Of processors and GPUs, as far as they tell; NaN: neither does. */
 static void note_energy(md_context *context, const md_energy *start, double *joules) {
   md_energy end;
@@ -256,6 +289,9 @@ static md_status measure(solve *s, md_solver_figures *f) {
     if (hops > 0.0) status = time_hop(s, dirac[d], &hop_s);
     in_hops_s += hops * hop_s;
   }
+  double projection_s = 0.0;
+  if (status == MD_OK && s->c->kind == MD_BENCH_DEFLATED)
+    status = time_projection(s, &projection_s);
   if (status == MD_OK) {
     const double share = in_hops_s / s->seconds, median_s = md_median(samples, n);
     *f = (md_solver_figures){.backend = iterating(s)->backend,
@@ -271,7 +307,9 @@ static md_status measure(solve *s, md_solver_figures *f) {
                              .max_s = samples[n - 1],
                              .iteration_s =
                                  s->reported > 0 ? (s->last_s - s->first_s) / s->reported : NAN,
-                             .operator_share = share};
+                             .operator_share = share,
+                             .norm = s->exact.norm,
+                             .projection_s = projection_s};
   }
   free(samples);
   return status;
@@ -282,7 +320,7 @@ md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c) 
   md_solver_figures f;
   md_status status = create(&s);
   if (status == MD_OK) status = measure(&s, &f);
-  if (status == MD_OK) md_solver_bench_add(bench, c, &f);
+  if (status == MD_OK) status = md_solver_bench_add(bench, c, &f);
   destroy(&s);
   if (status == MD_OK || md_interrupt_name(bench->context)) return status;
   if (status == MD_UNREACHED) bench->missed++; /* a breakdown is a finding, with its own line */

@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
+#include "bench/solver/model.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
 #include "links/action_links.h"
@@ -18,8 +19,9 @@ typedef struct md_solver_bench {
   int n_shifts;
   cJSON *rows, *skipped;
   /* Of the deflated solves: */
-  md_modes modes;        /* count 0: there are none */
-  double modes_s;        /* that it took to find them */
+  md_modes modes; /* count 0: there are none */
+  double modes_s; /* that it took to find them */
+  md_eigen_density density;
   md_integers n_sources; /* for which the set-up is shared out */
   cJSON *sources, *break_even;
   double cg_s[MD_PRECISIONS]; /* a solve by CG with the same right-hand sides and operator, by its
@@ -59,14 +61,13 @@ typedef struct md_solver_modes {
   int count;
   double tolerance;
   md_precision store;
-  const char *backend; /* that the search runs on */
+  const char *backend; /* that the search runs on, with a block of vectors at once */
+  md_packing packing;
+  int block;
   const md_physics_options *physics;
 } md_solver_modes;
 /* Finds them: bench->modes, to be destroyed also after a failure, and their time. Collective. */
 md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *wanted);
-/* Iterations with the modes over those without, by the bound of CG: the root of the ratio of the
- * condition numbers. */
-double md_solver_bench_predicted(const md_modes *modes, double mass);
 
 /* What a solve came to. */
 typedef struct md_solver_figures {
@@ -79,17 +80,19 @@ typedef struct md_solver_figures {
   double condensate; /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
   double joules;     /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
   double operator_share; /* hops times the time of a plain one over the seconds */
+  double norm;           /* bound on |D| */
+  double projection_s;   /* of one on the modes; 0 without modes */
 } md_solver_figures;
 
 /* The table's head; a line with its row; a line, once for each reason, for one that is missing,
  * with the reason in the context's message. */
 void md_solver_bench_request(cJSON *row, const md_solver_case *c, const char *backend);
-/* Seconds per source and break-even number of a solve by CG, with or without modes. */
-void md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
-                             const md_solver_figures *f);
+/* Seconds per source and break-even number of a solve by CG, with or without modes. Local. */
+md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
+                                  const md_solver_figures *f);
 void md_solver_bench_head(const md_solver_bench *bench);
-void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
-                         const md_solver_figures *f);
+md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
+                              const md_solver_figures *f);
 void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c);
 
 #endif

@@ -2,6 +2,8 @@
 #include "base/timer.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
+#include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/reliable_update.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,6 +41,7 @@ static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_m
   }
   if (status == MD_OK) status = keep(bench->context, &found, wanted->store, &bench->modes);
   bench->modes_s = md_time_s() - start_s;
+  bench->density = found.density;
   if (status == MD_OK)
     md_say(bench->context,
            "modes       %d in %s, eigenvalues %.4g to %.4g, found in %.3f s with %s: %d filters of "
@@ -54,8 +57,8 @@ md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *w
   md_context *context = bench->context;
   md_backend_request request = {.precision = MD_DOUBLE,
                                 .reconstruct = MD_RECONSTRUCT_18,
-                                .packing = MD_PACKING_NONE,
-                                .n_rhs = 1,
+                                .packing = wanted->packing,
+                                .n_rhs = wanted->block,
                                 .antiperiodic = true};
   const md_backend *backend;
   md_memory_need need = {0};
@@ -63,7 +66,7 @@ md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *w
   md_physics_apply(wanted->physics, &request);
   MD_TRY(md_backend_find(context, wanted->backend, &request, &backend));
   md_backend_need(bench->links->geometry, backend, &request, &need);
-  md_eigen_need(bench->links->geometry, backend->space, wanted->count, &need);
+  md_eigen_need(bench->links->geometry, backend->space, wanted->count, request.n_rhs, &need);
   MD_TRY(md_memory_require(context, &need, "the modes of bench solver"));
   md_status status = md_dirac_create_over(context, bench->links->field, wanted->backend, &request,
                                           bench->halo, &dirac);
@@ -72,25 +75,92 @@ md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *w
   return status;
 }
 
-double md_solver_bench_predicted(const md_modes *modes, double mass) {
-  const double first = fmax(modes->values[0], 0.0), last = modes->values[modes->count - 1];
-  return sqrt((mass * mass + first) / (mass * mass + last));
-}
-
 /* Seconds per source of n, the set-up included, `together` at once. */
 static double amortised(double setup_s, double solve_s, int together, int n) {
   const int solves = (n + together - 1) / together;
   return (setup_s + solves * solve_s) / n;
 }
 
-void md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
-                             const md_solver_figures *f) {
+/* What a deflated solve will take, from what CG alone took and the spectrum. */
+typedef struct forecast {
+  double iterations; /* over those of CG alone */
+  int projections;
+  double seconds; /* of a solve */
+} forecast;
+
+/* By what a residual falls until what rounding left of the modes comes to light: by 100 at least in
+ * double (dirac/solvers/solver.c); mixed CG looks at its updates, once 32 times the noise is a
+ * tenth of the residual (dirac/solvers/mixed_cg.c). */
+static double fall_of(const md_solver_bench *bench, const md_solver_case *c, double norm) {
+  const md_modes *modes = &bench->modes;
+  const double kappa = md_low_modes_kappa(modes, c->mass, norm);
+  if (c->request.precision == MD_DOUBLE)
+    return fmin(0.01, md_low_modes_noise(modes, kappa, norm, 0.0));
+  const double roundoff = md_precision_roundoff(c->request.precision);
+  return fmin(md_update_factor(false, md_update_noise(kappa, roundoff)),
+              320.0 * md_low_modes_noise(modes, kappa, norm, roundoff));
+}
+
+/* Iterations by CG on the spectrum with the lowest modes and without them; a projection at the
+ * beginning and after each fall. */
+static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
+                         const md_solver_figures *f, double cg_s, forecast *will) {
+  enum { MOST = 100000 };
+  md_context *context = bench->context;
+  const md_modes *modes = &bench->modes;
+  const md_cg_spectrum spectrum = {.low = modes->values,
+                                   .count = modes->count,
+                                   .density = bench->density,
+                                   .unknowns = (double)md_eigen_unknowns(bench->links->geometry)};
+  md_cg_estimate plain, deflated;
+  MD_TRY(md_cg_estimate_of(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
+  MD_TRY(md_cg_estimate_of(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST,
+                           &deflated));
+  const double fall = fall_of(bench, c, f->norm);
+  will->iterations = (double)deflated.iterations / plain.iterations;
+  will->projections = 1 + (int)fmax(log(bench->tolerance / deflated.first) / log(fall), 0.0);
+  will->seconds = cg_s * will->iterations + will->projections * f->projection_s;
+  return MD_OK;
+}
+
+/* Sources from which a search and solves that take `with_s` cost less than those of `without_s`;
+ * NaN: never. */
+static double break_even(double setup_s, int together, double without_s, double with_s) {
+  const double gained_s = (without_s - with_s) / together;
+  return gained_s > 0.0 ? setup_s / gained_s : NAN;
+}
+
+static md_status compare(md_solver_bench *bench, const md_solver_case *c,
+                         const md_solver_figures *f, double cg_s) {
+  const int together = c->request.n_rhs;
+  forecast will;
+  MD_TRY(foresee(bench, c, f, cg_s, &will));
+  const double predicted = break_even(bench->modes_s, together, cg_s, will.seconds);
+  const double measured = break_even(bench->modes_s, together, cg_s, f->seconds);
+  cJSON *row = cJSON_CreateObject();
+  cJSON_AddItemToArray(bench->break_even, row);
+  md_solver_bench_request(row, c, f->backend->name);
+  cJSON_AddNumberToObject(row, "modes", bench->modes.count);
+  cJSON_AddNumberToObject(row, "predicted_iteration_ratio", will.iterations);
+  cJSON_AddNumberToObject(row, "predicted_projections", will.projections);
+  cJSON_AddNumberToObject(row, "predicted_seconds", will.seconds);
+  cJSON_AddNumberToObject(row, "projection_seconds", f->projection_s);
+  md_report_real(row, "predicted", predicted);
+  md_report_real(row, "measured", measured);
+  md_say(bench->context,
+         "%-6s %3s %-10s break-even at %.1f sources by the spectrum, %.1f measured (nan: never)\n",
+         "", "", md_solver_kind_name(c->kind), predicted, measured);
+  return MD_OK;
+}
+
+md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
+                                  const md_solver_figures *f) {
   const bool deflated = c->kind == MD_BENCH_DEFLATED;
   const int together = c->request.n_rhs;
   const double cg_s = bench->cg_s[c->request.precision], setup_s = deflated ? bench->modes_s : 0.0;
-  if (!bench->sources || f->residual > bench->tolerance) return;
+  if (!bench->sources || f->residual > bench->tolerance) return MD_OK;
   if (c->kind == MD_BENCH_CG) bench->cg_s[c->request.precision] = f->seconds;
-  if (c->kind != MD_BENCH_CG && !deflated) return;
+  if (c->kind != MD_BENCH_CG && !deflated) return MD_OK;
   for (int i = 0; i < bench->n_sources.count; i++) {
     const int n = (int)bench->n_sources.value[i];
     const double per_s = amortised(setup_s, f->seconds, together, n);
@@ -106,20 +176,5 @@ void md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
     md_say(bench->context, "%-6s %3s %-10s %4d sources: %.4f s each, set-up %.3f s included\n", "",
            "", md_solver_kind_name(c->kind), n, per_s, setup_s);
   }
-  if (!deflated || !(cg_s > 0.0)) return;
-  const double ratio = md_solver_bench_predicted(&bench->modes, c->mass);
-  const double predicted = setup_s / (cg_s / together * (1.0 - ratio));
-  const double gained_s = (cg_s - f->seconds) / together;
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(bench->break_even, row);
-  md_solver_bench_request(row, c, f->backend->name);
-  cJSON_AddNumberToObject(row, "modes", bench->modes.count);
-  md_report_real(row, "predicted", predicted);
-  md_report_real(row, "measured", gained_s > 0.0 ? setup_s / gained_s : NAN);
-  md_say(bench->context, "%-6s %3s %-10s break-even at %.1f sources by the spectrum, ", "", "",
-         md_solver_kind_name(c->kind), predicted);
-  if (gained_s > 0.0)
-    md_say(bench->context, "%.1f measured\n", setup_s / gained_s);
-  else
-    md_say(bench->context, "never as measured\n");
+  return deflated && cg_s > 0.0 ? compare(bench, c, f, cg_s) : MD_OK;
 }

@@ -51,8 +51,8 @@ static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solve
   md_report_real(row, "joules", f->joules);
 }
 
-void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
-                         const md_solver_figures *f) {
+md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
+                              const md_solver_figures *f) {
   const int n = c->request.n_rhs;
   const bool converged = f->residual <= bench->tolerance;
   if (!converged) bench->missed++;
@@ -69,7 +69,7 @@ void md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
          md_reconstruct_name(c->request.reconstruct), f->iterations, f->refine_iterations,
          f->seconds, f->seconds / n, 1e3 * f->seconds / f->iterations / n, 1e3 * f->iteration_s / n,
          f->operator_share, f->residual, speedup, converged ? "" : "  NOT converged");
-  md_solver_bench_sources(bench, c, f);
+  return md_agree(bench->context, md_solver_bench_sources(bench, c, f));
 }
 
 void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c) {

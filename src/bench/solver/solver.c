@@ -100,23 +100,39 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
   return MD_OK;
 }
 
-/* On a GPU where one of the operators that are asked for keeps its fields there. */
+/* What the search runs on: the first of the operators that keeps its fields on a GPU, with a block
+ * of vectors at once, else one vector at a time on the host. */
+static void choose_search(md_context *context, const settings *s, md_solver_modes *wanted) {
+  enum { BLOCK_ON_DEVICE = 16 };
+  const md_backend *found;
+  wanted->backend = "cpu_simd", wanted->packing = MD_PACKING_NONE, wanted->block = 1;
+  for (int o = 0; o < s->operators.count; o++) {
+    md_backend_request request = {
+        .precision = MD_DOUBLE, .packing = s->operators.of[o].packing, .n_rhs = BLOCK_ON_DEVICE};
+    md_physics_apply(&s->physics, &request);
+    if (md_backend_find(context, s->operators.of[o].backend, &request, &found) != MD_OK ||
+        found->space != MD_DEVICE)
+      continue;
+    wanted->backend = found->name, wanted->packing = request.packing;
+    wanted->block = BLOCK_ON_DEVICE;
+    return;
+  }
+}
+
 static md_status find_modes(md_solver_bench *bench, const settings *s, md_report *report) {
-  bool device = false;
-  for (int o = 0; o < s->operators.count; o++)
-    device = device || md_action_links_space(bench->context, s->operators.of[o].backend,
-                                             &s->physics) == MD_DEVICE;
-  const md_solver_modes wanted = {.count = (int)s->modes,
-                                  .tolerance = s->modes_tolerance,
-                                  .store = (md_precision)md_precision_of(s->modes_store),
-                                  .backend = device ? "cuda" : "cpu_simd",
-                                  .physics = &s->physics};
+  md_solver_modes wanted = {.count = (int)s->modes,
+                            .tolerance = s->modes_tolerance,
+                            .store = (md_precision)md_precision_of(s->modes_store),
+                            .physics = &s->physics};
   if (s->modes == 0) return MD_OK;
+  choose_search(bench->context, s, &wanted);
   MD_TRY(md_solver_bench_modes(bench, &wanted));
   cJSON *object = cJSON_AddObjectToObject(report->root, "modes");
   cJSON_AddNumberToObject(object, "count", bench->modes.count);
   cJSON_AddStringToObject(object, "store", s->modes_store);
   cJSON_AddStringToObject(object, "backend", wanted.backend);
+  cJSON_AddStringToObject(object, "packing", md_packing_name(wanted.packing));
+  cJSON_AddNumberToObject(object, "block", wanted.block);
   cJSON_AddNumberToObject(object, "tolerance", s->modes_tolerance);
   cJSON_AddNumberToObject(object, "seconds", bench->modes_s);
   md_report_reals(object, "eigenvalues", bench->modes.values, bench->modes.count);
@@ -131,7 +147,8 @@ static md_status run(md_solver_bench *bench, const settings *s, md_report *repor
   md_status status = make_links(context, s, &links);
   if (status == MD_OK) {
     bench->links = &links;
-    md_report_grid(report, links.geometry->grid);
+    md_report_grid(report, links.geometry->grid, links.geometry->grid_asked,
+                   links.geometry->grid_reason);
     md_report_integers(report->root, "dims", links.geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
     md_action_links_report(report->root, &s->physics, &links);

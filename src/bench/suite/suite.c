@@ -85,7 +85,8 @@ static md_status set_up(md_suite *suite, md_report *report) {
          MD_SUITE_SWEEPS, c->mass, suite->context->ranks, suite->context->threads);
   MD_TRY(md_bench_links_make(suite->context, &request, &suite->links));
   const double setup_s = md_time_s() - start_s;
-  md_report_grid(report, suite->links.geometry->grid);
+  md_report_grid(report, suite->links.geometry->grid, suite->links.geometry->grid_asked,
+                 suite->links.geometry->grid_reason);
   cJSON_AddNumberToObject(report->root, "setup_seconds", setup_s);
   md_action_links_report(report->root, &suite->physics, &suite->links);
   md_say(suite->context, "set-up     %.2f s, outside of every time below\n", setup_s);

@@ -1,0 +1,74 @@
+#include "base/watch.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct md_watch {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  bool over;
+  md_watch_kind kind;
+  struct timespec until;
+  char message[sizeof((md_context *)NULL)->message];
+};
+
+static void *wait(void *user) {
+  md_watch *w = user;
+  int result = 0;
+  pthread_mutex_lock(&w->lock);
+  while (!w->over && result == 0) result = pthread_cond_timedwait(&w->ended, &w->lock, &w->until);
+  const bool over = w->over;
+  pthread_mutex_unlock(&w->lock);
+  if (over) return NULL;
+  fprintf(stderr, "minidirac: error: %s\n", w->message);
+  fflush(stderr);
+  _exit(MD_ENVIRONMENT); /* exit would wait for what does not end */
+}
+
+md_status md_watch_begin(md_context *context, md_watch_kind kind, double patience_s,
+                         md_status status) {
+  if (context->ranks == 1 || context->watch) return status;
+  md_watch *w = calloc(1, sizeof *w);
+  if (!w) return status;
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->ended, &clock);
+  pthread_condattr_destroy(&clock);
+  clock_gettime(CLOCK_MONOTONIC, &w->until);
+  const double later_s = patience_s * (1.0 + 0.2 * context->rank / context->ranks);
+  const long long then_ns = w->until.tv_nsec + (long long)(1e9 * later_s);
+  w->until.tv_sec += (time_t)(then_ns / 1000000000);
+  w->until.tv_nsec = (long)(then_ns % 1000000000);
+  w->kind = kind;
+  memcpy(w->message, context->message, sizeof w->message);
+  if (pthread_create(&w->thread, NULL, wait, w) == 0)
+    context->watch = w;
+  else
+    free(w);
+  return status;
+}
+
+void md_watch_end(md_context *context) {
+  md_watch *w = context->watch;
+  if (!w) return;
+  pthread_mutex_lock(&w->lock);
+  w->over = true;
+  pthread_cond_signal(&w->ended);
+  pthread_mutex_unlock(&w->lock);
+  pthread_join(w->thread, NULL);
+  pthread_cond_destroy(&w->ended);
+  pthread_mutex_destroy(&w->lock);
+  free(w);
+  context->watch = NULL;
+}
+
+void md_watch_agreed(md_context *context) {
+  if (context->watch && context->watch->kind == MD_WATCH_RANKS) md_watch_end(context);
+}
