@@ -6,8 +6,8 @@
 
 /* clang-format off */
 /* Products of a stored link U in SU(3) with a colour vector v. A link is stored in R = 18, 12 or 8
- * reals, one in U(3) in R = 13 or 9; complex numbers stand as real and imaginary part in turn. z* is the conjugate of z, rows
- * and components count from 0.
+ * reals, one in U(3) in R = 13 or 9; complex numbers stand as real and imaginary part in turn.
+ * z* is the conjugate of z, rows and components count from 0.
  *
  * R = 18: all nine elements, row by row.
  *
