@@ -75,15 +75,7 @@ static inline int md_stencil_term(int pair, int side, bool up) {
 }
 
 /* Reals of a field's links in a request, 0 where the action lacks the field. */
-static inline int md_stencil_reals(const md_backend_request *request, int field) {
-  static const int reals[MD_RECONSTRUCTS] = {[MD_RECONSTRUCT_18] = 18,
-                                             [MD_RECONSTRUCT_12] = 12,
-                                             [MD_RECONSTRUCT_8] = 8,
-                                             [MD_RECONSTRUCT_13] = 13,
-                                             [MD_RECONSTRUCT_9] = 9};
-  const bool there = field < md_action_get(request->action)->fields;
-  return there ? reals[md_reconstruct_of_field(request->reconstruct, field)] : 0;
-}
+int md_stencil_reals(const md_backend_request *request, int field);
 
 /* Makes the tables of both parities on the device, all of md_stencil but the links. On failure what
  * was made stays for md_stencil_tables_free. Local. */

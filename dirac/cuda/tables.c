@@ -5,6 +5,16 @@
 
 #include <stdlib.h>
 
+int md_stencil_reals(const md_backend_request *request, int field) {
+  static const int reals[MD_RECONSTRUCTS] = {[MD_RECONSTRUCT_18] = 18,
+                                             [MD_RECONSTRUCT_12] = 12,
+                                             [MD_RECONSTRUCT_8] = 8,
+                                             [MD_RECONSTRUCT_13] = 13,
+                                             [MD_RECONSTRUCT_9] = 9};
+  const bool there = field < md_action_get(request->action)->fields;
+  return there ? reals[md_reconstruct_of_field(request->reconstruct, field)] : 0;
+}
+
 /* Tables of the stencils on the host, while they are made. */
 typedef struct host_tables {
   md_row *rows[MD_PARITIES];
