@@ -72,9 +72,32 @@ static md_status fail_action(md_context *context, const md_backend *b, md_action
                  md_action_name(action), served);
 }
 
+/* Whether the links of the action and the twist can be stored as asked, on any backend. */
+static md_status check_reconstruct(md_context *context, const md_backend_request *r) {
+  const md_action_data *action = md_action_get(r->action);
+  const char *reals = md_reconstruct_name(r->reconstruct);
+  if (r->reconstruct == MD_RECONSTRUCT_18) return MD_OK;
+  if (md_reconstruct_has_phase(r->reconstruct) && action->fields < 2)
+    return md_fail(context, MD_INPUT,
+                   "links of %s reals are the long ones of asqtad and hisq, action %s has none; "
+                   "use 18, 12 or 8",
+                   reals, action->name);
+  if (!md_reconstruct_has_phase(r->reconstruct) && !action->special_unitary)
+    return md_fail(context, MD_INPUT,
+                   "links of %s reals must be in SU(3), those of action %s are not; use 18, or 13 "
+                   "or 9 where a backend serves them",
+                   reals, action->name);
+  if (md_links_twisted(&r->twist))
+    return md_fail(context, MD_INPUT,
+                   "links of %s reals must be %s, which --imaginary-mu and --magnetic end; use 18",
+                   reals, action->special_unitary ? "in SU(3)" : "without phases");
+  return MD_OK;
+}
+
 /* MD_OK when the backend's flags and its own check allow the request. */
 static md_status serves(md_context *context, const md_backend *b, const md_backend_request *r) {
   if (!(b->actions & 1u << r->action)) return fail_action(context, b, r->action);
+  MD_TRY(check_reconstruct(context, r));
   if (!(b->precisions & 1u << r->precision))
     return md_fail(context, MD_INPUT,
                    "backend %s does not serve precision %s; see the README's table", b->name,
@@ -83,21 +106,13 @@ static md_status serves(md_context *context, const md_backend *b, const md_backe
     return md_fail(context, MD_INPUT, "backend %s does not serve links of %s reals", b->name,
                    md_reconstruct_name(r->reconstruct));
   if (!(b->packings & 1u << r->packing)) return fail_packing(context, b, r);
-  if (!md_action_get(r->action)->special_unitary && r->reconstruct != MD_RECONSTRUCT_18)
-    return md_fail(context, MD_INPUT,
-                   "links of %s reals must be in SU(3), those of action %s are not; use 18",
-                   md_reconstruct_name(r->reconstruct), md_action_name(r->action));
-  if (md_links_twisted(&r->twist) && r->reconstruct != MD_RECONSTRUCT_18)
-    return md_fail(context, MD_INPUT,
-                   "links of %s reals must be in SU(3), which --imaginary-mu and --magnetic end; "
-                   "use 18",
-                   md_reconstruct_name(r->reconstruct));
   return b->check ? b->check(context, r) : MD_OK;
 }
 
 /* Device backends count only when every rank has a device: what is chosen must run here. */
 static md_status find_fastest(md_context *context, const md_backend_request *request,
                               const md_backend **backend) {
+  MD_TRY(check_reconstruct(context, request));
   const bool device = md_agree(context, md_device_open(context)) == MD_OK;
   for (const md_backend *const *b = md_backends(); *b; b++)
     if (!(*b)->unavailable && ((*b)->space == MD_HOST || device) &&

@@ -28,7 +28,8 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   *dirac = (md_dirac){.request = *request, .geometry = gauge->geometry, .overlap = true};
   MD_TRY(md_agree(context, md_backend_find(context, backend, request, &dirac->backend)));
   MD_TRY(md_agree(context, check_depth(context, gauge, request->action)));
-  const md_links links = md_request_links(context, request, gauge);
+  md_links links;
+  MD_TRY(md_request_links(context, request, gauge, &links));
   dirac->norm = md_links_norm(context, &links);
   dirac->shape = (md_field_shape){request->precision, dirac->backend->space, MD_FERMION_REALS,
                                   request->n_rhs, true};

@@ -10,11 +10,15 @@ extern "C" {
 
 /* What is asked of an operator: how a backend stores links and fermions and how it multiplies. */
 
-/* How links are stored in a backend's own copy: X(id, reals per link). */
+/* How links are stored in a backend's own copy: X(id, reals per link). 12 and 8 are for links in
+ * SU(3). 13 and 9 are for actions with long links: those are one number s times matrices in U(3)
+ * and are kept as 12 or 8 reals and a phase, s apart; the fat links are kept whole. */
 #define MD_RECONSTRUCT_TABLE(X)                                                                    \
   X(MD_RECONSTRUCT_18, "18")                                                                       \
   X(MD_RECONSTRUCT_12, "12")                                                                       \
-  X(MD_RECONSTRUCT_8, "8")
+  X(MD_RECONSTRUCT_8, "8")                                                                         \
+  X(MD_RECONSTRUCT_13, "13")                                                                       \
+  X(MD_RECONSTRUCT_9, "9")
 /* How products are fed to 16x16 tiles; MD_PACKING_NONE for backends without tiles: X(id, name). */
 #define MD_PACKING_TABLE(X)                                                                        \
   X(MD_PACKING_NONE, "none")                                                                       \
@@ -26,7 +30,7 @@ extern "C" {
 typedef enum md_reconstruct { MD_RECONSTRUCT_TABLE(MD_ROW) MD_RECONSTRUCTS } md_reconstruct;
 typedef enum md_packing { MD_PACKING_TABLE(MD_ROW) MD_PACKINGS } md_packing;
 #undef MD_ROW
-/* As words of a choice, see base/precision.h: "|18|12|8". */
+/* As words of a choice, see base/precision.h: "|18|12|8|13|9". */
 #define MD_RECONSTRUCT_WORDS MD_RECONSTRUCT_TABLE(MD_WORD)
 #define MD_PACKING_WORDS MD_PACKING_TABLE(MD_WORD)
 
@@ -40,6 +44,15 @@ typedef struct md_twist {
   int flux;
 } md_twist;
 
+/* Whether it is 13 or 9, for long links with a phase. */
+static inline bool md_reconstruct_has_phase(md_reconstruct reconstruct) {
+  return reconstruct == MD_RECONSTRUCT_13 || reconstruct == MD_RECONSTRUCT_9;
+}
+/* What it means for the links of an action's field 0 or 1: 13 and 9 leave fat links whole. */
+static inline md_reconstruct md_reconstruct_of_field(md_reconstruct reconstruct, int field) {
+  return md_reconstruct_has_phase(reconstruct) && field == 0 ? MD_RECONSTRUCT_18 : reconstruct;
+}
+
 typedef struct md_backend_request {
   md_precision precision; /* of links and fermions in storage */
   md_reconstruct reconstruct;
@@ -50,7 +63,7 @@ typedef struct md_backend_request {
   md_twist twist; /* with one, links of 18 reals only */
 } md_backend_request;
 
-const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8" */
+const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8", "13", "9" */
 const char *md_packing_name(md_packing packing);             /* "none", "single", ... */
 int md_reconstruct_of(const char *name);                     /* -1: unknown */
 int md_packing_of(const char *name);

@@ -10,7 +10,7 @@ import sys
 
 from plotting import PRECISIONS, caption, colour, few_ticks, operator_name, pyplot, read_rows
 
-STYLES = {"18": ("-", "o"), "12": ("--", "s"), "8": (":", "^")}
+STYLES = {"18": ("-", "o"), "12": ("--", "s"), "8": (":", "^"), "13": ("--", "D"), "9": (":", "v")}
 
 
 def panel(axis, rows):

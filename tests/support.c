@@ -131,6 +131,26 @@ void md_test_random_links(md_context *context, const md_geometry *geometry, md_a
   }
 }
 
+/* The phase follows from the link, up to all of the circle. */
+void md_test_phased_links(md_context *context, const md_geometry *geometry, uint64_t seed,
+                          double factor, md_gauge fields[MD_MOST_LINK_FIELDS]) {
+  md_test_random_links(context, geometry, MD_ACTION_HISQ, seed, fields);
+  md_gauge_destroy(&fields[1]);
+  md_test_random_gauge(context, geometry, seed + 100, &fields[1]);
+  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
+    for (int64_t i = 0; i < geometry->sites; i++) {
+      double u[MD_LINK_REALS], turned[MD_LINK_REALS];
+      md_gauge_get(&fields[1], k % 2, k / 2, i, u);
+      const double re = factor * cos(9.0 * u[0]), im = factor * sin(9.0 * u[0]);
+      for (int c = 0; c < MD_LINK_REALS; c += 2) {
+        turned[c] = re * u[c] - im * u[c + 1];
+        turned[c + 1] = re * u[c + 1] + im * u[c];
+      }
+      md_gauge_set(&fields[1], k % 2, k / 2, i, turned);
+    }
+  MD_REQUIRE(context, md_gauge_exchange(context, &fields[1]));
+}
+
 void md_test_destroy_links(md_action action, md_gauge fields[MD_MOST_LINK_FIELDS]) {
   for (int f = 0; f < md_action_get(action)->fields; f++) md_gauge_destroy(&fields[f]);
 }

@@ -50,6 +50,9 @@ double md_test_gauge_difference(md_context *context, const md_gauge *a, const md
  * The geometry is as deep as the action needs. */
 void md_test_random_links(md_context *context, const md_geometry *geometry, md_action action,
                           uint64_t seed, md_gauge fields[MD_MOST_LINK_FIELDS]);
+/* The same with long links that are `factor` times random matrices in U(3). */
+void md_test_phased_links(md_context *context, const md_geometry *geometry, uint64_t seed,
+                          double factor, md_gauge fields[MD_MOST_LINK_FIELDS]);
 void md_test_destroy_links(md_action action, md_gauge fields[MD_MOST_LINK_FIELDS]);
 /* md_test_geometry, as deep as the action needs. */
 md_geometry *md_test_action_geometry(md_context *context, md_action action, const int dims[MD_DIMS],

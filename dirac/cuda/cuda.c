@@ -10,7 +10,6 @@ typedef struct cuda_state {
   md_backend_request request;
   const md_geometry *geometry;
   const md_stencil_kernels *kernels;
-  int reals;
   md_stencil stencil[MD_PARITIES];
 } cuda_state;
 
@@ -20,13 +19,9 @@ static const md_stencil_kernels *const kernels_of[MD_PRECISIONS] = {
     [MD_FIXED] = &md_stencil_fixed,
 };
 
-static int reals_of(md_reconstruct reconstruct) {
-  return reconstruct == MD_RECONSTRUCT_18 ? 18 : reconstruct == MD_RECONSTRUCT_12 ? 12 : 8;
-}
-
 static size_t link_bytes_of(const md_stencil *s, const cuda_state *state) {
   const size_t slots = ((size_t)s->slots + 31) / 32 * 32; /* whole tiles */
-  return slots * (size_t)(2 * s->pairs * state->reals * s->sites_per_slot) *
+  return slots * (size_t)(MD_DIRECTIONS * (s->reals[0] + s->reals[1]) * s->sites_per_slot) *
          md_precision_bytes(state->request.precision);
 }
 
@@ -88,7 +83,7 @@ static md_status load_pair(md_context *context, cuda_state *s, const md_links *l
     MD_TRY(md_device_upload(context, b->neighbour, md_links_neighbours(links, p, backward),
                             (size_t)g->sites * sizeof *b->neighbour));
     MD_TRY(load_phases(context, links, p, pair, b));
-    if (s->kernels->pack(&s->stencil[p], s->reals, pair, &source, (void *)s->stencil[p].links) != 0)
+    if (s->kernels->pack(&s->stencil[p], pair, &source, (void *)s->stencil[p].links) != 0)
       return md_fail(context, MD_ENVIRONMENT, "packing of links failed on the GPU of rank %d",
                      context->rank);
   }
@@ -133,8 +128,7 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   if (!s) return md_fail_memory(context, sizeof *s, "cuda backend");
   *s = (cuda_state){.request = *request,
                     .geometry = links->field->geometry,
-                    .kernels = kernels_of[request->precision],
-                    .reals = reals_of(request->reconstruct)};
+                    .kernels = kernels_of[request->precision]};
   md_status status = md_stencil_tables_load(context, links, request, s->stencil);
   if (status == MD_OK) status = load_links(context, s, links);
   if (status == MD_OK)
@@ -160,8 +154,8 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                             .range = range,
                             .queue = context->queue,
                             .follows = context->follows};
-  const int error = s->request.n_rhs == 1 ? s->kernels->hop_one(&call, s->reals)
-                                          : s->kernels->hop_many(&call, s->reals);
+  const int error =
+      s->request.n_rhs == 1 ? s->kernels->hop_one(&call) : s->kernels->hop_many(&call);
   if (error == 0) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "a stencil of the cuda backend failed on the GPU of rank %d (CUDA error %d)",
@@ -175,8 +169,8 @@ static bool fuses(const void *state, md_precision out) {
 }
 
 static double link_bytes(const md_backend_request *request) {
-  return (double)md_action_terms(request->action) * reals_of(request->reconstruct) *
-         (double)md_precision_bytes(request->precision);
+  const int reals = md_stencil_reals(request, 0) + md_stencil_reals(request, 1);
+  return MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
 }
 
 const md_backend md_backend_cuda = {
@@ -185,7 +179,8 @@ const md_backend md_backend_cuda = {
     .space = MD_DEVICE,
     .precisions =
         1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,
-    .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8,
+    .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8 |
+                    1u << MD_RECONSTRUCT_13 | 1u << MD_RECONSTRUCT_9,
     .packings = 1u << MD_PACKING_NONE,
     .actions = MD_ALL_ACTIONS,
     .speed = 100,

@@ -1,7 +1,7 @@
 #ifndef MD_DIRAC_CUDA_HOP_MANY_CUH
 #define MD_DIRAC_CUDA_HOP_MANY_CUH
 
-#include "dirac/cuda/hop_one.cuh"
+#include "dirac/cuda/many_links.cuh"
 
 /* Many right-hand sides: thread (j, i) of a block computes B right-hand sides of the block's i-th
  * site, so that a link serves n_rhs/B neighbouring threads, B products each. The order of sites
@@ -26,7 +26,7 @@ template <class S> struct many_arguments {
   unit_sum *norm2;    /* [rhs][MD_SUM_SLOTS], in units[rhs]; NULL: none */
   const sum_units *units;
   const md_long_row *long_rows; /* for long links */
-  float unit[2];                /* as in hop_arguments */
+  real_of<S> unit[2];           /* as in hop_arguments */
 };
 
 /* Complex numbers of one load, and the b-th right-hand side of a thread: the loads of the threads
@@ -87,64 +87,6 @@ static __device__ inline void add_to_wide(float to[B][6], float *wide, int64_t s
       if (active) *p = make_float2(to[b][2 * c], to[b][2 * c + 1]);
     }
   }
-}
-
-/* Copies the links of the block's sites, from `slot` on, to shared memory and waits for them. */
-template <class S, int R, int PAIRS>
-static __device__ inline void fetch_links(const many_arguments<S> &a, int slot, int sites,
-                                          char *shared) {
-  constexpr unsigned site_bytes = 2 * PAIRS * R * sizeof(S);
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 /* no copy engine that a block may use */
-  constexpr int words = site_bytes / 16;
-  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
-  for (int w = thread; w < sites * words; w += blockDim.x * blockDim.y) {
-    const uint4 *from = (const uint4 *)(a.links + (int64_t)(slot + w / words) * 2 * PAIRS * R);
-    ((uint4 *)shared)[w] = from[w % words];
-  }
-  __syncthreads();
-#else
-  __shared__ alignas(8) uint64_t barrier;
-  const unsigned flag = (unsigned)__cvta_generic_to_shared(&barrier);
-  const unsigned target = (unsigned)__cvta_generic_to_shared(shared);
-  if (threadIdx.y == 0 && threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(flag));
-    asm volatile("fence.mbarrier_init.release.cluster;");
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(flag),
-                 "r"(sites * site_bytes));
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(target),
-                 "l"(a.links + (int64_t)slot * 2 * PAIRS * R), "r"(sites * site_bytes), "r"(flag)
-                 : "memory");
-  }
-  __syncthreads();
-  asm volatile("{\n.reg .pred done;\nwait:\n"
-               "mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
-               "@!done bra wait;\n}" ::"r"(flag)
-               : "memory");
-#endif
-}
-
-/* The stored reals of one direction, from the site's links in shared memory or from a slot's in
- * device memory, where the chunks of 32 slots take turns. */
-template <class S, int R, bool STAGED>
-static __device__ inline void load_link(const void *links, int direction, uint64_t policy,
-                                        real_of<S> u[R]) {
-  using chunk = chunk_of<link_piece<S, R, 1>>;
-  constexpr int reals = sizeof(chunk) / sizeof(S), chunks = 2 * R / reals, step = STAGED ? 1 : 32;
-  const int side = direction % 2;
-  const chunk *p = (const chunk *)links + direction / 2 * chunks * step;
-#pragma unroll
-  for (int c = 0; c < chunks; c++) {
-    if ((c + 1) * reals <= side * R || c * reals >= (side + 1) * R) continue;
-    alignas(16) S raw[reals];
-    *reinterpret_cast<chunk *>(raw) = STAGED ? p[c] : load_once(p + c * step, policy);
-#pragma unroll
-    for (int e = 0; e < reals; e++) {
-      const int r = c * reals + e - side * R;
-      if (r >= 0 && r < R) u[r] = load_real(raw[e]);
-    }
-  }
-  unpack_link<S, R>(u);
 }
 
 /* Largest component of a site over its right-hand sides, which sit in neighbouring threads. */
@@ -222,9 +164,9 @@ static __device__ inline void finish_block(const many_arguments<S> &a, int block
 }
 
 /* Blocks that a multiprocessor is to hold, 0: as the compiler likes. Half is short of warps, and a
- * few registers decide between six and seven blocks, five and six. */
-template <class S, int R, int B, bool STAGED> constexpr int least_many() {
-  if (!std::is_same<S, __half>::value || B < 4) return 0;
+ * few registers decide between six and seven blocks, five and six; RL as in hop_many. */
+template <class S, int R, int B, bool STAGED, int RL> constexpr int least_many() {
+  if (!std::is_same<S, __half>::value || B < 4 || has_phase<RL>) return 0;
   return R == 18 ? 7 : R == 12 && !STAGED ? 6 : 0;
 }
 
@@ -244,16 +186,19 @@ static __device__ inline int along(const md_row &row, const md_long_row *long_ro
   return step == 1 || left == 1 ? row.edge : long_row->beyond;
 }
 
-template <class S, int R, int B, bool STAGED, int FIELDS>
-__global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
+/* RL: reals of the long links, 0: none. */
+template <class S, int R, int B, bool STAGED, int RL>
+__global__ void __launch_bounds__(128, least_many<S, R, B, STAGED, RL>())
     hop_many(many_arguments<S> a) {
   using T = real_of<S>;
-  constexpr int PAIRS = 4 * FIELDS;
+  constexpr int FIELDS = RL > 0 ? 2 : 1, site_reals = 8 * (R + RL);
+  constexpr bool PHASED = has_phase<RL>;
   extern __shared__ __align__(16) char memory[];
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const int first = block * blockDim.y, left = a.count - first;
   md_release_successor();
-  if (STAGED) fetch_links<S, R, PAIRS>(a, a.first + first, min(left, (int)blockDim.y), memory);
+  if (STAGED)
+    fetch_links<S, site_reals>(a.links, a.first + first, min(left, (int)blockDim.y), memory);
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
   const int slot = a.first + index, site = a.order[slot];
@@ -261,10 +206,11 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
   const int row_number = divide(site, a.per_row), h = site - row_number * row_sites;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
-  const S *links = STAGED
-                       ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * 2 * PAIRS * R
-                       : a.links + (int64_t)(slot >> 5) * 32 * 2 * PAIRS * R;
+  const S *links = STAGED ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * site_reals
+                          : a.links + (int64_t)(slot >> 5) * 32 * site_reals;
+  const S *far_links = links + 32 * 8 * R; /* those with a phase are never staged */
   if (!STAGED) links += (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
+  if (PHASED) far_links += (slot & 31) * (link_piece < S, PHASED ? RL : R, 1 > / (int)sizeof(S));
   T acc[B][6] = {};
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
 #pragma unroll
@@ -280,14 +226,21 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
       from = d < 8 ? across(row, direction, h) : across(*long_row, direction, h);
     T v[B][6], stored[R], u[18];
     load_block<S, B>(a.in, from, a.n_rhs, v);
-    load_link<S, R, STAGED>(links, d, policy, stored);
-    full_link<R>(stored, u);
-    T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
-    if (R == 18 && is_fixed<S>) factor *= FIELDS == 1 ? link_unit<S> : a.unit[d / 8];
-    if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
-    if (is_scaled<S> || R != 18)
+    if constexpr (PHASED)
+      if (d >= 8) {
+        const T factor = is_scaled<S> ? a.unit[1] * a.in_scale[from] : a.unit[1];
+        load_phased<S, RL>(far_links, direction, policy, factor, row.bits >> (1 + d) & 1u, u);
+      }
+    if (!PHASED || d < 8) {
+      load_link<S, R, STAGED>(links, d, policy, stored);
+      full_link<R>(stored, u);
+      T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
+      if (R == 18 && is_fixed<S>) factor *= FIELDS == 1 ? link_unit<S> : a.unit[d / 8];
+      if (R != 18 && row.bits >> (1 + d) & 1u) factor = -factor;
+      if (is_scaled<S> || R != 18)
 #pragma unroll
-      for (int r = 0; r < 18; r++) u[r] *= factor;
+        for (int r = 0; r < 18; r++) u[r] *= factor;
+    }
 #pragma unroll
     for (int b = 0; b < B; b++) add_link_product<18>(u, v[b], acc[b]);
   }
@@ -309,31 +262,38 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED>())
   finish_block<S, B>(a, block, site, active, memory, acc);
 }
 
-template <class S, int R, int B, bool STAGED, int FIELDS>
+template <class S, int R, int B, bool STAGED, int RL>
 static void launch_many(const many_arguments<S> &a, void *queue) {
   const int lanes = a.n_rhs / B, sites = lanes < 128 ? 128 / lanes : 1;
   const int blocks = (a.count + sites - 1) / sites;
   const size_t sums = (size_t)sites * a.n_rhs * sizeof(unit_sum); /* for norms and scales */
-  const size_t links = STAGED ? (size_t)sites * 8 * FIELDS * R * sizeof(S) : 0;
+  const size_t links = STAGED ? (size_t)sites * 8 * (R + RL) * sizeof(S) : 0;
   if (blocks > 0)
-    md_launch_early_on(queue, hop_many<S, R, B, STAGED, FIELDS>, dim3(blocks), dim3(lanes, sites),
+    md_launch_early_on(queue, hop_many<S, R, B, STAGED, RL>, dim3(blocks), dim3(lanes, sites),
                        sums > links ? sums : links, a);
 }
 
-template <class S, int R, int B, int FIELDS>
+template <class S, int R, int B, int RL>
 static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->tile == 1)
-    launch_many<S, R, B, true, FIELDS>(a, call->queue);
+    launch_many<S, R, B, true, RL>(a, call->queue);
   else
-    launch_many<S, R, B, false, FIELDS>(a, call->queue);
+    launch_many<S, R, B, false, RL>(a, call->queue);
 }
 
+/* Links with a phase spare compile time: they lie in tiles of 32 for any number of right-hand
+ * sides, and by twos those do not go. */
 template <class S, int R, int B>
 static void launch_many_of(many_arguments<S> &a, const md_hop_call *call) {
-  if (!call->stencil->long_rows)
-    launch_many_from<S, R, B, 1>(a, call);
-  else if constexpr (R == 18)
-    launch_many_from<S, R, B, 2>(a, call);
+  const int reals = call->stencil->reals[1];
+  if (reals == 0) {
+    launch_many_from<S, R, B, 0>(a, call);
+  } else if constexpr (R == 18) {
+    constexpr int by = B == 2 && sizeof(S) < 8 ? 1 : B;
+    if (reals == 18) launch_many_from<S, R, B, 18>(a, call);
+    if (reals == 13) launch_many<S, R, by, false, 13>(a, call->queue);
+    if (reals == 9) launch_many<S, R, by, false, 9>(a, call->queue);
+  }
 }
 
 template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
@@ -363,7 +323,7 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.step = call->step;
   if (call->norm2) a.norm2 = call->norm2->sum, a.units = call->norm2->units;
   a.long_rows = s->long_rows;
-  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = link_unit<S> * s->largest[f];
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
   if (a.n_rhs % most == 0)
     launch_many_of<S, R, most>(a, call);
@@ -374,7 +334,8 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   return (int)cudaGetLastError();
 }
 
-template <class S> static int hop_many_any(const md_hop_call *call, int reals) {
+template <class S> static int hop_many_any(const md_hop_call *call) {
+  const int reals = call->stencil->reals[0];
   return reals == 18   ? hop_many_reals<S, 18>(call)
          : reals == 12 ? hop_many_reals<S, 12>(call)
                        : hop_many_reals<S, 8>(call);

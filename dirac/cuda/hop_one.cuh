@@ -41,34 +41,48 @@ template <class S> struct hop_arguments {
   bool keep_links, backwards;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
   real_of<S> a, half_b;
-  float unit[2];          /* what whole links of the fields are multiples of in fixed */
+  real_of<S> unit[2];     /* of the fields: what whole links are multiples of in fixed, and links
+                             with a phase in every type */
   plane_view<float> wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
   const double *step;     /* as in md_epilogue */
   unit_sum *norm2;        /* [MD_SUM_SLOTS], in `units`; NULL: none */
   const sum_units *units;
 };
 
+/* unit[f] of hop_arguments; the coordinates of a link with a phase are unpacked, to 1 at most. */
+template <class S> static real_of<S> unit_of(const md_stencil *s, int f) {
+  const bool whole = s->reals[f] == 18;
+  return (whole ? link_unit<S> : 1.0f) * (real_of<S>)s->largest[f];
+}
+
 static __device__ inline int divide(int n, md_divisor d) {
   return (int)(__umulhi(2u * (unsigned)n, d.magic) >> d.shift);
 }
 
 /* Largest piece of 16, 8 or 4 bytes that divides the links of a slot in a direction pair. */
+constexpr int link_piece_of(int pair_bytes) {
+  return pair_bytes % 16 == 0 ? 16 : pair_bytes % 8 == 0 ? 8 : 4;
+}
 template <class S, int R, int V>
-constexpr int link_piece = 2 * R *V * sizeof(S) % 16 == 0  ? 16
-                           : 2 * R *V * sizeof(S) % 8 == 0 ? 8
-                                                           : 4;
+constexpr int link_piece = link_piece_of(2 * R * V * (int)sizeof(S));
 
 template <int BYTES>
 using chunk_of =
     typename std::conditional<BYTES == 16, uint4,
                               typename std::conditional<BYTES == 8, uint2, uint32_t>::type>::type;
 
-/* v *= what the products still lack: the scale, the unit of whole links (others are unpacked), and
- * the sign unless the links hold it. */
+/* v *= what the products still lack: the scale, the unit of whole links (others are unpacked), the
+ * sign unless the links hold it; and for a link with a phase that, and its unit. */
 template <class S, int R>
-static __device__ inline void apply_factor(real_of<S> v[6], float scale, float unit,
-                                           unsigned minus) {
-  if constexpr (is_scaled<S> || R != 18) {
+static __device__ inline void apply_factor(const real_of<S> u[R], real_of<S> v[6], float scale,
+                                           real_of<S> unit, unsigned minus) {
+  if constexpr (has_phase<R>) {
+    complex_of<real_of<S>> z = phase_of(u[R - 1]);
+    real_of<S> factor = is_scaled<S> ? scale * unit : unit;
+    if (minus) factor = -factor;
+    z = {factor * z.re, factor * z.im};
+    turn_vector(z, v);
+  } else if constexpr (is_scaled<S> || R != 18) {
     real_of<S> factor = is_scaled<S> ? scale : 1.0f;
     if (R == 18 && is_fixed<S>) factor *= unit;
     if (R != 18 && minus) factor = -factor;
@@ -165,7 +179,7 @@ static __device__ inline void leave_norm2(const hop_arguments<S> &h, int block, 
 /* acc += U v for one direction of the pair and all V sites */
 template <class S, int R, int V>
 static __device__ inline void add_direction(const S raw[2 * R * V], int side, unsigned bits,
-                                            int direction, const float scale[V], float unit,
+                                            int direction, const float scale[V], real_of<S> unit,
                                             real_of<S> v[V][6], real_of<S> acc[V][6]) {
   using T = real_of<S>;
 #pragma unroll
@@ -174,7 +188,7 @@ static __device__ inline void add_direction(const S raw[2 * R * V], int side, un
 #pragma unroll
     for (int r = 0; r < R; r++) u[r] = load_real(raw[(side * R + r) * V + i]);
     unpack_link<S, R>(u);
-    apply_factor<S, R>(v[i], scale[i], unit, bits >> (1 + direction) & 1u);
+    apply_factor<S, R>(u, v[i], scale[i], unit, bits >> (1 + direction) & 1u);
     add_link_product<R>(u, v[i], acc[i]);
   }
 }
@@ -189,21 +203,25 @@ static __device__ inline void load_pair(const chunk_of<link_piece<S, R, V>> *lin
     reinterpret_cast<chunk *>(raw)[c] = load_once(links + c * 32, policy);
 }
 
-/* The kernel for actions with long links has these beside. */
-template <class S> struct long_arguments : hop_arguments<S> { const md_long_row *long_rows; };
-template <class ARGUMENTS> constexpr bool has_long = false;
-template <class S> constexpr bool has_long<long_arguments<S>> = true;
+/* The kernels for actions with long links, of RL reals, have these beside. */
+template <class S, int RL> struct long_arguments : hop_arguments<S> {
+  const md_long_row *long_rows;
+};
+template <class ARGUMENTS> constexpr int long_reals = 0;
+template <class S, int RL> constexpr int long_reals<long_arguments<S, RL>> = RL;
 
 /* FOLLOWS: as in md_context; a template, because a branch would cost registers. */
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS, bool FOLLOWS>
-__global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<ARGUMENTS>>())
+__global__ void __launch_bounds__(128,
+                                  least_blocks<S, R, V, SHARING, (long_reals<ARGUMENTS> > 0)>())
     hop_one(ARGUMENTS a) {
   using T = real_of<S>;
   constexpr bool SPLIT = SHARING != sharing::none, AHEAD = SHARING == sharing::ahead;
-  constexpr bool LONG = has_long<ARGUMENTS>;
+  constexpr int RL = long_reals<ARGUMENTS>;
+  constexpr bool LONG = RL > 0, PHASED = has_phase<RL>;
   constexpr int piece = link_piece<S, R, V>, chunks = 2 * R * V * (int)sizeof(S) / piece;
   constexpr int pairs = LONG ? 8 : 4;
-  const float near_unit = LONG ? a.unit[0] : link_unit<S>;
+  const T near_unit = LONG ? a.unit[0] : link_unit<S>;
   using chunk = chunk_of<piece>;
   md_release_successor();
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
@@ -217,8 +235,11 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
   const int row_sites = (int)a.per_row.divisor * V;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
+  constexpr int slot_bytes = 8 * V * (R + RL) * (int)sizeof(S);
+  constexpr int tile_chunks = PHASED ? slot_bytes / piece : pairs * chunks;
+  static_assert(!PHASED || slot_bytes % piece == 0, "a tile is not a whole number of chunks");
   const chunk *links =
-      (const chunk *)a.links + (int64_t)(slot >> 5) * (pairs * chunks * 32) + (slot & 31);
+      (const chunk *)a.links + (int64_t)(slot >> 5) * (tile_chunks * 32) + (slot & 31);
   T acc[V][6] = {};
   __shared__ chunk early[AHEAD ? chunks : 1][4][32];
   if constexpr (AHEAD)
@@ -256,7 +277,17 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
     }
     add_direction<S, R, V>(raw, 0, row.bits, 2 * mu, v.scale, near_unit, v.v, acc);
     add_direction<S, R, V>(raw, 1, row.bits, 2 * mu + 1, w.scale, near_unit, w.v, acc);
-    if constexpr (LONG) {
+    if constexpr (PHASED) {
+      using long_chunk = chunk_of<link_piece<S, RL, V>>;
+      alignas(16) S far_raw[2 * RL * V];
+      const S *tile = (const S *)a.links + (int64_t)(slot >> 5) * (32 * V * 8 * (R + RL));
+      const S *pair = tile + 32 * V * (8 * R + 2 * RL * mu);
+      load_pair<S, RL, V>((const long_chunk *)pair + (slot & 31), policy, far_raw);
+      add_direction<S, RL, V>(far_raw, 0, row.bits, 8 + 2 * mu, long_v.scale, a.unit[1], long_v.v,
+                              acc);
+      add_direction<S, RL, V>(far_raw, 1, row.bits, 9 + 2 * mu, long_w.scale, a.unit[1], long_w.v,
+                              acc);
+    } else if constexpr (LONG) {
       load_pair<S, R, V>(links + (4 + mu) * chunks * 32, policy, raw);
       add_direction<S, R, V>(raw, 0, row.bits, 8 + 2 * mu, long_v.scale, a.unit[1], long_v.v, acc);
       add_direction<S, R, V>(raw, 1, row.bits, 9 + 2 * mu, long_w.scale, a.unit[1], long_w.v, acc);
@@ -267,25 +298,38 @@ __global__ void __launch_bounds__(128, least_blocks<S, R, V, SHARING, has_long<A
   if (a.norm2) leave_norm2<S, V>(a, block, active, acc);
 }
 
-template <class S, int R, int V, sharing SHARING, class ARGUMENTS>
+/* LEADS: has a kernel of its own for call->follows, which only hides some of the time of a halo. */
+template <class S, int R, int V, sharing SHARING, class ARGUMENTS, bool LEADS = true>
 static void launch_one(const ARGUMENTS &a, const md_hop_call *call) {
   const dim3 threads = SHARING == sharing::none ? dim3(128) : dim3(32, 4);
   const int blocks = (a.slots.count + (int)threads.x - 1) / (int)threads.x;
-  const auto kernel = call->follows ? hop_one<S, R, V, SHARING, ARGUMENTS, true>
-                                    : hop_one<S, R, V, SHARING, ARGUMENTS, false>;
+  const auto kernel = LEADS && call->follows ? hop_one<S, R, V, SHARING, ARGUMENTS, LEADS>
+                                             : hop_one<S, R, V, SHARING, ARGUMENTS, false>;
   if (blocks > 0) md_launch_early_on(call->queue, kernel, dim3(blocks), threads, 0, a);
 }
 
-/* `ahead` has room for the links of one field. */
+/* The kernel for long links of RL reals; `ahead` has room for the links of one field only. Those
+ * with a phase spare compile time where it costs little: single sites, where rows do not end at
+ * multiples of two, are rare, and one kernel serves all numbers of them; few slots do not lead. */
+template <class S, int R, int V, int RL>
+static void launch_long(const hop_arguments<S> &a, const md_hop_call *call) {
+  constexpr bool whole = RL == 18, common = whole || V > 1 || sizeof(S) == 8;
+  using arguments = long_arguments<S, RL>;
+  const arguments b = {a, call->stencil->long_rows};
+  if (!common || a.slots.count > few_slots<S> || call->norm2)
+    launch_one<S, R, V, sharing::none, arguments, common>(b, call);
+  else if constexpr (common)
+    launch_one<S, R, V, sharing::split, arguments, whole>(b, call);
+}
+
 template <class S, int R, int V>
 static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
   if (call->stencil->long_rows) {
     if constexpr (R == 18) {
-      long_arguments<S> b = {a, call->stencil->long_rows};
-      if (a.slots.count > few_slots<S> || call->norm2)
-        launch_one<S, R, V, sharing::none>(b, call);
-      else
-        launch_one<S, R, V, sharing::split>(b, call);
+      const int reals = call->stencil->reals[1];
+      if (reals == 18) launch_long<S, R, V, 18>(a, call);
+      if (reals == 13) launch_long<S, R, V, 13>(a, call);
+      if (reals == 9) launch_long<S, R, V, 9>(a, call);
     }
   } else if (a.slots.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
     launch_one<S, R, V, sharing::none>(a, call);
@@ -312,7 +356,7 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
   a.x = planes_of<S>(call->x);
   a.a = (real_of<S>)call->a;
   a.half_b = (real_of<S>)call->half_b;
-  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = link_unit<S> * s->largest[f];
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
   a.step = call->step;
   if (call->norm2) a.norm2 = call->norm2->sum, a.units = call->norm2->units;
   if (s->sites_per_slot == 1) launch_one_or_split<S, R, 1>(a, call);
@@ -323,7 +367,8 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
 
 /* In fixed the integers of whole links would fill the conversion unit; with 12 and 8 reals there
  * are fewer, and issue slots are short. */
-template <class S> static int hop_one_any(const md_hop_call *call, int reals) {
+template <class S> static int hop_one_any(const md_hop_call *call) {
+  const int reals = call->stencil->reals[0];
   return reals == 18   ? hop_one_reals<typename by_mantissa<S>::type, 18>(call)
          : reals == 12 ? hop_one_reals<S, 12>(call)
                        : hop_one_reals<S, 8>(call);

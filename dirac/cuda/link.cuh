@@ -2,11 +2,12 @@
 #define MD_DIRAC_CUDA_LINK_CUH
 
 #include "lattice/fields/cuda/storage.cuh"
+#include "lattice/gauge/su3.h"
 
 /* clang-format off */
 /* Products of a stored link U in SU(3) with a colour vector v. A link is stored in R = 18, 12 or 8
- * reals; complex numbers stand as real and imaginary part in turn. z* is the conjugate of z, rows
- * and components count from 0.
+ * reals, one in U(3) in R = 13 or 9; complex numbers stand as real and imaginary part in turn.
+ * z* is the conjugate of z, rows and components count from 0.
  *
  * R = 18: all nine elements, row by row.
  *
@@ -41,7 +42,10 @@
  * H is unitary with determinant 1 (it is the reflection 1 - k w w^dag, w = (1, p*, q*), with its
  * first row negated), S has determinant e^{-i theta}: so U has determinant 1. An error of a
  * coordinate in the order of its rounding changes U by as much, whatever U is, so that a unit link
- * and a link with U_00 = 0 are as accurate as any other. */
+ * and a link with U_00 = 0 are as accurate as any other.
+ *
+ * R = 13 and 9: a link in U(3) is e^{i phi} V with phi = arg(det) / 3, |phi| <= pi/3, and V in
+ * SU(3). Stored are V in 12 or 8 reals and, last, t = tan(phi/2), which is at most 0.58. */
 /* clang-format on */
 
 static __device__ inline float reciprocal(float x) {
@@ -74,6 +78,26 @@ static __device__ inline void add_conjugate_product(complex_of<T> &c, complex_of
   c.im -= a.im * b.re;
 }
 
+/* Whether a link has a phase behind the reals of SU(3). */
+template <int R> constexpr bool has_phase = R == 13 || R == 9;
+
+/* e^{i phi} for t = tan(phi/2) */
+template <class T> static __device__ inline complex_of<T> phase_of(T t) {
+  const T k = T(2) * reciprocal(T(1) + t * t);
+  return {k - T(1), t * k};
+}
+
+/* v = z v */
+template <class T> static __device__ inline void turn_vector(complex_of<T> z, T v[6]) {
+#pragma unroll
+  for (int c = 0; c < 6; c += 2) {
+    const complex_of<T> old = {v[c], v[c + 1]};
+    complex_of<T> turned = {T(0), T(0)};
+    add_product(turned, z, old);
+    v[c] = turned.re, v[c + 1] = turned.im;
+  }
+}
+
 /* Coordinates of R = 8 as they enter the product. */
 template <class T> struct eight {
   complex_of<T> p, q, first, a, b; /* first = e^{i theta}; a, b with e^{-i phi} multiplied in */
@@ -98,10 +122,12 @@ template <class T> static __device__ inline eight<T> decode_eight(const T u[8]) 
   return e;
 }
 
-/* acc += U v */
+/* acc += U v; without the phase of R = 13 and 9, which the vector gets first (turn_vector). */
 template <int R, class T>
 static __device__ inline void add_link_product(const T u[R], const T v[6], T acc[6]) {
-  if constexpr (R == 8) {
+  if constexpr (has_phase<R>) {
+    add_link_product<R - 1>(u, v, acc);
+  } else if constexpr (R == 8) {
     const eight<T> e = decode_eight(u);
     const complex_of<T> v1 = {v[2], v[3]}, v2 = {v[4], v[5]};
     complex_of<T> v0 = {T(0), T(0)};
@@ -149,7 +175,7 @@ static __device__ inline void add_link_product(const T u[R], const T v[6], T acc
   }
 }
 
-/* full = the matrix itself, for products with many vectors. */
+/* full = the matrix itself, for products with many vectors; without a phase, as the product. */
 template <int R, class T> static __device__ inline void full_link(const T u[R], T full[18]) {
   if constexpr (R == 18) {
 #pragma unroll
@@ -171,12 +197,12 @@ template <int R, class T> static __device__ inline void full_link(const T u[R], 
 
 /* Reals of a link as loaded -> as they enter the product. Whole links of fixed stay in steps:
  * their unit goes into the other factor. R = 8 in fixed holds tan(phi/4), which is at most 1, in
- * place of t = tan(phi/2). */
+ * place of t = tan(phi/2), and so does R = 9, whose own phase is small. */
 template <class S, int R> static __device__ inline void unpack_link(real_of<S> u[R]) {
   if constexpr (is_fixed<S> && R != 18) {
 #pragma unroll
     for (int r = 0; r < R; r++) u[r] *= link_unit<S>;
-    if constexpr (R == 8) u[4] = 2.0f * u[4] * reciprocal(1.0f - u[4] * u[4]);
+    if constexpr (R == 8 || R == 9) u[4] = 2.0f * u[4] * reciprocal(1.0f - u[4] * u[4]);
   }
 }
 
@@ -203,11 +229,20 @@ template <class S> static __device__ inline S store_tangent(double phi, double &
   return stored;
 }
 
-/* stored[R] of the link u in SU(3), rounded to S. The later coordinates of R = 8 are found for the
- * earlier ones as rounded, so that rounding errors do not pile up. */
+/* stored[R] of the link u in SU(3), for R = 13 and 9 in U(3), rounded to S. The later coordinates
+ * of R = 8 are found for the earlier ones as rounded, so that rounding errors do not pile up. */
 template <class S, int R>
 static __device__ inline void encode_link(const double u[18], S stored[R]) {
-  if constexpr (R != 8) {
+  if constexpr (has_phase<R>) {
+    double det[2], v[18];
+    md_su3_determinant(u, det);
+    const double phi = atan2(det[1], det[0]) / 3.0;
+    const complex_of<double> back = {cos(phi), -sin(phi)};
+    for (int k = 0; k < 18; k++) v[k] = u[k];
+    for (int row = 0; row < 3; row++) turn_vector(back, v + 6 * row);
+    encode_link<S, R - 1>(v, stored);
+    stored[R - 1] = store_link_real<S>(tan(0.5 * phi));
+  } else if constexpr (R != 8) {
     for (int k = 0; k < R; k++) stored[k] = store_link_real<S>(u[k]);
   } else {
     const double c = hypot(u[0], u[1]), theta = atan2(u[1], u[0]);

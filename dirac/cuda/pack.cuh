@@ -13,13 +13,14 @@ struct pack_arguments {
   const int32_t *order;
   int64_t sites;
   md_divisor per_row;
-  int pair, pairs, tile;
-  double inverse; /* of what the stored reals are parts of */
+  int pair, tile, per_slot, piece; /* sites of a slot; reals of a chunk */
+  int64_t before, tile_reals;      /* of the field in its tile; of a tile */
+  double inverse;                  /* of what the stored reals are parts of */
 };
 
 /* One thread per site: side 0 and 1 of the pair are forward and backward, but near and far in x. */
-template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S *links) {
-  constexpr int piece = link_piece<S, R, V> / (int)sizeof(S), chunks = 2 * R * V / piece;
+template <class S, int R> __global__ void pack_links(pack_arguments a, S *links) {
+  const int V = a.per_slot, piece = a.piece;
   const int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (index >= a.sites) return;
   const int slot = (int)(index / V), i = (int)(index % V);
@@ -29,7 +30,7 @@ template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S 
     const int mu = a.pair % 4, sign = 1 + 2 * a.pair + side;
     const bool backward = mu == 0 ? (side == 0) == (bool)(row.bits & 1u) : side == 1;
     const md_pack_source &source = a.source;
-    double re = 1.0, im = 0.0, u[18]; /* links of 12 and 8 reals keep the sign apart */
+    double re = 1.0, im = 0.0, u[18]; /* fewer reals keep the sign apart */
     if (R == 18 && source.phases) {
       re = source.phases[2 * side * a.sites + site];
       im = source.phases[(2 * side + 1) * a.sites + site];
@@ -38,40 +39,46 @@ template <class S, int R, int V> __global__ void pack_links(pack_arguments a, S 
     }
     md_fold_matrix(backward ? source.backward : source.forward, source.stride,
                    backward ? source.neighbour[site] : site, backward, re, im, u);
-    if (is_fixed<S>)
+    if (is_fixed<S> || has_phase<R>)
       for (int k = 0; k < 18; k++) u[k] *= a.inverse;
     S stored[R];
     encode_link<S, R>(u, stored);
     for (int r = 0; r < R; r++) {
       const int e = (side * R + r) * V + i;
-      const int64_t chunk =
-          (((int64_t)(slot / a.tile) * a.pairs + a.pair) * chunks + e / piece) * a.tile +
-          slot % a.tile;
-      links[chunk * piece + e % piece] = stored[r];
+      const int64_t first =
+          slot / a.tile * a.tile_reals + a.before + a.pair % 4 * (2 * R * V) * a.tile;
+      links[first + (e / piece * a.tile + slot % a.tile) * piece + e % piece] = stored[r];
     }
   }
 }
 
-template <class S, int R, int V> static void launch_pack(const pack_arguments &a, void *links) {
-  pack_links<S, R, V>
+template <class S, int R> static void launch_pack(pack_arguments a, void *links) {
+  a.piece = link_piece_of(2 * R * a.per_slot * (int)sizeof(S)) / (int)sizeof(S);
+  pack_links<S, R>
       <<<(unsigned)((a.sites + 127) / 128), 128, 0, cudaStreamPerThread>>>(a, (S *)links);
 }
 
-template <class S, int R> static void pack_reals(const pack_arguments &a, int V, void *links) {
-  if (V == 1) launch_pack<S, R, 1>(a, links);
-  if constexpr (sizeof(S) <= 4)
-    if (V == 2) launch_pack<S, R, 2>(a, links);
-}
-
 template <class S>
-static int pack_any(const md_stencil *s, int reals, int pair, const md_pack_source *source,
-                    void *links) {
-  const pack_arguments a = {
-      *source, s->rows,  s->order, s->slots * s->sites_per_slot,    s->slots_per_row,
-      pair,    s->pairs, s->tile,  1.0 / s->largest[pair / MD_DIMS]};
-  if (reals == 18) pack_reals<S, 18>(a, s->sites_per_slot, links);
-  if (reals == 12) pack_reals<S, 12>(a, s->sites_per_slot, links);
-  if (reals == 8) pack_reals<S, 8>(a, s->sites_per_slot, links);
+static int pack_any(const md_stencil *s, int pair, const md_pack_source *source, void *links) {
+  const int field = pair / MD_DIMS, reals = s->reals[field];
+  const int64_t block = (int64_t)MD_DIRECTIONS * s->sites_per_slot * s->tile;
+  pack_arguments a = {};
+  a.source = *source;
+  a.rows = s->rows;
+  a.order = s->order;
+  a.sites = s->slots * s->sites_per_slot;
+  a.per_row = s->slots_per_row;
+  a.pair = pair;
+  a.tile = s->tile;
+  a.per_slot = s->sites_per_slot;
+  a.before = field == 0 ? 0 : block * s->reals[0];
+  a.tile_reals = block * (s->reals[0] + s->reals[1]);
+  a.inverse = 1.0 / (real_of<S>)s->largest[field];
+  if (reals == 18) launch_pack<S, 18>(a, links);
+  if (reals == 12) launch_pack<S, 12>(a, links);
+  if (reals == 8) launch_pack<S, 8>(a, links);
+  if (reals == 13) launch_pack<S, 13>(a, links);
+  if (reals == 9) launch_pack<S, 9>(a, links);
   return (int)cudaGetLastError();
 }
 

@@ -41,10 +41,11 @@ typedef struct md_divisor {
 } md_divisor;
 
 /* The links of one parity in a backend's order. A slot is V neighbouring sites; the links of a
- * slot in a direction pair are 2 R V reals [direction][real][site], cut into chunks of 4 to 16
- * bytes; chunk c of pair k = 4 field + mu of slot i lies at (((i/tile) pairs + k) chunks + c) tile
- * + i % tile. Tiles of 32: a warp reads whole lines and walks through memory. Tiles of 1: a site's
- * links lie together, for bulk copies to shared memory. */
+ * slot in a direction pair are 2 R V reals [direction][real][site], R those of the field, cut into
+ * chunks of 4 to 16 bytes. A tile of slots holds its pairs k = 4 field + mu one behind the other,
+ * those of the first field and then those of the second, whose R and chunks may be others; within a
+ * pair chunk c of slot i lies at c tile + i % tile. Tiles of 32: a warp reads whole lines and walks
+ * through memory. Tiles of 1: a site's links lie together, for bulk copies to shared memory. */
 typedef struct md_stencil {
   int parity;
   int sites_per_slot; /* V */
@@ -53,9 +54,10 @@ typedef struct md_stencil {
   md_divisor slots_per_row;
   const void *links;
   const md_row *rows;
-  const md_long_row *long_rows;       /* NULL: one link field */
-  int pairs;                          /* 4 for each link field */
-  float largest[MD_MOST_LINK_FIELDS]; /* of md_links: fixed holds parts of it */
+  const md_long_row *long_rows;        /* NULL: one link field */
+  int pairs;                           /* 4 for each link field */
+  int reals[MD_MOST_LINK_FIELDS];      /* R of a field: 18, 12, 8; 13, 9 of the second; 0: none */
+  double largest[MD_MOST_LINK_FIELDS]; /* of md_links: fixed holds parts of it, 13 and 9 reals s */
   const int32_t *order;   /* site of a slot, those of the interior first; NULL: slot V; n_rhs > 1 */
   md_slot_range range[3]; /* of each md_range; with an order never a list */
   bool keep_links;        /* in L2: all of them fit */
@@ -71,6 +73,9 @@ static inline int md_stencil_term(int pair, int side, bool up) {
   const bool backward = mu == MD_X ? (side == 0) == up : side == 1;
   return pair / MD_DIMS * MD_DIRECTIONS + (backward ? MD_DIMS + mu : mu);
 }
+
+/* Reals of a field's links in a request, 0 where the action lacks the field. */
+int md_stencil_reals(const md_backend_request *request, int field);
 
 /* Makes the tables of both parities on the device, all of md_stencil but the links. On failure what
  * was made stays for md_stencil_tables_free. Local. */
@@ -103,10 +108,9 @@ typedef struct md_pack_source {
 
 /* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int. */
 typedef struct md_stencil_kernels {
-  int (*pack)(const md_stencil *stencil, int reals, int pair, const md_pack_source *source,
-              void *links);
-  int (*hop_one)(const md_hop_call *call, int reals);
-  int (*hop_many)(const md_hop_call *call, int reals);
+  int (*pack)(const md_stencil *stencil, int pair, const md_pack_source *source, void *links);
+  int (*hop_one)(const md_hop_call *call);
+  int (*hop_many)(const md_hop_call *call);
 } md_stencil_kernels;
 
 extern const md_stencil_kernels md_stencil_double, md_stencil_single, md_stencil_half,

@@ -5,6 +5,16 @@
 
 #include <stdlib.h>
 
+int md_stencil_reals(const md_backend_request *request, int field) {
+  static const int reals[MD_RECONSTRUCTS] = {[MD_RECONSTRUCT_18] = 18,
+                                             [MD_RECONSTRUCT_12] = 12,
+                                             [MD_RECONSTRUCT_8] = 8,
+                                             [MD_RECONSTRUCT_13] = 13,
+                                             [MD_RECONSTRUCT_9] = 9};
+  const bool there = field < md_action_get(request->action)->fields;
+  return there ? reals[md_reconstruct_of_field(request->reconstruct, field)] : 0;
+}
+
 /* Tables of the stencils on the host, while they are made. */
 typedef struct host_tables {
   md_row *rows[MD_PARITIES];
@@ -188,14 +198,18 @@ static md_status load_tables(md_context *context, const md_links *links,
     if (t->long_rows[p]) make_long_rows(links, p, t->long_rows[p]);
   }
   const int v = sites_per_slot(g, request, t);
+  const bool has_phase = md_reconstruct_has_phase(request->reconstruct);
   if (t->order) make_order(g, t->blocks);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_stencil *st = &stencil[p];
     *st = (md_stencil){.parity = p,
                        .sites_per_slot = v,
-                       .tile = request->n_rhs < 12 ? 32 : 1,
+                       .tile = request->n_rhs < 12 || has_phase ? 32 : 1,
                        .pairs = md_stencil_pairs(links->action)};
-    for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) st->largest[f] = (float)links->largest[f];
+    for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
+      st->reals[f] = md_stencil_reals(request, f);
+      st->largest[f] = links->largest[f];
+    }
     st->slots = g->sites / v;
     st->slots_per_row = divisor_of(g->local[0] / 2 / v);
     MD_TRY(copy_table(context, "rows of the stencil", t->rows[p], rows * sizeof(md_row),

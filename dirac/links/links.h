@@ -28,13 +28,20 @@ typedef struct md_links {
   bool antiperiodic;     /* sign -1 on t-links that leave the last time slice */
   md_twist twist;
   /* Of each field, on all ranks: the largest |re + i im| of a number of a link, 1 in SU(3). What
-   * formats of fixed range scale by; a twist does not change it. */
+   * formats of fixed range scale by; a twist does not change it. Of long links of 13 and 9 reals it
+   * is the number s of which they are multiples: the largest sqrt(tr L^dag L / 3), with the sign
+   * that most of det L have, so that phases are small (the long links of asqtad and HISQ carry a
+   * negative coefficient). */
   double largest[MD_MOST_LINK_FIELDS];
 } md_links;
 
-/* The links of a request: `field` points to the link fields of its action. Collective. */
-md_links md_request_links(const md_context *context, const md_backend_request *request,
-                          const md_gauge *field);
+/* The links of a request: `field` points to the link fields of its action. MD_INPUT: 13 or 9 reals
+ * are asked for and a long link is not s times a matrix in U(3), that is a real number of
+ * L^dag L / s^2 - 1 is larger than MD_UNITARY_WITHIN; single precision of a file stays below.
+ * Collective, and the same status on all ranks. */
+#define MD_UNITARY_WITHIN 4e-6
+md_status md_request_links(md_context *context, const md_backend_request *request,
+                           const md_gauge *field, md_links *links);
 
 typedef struct md_link_term {
   int field, hop, mu, direction;

@@ -49,11 +49,14 @@ static double twist_error(const md_links *links) {
 }
 
 /* A term's link, phase included where it is not a sign, and what may be wrong with it. */
-static void folded_link(const md_links *links, const md_backend_request *request, double largest,
-                        int parity, int term, int64_t site, double u[18], double error[18]) {
+static void folded_link(const md_links *links, const md_backend_request *request, int parity,
+                        int term, int64_t site, double u[18], double error[18]) {
   const double twist = twist_error(links);
+  const md_link_term t = md_links_term(links->action, term);
+  md_backend_request kept = *request;
+  kept.reconstruct = md_reconstruct_of_field(request->reconstruct, t.field);
   (twist > 0.0 ? md_links_fold : md_links_fold_apart)(links, parity, term, site, 1, u);
-  md_bound_link(request, largest, u, md_links_term(links->action, term).backward, error);
+  md_bound_link(&kept, links->largest[t.field], u, t.backward, error);
   for (int c = 0; c < 18; c++) error[c] += twist * hypot(u[c], u[c ^ 1]);
 }
 
@@ -66,7 +69,7 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
     for (int term = 0; term < terms; term++) {
       const int64_t from = md_links_neighbours(links, parity, term)[i];
       double u[MD_LINK_REALS], error[MD_LINK_REALS], v[MD_FERMION_REALS], e[MD_FERMION_REALS];
-      folded_link(links, request, links->largest[term / MD_DIRECTIONS], parity, term, i, u, error);
+      folded_link(links, request, parity, term, i, u, error);
       for (int r = 0; r < in->n_rhs; r++) {
         md_field_get(in, from, r, v);
         md_field_get(in_error, from, r, e);

@@ -21,7 +21,9 @@ double md_bound_gamma(const md_backend_request *request);
 
 /* error[c] <- what may change of component c of the link u, which enters a hop as U or, `adjoint`,
  * as U^dag: a backend may keep either, and where not all 18 reals are kept it matters which.
- * largest: what fixed stores as MD_FIXED_STEPS, 1 for links in SU(3). */
+ * largest: of md_links for the field of u: what fixed stores as MD_FIXED_STEPS, 1 for links in
+ * SU(3); for 13 and 9 reals the number s of which u is a multiple. The reconstruct of the request
+ * is that of the field (md_reconstruct_of_field). */
 void md_bound_link(const md_backend_request *request, double largest, const double u[18],
                    bool adjoint, double error[18]);
 

@@ -145,7 +145,8 @@ static md_status fill_halo(trial *t, md_field *field) {
 /* out, bound and got of one hop from parity 1-p to p; in_error as it stands. */
 static md_status hop(trial *t, int p) {
   const md_backend_request *request = &t->dirac->request;
-  const md_links links = md_request_links(t->context, request, t->run->links.field);
+  md_links links;
+  MD_TRY(md_request_links(t->context, request, t->run->links.field, &links));
   MD_TRY(md_dirac_hop(t->context, t->reference, &t->out[p], &t->in[1 - p], NULL));
   MD_TRY(fill_halo(t, &t->in_error[1 - p]));
   md_bound_hop(&links, request, &t->in[1 - p], &t->in_error[1 - p], &t->bound[p]);
@@ -159,7 +160,8 @@ static md_status hop(trial *t, int p) {
  */
 static md_status mdag_m(trial *t) {
   const md_backend_request *request = &t->dirac->request;
-  const md_links links = md_request_links(t->context, request, t->run->links.field);
+  md_links links;
+  MD_TRY(md_request_links(t->context, request, t->run->links.field, &links));
   const double mass = t->run->options.mass;
   double factor[MD_MAX_RHS];
   for (int r = 0; r < MD_MAX_RHS; r++) factor[r] = 4.0 * mass * mass;

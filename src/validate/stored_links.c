@@ -85,7 +85,8 @@ static md_status links_in(md_context *context, md_validate_run *run, const link_
 
 md_status md_validate_links(md_context *context, md_validate_run *run) {
   const md_backend_request request = {.action = run->links.action};
-  const md_links links = md_request_links(context, &request, run->links.field);
+  md_links links;
+  MD_TRY(md_request_links(context, &request, run->links.field, &links));
   const md_action_data *data = md_action_get(links.action);
   md_gauge copy = {0};
   if (data->special_unitary)

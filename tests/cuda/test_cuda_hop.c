@@ -2,7 +2,7 @@
  * right-hand sides, on rows of odd and even length, with and without halo, with an epilogue, with
  * long links, and on links where coordinates of a reconstruction could be singular. */
 #include "gpu_tests.h"
-#include "lattice/gauge/su3.h"
+#include "lattice/gauge/smear.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,8 @@ typedef struct setting {
 
 /* Rounding of links, sources and results of the storage type, and of arithmetic in float. */
 static double tolerance_of(const setting *s) {
-  const double links = s->reconstruct == MD_RECONSTRUCT_8 ? 8.0 : 3.0;
+  const double links =
+      s->reconstruct == MD_RECONSTRUCT_8 || s->reconstruct == MD_RECONSTRUCT_9 ? 8.0 : 3.0;
   const double terms = md_action_get(s->action)->fields; /* links of two fields may exceed 1 */
   return terms * links * md_precision_roundoff(s->precision);
 }
@@ -123,6 +124,66 @@ static void long_links_agree_with_oracle(void **state) {
     }
 }
 
+/* Long links of 13 and 9 reals, counted from the first on: 1 right-hand side, those whose links
+ * other formats stage, and those that go by ones. */
+static void phased_links_agree(md_context *context, const md_gauge fields[MD_MOST_LINK_FIELDS],
+                               size_t first, size_t last) {
+  static const int many[] = {1, 2, 3, 8, 16};
+  for (int p = 0; p < MD_PRECISIONS; p++)
+    for (int r = MD_RECONSTRUCT_13; r <= MD_RECONSTRUCT_9; r++)
+      for (size_t k = first; k < last && k < sizeof many / sizeof *many; k++)
+        compare(context, fields,
+                &(setting){(md_precision)p, (md_reconstruct)r, many[k], MD_ACTION_HISQ}, k % 2);
+}
+
+/* As large as the fat ones, so that an error of theirs is seen. */
+static void links_with_a_phase_agree_with_oracle(void **state) {
+  md_context *context = *state;
+  for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
+    for (int halo = 0; halo < 2; halo++) {
+      if (!md_test_fits(context, extents[i][0], extents[i][1], extents[i][2], extents[i][3]))
+        continue;
+      md_gauge fields[MD_MOST_LINK_FIELDS];
+      md_geometry *g = md_test_action_geometry(context, MD_ACTION_HISQ, extents[i], halo == 1);
+      md_test_phased_links(context, g, 3, i % 2 ? -1.0 : 0.9, fields);
+      phased_links_agree(context, fields, 0, i == 0 || halo == 1 ? 5 : 1);
+      md_test_destroy_links(MD_ACTION_HISQ, fields);
+      md_geometry_destroy(g);
+    }
+}
+
+/* The long links of HISQ and asqtad themselves; the number of both is negative. */
+static void own_long_links_agree_with_oracle(void **state) {
+  md_context *context = *state;
+  static const char *const names[] = {"hisq", "asqtad"};
+  md_geometry *g = md_test_action_geometry(context, MD_ACTION_HISQ, extents[2], false);
+  for (int k = 0; k < 2; k++) {
+    md_gauge thin, fields[MD_MOST_LINK_FIELDS];
+    const md_smear_request request = md_smear_defaults(md_recipe_find(names[k]));
+    md_test_random_gauge(context, g, 3, &thin);
+    MD_REQUIRE(context, md_smear(context, &thin, &request, &fields[0], &fields[1], NULL));
+    phased_links_agree(context, fields, 0, 2);
+    md_gauge_destroy(&thin);
+    md_test_destroy_links(MD_ACTION_HISQ, fields);
+  }
+  md_geometry_destroy(g);
+}
+
+/* Links that are not of that form. */
+static void other_long_links_are_refused(void **state) {
+  md_context *context = *state;
+  const md_backend_request request = {
+      .reconstruct = MD_RECONSTRUCT_13, .n_rhs = 1, .antiperiodic = true, .action = MD_ACTION_HISQ};
+  md_geometry *g = md_test_action_geometry(context, MD_ACTION_HISQ, extents[2], false);
+  md_gauge fields[MD_MOST_LINK_FIELDS];
+  md_dirac dirac;
+  md_test_random_links(context, g, MD_ACTION_HISQ, 3, fields);
+  assert_int_equal(md_dirac_create(context, fields, "cuda", &request, &dirac), MD_INPUT);
+  assert_non_null(strstr(context->message, "one number times matrices in U(3)"));
+  md_test_destroy_links(MD_ACTION_HISQ, fields);
+  md_geometry_destroy(g);
+}
+
 /* Unit links; U_00 = 0; diag(-1, -1, 1) and diag(1, -1, -1). */
 static void no_singular_links(void **state) {
   md_context *context = *state;
@@ -197,7 +258,11 @@ static void scaled_types_have_no_range(void **state) {
     if (md_precision_scaled((md_precision)p)) has_no_range(*state, (md_precision)p);
 }
 
-static struct CMUnitTest tests[] = {
-    cmocka_unit_test(agrees_with_oracle), cmocka_unit_test(long_links_agree_with_oracle),
-    cmocka_unit_test(no_singular_links), cmocka_unit_test(scaled_types_have_no_range)};
+static struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_oracle),
+                                    cmocka_unit_test(long_links_agree_with_oracle),
+                                    cmocka_unit_test(links_with_a_phase_agree_with_oracle),
+                                    cmocka_unit_test(own_long_links_agree_with_oracle),
+                                    cmocka_unit_test(other_long_links_are_refused),
+                                    cmocka_unit_test(no_singular_links),
+                                    cmocka_unit_test(scaled_types_have_no_range)};
 MD_RUN_GPU_TESTS(tests)

@@ -153,7 +153,7 @@ static void bad_requests_are_refused(void **state) {
   md_context *context = *state;
   const md_backend *found;
   const md_backend_request plain = {.n_rhs = 1, .antiperiodic = true};
-  md_backend_request half = plain, fat = plain, twisted = plain;
+  md_backend_request half = plain, fat = plain, twisted = plain, phased = plain;
   half.precision = MD_HALF;
   assert_int_equal(md_backend_find(context, "nothing", &plain, &found), MD_INPUT);
   assert_non_null(strstr(context->message, "backend must be one of auto|cpu_ref"));
@@ -168,6 +168,15 @@ static void bad_requests_are_refused(void **state) {
   fat.reconstruct = twisted.reconstruct = MD_RECONSTRUCT_12;
   assert_int_equal(md_backend_find(context, "cpu_simd", &fat, &found), MD_INPUT);
   assert_non_null(strstr(context->message, "must be in SU(3), those of action asqtad are not"));
+  fat.reconstruct = MD_RECONSTRUCT_13;
+  assert_int_equal(md_backend_find(context, "cpu_simd", &fat, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "cpu_simd does not serve links of 13 reals"));
+  fat.twist.imaginary_mu = 0.1;
+  assert_int_equal(md_backend_find(context, "auto", &fat, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "links of 13 reals must be without phases"));
+  phased.reconstruct = MD_RECONSTRUCT_9;
+  assert_int_equal(md_backend_find(context, "auto", &phased, &found), MD_INPUT);
+  assert_non_null(strstr(context->message, "action naive has none; use 18, 12 or 8"));
   twisted.twist.flux = 1;
   assert_int_equal(md_backend_find(context, "cpu_simd", &twisted, &found), MD_INPUT);
   assert_non_null(strstr(context->message, "which --imaginary-mu and --magnetic end"));

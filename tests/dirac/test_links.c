@@ -1,11 +1,13 @@
 /* The bound on |D| of fat and long links: exact where one singular value of every link is the
- * largest and the two others are equal (links.h), which unitary matrices on both sides leave so. */
+ * largest and the two others are equal (links.h), which unitary matrices on both sides leave so.
+ * The number of which long links are multiples, and the refusal of links that are none. */
 #include "dirac/links/links.h"
 #include "lattice/gauge/su3.h"
 #include "support.h"
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 /* u diag(size, size / 2, size / 2) v at every site; u and v of two random lattices. */
 static void stretch(md_gauge *links, const md_gauge *right, double size) {
@@ -52,6 +54,49 @@ static void norm_is_that_of_the_site_with_the_longest_links(void **state) {
   md_geometry_destroy(g);
 }
 
+/* What md_request_links makes of the long links once one real of one link (of the last rank) has
+ * been changed by `change`. */
+static md_status request_with_change(md_context *context, md_gauge field[MD_MOST_LINK_FIELDS],
+                                     double change, md_links *links) {
+  const md_backend_request request = {
+      .reconstruct = MD_RECONSTRUCT_13, .n_rhs = 1, .action = MD_ACTION_HISQ};
+  double u[MD_LINK_REALS], changed[MD_LINK_REALS];
+  md_gauge_get(&field[1], MD_ODD, MD_T, 3, u);
+  memcpy(changed, u, sizeof u);
+  if (context->rank == context->ranks - 1) changed[4] += change;
+  md_gauge_set(&field[1], MD_ODD, MD_T, 3, changed);
+  const md_status status = md_request_links(context, &request, field, links);
+  md_gauge_set(&field[1], MD_ODD, MD_T, 3, u);
+  return status;
+}
+
+/* Long links of asqtad on a lattice without fields are -1/24: the number is negative, so that the
+ * phases are 0. */
+static void long_links_are_multiples_of_unitary_ones(void **state) {
+  md_context *context = *state;
+  const int dims[MD_DIMS] = {4, 4, 4, 8};
+  md_geometry *g = md_test_deep_geometry(context, dims, NULL, true);
+  md_gauge field[MD_MOST_LINK_FIELDS];
+  md_links links;
+  const double one[MD_LINK_REALS] = {[0] = -1.0 / 24, [8] = -1.0 / 24, [16] = -1.0 / 24};
+  md_test_phased_links(context, g, 5, 1.0 / 24, field);
+  MD_REQUIRE(context, request_with_change(context, field, 0.0, &links));
+  md_require_at_most(fabs(fabs(links.largest[1]) - 1.0 / 24), 4 * DBL_EPSILON, "number");
+  MD_REQUIRE(context, request_with_change(context, field, 5e-8 / 24, &links)); /* as a file's */
+  for (int k = 0; k < 2; k++) {
+    assert_int_equal(request_with_change(context, field, k ? NAN : 1e-5 / 24, &links), MD_INPUT);
+    assert_non_null(strstr(context->message, "one number times matrices in U(3)"));
+    assert_non_null(strstr(context->message, "use --reconstruct 18"));
+  }
+  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
+    for (int64_t i = 0; i < g->sites; i++) md_gauge_set(&field[1], k % 2, k / 2, i, one);
+  MD_REQUIRE(context, request_with_change(context, field, 0.0, &links));
+  md_require_at_most(fabs(links.largest[1] + 1.0 / 24), 4 * DBL_EPSILON, "negative number");
+  md_test_destroy_links(MD_ACTION_HISQ, field);
+  md_geometry_destroy(g);
+}
+
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(norm_is_that_of_the_site_with_the_longest_links)};
+    cmocka_unit_test(norm_is_that_of_the_site_with_the_longest_links),
+    cmocka_unit_test(long_links_are_multiples_of_unitary_ones)};
 MD_RUN_TESTS(tests)

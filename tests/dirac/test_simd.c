@@ -96,7 +96,8 @@ static void agree_on(md_context *context, const variant *v, const int dims[MD_DI
   md_gauge gauge;
   md_test_random_gauge(context, g, 5, &gauge);
   void *state;
-  const md_links links = md_request_links(context, r, &gauge);
+  md_links links;
+  MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
   MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field in, out, expected;
@@ -163,7 +164,8 @@ static void ranges_of(md_context *context, const variant *v) {
   md_field in, all, part, touched;
   void *state;
   md_test_random_gauge(context, g, 5, &gauge);
-  const md_links links = md_request_links(context, r, &gauge);
+  md_links links;
+  MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
   MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_ODD, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &all);
@@ -213,7 +215,8 @@ static void apply(md_context *context, const variant *v, md_geometry *g, md_fiel
   md_field in;
   void *state;
   md_test_random_gauge(context, g, 5, &gauge);
-  const md_links links = md_request_links(context, r, &gauge);
+  md_links links;
+  MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
   MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_EVEN, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_ODD, out);
@@ -274,7 +277,8 @@ static void scaled(md_context *context, const variant *v, double norm, double de
   char text[128];
   name(v, text);
   md_test_random_gauge(context, g, 5, &gauge);
-  const md_links links = md_request_links(context, &v->request, &gauge);
+  md_links links;
+  MD_REQUIRE(context, md_request_links(context, &v->request, &gauge, &links));
   MD_REQUIRE(context, md_simd_load(context, &links, &v->request, v->isa, &state));
   md_test_random_field(context, g, MD_DOUBLE, n, MD_EVEN, 3, &source);
   for (int64_t i = 0; i < source.sites; i++) {

@@ -33,7 +33,8 @@ static double number(const cJSON *row, const char *key) {
 static double share_of_hop(md_context *context, const md_gauge *gauge, md_dirac *dirac,
                            md_field *source) {
   const md_backend_request *request = &dirac->request;
-  const md_links links = md_request_links(context, request, gauge);
+  md_links links;
+  MD_REQUIRE(context, md_request_links(context, request, gauge, &links));
   md_backend_request plain = *request;
   plain.precision = MD_DOUBLE;
   plain.reconstruct = MD_RECONSTRUCT_18;

@@ -1,6 +1,6 @@
-/* The bounds on stored links, from both sides: what rounding makes of 18, 12 or 8 reals stays
- * within them, and of many links some use nearly all of them, so that a bound twice too wide fails
- * as one does that is too narrow. */
+/* The bounds on stored links, from both sides: what rounding makes of 18, 12 or 8 reals, and of 13
+ * or 9 for a number times a matrix in U(3), stays within them, and of many links some use nearly
+ * all of them, so that a bound twice too wide fails as one does that is too narrow. */
 #include "lattice/gauge/su3.h"
 #include "support.h"
 #include "validate/link_bound.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { RANDOM = 4000, SPECIAL = 9 };
+static const double number = -1.0 / 24; /* of which links with a phase are multiples */
 
 /* A real of a link as stored. */
 static double stored(md_precision precision, double x) {
@@ -49,7 +50,38 @@ static void store_8(md_precision precision, const double u[18], double kept[18])
   md_link_of_eight(&e, kept);
 }
 
+static void store_link(const md_backend_request *request, const double u[18], double kept[18]);
+
+/* out = factor e^{i phi} u */
+static void turn(double factor, double phi, const double u[18], double out[18]) {
+  const double re = factor * cos(phi), im = factor * sin(phi);
+  for (int c = 0; c < 18; c += 2) {
+    out[c] = re * u[c] - im * u[c + 1];
+    out[c + 1] = re * u[c + 1] + im * u[c];
+  }
+}
+
+/* As a backend keeps 13 and 9 reals: 12 or 8 of what is in SU(3), and tan(phi/2). */
+static void store_with_phase(const md_backend_request *request, const double u[18],
+                             double kept[18]) {
+  md_backend_request rest = *request;
+  double w[18], det[2], v[18];
+  rest.reconstruct =
+      request->reconstruct == MD_RECONSTRUCT_13 ? MD_RECONSTRUCT_12 : MD_RECONSTRUCT_8;
+  turn(1.0 / number, 0.0, u, w);
+  md_su3_determinant(w, det);
+  double phi = atan2(det[1], det[0]) / 3.0;
+  if (acos(-1.0) / 3.0 - fabs(phi) < 1e-12 && u[3] > 0.0) phi = -phi; /* det rounded otherwise */
+  turn(1.0, -phi, w, v);
+  store_link(&rest, v, w);
+  turn(number, 2.0 * atan(stored(request->precision, tan(0.5 * phi))), w, kept);
+}
+
 static void store_link(const md_backend_request *request, const double u[18], double kept[18]) {
+  if (md_reconstruct_has_phase(request->reconstruct)) {
+    store_with_phase(request, u, kept);
+    return;
+  }
   if (request->reconstruct == MD_RECONSTRUCT_8) {
     store_8(request->precision, u, kept);
     return;
@@ -80,18 +112,32 @@ static void make_link(md_random *random, int n, double u[18]) {
     md_su3_random(random, u);
 }
 
+/* For 13 and 9 reals a multiple of a matrix in U(3), without a phase, where the third root changes
+ * branch, or anywhere. */
+static void make_link_of(const md_backend_request *request, md_random *random, int n,
+                         double u[18]) {
+  double v[18];
+  make_link(random, n, v);
+  memcpy(u, v, sizeof v);
+  if (!md_reconstruct_has_phase(request->reconstruct)) return;
+  const double third = acos(-1.0) / 3.0, any = 9.0 * md_random_uniform(random);
+  turn(number, n % 5 == 0 ? 0.0 : n % 5 == 1 ? third : any, v, u);
+}
+
 /* The largest |error| / bound over random links, `noise` taking them off the group; all others are
  * held to the bound here. Of 12 reals it is the third row that counts. */
 static double used(const md_backend_request *request, double noise) {
+  const double size = md_reconstruct_has_phase(request->reconstruct) ? number : 1.0;
   md_random random = md_random_at(41, 0, 0);
   double largest = 0.0;
   for (int n = 0; n < RANDOM; n++) {
     double u[18], kept[18], bound[18], other[18], other_bound[18];
-    make_link(&random, n, u);
-    for (int c = 0; c < 18 && noise > 0.0; c++) u[c] += noise * (md_random_uniform(&random) - 0.5);
+    make_link_of(request, &random, n, u);
+    for (int c = 0; c < 18 && noise > 0.0; c++)
+      u[c] += size * noise * (md_random_uniform(&random) - 0.5);
     store_link(request, u, kept);
-    md_bound_link(request, 1.0, u, false, bound);
-    md_bound_link(request, 1.0, u, true, other_bound);
+    md_bound_link(request, size, u, false, bound);
+    md_bound_link(request, size, u, true, other_bound);
     for (int c = 0; c < 18; c++) {
       const double share = fabs(kept[c] - u[c]) / bound[c];
       if (n < SPECIAL && kept[c] != u[c]) md_require_at_most(share, 1.0, "special link");
@@ -112,7 +158,7 @@ static double used(const md_backend_request *request, double noise) {
 static void bounds_are_kept_and_needed(void **state) {
   (void)state;
   for (int p = 0; p < MD_PRECISIONS; p++)
-    for (int r = MD_RECONSTRUCT_18; r <= MD_RECONSTRUCT_8; r++)
+    for (int r = MD_RECONSTRUCT_18; r < MD_RECONSTRUCTS; r++)
       for (int packing = MD_PACKING_NONE; packing <= MD_PACKING_SINGLE; packing++) {
         const md_backend_request request = {.precision = (md_precision)p,
                                             .reconstruct = (md_reconstruct)r,
@@ -120,12 +166,9 @@ static void bounds_are_kept_and_needed(void **state) {
                                             .n_rhs = 1,
                                             .antiperiodic = true};
         const double share = used(&request, 0.0);
-        print_message("%s, %d reals: %.2f of the bound is used\n",
+        print_message("%s, %s reals: %.2f of the bound is used\n",
                       md_precision_name(request.precision),
-                      r == 0   ? 18
-                      : r == 1 ? 12
-                               : 8,
-                      share);
+                      md_reconstruct_name(request.reconstruct), share);
         if (p == MD_DOUBLE && r == MD_RECONSTRUCT_18) continue; /* stored as they are */
         md_require_at_most(share, 1.0, "share of the bound");
         /* In 32 bits and more the bound on arithmetic is what counts, and is not reached. */
@@ -137,7 +180,7 @@ static void bounds_are_kept_and_needed(void **state) {
 /* The distance of a file's link from the group is part of the bound, and no more than it. */
 static void links_off_the_group(void **state) {
   (void)state;
-  for (int r = MD_RECONSTRUCT_12; r <= MD_RECONSTRUCT_8; r++) {
+  for (int r = MD_RECONSTRUCT_12; r < MD_RECONSTRUCTS; r++) {
     const md_backend_request request = {
         .precision = MD_DOUBLE, .reconstruct = (md_reconstruct)r, .n_rhs = 1, .antiperiodic = true};
     const double share = used(&request, 1e-6);

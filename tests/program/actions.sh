@@ -95,6 +95,10 @@ refuses 2 'thin links are asked for, the file says that its links are fat' 1 $s 
 refuses 2 'links of 12 reals must be in SU\(3\), those of action hisq are not' 1 $s $files --reconstruct 12
 refuses 2 'no backend of this build serves --backend cpu_simd .*: links of 12 reals must be in SU' 1 validate $files \
   --backend cpu_simd --reconstruct 12
+refuses 2 'links of 13 reals are the long ones of asqtad and hisq, action naive has none' 1 $s "$l" --reconstruct 13
+refuses 2 'links of 9 reals .* action naive has none' 1 validate "$l" --backend cpu_simd --reconstruct 9
+refuses 2 'backend cpu_simd does not serve links of 13 reals' 1 $s $files --reconstruct 13
+refuses 2 'links of 9 reals must be without phases, which --imaginary-mu' 1 $s $files --reconstruct 9 --imaginary-mu 0.1
 refuses 2 'leave --dims out' 1 bench dirac $files --dims 4x4x4x4
 refuses 2 'solve needs --lattice .*or --fat FILE and --long FILE' 1 $s
 refuses 2 'one of the two' 1 bench solver $files --dims 4x4x4x4

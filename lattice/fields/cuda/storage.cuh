@@ -123,6 +123,13 @@ static __device__ inline uint2 load_once(const uint2 *p, uint64_t policy) {
       : "l"(p), "l"(policy));
   return r;
 }
+static __device__ inline uint32_t load_once(const uint32_t *p, uint64_t policy) {
+  uint32_t r;
+  asm("ld.global.nc.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
+      : "=r"(r)
+      : "l"(p), "l"(policy));
+  return r;
+}
 
 /* The same into shared memory, without waiting for it; finish_loads waits for all of the thread. */
 template <class C> static __device__ inline void start_load(C *to, const C *from, uint64_t policy) {

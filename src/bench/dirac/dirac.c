@@ -26,13 +26,19 @@ static bool meant(const md_choices *c, int i, const md_backend *b, unsigned flag
   return !c->all || b->unavailable || (flags & 1u << c->value[i]);
 }
 
+/* The same of 13 and 9 reals, for an action without long links. */
+static bool has_links(const md_dirac_bench *bench, const md_choices *c, int i) {
+  return !c->all || md_action_get(bench->links->action)->fields > 1 ||
+         !md_reconstruct_has_phase((md_reconstruct)c->value[i]);
+}
+
 /* Every combination of one backend. */
 static md_status bench_backend(md_dirac_bench *bench, const settings *s, const md_backend *b) {
   for (int i = 0; i < s->packing.count; i++)
     for (int j = 0; j < s->precision.count; j++)
       for (int k = 0; k < s->reconstruct.count; k++) {
         if (!meant(&s->packing, i, b, b->packings) || !meant(&s->precision, j, b, b->precisions) ||
-            !meant(&s->reconstruct, k, b, b->reconstructs))
+            !meant(&s->reconstruct, k, b, b->reconstructs) || !has_links(bench, &s->reconstruct, k))
           continue;
         md_backend_request request = {.precision = (md_precision)s->precision.value[j],
                                       .reconstruct = (md_reconstruct)s->reconstruct.value[k],
