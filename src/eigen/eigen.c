@@ -171,8 +171,8 @@ static void print_head(const md_context *context, const run *r) {
          r->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
   md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d threads each\n", context->ranks,
          g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads);
-  md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n",
-         r->dirac.backend->name, r->packing, r->request.n_rhs, r->boundary);
+  md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n", r->dirac.backend->name,
+         r->packing, r->request.n_rhs, r->boundary);
   md_say(context, "action       %s\n",
          md_physics_words(&r->physics, &r->request, words, sizeof words));
   md_action_links_say(context, &r->physics, &r->links);
