@@ -31,6 +31,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   md_links links;
   MD_TRY(md_request_links(context, request, gauge, &links));
   dirac->norm = md_links_norm(context, &links);
+  dirac->link_error = links.unitary_error;
   dirac->shape = (md_field_shape){request->precision, dirac->backend->space, MD_FERMION_REALS,
                                   request->n_rhs, true};
   const double start_s = md_time_s();

@@ -33,6 +33,9 @@ typedef struct md_links {
    * that most of det L have, so that phases are small (the long links of asqtad and HISQ carry a
    * negative coefficient). */
   double largest[MD_MOST_LINK_FIELDS];
+  /* With 13 and 9 reals: the most that a real number of L^dag L / s^2 of a long link differs from
+   * that of 1, on all ranks; what is kept is unitary. Else 0. */
+  double unitary_error;
 } md_links;
 
 /* The links of a request: `field` points to the link fields of its action. MD_INPUT: 13 or 9 reals

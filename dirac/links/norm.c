@@ -76,8 +76,8 @@ static void find_factor(const md_context *context, const md_gauge *gauge, double
 
 /* Finds s and holds all long links to it. */
 static md_status find_multiples(md_context *context, md_reconstruct reconstruct,
-                                const md_gauge *gauge, double *factor) {
-  double most = 0.0;
+                                const md_gauge *gauge, md_links *links) {
+  double most = 0.0, *factor = &links->largest[1];
   find_factor(context, gauge, factor);
   const double square = *factor * *factor;
   for (int p = 0; p < MD_PARITIES; p++)
@@ -89,6 +89,7 @@ static md_status find_multiples(md_context *context, md_reconstruct reconstruct,
         most = fmax(most, distance_from_unitary(u, square));
       }
   md_maximum(context, &most, 1);
+  links->unitary_error = most;
   if (most <= MD_UNITARY_WITHIN) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "long links of %s reals must be one number times matrices in U(3), L^dag L / s^2 "
@@ -100,12 +101,13 @@ md_status md_request_links(md_context *context, const md_backend_request *reques
                            const md_gauge *field, md_links *links) {
   const md_action_data *action = md_action_get(request->action);
   const int whole = md_reconstruct_has_phase(request->reconstruct) ? 1 : action->fields;
-  *links = (md_links){request->action, field, request->antiperiodic, request->twist, {1.0, 1.0}};
+  *links =
+      (md_links){request->action, field, request->antiperiodic, request->twist, {1.0, 1.0}, 0.0};
   if (action->special_unitary) return MD_OK;
   for (int f = 0; f < whole; f++) links->largest[f] = largest_of(context, &field[f]);
   md_maximum(context, links->largest, whole);
   if (whole == action->fields) return MD_OK;
-  return find_multiples(context, request->reconstruct, &field[1], &links->largest[1]);
+  return find_multiples(context, request->reconstruct, &field[1], links);
 }
 
 double md_links_norm(const md_context *context, const md_links *links) {

@@ -65,7 +65,8 @@ static void compare(md_context *context, const md_gauge *gauge, const setting *s
                md_action_name(s->action), md_precision_name(s->precision),
                md_reconstruct_name(s->reconstruct), s->n_rhs, parity, plain, g->local[0],
                g->local[1], g->local[2], g->local[3], (long long)g->halo_sites);
-      md_require_at_most(md_test_distance(context, &got, &want), tolerance_of(s), what);
+      md_require_at_most(md_test_distance(context, &got, &want),
+                         tolerance_of(s) + 3.0 * dirac.link_error, what);
       md_field_destroy(&in);
       md_field_destroy(&x);
       md_field_destroy(&want);

@@ -16,10 +16,11 @@ template <class S> struct narrow_view {
   float *scale; /* of each site, where S has them */
   int64_t sites, rows;
   int n;
-  __device__ float unit(int64_t site) const { return is_scaled<S> ? scale[site] : 1.0f; }
+  /* A double: the scales of fixed are no powers of two. */
+  __device__ double unit(int64_t site) const { return is_scaled<S> ? scale[site] : 1.0f; }
   __device__ double2 get(int64_t row, int i) const {
     const vector_of<S, 2> z = ((const vector_of<S, 2> *)data)[row * n + i];
-    const float u = unit(is_scaled<S> ? row / COLOURS : 0);
+    const double u = unit(is_scaled<S> ? row / COLOURS : 0);
     return make_double2(u * load_real(z.v[0]), u * load_real(z.v[1]));
   }
 };
@@ -53,7 +54,7 @@ static __device__ inline void load_numbers(double2 (&v)[2 * Q], const narrow_vie
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, first = 2 * Q * t;
   const int64_t row = (site + g) * COLOURS + colour;
   const S *from = f.data + 2 * (row * f.n + first);
-  const float unit = f.unit(site + g);
+  const double unit = f.unit(site + g);
   alignas(16) S real[REALS];
   if (f.n == 8 * Q) {
 #pragma unroll
@@ -96,12 +97,14 @@ static __device__ inline void add_product(const narrow_view<float> &z, int64_t s
 }
 
 /* Stores what a lane has of eight sites, [colour][q][re of h = 0, 1, im of h = 0, 1], with new
- * scales, and leaves there what was stored. */
+ * scales of its two, and leaves there what was stored, in units of them. */
 template <int Q, class S>
 static __device__ inline void store_sites(const narrow_view<S> &f, int64_t site,
-                                          float (&fresh)[COLOURS][Q][4], int last) {
+                                          float (&fresh)[COLOURS][Q][4], float (&scale)[2],
+                                          int last) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  float scale[2] = {1.0f, 1.0f}, inverse[2] = {1.0f, 1.0f};
+  float inverse[2] = {1.0f, 1.0f};
+  scale[0] = scale[1] = 1.0f;
   if constexpr (is_scaled<S>) {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -128,8 +131,8 @@ static __device__ inline void store_sites(const narrow_view<S> &f, int64_t site,
         const vector_of<S, 2> z = {{store_real<S>(inverse[h] * fresh[c][q][h]),
                                     store_real<S>(inverse[h] * fresh[c][q][2 + h])}};
         if (8 * q + g < last) *pair_at(f, site, c, q, h) = z;
-        fresh[c][q][h] = scale[h] * load_real(z.v[0]);
-        fresh[c][q][2 + h] = scale[h] * load_real(z.v[1]);
+        fresh[c][q][h] = load_real(z.v[0]);
+        fresh[c][q][2 + h] = load_real(z.v[1]);
       }
 }
 
@@ -149,7 +152,7 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
   gram_part sum = {};
   for (int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; k < pieces; k += stride) {
     const int64_t site = (backwards ? pieces - 1 - k : k) * ROWS;
-    float fresh[COLOURS][Q][4];
+    float fresh[COLOURS][Q][4], scale[2];
 #pragma unroll
     for (int colour = 0; colour < COLOURS; colour++) {
       double2 u[2 * Q], v[2 * Q];
@@ -165,13 +168,15 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
         for (int e = 0; e < 4; e++) fresh[colour][q][e] = (float)to[e];
       }
     }
-    store_sites<Q>(y, site, fresh, y.n);
+    store_sites<Q>(y, site, fresh, scale, y.n);
     if constexpr (GRAM) {
 #pragma unroll
       for (int colour = 0; colour < COLOURS; colour++) {
         double rows[2][4] = {};
 #pragma unroll
-        for (int e = 0; e < 4 * Q; e++) rows[e / 4][e % 4] = fresh[colour][e / 4][e % 4];
+        for (int e = 0; e < 4 * Q; e++)
+          rows[e / 4][e % 4] =
+              static_cast<double>(scale[e % 2]) * fresh[colour][e / 4][e % 4]; /* of site h */
         add_rows(sum, rows, rows);
       }
     }

@@ -128,7 +128,9 @@ static md_status check(md_dirac_bench *bench, md_dirac *dirac, md_field fields[M
     MD_TRY(distance(bench, scratch, &fields[p], &one));
     if (!(one <= *error)) *error = one;
   }
-  const double bound = 6.0 * md_precision_roundoff(dirac->request.precision);
+  /* What long links of 13 and 9 reals leave out is no error of arithmetic. */
+  const double bound =
+      6.0 * md_precision_roundoff(dirac->request.precision) + 3.0 * dirac->link_error;
   if (*error <= bound) return MD_OK;
   return md_fail(bench->context, MD_UNREACHED,
                  "%s %s %s reconstruct %s rhs %d must agree with cpu_ref within %.1e before it is "
