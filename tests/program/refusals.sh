@@ -45,7 +45,7 @@ for ranks in 1 2; do
   refuses 2 'deck .*missing.ini' $ranks solve --config "$work/missing.ini"
   printf 'mass = 0.1\nmass = 0.2\n' >"$work/twice.ini"
   refuses 2 "'mass' is given twice" $ranks solve --config "$work/twice.ini"
-  refuses 2 'must be one of auto, mpi, peer, nccl, cuda_aware, staged' $ranks $s --transport pigeon
+  refuses 2 'must be one of auto, mpi, peer, mixed, nccl, cuda_aware, staged' $ranks $s --transport pigeon
   refuses 2 'transport peer does not carry fields that lie on the host' $ranks $s --backend cpu_simd --transport peer
   refuses 3 'cannot be' $ranks $s --quiet --json /nowhere/report.json
 done
