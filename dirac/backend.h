@@ -61,6 +61,8 @@ typedef struct md_backend {
    * context->queue. */
   md_status (*hop)(md_context *context, void *state, md_field *out, const md_field *in,
                    md_range range, const md_epilogue *epilogue);
+  /* Whether hop of all sites waits itself for a halo that context->arrivals tells of. NULL: no. */
+  bool (*awaits)(const void *state);
   /* Whether hop serves epilogue->step into fields of precision `out`, and epilogue->norm2. NULL:
    * no. */
   bool (*fuses)(const void *state, md_precision out);

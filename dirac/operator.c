@@ -86,6 +86,18 @@ md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity,
   return md_field_create(context, dirac->geometry, &dirac->shape, parity, field);
 }
 
+/* All sites by one kernel, which comes to those that read the halo last and waits for it there. */
+static md_status hop_with_arrivals(md_context *context, md_dirac *dirac, md_field *out,
+                                   const md_field *in, const md_halo_arrivals *arrivals,
+                                   const md_epilogue *epilogue) {
+  context->arrivals = arrivals;
+  const md_status status =
+      dirac->backend->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue);
+  context->arrivals = NULL;
+  MD_TRY(md_halo_join(dirac->halo));
+  return md_defer(context, status);
+}
+
 md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
                        const md_epilogue *epilogue) {
   const md_backend *b = dirac->backend;
@@ -97,6 +109,11 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
     MD_TRY(md_halo_end(dirac->halo, in));
     return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
   }
+  md_halo_arrivals arrivals;
+  bool found = false;
+  if (b->awaits && b->awaits(dirac->state))
+    MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
+  if (found) return hop_with_arrivals(context, dirac, out, in, &arrivals, epilogue);
   context->follows = md_halo_leads(dirac->halo);
   md_status status = b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue);
   context->follows = false;

@@ -2,6 +2,7 @@
 #define MD_DIRAC_TENSOR_KERNELS_H
 
 #include "dirac/tensor/tensor.h"
+#include "lattice/halo/arrivals.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,11 @@ typedef struct md_tensor_call {
    * field. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
   int ends;
+  /* Of a march of all sites with one link field: where the slices beyond both ends along t arrive,
+   * and before how many columns of a block are done the one beyond the lower end and the one beyond
+   * the upper end are there. */
+  md_halo_arrivals arrivals;
+  int late[2];
   void *queue; /* stream, NULL: that of all work */
 } md_tensor_call;
 

@@ -9,7 +9,7 @@ namespace stacked {
  * Sites come by bulk copies; scales, in half, pass through registers, asked for a step ahead. What
  * differs between columns is looked up when one begins; from slice to slice an index only moves by
  * call.stride. */
-template <bool SCALED> struct feeder {
+template <bool SCALED, coverage COVER> struct feeder {
   const md_tensor_call &call;
   const md_march_plan &plan;
   const stage &memory;
@@ -22,10 +22,11 @@ template <bool SCALED> struct feeder {
     int edge[2];      /* of even and odd rows: the neighbour beyond the end, -1 where it is the next
                          site in memory */
   };
-  /* `count` sites from site `from` on go to place `place`, and, unless `end` is -1, that one site
-   * to place `end_place`. The scale of the site at end_place is end_scale. */
+  /* `count` sites from site `from` of the source, or of what arrives in direction `away`, go to
+   * place `place`, and, unless `end` is -1, that one site to place `end_place`. The scale of the
+   * site at end_place is end_scale. */
   struct strip {
-    int from, place, count, end, end_place, odd;
+    int from, place, count, end, end_place, odd, away;
     float4 scale[MARCH_X / 4];
     float end_scale;
   };
@@ -59,11 +60,20 @@ template <bool SCALED> struct feeder {
   __device__ strip find(const origin &o, int t) const {
     const int last = call.local[3] - 1, odd = (o.odd + t) & 1;
     const int own = o.base + t * o.stride;
-    strip s = {own, 0, plan.x, -1, 0, odd, {}, 0.0f};
+    strip s = {own, 0, plan.x, -1, 0, odd, 0, {}, 0.0f};
     int scales = own, end = -1;
+    const float *all_scales = call.source_scale;
     if (of_centre() && (t < 0 || t > last)) { /* only the row itself, which t-neighbours read */
-      s.from = scales = neighbour(t < 0 ? 7 : 3, t < 0 ? o.base : own - o.stride);
+      const int direction = t < 0 ? 7 : 3;
+      s.from = neighbour(direction, t < 0 ? o.base : own - o.stride);
       s.place = 1 - odd;
+      if constexpr (COVER == coverage::waiting) {
+        s.away = direction;
+        s.from = md_await_arrival(call.arrivals, direction, s.from, row % MARCH_FEEDERS == 0,
+                                  memory.told + (t < 0));
+        all_scales = call.arrivals.of[direction].scales;
+      }
+      scales = s.from;
     } else if (of_centre()) {
       const int edge = odd ? o.edge[1] : o.edge[0];
       const bool whole = edge == -1;
@@ -76,20 +86,20 @@ template <bool SCALED> struct feeder {
 #pragma unroll
       for (int i = 0; i < MARCH_X / 4; i++)
         if (4 * i < plan.x)
-          s.scale[i] = *reinterpret_cast<const float4 *>(call.source_scale + scales + 4 * i);
+          s.scale[i] = *reinterpret_cast<const float4 *>(all_scales + scales + 4 * i);
       if (end >= 0) s.end_scale = call.source_scale[end];
     }
     return s;
   }
-  __device__ void copy(char *to, int from, int count, uint64_t *b) const {
-    copy_bulk(to,
-              static_cast<const char *>(call.source) + static_cast<int64_t>(from) * plan.site_bytes,
+  __device__ void copy(char *to, const void *source, int from, int count, uint64_t *b) const {
+    copy_bulk(to, static_cast<const char *>(source) + static_cast<int64_t>(from) * plan.site_bytes,
               count * plan.site_bytes, b);
   }
   /* Returns the bytes that b will see arrive. */
   __device__ int copy_sites(const strip &s, char *to, uint64_t *b) const {
-    copy(to + s.place * plan.site_bytes, s.from, s.count, b);
-    if (s.end >= 0) copy(to + s.end_place * plan.site_bytes, s.end, 1, b);
+    copy(to + s.place * plan.site_bytes, s.away ? call.arrivals.of[s.away].values : call.source,
+         s.from, s.count, b);
+    if (s.end >= 0) copy(to + s.end_place * plan.site_bytes, call.source, s.end, 1, b);
     return (s.count + (s.end >= 0)) * plan.site_bytes;
   }
   __device__ void store_scales(const strip &s, char *to) const {
@@ -125,7 +135,7 @@ template <bool SCALED> struct feeder {
     const md_march_ring &ring = mine ? plan.centre : plan.rim;
     char *const even = idle ? memory.memory : place(0), *const odd = idle ? even : place(1);
     char *const scales = idle ? even : place_of_scales();
-    walk w(plan, call);
+    walk_of<COVER> w(plan, call);
     turn now;
     int slot = 0, step = 0;
     while (w.next(plan, call)) {
@@ -163,6 +173,7 @@ template <bool SCALED> struct feeder {
         now.next(plan.ring);
       }
     }
+    if constexpr (COVER == coverage::waiting) md_release_successor();
   }
 };
 

@@ -5,38 +5,42 @@
 #include "dirac/tensor/stacked_step.cuh"
 
 /* The marching kernel and its launch, for either number of link fields. PARTS names them: `stage`
- * (what lies where in shared memory), `feeder<scaled>`, `computer<T, RHS, END, PARTIAL>`, and how
- * many `warps` compute at most. */
+ * (what lies where in shared memory), `feeder<scaled>`, `computer<T, RHS, END, COVER>`, and how
+ * many `warps` compute at most, and whether it `waits`
+ * for what arrives where the call says so: then its registers and its shared memory must leave
+ * a warp of another kernel a place beside it on every multiprocessor. */
 namespace stacked {
 
-template <typename T, int RHS, ending END, bool PARTIAL, typename PARTS>
+template <typename T, int RHS, ending END, coverage COVER, typename PARTS>
 __global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS))
     march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 /* not launched elsewhere */
   extern __shared__ __align__(128) char shared[];
   const typename PARTS::stage memory(shared, plan);
-  md_release_successor();
-  if (threadIdx.x == 0)
+  /* A successor would take the place of those that send what a march waits for. */
+  if constexpr (COVER != coverage::waiting) md_release_successor();
+  if (threadIdx.x == 0) {
     for (int i = 0; i < plan.ring; i++) {
       barrier_init(&memory.filled[i], 32 * MARCH_FEEDERS);
       barrier_init(&memory.emptied[i], 32 * plan.warps);
     }
+    if constexpr (COVER == coverage::waiting) memory.told[0] = memory.told[1] = 0;
+  }
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
   const int warp = threadIdx.x / 32, feeding = warp - plan.warps;
   if (feeding >= 0) /* the rows are dealt out to the warps in turn */
-    typename PARTS::template feeder<storage<T>::scaled>{
+    typename PARTS::template feeder<storage<T>::scaled, COVER>{
         call, plan, memory, static_cast<int>(threadIdx.x % 32) * MARCH_FEEDERS + feeding}
         .run();
   else
-    typename PARTS::template computer<T, RHS, END, PARTIAL>(call, plan, memory).run();
+    typename PARTS::template computer<T, RHS, END, COVER>(call, plan, memory).run();
 #endif
 }
 
-/* PARTIAL: some sites of a time slice are not assigned. */
-template <typename T, int RHS, ending END, bool PARTIAL, typename PARTS>
+template <typename T, int RHS, ending END, coverage COVER, typename PARTS>
 cudaError_t launch_part(const md_tensor_call *call, const md_march_plan *plan) {
-  const auto kernel = march<T, RHS, END, PARTIAL, PARTS>;
+  const auto kernel = march<T, RHS, END, COVER, PARTS>;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
   if (error != cudaSuccess) return error;
@@ -49,8 +53,11 @@ template <typename T, int RHS, ending END, typename PARTS>
 cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) {
   bool partial = false;
   for (int d = 0; d < 3; d++) partial |= call->high[d] - call->low[d] < call->local[d];
-  return partial ? launch_part<T, RHS, END, true, PARTS>(call, plan)
-                 : launch_part<T, RHS, END, false, PARTS>(call, plan);
+  if constexpr (PARTS::waits)
+    if (call->arrivals.timeout)
+      return launch_part<T, RHS, END, coverage::waiting, PARTS>(call, plan);
+  return partial ? launch_part<T, RHS, END, coverage::partial, PARTS>(call, plan)
+                 : launch_part<T, RHS, END, coverage::whole, PARTS>(call, plan);
 }
 
 template <typename T, int RHS, typename PARTS>

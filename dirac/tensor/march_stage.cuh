@@ -3,6 +3,9 @@
 
 #include "base/shared_copy.cuh"
 #include "dirac/tensor/stacked_finish.cuh"
+#include "lattice/halo/arrivals.cuh"
+
+#include <type_traits>
 
 /* What the feeding and the computing warps of the marching kernel agree on: the order of the work,
  * the barriers, and where rows lie in shared memory. */
@@ -53,6 +56,71 @@ struct walk {
   }
 };
 
+/* The same for a march that waits for what lies beyond the ends along t, of which the slice beyond
+ * the upper end arrives first. It would stand still at slice 0. So its first whole columns are
+ * walked without slice 0, call.late[0] of them, and of these the first call.late[1] without their
+ * last slice too; where no column is whole, the piece that the block's share ends with comes first,
+ * without slice 0. The slices that were left out come last of all. */
+struct waiting_walk {
+  /* Segment n of this block. A function of its own, as it is called rarely and would cost the
+   * callers' loops registers. */
+  struct __align__(16) segment {
+    int column, t, last;
+    int found; /* 0: there are fewer */
+  };
+  static __device__ __noinline__ segment find(const md_march_plan &plan, const md_tensor_call &call,
+                                              int n) {
+    const int block = static_cast<int>(blockIdx.x), length = call.local[3];
+    const int full = walk::columns(plan) / plan.blocks;
+    /* The share as column * length + t from the first column that is left; where it begins and ends
+     * as seen from its first column. */
+    const int rest = walk::columns(plan) % plan.blocks * length;
+    const int low = static_cast<int>(static_cast<int64_t>(rest) * block / plan.blocks);
+    const int high = static_cast<int>(static_cast<int64_t>(rest) * (block + 1) / plan.blocks);
+    const int begin = low % length, end = begin + high - low;
+    const int pieces = full + (high > low) + (end > length);
+    /* With whole columns pieces 0 .. without_first - 1 are cut, else piece `cut`, unless -1. */
+    const int without_first = min(call.late[0], full);
+    const int without_last = length > 2 ? min(call.late[1], full) : 0;
+    const bool begins = end > length ? end - length > 1 : begin == 0 && end > 1;
+    const int cut = full == 0 && begins ? pieces - 1 : -1;
+    const int late = n - pieces;
+    int k = n;
+    if (late >= 0)
+      k = cut >= 0 ? cut : late < without_last ? late : late - without_last;
+    else if (cut >= 0)
+      k = n == 0 ? cut : n <= cut ? n - 1 : n;
+    segment s;
+    s.found = n < pieces + (cut >= 0 ? 1 : without_first + without_last);
+    s.column = k < full ? k * plan.blocks + block : full * plan.blocks + low / length + k - full;
+    s.t = k == full ? begin : 0;
+    s.last = (k < full ? length : k == full ? min(length, end) : end - length) - 1;
+    if (late >= 0 && cut < 0 && late < without_last)
+      s.t = s.last;
+    else if (late >= 0)
+      s.last = s.t;
+    else {
+      if (k < without_first || k == cut) s.t++;
+      if (k < without_last) s.last--;
+    }
+    return s;
+  }
+  int begun, column, t, last;
+  __device__ waiting_walk(const md_march_plan &, const md_tensor_call &)
+      : begun(0), column(0), t(0), last(0) {}
+  __device__ bool next(const md_march_plan &plan, const md_tensor_call &call) {
+    const segment s = find(plan, call, begun++);
+    if (s.found) column = s.column, t = s.t, last = s.last;
+    return s.found;
+  }
+};
+
+/* What a march assigns, which decides how it walks: all sites; some of those of a time slice, or of
+ * the time slices; all, waiting for what lies beyond the ends along t. */
+enum class coverage { whole, partial, waiting };
+template <coverage COVER>
+using walk_of = std::conditional_t<COVER == coverage::waiting, waiting_walk, walk>;
+
 /* First site of a column in units of sites along x. */
 struct corner {
   int x, y, z;
@@ -81,10 +149,12 @@ struct stage {
   char *memory;
   uint64_t *filled, *emptied; /* one for each step under way; every thread arrives for itself, which
                                  costs less than gathering its warp, and racecheck follows it */
+  volatile int *told;         /* whether what lies beyond each end along t has arrived */
   int centre_rows, rim_rows, skew;
   __device__ stage(char *at, const md_march_plan &p)
       : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
-        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)), skew(p.site_bytes % 128 ? 1 : 2) {}
+        told(reinterpret_cast<volatile int *>(emptied + MARCH_RING)), centre_rows(p.y * p.z),
+        rim_rows(2 * (p.y + p.z)), skew(p.site_bytes % 128 ? 1 : 2) {}
   __device__ int shifted(int at, int y, int z, int bytes) const {
     return at + (32 * ((3 - skew) * y + 3 * z) + bytes - at & 127);
   }

@@ -217,9 +217,11 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
 struct two_link_fields {
   static constexpr int warps = LONG_WARPS;
   using stage = long_stage;
-  template <bool SCALED> using feeder = long_feeder<SCALED>;
-  template <typename T, int RHS, ending END, bool PARTIAL>
-  using computer = long_computer<T, RHS, END, PARTIAL>;
+  /* Its registers leave no place for the kernels that a march would wait for. */
+  static constexpr bool waits = false;
+  template <bool SCALED, coverage> using feeder = long_feeder<SCALED>;
+  template <typename T, int RHS, ending END, coverage COVER>
+  using computer = long_computer<T, RHS, END, COVER == coverage::partial>;
 };
 
 } // namespace stacked

@@ -46,7 +46,7 @@ struct source_row {
 };
 
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step. */
-template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
+template <typename T, int RHS, ending END, coverage COVER> struct computer {
   using worker_of = worker<T, RHS, END, 1>;
   static constexpr int site_bytes = worker_of::site_bytes;
   const md_tensor_call &call;
@@ -67,7 +67,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
     const source_row ahead(memory, of_row, of_y, of_z, work.at.t);
     const source_row behind(memory, of_row, of_y, of_z, work.at.t + 4);
     const int slice = call.local[0] / 2 * call.local[1] * call.local[2];
-    walk w(plan, call);
+    walk_of<COVER> w(plan, call);
     if (!w.next(plan, call)) return;
     int x, y, z, site; /* the warp's first site */
     const auto begin = [&] {
@@ -119,8 +119,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
           return (way ? behind_of : ahead_of) + of * site_bytes;
         };
         work.some(site + n, n + batch<T> < plan.warp_sites ? site + n + batch<T> : next,
-                  PARTIAL ? work.assigned(in_x + n, odd, in_y, in_z) : ~0u, source, n % 8, &ratios,
-                  units);
+                  COVER == coverage::partial ? work.assigned(in_x + n, odd, in_y, in_z) : ~0u,
+                  source, n % 8, &ratios, units);
       }
       barrier_arrive(&memory.emptied[now.at]);
       now.next(plan.ring);
@@ -133,10 +133,11 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct computer {
 
 struct one_link_field {
   static constexpr int warps = MARCH_WARPS;
+  static constexpr bool waits = true;
   using stage = stacked::stage;
-  template <bool SCALED> using feeder = stacked::feeder<SCALED>;
-  template <typename T, int RHS, ending END, bool PARTIAL>
-  using computer = stacked::computer<T, RHS, END, PARTIAL>;
+  template <bool SCALED, coverage COVER> using feeder = stacked::feeder<SCALED, COVER>;
+  template <typename T, int RHS, ending END, coverage COVER>
+  using computer = stacked::computer<T, RHS, END, COVER>;
 };
 
 } // namespace stacked
@@ -153,5 +154,6 @@ md_march_room md_tensor_march_room(const md_context *context) {
   cudaDeviceGetAttribute(&room.multiprocessors, cudaDevAttrMultiProcessorCount, context->device);
   cudaDeviceGetAttribute(&room.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                          context->device);
+  room.shared_bytes -= 1024; /* what a block of another kernel takes beside this one */
   return room;
 }

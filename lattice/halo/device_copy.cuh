@@ -5,27 +5,24 @@
 
 /* Messages that the copy engines carry between GPUs. They drive the link faster than a few blocks
  * do and take no place on a multiprocessor from the interior, even where one block of it fills one;
- * what a copy costs to start pays only for long messages. One warp raises or awaits the flags of
- * all channels. */
+ * what a copy costs to start pays only for long messages. Each message has
+ * its flag raised behind it, by a thread; one warp awaits all flags. */
 
-/* After the copies of a message into buffers `slot`. The host chose it by its own count of
- * messages, so a replayed recording must go on in turn. */
-static __global__ void raise_flags(const __grid_constant__ exchange x, int slot) {
-  const int c = threadIdx.x;
-  if (c >= x.channels) return;
+/* After the copies of the message of channel c into buffer `slot`. The host chose it by its own
+ * count of messages, so a replayed recording must go on in turn. */
+static __global__ void raise_flag(const __grid_constant__ exchange x, int c, int slot) {
   const long long number = x.counters->sent[c] + 1;
   if (number % 2 != slot) *(volatile int *)&x.damage->out_of_turn = 1;
   x.counters->sent[c] = number;
   md_raise_flag(x.channel[c].raise, number);
 }
 
-/* Before the copies of what arrived. */
+/* Before the copies of what arrived, after all of raise_flag: the messages that come have the
+ * number of those that went. */
 static __global__ void await_flags(const __grid_constant__ exchange x) {
   const int c = threadIdx.x;
   if (c >= x.channels) return;
-  const long long number = x.counters->received[c] + 1;
-  md_wait_for_flag(x.channel[c].wait, number, x.channel[c].from, x.timeout);
-  x.counters->received[c] = number;
+  md_wait_for_flag(x.channel[c].wait, x.counters->sent[c], x.channel[c].from, x.timeout);
 }
 
 /* One message: `planes` rows of values of `row_bytes`, in a field `pitch` bytes apart, in the

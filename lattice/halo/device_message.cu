@@ -281,9 +281,9 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
     else
       error = carry(carried_of(view, entry, ch->face[field->parity][0], (int)ch->sites), to, true,
                     m->stream);
+    if (error == cudaSuccess) raise_flag<<<1, 1, 0, m->stream>>>(m->x, c, slot);
   }
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
-  raise_flags<<<1, 32, 0, m->stream>>>(m->x, slot);
   return md_cuda_launched(context, "flags of the halo");
 }
 
@@ -331,6 +331,39 @@ extern "C" md_status md_device_messages_unpack(md_context *context, md_device_me
   m->bringing = false;
   MD_TRY(m->copied ? take_copies(context, m, field) : run(context, m, field, false));
   return md_device_messages_check(context, m);
+}
+
+static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrivals) {
+  const md_halo_plan *plan = m->plan;
+  const md_field_shape *shape = &plan->shape;
+  if (!m->copied || shape->n_rhs == 1) return false;
+  const int slot = (int)(m->sent % 2);
+  const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
+  *arrivals = {};
+  arrivals->parity = slot;
+  arrivals->timeout = m->x.timeout;
+  for (int c = 0; c < plan->channels; c++) {
+    const md_halo_channel *ch = &plan->channel[c];
+    md_halo_arrival *a = &arrivals->of[ch->direction];
+    if (a->values) return false;
+    const char *const values = m->x.channel[c].receive[slot];
+    const size_t bytes = whole_vectors((size_t)ch->sites * md_message_entry_bytes(shape));
+    a->values = values;
+    a->scales = scaled ? (const float *)(values + bytes) : NULL;
+    a->zone = ch->zone;
+    a->flag = m->x.channel[c].wait;
+    a->looked = &m->x.counters->looked[c];
+    a->arrived = &m->x.counters->received[c];
+    a->sent = &m->x.counters->sent[c];
+    a->from = m->x.channel[c].from;
+  }
+  return true;
+}
+
+extern "C" md_status md_device_messages_arrivals(md_context *context, md_device_messages *m,
+                                                 md_halo_arrivals *arrivals, bool *found) {
+  *found = find_arrivals(m, arrivals);
+  return *found ? md_device_messages_check(context, m) : MD_OK;
 }
 
 extern "C" md_status md_device_messages_join(md_context *context, md_device_messages *m) {

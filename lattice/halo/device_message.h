@@ -51,6 +51,11 @@ md_status md_device_messages_pack(md_context *context, md_device_messages *messa
  * exchange up to now met a flag that never came, or a message that arrived damaged. */
 md_status md_device_messages_unpack(md_context *context, md_device_messages *messages,
                                     md_field *field);
+/* Where the messages of the exchange that was packed last arrive. MD_ENVIRONMENT as unpack. *found
+ * is false where they are not the copy engines', are of one right-hand side, or two fill one zone.
+ */
+md_status md_device_messages_arrivals(md_context *context, md_device_messages *messages,
+                                      md_halo_arrivals *arrivals, bool *found);
 /* All later work waits for what is queued on the stream of the messages. */
 md_status md_device_messages_join(md_context *context, md_device_messages *messages);
 md_status md_device_messages_check(md_context *context, const md_device_messages *messages);

@@ -119,6 +119,13 @@ bool md_halo_leads(const md_halo *halo) {
   return halo->state && halo->transport->leads && halo->transport->leads(halo->state);
 }
 
+md_status md_halo_find_arrivals(md_halo *halo, md_halo_arrivals *arrivals, bool *found) {
+  *found = false;
+  if (!halo->state || !halo->transport->arrivals) return MD_OK;
+  return md_defer(halo->context,
+                  halo->transport->arrivals(halo->context, halo->state, arrivals, found));
+}
+
 md_status md_halo_join(md_halo *halo) {
   if (!halo->state || !halo->transport->join) return MD_OK;
   return md_defer(halo->context, halo->transport->join(halo->context, halo->state));

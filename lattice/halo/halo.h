@@ -2,6 +2,7 @@
 #define MD_LATTICE_HALO_HALO_H
 
 #include "lattice/fields/field.h"
+#include "lattice/halo/arrivals.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +44,9 @@ md_status md_halo_end(md_halo *halo, md_field *field);
 md_status md_halo_arrive(md_halo *halo, md_field *field);
 void *md_halo_queue(const md_halo *halo);
 md_status md_halo_join(md_halo *halo);
+/* Between begin and join in place of arrive, for a kernel that takes the messages where they
+ * arrive: says where. The zones are not filled. *found is false where arrive must be called. */
+md_status md_halo_find_arrivals(md_halo *halo, md_halo_arrivals *arrivals, bool *found);
 /* Whether md_halo_begin leaves a kernel behind as context->follows says. */
 bool md_halo_leads(const md_halo *halo);
 

@@ -42,6 +42,11 @@ static md_status join(md_context *context, void *state) {
   return md_device_messages_join(context, state);
 }
 
+static md_status arrivals(md_context *context, void *state, md_halo_arrivals *arrivals,
+                          bool *found) {
+  return md_device_messages_arrivals(context, state, arrivals, found);
+}
+
 const md_transport md_transport_peer = {.name = "peer",
                                         .needs = "GPUs of one node that address each other",
                                         .spaces = 1u << MD_DEVICE,
@@ -54,5 +59,6 @@ const md_transport md_transport_peer = {.name = "peer",
                                         .queue = queue,
                                         .leads = leads,
                                         .join = join,
+                                        .arrivals = arrivals,
                                         .verify = verify,
                                         .destroy = destroy};

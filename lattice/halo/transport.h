@@ -55,6 +55,9 @@ typedef struct md_transport {
   bool (*leads)(void *state); /* whether `begin` queues a kernel on the stream of all work that lets
                                  the next one start once all before it has ended */
   md_status (*join)(md_context *context, void *state);
+  /* In place of `end`: says where the messages of the exchange that has begun arrive. *found is
+   * false, and NULL, where they must go through `end`. Local. */
+  md_status (*arrivals)(md_context *context, void *state, md_halo_arrivals *arrivals, bool *found);
   /* MD_ENVIRONMENT with what the exchanges up to now met beside the host: a message that never came
    * or arrived damaged. NULL: end has said it. Local. */
   md_status (*verify)(md_context *context, void *state);

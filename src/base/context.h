@@ -34,6 +34,8 @@ typedef struct md_context {
                                           work, see base/device.h */
   bool follows;                        /* the kernel queued last has waited for all before it: a
                                           stencil that does not read its results need not wait */
+  const void *arrivals;                /* md_halo_arrivals of the halo that the stencil call reads,
+                                          which it awaits itself; NULL: the halo is filled */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */

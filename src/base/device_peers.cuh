@@ -25,15 +25,17 @@ static __device__ inline unsigned long long md_nanoseconds() {
 }
 
 /* True once ready() is; false after 20 s, or when an earlier wait failed: then *timeout names
- * `rank`, who was to make it so with its `tick`. */
-template <class READY>
+ * `rank`, who was to make it so with its `tick`. The host's memory is looked at once in OFTEN looks
+ * and not at first: when every block of a kernel did, copies between the GPUs took a hundred times
+ * as long. */
+template <unsigned OFTEN = 256, class READY>
 static __device__ inline bool md_wait_until(READY ready, long long tick, int rank,
                                             md_peer_timeout *timeout) {
   constexpr unsigned long long patience = 20000000000ull; /* nanoseconds */
   if (ready()) return true;
   const unsigned long long start = md_nanoseconds();
-  for (unsigned spins = 0; !ready(); spins++) {
-    if (spins % 256 != 0) continue; /* a look at the host's memory takes longer than the flag */
+  for (unsigned spins = 1; !ready(); spins++) {
+    if (spins % OFTEN != 0) continue; /* a look at the host's memory takes longer than the flag */
     if (*(volatile int *)&timeout->rank >= 0) return false;
     if (md_nanoseconds() - start < patience) continue;
     timeout->tick = tick;
