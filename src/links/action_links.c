@@ -1,4 +1,5 @@
 #include "links/action_links.h"
+#include "base/device.h"
 #include "base/memory.h"
 #include "base/timer.h"
 #include "io/site_data.h"
@@ -130,6 +131,7 @@ static md_status make_fields(md_context *context, const md_physics_options *phys
       md_smear(context, thin, &request, &links->field[0], &links->field[1], &report);
   md_gauge_destroy(thin);
   md_memory_release();
+  md_device_release(context);
   links->smear_s = md_time_s() - start_s;
   links->projection = report.projection;
   return status;
