@@ -131,8 +131,8 @@ static md_status make_fields(md_context *context, const md_physics_options *phys
       md_smear(context, thin, &request, &links->field[0], &links->field[1], &report);
   md_gauge_destroy(thin);
   md_memory_release();
-  md_device_release(context);
   links->smear_s = md_time_s() - start_s;
+  md_device_release(context); /* the operators' fields are of other sizes */
   links->projection = report.projection;
   return status;
 }
