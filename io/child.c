@@ -1,4 +1,5 @@
 #include "io/child.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,15 +96,11 @@ static void restrain(void) {
   if (!SANITIZED && used > 0) limit(RLIMIT_AS, used + MD_CHILD_MEMORY);
 }
 
-/* A pipe would keep the child waiting for ever. Assigns the processor time that the file needs. */
+/* Assigns the processor time that the file needs. */
 static md_status check_file(md_context *context, const char *path, int *processor_s) {
-  struct stat there;
-  if (stat(path, &there) != 0)
-    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
-  if (!S_ISREG(there.st_mode))
-    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
-                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
-  const int64_t more = (int64_t)there.st_size >> 28;
+  int64_t bytes;
+  MD_TRY(md_file_length(context, path, &bytes));
+  const int64_t more = bytes >> 28;
   *processor_s = MD_CHILD_PROCESSOR_S + (int)(more < 1000 ? more : 1000);
   return MD_OK;
 }

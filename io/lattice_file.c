@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/memory_need.h"
 #include "base/timer.h"
 #include "io/lattice_format.h"
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const md_lattice_format *const formats[] = {&md_format_hdf5, &md_format_ildg,
@@ -64,14 +64,9 @@ static md_status recognise(md_context *context, const md_source *source, md_latt
 
 /* Rank 0 alone. */
 static md_status describe(md_context *context, const char *path, md_lattice_info *info) {
-  struct stat there;
-  if (stat(path, &there) != 0)
-    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
-  if (!S_ISREG(there.st_mode))
-    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
-                   S_ISDIR(there.st_mode) ? "a directory" : "a device or pipe");
-  const md_source source = {
-      .path = path, .file = open(path, O_RDONLY), .bytes = (int64_t)there.st_size};
+  int64_t bytes;
+  MD_TRY(md_file_length(context, path, &bytes));
+  const md_source source = {.path = path, .file = open(path, O_RDONLY), .bytes = bytes};
   if (source.file < 0)
     return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
   info->file_bytes = source.bytes;

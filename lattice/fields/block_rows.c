@@ -1,30 +1,11 @@
-/* Compiled once for each instruction set, MD_ISA names it. The vector types of gcc and clang
- * say all that is needed: lane by lane, whatever the width. */
 #include "lattice/fields/block_rows.h"
+#include "lattice/fields/rows_lanes.h"
 
 #include <math.h>
 #include <string.h>
 
-#define JOIN(a, b) a##b
-#define NAME(a, b) JOIN(a, b)
-
-#if defined(__AVX512F__)
-#define VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define VECTOR_BYTES 32
-#else
-#define VECTOR_BYTES 16
-#endif
-typedef double lanes __attribute__((vector_size(VECTOR_BYTES)));
-
-enum { LANES = VECTOR_BYTES / 8, VECTORS = 4, CHUNK = VECTORS * LANES, MOST_REALS = 128 };
+enum { VECTORS = 4, CHUNK = VECTORS * LANES, MOST_REALS = 128 };
 enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * LANES };
-
-static lanes load(const double *p) {
-  lanes v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
 
 /* sum += the chunk of (rows times matrix) that starts at real `first`. */
 static inline void multiply(int n, int width, const double *rows, const md_block_matrix *m,

@@ -1,28 +1,10 @@
-/* Compiled once for each instruction set, MD_ISA names it. The vector types of gcc and clang say
- * all that is needed: lane by lane, whatever the width. */
 #include "lattice/fields/panel_rows.h"
+#include "lattice/fields/rows_lanes.h"
 
 #include <string.h>
 
-#define JOIN(a, b) a##b
-#define NAME(a, b) JOIN(a, b)
+enum { COLOURS = 3, ROWS = MD_PANEL_REALS / 2 };
 
-#if defined(__AVX512F__)
-#define VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define VECTOR_BYTES 32
-#else
-#define VECTOR_BYTES 16
-#endif
-typedef double lanes __attribute__((vector_size(VECTOR_BYTES)));
-
-enum { LANES = VECTOR_BYTES / 8, COLOURS = 3, ROWS = MD_PANEL_REALS / 2 };
-
-static lanes load(const double *p) {
-  lanes v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
 static void store(double *p, lanes v) {
   memcpy(p, &v, sizeof v);
 }

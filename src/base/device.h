@@ -27,6 +27,9 @@ md_status md_device_require(md_context *context, size_t bytes, const char *what)
 md_status md_device_allocate(md_context *context, size_t bytes, const char *what, void **memory);
 /* After the work queued so far. NULL is fine. */
 void md_device_free(void *memory);
+/* Freed memory stays with this process for its next allocations; this waits for the queued work and
+ * gives it back, so that allocations of other sizes find it whole. For the end of a phase. */
+void md_device_release(const md_context *context);
 /* Page-locked host memory that the device may also write itself, not cleared. */
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory);

@@ -140,6 +140,14 @@ void md_device_free(void *memory) {
   if (memory) cudaFreeAsync(memory, md_stream());
 }
 
+void md_device_release(const md_context *context) {
+  cudaMemPool_t pool;
+  if (!context->device_open) return;
+  if (cudaStreamSynchronize(md_stream()) != cudaSuccess) return; /* met by the next call */
+  if (cudaDeviceGetDefaultMemPool(&pool, context->device) == cudaSuccess)
+    cudaMemPoolTrimTo(pool, 0);
+}
+
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory) {
   *memory = NULL;

@@ -51,6 +51,9 @@ md_status md_device_allocate(md_context *context, size_t bytes, const char *what
 void md_device_free(void *memory) {
   (void)memory;
 }
+void md_device_release(const md_context *context) {
+  (void)context;
+}
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory) {
   return md_device_allocate(context, bytes, what, memory);

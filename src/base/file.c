@@ -39,6 +39,18 @@ const char *md_file_kind(mode_t mode) {
                           : "a device";
 }
 
+md_status md_file_length(md_context *context, const char *path, int64_t *bytes) {
+  struct stat there;
+  *bytes = 0;
+  if (stat(path, &there) != 0)
+    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+  if (!S_ISREG(there.st_mode))
+    return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
+                   md_file_kind(there.st_mode));
+  *bytes = (int64_t)there.st_size;
+  return MD_OK;
+}
+
 static md_status too_long(md_context *context, const char *path) {
   return md_fail(context, MD_INPUT, "a file name must be shorter than %d bytes, got %zu: %.60s...",
                  NAME_MAX - NAME_TAIL, strlen(path), path);

@@ -3,6 +3,7 @@
 
 #include "base/context.h"
 #include <limits.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Writing a file so that its name holds the old file or the whole new one, never a part: a
@@ -41,5 +42,8 @@ md_status md_follow_links(md_context *context, const char *path, char target[PAT
 void md_folder_of(const char *path, char folder[PATH_MAX]);
 /* "a directory", "a device", "a pipe", "a socket" for what is no regular file. */
 const char *md_file_kind(mode_t mode);
+/* Length of the regular file that `path` names, before it is opened: a pipe would keep its reader
+ * waiting for ever. MD_INPUT when it is missing or no regular file. Local. */
+md_status md_file_length(md_context *context, const char *path, int64_t *bytes);
 
 #endif

@@ -1,4 +1,5 @@
 #include "links/action_links.h"
+#include "base/device.h"
 #include "base/memory.h"
 #include "base/timer.h"
 #include "io/site_data.h"
@@ -131,6 +132,7 @@ static md_status make_fields(md_context *context, const md_physics_options *phys
   md_gauge_destroy(thin);
   md_memory_release();
   links->smear_s = md_time_s() - start_s;
+  md_device_release(context); /* the operators' fields are of other sizes */
   links->projection = report.projection;
   return status;
 }

@@ -30,8 +30,12 @@ static ending end_of(int ranks, md_watch_kind kind, double patience_s,
     _exit(7);
   }
   close(pipe_ends[1]);
-  for (ssize_t used = 0, got; used < (ssize_t)sizeof e.said - 1; used += got)
-    if ((got = read(pipe_ends[0], e.said + used, sizeof e.said - 1 - (size_t)used)) <= 0) break;
+  size_t used = 0;
+  while (used < sizeof e.said - 1) {
+    const ssize_t got = read(pipe_ends[0], e.said + used, sizeof e.said - 1 - used);
+    if (got <= 0) break;
+    used += (size_t)got;
+  }
   close(pipe_ends[0]);
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFEXITED(status));

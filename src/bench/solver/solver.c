@@ -40,6 +40,7 @@ static md_status make_links(md_context *context, const settings *s, md_action_li
                                           .dims = s->dims,
                                           .grid = s->common.grid,
                                           .space = space,
+                                          .sweeps_in = MD_HOST, /* overrelaxed: GPUs differ */
                                           .seed = GAUGE_SEED,
                                           .beta = s->beta,
                                           .sweeps = s->sweeps,

@@ -36,7 +36,7 @@ enum { PART_COUNT = sizeof TABLE / sizeof *TABLE };
 
 typedef struct settings {
   md_common_options common;
-  const char *class, *action;
+  const char *class, *action, *links_on;
   long long repetitions;
   md_choices parts;
 } settings;
@@ -65,8 +65,13 @@ static void check_links(md_suite *suite) {
                  suite->links.plaquette, expected, tolerance);
 }
 
+static md_space space_of_sweeps(const md_suite *suite, const settings *s) {
+  if (strcmp(s->links_on, "auto") == 0) return suite->space;
+  return strcmp(s->links_on, "gpu") == 0 ? MD_DEVICE : MD_HOST;
+}
+
 /* The links, and what they took. */
-static md_status set_up(md_suite *suite, md_report *report) {
+static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
   const md_suite_class *c = suite->class;
   const double start_s = md_time_s();
   suite->space = md_bench_operators_space(suite->context, &suite->operators, &suite->physics);
@@ -75,6 +80,7 @@ static md_status set_up(md_suite *suite, md_report *report) {
                                           .dims = c->dims,
                                           .grid = suite->grid,
                                           .space = suite->space,
+                                          .sweeps_in = space_of_sweeps(suite, s),
                                           .seed = MD_SUITE_SEED,
                                           .beta = MD_SUITE_BETA,
                                           .sweeps = MD_SUITE_SWEEPS};
@@ -88,8 +94,11 @@ static md_status set_up(md_suite *suite, md_report *report) {
   md_report_grid(report, suite->links.geometry->grid, suite->links.geometry->grid_asked,
                  suite->links.geometry->grid_reason);
   cJSON_AddNumberToObject(report->root, "setup_seconds", setup_s);
+  const char *made_on = request.sweeps_in == MD_HOST ? "cpu" : "gpu";
+  cJSON_AddStringToObject(report->root, "links_made_on", made_on);
   md_action_links_report(report->root, &suite->physics, &suite->links);
-  md_say(suite->context, "set-up     %.2f s, outside of every time below\n", setup_s);
+  md_say(suite->context, "set-up     %.2f s, links made on the %s; outside of every time below\n",
+         setup_s, request.sweeps_in == MD_HOST ? "host" : "GPU");
   check_links(suite);
   return MD_OK;
 }
@@ -105,7 +114,9 @@ static md_status run_part(md_suite *suite, int part, cJSON *seconds) {
   cJSON_ArrayForEach(row, suite->rows) {
     if (k++ >= before) cJSON_AddStringToObject(row, "part", TABLE[part].name);
   }
-  cJSON_AddNumberToObject(seconds, TABLE[part].name, md_time_s() - start_s);
+  const double part_s = md_time_s() - start_s;
+  cJSON_AddNumberToObject(seconds, TABLE[part].name, part_s);
+  md_say(suite->context, "%s: %.1f s in all\n", TABLE[part].name, part_s);
   return status;
 }
 
@@ -205,6 +216,9 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
        .help = "what to time; without all of them there is no figure of merit [all]"},
       {.name = "action", .type = MD_OPTION_CHOICE, .target = &s->action, .choices = "naive|hisq",
        .help = "of the stencil and the solves [naive]"},
+      {.name = "links-on", .type = MD_OPTION_CHOICE, .target = &s->links_on,
+       .choices = "auto|cpu|gpu",
+       .help = "where the heatbath makes the links, auto: where the operators are [auto]"},
       {.name = "operators", .type = MD_OPTION_PARSED, .target = &suite->operators,
        .argument = "A,B", .parse = md_bench_operators_read, .initial = "auto",
        .help = "of the solves, BACKEND[:PACKING[:REALS]] [auto]"},
@@ -236,7 +250,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
 
 static md_status run(md_suite *suite, const settings *s, md_report *report) {
   report_problem(report, suite, s);
-  md_status status = set_up(suite, report);
+  md_status status = set_up(suite, s, report);
   if (status == MD_OK) status = run_parts(suite, &s->parts, report);
   if (status == MD_OK) report_merit(report, suite, s);
   md_action_links_destroy(&suite->links);
@@ -249,7 +263,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
                     .halo = {.transport = "auto"},
                     .scratch = ".",
                     .merit_per_joule = NAN};
-  settings s = {.action = "naive", .repetitions = 3};
+  settings s = {.action = "naive", .links_on = "auto", .repetitions = 3};
   md_report report;
   MD_TRY(read_settings(context, &suite, &s, argc, argv));
   if (s.common.help) return MD_OK;
