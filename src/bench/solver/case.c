@@ -36,6 +36,7 @@ typedef struct solve {
   double condensate;      /* of the first right-hand side */
   double first_s, last_s; /* when the first and the last iteration were reported */
   int reported;           /* iterations between them */
+  md_solver_choice choice;
 } solve;
 
 static bool takes_shifts(const solve *s) {
@@ -95,6 +96,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
     s->iterations += result.iterations;
     s->residual = fmax(s->residual, result.relative_residual);
     s->seconds += result.seconds;
+    s->choice = result.choice;
   }
   md_solver_result_free(&result);
   if (status == MD_OK) status = note_condensate(s);
@@ -132,6 +134,7 @@ static md_status run_once(solve *s, int max_iterations) {
   const double m = s->c->mass;
   md_status status = MD_OK;
   s->iterations = s->refine_iterations = s->reported = 0;
+  s->choice = (md_solver_choice){0};
   s->condensate = NAN;
   s->residual = s->seconds = s->first_s = 0.0;
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
@@ -308,7 +311,8 @@ static md_status measure(solve *s, md_solver_figures *f) {
                                  s->reported > 0 ? (s->last_s - s->first_s) / s->reported : NAN,
                              .operator_share = share,
                              .norm = s->exact.norm,
-                             .projection_s = projection_s};
+                             .projection_s = projection_s,
+                             .choice = s->choice};
   }
   free(samples);
   return status;

@@ -51,6 +51,19 @@ static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solve
   md_report_real(row, "joules", f->joules);
 }
 
+/* Of `auto`: apart from the rows, whose cells a CSV file separates by commas. */
+static void add_choice(const md_solver_bench *bench, const md_solver_case *c,
+                       const md_solver_figures *f) {
+  const char *chosen = f->choice.block ? "block" : "cg";
+  if (!f->choice.reason[0]) return;
+  cJSON *choice = cJSON_CreateObject();
+  cJSON_AddItemToArray(bench->choices, choice);
+  md_solver_bench_request(choice, c, f->backend->name);
+  cJSON_AddStringToObject(choice, "solver_chosen", chosen);
+  cJSON_AddStringToObject(choice, "solver_reason", f->choice.reason);
+  md_say(bench->context, "       %s: %s\n", chosen, f->choice.reason);
+}
+
 md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
                               const md_solver_figures *f) {
   const int n = c->request.n_rhs;
@@ -69,6 +82,7 @@ md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
          md_reconstruct_name(c->request.reconstruct), f->iterations, f->refine_iterations,
          f->seconds, f->seconds / n, 1e3 * f->seconds / f->iterations / n, 1e3 * f->iteration_s / n,
          f->operator_share, f->residual, speedup, converged ? "" : "  NOT converged");
+  add_choice(bench, c, f);
   return md_agree(bench->context, md_solver_bench_sources(bench, c, f));
 }
 
