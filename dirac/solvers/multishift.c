@@ -14,13 +14,17 @@ static void end_phase(md_multishift_state *m) {
   for (int j = 0; j < MD_SHIFT_STEPS - 1; j++) md_field_destroy(&m->behind[j]);
 }
 
+static void destroy_directions(md_multishift_state *m) {
+  for (int k = 0; m->shifts && k < m->request->n_shifts; k++) md_field_destroy(&m->shifts[k].p);
+  end_phase(m);
+}
+
 static void destroy(md_multishift_state *m) {
+  destroy_directions(m);
   for (int k = 0; m->shifts && k < m->request->n_shifts; k++) {
     md_field_destroy(&m->shifts[k].x);
-    md_field_destroy(&m->shifts[k].p);
     md_field_destroy(&m->shifts[k].found);
   }
-  end_phase(m);
   md_field *fields[] = {&m->source, &m->x, &m->residual, &m->work_exact};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
   free(m->shifts);
@@ -190,6 +194,7 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   status = md_agree(context, create(m, b));
   if (status == MD_OK) status = start(m);
   if (status == MD_OK) status = iterate(m);
+  destroy_directions(m); /* in favour of what refinements need */
   if (status == MD_OK) status = md_multishift_finish(m, x);
   result->seconds = md_time_s() - start_s;
   result->gflops =

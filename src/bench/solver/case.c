@@ -31,7 +31,7 @@ typedef struct solve {
   bool has_narrow;
   md_field b[MD_PARITIES], x[MD_PARITIES], shifted[MD_MAX_SHIFTS]; /* host, double; the last even */
   /* of the last solve */
-  int iterations, refine_iterations;
+  int iterations, refine_iterations, double_iterations;
   double residual, seconds;
   double condensate;      /* of the first right-hand side */
   double first_s, last_s; /* when the first and the last iteration were reported */
@@ -119,6 +119,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
     status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
     s->iterations = result.iterations;
+    s->double_iterations = result.double_iterations;
     s->seconds = result.seconds;
     for (int k = 0; k < result.n_shifts; k++) {
       s->residual = fmax(s->residual, result.shifts[k].relative_residual);
@@ -133,7 +134,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
 static md_status run_once(solve *s, int max_iterations) {
   const double m = s->c->mass;
   md_status status = MD_OK;
-  s->iterations = s->refine_iterations = s->reported = 0;
+  s->iterations = s->refine_iterations = s->double_iterations = s->reported = 0;
   s->choice = (md_solver_choice){0};
   s->condensate = NAN;
   s->residual = s->seconds = s->first_s = 0.0;
@@ -301,6 +302,7 @@ static md_status measure(solve *s, md_solver_figures *f) {
                              .transport = md_halo_transport(iterating(s)->halo),
                              .iterations = s->iterations,
                              .refine_iterations = s->refine_iterations,
+                             .double_iterations = s->double_iterations,
                              .residual = s->residual,
                              .condensate = s->c->kind <= MD_BENCH_AUTO ? s->condensate : NAN,
                              .joules = joules / n,

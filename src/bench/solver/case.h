@@ -75,6 +75,7 @@ typedef struct md_solver_figures {
   const md_backend *backend, *outer; /* of the iterations; of the residual that decides */
   const char *transport;             /* of the halos of the iterations */
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
+  int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */
   double seconds, min_s, max_s;      /* of a solve, median and extremes */
   double iteration_s;                /* between reported iterations; NaN for fewer than two */

@@ -35,6 +35,7 @@ static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solve
   cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
   cJSON_AddNumberToObject(row, "iterations", f->iterations);
   cJSON_AddNumberToObject(row, "refine_iterations", f->refine_iterations);
+  cJSON_AddNumberToObject(row, "double_iterations", f->double_iterations);
   cJSON_AddBoolToObject(row, "converged", f->residual <= bench->tolerance);
   md_report_real(row, "relative_residual", f->residual);
   cJSON_AddNumberToObject(row, "seconds_median", f->seconds);
