@@ -183,7 +183,7 @@ static md_status iterate_on_device(md_multishift_state *m, md_shift_device *devi
     MD_TRY(observe(m, worst));
     m->result->interrupted = md_interrupted(m->context);
   }
-  return md_shift_device_end(m->context, device, m);
+  return md_agree(m->context, md_shift_device_end(m->context, device, m));
 }
 
 static md_status iterate_fused(md_multishift_state *m) {
@@ -191,6 +191,7 @@ static md_status iterate_fused(md_multishift_state *m) {
   double *zeta = calloc((size_t)m->request->n_shifts * (size_t)m->r.n_rhs, sizeof *zeta);
   md_status status = zeta ? MD_OK : md_fail_memory(m->context, sizeof *zeta, "shifts");
   if (status == MD_OK) status = md_shift_device_create(m->context, m, &device);
+  status = md_agree(m->context, status);
   if (status == MD_OK) status = iterate_on_device(m, device, zeta);
   md_shift_device_destroy(device);
   free(zeta);
