@@ -13,9 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Until block CG is timed: as dear as it has been on any machine of the records. */
+/* Until block CG is timed: an iteration over one in step at most and at least, by the records. */
 #define DEAREST_BLOCK 4.0
-enum { BLOCK_WINDOW = 32 };
+#define CHEAPEST_BLOCK 1.15
+/* Iterations to be timed: in step, with narrow iterations, whose updates come thick while the high
+ * modes die, and of block CG. The median of the second half counts. */
+enum { TIMED_STEPS = 16, TIMED_NARROW = 48, TIMED_BLOCK = 12, BLOCK_WINDOW = 32 };
 
 typedef struct chooser {
   md_context *context;
@@ -26,10 +29,10 @@ typedef struct chooser {
   bool block;            /* the way that is under way */
   int begun, window;     /* its first iteration; iterations from one look to the next */
   double begun_s, now_s; /* at the beginning and at the last look of the clock */
-  double spent_s[MD_CHOICE_STEPS]; /* by its first iterations */
-  bool leaves;                     /* the other way is to take over */
-  double steps_in_all_s;           /* as expected when it began */
-  double pace;                     /* at the last look */
+  double spent_s[TIMED_NARROW]; /* by its first iterations */
+  bool leaves;                  /* the other way is to take over */
+  double steps_in_all_s;        /* as expected when it began */
+  double pace;                  /* at the last look */
   md_choice_facts facts;
 } chooser;
 
@@ -82,7 +85,7 @@ static int note_time(chooser *c) {
   const int done = c->state->iteration - c->begun;
   const double before_s = c->now_s;
   c->now_s = time_s(c);
-  if (done >= 1 && done <= MD_CHOICE_STEPS) c->spent_s[done - 1] = c->now_s - before_s;
+  if (done >= 1 && done <= TIMED_NARROW) c->spent_s[done - 1] = c->now_s - before_s;
   return done;
 }
 
@@ -218,14 +221,13 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Seconds of an iteration, the median of a few after the first ones: neither what is made once nor
- * an update, which come thickest at the beginning, counts. Collective. */
+/* Seconds of an iteration. Collective. */
 static md_status time_way(chooser *c, bool block, double *iteration_s) {
-  const int n = block ? MD_CHOICE_BLOCKS : MD_CHOICE_STEPS;
+  const int n = block ? TIMED_BLOCK : c->request->inner ? TIMED_NARROW : TIMED_STEPS;
   MD_TRY(phase(c, block, c->state->iteration + n, observe_timing));
   if (ended(c)) return MD_OK;
-  qsort(c->spent_s + MD_CHOICE_WARM, (size_t)(n - MD_CHOICE_WARM), sizeof *c->spent_s, compare);
-  *iteration_s = c->spent_s[(n + MD_CHOICE_WARM) / 2];
+  qsort(c->spent_s + n / 2, (size_t)(n - n / 2), sizeof *c->spent_s, compare);
+  *iteration_s = c->spent_s[n / 2 + n / 4];
   md_broadcast(c->context, iteration_s, sizeof *iteration_s);
   c->facts.left = distance(c);
   return MD_OK;
@@ -265,7 +267,7 @@ static md_status choose(chooser *c) {
   MD_TRY(time_way(c, false, &f->step_s));
   f->block_s = DEAREST_BLOCK * f->step_s;
   md_choice_facts as_cheap = *f;
-  as_cheap.block_s = f->step_s;
+  as_cheap.block_s = CHEAPEST_BLOCK * f->step_s;
   if (!ended(c) && md_choice_begin_block(&as_cheap)) MD_TRY(time_way(c, true, &f->block_s));
   if (ended(c)) {
     explain(c, "the solve is too short to find out");

@@ -8,7 +8,7 @@
  * timed; how many each will take is expected by the laws below, from the largest eigenvalue, which
  * is measured, the mass, the rounding and the lattice. The one that is expected to end first goes
  * on. It is watched: the other one takes over, once, if its residual falls so slowly that this will
- * pay. Where the law expects no fewer iterations of block CG, it is not even timed.
+ * pay. Where the law expects next to no fewer iterations of block CG, it is not even timed.
  *
  * A restart keeps the solution but not the Krylov space, so that the timing is short and happens at
  * the beginning, and the watch changes over only for a clear gain. Rank 0's clock decides for all.
@@ -19,7 +19,7 @@ md_status md_choose_iterate(md_context *context, md_dirac *dirac, const md_solve
                             md_cg_state *state);
 
 /* Solves whose bound is below MD_CHOICE_LEAST iterations stay in step unasked. */
-enum { MD_CHOICE_STEPS = 20, MD_CHOICE_BLOCKS = 12, MD_CHOICE_WARM = 4, MD_CHOICE_LEAST = 320 };
+enum { MD_CHOICE_LEAST = 320 };
 
 /* What is known at an iteration; the same on all ranks. */
 typedef struct md_choice_facts {
