@@ -118,11 +118,11 @@ static __device__ inline void find_scales(const narrow_view<S> &f, int64_t site,
   }
 }
 
-/* Stores one colour in units of the scales and adds what was stored to the sums. */
+/* Stores one colour in units of the scales and, if `summed`, adds what was stored to the sums. */
 template <int Q, bool GRAM, class S>
 static __device__ inline void store_colour(const narrow_view<S> &f, int64_t site, int colour,
                                            const float (&fresh)[Q][4], const float (&scale)[2],
-                                           gram_part &sum) {
+                                           bool summed, gram_part &sum) {
   const int g = threadIdx.x % 32 / 4;
   double rows[2][4] = {};
 #pragma unroll
@@ -139,7 +139,8 @@ static __device__ inline void store_colour(const narrow_view<S> &f, int64_t site
         rows[q][2 + h] = static_cast<double>(scale[h]) * load_real(z.v[1]);
       }
     }
-  if constexpr (GRAM) add_rows(sum, rows, rows);
+  if constexpr (GRAM)
+    if (summed) add_rows(sum, rows, rows);
 }
 
 /* Nothing is read for the next colour before this one is done with: what three colours read does
@@ -161,6 +162,7 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
   __syncthreads();
   const int64_t pieces = y.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
   const int g = threadIdx.x % 32 / 4;
+  const bool summed = partial != NULL;
   gram_part sum = {};
   for (int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; k < pieces; k += stride) {
     const int64_t site = (backwards ? pieces - 1 - k : k) * ROWS;
@@ -179,14 +181,15 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
 #pragma unroll
         for (int e = 0; e < 4; e++) fresh[colour % KEPT][q][e] = (float)to[e];
       }
-      if constexpr (!is_scaled<Y>) store_colour<Q, GRAM>(y, site, colour, fresh[0], scale, sum);
+      if constexpr (!is_scaled<Y>)
+        store_colour<Q, GRAM>(y, site, colour, fresh[0], scale, summed, sum);
       end_colour();
     }
     if constexpr (is_scaled<Y>) {
       find_scales<Q>(y, site, fresh, scale);
 #pragma unroll
       for (int colour = 0; colour < COLOURS; colour++)
-        store_colour<Q, GRAM>(y, site, colour, fresh[colour], scale, sum);
+        store_colour<Q, GRAM>(y, site, colour, fresh[colour], scale, summed, sum);
     }
   }
   if constexpr (GRAM)
