@@ -6,37 +6,73 @@
 #include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/mixed_block.h"
 #include "dirac/solvers/mixed_cg.h"
+#include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+/* Until block CG is timed: an iteration over one in step at most and at least, by the records. */
+#define DEAREST_BLOCK 4.0
+#define CHEAPEST_BLOCK 1.15
+/* Iterations to be timed: in step, with narrow iterations, whose updates come thick while the high
+ * modes die, and of block CG. The median of the second half counts. */
+enum { TIMED_STEPS = 16, TIMED_NARROW = 48, TIMED_BLOCK = 12, BLOCK_WINDOW = 32 };
 
 typedef struct chooser {
   md_context *context;
   md_dirac *dirac;
   const md_solver_request *request; /* the caller's */
   md_cg_state *state;
-  int most;        /* of the caller's state, whose own is lowered to end one way to solve */
-  double kappa;    /* of A, its largest eigenvalue as measured */
-  double step_s;   /* an iteration in step */
-  double begun_s;  /* when the phase began, */
-  int begun;       /* at this iteration */
-  double window_s; /* when the last window began */
-  bool abandoned;
-  md_choice_facts facts; /* of the last judgement */
+  int most;              /* of the caller's state, whose own is lowered to end one way to solve */
+  bool block;            /* the way that is under way */
+  int begun, window;     /* its first iteration; iterations from one look to the next */
+  double begun_s, now_s; /* at the beginning and at the last look of the clock */
+  double spent_s[TIMED_NARROW]; /* by its first iterations */
+  bool leaves;                  /* the other way is to take over */
+  double steps_in_all_s;        /* as expected when it began */
+  double pace;                  /* at the last look */
+  md_choice_facts facts;
 } chooser;
 
 double md_choice_bound(double kappa, double factor) {
   return factor < 1.0 ? 0.5 * sqrt(kappa) * log(2.0 / factor) : 0.0;
 }
 
-md_verdict md_choice_judge(const md_choice_facts *f) {
-  const double in_all_s = f->steps_in_all * f->step_s;
-  const double dearer = 1.0 - f->step_s / f->block_s; /* what an iteration loses if in vain */
-  const double may_spend_s = in_all_s * fmin(0.35, MD_CHOICE_LOSS / fmax(dearer, 0.01));
-  const bool faster = f->block_left * f->block_s <= f->steps_left * f->step_s;
-  if (faster) return MD_VERDICT_BLOCK;
-  return f->spent_s >= may_spend_s ? MD_VERDICT_STEPS : MD_VERDICT_LATER;
+double md_choice_steps(const md_choice_facts *f) {
+  const double excess = f->deflates ? 0.1 * fmin(f->noise, 1.0) : 0.0035 * pow(f->noise, 1.39);
+  return (1.0 + excess) * md_choice_bound(f->kappa, 1.0 / f->left);
+}
+
+double md_choice_block(const md_choice_facts *f) {
+  const double alone = md_choice_bound(f->kappa, 1.0 / f->left);
+  const double resolved = 9.0 * sqrt(f->sites_per_rhs);
+  return (1.0 + 0.065 * sqrt(f->noise)) * alone / hypot(1.0, alone / resolved);
+}
+
+bool md_choice_begin_block(const md_choice_facts *f) {
+  return md_choice_block(f) * f->block_s < md_choice_steps(f) * f->step_s;
+}
+
+/* Iterations that are left as |r| falls now. */
+static double as_it_falls(const md_choice_facts *f, double pace) {
+  return pace > 0.0 ? log(fmax(f->left, 1.0)) / pace : INFINITY;
+}
+
+bool md_choice_leave_steps(const md_choice_facts *f, double pace) {
+  return as_it_falls(f, pace) * f->step_s > 1.5 * md_choice_block(f) * f->block_s;
+}
+
+bool md_choice_leave_block(const md_choice_facts *f, double pace, double spent_s,
+                           double steps_in_all_s) {
+  return spent_s > 0.4 * steps_in_all_s &&
+         as_it_falls(f, pace) * f->block_s > md_choice_steps(f) * f->step_s;
+}
+
+static double time_s(const chooser *c) {
+  const md_solver_request *q = c->request;
+  return q->clock_s ? q->clock_s(q->user, c->block) : md_time_s();
 }
 
 /* Largest |r| / limit, and the caller's observer. */
@@ -44,39 +80,44 @@ static double distance(const chooser *c) {
   return c->state->history[c->state->iteration] / c->request->tolerance;
 }
 
-static md_status observe_steps(void *user, const md_cg_state *state) {
-  chooser *c = user;
-  if (state->iteration == c->begun + MD_CHOICE_WARM) c->window_s = md_time_s();
-  return c->request->observe ? c->request->observe(c->request->user, state) : MD_OK;
+/* An iteration is over: its time, for the first ones. */
+static int note_time(chooser *c) {
+  const int done = c->state->iteration - c->begun;
+  const double before_s = c->now_s;
+  c->now_s = time_s(c);
+  if (done >= 1 && done <= TIMED_NARROW) c->spent_s[done - 1] = c->now_s - before_s;
+  return done;
 }
 
-/* Every MD_CHOICE_WINDOW iterations rank 0 judges for all by its own clock. */
-static md_status observe_block(void *user, const md_cg_state *state) {
+static md_status tell(const chooser *c) {
+  return c->request->observe ? c->request->observe(c->request->user, c->state) : MD_OK;
+}
+
+static md_status observe_timing(void *user, const md_cg_state *state) {
+  (void)state;
+  note_time(user);
+  return tell(user);
+}
+
+/* From time to time rank 0 judges for all by its own clock. */
+static md_status observe_watching(void *user, const md_cg_state *state) {
   chooser *c = user;
-  const int now = state->iteration, done = now - c->begun;
-  if (!c->abandoned && done > 0 && done % MD_CHOICE_WINDOW == 0) {
-    const double time_s = md_time_s(), before = state->history[now - MD_CHOICE_WINDOW];
-    const double fall = log(before / state->history[now]) / MD_CHOICE_WINDOW;
-    c->facts = (md_choice_facts){
-        .step_s = c->step_s,
-        .block_s = (time_s - c->window_s) / MD_CHOICE_WINDOW,
-        .steps_left = md_choice_bound(c->kappa, 1.0 / distance(c)),
-        .steps_in_all = md_choice_bound(c->kappa, c->request->tolerance / state->history[c->begun]),
-        .block_left = fall > 0.0 ? log(fmax(distance(c), 1.0)) / fall : INFINITY,
-        .spent_s = time_s - c->begun_s};
-    c->window_s = time_s;
+  const int done = note_time(c), now = state->iteration;
+  const int back = c->block ? (int)fmax(c->window, done / 4) : c->window;
+  const bool settled = done >= 2 * c->window; /* fast modes die first, whichever way */
+  if (!c->leaves && settled && done % c->window == 0) {
+    const double mean_s = (c->now_s - c->begun_s) / done;
+    c->pace = log(state->history[now - back] / state->history[now]) / back;
+    *(c->block ? &c->facts.block_s : &c->facts.step_s) = mean_s;
+    c->facts.left = distance(c);
     md_broadcast(c->context, &c->facts, sizeof c->facts);
-    if (md_choice_judge(&c->facts) == MD_VERDICT_STEPS) {
-      c->abandoned = true;
-      if (now + 1 < c->most) c->state->most = now + 1;
-    }
+    c->leaves = c->block
+                    ? md_choice_leave_block(&c->facts, c->pace, mean_s * done, c->steps_in_all_s)
+                    : md_choice_leave_steps(&c->facts, c->pace);
+    md_broadcast(c->context, &c->leaves, sizeof c->leaves);
+    if (c->leaves && now + 1 < c->most) c->state->most = now + 1;
   }
-  return c->request->observe ? c->request->observe(c->request->user, state) : MD_OK;
-}
-
-static md_status in_step(chooser *c, const md_solver_request *request) {
-  return request->inner ? md_mixed_cg_iterate(c->context, c->dirac, request, c->state)
-                        : md_cg_iterate(c->context, c->dirac, request, c->state);
+  return tell(c);
 }
 
 /* kappa = (m^2 + |D|^2) / m^2 with the largest eigenvalue from a few steps of the power method on
@@ -108,38 +149,66 @@ static md_status measure_kappa(chooser *c) {
   const md_modes *modes = c->request->modes;
   const double lowest =
       mass * mass + (modes && modes->count > 0 ? modes->values[modes->count - 1] : 0.0);
-  c->kappa = fmax(largest, lowest) / lowest;
+  c->facts.kappa = fmax(largest, lowest) / lowest;
   return status;
 }
 
-static void explain(chooser *c, bool block, const char *reason) {
-  md_cg_state *s = c->state;
+/* The facts that the solve does not change. */
+static md_status find_facts(chooser *c) {
+  const md_solver_request *q = c->request;
+  const double unknowns = 1.5 * (double)c->dirac->geometry->volume;
+  c->facts.sites_per_rhs = (double)c->dirac->geometry->volume / c->state->n_rhs;
+  MD_TRY(measure_kappa(c));
+  if (q->inner) {
+    const double roundoff = md_precision_roundoff(q->inner->request.precision);
+    const double whole = md_update_kappa(q->mass, c->dirac->norm);
+    c->facts.noise = md_update_noise(c->facts.kappa, roundoff);
+    c->facts.deflates = md_update_deflates(
+        q->inner->shape.space == MD_HOST,
+        md_update_noise(md_low_modes_kappa(q->modes, q->mass, c->dirac->norm), roundoff), whole,
+        q->tolerance, unknowns);
+  }
+  md_cg_record(q, c->state);
+  c->facts.left = distance(c);
+  return MD_OK;
+}
+
+static void explain(chooser *c, const char *reason) {
+  md_solver_choice *to = &c->state->choice;
   const md_choice_facts *f = &c->facts;
-  const double ms = 1e3 / s->n_rhs;
-  if (s->choice.reason[0]) return; /* of the first of several iterations */
-  s->choice.block = block;
+  const double ms = 1e3 / c->state->n_rhs;
+  if (to->reason[0]) return; /* of the first of several iterations */
+  to->block = c->block;
+  to->step_s = f->step_s;
+  to->block_s = f->block_s;
+  to->steps_expected = md_choice_steps(f);
+  to->block_expected = md_choice_block(f);
   if (reason)
-    snprintf(s->choice.reason, sizeof s->choice.reason, "%.200s", reason);
+    snprintf(to->reason, sizeof to->reason, "%.200s", reason);
   else
-    snprintf(s->choice.reason, sizeof s->choice.reason,
-             "%.3g ms per iteration and right-hand side against %.3g in step, %.0f iterations left "
-             "against %.0f when it was judged last",
-             f->block_s * ms, f->step_s * ms, f->block_left, f->steps_left);
+    snprintf(to->reason, sizeof to->reason,
+             "%.3g ms per iteration and right-hand side against %.3g in step, about %.0f "
+             "iterations expected against %.0f",
+             f->block_s * ms, f->step_s * ms, to->block_expected, to->steps_expected);
 }
 
 /* One of the two ways to the end of its phase. */
 static md_status phase(chooser *c, bool block, int most,
                        md_status (*observe)(void *, const md_cg_state *)) {
   md_solver_request request = *c->request;
-  request.block = block;
+  request.block = c->block = block;
   request.observe = observe;
   request.user = c;
+  c->leaves = false;
   c->state->most = most < c->most ? most : c->most;
   c->begun = c->state->iteration;
-  c->begun_s = c->window_s = md_time_s();
-  if (!block) return in_step(c, &request);
-  return request.inner ? md_mixed_block_iterate(c->context, c->dirac, &request, c->state)
-                       : md_block_cg_iterate(c->context, c->dirac, &request, c->state);
+  c->window = block ? BLOCK_WINDOW : (int)fmax(64.0, sqrt(c->facts.kappa));
+  c->begun_s = c->now_s = time_s(c);
+  if (block)
+    return request.inner ? md_mixed_block_iterate(c->context, c->dirac, &request, c->state)
+                         : md_block_cg_iterate(c->context, c->dirac, &request, c->state);
+  return request.inner ? md_mixed_cg_iterate(c->context, c->dirac, &request, c->state)
+                       : md_cg_iterate(c->context, c->dirac, &request, c->state);
 }
 
 static bool ended(const chooser *c) {
@@ -147,22 +216,64 @@ static bool ended(const chooser *c) {
   return s->interrupted || s->stalled || s->iteration >= c->most || distance(c) <= 1.0;
 }
 
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Seconds of an iteration. Collective. */
+static md_status time_way(chooser *c, bool block, double *iteration_s) {
+  const int n = block ? TIMED_BLOCK : c->request->inner ? TIMED_NARROW : TIMED_STEPS;
+  MD_TRY(phase(c, block, c->state->iteration + n, observe_timing));
+  if (ended(c)) return MD_OK;
+  qsort(c->spent_s + n / 2, (size_t)(n - n / 2), sizeof *c->spent_s, compare);
+  *iteration_s = c->spent_s[n / 2 + n / 4];
+  md_broadcast(c->context, iteration_s, sizeof *iteration_s);
+  c->facts.left = distance(c);
+  return MD_OK;
+}
+
+static void change_over(chooser *c, bool stalled) {
+  md_solver_choice *choice = &c->state->choice;
+  char said[sizeof choice->reason], why[64] = "stalled";
+  snprintf(said, sizeof said, "%s", choice->reason);
+  if (!stalled)
+    snprintf(why, sizeof why, "fell too slowly, ten times in %.0f iterations", log(10.0) / c->pace);
+  snprintf(choice->reason, sizeof choice->reason, "%.190s; at iteration %d %s %s", said,
+           c->state->iteration, c->block ? "block" : "in step", why);
+  choice->block = !c->block;
+  choice->changed_at = c->state->iteration;
+}
+
+/* To the end, by the other way if the first one disappoints. */
+static md_status go_on(chooser *c, bool block) {
+  c->steps_in_all_s = md_choice_steps(&c->facts) * c->facts.step_s;
+  c->block = block;
+  explain(c, NULL);
+  MD_TRY(phase(c, block, c->most, observe_watching));
+  const bool stalled = c->state->stalled && !block; /* block CG deflates, which may help */
+  if (!stalled && (!c->leaves || ended(c))) return MD_OK;
+  change_over(c, stalled);
+  return phase(c, !block, c->most, observe_timing);
+}
+
 static md_status choose(chooser *c) {
-  md_cg_state *s = c->state;
-  MD_TRY(measure_kappa(c));
-  md_cg_record(c->request, s);
-  const double bound = md_choice_bound(c->kappa, 1.0 / distance(c));
-  const bool shorter = bound < MD_CHOICE_LEAST * MD_CHOICE_WINDOW;
-  MD_TRY(phase(c, false, shorter ? c->most : s->iteration + MD_CHOICE_STEPS, observe_steps));
-  if (shorter || ended(c)) {
-    explain(c, false, "the solve is too short to find out");
+  md_choice_facts *f = &c->facts;
+  MD_TRY(find_facts(c));
+  if (md_choice_bound(f->kappa, 1.0 / f->left) < MD_CHOICE_LEAST) {
+    explain(c, "the solve is too short to find out");
+    return phase(c, false, c->most, observe_timing);
+  }
+  MD_TRY(time_way(c, false, &f->step_s));
+  f->block_s = DEAREST_BLOCK * f->step_s;
+  md_choice_facts as_cheap = *f;
+  as_cheap.block_s = CHEAPEST_BLOCK * f->step_s;
+  if (!ended(c) && md_choice_begin_block(&as_cheap)) MD_TRY(time_way(c, true, &f->block_s));
+  if (ended(c)) {
+    explain(c, "the solve is too short to find out");
     return MD_OK;
   }
-  c->step_s = (md_time_s() - c->window_s) / (MD_CHOICE_STEPS - MD_CHOICE_WARM);
-  MD_TRY(phase(c, true, c->most, observe_block));
-  explain(c, !c->abandoned, c->facts.block_s > 0.0 ? NULL : "it ended before it was judged");
-  if (!c->abandoned || ended(c)) return MD_OK;
-  return phase(c, false, c->most, observe_steps);
+  return go_on(c, md_choice_begin_block(f));
 }
 
 md_status md_choose_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
@@ -174,8 +285,8 @@ md_status md_choose_iterate(md_context *context, md_dirac *dirac, const md_solve
   md_status status = MD_OK;
   if (alone || md_block_steps_check(context, inner) != MD_OK ||
       (!request->inner && md_block_cg_check(context, dirac) != MD_OK)) {
-    status = in_step(&c, request);
-    explain(&c, false, alone ? "there is one right-hand side" : context->message);
+    explain(&c, alone ? "there is one right-hand side" : context->message);
+    status = phase(&c, false, c.most, observe_timing);
   } else {
     status = choose(&c);
   }

@@ -1,54 +1,103 @@
-#include "base/interrupt.h"
 #include "base/timer.h"
 #include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/multishift_state.h"
 #include "lattice/fields/linear.h"
-#ifdef MINIDIRAC_HAVE_CUDA
-#include "dirac/solvers/device/shift_device.h"
-#endif
 
 #include <math.h>
 #include <stdlib.h>
 
+/* The fields of iterations by m->by. */
+static void end_phase(md_multishift_state *m) {
+  md_field_destroy(&m->r);
+  md_field_destroy(&m->a_p);
+  md_field_destroy(&m->work);
+  for (int j = 0; j < MD_SHIFT_STEPS - 1; j++) md_field_destroy(&m->behind[j]);
+}
+
+static void destroy_directions(md_multishift_state *m) {
+  for (int k = 0; m->shifts && k < m->request->n_shifts; k++) md_field_destroy(&m->shifts[k].p);
+  end_phase(m);
+}
+
 static void destroy(md_multishift_state *m) {
+  destroy_directions(m);
   for (int k = 0; m->shifts && k < m->request->n_shifts; k++) {
     md_field_destroy(&m->shifts[k].x);
-    md_field_destroy(&m->shifts[k].p);
+    md_field_destroy(&m->shifts[k].found);
   }
-  md_field *fields[] = {&m->r, &m->a_p, &m->work, &m->source, &m->x, &m->residual, &m->work_exact};
+  md_field *fields[] = {&m->source, &m->x, &m->residual, &m->work_exact};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
   free(m->shifts);
 }
 
 /* r and the solutions of a 16-bit iteration are single, as in mixed CG; only the direction that
  * the operator reads is narrow. */
-static md_status create(md_multishift_state *m, const md_field *b) {
-  md_field_shape wide = m->dirac->shape;
+static md_field_shape wide_shape(const md_multishift_state *m) {
+  md_field_shape wide = m->by->shape;
   if (md_precision_bytes(wide.precision) == 2) wide.precision = MD_SINGLE;
-  m->shifts = calloc((size_t)m->request->n_shifts, sizeof *m->shifts);
-  m->result->shifts = calloc((size_t)m->request->n_shifts, sizeof *m->result->shifts);
+  return wide;
+}
+
+static md_status begin_phase(md_multishift_state *m) {
+  const md_field_shape wide = wide_shape(m);
+  MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->r));
+  MD_TRY(md_dirac_field(m->context, m->by, MD_EVEN, &m->a_p));
+  for (int j = 0; j < MD_SHIFT_STEPS - 1 && m->request->n_shifts > 1; j++)
+    MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->behind[j]));
+  return md_dirac_field(m->context, m->by, MD_ODD, &m->work);
+}
+
+static md_status create_shift(md_multishift_state *m, int k, md_field *x, md_field *p) {
+  const md_field_shape wide = wide_shape(m);
+  MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, x));
+  return md_field_create(m->context, m->by->geometry, k == m->smallest ? &m->by->shape : &wide,
+                         MD_EVEN, p);
+}
+
+static md_status create(md_multishift_state *m, const md_field *b) {
+  const int n = m->request->n_shifts;
+  m->shifts = calloc((size_t)n, sizeof *m->shifts);
+  m->result->shifts = calloc((size_t)n, sizeof *m->result->shifts);
   m->result->history = calloc((size_t)m->request->max_iterations + 1, sizeof(double));
   if (!m->shifts || !m->result->shifts || !m->result->history)
     return md_fail_memory(m->context, ((size_t)m->request->max_iterations + 1) * sizeof(double),
                           "shifts and residual history");
-  m->result->n_shifts = m->request->n_shifts;
-  for (int k = 0; k < m->request->n_shifts; k++)
+  m->result->n_shifts = n;
+  for (int k = 0; k < n; k++)
     if (m->request->shifts[k] < m->request->shifts[m->smallest]) m->smallest = k;
-  for (int k = 0; k < m->request->n_shifts; k++) {
-    md_shifted *s = &m->shifts[k];
-    s->delta = m->request->shifts[k] - m->request->shifts[m->smallest];
-    MD_TRY(md_field_create(m->context, m->dirac->geometry, &wide, MD_EVEN, &s->x));
-    MD_TRY(md_field_create(m->context, m->dirac->geometry,
-                           k == m->smallest ? &m->dirac->shape : &wide, MD_EVEN, &s->p));
+  for (int k = 0; k < n; k++) {
+    m->shifts[k].delta = m->request->shifts[k] - m->request->shifts[m->smallest];
+    MD_TRY(create_shift(m, k, &m->shifts[k].x, &m->shifts[k].p));
   }
-  MD_TRY(md_field_create(m->context, m->dirac->geometry, &wide, MD_EVEN, &m->r));
-  MD_TRY(md_dirac_field(m->context, m->dirac, MD_EVEN, &m->a_p));
-  MD_TRY(md_dirac_field(m->context, m->dirac, MD_ODD, &m->work));
+  MD_TRY(begin_phase(m));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_EVEN, &m->source));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_EVEN, &m->x));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_EVEN, &m->residual));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_ODD, &m->work_exact));
   return md_field_convert(m->context, &m->source, b);
+}
+
+/* What has been found stays where it is; residual and directions go on in the narrower precision
+ * of m->dirac. */
+static md_status go_narrow(md_multishift_state *m) {
+  md_field r = m->r;
+  m->r = (md_field){0};
+  end_phase(m);
+  m->by = m->dirac;
+  m->until = 0.0;
+  md_status status = begin_phase(m);
+  if (status == MD_OK) status = md_field_convert(m->context, &m->r, &r);
+  md_field_destroy(&r);
+  for (int k = 0; k < m->request->n_shifts && status == MD_OK; k++) {
+    md_shifted *s = &m->shifts[k];
+    md_field p = s->p;
+    s->found = s->x;
+    s->x = s->p = (md_field){0};
+    if (!s->done) status = create_shift(m, k, &s->x, &s->p);
+    if (!s->done && status == MD_OK) status = md_field_convert(m->context, &s->p, &p);
+    md_field_destroy(&p);
+  }
+  return status;
 }
 
 /* residual = the source less what the modes solve for, by the smallest shift. */
@@ -92,189 +141,9 @@ static md_status start(md_multishift_state *m) {
   return MD_OK;
 }
 
-static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
-  return s->residual[r] <= m->request->tolerance * m->b_norm[r];
-}
-
-/* Marks the shifts that are done now, with their iteration, and writes the history; true when all
- * are. Larger shifts converge no later than the smallest, whose right-hand sides may rest only when
- * all do. */
-static bool mark(md_multishift_state *m, int iteration, double *worst) {
-  bool all = true;
-  *worst = 0.0;
-  for (int k = 0; k < m->request->n_shifts; k++) {
-    md_shifted *s = &m->shifts[k];
-    md_shift_result *result = &m->result->shifts[k];
-    if (s->done) continue;
-    bool done = true;
-    result->estimate = 0.0;
-    for (int r = 0; r < m->r.n_rhs; r++) {
-      if (!rhs_done(m, s, r)) s->residual[r] = fabs(s->zeta[r]) * sqrt(m->r_norm2[r]);
-      done = done && rhs_done(m, s, r);
-      if (m->b_norm[r] > 0.0)
-        result->estimate = fmax(result->estimate, s->residual[r] / m->b_norm[r]);
-    }
-    *worst = fmax(*worst, result->estimate);
-    result->iterations = iteration;
-    s->done = done;
-    all = all && done;
-  }
-  m->result->history[iteration] = *worst;
-  return all;
-}
-
-/* The scalar recursion of one shift (Jegerlehner, eq. 2.42 ff.) from alpha, beta of the last
- * iteration to `alpha`, `beta` of this one: the coefficients of its updates. */
-static void follow(const md_multishift_state *m, md_shifted *s, const double *alpha,
-                   const double *beta) {
-  for (int r = 0; r < m->r.n_rhs; r++) {
-    s->for_x[r] = s->for_p[r] = 0.0;
-    if (alpha[r] == 0.0 || rhs_done(m, s, r)) continue;
-    const double divisor = alpha[r] * m->beta[r] * (s->before[r] - s->zeta[r]) +
-                           s->before[r] * m->alpha[r] * (1.0 + s->delta * alpha[r]);
-    const double next = s->zeta[r] * s->before[r] * m->alpha[r] / divisor;
-    s->for_x[r] = alpha[r] * next;
-    s->for_p[r] = beta[r] * next / s->zeta[r];
-    s->before[r] = s->zeta[r];
-    s->zeta[r] = next;
-  }
-}
-
-/* The vectors of all shifts that go on: in one pass, but for the smallest, whose direction may be
- * stored in fewer bits. */
-static void update_fields(md_multishift_state *m, const double *alpha, const double *beta) {
-  const double *for_x[MD_MAX_SHIFTS], *for_p[MD_MAX_SHIFTS];
-  md_field *x[MD_MAX_SHIFTS], *p[MD_MAX_SHIFTS];
-  int count = 0;
-  for (int k = 0; k < m->request->n_shifts; k++) {
-    md_shifted *s = &m->shifts[k];
-    if (s->done) continue;
-    follow(m, s, alpha, beta);
-    if (k == m->smallest) {
-      md_linear_cg_update(s->for_x, s->for_p, &m->r, &s->p, &s->x);
-      continue;
-    }
-    for_x[count] = s->for_x;
-    for_p[count] = s->for_p;
-    x[count] = &s->x;
-    p[count++] = &s->p;
-  }
-  md_linear_cg_updates(count, for_x, for_p, &m->r, p, x);
-}
-
-static md_status iterate_once(md_multishift_state *m, int iteration) {
-  md_shifted *base = &m->shifts[m->smallest];
-  const int n = m->r.n_rhs;
-  double p_ap[MD_MAX_RHS], alpha[MD_MAX_RHS], beta[MD_MAX_RHS], minus[MD_MAX_RHS];
-  double norm2[MD_MAX_RHS];
-  MD_TRY(md_dirac_mdag_m(m->context, m->dirac, md_shift_mass(m, m->smallest), &m->a_p, &base->p,
-                         &m->work));
-  MD_TRY(md_linear_dot(m->context, &base->p, &m->a_p, p_ap));
-  for (int r = 0; r < n; r++) {
-    alpha[r] = 0.0;
-    if (!rhs_done(m, base, r)) {
-      if (!isfinite(p_ap[r]) || !(p_ap[r] > 0.0))
-        return md_fail(m->context, MD_UNREACHED,
-                       "sums of the solver must be finite and <p, A p> positive, got %g in "
-                       "iteration %d of right-hand side %d; use a wider precision",
-                       p_ap[r], iteration, r);
-      alpha[r] = m->r_norm2[r] / p_ap[r];
-    }
-    minus[r] = -alpha[r];
-  }
-  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, norm2));
-  for (int r = 0; r < n; r++) beta[r] = alpha[r] != 0.0 ? norm2[r] / m->r_norm2[r] : 0.0;
-  update_fields(m, alpha, beta);
-  for (int r = 0; r < n; r++)
-    if (alpha[r] != 0.0) {
-      m->r_norm2[r] = norm2[r];
-      m->alpha[r] = alpha[r];
-      m->beta[r] = beta[r];
-    }
-  return MD_OK;
-}
-
-static md_status observe(md_multishift_state *m, double worst) {
-  const md_multishift_request *request = m->request;
-  return request->observe ? request->observe(request->user, m->result->iterations, worst) : MD_OK;
-}
-
-static md_status iterate(md_multishift_state *m) {
-  double worst;
-  bool all = mark(m, 0, &worst);
-  while (!all && m->result->iterations < m->request->max_iterations) {
-    MD_TRY(iterate_once(m, m->result->iterations + 1));
-    all = mark(m, ++m->result->iterations, &worst);
-    MD_TRY(observe(m, worst));
-    if ((m->result->interrupted = md_interrupted(m->context))) break;
-  }
-  return MD_OK;
-}
-
-#ifdef MINIDIRAC_HAVE_CUDA
-static md_status create_device(md_multishift_state *m, md_shift_device **device) {
-  const int n = m->request->n_shifts;
-  const double mass = md_shift_mass(m, m->smallest);
-  double deltas[MD_MAX_SHIFTS], limit[MD_MAX_RHS];
-  md_field *x[MD_MAX_SHIFTS], *p[MD_MAX_SHIFTS];
-  for (int r = 0; r < m->r.n_rhs; r++) limit[r] = m->request->tolerance * m->b_norm[r];
-  for (int k = 0; k < n; k++) {
-    deltas[k] = m->shifts[k].delta;
-    x[k] = &m->shifts[k].x;
-    p[k] = &m->shifts[k].p;
-  }
-  const md_shift_setup setup = {n,     m->smallest, deltas, mass * mass, m->r_norm2,
-                                limit, x,           p,      &m->r};
-  return md_shift_device_create(m->context, m->dirac, &setup, device);
-}
-
-/* The same with the scalars on the device, which works on the next iteration while the host looks
- * at this one. */
-static md_status iterate_on_device(md_multishift_state *m, md_shift_device *device, double *zeta) {
-  const int n = m->r.n_rhs;
-  double worst;
-  int queued = 0, *iteration = &m->result->iterations;
-  for (bool all = mark(m, 0, &worst); !all;) {
-    if (!m->result->interrupted && queued < m->request->max_iterations && queued < *iteration + 2) {
-      MD_TRY(md_shift_device_queue(m->context, device));
-      queued++;
-      continue;
-    }
-    if (*iteration == queued) return MD_OK;
-    MD_TRY(md_shift_device_wait(m->context, device, m->r_norm2, zeta));
-    for (int k = 0; k < m->request->n_shifts; k++)
-      for (int r = 0; r < n; r++) m->shifts[k].zeta[r] = zeta[k * n + r];
-    all = mark(m, ++*iteration, &worst);
-    MD_TRY(observe(m, worst));
-    m->result->interrupted = md_interrupted(m->context);
-  }
-  return MD_OK;
-}
-
-static md_status iterate_fused(md_multishift_state *m) {
-  md_shift_device *device = NULL;
-  double *zeta = calloc((size_t)m->request->n_shifts * (size_t)m->r.n_rhs, sizeof *zeta);
-  md_status status = zeta ? MD_OK : md_fail_memory(m->context, sizeof *zeta, "shifts");
-  if (status == MD_OK) status = create_device(m, &device);
-  if (status == MD_OK) status = iterate_on_device(m, device, zeta);
-  md_shift_device_destroy(device);
-  free(zeta);
-  return status;
-}
-
-/* One rank or GPUs that share memory, no operand in 16 bits, a backend that fuses. */
-static bool fuses(const md_multishift_state *m) {
-  const md_precision precision = m->dirac->shape.precision;
-  return (m->context->ranks == 1 || m->dirac->peers) && m->r.precision == precision &&
-         md_dirac_fuses(m->dirac, precision);
-}
-#endif
-
-static md_status iterate_somewhere(md_multishift_state *m) {
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (fuses(m)) return iterate_fused(m);
-#endif
-  return iterate(m);
+double md_multishift_narrow_from(const md_backend_request *request, double tolerance, bool refine) {
+  const double from = 0.5 * tolerance / md_precision_roundoff(request->precision);
+  return refine && request->precision != MD_DOUBLE && from < 1.0 ? from : 0.0;
 }
 
 static md_status check(md_context *context, const md_multishift_request *request) {
@@ -286,6 +155,19 @@ static md_status check(md_context *context, const md_multishift_request *request
       return md_fail(context, MD_INPUT, "mass^2 + shift must be positive, got %g for shift %g",
                      request->mass * request->mass + request->shifts[k], request->shifts[k]);
   return MD_OK;
+}
+
+/* Common iterations in one precision, or in double first. */
+static md_status iterate(md_multishift_state *m) {
+  const bool narrows = m->until > 0.0;
+  MD_TRY(md_multishift_iterate(m));
+  if (!narrows) return MD_OK;
+  const int most = m->request->max_iterations;
+  m->result->double_iterations = m->result->iterations;
+  if (m->shifts[m->smallest].done || m->result->interrupted || m->result->iterations >= most)
+    return MD_OK;
+  MD_TRY(md_agree(m->context, go_narrow(m)));
+  return md_multishift_iterate(m);
 }
 
 md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *exact,
@@ -307,9 +189,12 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   m->exact = exact;
   m->request = request;
   m->result = result;
+  m->until = md_multishift_narrow_from(&dirac->request, request->tolerance, request->refine);
+  m->by = m->until > 0.0 ? exact : dirac;
   status = md_agree(context, create(m, b));
   if (status == MD_OK) status = start(m);
-  if (status == MD_OK) status = iterate_somewhere(m);
+  if (status == MD_OK) status = iterate(m);
+  destroy_directions(m); /* in favour of what refinements need */
   if (status == MD_OK) status = md_multishift_finish(m, x);
   result->seconds = md_time_s() - start_s;
   result->gflops =

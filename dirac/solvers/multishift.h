@@ -15,8 +15,10 @@ typedef struct md_multishift_request {
   int n_shifts;         /* 1 .. MD_MAX_SHIFTS */
   double tolerance;   /* on norm(b - (A + shift) x) / norm(b) of every shift and right-hand side */
   int max_iterations; /* of the common iteration, and again of each refinement */
-  bool refine;        /* shifts whose true residual misses the tolerance go on by CG in double,
-                         with `dirac` as the inner operator where that is narrower */
+  /* Where `dirac` is narrower than double the iterations begin in `exact`, until rounding no longer
+   * spoils what the tolerance asks for; shifts whose true residual misses it all the same go on by
+   * CG in double, with `dirac` as the inner operator where that is narrower. */
+  bool refine;
   /* Lowest modes of -Deo Doe in the space of the exact operator, or NULL: every shift begins with
    * their part of its solution, which leaves the same residual to all but for the modes' own. */
   const md_modes *modes;
@@ -37,10 +39,11 @@ typedef struct md_shift_result {
 typedef struct md_multishift_result {
   md_shift_result *shifts; /* n_shifts entries in the order of the request */
   int n_shifts;
-  int iterations;   /* of the common iteration */
-  double *history;  /* iterations + 1 entries: largest estimate of the shifts that go on */
-  bool converged;   /* all */
-  bool interrupted; /* a signal ended the iterations early, see base/interrupt.h */
+  int iterations;        /* of the common iteration */
+  int double_iterations; /* the first of them, in double ahead of narrower ones */
+  double *history;       /* iterations + 1 entries: largest estimate of the shifts that go on */
+  bool converged;        /* all */
+  bool interrupted;      /* a signal ended the iterations early, see base/interrupt.h */
   double seconds, gflops;
 } md_multishift_result;
 
@@ -48,9 +51,9 @@ typedef struct md_multishift_result {
  * (B. Jegerlehner, hep-lat/9612014): the smallest shift is iterated, the others follow by scalar
  * recursions at the cost of one vector update each, and none once they are done.
  * b and x[k]: host, MD_DOUBLE, parity even, n_rhs as the operator's; x is assigned.
- * The iteration runs in the precision of `dirac`, residuals and refinements in `exact`, MD_DOUBLE,
- * which may be `dirac`. MD_OK also when not converged; MD_UNREACHED when a sum is not finite. Free
- * the result also after a failure. Collective. */
+ * The iteration runs in the precision of `dirac`, with request->refine in double first; residuals
+ * and refinements in `exact`, MD_DOUBLE, which may be `dirac`. MD_OK also when not converged;
+ * MD_UNREACHED when a sum is not finite. Free the result also after a failure. Collective. */
 md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *exact,
                               const md_multishift_request *request, md_field *x, const md_field *b,
                               md_multishift_result *result);

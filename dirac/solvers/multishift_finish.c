@@ -74,6 +74,18 @@ static md_status add_modes(md_multishift_state *m, int k) {
                               part2, &added);
 }
 
+/* m->x = what the iterations have found in both precisions. */
+static md_status take_solution(md_multishift_state *m, const md_shifted *s) {
+  double one[MD_MAX_RHS];
+  if (!s->found.data) return md_field_convert(m->context, &m->x, &s->x);
+  for (int r = 0; r < m->x.n_rhs; r++) one[r] = 1.0;
+  MD_TRY(md_field_convert(m->context, &m->x, &s->found));
+  if (!s->x.data) return MD_OK;
+  MD_TRY(md_field_convert(m->context, &m->residual, &s->x));
+  md_linear_axpy(one, &m->residual, &m->x);
+  return MD_OK;
+}
+
 /* True residuals, refinements, solutions to the caller. */
 md_status md_multishift_finish(md_multishift_state *m, md_field *x) {
   m->result->converged = true;
@@ -81,7 +93,7 @@ md_status md_multishift_finish(md_multishift_state *m, md_field *x) {
     md_shift_result *result = &m->result->shifts[k];
     double norm2[MD_MAX_RHS];
     result->shift = m->request->shifts[k];
-    MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->x, &m->shifts[k].x)));
+    MD_TRY(md_agree(m->context, take_solution(m, &m->shifts[k])));
     MD_TRY(add_modes(m, k));
     MD_TRY(true_residual(m, k, norm2));
     if (m->request->refine && !result->converged && !m->result->interrupted)

@@ -1,6 +1,7 @@
 #include "dirac/solvers/need.h"
 #include "dirac/solvers/block_deflation.h"
 #include "dirac/solvers/deflation.h"
+#include "dirac/solvers/multishift_state.h"
 #include "dirac/solvers/reliable_update.h"
 
 /* Fields of one parity by their shape. */
@@ -17,8 +18,12 @@ static bool deflates(const md_geometry *g, const md_solver_plan *plan) {
 
 static counts count(const md_geometry *g, const md_solver_plan *plan) {
   enum { SYSTEM = 6, STATE = 3, WORK = 2 }; /* solver.c, cg.c */
-  if (plan->n_shifts > 0)                   /* multishift.c */
-    return (counts){.exact = 4, .own = 3, .wide = 2 * plan->n_shifts};
+  if (plan->n_shifts > 0) {                 /* multishift.c */
+    const int n = plan->n_shifts, wide = 2 * n + (n > 1 ? MD_SHIFT_STEPS - 1 : 0);
+    const bool first =
+        md_multishift_narrow_from(&plan->request, plan->tolerance, plan->refine) > 0.0;
+    return first ? (counts){.exact = 4 + wide + 3} : (counts){.exact = 4, .own = 3, .wide = wide};
+  }
   if (!plan->mixed) return (counts){.exact = SYSTEM + plan->block, .own = STATE + WORK};
   const int in_step = deflates(g, plan) ? 2 * MD_DEFLATION_MOST : 0;
   const int together = plan->block ? 2 * MD_BLOCK_DEFLATION_MOST : 0; /* mixed_block.c */

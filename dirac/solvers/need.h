@@ -12,7 +12,8 @@ typedef struct md_solver_plan {
   bool mixed;                 /* under a double operator */
   int n_shifts;               /* 0: CG or block CG */
   double mass, tolerance;
-  bool block; /* block CG, or the choice between that and CG in step */
+  bool block;  /* block CG, or the choice between that and CG in step */
+  bool refine; /* multi-shift CG goes on until double-precision answers */
 } md_solver_plan;
 
 /* Adds the operators of the solve and the fields that md_solve_cg or md_solve_multishift makes.

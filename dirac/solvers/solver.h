@@ -10,8 +10,12 @@ extern "C" {
 
 /* What a solve that chooses between block CG and CG in step came to, and why. */
 typedef struct md_solver_choice {
-  bool block;
-  char reason[256]; /* "": nothing was to be chosen */
+  bool block;       /* the last word */
+  char reason[320]; /* "": nothing was to be chosen */
+  /* Seconds of an iteration in step and of block CG, as timed or, where block CG was not, as it may
+   * be at most; iterations that each was expected to take. 0: it did not come to that. */
+  double step_s, block_s, steps_expected, block_expected;
+  int changed_at; /* iteration at which the other one took over; 0: none did */
 } md_solver_choice;
 
 /* The state of conjugate gradients on the even sites between two iterations: enough to go on with
@@ -66,6 +70,9 @@ typedef struct md_solver_request {
   bool block;
   /* Block CG or not, by what the solve measures: dirac/solvers/choose.h. `block` is not read. */
   bool choose;
+  /* In place of the wall clock by which `choose` decides, for tests: called once when a way to
+   * solve begins and after each of its iterations. NULL: the wall clock. */
+  double (*clock_s)(void *user, bool block);
 } md_solver_request;
 
 typedef struct md_solver_result {

@@ -93,7 +93,7 @@ void md_linear_cg_update(const double *a, const double *b, const md_field *r, md
   table_of(p)->cg_update(a, b, r, p, x);
 }
 
-void md_linear_cg_updates(int count, const double *const *a, const double *const *b,
-                          const md_field *r, md_field *const *p, md_field *const *x) {
-  if (count > 0) table_of(p[0])->cg_updates(count, a, b, r, p, x);
+void md_linear_cg_updates(int count, int steps, const double *const *a, const double *const *b,
+                          const md_field *const *r, md_field *const *p, md_field *const *x) {
+  if (count > 0 && steps > 0) table_of(p[0])->cg_updates(count, steps, a, b, r, p, x);
 }

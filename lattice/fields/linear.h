@@ -51,10 +51,12 @@ md_status md_linear_axpy_norm2_near(md_context *context, const double *a, const 
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x);
-/* The same for `count` pairs p[k], x[k] of one precision with the same r, which is read once for
- * several of them. */
-void md_linear_cg_updates(int count, const double *const *a, const double *const *b,
-                          const md_field *r, md_field *const *p, md_field *const *x);
+/* The same for `count` pairs p[k], x[k] of one precision, `steps` times with the residuals r[0],
+ * r[1], ...: x = x + a[k * steps + j] p, p = r[j] + b[k * steps + j] p. On the host every residual
+ * is read once for several pairs and every pair once for all steps. */
+enum { MD_LINEAR_MOST_STEPS = 4 };
+void md_linear_cg_updates(int count, int steps, const double *const *a, const double *const *b,
+                          const md_field *const *r, md_field *const *p, md_field *const *x);
 
 #ifdef __cplusplus
 }

@@ -64,45 +64,57 @@ static void axpy_complex(const double *re, const double *im, const md_field *x, 
 
 enum { TOGETHER = 8 }; /* pairs that share a strip of r */
 
-static void cg_update_strip(const ARITH *a, const ARITH *b, view rs, md_field *p, md_field *x,
-                            int64_t site, int sites) {
+/* Coefficients of a pair in all lanes, a step each. */
+typedef struct spread_steps {
+  ARITH a[MD_LINEAR_MOST_STEPS][MOST_LANES], b[MD_LINEAR_MOST_STEPS][MOST_LANES];
+} spread_steps;
+
+static void cg_update_strip(const spread_steps *by, int steps, const view *rs, md_field *p,
+                            md_field *x, int64_t site, int sites) {
   const strip sx = strip_at(x, site, sites), sp = strip_at(p, site, sites);
   ARITH buffer[2][MOST_REALS];
   const view xs = strip_load(x, &sx, buffer[0]), ps = strip_load(p, &sp, buffer[1]);
   for (int c = 0; c < sx.planes; c++) {
     ARITH *to_x = xs.at + c * xs.distance, *to_p = ps.at + c * ps.distance;
-    const ARITH *from_r = rs.at + c * rs.distance;
-    for (int l = 0; l < sx.lanes; l++) {
-      to_x[l] += a[l] * to_p[l];
-      to_p[l] = from_r[l] + b[l] * to_p[l];
+    for (int j = 0; j < steps; j++) {
+      const ARITH *from_r = rs[j].at + c * rs[j].distance, *a = by->a[j], *b = by->b[j];
+      for (int l = 0; l < sx.lanes; l++) {
+        to_x[l] += a[l] * to_p[l];
+        to_p[l] = from_r[l] + b[l] * to_p[l];
+      }
     }
   }
   strip_store(x, &sx, xs);
   strip_store(p, &sp, ps);
 }
 
-static void cg_updates(int count, const double *const *a, const double *const *b, const md_field *r,
-                       md_field *const *p, md_field *const *x) {
-  const int most = sites_per_strip(r), now = count < TOGETHER ? count : TOGETHER;
-  ARITH as[TOGETHER][MOST_LANES], bs[TOGETHER][MOST_LANES];
-  for (int k = 0; k < now; k++) {
-    spread(x[k], a[k], as[k]);
-    spread(x[k], b[k], bs[k]);
-  }
+static void cg_updates(int count, int steps, const double *const *a, const double *const *b,
+                       const md_field *const *r, md_field *const *p, md_field *const *x) {
+  const int most = sites_per_strip(r[0]), now = count < TOGETHER ? count : TOGETHER;
+  spread_steps by[TOGETHER];
+  for (int k = 0; k < now; k++)
+    for (int j = 0; j < steps; j++) {
+      spread(x[k], a[k * steps + j], by[k].a[j]);
+      spread(x[k], b[k * steps + j], by[k].b[j]);
+    }
 #pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < r->sites; i += most) {
-    const int sites = (int)(r->sites - i < most ? r->sites - i : most);
-    const strip sr = strip_at(r, i, sites);
-    ARITH buffer[MOST_REALS];
-    const view rs = strip_load(r, &sr, buffer);
-    for (int k = 0; k < now; k++) cg_update_strip(as[k], bs[k], rs, p[k], x[k], i, sites);
+  for (int64_t i = 0; i < r[0]->sites; i += most) {
+    const int sites = (int)(r[0]->sites - i < most ? r[0]->sites - i : most);
+    ARITH buffer[MD_LINEAR_MOST_STEPS][MOST_REALS];
+    view rs[MD_LINEAR_MOST_STEPS];
+    for (int j = 0; j < steps; j++) {
+      const strip sr = strip_at(r[j], i, sites);
+      rs[j] = strip_load(r[j], &sr, buffer[j]);
+    }
+    for (int k = 0; k < now; k++) cg_update_strip(&by[k], steps, rs, p[k], x[k], i, sites);
   }
-  if (count > now) cg_updates(count - now, a + now, b + now, r, p + now, x + now);
+  if (count > now)
+    cg_updates(count - now, steps, a + now * steps, b + now * steps, r, p + now, x + now);
 }
 
 static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                       md_field *x) {
-  cg_updates(1, &a, &b, r, &p, &x);
+  cg_updates(1, 1, &a, &b, &r, &p, &x);
 }
 
 /* What one strip adds to the lanes' sums; may also write. */

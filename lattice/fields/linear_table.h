@@ -18,8 +18,8 @@ typedef struct md_linear_table {
   md_status (*axpy_norm2)(md_context *context, const double *a, const md_field *x, md_field *y,
                           const double *guess, double *norms);
   void (*cg_update)(const double *a, const double *b, const md_field *r, md_field *p, md_field *x);
-  void (*cg_updates)(int count, const double *const *a, const double *const *b, const md_field *r,
-                     md_field *const *p, md_field *const *x);
+  void (*cg_updates)(int count, int steps, const double *const *a, const double *const *b,
+                     const md_field *const *r, md_field *const *p, md_field *const *x);
   md_status (*dots)(md_context *context, int count, const md_field *x, const md_field *y,
                     double *dots);
   void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);

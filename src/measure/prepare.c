@@ -112,7 +112,8 @@ static md_status need_of(md_study_run *r, int action, md_memory_need *need) {
                                together ? o->masses.count : 0,
                                o->masses.value[0],
                                o->tolerance,
-                               strcmp(o->solver, "block") == 0};
+                               strcmp(o->solver, "block") == 0,
+                               true};
   const md_smear_request smear = md_physics_smear(&physics, backend->space);
   *need = (md_memory_need){.host = md_lattice_load_bytes(&g)};
   if (smear.recipe) md_smear_need(&g, &smear, need);

@@ -155,7 +155,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          {.name = "refine",
                           .type = MD_OPTION_FLAG,
                           .target = &o->refine,
-                          .help = "shifts that miss --tol go on by CG in double"},
+                          .help = "begin in double, finish shifts that miss --tol by CG"},
                          {.name = "source",
                           .type = MD_OPTION_PARSED,
                           .target = &o->source,

@@ -58,6 +58,16 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_solve_print_observables(context, run);
 }
 
+/* What was known when one of the two ways was chosen, and when it was given up. */
+static void report_choice(cJSON *root, const md_solver_choice *choice) {
+  cJSON *known = cJSON_AddObjectToObject(root, "solver_criterion");
+  cJSON_AddNumberToObject(known, "cg_seconds_per_iteration", choice->step_s);
+  cJSON_AddNumberToObject(known, "block_seconds_per_iteration", choice->block_s);
+  cJSON_AddNumberToObject(known, "cg_iterations_expected", choice->steps_expected);
+  cJSON_AddNumberToObject(known, "block_iterations_expected", choice->block_expected);
+  cJSON_AddNumberToObject(known, "changed_at_iteration", choice->changed_at);
+}
+
 static void report_result(cJSON *root, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   cJSON_AddNumberToObject(root, "iterations", r->iterations);
@@ -69,6 +79,7 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   if (r->choice.reason[0]) {
     cJSON_AddStringToObject(root, "solver_chosen", r->choice.block ? "block" : "cg");
     cJSON_AddStringToObject(root, "solver_reason", r->choice.reason);
+    if (r->choice.step_s > 0.0) report_choice(root, &r->choice);
   }
   if (r->block_rank > 0) cJSON_AddNumberToObject(root, "block_rank", r->block_rank);
   if (run->options.guess) cJSON_AddStringToObject(root, "guess", run->options.guess);

@@ -29,8 +29,11 @@ static void print(const md_context *context, const md_solve_run *run,
   md_solve_print_action(context, run);
   md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source.text,
          o->request.n_rhs);
-  md_say(context, "solver       %d common iterations, %.3f s, %.2f GFLOP/s\n", result->iterations,
-         result->seconds, result->gflops);
+  md_say(context, "solver       %d common iterations%s", result->iterations,
+         result->double_iterations > 0 ? "" : ", ");
+  if (result->double_iterations > 0)
+    md_say(context, ", the first %d in double, ", result->double_iterations);
+  md_say(context, "%.3f s, %.2f GFLOP/s\n", result->seconds, result->gflops);
   md_say(context, "shift           iterations  refinement  iterated   true residual\n");
   for (int k = 0; k < result->n_shifts; k++) {
     const md_shift_result *s = &result->shifts[k];
@@ -128,6 +131,7 @@ static void fill_report(md_report *report, const md_solve_run *run,
   md_solve_report_common(report, run);
   cJSON *root = report->root;
   cJSON_AddNumberToObject(root, "iterations", result->iterations);
+  cJSON_AddNumberToObject(root, "double_iterations", result->double_iterations);
   cJSON_AddBoolToObject(root, "converged", result->converged);
   cJSON_AddBoolToObject(root, "interrupted", result->interrupted && !result->converged);
   cJSON_AddNumberToObject(root, "relative_residual", worst_of(result));

@@ -74,8 +74,8 @@ static md_status require_memory(md_context *context, md_solve_run *run,
                                 const md_action_links_request *from, const md_backend *backend) {
   const md_solve_options *o = &run->options;
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
-  const md_solver_plan plan = {backend, o->request,   o->mixed, o->shifts.count,
-                               o->mass, o->tolerance, shares(o)};
+  const md_solver_plan plan = {backend, o->request,   o->mixed,  o->shifts.count,
+                               o->mass, o->tolerance, shares(o), o->refine};
   md_geometry geometry;
   MD_TRY(md_action_links_plan(context, from, &geometry));
   const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */

@@ -118,6 +118,46 @@ static void results_do_not_depend_on_the_cut(void **state) {
   md_multishift_result_free(&results[1]);
 }
 
+/* Narrow iterations that double ones precede leave next to nothing to refine, and are most of the
+ * way where the tolerance allows. */
+static void narrow_iterations_begin_in_double(void **state) {
+  md_context *context = *state;
+  static const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE, MD_HALF};
+  static const double tolerances[] = {1e-11, 1e-9};
+  int in_double[2][3];
+  for (int t = 0; t < 2; t++)
+    for (int i = 0; i < 3; i++) {
+      backend_case c = {NULL, {.precision = precisions[i], .n_rhs = 2, .antiperiodic = true}};
+      md_multishift_request how = request;
+      md_multishift_result result;
+      problem p;
+      md_field x[SHIFTS];
+      int refine = 0;
+      how.refine = true;
+      how.mass = 0.1;
+      how.tolerance = tolerances[t];
+      MD_REQUIRE(context, md_backend_find(context, "cpu_simd", &c.request, &c.backend));
+      problem_make(context, 2, &p);
+      MD_REQUIRE(context, solve(context, &p, &c, &how, x, &result));
+      assert_true(result.converged);
+      in_double[t][i] = i == 0 ? result.iterations : result.double_iterations;
+      for (int k = 0; k < SHIFTS; k++) {
+        refine += result.shifts[k].refine_iterations;
+        md_field_destroy(&x[k]);
+      }
+      if (i == 0) assert_int_equal(result.double_iterations, 0);
+      md_require_at_most(fabs(result.iterations / (double)in_double[t][0] - 1.0), 0.03, "common");
+      md_require_at_most(refine, 0.2 * in_double[t][0], "refinement");
+      md_multishift_result_free(&result);
+      problem_drop(&p);
+    }
+  for (int i = 1; i < 3; i++) {
+    assert_true(in_double[0][i] < in_double[0][0]);
+    assert_true(in_double[1][i] < in_double[0][i]);
+  }
+  assert_true(in_double[0][1] < in_double[0][2]);
+}
+
 static void bad_requests_are_refused(void **state) {
   md_context *context = *state;
   const double negative[1] = {-0.02};
@@ -146,6 +186,7 @@ static void bad_requests_are_refused(void **state) {
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(every_shift_is_solved),
     cmocka_unit_test(results_do_not_depend_on_the_cut),
+    cmocka_unit_test(narrow_iterations_begin_in_double),
     cmocka_unit_test(bad_requests_are_refused),
 };
 MD_RUN_TESTS(tests)

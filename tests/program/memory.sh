@@ -35,6 +35,9 @@ END
 on 1 ${s/a.h5/small.h5} --action asqtad --backend cpu_simd --inner half 2>err
 [ $? -le 1 ] || complain "solve --action asqtad: $(cat err)"
 near 0.9 1.15 "solve --action asqtad"
+on 1 ${s/0.01/1e-9} --solver multishift --shifts 0.1,0.2,0.3 --precision single --refine 2>err
+[ $? -le 1 ] || complain "solve --refine: $(cat err)"
+near 0.9 1.15 "solve --refine"
 on 2 $s 2>err
 near 0.85 1.25 "solve on 2 ranks"
 on 1 measure --lattices a.h5 --masses 1,2 --sources random:1 --vectors 4 --tol 0.01 --output m.h5 --quiet --json r.json || complain "measure: exit $?"

@@ -4,28 +4,12 @@ extern "C" {
 #include "dirac/solvers/device/recorded_step.h"
 #include "dirac/solvers/device/shift_device.h"
 }
-#include "dirac/solvers/device/sums.cuh"
-#include "lattice/fields/cuda/pieces.cuh"
+#include "dirac/solvers/device/shift_update.cuh"
 #include "lattice/fields/cuda/rank_sums.cuh"
 
 namespace {
 
-constexpr int SLOTS = 2, MOST_SHIFTS = 64;
-
-/* On the device, an entry for each right-hand side, or [shift][rhs]. `step` is what the stencil
- * reads; alpha and beta are those of the iteration before. */
-struct scalars {
-  double step[MD_MAX_RHS], alpha[MD_MAX_RHS], beta[MD_MAX_RHS];
-  sum_units of_hop[MD_MAX_RHS], of_p[MD_MAX_RHS]; /* for the sums of the next kernels */
-  double r_norm2[MD_MAX_RHS], p_ap[MD_MAX_RHS], limit[MD_MAX_RHS], mass2;
-  double delta[MOST_SHIFTS];
-  double zeta[MOST_SHIFTS][MD_MAX_RHS], before[MOST_SHIFTS][MD_MAX_RHS];
-  double for_x[MOST_SHIFTS][MD_MAX_RHS], for_p[MOST_SHIFTS][MD_MAX_RHS];
-  bool done[MOST_SHIFTS][MD_MAX_RHS];    /* before this iteration's update */
-  bool resting[MOST_SHIFTS][MD_MAX_RHS]; /* in this iteration's update */
-  int failure[MD_MAX_RHS];               /* 1: <p, A p>, 2: |r|^2 */
-  long long serial[MD_MAX_RHS];          /* of the last iteration */
-};
+constexpr int SLOTS = 2;
 
 /* In page-locked memory, written by the device: `serial` last. */
 struct report {
@@ -35,10 +19,8 @@ struct report {
 };
 
 struct fields {
-  md_field r, x[MOST_SHIFTS], p[MOST_SHIFTS];
+  md_field r, behind[STEPS - 1], x[MOST_SHIFTS], p[MOST_SHIFTS];
 };
-
-template <class S> struct pairs { S *x[MOST_SHIFTS], *p[MOST_SHIFTS]; };
 
 /* As in cg_device.cu: |p| is seldom more than a few times |r|, and |D p| than |p|. */
 __host__ __device__ void set_units(scalars *s, int r, double r_norm2) {
@@ -68,16 +50,17 @@ __global__ void find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums 
 
 /* beta, and by the recursion of B. Jegerlehner (hep-lat/9612014, eq. 2.42 ff.) the coefficients of
  * all shifts, a thread each. */
-__device__ void follow(scalars *s, int k, int r, double beta, double norm2, double *reported) {
+__device__ void follow(scalars *s, int turn, int k, int r, double beta, double norm2,
+                       double *reported) {
   const double alpha = s->step[r], zeta = s->zeta[k][r], before = s->before[k][r];
   const bool resting = s->done[k][r] || alpha == 0.0;
-  s->resting[k][r] = resting;
+  s->resting[turn][k][r] = resting;
   if (!resting) {
     const double divisor =
         alpha * s->beta[r] * (before - zeta) + before * s->alpha[r] * (1.0 + s->delta[k] * alpha);
     const double next = zeta * before * s->alpha[r] / divisor;
-    s->for_x[k][r] = alpha * next;
-    s->for_p[k][r] = beta * next / zeta;
+    s->for_x[turn][k][r] = alpha * next;
+    s->for_p[turn][k][r] = beta * next / zeta;
     s->before[k][r] = zeta;
     s->zeta[k][r] = next;
     s->done[k][r] = fabs(next) * sqrt(norm2) <= s->limit[r];
@@ -90,7 +73,7 @@ __global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, 
   __shared__ double sum;
   md_release_successor();
   md_wait_for_predecessor();
-  const int r = blockIdx.x;
+  const int r = blockIdx.x, turn = (s->turn[r] + 1) % STEPS;
   const long long tick = next_tick(ranks, r), serial = s->serial[r] + 1;
   const unit_sum added = add_threads(share_of(stencil, r));
   double word[MD_RANK_SUM_WORDS] = {added.high, added.low, 0.0, 0.0};
@@ -102,11 +85,12 @@ __global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, 
   const double alpha = s->step[r], norm2 = alpha != 0.0 ? sum : s->r_norm2[r];
   const double beta = alpha != 0.0 ? norm2 / s->r_norm2[r] : 0.0;
   for (int k = threadIdx.x; k < n_shifts; k += blockDim.x) {
-    follow(s, k, r, beta, norm2, &zeta[k * gridDim.x + r]);
+    follow(s, turn, k, r, beta, norm2, &zeta[k * gridDim.x + r]);
     __threadfence_system();
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
+  s->turn[r] = turn;
   set_units(s, r, norm2);
   if (alpha != 0.0) {
     if (!isfinite(norm2)) s->failure[r] = 2;
@@ -120,40 +104,6 @@ __global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, 
   s->serial[r] = serial;
   __threadfence_system();
   *(volatile long long *)&reports[r].serial = serial;
-}
-
-/* x_k += for_x p_k, p_k = r + for_p p_k of all shifts that go on, unless `start`; leaves the
- * blocks' sums of |p|^2 of the smallest. */
-template <class S, bool ONE>
-__global__ void update_fields(const scalars *s, linear_view<S> residual, pairs<S> of, int n_shifts,
-                              int smallest, int64_t sites, int n_rhs, bool start,
-                              block_sums norm2) {
-  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  double term[1] = {};
-  real_of<S> r[1][6];
-  md_release_successor();
-  md_wait_for_predecessor();
-  load_piece<ONE>(residual, at, r);
-#pragma unroll 2
-  for (int k = 0; k < n_shifts; k++) {
-    const bool resting = start || s->resting[k][at.rhs];
-    if (resting && k != smallest) continue;
-    real_of<S> old_p[1][6], p[1][6], x[1][6];
-    const linear_view<S> ps = {of.p[k], NULL, residual.stride};
-    const linear_view<S> xs = {of.x[k], NULL, residual.stride};
-    load_piece<ONE>(ps, at, old_p);
-#pragma unroll
-    for (int c = 0; c < 6; c++) p[0][c] = resting ? old_p[0][c] : r[0][c];
-    if (!resting) {
-      load_piece<ONE>(xs, at, x);
-      add_times<ONE>(x, s->for_x[k], at, old_p);
-      add_times<ONE>(p, s->for_p[k], at, old_p);
-      store_piece<ONE>(xs, at, x);
-      store_piece<ONE>(ps, at, p);
-    }
-    if (k == smallest) products_of(term, at, p, p);
-  }
-  add_block_terms<ONE, one_word<S>>(term, at, norm2, blockIdx.x);
 }
 
 } // namespace
@@ -174,18 +124,23 @@ struct md_shift_device {
 
 namespace {
 
-template <class S> void launch_update(md_shift_device *d, bool start) {
-  const dim3 block = block_of(&d->f.r);
-  const unsigned blocks = all_blocks(&d->f.r, block);
-  const linear_view<S> r = linear_view_of<S>(&d->f.r);
+template <class S> pairs<S> pairs_of(const md_shift_device *d) {
   pairs<S> of = {};
   for (int k = 0; k < d->n_shifts; k++) {
     of.x[k] = (S *)d->f.x[k].data;
     of.p[k] = (S *)d->f.p[k].data;
   }
+  for (int j = 0; j < STEPS - 1; j++) of.behind[j] = (S *)d->f.behind[j].data;
+  return of;
+}
+
+template <class S> void launch_update(md_shift_device *d, bool start) {
+  const dim3 block = block_of(&d->f.r);
+  const unsigned blocks = all_blocks(&d->f.r, block);
+  const linear_view<S> r = linear_view_of<S>(&d->f.r);
   auto *kernel = d->n_rhs == 1 ? update_fields<S, true> : update_fields<S, false>;
   md_launch_early(kernel, dim3(blocks), block, shared_of(block), (const scalars *)d->on_device, r,
-                  of, d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start,
+                  pairs_of<S>(d), d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start,
                   block_sums{d->update.sum, d->update.units});
 }
 
@@ -194,6 +149,15 @@ void update(md_shift_device *d, bool start) {
     launch_update<double>(d, start);
   else
     launch_update<float>(d, start);
+}
+
+template <class S> void launch_end(md_shift_device *d) {
+  const dim3 block = block_of(&d->f.r);
+  const unsigned blocks = all_blocks(&d->f.r, block);
+  auto *kernel = d->n_rhs == 1 ? end_turn<S, true> : end_turn<S, false>;
+  kernel<<<dim3(blocks), block, 0, md_stream()>>>(d->on_device, linear_view_of<S>(&d->f.r),
+                                                  pairs_of<S>(d), d->n_shifts, d->smallest,
+                                                  d->f.r.sites, d->n_rhs);
 }
 
 md_status allocate(md_context *context, md_shift_device *d) {
@@ -209,18 +173,22 @@ md_status allocate(md_context *context, md_shift_device *d) {
                                    (void **)&d->zeta);
 }
 
-md_status upload(md_context *context, md_shift_device *d, const md_shift_setup *setup) {
+md_status upload(md_context *context, md_shift_device *d, const md_multishift_state *m) {
   scalars *s = new (std::nothrow) scalars();
   if (!s) return md_fail_memory(context, sizeof *s, "shifts");
-  s->mass2 = setup->mass2;
+  s->mass2 = d->mass2;
+  for (int k = 0; k < d->n_shifts; k++) s->delta[k] = m->shifts[k].delta;
   for (int r = 0; r < d->n_rhs; r++) {
-    s->alpha[r] = 1.0;
-    s->r_norm2[r] = setup->r_norm2[r];
-    s->limit[r] = setup->limit[r];
-    set_units(s, r, setup->r_norm2[r]);
+    s->turn[r] = STEPS - 1;
+    s->alpha[r] = m->alpha[r];
+    s->beta[r] = m->beta[r];
+    s->r_norm2[r] = m->r_norm2[r];
+    s->limit[r] = m->request->tolerance * m->b_norm[r];
+    set_units(s, r, m->r_norm2[r]);
     for (int k = 0; k < d->n_shifts; k++) {
-      s->delta[k] = setup->deltas[k];
-      s->zeta[k][r] = s->before[k][r] = 1.0;
+      s->zeta[k][r] = m->shifts[k].zeta[r];
+      s->before[k][r] = m->shifts[k].before[r];
+      s->done[k][r] = m->shifts[k].residual[r] <= s->limit[r];
     }
   }
   const md_status status = md_device_upload(context, d->on_device, s, sizeof *s);
@@ -230,25 +198,46 @@ md_status upload(md_context *context, md_shift_device *d, const md_shift_setup *
 
 } // namespace
 
-extern "C" md_status md_shift_device_create(md_context *context, md_dirac *dirac,
-                                            const md_shift_setup *setup, md_shift_device **shifts) {
+extern "C" md_status md_shift_device_create(md_context *context, const md_multishift_state *m,
+                                            md_shift_device **shifts) {
+  const double mass = md_shift_mass(m, m->smallest);
   md_shift_device *d = new (std::nothrow) md_shift_device();
   *shifts = d;
   if (!d) return md_fail_memory(context, sizeof *d, "shifts");
-  d->dirac = dirac;
-  d->n_shifts = setup->n_shifts;
-  d->smallest = setup->smallest;
-  d->n_rhs = setup->r->n_rhs;
-  d->mass2 = setup->mass2;
-  d->f.r = *setup->r;
+  d->dirac = m->by;
+  d->n_shifts = m->request->n_shifts;
+  d->smallest = m->smallest;
+  d->n_rhs = m->r.n_rhs;
+  d->mass2 = mass * mass;
+  d->f.r = m->r;
+  for (int j = 0; j < STEPS - 1; j++) d->f.behind[j] = m->behind[j];
   for (int k = 0; k < d->n_shifts; k++) {
-    d->f.x[k] = *setup->x[k];
-    d->f.p[k] = *setup->p[k];
+    d->f.x[k] = m->shifts[k].x;
+    d->f.p[k] = m->shifts[k].p;
   }
   MD_TRY(allocate(context, d));
-  MD_TRY(upload(context, d, setup));
+  MD_TRY(upload(context, d, m));
   update(d, true);
   return md_cuda_launched(context, "start of the shifts");
+}
+
+extern "C" md_status md_shift_device_end(md_context *context, md_shift_device *d,
+                                         md_multishift_state *m) {
+  if (d->f.r.precision == MD_DOUBLE)
+    launch_end<double>(d);
+  else
+    launch_end<float>(d);
+  MD_TRY(md_cuda_launched(context, "the last updates of the shifts"));
+  scalars *s = new (std::nothrow) scalars();
+  if (!s) return md_fail_memory(context, sizeof *s, "shifts");
+  const md_status status = md_device_download(context, s, d->on_device, sizeof *s);
+  for (int r = 0; r < d->n_rhs && status == MD_OK; r++) {
+    m->alpha[r] = s->alpha[r];
+    m->beta[r] = s->beta[r];
+    for (int k = 0; k < d->n_shifts; k++) m->shifts[k].before[r] = s->before[k][r];
+  }
+  delete s;
+  return status;
 }
 
 extern "C" void md_shift_device_destroy(md_shift_device *d) {

@@ -96,44 +96,57 @@ static __device__ inline void add_product(const narrow_view<float> &z, int64_t s
   }
 }
 
-/* Stores what a lane has of eight sites, [colour][q][re of h = 0, 1, im of h = 0, 1], with new
- * scales of its two, and leaves there what was stored, in units of them. */
+/* The scales of a lane's two sites for what it is going to store, [colour][q][re of h = 0, 1, im of
+ * h = 0, 1], which it stores as well. */
 template <int Q, class S>
-static __device__ inline void store_sites(const narrow_view<S> &f, int64_t site,
-                                          float (&fresh)[COLOURS][Q][4], float (&scale)[2],
-                                          int last) {
+static __device__ inline void find_scales(const narrow_view<S> &f, int64_t site,
+                                          const float (&fresh)[COLOURS][Q][4], float (&scale)[2]) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  float inverse[2] = {1.0f, 1.0f};
-  scale[0] = scale[1] = 1.0f;
-  if constexpr (is_scaled<S>) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int e = 0; e < COLOURS * Q; e++) {
+      largest = larger(largest, fresh[e / Q][e % Q][h]);
+      largest = larger(largest, fresh[e / Q][e % Q][2 + h]);
+    }
+#pragma unroll
+    for (int lanes = 4; lanes < 32; lanes *= 2)
+      largest = larger(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
+    scale[h] = scale_of<S>(largest);
+    if (g == 0) f.scale[site + 2 * t + h] = scale[h];
+  }
+}
+
+/* Stores one colour in units of the scales and, if `summed`, adds what was stored to the sums. */
+template <int Q, bool GRAM, class S>
+static __device__ inline void store_colour(const narrow_view<S> &f, int64_t site, int colour,
+                                           const float (&fresh)[Q][4], const float (&scale)[2],
+                                           bool summed, gram_part &sum) {
+  const int g = threadIdx.x % 32 / 4;
+  double rows[2][4] = {};
+#pragma unroll
+  for (int q = 0; q < Q; q++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      float largest = 0.0f;
-#pragma unroll
-      for (int e = 0; e < COLOURS * Q; e++) {
-        largest = larger(largest, fresh[e / Q][e % Q][h]);
-        largest = larger(largest, fresh[e / Q][e % Q][2 + h]);
+      float inverse = 1.0f;
+      if constexpr (is_scaled<S>) inverse = inverse_of_scale<S>(scale[h]);
+      const vector_of<S, 2> z = {
+          {store_real<S>(inverse * fresh[q][h]), store_real<S>(inverse * fresh[q][2 + h])}};
+      if (8 * q + g < f.n) *pair_at(f, site, colour, q, h) = z;
+      if constexpr (GRAM) {
+        rows[q][h] = static_cast<double>(scale[h]) * load_real(z.v[0]);
+        rows[q][2 + h] = static_cast<double>(scale[h]) * load_real(z.v[1]);
       }
-#pragma unroll
-      for (int lanes = 4; lanes < 32; lanes *= 2)
-        largest = larger(largest, __shfl_xor_sync(0xffffffffu, largest, lanes));
-      scale[h] = scale_of<S>(largest);
-      inverse[h] = inverse_of_scale<S>(scale[h]);
-      if (g == 0) f.scale[site + 2 * t + h] = scale[h];
     }
-  }
-#pragma unroll
-  for (int c = 0; c < COLOURS; c++)
-#pragma unroll
-    for (int q = 0; q < Q; q++)
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const vector_of<S, 2> z = {{store_real<S>(inverse[h] * fresh[c][q][h]),
-                                    store_real<S>(inverse[h] * fresh[c][q][2 + h])}};
-        if (8 * q + g < last) *pair_at(f, site, c, q, h) = z;
-        fresh[c][q][h] = load_real(z.v[0]);
-        fresh[c][q][2 + h] = load_real(z.v[1]);
-      }
+  if constexpr (GRAM)
+    if (summed) add_rows(sum, rows, rows);
+}
+
+/* Nothing is read for the next colour before this one is done with: what three colours read does
+ * not fit the registers, and spilled it costs several times the traffic of the fields. */
+static __device__ inline void end_colour() {
+  __syncwarp();
 }
 
 /* As update_rows of block_rows.cuh, for 16-bit or single y; the matrices stand in lanes as
@@ -143,17 +156,18 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     update_sites(narrow_view<Y> y, narrow_view<X> x, narrow_view<float> z, const double2 *matrices,
                  bool backwards, double *partial) {
   extern __shared__ double shared[];
-  constexpr int ENTRIES = 64 * Q * Q;
+  constexpr int ENTRIES = 64 * Q * Q, KEPT = is_scaled<Y> ? COLOURS : 1;
   double2 *b = (double2 *)shared, *a = b + ENTRIES, *c = b + (HAS_X ? 2 : 1) * ENTRIES;
   for (int e = threadIdx.x; e < (1 + HAS_X + HAS_Z) * ENTRIES; e += THREADS) b[e] = matrices[e];
   __syncthreads();
   const int64_t pieces = y.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
   const int g = threadIdx.x % 32 / 4;
+  const bool summed = partial != NULL;
   gram_part sum = {};
   for (int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; k < pieces; k += stride) {
     const int64_t site = (backwards ? pieces - 1 - k : k) * ROWS;
-    float fresh[COLOURS][Q][4], scale[2];
-#pragma unroll
+    float fresh[KEPT][Q][4], scale[2] = {1.0f, 1.0f};
+#pragma unroll(is_scaled <Y> ? COLOURS : 1)
     for (int colour = 0; colour < COLOURS; colour++) {
       double2 u[2 * Q], v[2 * Q];
       load_numbers<Q>(v, y, site, colour);
@@ -165,20 +179,17 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
         multiply<Q>(to, v, b, q);
         if (HAS_X) multiply<Q>(to, u, a, q);
 #pragma unroll
-        for (int e = 0; e < 4; e++) fresh[colour][q][e] = (float)to[e];
+        for (int e = 0; e < 4; e++) fresh[colour % KEPT][q][e] = (float)to[e];
       }
+      if constexpr (!is_scaled<Y>)
+        store_colour<Q, GRAM>(y, site, colour, fresh[0], scale, summed, sum);
+      end_colour();
     }
-    store_sites<Q>(y, site, fresh, scale, y.n);
-    if constexpr (GRAM) {
+    if constexpr (is_scaled<Y>) {
+      find_scales<Q>(y, site, fresh, scale);
 #pragma unroll
-      for (int colour = 0; colour < COLOURS; colour++) {
-        double rows[2][4] = {};
-#pragma unroll
-        for (int e = 0; e < 4 * Q; e++)
-          rows[e / 4][e % 4] =
-              static_cast<double>(scale[e % 2]) * fresh[colour][e / 4][e % 4]; /* of site h */
-        add_rows(sum, rows, rows);
-      }
+      for (int colour = 0; colour < COLOURS; colour++)
+        store_colour<Q, GRAM>(y, site, colour, fresh[colour], scale, summed, sum);
     }
   }
   if constexpr (GRAM)

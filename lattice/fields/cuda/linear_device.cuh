@@ -338,9 +338,11 @@ template <class S> struct linear_device {
       if (x->precision == MD_SINGLE) return launch_cg_step<S, float>(a, b, r, p, x);
     launch_cg_step<S, S>(a, b, r, p, x);
   }
-  static void cg_updates(int count, const double *const *a, const double *const *b,
-                         const md_field *r, md_field *const *p, md_field *const *x) {
-    for (int k = 0; k < count; k++) cg_update(a[k], b[k], r, p[k], x[k]);
+  static void cg_updates(int count, int steps, const double *const *a, const double *const *b,
+                         const md_field *const *r, md_field *const *p, md_field *const *x) {
+    for (int k = 0; k < count; k++)
+      for (int j = 0; j < steps; j++)
+        cg_update(a[k * steps + j], b[k * steps + j], r[j], p[k], x[k]);
   }
 };
 

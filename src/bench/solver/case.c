@@ -31,11 +31,12 @@ typedef struct solve {
   bool has_narrow;
   md_field b[MD_PARITIES], x[MD_PARITIES], shifted[MD_MAX_SHIFTS]; /* host, double; the last even */
   /* of the last solve */
-  int iterations, refine_iterations;
+  int iterations, refine_iterations, double_iterations;
   double residual, seconds;
   double condensate;      /* of the first right-hand side */
   double first_s, last_s; /* when the first and the last iteration were reported */
   int reported;           /* iterations between them */
+  md_solver_choice choice;
 } solve;
 
 static bool takes_shifts(const solve *s) {
@@ -95,6 +96,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
     s->iterations += result.iterations;
     s->residual = fmax(s->residual, result.relative_residual);
     s->seconds += result.seconds;
+    s->choice = result.choice;
   }
   md_solver_result_free(&result);
   if (status == MD_OK) status = note_condensate(s);
@@ -117,6 +119,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
     status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
     s->iterations = result.iterations;
+    s->double_iterations = result.double_iterations;
     s->seconds = result.seconds;
     for (int k = 0; k < result.n_shifts; k++) {
       s->residual = fmax(s->residual, result.shifts[k].relative_residual);
@@ -131,7 +134,8 @@ static md_status run_multishift(solve *s, int max_iterations) {
 static md_status run_once(solve *s, int max_iterations) {
   const double m = s->c->mass;
   md_status status = MD_OK;
-  s->iterations = s->refine_iterations = s->reported = 0;
+  s->iterations = s->refine_iterations = s->double_iterations = s->reported = 0;
+  s->choice = (md_solver_choice){0};
   s->condensate = NAN;
   s->residual = s->seconds = s->first_s = 0.0;
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
@@ -298,6 +302,7 @@ static md_status measure(solve *s, md_solver_figures *f) {
                              .transport = md_halo_transport(iterating(s)->halo),
                              .iterations = s->iterations,
                              .refine_iterations = s->refine_iterations,
+                             .double_iterations = s->double_iterations,
                              .residual = s->residual,
                              .condensate = s->c->kind <= MD_BENCH_AUTO ? s->condensate : NAN,
                              .joules = joules / n,
@@ -308,7 +313,8 @@ static md_status measure(solve *s, md_solver_figures *f) {
                                  s->reported > 0 ? (s->last_s - s->first_s) / s->reported : NAN,
                              .operator_share = share,
                              .norm = s->exact.norm,
-                             .projection_s = projection_s};
+                             .projection_s = projection_s,
+                             .choice = s->choice};
   }
   free(samples);
   return status;

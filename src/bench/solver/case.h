@@ -17,7 +17,7 @@ typedef struct md_solver_bench {
   int max_iterations, repetitions;
   const double *shifts; /* of M^dag M, for the solvers that take them */
   int n_shifts;
-  cJSON *rows, *skipped;
+  cJSON *rows, *skipped, *choices;
   /* Of the deflated solves: */
   md_modes modes; /* count 0: there are none */
   double modes_s; /* that it took to find them */
@@ -75,14 +75,16 @@ typedef struct md_solver_figures {
   const md_backend *backend, *outer; /* of the iterations; of the residual that decides */
   const char *transport;             /* of the halos of the iterations */
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
+  int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */
   double seconds, min_s, max_s;      /* of a solve, median and extremes */
   double iteration_s;                /* between reported iterations; NaN for fewer than two */
   double condensate; /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
   double joules;     /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
-  double operator_share; /* hops times the time of a plain one over the seconds */
-  double norm;           /* bound on |D| */
-  double projection_s;   /* of one on the modes; 0 without modes */
+  double operator_share;   /* hops times the time of a plain one over the seconds */
+  double norm;             /* bound on |D| */
+  double projection_s;     /* of one on the modes; 0 without modes */
+  md_solver_choice choice; /* of `auto`; reason "" else */
 } md_solver_figures;
 
 /* The table's head; a line with its row; a line, once for each reason, for one that is missing,

@@ -35,6 +35,7 @@ static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solve
   cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
   cJSON_AddNumberToObject(row, "iterations", f->iterations);
   cJSON_AddNumberToObject(row, "refine_iterations", f->refine_iterations);
+  cJSON_AddNumberToObject(row, "double_iterations", f->double_iterations);
   cJSON_AddBoolToObject(row, "converged", f->residual <= bench->tolerance);
   md_report_real(row, "relative_residual", f->residual);
   cJSON_AddNumberToObject(row, "seconds_median", f->seconds);
@@ -49,6 +50,19 @@ static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solve
   md_report_real(row, "speedup", speedup);
   md_report_real(row, "condensate", f->condensate);
   md_report_real(row, "joules", f->joules);
+}
+
+/* Of `auto`: apart from the rows, whose cells a CSV file separates by commas. */
+static void add_choice(const md_solver_bench *bench, const md_solver_case *c,
+                       const md_solver_figures *f) {
+  const char *chosen = f->choice.block ? "block" : "cg";
+  if (!f->choice.reason[0]) return;
+  cJSON *choice = cJSON_CreateObject();
+  cJSON_AddItemToArray(bench->choices, choice);
+  md_solver_bench_request(choice, c, f->backend->name);
+  cJSON_AddStringToObject(choice, "solver_chosen", chosen);
+  cJSON_AddStringToObject(choice, "solver_reason", f->choice.reason);
+  md_say(bench->context, "       %s: %s\n", chosen, f->choice.reason);
 }
 
 md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
@@ -69,6 +83,7 @@ md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
          md_reconstruct_name(c->request.reconstruct), f->iterations, f->refine_iterations,
          f->seconds, f->seconds / n, 1e3 * f->seconds / f->iterations / n, 1e3 * f->iteration_s / n,
          f->operator_share, f->residual, speedup, converged ? "" : "  NOT converged");
+  add_choice(bench, c, f);
   return md_agree(bench->context, md_solver_bench_sources(bench, c, f));
 }
 

@@ -257,7 +257,8 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
                            .n_shifts = s.shifts.count,
                            .n_sources = s.n_sources,
                            .rows = cJSON_AddArrayToObject(report.root, "rows"),
-                           .skipped = cJSON_AddArrayToObject(report.root, "skipped")};
+                           .skipped = cJSON_AddArrayToObject(report.root, "skipped"),
+                           .choices = cJSON_AddArrayToObject(report.root, "choices")};
   cJSON_AddNumberToObject(report.root, "tolerance", s.tolerance);
   md_report_reals(report.root, "shifts", s.shifts.value, s.shifts.count);
   md_status status = run(&bench, &s, &report);
