@@ -46,12 +46,14 @@ static double link_bytes(const md_backend_request *request) {
          (double)md_precision_bytes(request->precision);
 }
 
-/* How far ahead links are fetched and where results go, from what hops in turn read. */
-static void choose_access(md_simd_state *s, md_isa isa, int64_t sites) {
+/* How far ahead links are fetched and where results go, from what hops in turn read. The ranks of a
+ * host share its last cache. */
+static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local_ranks) {
   const double links = link_bytes(&s->request) * (double)sites;
+  const double all_links = MD_PARITIES * links * (local_ranks > 1 ? local_ranks : 1);
   const double field =
       MD_FERMION_REALS * (double)md_precision_bytes(s->request.precision) * (double)sites;
-  s->ahead = MD_PARITIES * links <= MD_SIMD_CACHED_BYTES ? MD_SIMD_FAR : MD_SIMD_NEAR;
+  s->ahead = all_links <= MD_SIMD_CACHED_BYTES ? MD_SIMD_FAR : MD_SIMD_NEAR;
   if (isa == MD_ISA_AVX512) s->ahead = MD_SIMD_NEAR_AVX512;
   s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;
 }
@@ -63,7 +65,7 @@ md_status md_simd_load(md_context *context, const md_links *links,
   if (!s) return md_fail_memory(context, sizeof *s, "cpu_simd");
   s->kernels = kernels[md_action_get(request->action)->fields - 1][request->precision][isa];
   s->request = *request;
-  choose_access(s, isa, links->field->geometry->sites);
+  choose_access(s, isa, links->field->geometry->sites, context->local_ranks);
   const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
   md_simd_link_units(links, request->precision, s->link_unit);
   md_status status = MD_OK;

@@ -77,7 +77,8 @@ typedef struct md_simd_kernels {
 #define MD_SIMD_KEPT_BYTES 2e6
 #define MD_SIMD_STREAM_BYTES 16e6
 /* Links are fetched far ahead where the copies of both parities, which hops in turn read, are at
- * most this many bytes and so come from a cache; else nearer. */
+ * most this many bytes on all ranks of a host together and so come from a cache; else nearer, and
+ * nearer still with AVX-512 everywhere, whose distances were tried on another machine. */
 #define MD_SIMD_CACHED_BYTES 40e6
 enum { MD_SIMD_FAR = 6144, MD_SIMD_NEAR = 1024, MD_SIMD_NEAR_AVX512 = 256 };
 
