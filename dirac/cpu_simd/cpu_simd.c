@@ -40,6 +40,24 @@ static void unload(void *state) {
   free(s);
 }
 
+static double link_bytes(const md_backend_request *request) {
+  const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
+  return (double)md_action_terms(request->action) * reals *
+         (double)md_precision_bytes(request->precision);
+}
+
+/* How far ahead links are fetched and where results go, from what hops in turn read. The ranks of a
+ * host share its last cache. */
+static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local_ranks) {
+  const double links = link_bytes(&s->request) * (double)sites;
+  const double all_links = MD_PARITIES * links * (local_ranks > 1 ? local_ranks : 1);
+  const double field =
+      MD_FERMION_REALS * (double)md_precision_bytes(s->request.precision) * (double)sites;
+  s->ahead = all_links <= MD_SIMD_CACHED_BYTES ? MD_SIMD_FAR : MD_SIMD_NEAR;
+  if (isa == MD_ISA_AVX512) s->ahead = MD_SIMD_NEAR_AVX512;
+  s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;
+}
+
 md_status md_simd_load(md_context *context, const md_links *links,
                        const md_backend_request *request, md_isa isa, void **state) {
   md_simd_state *s = calloc(1, sizeof *s);
@@ -47,6 +65,7 @@ md_status md_simd_load(md_context *context, const md_links *links,
   if (!s) return md_fail_memory(context, sizeof *s, "cpu_simd");
   s->kernels = kernels[md_action_get(request->action)->fields - 1][request->precision][isa];
   s->request = *request;
+  choose_access(s, isa, links->field->geometry->sites, context->local_ranks);
   const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
   md_simd_link_units(links, request->precision, s->link_unit);
   md_status status = MD_OK;
@@ -66,12 +85,6 @@ md_status md_simd_load(md_context *context, const md_links *links,
 static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
   return md_simd_load(context, links, request, md_isa_best(), state);
-}
-
-static double link_bytes(const md_backend_request *request) {
-  const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
-  return (double)md_action_terms(request->action) * reals *
-         (double)md_precision_bytes(request->precision);
 }
 
 static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
@@ -95,8 +108,8 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                              .link_unit = {(float)s->link_unit[0], (float)s->link_unit[1]},
                              .a = x ? epilogue->a : 0.0,
                              .b = x ? MD_HOP_FACTOR * epilogue->b : MD_HOP_FACTOR,
-                             .stream = link_bytes(&s->request) * (double)out->sites >
-                                       MD_SIMD_STREAM_BYTES,
+                             .ahead = s->ahead,
+                             .stream = s->stream,
                              .order = plan->range[range]};
   const int which = s->request.reconstruct == MD_RECONSTRUCT_12;
   md_simd_kernel *kernel = out->n_rhs == 1 ? s->kernels->one[which] : s->kernels->many[which];

@@ -53,7 +53,8 @@ typedef struct md_simd_call {
   const float *in_scale, *x_scale;
   float link_unit[MD_MOST_LINK_FIELDS]; /* what stored links of general matrices are multiples of */
   double a, b;          /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
-  bool stream;          /* the working set is larger than the caches: results go past them */
+  int ahead;            /* bytes that links are fetched before their use (one right-hand side) */
+  bool stream;          /* results go past the caches, where the instruction set can do that */
   const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */
 } md_simd_call;
 
@@ -67,12 +68,25 @@ typedef struct md_simd_kernels {
   md_simd_kernel *one[2], *many[2];
 } md_simd_kernels;
 
-/* Link copies of one parity above this many bytes are taken not to stay in cache between hops. */
+/* What follows from sizes, as measured with 32 MB of last cache (bench/cpu-dirac.md). None of it
+ * changes a bit of a result.
+ *
+ * One right-hand side: results go past the caches where a field of one parity is larger than
+ * MD_SIMD_KEPT_BYTES; of smaller ones much is still there when the next hop reads it. Many: where
+ * the link copy of one parity is larger than MD_SIMD_STREAM_BYTES. */
+#define MD_SIMD_KEPT_BYTES 2e6
 #define MD_SIMD_STREAM_BYTES 16e6
+/* Links are fetched far ahead where the copies of both parities, which hops in turn read, are at
+ * most this many bytes on all ranks of a host together and so come from a cache; else nearer, and
+ * nearer still with AVX-512 everywhere, whose distances were tried on another machine. */
+#define MD_SIMD_CACHED_BYTES 40e6
+enum { MD_SIMD_FAR = 6144, MD_SIMD_NEAR = 1024, MD_SIMD_NEAR_AVX512 = 256 };
 
 typedef struct md_simd_state {
   const md_simd_kernels *kernels;
   md_backend_request request;
+  int ahead;                      /* of md_simd_call */
+  bool stream;                    /* likewise */
   md_simd_plan plan[MD_PARITIES]; /* by output parity */
   void *links[MD_PARITIES];
   double link_unit[MD_MOST_LINK_FIELDS];

@@ -190,7 +190,8 @@ static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *su
 #if SCALED
   factor = rescale_site(sum, row, &call->out_scale[site]);
 #endif
-  const bool stream = call->stream && (size_t)row * sizeof(STORED) % 64 == 0; /* whole lines */
+  const bool stream = call->stream && MD_VECTOR_BYTES == 64 &&
+                      (size_t)row * sizeof(STORED) % 64 == 0; /* whole lines */
   STORED *out = (STORED *)call->out + site * 3 * row;
   for (int i = 0; i < 3; i++)
     for (int l = 0; l < row; l += LANES) {

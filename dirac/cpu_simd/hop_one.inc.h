@@ -66,17 +66,19 @@ static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) 
   re -= (u)[5] * v[5];                                                                             \
   im += (u)[5] * v[4]
 
-/* Each load fetches the line a little further in the stream of links. The loads themselves are as
- * the compiler orders them; the fetches ask for the lines one after the other, which is what the
- * prefetcher of the core follows. */
-static inline void load_row(const STORED *links, VECTOR u[6]) {
-  enum { AHEAD = 256 }; /* bytes */
+/* Each load fetches the line `ahead` bytes further in the stream of links. The loads themselves are
+ * as the compiler orders them; the fetches ask for the lines one after the other, which is what the
+ * prefetcher of the core follows. Where a line is loaded in parts, one fetch is enough for 12
+ * reals, which arithmetic binds; with 18 reals from memory one for each part is faster. */
+static inline void load_row(const STORED *links, int reals, int ahead, VECTOR u[6]) {
+  enum { BYTES = LANES * sizeof(STORED), LINE = 64 };
   for (int c = 0; c < 6; c++) {
     u[c] = LOAD(links + c * LANES);
 #if defined LINK_UNIT && FIELDS == 1
     u[c] *= LINK_UNIT;
 #endif
-    __builtin_prefetch((const char *)(links + c * LANES) + AHEAD);
+    if (reals == MD_LINK_REALS || c * BYTES % LINE < BYTES)
+      __builtin_prefetch((const char *)(links + c * LANES) + ahead);
   }
 }
 
@@ -107,10 +109,10 @@ static inline void sum_block(const md_simd_call *call, int64_t block, int reals,
 #endif
     for (int k = 0; k < 6; k++) v[k] *= scale;
 #endif
-    load_row(links, a);
-    load_row(links + 6 * LANES, b);
+    load_row(links, reals, call->ahead, a);
+    load_row(links + 6 * LANES, reals, call->ahead, b);
     if (reals == MD_LINK_REALS)
-      load_row(links + 12 * LANES, c);
+      load_row(links + 12 * LANES, reals, call->ahead, c);
     else
       third_row(a, b, plan->sign[e], c);
     ADD_ROW(0, a, re0, im0);
@@ -150,7 +152,9 @@ static inline void fetch_plan(const md_simd_plan *plan, int64_t block) {
 
 static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
-  const bool stream = call->stream && LANES * sizeof(STORED) == 64; /* whole lines only */
+  enum { BYTES = LANES * sizeof(STORED) };
+  /* Whole lines, or halves where the next block brings the other. */
+  const bool stream = call->stream && BYTES == MD_VECTOR_BYTES && (BYTES == 64 || !call->order);
   const md_simd_plan *plan = call->plan;
   for (int64_t k = begin; k < end; k++) {
     const int64_t block = call->order ? call->order[k] : k, site = plan->site[block];

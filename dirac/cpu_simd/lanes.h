@@ -118,16 +118,28 @@ static inline void md_stream_end(void) {
   _mm_sfence();
 }
 #else
+#if defined(__AVX__)
+static inline void md_stream_double(double *p, md_lanes_double v) {
+  _mm256_stream_pd(p, v);
+}
+static inline void md_stream_single(float *p, md_lanes_float v) {
+  _mm256_stream_ps(p, v);
+}
+static inline void md_stream_end(void) {
+  _mm_sfence();
+}
+#else
 static inline void md_stream_double(double *p, md_lanes_double v) {
   md_store_double(p, v);
 }
 static inline void md_stream_single(float *p, md_lanes_float v) {
   md_store_single(p, v);
 }
+static inline void md_stream_end(void) {}
+#endif
 static inline void md_stream_half(uint16_t *p, md_lanes_float v) {
   md_store_half(p, v);
 }
-static inline void md_stream_end(void) {}
 #endif
 static inline void md_stream_bf16(uint16_t *p, md_lanes_float v) {
   md_store_bf16(p, v);

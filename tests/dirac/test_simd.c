@@ -1,5 +1,5 @@
 /* cpu_simd by instruction set: against cpu_ref on awkward lattices, the same bits for every range,
- * thread count and rank grid, and half precision far from norm one. */
+ * thread count, rank grid and way to memory, and half precision far from norm one. */
 #include "dirac/cpu_simd/cpu_simd.h"
 #include "lattice/halo/halo.h"
 #include "support.h"
@@ -208,6 +208,49 @@ static void test_ranges(void **state) {
   each_variant(state, ranges_of);
 }
 
+/* The same bits however far ahead links are fetched and wherever results go, all sites at once and
+ * range by range; the rows of 6 x 2 sites end within a vector. */
+static void access_of(md_context *context, const variant *v) {
+  const md_backend_request *r = &v->request;
+  md_geometry *g = md_test_geometry(context, 12, 2, 6, 4, true);
+  md_gauge gauge;
+  md_links links;
+  md_field in, first, out;
+  void *state;
+  md_test_random_gauge(context, g, 5, &gauge);
+  MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
+  md_test_random_field(context, g, r->precision, r->n_rhs, MD_ODD, 3, &in);
+  fill_halo(context, &in);
+  make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &first);
+  make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &out);
+  md_simd_state *s = state;
+  s->ahead = MD_SIMD_NEAR;
+  s->stream = false;
+  hop(context, state, &first, &in, MD_RANGE_ALL, NULL);
+  for (int i = 0; i < 4; i++) {
+    s->ahead = i % 2 ? MD_SIMD_FAR : MD_SIMD_NEAR_AVX512;
+    s->stream = i / 2;
+    set_all(&out, 512.0);
+    hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
+    for (int64_t k = 0; k < out.sites; k++) assert_true(same_site(&out, k, &first, k));
+    set_all(&out, 512.0);
+    hop(context, state, &out, &in, MD_RANGE_INTERIOR, NULL);
+    hop(context, state, &out, &in, MD_RANGE_BOUNDARY, NULL);
+    for (int64_t k = 0; k < out.sites; k++) assert_true(same_site(&out, k, &first, k));
+  }
+  md_backend_cpu_simd.unload(state);
+  md_field_destroy(&in);
+  md_field_destroy(&first);
+  md_field_destroy(&out);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static void test_access(void **state) {
+  each_variant(state, access_of);
+}
+
 /* D of a random field on the ranks of `context`. */
 static void apply(md_context *context, const variant *v, md_geometry *g, md_field *out) {
   const md_backend_request *r = &v->request;
@@ -336,5 +379,6 @@ static void test_scales(void **state) {
 }
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(test_oracle), cmocka_unit_test(test_ranges),
-                                    cmocka_unit_test(test_grids), cmocka_unit_test(test_scales)};
+                                    cmocka_unit_test(test_access), cmocka_unit_test(test_grids),
+                                    cmocka_unit_test(test_scales)};
 MD_RUN_TESTS(tests)
