@@ -5,10 +5,10 @@
 #include "dirac/tensor/stacked_step.cuh"
 
 /* The marching kernel and its launch, for either number of link fields. PARTS names them: `stage`
- * (what lies where in shared memory), `feeder<scaled>`, `computer<T, RHS, END, COVER>`, and how
- * many `warps` compute at most, and whether it `waits`
- * for what arrives where the call says so: then its registers and its shared memory must leave
- * a warp of another kernel a place beside it on every multiprocessor. */
+ * (what lies where in shared memory), `feeder<scaled, COVER>`, `computer<T, RHS, END, COVER>`, how
+ * many `warps` compute at most, and whether it `waits` for what arrives where the call says so:
+ * then its registers and its shared memory must leave a warp of another kernel a place beside it on
+ * every multiprocessor. */
 namespace stacked {
 
 template <typename T, int RHS, ending END, coverage COVER, typename PARTS>

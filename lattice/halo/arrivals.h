@@ -14,9 +14,9 @@ typedef struct md_halo_arrival {
   const long long *flag; /* reaches the message's number with the message */
   const long long *sent; /* how many messages this rank has sent on the channel: as many as the
                             number of this one, or one less while it has not sent its own */
-  long long *looked; /* the newest number that a thread has set out to look for at the flag, */
-  long long *arrived; /* and has seen there; for the others, who look at the latter */
-  int from; /* rank */
+  long long *looked;     /* the newest number that a thread has set out to look for at the flag, */
+  long long *arrived;    /* and has seen there; for the others, who look at the latter */
+  int from;              /* rank */
 } md_halo_arrival;
 
 typedef struct md_halo_arrivals {

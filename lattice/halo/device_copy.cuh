@@ -5,8 +5,8 @@
 
 /* Messages that the copy engines carry between GPUs. They drive the link faster than a few blocks
  * do and take no place on a multiprocessor from the interior, even where one block of it fills one;
- * what a copy costs to start pays only for long messages. Each message has
- * its flag raised behind it, by a thread; one warp awaits all flags. */
+ * what a copy costs to start pays only for long messages. A thread raises the flag of a message
+ * behind it; one warp awaits the flags of all channels. */
 
 /* After the copies of the message of channel c into buffer `slot`. The host chose it by its own
  * count of messages, so a replayed recording must go on in turn. */

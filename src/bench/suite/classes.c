@@ -29,8 +29,3 @@ const md_suite_class *md_suite_class_of(const char *name) {
   while (strcmp(found->name, name) != 0) found++;
   return found;
 }
-
-void md_suite_plaquette_band(double sites, double *mean, double *tolerance) {
-  *mean = 0.5945; /* of class M, whose own fluctuation is below the constant part */
-  *tolerance = 3e-4 + 1.0 / sqrt(sites);
-}

@@ -19,17 +19,12 @@ typedef struct md_suite_class {
   int dims[MD_DIMS];
   double mass;
   int gemm_host, gemm_device; /* extent of the square products */
-  /* NaN where no machine of ours has computed it yet. The condensate is Re <b, x> / V of the first
-   * right-hand side, by action. */
+  /* The condensate is Re <b, x> / V of the first right-hand side, by action; NaN: not computed. */
   double plaquette, condensate[MD_ACTIONS];
 } md_suite_class;
 
 #define MD_SUITE_CLASS_WORDS "XS|S|M|L|XL"
 /* By one of the words. */
 const md_suite_class *md_suite_class_of(const char *name);
-
-/* What a plaquette without golden number is held to: the mean after MD_SUITE_SWEEPS sweeps, which
- * no large volume changes, and more than six standard deviations of it in `sites` sites. */
-void md_suite_plaquette_band(double sites, double *mean, double *tolerance);
 
 #endif
