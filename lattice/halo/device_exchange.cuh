@@ -27,7 +27,7 @@ struct exchange_channel {
 
 /* On the device. */
 struct exchange_counters {
-  long long sent[MD_HALO_CHANNELS], received[MD_HALO_CHANNELS];  /* messages so far */
+  long long sent[MD_HALO_CHANNELS], received[MD_HALO_CHANNELS]; /* messages so far */
   long long looked[MD_HALO_CHANNELS]; /* see arrivals.h; `received` is its `arrived` then */
   unsigned packed[MD_HALO_CHANNELS], unpacked[MD_HALO_CHANNELS]; /* blocks that are done */
   unsigned long long hash_sent[MD_HALO_CHANNELS], hash_received[MD_HALO_CHANNELS];
