@@ -169,9 +169,8 @@ static void set_march_range(const md_geometry *g, md_tensor_call *call, bool all
 static int columns_before(const tensor *s, int slices) {
   const md_march_plan *plan = &s->plan;
   const double sites = (double)s->geometry->sites;
-  const double link_bytes =
-      s->terms * MD_LINK_REALS * (double)md_precision_bytes(s->request.precision);
-  const double hop_s = sites * (link_bytes + 2.0 * plan->site_bytes) / 3.6e12;
+  const double hop_bytes = sites * (md_tensor_link_bytes(&s->request) + 2.0 * plan->site_bytes);
+  const double hop_s = hop_bytes / 3.6e12;
   const double slice_s = sites / s->geometry->local[MD_T] * plan->site_bytes / 0.25e12;
   const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
   return (int)((25e-6 + slices * slice_s) / hop_s * columns / plan->blocks);
