@@ -19,11 +19,23 @@ printf 'kernel,precision,m,n,k,gflops_kernel,vs_reference\nnaive,single,4,4,4,1,
 echo '{"histogram_lowest_log10": -18, "histogram_step_log10": 0.5, "rows": [], "solver": [], "links": []}' >v.json
 echo '{"lattice": "a.lime", "mass": 0.1, "pion_correlator": [3, 1, 0.5, 1]}' >c.json
 cat >t.json <<'END'
-{"dims": [4, 4, 4, 8], "ranks": 1, "tolerance": 1e-10, "modes": {"count": 8},
- "rows": [{"solver": "cg", "mass": 0.1, "rhs": 1, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "seconds_per_rhs": 2},
-          {"solver": "cg", "mass": 0.01, "rhs": 1, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "seconds_per_rhs": 9},
+{"dims": [4, 4, 4, 8], "ranks": 1, "tolerance": 1e-10, "modes": {"count": 8}, "machine": {"cpu": "abacus"},
+ "rows": [{"solver": "cg", "mass": 0.1, "rhs": 1, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "iterations": 10, "seconds_per_rhs": 2},
+          {"solver": "cg", "mass": 0.01, "rhs": 1, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "iterations": 20, "seconds_per_rhs": 9},
           {"solver": "block", "mass": 0.1, "rhs": 2, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": false, "seconds_per_rhs": 1}],
  "time_to_solution": [{"solver": "deflated", "mass": 0.1, "rhs": 2, "inner": "half", "backend": "cpu_simd", "packing": "none", "n_sources": 16, "seconds_per_rhs": 3}]}
+END
+# One more of that lattice, machine and number of ranks, without modes; and another code's milliseconds per iteration.
+cat >more.json <<'END'
+{"dims": [4, 4, 4, 8], "ranks": 1, "tolerance": 1e-10, "machine": {"cpu": "abacus"},
+ "rows": [{"solver": "cg", "mass": 0.1, "rhs": 2, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "iterations": 99, "seconds_per_rhs": 1},
+          {"solver": "cg", "mass": 0.02, "rhs": 2, "inner": "none", "backend": "cpu_simd", "packing": "none", "converged": true, "iterations": 40, "seconds_per_rhs": 1}]}
+END
+cat >other.csv <<'END'
+label,device,gpus,action,inner,rhs,ms_per_iteration_rhs,dims,date,source
+other,abacus,1,naive,none,1,1000,4x4x4x16,2024-12,here
+other,abacus,1,naive,half,1,1000,4x4x4x16,2024-12,here
+other,abacus,3,naive,none,1,1000,4x4x4x16,2024-12,here
 END
 for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sweep.py g.csv s.png" "plot_validate.py v.json" "plot_correlator.py c.json -o c.png" \
   "plot_time_to_solution.py t.json -o t.png"; do
@@ -42,7 +54,21 @@ if python_with matplotlib; then
     set -- $call
     "$source_dir/scripts/$1" "${@:2}" >out 2>err || complain "$call: $(tail -1 err)"
   done
-  for picture in d.png g.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png t.png; do [ -s $picture ] || complain "no $picture"; done
+  # Seconds by our iterations, in the panel of that device and rank count alone, from rows with as many right-hand sides
+  # where there are any; more.json has no panel of its own.
+  sed 's/"ranks": 1/"ranks": 2/' t.json >t2.json
+  "$source_dir/scripts/plot_time_to_solution.py" t.json t2.json more.json --reference other.csv -o o.png >out 2>err ||
+    complain "plot_time_to_solution.py --reference: $(tail -1 err)"
+  for line in "0.1 10 1 5" "0.02 40 2 20" "0.01 20 1 10"; do
+    printf 'other cg, double, 1 rhs, 1 GPU, mass %s: 1000 ms x 0.5 x %s iterations (of %s rhs) = %s s\n' $line
+  done | diff - out || complain "seconds of another code"
+  for bad in "s/,1000,/,fast,/ has a bad number" "s/,naive,/,,/ has no action"; do
+    sed "${bad%% *}" other.csv >bad.csv
+    "$source_dir/scripts/plot_time_to_solution.py" t.json --reference bad.csv -o none.png >out 2>err &&
+      complain "plot_time_to_solution.py takes a reference that ${bad#* }"
+    [ "$(wc -l <err)" = 1 ] && grep -q "bad.csv, line 2 ${bad#* }" err || complain "bad.csv: $(tail -1 err)"
+  done
+  for picture in d.png g.png o.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png t.png; do [ -s $picture ] || complain "no $picture"; done
 fi
 "$source_dir/scripts/plot_time_to_solution.py" c.json -o none.png >out 2>err && complain "plot_time_to_solution.py draws a report of solve"
 "$source_dir/scripts/table_dirac.py" d.csv | grep -q '| cpu_simd | none | 18 | 1 | 1 (1.00) |' || complain "table_dirac.py"
