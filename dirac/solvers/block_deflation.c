@@ -68,6 +68,10 @@ md_status md_block_deflation_insert(md_context *context, md_block_deflation *d) 
   return MD_OK;
 }
 
+void md_block_deflation_forget(md_block_deflation *d) {
+  d->count = d->next = 0;
+}
+
 md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,
                                      md_field *x) {
   for (int k = 0; k < d->count; k++) {

@@ -34,6 +34,9 @@ void md_block_deflation_destroy(md_block_deflation *d);
  * space are lost. Collective. */
 md_status md_block_deflation_insert(md_context *context, md_block_deflation *d);
 
+/* Becomes empty. Local. */
+void md_block_deflation_forget(md_block_deflation *d);
+
 /* For r = s - A x: x += W_k W_k^H r, r -= A W_k W_k^H r, one block after the other. r and x:
  * MD_SINGLE. Collective. */
 md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,

@@ -216,6 +216,13 @@ static bool ended(const chooser *c) {
   return s->interrupted || s->stalled || s->iteration >= c->most || distance(c) <= 1.0;
 }
 
+/* The way that is under way has stalled, and the other one may go on from there: each deflates, or
+ * loses what rounding spoils, in its own way. */
+static bool stuck(const chooser *c) {
+  const md_cg_state *s = c->state;
+  return s->stalled && !s->interrupted && s->iteration < c->most;
+}
+
 static int compare(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -233,16 +240,18 @@ static md_status time_way(chooser *c, bool block, double *iteration_s) {
   return MD_OK;
 }
 
-static void change_over(chooser *c, bool stalled) {
+/* The other way takes over, to the end. */
+static md_status change_over(chooser *c) {
   md_solver_choice *choice = &c->state->choice;
   char said[sizeof choice->reason], why[64] = "stalled";
   snprintf(said, sizeof said, "%s", choice->reason);
-  if (!stalled)
+  if (!c->state->stalled)
     snprintf(why, sizeof why, "fell too slowly, ten times in %.0f iterations", log(10.0) / c->pace);
   snprintf(choice->reason, sizeof choice->reason, "%.190s; at iteration %d %s %s", said,
            c->state->iteration, c->block ? "block" : "in step", why);
   choice->block = !c->block;
   choice->changed_at = c->state->iteration;
+  return phase(c, !c->block, c->most, observe_timing);
 }
 
 /* To the end, by the other way if the first one disappoints. */
@@ -251,10 +260,7 @@ static md_status go_on(chooser *c, bool block) {
   c->block = block;
   explain(c, NULL);
   MD_TRY(phase(c, block, c->most, observe_watching));
-  const bool stalled = c->state->stalled && !block; /* block CG deflates, which may help */
-  if (!stalled && (!c->leaves || ended(c))) return MD_OK;
-  change_over(c, stalled);
-  return phase(c, !block, c->most, observe_timing);
+  return stuck(c) || (c->leaves && !ended(c)) ? change_over(c) : MD_OK;
 }
 
 static md_status choose(chooser *c) {
@@ -270,8 +276,8 @@ static md_status choose(chooser *c) {
   as_cheap.block_s = CHEAPEST_BLOCK * f->step_s;
   if (!ended(c) && md_choice_begin_block(&as_cheap)) MD_TRY(time_way(c, true, &f->block_s));
   if (ended(c)) {
-    explain(c, "the solve is too short to find out");
-    return MD_OK;
+    explain(c, stuck(c) ? "a few iterations were timed" : "the solve is too short to find out");
+    return stuck(c) ? change_over(c) : MD_OK;
   }
   return go_on(c, md_choice_begin_block(f));
 }

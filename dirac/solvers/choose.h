@@ -8,7 +8,8 @@
  * timed; how many each will take is expected by the laws below, from the largest eigenvalue, which
  * is measured, the mass, the rounding and the lattice. The one that is expected to end first goes
  * on. It is watched: the other one takes over, once, if its residual falls so slowly that this will
- * pay. Where the law expects next to no fewer iterations of block CG, it is not even timed.
+ * pay, or if updates in a narrower precision stall. Where the law expects next to no fewer
+ * iterations of block CG, it is not even timed.
  *
  * A restart keeps the solution but not the Krylov space, so that the timing is short and happens at
  * the beginning, and the watch changes over only for a clear gain. Rank 0's clock decides for all.

@@ -14,6 +14,10 @@
 /* |r| of some right-hand side has fallen by this much: each update gives a block to deflate with.
  * docs/precision.md has the counts. */
 #define UPDATE_FACTOR 0.3
+/* A projection that raises |r| of some right-hand side by more than this is none any more: the
+ * directions are combinations of single-precision vectors that nearly cancel, as where blocks have
+ * spanned the whole space. What it adds to the solution would grow from update to update. */
+#define PROJECTION_RAISES 4.0
 
 typedef struct mixed_block {
   md_outer outer;
@@ -25,8 +29,10 @@ typedef struct mixed_block {
   md_field r, x, p;           /* in the inner space: MD_SINGLE, MD_SINGLE, the inner precision */
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */
+  double most_norm2;          /* what norm2 cannot exceed but by rounding */
   int since, latest;          /* iterations since the last update; most of them */
   bool restarted;             /* from the present solution */
+  bool misled;                /* the last projection had to be taken back */
 } mixed_block;
 
 static void destroy(mixed_block *m) {
@@ -71,10 +77,22 @@ static void go_on(mixed_block *m) {
   m->since = 0;
 }
 
+/* r = the true residual in units of its norm, less what the deflation space has of it, which goes
+ * into x. */
 static md_status hand_down(mixed_block *m) {
+  const double most = PROJECTION_RAISES * PROJECTION_RAISES;
+  double norm2[MD_MAX_RHS];
+  m->misled = false;
   md_linear_zero(&m->x);
   MD_TRY(md_outer_hand_down(&m->outer, false, &m->r));
-  return md_block_deflation_project(m->context, &m->deflation, &m->r, &m->x);
+  if (m->deflation.count == 0) return MD_OK;
+  MD_TRY(md_block_deflation_project(m->context, &m->deflation, &m->r, &m->x));
+  MD_TRY(md_linear_norm2(m->context, &m->r, norm2));
+  for (int r = 0; r < m->state->n_rhs; r++) m->misled = m->misled || !(norm2[r] <= most);
+  if (!m->misled) return MD_OK;
+  md_block_deflation_forget(&m->deflation);
+  md_linear_zero(&m->x);
+  return md_outer_hand_down(&m->outer, false, &m->r);
 }
 
 /* Begins a new Krylov space from the true residuals of the last update. */
@@ -85,8 +103,12 @@ static md_status begin(mixed_block *m) {
   return MD_OK;
 }
 
-static md_status recover(mixed_block *m) {
-  if (m->restarted)
+/* Begins anew from the last update, without the deflation space, which may be what misled it; the
+ * second time from one solution `strays` says that the solve has stalled. */
+static md_status recover(mixed_block *m, bool strays) {
+  for (int r = 0; strays && m->restarted && r < m->state->n_rhs; r++)
+    m->outer.in_vain[r] = MD_UPDATES_MOST_IN_VAIN;
+  if (m->restarted && !strays)
     return md_fail(m->context, MD_UNREACHED,
                    "sums of the inner block solver must be finite, which failed twice from one "
                    "solution, last in iteration %d; check the links for NaN, or use a wider inner "
@@ -95,6 +117,7 @@ static md_status recover(mixed_block *m) {
                    md_precision_name(m->request->inner->request.precision));
   m->restarted = true;
   m->state->restarts++;
+  md_block_deflation_forget(&m->deflation);
   return begin(m);
 }
 
@@ -132,7 +155,7 @@ static md_status update(mixed_block *m) {
   m->restarted = false;
   if (lost(m)) return begin(m);
   MD_TRY(hand_down(m));
-  MD_TRY(md_block_steps_replaced(&m->steps));
+  MD_TRY(m->misled ? md_block_steps_begin(&m->steps) : md_block_steps_replaced(&m->steps));
   go_on(m);
   return MD_OK;
 }
@@ -152,10 +175,19 @@ static bool count(mixed_block *m) {
   return far || all || m->since >= m->latest || s->interrupted || s->iteration >= s->most;
 }
 
+/* Whether |r| of some right-hand side is larger than it can be in exact arithmetic. */
+static bool strays(const mixed_block *m) {
+  for (int r = 0; r < m->state->n_rhs; r++)
+    if (!m->outer.done[r] && !(m->norm2[r] <= m->most_norm2)) return true;
+  return false;
+}
+
 static md_status iterate_once(mixed_block *m) {
   MD_TRY(md_block_steps_residual(&m->steps));
-  if (!m->steps.sound) return recover(m);
-  return count(m) ? update(m) : md_block_steps_direction(&m->steps);
+  if (!m->steps.sound) return recover(m, false);
+  const bool due = count(m);
+  if (strays(m)) return recover(m, true);
+  return due ? update(m) : md_block_steps_direction(&m->steps);
 }
 
 /* The rules of reliable_update.h for this system. */
@@ -163,6 +195,10 @@ static void set_rules(mixed_block *m) {
   const double norm = m->outer.dirac->norm;
   const double kappa = md_low_modes_kappa(m->request->modes, m->request->mass, norm);
   m->latest = md_update_latest(kappa, UPDATE_FACTOR);
+  /* The error in the norm of A falls, |A|^-1/2 |r| <= |error| <= |A^-1|^1/2 |r|: |r|^2 may grow by
+   * the whole condition number. */
+  const double whole = md_update_kappa(m->request->mass, norm);
+  m->most_norm2 = PROJECTION_RAISES * PROJECTION_RAISES * whole;
 }
 
 static md_status iterate(mixed_block *m) {

@@ -23,6 +23,10 @@
  * because it has solved for the lowest modes, which rounding in 32 or 16 bits brings back, time and
  * again.
  *
+ * A projection that raises a residual fourfold is taken back, the deflation space emptied and a new
+ * Krylov space begun. The same happens where |r| of the iteration outgrows what exact arithmetic
+ * allows; twice from one solution, that ends the solve as stalled.
+ *
  * Columns that depend on those before them become zero in Q, until an update finds that they no
  * longer do: state->block_rank. The solve ends when the true residual of every right-hand side is
  * small enough; those that are done before remain in the block, as what they add to its Krylov
