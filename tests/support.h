@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 /* Starts MPI, gives the context to the tests as their initial state (setup of the group), runs
- * them, ends MPI; returns the exit code: the number of failed tests of this rank. */
+ * them, ends MPI; returns the exit code: 1 where a test failed on a rank, 77 (skipped) where no
+ * lattice of the program could be cut into the ranks of the run, else 0. */
 #define MD_RUN_TESTS(tests)                                                                        \
   int main(int argc, char **argv) {                                                                \
     md_context *context = md_test_begin(&argc, &argv);                                             \
@@ -33,13 +34,16 @@ void md_require(md_context *context, md_status status, const char *what);
 void md_require_at_most(double value, double limit, const char *what);
 
 /* Geometry on the ranks of the run (grid chosen), with or without self-halo. On more ranks than
- * four a lattice that cannot be cut into them skips the test. */
+ * four a lattice that cannot be cut into them is told ("left out") and skips the test. */
 md_geometry *md_test_geometry(md_context *context, int x, int y, int z, int t, bool self_halo);
 /* The same with halo zones and neighbours at distance 3, the rank grid given or NULL. */
 md_geometry *md_test_deep_geometry(md_context *context, const int dims[MD_DIMS],
                                    const int grid[MD_DIMS], bool self_halo);
-/* True when this number of ranks can hold the lattice. */
+/* True when this number of ranks can hold the lattice; on more ranks than four, tells when not. For
+ * tests with several lattices, one of which fits any number of ranks that the test is run on. */
 bool md_test_fits(md_context *context, int x, int y, int z, int t);
+/* Tells that the lattice is left out and skips the test. */
+void md_test_skip_lattice(const md_context *context, const int dims[MD_DIMS]);
 /* Uniformly random SU(3) links by seed, the same on every rank grid; halos exchanged. */
 void md_test_random_gauge(md_context *context, const md_geometry *geometry, uint64_t seed,
                           md_gauge *gauge);

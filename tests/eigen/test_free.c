@@ -37,7 +37,6 @@ static void check(md_context *context, const int d[MD_DIMS], bool antiperiodic, 
                                       .antiperiodic = antiperiodic};
   const md_eigen_request wanted = {
       .modes = modes, .tolerance = 1e-9, .max_restarts = 500, .seed = 5};
-  if (!md_test_fits(context, d[0], d[1], d[2], d[3])) return;
   md_geometry *g = md_test_geometry(context, d[0], d[1], d[2], d[3], false);
   md_gauge gauge;
   md_dirac dirac;
