@@ -59,7 +59,7 @@ static void compare(md_context *context, const md_layout_request *layout, const 
   md_geometry_destroy(geometry);
 }
 
-/* All rank grids of `layout`, 1 or 2 or 4 ranks along each direction. */
+/* All rank grids of `layout`, 1 or 2 or 4 ranks along each direction, whose number is returned. */
 static int compare_grids(md_context *context, const md_layout_request *layout, const char *action,
                          const smear_links *whole) {
   int grids = 0;
@@ -76,7 +76,26 @@ static int compare_grids(md_context *context, const md_layout_request *layout, c
   return grids;
 }
 
-static void run(md_context *context, const md_layout_request *layout, const char *action) {
+/* On 8 ranks or fewer the lattice itself, else with its shortest direction doubled for as long as
+ * that many ranks would cut an extent to less than 2. */
+static md_layout_request grown(const md_context *context, const md_layout_request *layout) {
+  md_layout_request now = *layout;
+  for (int most = 1;;) {
+    int shortest = 0;
+    for (int d = 0; d < MD_DIMS; d++) {
+      most *= now.global[d] / 2;
+      if (now.global[d] < now.global[shortest]) shortest = d;
+    }
+    if (most >= context->ranks) return now;
+    now.global[shortest] *= 2;
+    most = 1;
+  }
+}
+
+static void run(md_context *context, const md_layout_request *given, const char *action) {
+  if (context->ranks & (context->ranks - 1)) /* no grid of 1, 2 and 4 */
+    md_test_skip_lattice(context, given->global);
+  const md_layout_request large = grown(context, given), *layout = &large;
   md_context solo = *context;
   md_geometry *geometry = NULL;
   solo.rank = 0;
