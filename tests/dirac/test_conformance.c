@@ -104,12 +104,14 @@ static void check_ranges(md_context *context, const backend_case *c, bench *b) {
   md_field_destroy(&overlapped);
 }
 
-/* The whole set for plain D and few right-hand sides; else the two lattices with extents of 2. */
-static bool is_wanted(const backend_case *c, size_t lattice) {
+/* The whole set for plain D and few right-hand sides; else the two lattices with extents of 2, and
+ * on more ranks than these can be cut into the last one too. */
+static bool is_wanted(const md_context *context, const backend_case *c, size_t lattice) {
   const md_backend_request *r = &c->request;
   const bool plain = r->action == MD_ACTION_NAIVE && !md_links_twisted(&r->twist);
   const bool few = r->n_rhs <= 3;
-  return (plain && few) || ((plain || few) && (lattice == 1 || lattice == 2));
+  const bool chosen = lattice == 1 || lattice == 2 || (lattice == 3 && context->ranks > 8);
+  return (plain && few) || ((plain || few) && chosen);
 }
 
 static void run(md_context *context, const backend_case *c) {
@@ -118,7 +120,7 @@ static void run(md_context *context, const backend_case *c) {
       for (int parity = 0; parity < MD_PARITIES; parity++) {
         const int *n = lattices[l];
         bench b;
-        if (!is_wanted(c, l) || !md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
+        if (!is_wanted(context, c, l) || !md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
         set_up(context, c, n, self_halo, parity, &b);
         const md_epilogue epilogue = {.x = &b.x, .a = 0.3, .b = -1.7};
         const md_epilogue in_place = {.x = &b.out, .a = 0.3, .b = -1.7};

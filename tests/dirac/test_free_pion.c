@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LX = 6, LY = 6, LZ = 6, T = 8, VOLUME = LX * LY * LZ * T, MOMENTA = 4 };
+enum { LX = 8, LY = 6, LZ = 6, T = 8, VOLUME = LX * LY * LZ * T, MOMENTA = 4 };
 static const int dims[4] = {LX, LY, LZ, T};
 static const double mass = 0.3;
 static const int momenta[MOMENTA][3] = {{0, 0, 0}, {1, 0, 0}, {0, -1, 2}, {1, 1, 1}};

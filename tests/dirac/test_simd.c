@@ -159,7 +159,7 @@ static void spoil_halo(md_field *f) {
  * any number of threads; also with an epilogue. */
 static void ranges_of(md_context *context, const variant *v) {
   const md_backend_request *r = &v->request;
-  md_geometry *g = md_test_geometry(context, 12, 4, 4, 6, true);
+  md_geometry *g = md_test_geometry(context, 12, 4, 4, context->ranks > 8 ? 8 : 6, true);
   md_gauge gauge;
   md_field in, all, part, touched;
   void *state;
@@ -209,10 +209,12 @@ static void test_ranges(void **state) {
 }
 
 /* The same bits however far ahead links are fetched and wherever results go, all sites at once and
- * range by range; the rows of 6 x 2 sites end within a vector. */
+ * range by range; the rows of 6 x 2 sites end within a vector. So do those of the lattice that more
+ * than four ranks have, 3 x 2 sites on 8 or 16. */
 static void access_of(md_context *context, const variant *v) {
   const md_backend_request *r = &v->request;
-  md_geometry *g = md_test_geometry(context, 12, 2, 6, 4, true);
+  md_geometry *g = context->ranks > 4 ? md_test_geometry(context, 12, 4, 12, 4, true)
+                                      : md_test_geometry(context, 12, 2, 6, 4, true);
   md_gauge gauge;
   md_links links;
   md_field in, first, out;

@@ -8,7 +8,11 @@
 /* Whatever happens to the bytes of a file: either it is refused with one line, or the links are
  * those that were written. Nothing crashes and no rank waits for ever. */
 
-enum { X = 4, Y = 4, Z = 2, T = 2 };
+/* More than four ranks need a longer lattice. */
+static md_geometry *small_lattice(md_context *context) {
+  return context->ranks > 4 ? md_test_geometry(context, 4, 4, 4, 4, false)
+                            : md_test_geometry(context, 4, 4, 2, 2, false);
+}
 
 typedef struct subject {
   md_context *context;
@@ -43,7 +47,8 @@ static void flips(subject *s, unsigned char *copy) {
    * process of its own reads the structure of an HDF5 file, which takes longer than all the other
    * formats; test_hostile and the fuzz target break that structure with more cunning. */
   const bool alone = s->context->ranks == 1, slow = strcmp(s->format, "hdf5") == 0;
-  const size_t dense = !alone ? 61 : slow ? 17 : 7, wide = !alone ? 997 : slow ? 193 : 97;
+  const size_t dense = !alone ? 61 : slow ? 17 : 7;
+  const size_t wide = s->context->ranks > 4 ? 3989 : !alone ? 997 : slow ? 193 : 97;
   for (size_t at = 0; at < s->bytes; at += at < 4096 ? dense : wide) {
     memcpy(copy, s->file, s->bytes);
     copy[at] ^= (unsigned char)(1u << at % 8);
@@ -74,7 +79,7 @@ static void garbage(subject *s, unsigned char *copy) {
 
 static void damage(md_context *context, const char *format_name) {
   subject s = {.context = context, .format = format_name};
-  md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
+  md_geometry *geometry = small_lattice(context);
   md_gauge gauge;
   const md_lattice_format *format = NULL;
   md_test_random_gauge(context, geometry, 3, &gauge);
@@ -112,7 +117,7 @@ static void nersc(void **state) {
 /* A link that is NaN is refused although the checksum is right, also when that is ignored. */
 static void not_a_number(void **state) {
   md_context *context = *state;
-  md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
+  md_geometry *geometry = small_lattice(context);
   md_gauge gauge;
   const md_lattice_format *format = NULL;
   const int grid[MD_DIMS] = {0};

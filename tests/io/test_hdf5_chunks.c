@@ -11,7 +11,7 @@
 /* HDF5 lattices in any layout read the same, straight from the chunks or by the library, and a
  * chunk that is damaged is refused. */
 
-enum { X = 4, Y = 6, Z = 4, T = 4, RANK = 7, REALS = X * Y * Z * T * MD_DIMS * MD_LINK_REALS };
+enum { X = 4, Y = 6, Z = 4, T = 8, RANK = 7, REALS = X * Y * Z * T * MD_DIMS * MD_LINK_REALS };
 static const char dataset_name[] = "/gauge/links";
 
 typedef struct layout {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { X = 4, Y = 4, Z = 2, T = 4, MODES = 3 };
+enum { X = 4, Y = 4, Z = 2, T = 8, MODES = 3 };
 
 static const md_modes_label label = {"0123456789abcdef", "naive", "antiperiodic"};
 
@@ -200,7 +200,8 @@ static void refusals(void **state) {
   refuse(context, path, g, &other[0], &info, "must have the lattice checksum of this run");
   refuse(context, path, g, &other[1], &info, "must have the action of this run, 'asqtad, u0 0.9'");
   refuse(context, path, g, &other[2], &info, "must have the boundary of this run, 'periodic'");
-  refuse(context, path, longer, &label, &info, "is of a 4x4x2x4 lattice, needed is one of 4x4x2x8");
+  refuse(context, path, longer, &label, &info,
+         "is of a 4x4x2x8 lattice, needed is one of 4x4x2x16");
   size_t bytes;
   unsigned char *data = io_test_get(path, &bytes);
   data[bytes / 2] ^= 1; /* within the vectors */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { X = 4, Y = 4, Z = 2, T = 4 };
+enum { X = 4, Y = 4, Z = 2, T = 8 };
 
 static void make_pair(md_context *context, const md_geometry *geometry, int n_rhs, uint64_t seed,
                       md_field pair[MD_PARITIES]) {
@@ -146,7 +146,7 @@ static void refusals(void **state) {
   MD_REQUIRE(context, md_propagator_write(context, path, written, NULL, 0));
   make_pair(context, longer, 2, 5, other);
   assert_int_equal(md_propagator_read(context, path, other, NULL, 0), MD_INPUT);
-  assert_non_null(strstr(context->message, "4x4x2x4 lattice, needed is one of 4x4x2x8"));
+  assert_non_null(strstr(context->message, "4x4x2x8 lattice, needed is one of 4x4x2x16"));
   discard_pair(other);
   make_pair(context, geometry, 3, 5, other);
   assert_int_equal(md_propagator_read(context, path, other, NULL, 0), MD_INPUT);

@@ -9,7 +9,7 @@
  * does not know is no attribute. */
 static void comes_back(void **state) {
   md_context *context = *state;
-  md_geometry *geometry = md_test_geometry(context, 4, 4, 2, 4, false);
+  md_geometry *geometry = md_test_geometry(context, 4, 4, 4, 4, false);
   md_field pair[MD_PARITIES];
   md_provenance p;
   md_attribute given[MD_PROVENANCE_ATTRIBUTES];

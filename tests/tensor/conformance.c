@@ -198,7 +198,7 @@ void tensor_half_keeps_range(md_context *context, const char *backend) {
 void tensor_ranges_are_disjoint(md_context *context, const char *backend) {
   for (int packing = MD_PACKING_SINGLE; packing < MD_PACKINGS; packing++) {
     const int n = packing == MD_PACKING_STACKED ? 8 : 1;
-    md_geometry *g = md_test_geometry(context, 8, 6, 4, 6, true);
+    md_geometry *g = md_test_geometry(context, 8, 4, 4, 6, true);
     md_gauge gauge;
     md_field in, one = host_field(context, g, MD_HALF, n, MD_EVEN),
                  two = host_field(context, g, MD_HALF, n, MD_EVEN);
