@@ -23,7 +23,8 @@ typedef struct md_partial_sums {
 
 /* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
  * and parity of out and may be out itself. The last three only for backends that fuse; with `step`
- * out may be MD_SINGLE where the operator and x are 16-bit, see `fuses`. */
+ * out may be MD_SINGLE where the operator and x are 16-bit, see `fuses`; then |out|^2 may be that
+ * of the numbers before they are rounded. */
 typedef struct md_epilogue {
   const md_field *x; /* NULL: plain assignment, a and b are not read */
   double a, b;

@@ -23,8 +23,8 @@ struct md_cg_steps {
 };
 
 /* For an operator that fuses into fields of r's precision. x, r and p are even fields of the
- * caller's, which outlive the steps; x and r may be MD_SINGLE where p is 16-bit. *steps is to be
- * destroyed after a failure too, unless NULL. Only in builds with CUDA. Local. */
+ * caller's, which outlive the steps; x or both x and r may be MD_SINGLE where p is 16-bit. *steps
+ * is to be destroyed after a failure too, unless NULL. Only in builds with CUDA. Local. */
 md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, const md_field *x,
                              const md_field *r, const md_field *p, md_cg_steps **steps);
 

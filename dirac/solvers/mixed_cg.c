@@ -17,13 +17,15 @@ typedef struct mixed_cg {
   md_dirac *inner;
   const md_solver_request *request;
   md_cg_state *state;
-  md_field r, x;         /* in the inner space: MD_SINGLE */
+  md_field x;            /* in the inner space: MD_SINGLE */
+  md_field r;            /* likewise, or in the inner precision if `narrow` */
   md_field p, a_p, work; /* in the inner space: the inner precision */
   md_cg_steps *steps;    /* of a device that fuses, else NULL; a_p and work are there without it
                             and for deflation */
   bool due;              /* an update, as soon as no step is under way */
   md_deflation deflation;
   bool deflates;
+  bool narrow;    /* r is in the inner precision */
   bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
   double factor;  /* of |r| for an update */
   int since;      /* iterations since the last update */
@@ -51,11 +53,12 @@ static md_status create(mixed_cg *m) {
   if (m->deflates)
     MD_TRY(md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation));
   MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(m->inner->request.precision)));
-  MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
+  MD_TRY(m->narrow ? md_dirac_field(m->context, m->inner, MD_EVEN, &m->r)
+                   : md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
 #ifdef MINIDIRAC_HAVE_CUDA
-  if (!m->flexible && md_dirac_fuses(m->inner, MD_SINGLE))
+  if (!m->flexible && md_dirac_fuses(m->inner, m->r.precision))
     MD_TRY(
         md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p, &m->steps));
 #endif
@@ -245,6 +248,8 @@ static void set_rules(mixed_cg *m) {
   m->factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(kappa, m->factor);
+  m->narrow = !m->deflates && md_update_narrows(noise) &&
+              md_dirac_fuses(m->inner, m->inner->request.precision);
 }
 
 md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,

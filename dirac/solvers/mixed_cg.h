@@ -9,9 +9,9 @@
  * From time to time the residual is recomputed in double, a reliable update (G. Sleijpen and
  * H. van der Vorst, Computing 56 (1996) 141; M. Clark et al., Comput. Phys. Commun. 181 (2010)
  * 1517, arXiv:0911.3191). A x = s is the system on the even sites, r the residual, p the search
- * direction, and y what the iterations have found since the last update. r and y are MD_SINGLE, p
- * and A p as narrow as the inner operator, and the true |r| of the last update is the unit of all
- * four:
+ * direction, and y what the iterations have found since the last update. y is MD_SINGLE, p
+ * and A p as narrow as the inner operator, r one or the other (md_update_narrows), and the true |r|
+ * of the last update is the unit of all four:
  *
  *   repeat   alpha = |r|^2 / <p, A p>,  r -= alpha A p,  beta = |r|^2 / |r before|^2
  *            (16 bits with fewer than ten of mantissa: beta = -<alpha A p, r> / |r before|^2)

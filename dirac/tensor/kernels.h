@@ -23,9 +23,11 @@ typedef struct md_tensor_call {
   const void *x; /* NULL: out = D in, else out = a x + b D in */
   const float *x_scale;
   double a, b;
-  /* As in md_epilogue; out is MD_SINGLE or MD_DOUBLE then, and NULL stands for assignment. A step
-   * and norm2 are served where md_march_plan_make finds a plan, norm2 alone only for plain D in. */
+  /* As in md_epilogue; out is MD_SINGLE or MD_DOUBLE then, or MD_HALF if `narrow`, and NULL stands
+   * for assignment. A step and norm2 are served where md_march_plan_make finds a plan, norm2 alone
+   * only for plain D in. */
   const double *step;
+  bool narrow;
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
   const struct sum_units *units;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */

@@ -62,6 +62,8 @@ cudaError_t launch_march(const md_tensor_call *call, const md_march_plan *plan) 
 
 template <typename T, int RHS, typename PARTS>
 cudaError_t march_epilogue(const md_tensor_call *call, const md_march_plan *plan) {
+  if constexpr (storage<T>::scaled)
+    if (call->narrow) return launch_march<T, RHS, ending::narrow_step, PARTS>(call, plan);
   if (call->step) return launch_march<T, RHS, ending::step, PARTS>(call, plan);
   if (call->norm2) return launch_march<T, RHS, ending::summed, PARTS>(call, plan);
   return call->x ? launch_march<T, RHS, ending::combined, PARTS>(call, plan)

@@ -17,8 +17,8 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
   const md_tensor_call &call;
   const lane at;
   link_set links[FIELDS][batch<T>];
-  real step[2];           /* of the lane's two rows; ending::step only */
-  norm_adder<T> norms[2]; /* ending::summed and step only */
+  real step[2];           /* of the lane's two rows, where END takes a step */
+  norm_adder<T> norms[2]; /* where END leaves norms */
 
   /* Asks for the links of the batch that begins at `site`. */
   __device__ void load(int site) {
@@ -54,12 +54,12 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
                               RHS, of_links, at);
       }
     }
-    constexpr bool late = END == ending::step && !storage<T>::adjacent;
+    constexpr bool late = takes_step<END> && !storage<T>::adjacent;
     if constexpr (!late) load(next);
     const int64_t start = static_cast<int64_t>(site) * site_bytes + min(at.t, 2) * colour_bytes;
     const auto place = [&](int n) { return start + n * site_bytes; };
-    if constexpr (END == ending::step) {
-      take_step<T, RHS>(norms, c, call, site + mine, unit, step, place, assigned, at);
+    if constexpr (takes_step<END>) {
+      take_any_step<T, RHS, END>(norms, c, call, site + mine, unit, step, place, assigned, at);
       if constexpr (late) load(next);
       return;
     }
@@ -89,7 +89,7 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
       md_wait_for_predecessor(); /* it wrote step and units, and may read norms */
       begin_norms<T, RHS>(norms, call, at);
     }
-    if constexpr (END == ending::step)
+    if constexpr (takes_step<END>)
       for (int row = 0; row < RHS / 8; row++)
         step[row] = static_cast<real>(call.step[rhs_of_row<T, RHS>(row, at)]);
   }

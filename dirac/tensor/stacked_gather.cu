@@ -101,7 +101,7 @@ template <typename T, int TILE, bool FULL, ending END, int FIELDS> struct gather
   __device__ void step_all(norm_adder<T> norms[2], const real step[2]) const {
     sums<T> c;
     multiply(0, c);
-    take_step<T, TILE>(norms, c, call, my_site, unit, step, place(0), assigned(), at);
+    take_any_step<T, TILE, END>(norms, c, call, my_site, unit, step, place(0), assigned(), at);
   }
   /* The half scale is shared by all right-hand sides: with more than one tile the products are
    * formed twice, first for the largest result, then to be stored. */
@@ -150,14 +150,14 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, FIELDS == 1 ? 4 : 3)
   norm_adder<T> norms[2];
   typename storage<T>::accumulator step[2] = {};
   if constexpr (leaves_norms<END>) begin_norms<T, TILE>(norms, call, at);
-  if constexpr (END == ending::step)
+  if constexpr (takes_step<END>)
     for (int row = 0; row < TILE / 8; row++)
       step[row] =
           static_cast<typename storage<T>::accumulator>(call.step[rhs_of_row<T, TILE>(row, at)]);
 #pragma unroll 2
   for (int first = 0; first < left; first += batch<T>) {
     const gatherer<T, TILE, FULL, END, FIELDS> g(call, at, site, to, first, left - first);
-    if constexpr (END == ending::step)
+    if constexpr (takes_step<END>)
       g.step_all(norms, step);
     else
       g.run(norms);
@@ -186,6 +186,8 @@ template <typename T, int TILE, bool FULL> cudaError_t gather_plain(const md_ten
 
 /* The endings of solvers, for one whole tile of right-hand sides. */
 template <typename T, int TILE> cudaError_t gather_tile(const md_tensor_call *call) {
+  if constexpr (storage<T>::scaled)
+    if (call->narrow) return launch_gather<T, TILE, true, ending::narrow_step>(call);
   if (call->step) return launch_gather<T, TILE, true, ending::step>(call);
   if (call->norm2) return launch_gather<T, TILE, true, ending::summed>(call);
   return gather_plain<T, TILE, true>(call);

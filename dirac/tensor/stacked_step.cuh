@@ -5,12 +5,14 @@
 #include "lattice/fields/cuda/unit_sum.cuh"
 
 /* What a solver asks of the end of a hop: norms of the results, and the step
- * out += step (a x + b D in) into a field of the arithmetic type (md_epilogue). A lane adds up the
- * norms of its two tile rows; the warps' sums go to memory at the end of their work. */
+ * out += step (a x + b D in) into a field of the arithmetic type, or in half of its own
+ * (md_epilogue). A lane adds up the norms of its two tile rows; the warps' sums go to memory at the
+ * end of their work. */
 namespace stacked {
 
-enum class ending { plain, combined, summed, step };
-template <ending E> constexpr bool leaves_norms = E == ending::summed || E == ending::step;
+enum class ending { plain, combined, summed, step, narrow_step };
+template <ending E> constexpr bool takes_step = E == ending::step || E == ending::narrow_step;
+template <ending E> constexpr bool leaves_norms = E == ending::summed || takes_step<E>;
 
 /* The norms of a lane's two rows; beside numbers of 16 bits one word is exact enough. */
 template <typename T> using norm_adder = unit_adder<storage<T>::adjacent>;
@@ -57,6 +59,20 @@ __device__ inline void add_norms(norm_adder<T> norms[2], const sums<T> &c, int u
   }
 }
 
+/* c = step (a x + b D in) of site n of a batch, D in in units of my_c, x in those of my_x. */
+template <typename T, int TILE>
+__device__ inline void
+make_step(typename storage<T>::accumulator c[4], const md_tensor_call &call, float my_c, float my_x,
+          int n, const typename storage<T>::accumulator step[2], int64_t place, const lane &at) {
+  using real = typename storage<T>::accumulator;
+  real factor_c = static_cast<real>(MD_HOP_FACTOR * call.b), factor_x = static_cast<real>(call.a);
+  if constexpr (storage<T>::scaled) factor_c *= of_site(my_c, n), factor_x *= of_site(my_x, n);
+  add_epilogue<T, TILE, true>(c, factor_c, factor_x, static_cast<const char *>(call.x) + place,
+                              TILE, at);
+#pragma unroll
+  for (int i = 0; i < 4; i++) c[i] *= step[i / 2];
+}
+
 /* The step of the sites of a batch that are `assigned`, whose places are as in `combine`, with the
  * norms of what it leaves. */
 template <typename T, int TILE, typename PLACE>
@@ -70,16 +86,46 @@ __device__ inline void take_step(norm_adder<T> norms[2], sums<T> &c, const md_te
   if constexpr (storage<T>::scaled) my_c = power_of_two(unit), my_x = call.x_scale[my_site];
 #pragma unroll
   for (int n = 0; n < batch<T>; n++) {
-    real factor_c = static_cast<real>(MD_HOP_FACTOR * call.b), factor_x = static_cast<real>(call.a);
-    if constexpr (storage<T>::scaled) factor_c *= of_site(my_c, n), factor_x *= of_site(my_x, n);
-    add_epilogue<T, TILE, true>(c[n], factor_c, factor_x,
-                                static_cast<const char *>(call.x) + place(n), TILE, at);
-#pragma unroll
-    for (int i = 0; i < 4; i++) c[n][i] *= step[i / 2];
+    make_step<T, TILE>(c[n], call, my_c, my_x, n, step, place(n), at);
     add_to_rows<T, TILE>(static_cast<char *>(call.out) + wider * place(n), c[n], assigned >> n & 1u,
                          at);
   }
   add_norms<T>(norms, c, 127, assigned, at);
+}
+
+/* The same into a field of half, which gets new scales. The norms are of numbers not yet rounded.
+ */
+template <int TILE, typename PLACE>
+__device__ inline void take_narrow_step(norm_adder<__half> norms[2], sums<__half> &c,
+                                        const md_tensor_call &call, int64_t my_site, int unit,
+                                        const float step[2], PLACE place, unsigned assigned,
+                                        const lane &at) {
+  const float my_c = power_of_two(unit), my_x = call.x_scale[my_site];
+  const float my_old = call.out_scale[my_site];
+#pragma unroll
+  for (int n = 0; n < batch<__half>; n++) {
+    make_step<__half, TILE>(c[n], call, my_c, my_x, n, step, place(n), at);
+    add_epilogue<__half, TILE, true>(c[n], 1.0f, of_site(my_old, n),
+                                     static_cast<const char *>(call.out) + place(n), TILE, at);
+  }
+  add_norms<__half>(norms, c, 127, assigned, at);
+  float factor;
+  const float scale = scale_of(largest_of<__half>(c, at), 127, &factor);
+  if (at.t == 0 && at.g < batch<__half> && assigned >> (at.g % batch<__half>)&1u)
+    call.out_scale[my_site] = scale;
+  store<__half, TILE, true>(c, call, factor, place, assigned, TILE, at);
+}
+
+/* Either, as END says. */
+template <typename T, int TILE, ending END, typename PLACE>
+__device__ inline void take_any_step(norm_adder<T> norms[2], sums<T> &c, const md_tensor_call &call,
+                                     int64_t my_site, int unit,
+                                     const typename storage<T>::accumulator step[2], PLACE place,
+                                     unsigned assigned, const lane &at) {
+  if constexpr (END == ending::narrow_step)
+    take_narrow_step<TILE>(norms, c, call, my_site, unit, step, place, assigned, at);
+  else
+    take_step<T, TILE>(norms, c, call, my_site, unit, step, place, assigned, at);
 }
 
 /* Before the first site. A step need not be summed: without call.norm2 nothing comes of its norms.

@@ -204,6 +204,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                          .a = x ? epilogue->a : 0.0,
                          .b = x ? epilogue->b : 1.0,
                          .step = epilogue ? epilogue->step : NULL,
+                         .narrow = epilogue && epilogue->step && out->precision == MD_HALF,
                          .list = all ? NULL : s->range[p][part],
                          .count = all ? out->sites : s->range_count[p][part],
                          .sites = out->sites,
@@ -234,10 +235,12 @@ static bool awaits(const void *state) {
 
 static bool fuses(const void *state, md_precision out) {
   const tensor *s = state;
-  const bool wide = out == (s->request.precision == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE);
+  const md_precision own = s->request.precision;
+  const bool served =
+      out == (own == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE) || (out == MD_HALF && own == MD_HALF);
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
-  return wide && (s->marches || (gathers && whole_tile));
+  return served && (s->marches || (gathers && whole_tile));
 }
 
 const md_backend md_backend_tensor = {.name = "tensor",

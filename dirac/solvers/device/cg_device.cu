@@ -137,14 +137,14 @@ static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
 
 /* x takes the first `count` directions; then the next direction is made, or not. sum: with |p|^2 of
  * the last direction that there is then. */
-template <class S, class W>
+template <class S, class R, class W>
 static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool next, bool sum) {
-  cg_pass<S, W> a = {};
+  cg_pass<S, R, W> a = {};
   for (int k = 0; k < CG_DIRECTIONS; k++)
     a.direction[k] = linear_view_of<S>(direction(cg, state, k));
   a.p = a.direction[cg->at];
   if (next) a.next = a.direction[(cg->at + 1) % CG_DIRECTIONS];
-  a.r = linear_view_of<W>(&state->r);
+  a.r = linear_view_of<R>(&state->r);
   a.x = linear_view_of<W>(&state->x);
   a.count = count;
   a.alpha = cg->scalars->alpha[0];
@@ -156,22 +156,30 @@ static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool ne
   launch_vectors(a, &state->x);
 }
 
+/* With directions of 16 bits r and x are that narrow too, or x alone is not, or neither is. */
+template <class S>
+static void launch_narrow_pass(md_cg_device *cg, md_cg_state *state, int count, bool next,
+                               bool sum) {
+  if (state->x.precision != MD_SINGLE)
+    launch_pass<S, S, S>(cg, state, count, next, sum);
+  else if (state->r.precision != MD_SINGLE)
+    launch_pass<S, S, float>(cg, state, count, next, sum);
+  else
+    launch_pass<S, float, float>(cg, state, count, next, sum);
+}
+
 static void pass(md_cg_device *cg, md_cg_state *state, int count, bool next, bool sum) {
-  const bool wide = state->x.precision == MD_SINGLE;
   switch (state->p.precision) {
   case MD_DOUBLE:
-    return launch_pass<double, double>(cg, state, count, next, sum);
+    return launch_pass<double, double, double>(cg, state, count, next, sum);
   case MD_SINGLE:
-    return launch_pass<float, float>(cg, state, count, next, sum);
+    return launch_pass<float, float, float>(cg, state, count, next, sum);
   case MD_HALF:
-    return wide ? launch_pass<__half, float>(cg, state, count, next, sum)
-                : launch_pass<__half, __half>(cg, state, count, next, sum);
+    return launch_narrow_pass<__half>(cg, state, count, next, sum);
   case MD_FIXED:
-    return wide ? launch_pass<fixed16, float>(cg, state, count, next, sum)
-                : launch_pass<fixed16, fixed16>(cg, state, count, next, sum);
+    return launch_narrow_pass<fixed16>(cg, state, count, next, sum);
   default:
-    return wide ? launch_pass<__nv_bfloat16, float>(cg, state, count, next, sum)
-                : launch_pass<__nv_bfloat16, __nv_bfloat16>(cg, state, count, next, sum);
+    return launch_narrow_pass<__nv_bfloat16>(cg, state, count, next, sum);
   }
 }
 

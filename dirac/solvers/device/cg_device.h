@@ -23,7 +23,8 @@ void md_cg_device_destroy(md_cg_device *cg);
 
 /* Before the first iteration and wherever the host has changed the fields: scalars from the
  * state's r_norm2 and rhs_iterations, and |p|^2 as md_cg_device_update sums it; limit[r]: |r| at
- * which a right-hand side is done. x and r of the state may be MD_SINGLE beside a 16-bit p.
+ * which a right-hand side is done. x or both x and r of the state may be MD_SINGLE beside a 16-bit
+ * p.
  * Collective. */
 md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state *state,
                              const double *limit);

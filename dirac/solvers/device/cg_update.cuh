@@ -7,11 +7,12 @@
  * is read and written once for all of them: 204 bytes a site and iteration in double, not 240. */
 enum { CG_DIRECTIONS = 4 };
 
-/* S: type of the directions, W: of r and x. */
-template <class S, class W> struct cg_pass {
+/* S: type of the directions, R: of r, W: of x. */
+template <class S, class R, class W> struct cg_pass {
   linear_view<S> direction[CG_DIRECTIONS], p; /* p: the last of them */
   linear_view<S> next;                        /* = r + beta p; no data: none */
-  linear_view<W> r, x;                        /* x += alpha[k] direction[k], k < count */
+  linear_view<R> r;
+  linear_view<W> x; /* x += alpha[k] direction[k], k < count */
   int count;
   const double *alpha, *beta; /* alpha[k * MD_MAX_RHS + rhs] */
   int64_t sites;
@@ -20,8 +21,8 @@ template <class S, class W> struct cg_pass {
   block_sums norm2; /* of next, else of p; no sum: none */
 };
 
-template <bool ONE, int V, class S, class W>
-static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, W> a) {
+template <bool ONE, int V, class S, class R, class W>
+static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, R, W> a) {
   const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
   const piece_place at = place_of<V, ONE>(a.sites, a.n_rhs, block);
   double term[V];
@@ -52,16 +53,17 @@ static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, W> a) {
 }
 
 /* Launches it for x's lattice. */
-template <bool ONE, int V, class S, class W>
-static void launch_pieces(const cg_pass<S, W> &a, const md_field *x) {
+template <bool ONE, int V, class S, class R, class W>
+static void launch_pieces(const cg_pass<S, R, W> &a, const md_field *x) {
   const dim3 block = block_of(x, V);
-  md_launch_early(cg_vectors<ONE, V, S, W>, dim3(all_blocks(x, block, V)), block,
+  md_launch_early(cg_vectors<ONE, V, S, R, W>, dim3(all_blocks(x, block, V)), block,
                   shared_of(block, V), a);
 }
 
 /* Pieces of 16 bytes, of 8 for 16-bit directions of one right-hand side; lattices of even extents
  * have a multiple of eight sites of a parity. */
-template <class S, class W> static void launch_vectors(const cg_pass<S, W> &a, const md_field *x) {
+template <class S, class R, class W>
+static void launch_vectors(const cg_pass<S, R, W> &a, const md_field *x) {
   constexpr int sites = sizeof(S) == 8 ? 2 : 4, rhs = 8 / sizeof(S);
   if (a.n_rhs == 1)
     launch_pieces<true, sites>(a, x);
