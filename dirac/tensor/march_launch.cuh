@@ -11,8 +11,22 @@
  * every multiprocessor. */
 namespace stacked {
 
+/* Registers of a thread from here on, 0: as before. The feeding warps hand some of theirs to the
+ * computing ones, which would otherwise keep a few numbers in local memory. All warps of a group of
+ * four go through it together. The instruction exists for sm_90a alone. */
+template <int MOST> __device__ inline void lower_registers() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  if constexpr (MOST > 0) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(MOST));
+#endif
+}
+template <int MOST> __device__ inline void raise_registers() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  if constexpr (MOST > 0) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(MOST));
+#endif
+}
+
 template <typename T, int RHS, ending END, coverage COVER, typename PARTS>
-__global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS))
+__global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS), 1)
     march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 /* not launched elsewhere */
   extern __shared__ __align__(128) char shared[];
@@ -29,12 +43,16 @@ __global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS))
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   __syncthreads();
   const int warp = threadIdx.x / 32, feeding = warp - plan.warps;
-  if (feeding >= 0) /* the rows are dealt out to the warps in turn */
+  using registers = typename PARTS::template registers<T, END, COVER>;
+  if (feeding >= 0) { /* the rows are dealt out to the warps in turn */
+    lower_registers<registers::feeder>();
     typename PARTS::template feeder<storage<T>::scaled, COVER>{
         call, plan, memory, static_cast<int>(threadIdx.x % 32) * MARCH_FEEDERS + feeding}
         .run();
-  else
+  } else {
+    raise_registers<registers::computer>();
     typename PARTS::template computer<T, RHS, END, COVER>(call, plan, memory).run();
+  }
 #endif
 }
 

@@ -121,6 +121,11 @@ enum class coverage { whole, partial, waiting };
 template <coverage COVER>
 using walk_of = std::conditional_t<COVER == coverage::waiting, waiting_walk, walk>;
 
+/* Registers of a thread that feeds and of one that computes; 0: those that all begin with. */
+template <int FEEDER, int COMPUTER> struct register_shares {
+  static constexpr int feeder = FEEDER, computer = COMPUTER;
+};
+
 /* First site of a column in units of sites along x. */
 struct corner {
   int x, y, z;

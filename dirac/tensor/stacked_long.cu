@@ -217,6 +217,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
 struct two_link_fields {
   static constexpr int warps = LONG_WARPS;
   using stage = long_stage;
+  template <typename, ending, coverage> using registers = register_shares<72, 216>;
   /* Its registers leave no place for the kernels that a march would wait for. */
   static constexpr bool waits = false;
   template <bool SCALED, coverage> using feeder = long_feeder<SCALED>;

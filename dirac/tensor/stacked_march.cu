@@ -135,6 +135,10 @@ struct one_link_field {
   static constexpr int warps = MARCH_WARPS;
   static constexpr bool waits = true;
   using stage = stacked::stage;
+  template <typename T, ending END, coverage COVER>
+  using registers =
+      std::conditional_t<COVER == coverage::waiting || (storage<T>::scaled && !leaves_norms<END>),
+                         register_shares<0, 0>, register_shares<64, 104>>;
   template <bool SCALED, coverage COVER> using feeder = stacked::feeder<SCALED, COVER>;
   template <typename T, int RHS, ending END, coverage COVER>
   using computer = stacked::computer<T, RHS, END, COVER>;

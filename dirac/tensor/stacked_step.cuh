@@ -111,8 +111,7 @@ __device__ inline void take_narrow_step(norm_adder<__half> norms[2], sums<__half
   add_norms<__half>(norms, c, 127, assigned, at);
   float factor;
   const float scale = scale_of(largest_of<__half>(c, at), 127, &factor);
-  if (at.t == 0 && at.g < batch<__half> && assigned >> (at.g % batch<__half>)&1u)
-    call.out_scale[my_site] = scale;
+  if (at.t == 0 && at.g < batch<__half> && assigned >> at.g & 1u) call.out_scale[my_site] = scale;
   store<__half, TILE, true>(c, call, factor, place, assigned, TILE, at);
 }
 

@@ -12,59 +12,82 @@ template <class S, class R, class W> struct cg_pass {
   linear_view<S> direction[CG_DIRECTIONS], p; /* p: the last of them */
   linear_view<S> next;                        /* = r + beta p; no data: none */
   linear_view<R> r;
-  linear_view<W> x; /* x += alpha[k] direction[k], k < count */
-  int count;
+  linear_view<W> x;           /* x += alpha[k] direction[k], k < count */
+  int count;                  /* 0; all if there is a next one, else any */
   const double *alpha, *beta; /* alpha[k * MD_MAX_RHS + rhs] */
-  int64_t sites;
+  int64_t sites, pieces;      /* pieces: of a block's size */
   int n_rhs;
   bool backwards;
   block_sums norm2; /* of next, else of p; no sum: none */
 };
 
-template <bool ONE, int V, class S, class R, class W>
-static __global__ void __launch_bounds__(256) cg_vectors(cg_pass<S, R, W> a) {
-  const int block = a.backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-  const piece_place at = place_of<V, ONE>(a.sites, a.n_rhs, block);
-  double term[V];
-  real_of<S> p[V][6], v[V][6];
+/* TAKES: x takes directions. */
+template <bool ONE, bool TAKES, int V, class S, class R, class W>
+static __global__ void __launch_bounds__(256, ONE ? 1 : 4) cg_vectors(cg_pass<S, R, W> a) {
+  using real = real_of<S>;
+  unit_adder<one_word<S>> norm2[V];
   md_release_successor();
   md_wait_for_predecessor();
-  load_piece<ONE>(a.p, at, p);
-  if (a.count > 0) {
-    load_piece<ONE>(a.x, at, v);
+  const int first = ONE ? 0 : (int)threadIdx.x * V;
+  if (a.norm2.sum)
 #pragma unroll
-    for (int k = 0; k < CG_DIRECTIONS; k++) {
-      if (k >= a.count) break;
-      real_of<S> u[V][6];
-      load_piece<ONE>(a.direction[k], at, u);
-      add_times<ONE>(v, a.alpha + k * MD_MAX_RHS, at, u);
+    for (int i = 0; i < V; i++) norm2[i].begin(a.norm2.units[ONE ? 0 : first + i]);
+  for (int64_t n = blockIdx.x; n < a.pieces; n += gridDim.x) {
+    const piece_place at = place_of<V, ONE>(a.sites, a.n_rhs, a.backwards ? a.pieces - 1 - n : n);
+    real p[V][6], v[V][6];
+    if constexpr (TAKES) {
+      load_piece<ONE>(a.x, at, v);
+#pragma unroll
+      for (int k = 0; k < CG_DIRECTIONS; k++) {
+        if (k >= a.count) break;
+        load_piece<ONE>(a.direction[k], at, p);
+        add_times<ONE>(v, a.alpha + k * MD_MAX_RHS, at, p);
+      }
+      store_piece<ONE>(a.x, at, v);
+    } else {
+      load_piece<ONE>(a.p, at, p);
     }
-    store_piece<ONE>(a.x, at, v);
+    if (a.next.data) {
+      load_piece<ONE>(a.r, at, v);
+      add_times<ONE>(v, a.beta, at, p);
+      store_piece<ONE>(a.next, at, v);
+    }
+    if (a.norm2.sum) {
+      double term[V];
+      if (a.next.data)
+        products_of(term, at, v, v);
+      else
+        products_of(term, at, p, p);
+#pragma unroll
+      for (int i = 0; i < V; i++) norm2[i].add(term[i]);
+    }
   }
-  if (a.next.data) {
-    load_piece<ONE>(a.r, at, v);
-    add_times<ONE>(v, a.beta, at, p);
-    store_piece<ONE>(a.next, at, v);
-    products_of(term, at, v, v);
-  } else {
-    products_of(term, at, p, p);
-  }
-  if (a.norm2.sum) add_block_terms<ONE, one_word<S>>(term, at, a.norm2, block);
+  if (!a.norm2.sum) return;
+  unit_sum value[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) value[i] = norm2[i].sum(a.norm2.units[ONE ? 0 : first + i]);
+  const piece_place any = place_of<V, ONE>(a.sites, a.n_rhs, 0);
+  add_block<ONE, one_word<S>>(value, any, a.norm2, blockIdx.x);
 }
 
-/* Launches it for x's lattice. */
+/* Launches it for x's lattice. With many right-hand sides a block takes one piece after the other,
+ * so that its threads meet only once, for the sums. */
 template <bool ONE, int V, class S, class R, class W>
-static void launch_pieces(const cg_pass<S, R, W> &a, const md_field *x) {
+static void launch_pieces(cg_pass<S, R, W> a, const md_field *x) {
+  const unsigned most = 528; /* 4 for each multiprocessor of an H200 */
   const dim3 block = block_of(x, V);
-  md_launch_early(cg_vectors<ONE, V, S, R, W>, dim3(all_blocks(x, block, V)), block,
-                  shared_of(block, V), a);
+  const auto kernel =
+      a.count > 0 ? cg_vectors<ONE, true, V, S, R, W> : cg_vectors<ONE, false, V, S, R, W>;
+  a.pieces = all_blocks(x, block, V);
+  const unsigned blocks = ONE || a.pieces < most ? (unsigned)a.pieces : most;
+  md_launch_early(kernel, dim3(blocks), block, shared_of(block, V), a);
 }
 
 /* Pieces of 16 bytes, of 8 for 16-bit directions of one right-hand side; lattices of even extents
  * have a multiple of eight sites of a parity. */
 template <class S, class R, class W>
 static void launch_vectors(const cg_pass<S, R, W> &a, const md_field *x) {
-  constexpr int sites = sizeof(S) == 8 ? 2 : 4, rhs = 8 / sizeof(S);
+  constexpr int sites = sizeof(S) == 8 ? 2 : 4, rhs = sizeof(S) == 8 ? 1 : 2;
   if (a.n_rhs == 1)
     launch_pieces<true, sites>(a, x);
   else if (a.n_rhs % rhs == 0)

@@ -93,7 +93,7 @@ static __global__ void multiply(linear_view<X> x, linear_view<Y> y, int64_t site
       sum.add(term[0]);
   }
   if (!largest) {
-    const unit_sum value[1] = {sum.sum(to.units[rhs])};
+    unit_sum value[1] = {sum.sum(to.units[rhs])};
     add_block<ONE, false>(value, place_of<1, ONE>(sites, n_rhs, 0), to, blockIdx.x);
   } else {
     keep_largest<ONE>(most, n_rhs, largest);

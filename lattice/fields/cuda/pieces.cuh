@@ -98,6 +98,11 @@ static __device__ inline void load_piece(const linear_view<S> &f, const piece_pl
     }
 }
 
+/* Whether the threads of a site are neighbouring lanes of one warp, a power of two of them. */
+static __device__ inline bool sites_share_warps() {
+  return 32 % blockDim.x == 0;
+}
+
 /* New scales of the piece's sites, from all right-hand sides of each. */
 template <bool ONE, class S, int V>
 static __device__ inline void choose_scales(const linear_view<S> &f, const piece_place &at,
@@ -113,11 +118,16 @@ static __device__ inline void choose_scales(const linear_view<S> &f, const piece
     if (ONE && at.active) f.scale[at.site + i] = scale[i];
   }
   if (ONE) return;
-  float *row = shared + threadIdx.y * blockDim.x;
-  __syncthreads();
-  row[threadIdx.x] = largest;
-  __syncthreads();
-  for (int j = 0; j < (int)blockDim.x; j++) largest = larger_component<S>(largest, row[j]);
+  if (sites_share_warps()) {
+    for (int distance = 1; distance < (int)blockDim.x; distance *= 2)
+      largest = larger_component<S>(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
+  } else {
+    float *row = shared + threadIdx.y * blockDim.x;
+    __syncthreads();
+    row[threadIdx.x] = largest;
+    __syncthreads();
+    for (int j = 0; j < (int)blockDim.x; j++) largest = larger_component<S>(largest, row[j]);
+  }
 #pragma unroll
   for (int i = 0; i < V; i++) scale[i] = scale_of<S>(largest);
   if (at.active && at.rhs == 0) f.scale[at.site] = scale[0];
@@ -181,9 +191,33 @@ struct block_sums {
   const sum_units *units;
 };
 
+/* Adds the threads of a block, where a site's share a warp: by warps, and then those. */
+template <bool ONE_WORD, int V>
+static __device__ inline void add_warps(unit_sum (&value)[V], const block_sums &to, int block) {
+  extern __shared__ unit_sum sums[]; /* [warp][neighbour][piece] */
+  const int width = (int)blockDim.x, thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    for (int distance = width; distance < 32; distance *= 2) {
+      value[i].high += __shfl_xor_sync(0xffffffffu, value[i].high, distance);
+      if (!ONE_WORD) value[i].low += __shfl_xor_sync(0xffffffffu, value[i].low, distance);
+    }
+    if (thread % 32 < width) sums[(thread / 32 * V + i) * width + thread % 32] = value[i];
+  }
+  __syncthreads();
+  if (thread >= V * width) return;
+  unit_sum all = sums[thread];
+  for (int warp = 1; warp < width * (int)blockDim.y / 32; warp++) {
+    const unit_sum other = sums[warp * V * width + thread];
+    all.high += other.high;
+    if (!ONE_WORD) all.low += other.low;
+  }
+  add_to_slot<ONE_WORD>(to.sum, thread % width * V + thread / width, block, all);
+}
+
 /* Adds the threads of a block for each right-hand side. */
 template <bool ONE, bool ONE_WORD, int V>
-static __device__ inline void add_block(const unit_sum (&value)[V], const piece_place &at,
+static __device__ inline void add_block(unit_sum (&value)[V], const piece_place &at,
                                         const block_sums &to, int block) {
   if constexpr (ONE) {
     unit_sum all = value[0];
@@ -191,6 +225,8 @@ static __device__ inline void add_block(const unit_sum (&value)[V], const piece_
     for (int i = 1; i < V; i++) all.high += value[i].high, all.low += value[i].low;
     all = add_threads<ONE_WORD>(all);
     if (threadIdx.y == 0) add_to_slot<ONE_WORD>(to.sum, 0, block, all);
+  } else if (sites_share_warps()) {
+    add_warps<ONE_WORD>(value, to, block);
   } else {
     extern __shared__ unit_sum sums[]; /* [neighbour][site of the block][piece] */
     const int plane = (int)(blockDim.x * blockDim.y), width = (int)blockDim.x;
