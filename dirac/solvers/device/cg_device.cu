@@ -43,7 +43,8 @@ struct md_cg_device {
   md_halo *halo;          /* of the operator */
   cg_slot *slots;         /* [SLOTS][n_rhs] */
   md_partial_sums stencil, update;
-  md_field more[CG_DIRECTIONS - 1]; /* p is the state's or one of these */
+  md_field more[CG_DIRECTIONS - 1]; /* p is the state's or one of these, */
+  int keeps;                        /* which are so many, with the state's */
   int at;                           /* which: 0 the state's; x lacks those before it too */
   long long serial;                 /* of the last iteration that was queued */
   long long awaited;                /* of the last report */
@@ -140,10 +141,9 @@ static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
 template <class S, class R, class W>
 static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool next, bool sum) {
   cg_pass<S, R, W> a = {};
-  for (int k = 0; k < CG_DIRECTIONS; k++)
-    a.direction[k] = linear_view_of<S>(direction(cg, state, k));
+  for (int k = 0; k < cg->keeps; k++) a.direction[k] = linear_view_of<S>(direction(cg, state, k));
   a.p = a.direction[cg->at];
-  if (next) a.next = a.direction[(cg->at + 1) % CG_DIRECTIONS];
+  if (next) a.next = a.direction[(cg->at + 1) % cg->keeps];
   a.r = linear_view_of<R>(&state->r);
   a.x = linear_view_of<W>(&state->x);
   a.count = count;
@@ -184,8 +184,8 @@ static void pass(md_cg_device *cg, md_cg_state *state, int count, bool next, boo
 }
 
 extern "C" void md_cg_device_update(md_cg_device *cg, md_cg_state *state) {
-  pass(cg, state, cg->at == CG_DIRECTIONS - 1 ? CG_DIRECTIONS : 0, true, true);
-  cg->at = (cg->at + 1) % CG_DIRECTIONS;
+  pass(cg, state, cg->at == cg->keeps - 1 ? cg->keeps : 0, true, true);
+  cg->at = (cg->at + 1) % cg->keeps;
 }
 
 extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
@@ -240,7 +240,8 @@ static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase
 
 static md_status allocate(md_context *context, md_cg_device *cg, const md_field *p) {
   const md_field_shape shape = {p->precision, MD_DEVICE, p->components, p->n_rhs, true};
-  for (int k = 0; k < CG_DIRECTIONS - 1; k++)
+  cg->keeps = md_cg_directions(p->precision);
+  for (int k = 0; k < cg->keeps - 1; k++)
     MD_TRY(md_field_create(context, p->geometry, &shape, p->parity, &cg->more[k]));
   MD_TRY(md_device_allocate(context, sizeof *cg->scalars, "scalars", (void **)&cg->scalars));
   MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_hop, &cg->stencil));
@@ -340,7 +341,7 @@ extern "C" md_status md_cg_device_queue(md_context *context, md_cg_device *cg, m
   MD_TRY(md_recorded_step_queue(context, &cg->step[cg->at][cg->backwards], dirac, queue_iteration,
                                 &iteration, &replayed));
   if (!replayed) return MD_OK;
-  cg->at = (cg->at + 1) % CG_DIRECTIONS;
+  cg->at = (cg->at + 1) % cg->keeps;
   cg->backwards = !cg->backwards; /* three passes */
   cg->serial++;
   return MD_OK;

@@ -16,6 +16,13 @@ typedef struct md_cg_report {
   int iterations, failure;
 } md_cg_report;
 
+/* How many search directions of p's precision are kept, until x takes them all: 16 bits cost
+ * little, and x in single beside them much. */
+enum { MD_CG_DIRECTIONS = 8 };
+static inline int md_cg_directions(md_precision precision) {
+  return md_precision_bytes(precision) == 2 ? MD_CG_DIRECTIONS : 4;
+}
+
 /* For search directions of p's shape, a few of which it keeps. Local. */
 md_status md_cg_device_create(md_context *context, const md_dirac *dirac, const md_field *p,
                               double mass, md_cg_device **cg);

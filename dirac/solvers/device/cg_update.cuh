@@ -3,9 +3,13 @@
 
 #include "lattice/fields/cuda/pieces.cuh"
 
+extern "C" {
+#include "dirac/solvers/device/cg_device.h"
+}
+
 /* The pass of conjugate gradients over its vectors. The last few directions p are kept, so that x
  * is read and written once for all of them: 204 bytes a site and iteration in double, not 240. */
-enum { CG_DIRECTIONS = 4 };
+enum { CG_DIRECTIONS = MD_CG_DIRECTIONS };
 
 /* S: type of the directions, R: of r, W: of x. */
 template <class S, class R, class W> struct cg_pass {
@@ -21,9 +25,13 @@ template <class S, class R, class W> struct cg_pass {
   block_sums norm2; /* of next, else of p; no sum: none */
 };
 
+/* Blocks of a multiprocessor, with many right-hand sides: as many as the registers allow. */
+template <bool TAKES> constexpr int cg_blocks = TAKES ? 4 : 5;
+
 /* TAKES: x takes directions. */
 template <bool ONE, bool TAKES, int V, class S, class R, class W>
-static __global__ void __launch_bounds__(256, ONE ? 1 : 4) cg_vectors(cg_pass<S, R, W> a) {
+static __global__ void __launch_bounds__(256, ONE ? 1 : cg_blocks<TAKES>)
+    cg_vectors(cg_pass<S, R, W> a) {
   using real = real_of<S>;
   unit_adder<one_word<S>> norm2[V];
   md_release_successor();
@@ -74,7 +82,7 @@ static __global__ void __launch_bounds__(256, ONE ? 1 : 4) cg_vectors(cg_pass<S,
  * so that its threads meet only once, for the sums. */
 template <bool ONE, int V, class S, class R, class W>
 static void launch_pieces(cg_pass<S, R, W> a, const md_field *x) {
-  const unsigned most = 528; /* 4 for each multiprocessor of an H200 */
+  const unsigned most = 132 * (a.count > 0 ? cg_blocks<true> : cg_blocks<false>); /* of an H200 */
   const dim3 block = block_of(x, V);
   const auto kernel =
       a.count > 0 ? cg_vectors<ONE, true, V, S, R, W> : cg_vectors<ONE, false, V, S, R, W>;
