@@ -8,6 +8,16 @@
  * what a copy costs to start pays only for long messages. A thread raises the flag of a message
  * behind it; one warp awaits the flags of all channels. */
 
+/* Shorter messages go on two streams, as a copy and its flag spend more time on being started than
+ * on their way; longer ones are faster one behind the other. */
+static constexpr size_t BESIDE_BYTES = (size_t)4 << 20;
+
+static inline bool is_contiguous(const int32_t *site, int64_t sites) {
+  for (int64_t k = 1; k < sites; k++)
+    if (site[k] != site[0] + k) return false;
+  return true;
+}
+
 /* After the copies of the message of channel c into buffer `slot`. The host chose it by its own
  * count of messages, so a replayed recording must go on in turn. */
 static __global__ void raise_flag(const __grid_constant__ exchange x, int c, int slot) {

@@ -27,7 +27,7 @@ struct md_device_messages {
   char *buffer; /* own messages; with peers what is gathered for the copy engines, or NULL */
   md_device_peers *peers;
   int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
-  cudaStream_t stream, in; /* in: of copies from the host */
+  cudaStream_t stream, in; /* in: of copies from the host, or of every other one to peers */
   cudaEvent_t ready, done, brought, fetched[MD_HALO_CHANNELS];
   bool bringing;
 };
@@ -108,12 +108,6 @@ extern "C" md_status md_device_messages_create(md_context *context, const md_hal
   MD_TRY(make_tables(context, m));
   m->blocks = divide_grid(m, MOST_BLOCKS, &m->x);
   return md_device_synchronise(context);
-}
-
-static bool is_contiguous(const int32_t *site, int64_t sites) {
-  for (int64_t k = 1; k < sites; k++)
-    if (site[k] != site[0] + k) return false;
-  return true;
 }
 
 extern "C" md_status md_device_messages_buffers(md_context *context, md_device_messages *m,
@@ -271,20 +265,23 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
   const size_t entry = md_message_entry_bytes(&plan->shape);
   const exchange_field view = view_of(m, field, 1);
   const int slot = (int)(++m->sent % 2);
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = cudaStreamWaitEvent(m->in, m->ready, 0);
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
     const md_halo_channel *ch = &plan->channel[c];
+    const bool aside = c % 2 && md_device_message_bytes(m, c) < BESIDE_BYTES;
+    const cudaStream_t stream = aside ? m->in : m->stream;
     char *const to = m->x.channel[c].send[slot];
     if (m->gathers)
       error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
-                              cudaMemcpyDeviceToDevice, m->stream);
+                              cudaMemcpyDeviceToDevice, stream);
     else
       error = carry(carried_of(view, entry, ch->face[field->parity][0], (int)ch->sites), to, true,
-                    m->stream);
-    if (error == cudaSuccess) raise_flag<<<1, 1, 0, m->stream>>>(m->x, c, slot);
+                    stream);
+    if (error == cudaSuccess) raise_flag<<<1, 1, 0, stream>>>(m->x, c, slot);
   }
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
-  return md_cuda_launched(context, "flags of the halo");
+  MD_TRY(md_cuda_launched(context, "flags of the halo"));
+  return order(context, m->brought, m->in, m->stream);
 }
 
 static md_status take_copies(md_context *context, md_device_messages *m, md_field *field) {

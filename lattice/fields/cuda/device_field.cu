@@ -91,11 +91,39 @@ static __global__ void convert(field_view out, coefficients factor, field_view i
   for (int c = 0; c < in.components; c++) store(out, index_of(out, site, c, r), inverse * value(c));
 }
 
+/* The same from double, by types that are known beforehand: in a solver it decides what an update
+ * costs. The same bits too, as scales of half are powers of two. */
+template <class S, bool ONE>
+static __global__ void narrow(linear_view<S> out, coefficients factor, linear_view<double> in,
+                              int64_t sites, int n_rhs) {
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  double u[1][6];
+  float v[1][6];
+  load_piece<ONE>(in, at, u);
+#pragma unroll
+  for (int c = 0; c < 6; c++) v[0][c] = (float)(factor.of[at.rhs] * u[0][c]);
+  store_piece<ONE>(out, at, v);
+}
+
+template <class S>
+static void launch_narrow(md_field *out, const coefficients &factor, const md_field *in) {
+  const dim3 block = block_of(in);
+  const auto kernel = in->n_rhs == 1 ? narrow<S, true> : narrow<S, false>;
+  kernel<<<all_blocks(in, block), block, 0, md_stream()>>>(
+      linear_view_of<S>(out), factor, linear_view_of<double>(in), in->sites, in->n_rhs);
+}
+
 extern "C" md_status md_device_convert(md_context *context, md_field *out, const double *factor,
                                        const md_field *in) {
   const dim3 block = block_of(in);
-  convert<<<all_blocks(in, block), block, 0, md_stream()>>>(
-      view_of(out), coefficients_of(factor, in->n_rhs), view_of(in));
+  const coefficients factors = coefficients_of(factor, in->n_rhs);
+  const bool typed = in->precision == MD_DOUBLE && in->components == MD_FERMION_REALS;
+  if (typed && out->precision == MD_SINGLE)
+    launch_narrow<float>(out, factors, in);
+  else if (typed && out->precision == MD_HALF)
+    launch_narrow<__half>(out, factors, in);
+  else
+    convert<<<all_blocks(in, block), block, 0, md_stream()>>>(view_of(out), factors, view_of(in));
   return md_cuda_launched(context, "conversion of a field");
 }
 
