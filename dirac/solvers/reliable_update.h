@@ -31,11 +31,11 @@ static inline bool md_update_due(double norm2, double largest, double factor) {
   return norm2 < factor * factor * largest;
 }
 
-/* Whether the recursive residual may be stored as narrow as the direction: that rounds it once in
- * every iteration, which costs no iterations while this holds, and a sixth of them and more above;
+/* Whether the recursive residual may be stored as narrow as the direction, which rounds it once in
+ * every iteration: costs none as long as this holds, a sixth of them at twice the noise;
  * docs/precision.md has the counts. */
 static inline bool md_update_narrows(double noise) {
-  return noise <= 8.0;
+  return !md_update_is_coarse(noise);
 }
 
 /* The bound of CG on the iterations that lower |r| by `factor`: an inner solver that takes longer
