@@ -248,7 +248,7 @@ static void set_rules(mixed_cg *m) {
   m->factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
   m->latest = md_update_latest(kappa, m->factor);
-  m->narrow = !m->deflates && md_update_narrows(noise) &&
+  m->narrow = !m->deflates && !m->flexible && md_update_narrows(noise) &&
               md_dirac_fuses(m->inner, m->inner->request.precision);
 }
 

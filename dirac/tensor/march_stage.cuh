@@ -154,11 +154,11 @@ struct stage {
   char *memory;
   uint64_t *filled, *emptied; /* one for each step under way; every thread arrives for itself, which
                                  costs less than gathering its warp, and racecheck follows it */
-  volatile int *told;         /* whether what lies beyond each end along t has arrived */
+  int *told;                  /* whether what lies beyond each end along t has arrived */
   int centre_rows, rim_rows, skew;
   __device__ stage(char *at, const md_march_plan &p)
       : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
-        told(reinterpret_cast<volatile int *>(emptied + MARCH_RING)), centre_rows(p.y * p.z),
+        told(reinterpret_cast<int *>(emptied + MARCH_RING)), centre_rows(p.y * p.z),
         rim_rows(2 * (p.y + p.z)), skew(p.site_bytes % 128 ? 1 : 2) {}
   __device__ int shifted(int at, int y, int z, int bytes) const {
     return at + (32 * ((3 - skew) * y + 3 * z) + bytes - at & 127);

@@ -32,17 +32,18 @@ static __device__ inline void md_look_for_arrival(const md_halo_arrivals &arriva
  * counter on the device, as replayed recordings count on; its parity tells whether this rank's own
  * message has been counted already.
  *
- * told: in shared memory, 0 at first. One warp of the block `looks` and tells the others. */
+ * told: in shared memory, 0 at first, and touched by atomic operations alone. One warp of the block
+ * `looks` and tells the others. */
 static __device__ inline int md_await_arrival(const md_halo_arrivals &arrivals, int direction,
-                                              int site, bool looks, volatile int *told) {
+                                              int site, bool looks, int *told) {
   const md_halo_arrival &a = arrivals.of[direction];
   const unsigned together = __activemask();
-  if (threadIdx.x % 32 == __ffs(together) - 1 && looks && !*told) {
+  if (threadIdx.x % 32 == __ffs(together) - 1 && looks && !atomicOr(told, 0)) {
     const long long sent = *(const volatile long long *)a.sent;
     md_look_for_arrival(arrivals, a, sent + (sent % 2 == arrivals.parity ? 0 : 1));
-    *told = 1;
+    atomicExch(told, 1);
   }
-  while (!*told) __nanosleep(100);
+  while (!atomicOr(told, 0)) __nanosleep(100);
   __syncwarp(together);
   __threadfence();
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

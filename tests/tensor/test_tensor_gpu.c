@@ -32,7 +32,8 @@ static void marches_with_two_link_fields(void **state) {
 static void steps_into(md_context *context, md_action action, md_precision precision,
                        md_precision out) {
   enum { RHS = 16 };
-  md_geometry *g = md_test_geometry(context, 16, 16, 16, 32, false);
+  const int dims[MD_DIMS] = {16, 16, 16, 32};
+  md_geometry *g = md_test_action_geometry(context, action, dims, false);
   const md_backend_request request = {.action = action,
                                       .precision = precision,
                                       .packing = MD_PACKING_STACKED,
