@@ -27,7 +27,6 @@ typedef struct md_tensor_call {
    * for assignment. A step and norm2 are served where md_march_plan_make finds a plan, norm2 alone
    * only for plain D in. */
   const double *step;
-  bool narrow;
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
   const struct sum_units *units;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */
@@ -41,6 +40,7 @@ typedef struct md_tensor_call {
    * field. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
   int ends;
+  bool narrow; /* of a step */
   /* Of a march of all sites with one link field: where the slices beyond both ends along t arrive,
    * and before how many columns of a block are done the one beyond the lower end and the one beyond
    * the upper end are there. */

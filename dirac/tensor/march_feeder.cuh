@@ -9,7 +9,7 @@ namespace stacked {
  * Sites come by bulk copies; scales, in half, pass through registers, asked for a step ahead. What
  * differs between columns is looked up when one begins; from slice to slice an index only moves by
  * call.stride. */
-template <bool SCALED, coverage COVER> struct feeder {
+template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
   const md_tensor_call &call;
   const md_march_plan &plan;
   const stage &memory;
@@ -168,7 +168,7 @@ template <bool SCALED, coverage COVER> struct feeder {
               store_scales(strips[i], scales + slots[i]);
         }
         barrier_expect(b, bytes);
-        if (mine) prefetch_ending(call, plan, o.base + t * slice());
+        if (mine) prefetch_ending<NARROW>(call, plan, o.base + t * slice());
         if (!idle && t < w.last) strips[2] = find(o, t + 1 + mine);
         now.next(plan.ring);
       }

@@ -5,10 +5,10 @@
 #include "dirac/tensor/stacked_step.cuh"
 
 /* The marching kernel and its launch, for either number of link fields. PARTS names them: `stage`
- * (what lies where in shared memory), `feeder<scaled, COVER>`, `computer<T, RHS, END, COVER>`, how
- * many `warps` compute at most, and whether it `waits` for what arrives where the call says so:
- * then its registers and its shared memory must leave a warp of another kernel a place beside it on
- * every multiprocessor. */
+ * (what lies where in shared memory), `feeder<scaled, COVER, NARROW>`, `computer<T, RHS, END,
+ * COVER>`, how many `warps` compute at most, and whether it `waits` for what arrives where the call
+ * says so: then its registers and its shared memory must leave a warp of another kernel a place
+ * beside it on every multiprocessor. */
 namespace stacked {
 
 /* Registers of a thread from here on, 0: as before. The feeding warps hand some of theirs to the
@@ -25,8 +25,15 @@ template <int MOST> __device__ inline void raise_registers() {
 #endif
 }
 
+/* Blocks of a multiprocessor, which must be said where registers change hands; 0: not said, and the
+ * compiler's own choice. */
+template <typename T, ending END, coverage COVER, typename PARTS>
+constexpr int said_blocks =
+    COVER == coverage::waiting || PARTS::template registers<T, END, COVER>::feeder > 0;
+
 template <typename T, int RHS, ending END, coverage COVER, typename PARTS>
-__global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS), 1)
+__global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS),
+                                  (said_blocks<T, END, COVER, PARTS>))
     march(const __grid_constant__ md_tensor_call call, const __grid_constant__ md_march_plan plan) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 /* not launched elsewhere */
   extern __shared__ __align__(128) char shared[];
@@ -46,7 +53,7 @@ __global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS), 1)
   using registers = typename PARTS::template registers<T, END, COVER>;
   if (feeding >= 0) { /* the rows are dealt out to the warps in turn */
     lower_registers<registers::feeder>();
-    typename PARTS::template feeder<storage<T>::scaled, COVER>{
+    typename PARTS::template feeder<storage<T>::scaled, COVER, END == ending::narrow_step>{
         call, plan, memory, static_cast<int>(threadIdx.x % 32) * MARCH_FEEDERS + feeding}
         .run();
   } else {

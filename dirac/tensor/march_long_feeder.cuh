@@ -9,7 +9,7 @@ namespace stacked {
  * slice. The columns' surroundings along x, y and z are taken periodic in this rank's lattice:
  * where that is cut, what is brought is not what a hop reads, and call.low and call.high leave out
  * the sites that would. Beyond the ends along t the neighbour table says where a slice lies. */
-template <bool SCALED> struct long_feeder {
+template <bool SCALED, bool NARROW> struct long_feeder {
   const md_tensor_call &call;
   const md_march_plan &plan;
   const long_stage &memory;
@@ -159,7 +159,7 @@ template <bool SCALED> struct long_feeder {
         barrier_expect(b, bytes);
         /* In 16 bits it would drive the sources out of L2 before they are read again. */
         if (of_centre() && call.precision == MD_DOUBLE)
-          prefetch_ending(call, plan, site(o, o.x, t));
+          prefetch_ending<NARROW>(call, plan, site(o, o.x, t));
         if (!nothing && t < w.last) next = find(o, t + 1 + ahead);
         now.next(plan.ring);
       }

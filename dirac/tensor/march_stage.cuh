@@ -201,13 +201,14 @@ struct turn {
 };
 
 /* Asks L2 for what the end of a hop reads at the output row whose first site is `site`: x, and
- * where a step is taken the field that it adds to. The computing warps read
- * them last of all, with nothing left to do meanwhile. */
+ * where a step is taken the field that it adds to, which is of the arithmetic type unless NARROW.
+ * The computing warps read them last of all, with nothing left to do meanwhile. */
+template <bool NARROW>
 __device__ inline void prefetch_ending(const md_tensor_call &call, const md_march_plan &plan,
                                        int site) {
   const int64_t start = static_cast<int64_t>(site) * plan.site_bytes;
   const int bytes = plan.x * plan.site_bytes;
-  const int wider = call.precision == MD_DOUBLE || call.narrow ? 1 : 2;
+  const int wider = NARROW || call.precision == MD_DOUBLE ? 1 : 2;
   if (call.x) md::prefetch_bulk(static_cast<const char *>(call.x) + start, bytes);
   if (call.step)
     md::prefetch_bulk(static_cast<const char *>(call.out) + wider * start, wider * bytes);

@@ -220,7 +220,7 @@ struct two_link_fields {
   template <typename, ending, coverage> using registers = register_shares<72, 216>;
   /* Its registers leave no place for the kernels that a march would wait for. */
   static constexpr bool waits = false;
-  template <bool SCALED, coverage> using feeder = long_feeder<SCALED>;
+  template <bool SCALED, coverage, bool NARROW> using feeder = long_feeder<SCALED, NARROW>;
   template <typename T, int RHS, ending END, coverage COVER>
   using computer = long_computer<T, RHS, END, COVER == coverage::partial>;
 };
