@@ -77,6 +77,8 @@ static void factors_are_those_of_the_table(void **state) {
     md_require_at_most(factor, rows[i].high, "factor");
     md_require_at_most(rows[i].low, factor, "smallest factor");
     assert_true(md_update_factor(true, noise) == 0.4);
+    /* The residual is narrow where that costs no iterations: not in the last two rows. */
+    assert_true(md_update_narrows(noise) == (rows[i].high < 0.6));
     /* of |r|, not of |r|^2 */
     assert_true(md_update_due(0.99 * factor * factor * 7.0, 7.0, factor));
     assert_false(md_update_due(1.01 * factor * factor * 7.0, 7.0, factor));
