@@ -217,10 +217,11 @@ double md_test_distance(md_context *context, const md_field *a, const md_field *
   return sqrt(values[0] / values[1]);
 }
 
-double md_test_gauge_difference(md_context *context, const md_gauge *a, const md_gauge *b) {
+static double difference_at(md_context *context, const md_gauge *a, const md_gauge *b,
+                            int64_t sites) {
   double most = 0.0;
   for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
-    for (int64_t i = 0; i < a->geometry->sites + a->geometry->halo_sites; i++) {
+    for (int64_t i = 0; i < sites; i++) {
       double u[MD_LINK_REALS], v[MD_LINK_REALS];
       md_gauge_get(a, k % 2, k / 2, i, u);
       md_gauge_get(b, k % 2, k / 2, i, v);
@@ -229,4 +230,12 @@ double md_test_gauge_difference(md_context *context, const md_gauge *a, const md
     }
   md_maximum(context, &most, 1);
   return most;
+}
+
+double md_test_gauge_difference(md_context *context, const md_gauge *a, const md_gauge *b) {
+  return difference_at(context, a, b, a->geometry->sites + a->geometry->halo_sites);
+}
+
+double md_test_local_difference(md_context *context, const md_gauge *a, const md_gauge *b) {
+  return difference_at(context, a, b, a->geometry->sites);
 }

@@ -49,6 +49,8 @@ void md_test_random_gauge(md_context *context, const md_geometry *geometry, uint
                           md_gauge *gauge);
 /* The largest difference of two links over all ranks, halos included. Collective. */
 double md_test_gauge_difference(md_context *context, const md_gauge *a, const md_gauge *b);
+/* The same without halos, which are stale in links that a test has turned. */
+double md_test_local_difference(md_context *context, const md_gauge *a, const md_gauge *b);
 /* Random link fields of an action by seed, the same on every rank grid, halos exchanged: uniform
  * SU(3) for naive, else fat links of size about 1 and long ones of about 1/20 that are not unitary.
  * The geometry is as deep as the action needs. */

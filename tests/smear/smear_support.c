@@ -22,20 +22,6 @@ void smear_free(smear_links *links) {
   md_gauge_destroy(&links->long_links);
 }
 
-double smear_difference(md_context *context, const md_gauge *a, const md_gauge *b) {
-  double most = 0.0;
-  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
-    for (int64_t i = 0; i < a->geometry->sites; i++) {
-      double u[MD_LINK_REALS], v[MD_LINK_REALS];
-      md_gauge_get(a, k % 2, k / 2, i, u);
-      md_gauge_get(b, k % 2, k / 2, i, v);
-      for (int c = 0; c < MD_LINK_REALS; c++)
-        if (!(fabs(u[c] - v[c]) <= most)) most = fabs(u[c] - v[c]);
-    }
-  md_maximum(context, &most, 1);
-  return most;
-}
-
 bool smear_load(md_context *context, const char *folder, const char *name, md_geometry **geometry,
                 md_gauge *gauge) {
   const int grid[MD_DIMS] = {0};

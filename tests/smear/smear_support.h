@@ -17,9 +17,6 @@ md_smear_request smear_request(const char *action);
 /* Fails the test where smearing fails. */
 smear_links smear_make(md_context *context, const md_gauge *thin, const md_smear_request *request);
 void smear_free(smear_links *links);
-/* Largest difference of a link component over all ranks, of local sites alone: halos of links that
- * a test has turned are stale. */
-double smear_difference(md_context *context, const md_gauge *a, const md_gauge *b);
 /* Loads a lattice of thin links; false when the file is not there. */
 bool smear_load(md_context *context, const char *folder, const char *name, md_geometry **geometry,
                 md_gauge *gauge);

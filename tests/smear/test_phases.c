@@ -53,9 +53,9 @@ static void there_and_back(md_context *context, const md_gauge *bare, md_link_ki
     assert_int_equal(found.convention, put.convention);
     assert_int_equal(found.antiperiodic, put.antiperiodic);
     assert_true(found.score > 0.8 && found.boundary_score > 0.8);
-    if (code > 0) assert_true(smear_difference(context, &gauge, bare) > 1e-3);
+    if (code > 0) assert_true(md_test_local_difference(context, &gauge, bare) > 1e-3);
     MD_REQUIRE(context, md_phases_apply(context, &gauge, kind, &found));
-    md_require_at_most(smear_difference(context, &gauge, bare), 0.0, "phases taken off");
+    md_require_at_most(md_test_local_difference(context, &gauge, bare), 0.0, "phases taken off");
   }
   md_gauge_destroy(&gauge);
 }
@@ -205,7 +205,7 @@ static void files(void **state) {
     load(context, path, MD_LINKS_LONG, &s.geometry, &again, &found);
     assert_int_equal(found.convention, bare ? MD_PHASES_NONE : MD_PHASES_TXYZ);
     assert_int_equal(found.antiperiodic, !bare);
-    md_require_at_most(smear_difference(context, &again, &s.links.long_links), c->tolerance,
+    md_require_at_most(md_test_local_difference(context, &again, &s.links.long_links), c->tolerance,
                        c->format);
     md_gauge_destroy(&again);
     if (c->labelled) refuse_as_fat(context, path);

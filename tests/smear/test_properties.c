@@ -72,8 +72,9 @@ static void values_of_epsilon(void **state) {
     request.epsilon_count = 1;
     request.naik_epsilon = &epsilons[e];
     smear_links alone = smear_make(context, &thin, &request);
-    md_require_at_most(smear_difference(context, &alone.fat, &fat[e]), 0.0, "X together");
-    md_require_at_most(smear_difference(context, &alone.long_links, &long_links[e]), 0.0, "L");
+    md_require_at_most(md_test_local_difference(context, &alone.fat, &fat[e]), 0.0, "X together");
+    md_require_at_most(md_test_local_difference(context, &alone.long_links, &long_links[e]), 0.0,
+                       "L");
     smear_free(&alone);
     md_gauge_destroy(&fat[e]);
     md_gauge_destroy(&long_links[e]);
@@ -139,13 +140,13 @@ static void covariant(md_context *context, const char *action, double tolerance)
     }
   step_forward(context, &end);
   turn(&before.fat, &g, &end);
-  md_require_at_most(smear_difference(context, &before.fat, &after.fat), tolerance, action);
+  md_require_at_most(md_test_local_difference(context, &before.fat, &after.fat), tolerance, action);
   if (before.has_long) {
     step_forward(context, &end);
     step_forward(context, &end);
     turn(&before.long_links, &g, &end);
-    md_require_at_most(smear_difference(context, &before.long_links, &after.long_links), tolerance,
-                       action);
+    md_require_at_most(md_test_local_difference(context, &before.long_links, &after.long_links),
+                       tolerance, action);
   }
   smear_free(&before);
   smear_free(&after);
