@@ -44,7 +44,7 @@ void md_solver_need(const md_geometry *geometry, const md_solver_plan *plan, md_
     md_backend_need(geometry, plan->backend, &exact, need);
   md_field_shape shape = {r->precision, plan->backend->space, MD_FERMION_REALS, r->n_rhs, true};
   int64_t *space = shape.space == MD_DEVICE ? &need->device : &need->host;
-  if (shape.space == MD_DEVICE && plan->n_shifts == 0 && !plan->block) /* directions kept */
+  if (plan->backend->fuses && plan->n_shifts == 0 && !plan->block) /* directions kept */
     *space += (md_cg_directions(r->precision) - 1) * md_field_bytes(geometry, &shape);
   *space += n.own * md_field_bytes(geometry, &shape);
   if (md_precision_bytes(shape.precision) == 2) shape.precision = MD_SINGLE;

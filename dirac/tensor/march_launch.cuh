@@ -6,9 +6,9 @@
 
 /* The marching kernel and its launch, for either number of link fields. PARTS names them: `stage`
  * (what lies where in shared memory), `feeder<scaled, COVER, NARROW>`, `computer<T, RHS, END,
- * COVER>`, how many `warps` compute at most, and whether it `waits` for what arrives where the call
- * says so: then its registers and its shared memory must leave a warp of another kernel a place
- * beside it on every multiprocessor. */
+ * COVER>`, how many `warps` compute at most, the `registers` of either, and whether it `waits` for
+ * what arrives where the call says so: then its registers and its shared memory must leave a warp
+ * of another kernel a place beside it on every multiprocessor. */
 namespace stacked {
 
 /* Registers of a thread from here on, 0: as before. The feeding warps hand some of theirs to the

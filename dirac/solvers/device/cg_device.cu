@@ -22,7 +22,7 @@ struct cg_scalars {
                                               |p|^2, each as high and low */
   sum_units of_hop[MD_MAX_RHS], of_p[MD_MAX_RHS]; /* for the sums of the next kernels */
   double r_norm2[MD_MAX_RHS], beta[MD_MAX_RHS], limit[MD_MAX_RHS];
-  double alpha[CG_DIRECTIONS][MD_MAX_RHS]; /* of each direction that x may still lack */
+  double alpha[MD_CG_DIRECTIONS][MD_MAX_RHS]; /* of each direction that x may still lack */
   double mass2;
   int iterations[MD_MAX_RHS], failure[MD_MAX_RHS];
   long long serial[MD_MAX_RHS]; /* of the last iteration that was reported */
@@ -43,16 +43,16 @@ struct md_cg_device {
   md_halo *halo;          /* of the operator */
   cg_slot *slots;         /* [SLOTS][n_rhs] */
   md_partial_sums stencil, update;
-  md_field more[CG_DIRECTIONS - 1]; /* p is the state's or one of these, */
-  int keeps;                        /* which are so many, with the state's */
-  int at;                           /* which: 0 the state's; x lacks those before it too */
-  long long serial;                 /* of the last iteration that was queued */
-  long long awaited;                /* of the last report */
+  md_field more[MD_CG_DIRECTIONS - 1]; /* p is the state's or one of these, */
+  int keeps;                           /* which are so many, with the state's */
+  int at;                              /* which: 0 the state's; x lacks those before it too */
+  long long serial;                    /* of the last iteration that was queued */
+  long long awaited;                   /* of the last report */
   /* Order of sites of the last kernel over a field: each pass begins where the one before ended,
    * with what it left in the cache. */
   bool backwards;
   /* Of iterations that begin at a direction and in an order of sites. */
-  md_recorded_step step[CG_DIRECTIONS][2];
+  md_recorded_step step[MD_CG_DIRECTIONS][2];
 };
 
 enum cg_phase { FIND_ALPHA, FIND_BETA };
@@ -291,8 +291,8 @@ extern "C" md_status md_cg_device_create(md_context *context, const md_dirac *di
 extern "C" void md_cg_device_destroy(md_cg_device *cg) {
   if (!cg) return;
   cudaStreamSynchronize(md_stream());
-  for (int k = 0; k < 2 * CG_DIRECTIONS; k++) md_recorded_step_destroy(&cg->step[k / 2][k % 2]);
-  for (int k = 0; k < CG_DIRECTIONS - 1; k++) md_field_destroy(&cg->more[k]);
+  for (int k = 0; k < 2 * MD_CG_DIRECTIONS; k++) md_recorded_step_destroy(&cg->step[k / 2][k % 2]);
+  for (int k = 0; k < MD_CG_DIRECTIONS - 1; k++) md_field_destroy(&cg->more[k]);
   md_device_free(cg->scalars);
   partial_sums_destroy(&cg->stencil);
   partial_sums_destroy(&cg->update);

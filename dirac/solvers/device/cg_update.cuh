@@ -8,13 +8,11 @@ extern "C" {
 }
 
 /* The pass of conjugate gradients over its vectors. The last few directions p are kept, so that x
- * is read and written once for all of them: 204 bytes a site and iteration in double, not 240. */
-enum { CG_DIRECTIONS = MD_CG_DIRECTIONS };
-
-/* S: type of the directions, R: of r, W: of x. */
+ * is read and written once for all of them: 204 bytes a site and iteration in double, not 240. S:
+ * type of the directions, R: of r, W: of x. */
 template <class S, class R, class W> struct cg_pass {
-  linear_view<S> direction[CG_DIRECTIONS], p; /* p: the last of them */
-  linear_view<S> next;                        /* = r + beta p; no data: none */
+  linear_view<S> direction[MD_CG_DIRECTIONS], p; /* p: the last of them */
+  linear_view<S> next;                           /* = r + beta p; no data: none */
   linear_view<R> r;
   linear_view<W> x;           /* x += alpha[k] direction[k], k < count */
   int count;                  /* 0; all if there is a next one, else any */
@@ -46,7 +44,7 @@ static __global__ void __launch_bounds__(256, ONE ? 1 : cg_blocks<TAKES>)
     if constexpr (TAKES) {
       load_piece<ONE>(a.x, at, v);
 #pragma unroll
-      for (int k = 0; k < CG_DIRECTIONS; k++) {
+      for (int k = 0; k < MD_CG_DIRECTIONS; k++) {
         if (k >= a.count) break;
         load_piece<ONE>(a.direction[k], at, p);
         add_times<ONE>(v, a.alpha + k * MD_MAX_RHS, at, p);
