@@ -178,18 +178,50 @@ static md_status take_deferred(md_context *context, md_status status) {
   return deferred;
 }
 
-md_status md_agree(md_context *context, md_status status) {
-  if (context->ranks == 1) return status;
-  /* Worst status first, then the lowest rank: one MAXLOC with (status, -rank). */
-  struct {
-    int status, rank;
-  } mine = {(int)take_deferred(context, status), context->rank}, worst;
-  MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context));
-  if (worst.status != MD_OK)
-    MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst.rank,
+/* A status and whose it is, as MPI_MAXLOC takes them: the worst, then the lowest rank. */
+typedef struct vote {
+  int status, rank;
+} vote;
+
+/* The worst vote of all ranks is known: its message goes to all. */
+static md_status take_worst(md_context *context, const vote *worst) {
+  if (worst->status != MD_OK)
+    MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst->rank,
               md_mpi(context));
   md_watch_agreed(context);
-  return (md_status)worst.status;
+  return (md_status)worst->status;
+}
+
+md_status md_agree(md_context *context, md_status status) {
+  if (context->ranks == 1) return status;
+  const vote mine = {(int)take_deferred(context, status), context->rank};
+  vote worst;
+  MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context));
+  return take_worst(context, &worst);
+}
+
+md_status md_agree_soon(md_context *context, md_status status, double patience_s,
+                        const char *what) {
+  if (context->ranks == 1) return status;
+  const vote mine = {(int)take_deferred(context, status), context->rank};
+  const double start_s = md_time_s();
+  bool waits = true;
+  int over = 0;
+  vote worst;
+  MPI_Request request;
+  MPI_Iallreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context), &request);
+  for (long long looks = 1; !over; looks++) {
+    MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+    if (over || !waits || mine.status != MD_OK || looks % 4096 != 0) continue;
+    waits = md_time_s() - start_s < patience_s;
+    if (!waits)
+      md_watch_begin(context, MD_WATCH_RANKS, 6.0,
+                     md_fail(context, MD_ENVIRONMENT,
+                             "rank %d waited %.0f s for the other ranks to end %s too; one of them "
+                             "is blocked",
+                             context->rank, patience_s, what));
+  }
+  return take_worst(context, &worst);
 }
 
 void md_broadcast(const md_context *context, void *data, size_t bytes) {

@@ -247,7 +247,6 @@ md_status md_device_synchronise(md_context *context) {
 
 md_status md_device_await(md_context *context, const long long *serial, long long awaited,
                           const char *what) {
-  constexpr double patience_s = 45.0; /* longer than that of the flags, which name a rank */
   const double start_s = md_time_s();
   bool ended = false;
   for (long long spins = 1; __atomic_load_n(serial, __ATOMIC_ACQUIRE) != awaited; spins++) {
@@ -258,12 +257,12 @@ md_status md_device_await(md_context *context, const long long *serial, long lon
     const cudaError_t error = cudaStreamQuery(md_stream());
     ended = error == cudaSuccess;
     if (!ended && error != cudaErrorNotReady) return md_cuda_status(context, error, what);
-    if (ended || context->ranks == 1 || md_time_s() - start_s < patience_s) continue;
+    if (ended || context->ranks == 1 || md_time_s() - start_s < MD_PATIENCE_S) continue;
     return md_watch_begin(context, MD_WATCH_DEVICE, 6.0,
                           md_fail(context, MD_ENVIRONMENT,
                                   "rank %d waited %.0f s for %s in vain; a rank that its GPU waits "
                                   "for has ended or is blocked",
-                                  context->rank, patience_s, what));
+                                  context->rank, MD_PATIENCE_S, what));
   }
   return MD_OK;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Each rank fails in turn, alone. */
 static void one_failure_is_that_of_all(void **state) {
@@ -34,6 +35,22 @@ static void worst_failure_wins(void **state) {
   status = md_fail(context, MD_INPUT, "of rank %d", context->rank);
   assert_int_equal(md_agree(context, status), MD_INPUT);
   assert_int_equal(context->message[strlen(context->message) - 1], '0');
+}
+
+/* Ranks that come late are waited for, first quietly and then under a watch, and agree as ever. */
+static void late_ranks_agree(void **state) {
+  md_context *context = *state;
+  for (int failing = -1; failing < context->ranks; failing++) {
+    md_status mine = MD_OK;
+    if (context->rank == failing) mine = md_fail(context, MD_INPUT, "rank %d failed", failing);
+    if (context->rank == context->ranks - 1) usleep(300000);
+    const md_status all = md_agree_soon(context, mine, 0.1, "a test");
+    assert_int_equal(all, failing < 0 ? MD_OK : MD_INPUT);
+    assert_null(context->watch);
+    char expected[32];
+    snprintf(expected, sizeof expected, "rank %d failed", failing);
+    if (failing >= 0) assert_string_equal(context->message, expected);
+  }
 }
 
 /* A deferred failure of each rank in turn ends all at the next agreement, once. */
@@ -112,9 +129,14 @@ static void groups_are_runs_of_their_own(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(one_failure_is_that_of_all), cmocka_unit_test(worst_failure_wins),
-    cmocka_unit_test(deferred_failure_is_told),   cmocka_unit_test(extremes_and_sums),
-    cmocka_unit_test(not_a_number_stays),         cmocka_unit_test(groups_are_runs_of_their_own),
-    cmocka_unit_test(broadcast_is_of_rank_0),     cmocka_unit_test(messages_are_one_line),
+    cmocka_unit_test(one_failure_is_that_of_all),
+    cmocka_unit_test(worst_failure_wins),
+    cmocka_unit_test(late_ranks_agree),
+    cmocka_unit_test(deferred_failure_is_told),
+    cmocka_unit_test(extremes_and_sums),
+    cmocka_unit_test(not_a_number_stays),
+    cmocka_unit_test(groups_are_runs_of_their_own),
+    cmocka_unit_test(broadcast_is_of_rank_0),
+    cmocka_unit_test(messages_are_one_line),
 };
 MD_RUN_TESTS(tests)

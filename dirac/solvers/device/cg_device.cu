@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "base/device_nccl.h"
+#include "base/watch.h"
 #include "dirac/solvers/device/cg_device.h"
 #include "dirac/solvers/device/recorded_step.h"
 }
@@ -361,5 +362,6 @@ static md_status wait_here(md_context *context, const md_cg_device *cg, long lon
 
 extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
                                        md_cg_report *reports) {
-  return md_agree(context, wait_here(context, cg, ++cg->awaited, reports));
+  return md_agree_soon(context, wait_here(context, cg, ++cg->awaited, reports), MD_PATIENCE_S,
+                       "an iteration of the solver");
 }

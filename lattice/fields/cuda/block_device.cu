@@ -4,6 +4,7 @@
 #include "lattice/fields/cuda/block_device.cuh"
 
 extern "C" {
+#include "base/watch.h"
 #include "lattice/fields/block_space.h"
 #include "lattice/fields/sum.h"
 }
@@ -193,7 +194,7 @@ md_status wait(md_context *context, void *state, int slot, double *gram) {
             gram[2 * (i * n + j) + part] =
                 status == MD_OK ? tile[2 * ((i - row) * SIDE + j - column) + part] : NAN;
   if (context->ranks == 1) return MD_OK;
-  MD_TRY(md_agree(context, status));
+  MD_TRY(md_agree_soon(context, status, MD_PATIENCE_S, "a sum of the block solver"));
   return add_ranks(context, n, gram);
 }
 
@@ -220,7 +221,7 @@ md_status cross(md_context *context, void *state, const md_field *x, const md_fi
             status == MD_OK ? tile[2 * (i % SIDE * SIDE + j % SIDE) + part] : NAN;
     }
   if (context->ranks == 1) return status;
-  MD_TRY(md_agree(context, status));
+  MD_TRY(md_agree_soon(context, status, MD_PATIENCE_S, "a sum of the block solver"));
   return add_ranks(context, n, product);
 }
 
