@@ -32,6 +32,7 @@ template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
   };
 
   __device__ bool of_centre() const { return row < memory.centre_rows; }
+  __device__ parts place_in_centre() const { return parts(row, plan.by_y); } /* z, y */
   __device__ int site(int x, int y, int z) const {
     return (z * call.local[1] + y) * (call.local[0] / 2) + x;
   }
@@ -40,7 +41,8 @@ template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
     return call.neighbour[direction * call.sites + of];
   }
   __device__ origin find_centre(const corner &at) const {
-    const int half = call.local[0] / 2, y = at.y + row % plan.y, z = at.z + row / plan.y;
+    const int half = call.local[0] / 2, y = at.y + place_in_centre().rest,
+              z = at.z + place_in_centre().quotient;
     origin o = {site(at.x, y, z), slice(), (y + z + call.parity) & 1, {-1, -1}};
     /* Slice `o.odd` has the even rows. */
     if (at.x == 0) o.edge[0] = neighbour(4, o.base + o.odd * slice()) - o.odd * call.stride[0];
@@ -117,7 +119,10 @@ template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
            (of_centre() ? memory.centre_scales(row) : memory.rim_scales(row - memory.centre_rows));
   }
   __device__ char *place(int odd) const {
-    if (of_centre()) return memory.memory + memory.centre(row, row % plan.y, row / plan.y, odd);
+    if (of_centre()) {
+      const parts p = place_in_centre();
+      return memory.memory + memory.centre(row, p.rest, p.quotient, odd);
+    }
     const rim_place at(plan, row - memory.centre_rows);
     return memory.memory + memory.rim(row - memory.centre_rows, at.y, at.z, odd);
   }
@@ -142,7 +147,10 @@ template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
       const corner at(plan, w.column);
       origin o = {};
       if (!idle) o = mine ? find_centre(at) : find_rim(at);
-      if (step == 0) md_wait_for_predecessor(); /* it wrote the source */
+      if (step == 0) {
+        __syncthreads();           /* the barriers are there */
+        md_wait_for_predecessor(); /* it wrote the source */
+      }
       /* A step brings its own slice of the rim and the next one of the centre; the first of a
        * segment also those of the centre before. */
       strip strips[3] = {};
@@ -173,6 +181,7 @@ template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
         now.next(plan.ring);
       }
     }
+    if (step == 0) __syncthreads();
     if constexpr (COVER == coverage::waiting) md_release_successor();
   }
 };

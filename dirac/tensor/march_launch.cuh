@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS),
     }
     if constexpr (COVER == coverage::waiting) memory.told[0] = memory.told[1] = 0;
   }
+  /* The threads of the block meet when each has found its first segment. */
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  __syncthreads();
   const int warp = threadIdx.x / 32, feeding = warp - plan.warps;
   using registers = typename PARTS::template registers<T, END, COVER>;
   if (feeding >= 0) { /* the rows are dealt out to the warps in turn */
@@ -69,8 +69,10 @@ cudaError_t launch_part(const md_tensor_call *call, const md_march_plan *plan) {
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
   if (error != cudaSuccess) return error;
+  md_tensor_call timed = *call;
+  timed.slices = md_divisor_of(call->ends ? call->ends : call->high[3] - call->low[3]);
   md_launch_early_on(call->queue, kernel, dim3(plan->blocks),
-                     dim3(32 * (plan->warps + MARCH_FEEDERS)), plan->shared_bytes, *call, *plan);
+                     dim3(32 * (plan->warps + MARCH_FEEDERS)), plan->shared_bytes, timed, *plan);
   return cudaGetLastError();
 }
 

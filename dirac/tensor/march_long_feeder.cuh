@@ -33,7 +33,10 @@ template <bool SCALED, bool NARROW> struct long_feeder {
   /* Relative to the column's corner. */
   __device__ long_rim_place place() const {
     long_rim_place p(plan, max(row - 2 * memory.rows, 0));
-    if (row < 2 * memory.rows) p.y = row % plan.y, p.z = row / plan.y % plan.z;
+    if (row < 2 * memory.rows) {
+      const parts at(row < memory.rows ? row : row - memory.rows, plan.by_y);
+      p.y = at.rest, p.z = at.quotient;
+    }
     return p;
   }
   static __device__ int around(int x, int extent) {
@@ -140,7 +143,10 @@ template <bool SCALED, bool NARROW> struct long_feeder {
       const corner at(plan, w.column);
       origin o = {};
       if (!nothing) o = find_row(at);
-      if (step == 0) md_wait_for_predecessor(); /* it wrote the source */
+      if (step == 0) {
+        __syncthreads();           /* the barriers are there */
+        md_wait_for_predecessor(); /* it wrote the source */
+      }
       strip next = {};
       if (!nothing) next = find(o, w.t - ahead);
       for (int t = w.t; t <= w.last; t++, step++) {
@@ -164,6 +170,7 @@ template <bool SCALED, bool NARROW> struct long_feeder {
         now.next(plan.ring);
       }
     }
+    if (step == 0) __syncthreads();
   }
 };
 

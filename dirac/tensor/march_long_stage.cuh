@@ -61,9 +61,11 @@ struct long_rim_place {
   __device__ long_rim_place(const md_march_plan &plan, int row) {
     const int along_y = 2 * MARCH_REACH * plan.z;
     if (row < along_y) {
-      y = outside(row / plan.z, plan.y), z = row % plan.z;
+      const parts at(row, plan.by_z);
+      y = outside(at.quotient, plan.y), z = at.rest;
     } else {
-      y = (row - along_y) % plan.y, z = outside((row - along_y) / plan.y, plan.z);
+      const parts at(row - along_y, plan.by_y);
+      y = at.rest, z = outside(at.quotient, plan.z);
     }
   }
   /* The row at that place. */

@@ -13,6 +13,16 @@ namespace stacked {
 
 using md::barrier_arrive, md::barrier_expect, md::barrier_init, md::barrier_wait, md::copy_bulk;
 
+__device__ inline int quotient(int n, const md_divisor &d) {
+  return static_cast<int>((__umulhi(d.factor, n) + n) >> d.shift);
+}
+/* n = quotient * d + rest */
+struct parts {
+  int quotient, rest;
+  __device__ parts(int n, const md_divisor &d)
+      : quotient(stacked::quotient(n, d)), rest(n - quotient * static_cast<int>(d.by)) {}
+};
+
 /* Column after column and time slice after time slice, as one block walks them: whole columns
  * while there is one for every block, then an equal share of what is left. Blocks walk
  * neighbouring columns at the same time, so that rims come from L2. With call.ends the first and
@@ -31,18 +41,19 @@ struct walk {
   }
   __device__ walk(const md_march_plan &plan, const md_tensor_call &call) {
     const int block = static_cast<int>(blockIdx.x);
-    const int rest = all(plan, call) % plan.blocks * slices(call);
+    const int rest = parts(all(plan, call), plan.by_blocks).rest * slices(call);
     round = column = t = last = 0;
-    low = static_cast<int>(static_cast<int64_t>(rest) * block / plan.blocks);
-    high = static_cast<int>(static_cast<int64_t>(rest) * (block + 1) / plan.blocks);
+    low = quotient(rest * block, plan.by_blocks);
+    high = quotient(rest * (block + 1), plan.by_blocks);
   }
   /* The next segment; false at the end. */
   __device__ bool next(const md_march_plan &plan, const md_tensor_call &call) {
-    const int full = all(plan, call) / plan.blocks, length = slices(call);
+    const int full = quotient(all(plan, call), plan.by_blocks), length = slices(call);
     if (round < full) {
       column = round++ * plan.blocks + blockIdx.x, t = 0, last = length - 1;
     } else if (low < high) {
-      column = full * plan.blocks + low / length, t = low % length;
+      const parts begin(low, call.slices);
+      column = full * plan.blocks + begin.quotient, t = begin.rest;
       last = min(length, t + high - low) - 1;
       low += last + 1 - t;
     } else {
@@ -71,13 +82,14 @@ struct waiting_walk {
   static __device__ __noinline__ segment find(const md_march_plan &plan, const md_tensor_call &call,
                                               int n) {
     const int block = static_cast<int>(blockIdx.x), length = call.local[3];
-    const int full = walk::columns(plan) / plan.blocks;
+    const int full = quotient(walk::columns(plan), plan.by_blocks);
     /* The share as column * length + t from the first column that is left; where it begins and ends
      * as seen from its first column. */
-    const int rest = walk::columns(plan) % plan.blocks * length;
-    const int low = static_cast<int>(static_cast<int64_t>(rest) * block / plan.blocks);
-    const int high = static_cast<int>(static_cast<int64_t>(rest) * (block + 1) / plan.blocks);
-    const int begin = low % length, end = begin + high - low;
+    const int rest = (walk::columns(plan) - full * plan.blocks) * length;
+    const int low = quotient(rest * block, plan.by_blocks);
+    const int high = quotient(rest * (block + 1), plan.by_blocks);
+    const parts from(low, call.slices);
+    const int begin = from.rest, end = begin + high - low;
     const int pieces = full + (high > low) + (end > length);
     /* With whole columns pieces 0 .. without_first - 1 are cut, else piece `cut`, unless -1. */
     const int without_first = min(call.late[0], full);
@@ -92,7 +104,7 @@ struct waiting_walk {
       k = n == 0 ? cut : n <= cut ? n - 1 : n;
     segment s;
     s.found = n < pieces + (cut >= 0 ? 1 : without_first + without_last);
-    s.column = k < full ? k * plan.blocks + block : full * plan.blocks + low / length + k - full;
+    s.column = k < full ? k * plan.blocks + block : full * plan.blocks + from.quotient + k - full;
     s.t = k == full ? begin : 0;
     s.last = (k < full ? length : k == full ? min(length, end) : end - length) - 1;
     if (late >= 0 && cut < 0 && late < without_last)
@@ -130,11 +142,11 @@ template <int FEEDER, int COMPUTER> struct register_shares {
 struct corner {
   int x, y, z;
   __device__ corner(const md_march_plan &plan, int column) {
-    const int in_band = plan.columns[0] * plan.band, layer = in_band * plan.columns[2];
-    const int band = column / layer, r = column % layer;
-    x = r % plan.columns[0] * plan.x;
-    y = (band * plan.band + r / plan.columns[0] % plan.band) * plan.y;
-    z = r / in_band * plan.z;
+    const parts of_layer(column, plan.by_layer), of_band(of_layer.rest, plan.by_band);
+    const parts of_row(of_band.rest, plan.by_columns);
+    x = of_row.rest * plan.x;
+    y = (of_layer.quotient * plan.band + of_row.quotient) * plan.y;
+    z = of_band.quotient * plan.z;
   }
 };
 
@@ -220,12 +232,12 @@ struct rim_place {
   int y, z, direction;
   __device__ rim_place(const md_march_plan &plan, int r) {
     if (r < 2 * plan.z) {
-      z = r % plan.z;
+      z = r < plan.z ? r : r - plan.z;
       y = r < plan.z ? -1 : plan.y;
       direction = r < plan.z ? 5 : 1;
     } else {
       const int q = r - 2 * plan.z;
-      y = q % plan.y;
+      y = q < plan.y ? q : q - plan.y;
       z = q < plan.y ? -1 : plan.z;
       direction = q < plan.y ? 6 : 2;
     }

@@ -73,7 +73,8 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   }
   __device__ void find_pass(pass &p, int k) {
     const int first = (k * plan.warps + static_cast<int>(threadIdx.x / 32)) * plan.warp_sites;
-    p.x = first % plan.x, p.y = first / plan.x % plan.y, p.z = first / plan.x / plan.y;
+    const parts of_row(first, plan.by_x), of_plane(of_row.quotient, plan.by_y);
+    p.x = of_row.rest, p.y = of_plane.rest, p.z = of_plane.quotient;
     p.site = site_of(p.x, p.y, p.z), p.odd = p.y + p.z & 1;
 #pragma unroll
     for (int i = 0; i < 4; i++) p.rows[i / 2][i % 2] = find_row(p, i / 2, i % 2);
@@ -189,6 +190,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
       begin_column(w.t);
       work.load(site + passes[0].site);
     }
+    __syncthreads();           /* the barriers are there */
     md_wait_for_predecessor(); /* it may read out */
     while (more) {
       const pass &last = passes[LONG_PASSES - 1];

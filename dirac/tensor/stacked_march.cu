@@ -64,22 +64,22 @@ template <typename T, int RHS, ending END, coverage COVER> struct computer {
   }
   __device__ void walk_all() {
     const int first = threadIdx.x / 32 * plan.warp_sites;
-    const int of_row = first % plan.x, of_y = first / plan.x % plan.y,
-              of_z = first / plan.x / plan.y;
+    const parts of_x(first, plan.by_x), of_plane(of_x.quotient, plan.by_y);
+    const int of_row = of_x.rest, of_y = of_plane.rest, of_z = of_plane.quotient;
     const source_row ahead(memory, of_row, of_y, of_z, work.at.t);
     const source_row behind(memory, of_row, of_y, of_z, work.at.t + 4);
     const int slice = call.local[0] / 2 * call.local[1] * call.local[2];
     walk_of<COVER> w(plan, call);
-    if (!w.next(plan, call)) return;
+    if (!w.next(plan, call)) return __syncthreads();
     int x, y, z, site; /* the warp's first site */
     const auto begin = [&] {
       const corner c(plan, w.column);
-      x = c.x + first % plan.x, y = c.y + first / plan.x % plan.y,
-      z = c.z + first / plan.x / plan.y;
+      x = c.x + of_row, y = c.y + of_y, z = c.z + of_z;
       return (z * call.local[1] + y) * (call.local[0] / 2) + x + w.t * slice;
     };
     site = begin();
     work.load(site);
+    __syncthreads();           /* the barriers are there */
     md_wait_for_predecessor(); /* it may read out */
     /* Slots of the slices t-1, t, t+1. */
     int past = 0, here = plan.centre.slot_bytes, future = 2 * here;
