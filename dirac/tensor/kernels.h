@@ -1,20 +1,13 @@
 #ifndef MD_DIRAC_TENSOR_KERNELS_H
 #define MD_DIRAC_TENSOR_KERNELS_H
 
+#include "dirac/tensor/march_share.h"
 #include "dirac/tensor/tensor.h"
 #include "lattice/halo/arrivals.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Division of whole numbers below 2^31 by one that the host knows, as a multiplication and a shift
- * (T. Granlund and P. Montgomery, PLDI 1994, figure 4.1). A division takes a GPU more than a hundred
- * cycles, and a dozen of them stand before the first load of a block. */
-typedef struct md_divisor {
-  uint32_t by, factor, shift;
-} md_divisor;
-md_divisor md_divisor_of(int by); /* at least 1 */
 
 /* One hop as the kernels take it. Everything points to device memory. */
 typedef struct md_tensor_call {
@@ -48,14 +41,14 @@ typedef struct md_tensor_call {
    * field. */
   int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
   int ends;
-  md_divisor slices; /* of a column; the launch sets it */
   bool narrow; /* of a step */
   /* Of a march of all sites with one link field: where the slices beyond both ends along t arrive,
    * and before how many columns of a block are done the one beyond the lower end and the one beyond
    * the upper end are there. */
   md_halo_arrivals arrivals;
   int late[2];
-  void *queue; /* stream, NULL: that of all work */
+  md_march_share share; /* set where the march is launched */
+  void *queue;          /* stream, NULL: that of all work */
 } md_tensor_call;
 
 /* Each of these functions queues one kernel, and returns MD_ENVIRONMENT when it cannot start. */
@@ -99,8 +92,8 @@ typedef struct md_march_plan {
   int shared_bytes, blocks; /* all; of the launch */
   int warps, warp_sites;    /* that compute, and their sites in a pass */
   int passes;               /* over the sites of a step; one link field: 1 */
-  /* Of x, y, z; columns[0]; columns of a band and of a layer of bands; blocks. */
-  md_divisor by_x, by_y, by_z, by_columns, by_band, by_layer, by_blocks;
+  /* Of x, y, z; columns[0]; columns of a band and of a layer of bands. */
+  md_divisor by_x, by_y, by_z, by_columns, by_band, by_layer;
 } md_march_plan;
 
 /* What a GPU has for a march. It is nothing before compute capability 9.0, whose copy engine feeds

@@ -63,16 +63,32 @@ __global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS),
 #endif
 }
 
+/* The first step of a segment brings three or seven time slices instead of one. A march that waits
+ * has an order of its own, in which a block's share of the last round is all that it needs. */
+template <coverage COVER>
+md_march_share share_of(const md_tensor_call *call, const md_march_plan *plan) {
+  const int columns = plan->columns[0] * plan->columns[1] * plan->columns[2];
+  const int slices = call->ends ? call->ends : call->high[3] - call->low[3];
+  if constexpr (COVER == coverage::waiting) {
+    md_march_share share = {};
+    share.blocks = md_march_even_blocks(columns, slices, plan->blocks);
+    share.full = columns / share.blocks;
+    return share;
+  }
+  return md_march_share_out(call->ends ? 2 * columns : columns, slices, plan->blocks,
+                            plan->fields == 1 ? 1.0 : 3.0);
+}
+
 template <typename T, int RHS, ending END, coverage COVER, typename PARTS>
 cudaError_t launch_part(const md_tensor_call *call, const md_march_plan *plan) {
   const auto kernel = march<T, RHS, END, COVER, PARTS>;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, plan->shared_bytes);
   if (error != cudaSuccess) return error;
-  md_tensor_call timed = *call;
-  timed.slices = md_divisor_of(call->ends ? call->ends : call->high[3] - call->low[3]);
-  md_launch_early_on(call->queue, kernel, dim3(plan->blocks),
-                     dim3(32 * (plan->warps + MARCH_FEEDERS)), plan->shared_bytes, timed, *plan);
+  md_tensor_call shared = *call;
+  shared.share = share_of<COVER>(call, plan);
+  md_launch_early_on(call->queue, kernel, dim3(shared.share.blocks),
+                     dim3(32 * (plan->warps + MARCH_FEEDERS)), plan->shared_bytes, shared, *plan);
   return cudaGetLastError();
 }
 

@@ -28,14 +28,6 @@ static md_march_ring ring_of(const md_march_plan *plan, int slots, int rows, int
   return (md_march_ring){scale_bytes, row_bytes, slot_bytes, slots * slot_bytes};
 }
 
-md_divisor md_divisor_of(int by) {
-  const uint64_t d = (uint64_t)by;
-  uint32_t shift = 0;
-  while ((uint64_t)1 << shift < d) shift++;
-  const uint64_t factor = ((((uint64_t)1 << shift) - d) << 32) / d + 1;
-  return (md_divisor){(uint32_t)by, (uint32_t)factor, shift};
-}
-
 static void find_divisors(md_march_plan *plan) {
   const int band = plan->columns[0] * plan->band;
   plan->by_x = md_divisor_of(plan->x);
@@ -44,7 +36,6 @@ static void find_divisors(md_march_plan *plan) {
   plan->by_columns = md_divisor_of(plan->columns[0]);
   plan->by_band = md_divisor_of(band);
   plan->by_layer = md_divisor_of(band * plan->columns[2]);
-  plan->by_blocks = md_divisor_of(plan->blocks);
 }
 
 /* Shared memory with `ring` steps under way, see struct stage of the kernel; `most`: bytes. */

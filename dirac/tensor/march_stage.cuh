@@ -13,52 +13,27 @@ namespace stacked {
 
 using md::barrier_arrive, md::barrier_expect, md::barrier_init, md::barrier_wait, md::copy_bulk;
 
-__device__ inline int quotient(int n, const md_divisor &d) {
-  return static_cast<int>((__umulhi(d.factor, n) + n) >> d.shift);
-}
 /* n = quotient * d + rest */
 struct parts {
   int quotient, rest;
   __device__ parts(int n, const md_divisor &d)
-      : quotient(stacked::quotient(n, d)), rest(n - quotient * static_cast<int>(d.by)) {}
+      : quotient(md_quotient(n, d)), rest(n - quotient * static_cast<int>(d.by)) {}
 };
 
-/* Column after column and time slice after time slice, as one block walks them: whole columns
- * while there is one for every block, then an equal share of what is left. Blocks walk
- * neighbouring columns at the same time, so that rims come from L2. With call.ends the first and
- * the last slices of a column count as two columns of that many slices. */
+/* Segment after segment of a block's share, time slices t to last of a column. With call.ends the
+ * first and the last slices of a column count as two columns of that many slices. */
 struct walk {
-  int round, column, t, last; /* last: final slice of the segment */
-  int low, high;              /* share of the rest: column * slices + t, from its first column */
+  md_march_walk at;
+  int column, t, last;
   static __device__ int columns(const md_march_plan &plan) {
     return plan.columns[0] * plan.columns[1] * plan.columns[2];
   }
-  static __device__ int all(const md_march_plan &plan, const md_tensor_call &call) {
-    return call.ends ? 2 * columns(plan) : columns(plan);
-  }
-  static __device__ int slices(const md_tensor_call &call) {
-    return call.ends ? call.ends : call.high[3] - call.low[3];
-  }
-  __device__ walk(const md_march_plan &plan, const md_tensor_call &call) {
-    const int block = static_cast<int>(blockIdx.x);
-    const int rest = parts(all(plan, call), plan.by_blocks).rest * slices(call);
-    round = column = t = last = 0;
-    low = quotient(rest * block, plan.by_blocks);
-    high = quotient(rest * (block + 1), plan.by_blocks);
-  }
+  __device__ walk(const md_march_plan &, const md_tensor_call &call)
+      : at(md_march_begin(&call.share, static_cast<int>(blockIdx.x))), column(0), t(0), last(0) {}
   /* The next segment; false at the end. */
   __device__ bool next(const md_march_plan &plan, const md_tensor_call &call) {
-    const int full = quotient(all(plan, call), plan.by_blocks), length = slices(call);
-    if (round < full) {
-      column = round++ * plan.blocks + blockIdx.x, t = 0, last = length - 1;
-    } else if (low < high) {
-      const parts begin(low, call.slices);
-      column = full * plan.blocks + begin.quotient, t = begin.rest;
-      last = min(length, t + high - low) - 1;
-      low += last + 1 - t;
-    } else {
+    if (!md_march_next(&call.share, static_cast<int>(blockIdx.x), &at, &column, &t, &last))
       return false;
-    }
     const bool upper = call.ends && column >= columns(plan);
     if (upper) column -= columns(plan);
     const int shift = upper ? call.high[3] - call.ends : call.low[3];
@@ -82,14 +57,12 @@ struct waiting_walk {
   static __device__ __noinline__ segment find(const md_march_plan &plan, const md_tensor_call &call,
                                               int n) {
     const int block = static_cast<int>(blockIdx.x), length = call.local[3];
-    const int full = quotient(walk::columns(plan), plan.by_blocks);
+    const int blocks = call.share.blocks, full = call.share.full;
     /* The share as column * length + t from the first column that is left; where it begins and ends
      * as seen from its first column. */
-    const int rest = (walk::columns(plan) - full * plan.blocks) * length;
-    const int low = quotient(rest * block, plan.by_blocks);
-    const int high = quotient(rest * (block + 1), plan.by_blocks);
-    const parts from(low, call.slices);
-    const int begin = from.rest, end = begin + high - low;
+    const int rest = (walk::columns(plan) - full * blocks) * length;
+    const int low = rest * block / blocks, high = rest * (block + 1) / blocks;
+    const int begin = low % length, end = begin + high - low;
     const int pieces = full + (high > low) + (end > length);
     /* With whole columns pieces 0 .. without_first - 1 are cut, else piece `cut`, unless -1. */
     const int without_first = min(call.late[0], full);
@@ -104,7 +77,7 @@ struct waiting_walk {
       k = n == 0 ? cut : n <= cut ? n - 1 : n;
     segment s;
     s.found = n < pieces + (cut >= 0 ? 1 : without_first + without_last);
-    s.column = k < full ? k * plan.blocks + block : full * plan.blocks + from.quotient + k - full;
+    s.column = k < full ? k * blocks + block : full * blocks + low / length + k - full;
     s.t = k == full ? begin : 0;
     s.last = (k < full ? length : k == full ? min(length, end) : end - length) - 1;
     if (late >= 0 && cut < 0 && late < without_last)

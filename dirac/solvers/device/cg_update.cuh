@@ -76,17 +76,19 @@ static __global__ void __launch_bounds__(256, ONE ? 1 : cg_blocks<TAKES>)
   add_block<ONE, one_word<S>>(value, any, a.norm2, blockIdx.x);
 }
 
-/* Launches it for x's lattice. With many right-hand sides a block takes one piece after the other,
- * so that its threads meet only once, for the sums. */
+/* Launches it for x's lattice, a block for each piece. But where only the next direction of 16 bits
+ * is made, of many right-hand sides, a block takes one piece after the other, so that its threads
+ * meet only once, for the sums; elsewhere these take less time than memory does. */
 template <bool ONE, int V, class S, class R, class W>
 static void launch_pieces(cg_pass<S, R, W> a, const md_field *x) {
-  const unsigned most = 132 * (a.count > 0 ? cg_blocks<true> : cg_blocks<false>); /* of an H200 */
   const dim3 block = block_of(x, V);
   const auto kernel =
       a.count > 0 ? cg_vectors<ONE, true, V, S, R, W> : cg_vectors<ONE, false, V, S, R, W>;
+  const int64_t at_once = 132 * cg_blocks<false>; /* of an H200 */
   a.pieces = all_blocks(x, block, V);
-  const unsigned blocks = ONE || a.pieces < most ? (unsigned)a.pieces : most;
-  md_launch_early(kernel, dim3(blocks), block, shared_of(block, V), a);
+  const bool in_turn = !ONE && sizeof(S) == 2 && a.count == 0 && a.pieces > at_once;
+  md_launch_early(kernel, dim3((unsigned)(in_turn ? at_once : a.pieces)), block,
+                  shared_of(block, V), a);
 }
 
 /* Pieces of 16 bytes, of 8 for 16-bit directions of one right-hand side; lattices of even extents
