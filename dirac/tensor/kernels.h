@@ -25,8 +25,8 @@ typedef struct md_tensor_call {
   const float *x_scale;
   double a, b;
   /* As in md_epilogue; out is MD_SINGLE or MD_DOUBLE then, or MD_HALF if `narrow`, and NULL stands
-   * for assignment. A step and norm2 are served where md_march_plan_make finds a plan, norm2 alone
-   * only for plain D in. */
+   * for assignment. A step and norm2 are served where md_march_plan_make finds a plan, but
+   * not in bf16, and norm2 alone only for plain D in. */
   const double *step;
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
   const struct sum_units *units;

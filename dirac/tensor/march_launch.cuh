@@ -76,7 +76,7 @@ md_march_share share_of(const md_tensor_call *call, const md_march_plan *plan) {
     return share;
   }
   return md_march_share_out(call->ends ? 2 * columns : columns, slices, plan->blocks,
-                            plan->fields == 1 ? 1.0 : 3.0);
+                            plan->fields == 1 ? 1.0 : 2.0);
 }
 
 template <typename T, int RHS, ending END, coverage COVER, typename PARTS>
@@ -107,8 +107,10 @@ template <typename T, int RHS, typename PARTS>
 cudaError_t march_epilogue(const md_tensor_call *call, const md_march_plan *plan) {
   if constexpr (storage<T>::scaled)
     if (call->narrow) return launch_march<T, RHS, ending::narrow_step, PARTS>(call, plan);
-  if (call->step) return launch_march<T, RHS, ending::step, PARTS>(call, plan);
-  if (call->norm2) return launch_march<T, RHS, ending::summed, PARTS>(call, plan);
+  if constexpr (storage<T>::fuses) {
+    if (call->step) return launch_march<T, RHS, ending::step, PARTS>(call, plan);
+    if (call->norm2) return launch_march<T, RHS, ending::summed, PARTS>(call, plan);
+  }
   return call->x ? launch_march<T, RHS, ending::combined, PARTS>(call, plan)
                  : launch_march<T, RHS, ending::plain, PARTS>(call, plan);
 }

@@ -29,14 +29,16 @@ template <typename T> struct storage16 {
     return {__ldcs(p + lane_slot), __ldcs(reinterpret_cast<const uint2 *>(p + 12) + lane_slot)};
   }
 };
-template <> struct storage<__half> : storage16<__half> { static constexpr bool scaled = true; };
+template <> struct storage<__half> : storage16<__half> {
+  static constexpr bool scaled = true, fuses = true;
+};
 template <> struct storage<__nv_bfloat16> : storage16<__nv_bfloat16> {
-  static constexpr bool scaled = false;
+  static constexpr bool scaled = false, fuses = false;
 };
 template <> struct storage<double> {
   using number = double2;
   using accumulator = double;
-  static constexpr bool scaled = false;
+  static constexpr bool scaled = false, fuses = true;
   static constexpr bool adjacent = false;
   struct links {
     double2 piece[6];

@@ -188,8 +188,10 @@ template <typename T, int TILE, bool FULL> cudaError_t gather_plain(const md_ten
 template <typename T, int TILE> cudaError_t gather_tile(const md_tensor_call *call) {
   if constexpr (storage<T>::scaled)
     if (call->narrow) return launch_gather<T, TILE, true, ending::narrow_step>(call);
-  if (call->step) return launch_gather<T, TILE, true, ending::step>(call);
-  if (call->norm2) return launch_gather<T, TILE, true, ending::summed>(call);
+  if constexpr (storage<T>::fuses) {
+    if (call->step) return launch_gather<T, TILE, true, ending::step>(call);
+    if (call->norm2) return launch_gather<T, TILE, true, ending::summed>(call);
+  }
   return gather_plain<T, TILE, true>(call);
 }
 

@@ -233,11 +233,12 @@ static bool awaits(const void *state) {
   return s->marches && s->plan.fields == 1 && only_t_is_split(s->geometry);
 }
 
+/* In bf16 solvers need betas that fused iterations do not give (solvers/mixed_cg.c). */
 static bool fuses(const void *state, md_precision out) {
   const tensor *s = state;
   const md_precision own = s->request.precision;
   const bool served =
-      out == (own == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE) || (out == MD_HALF && own == MD_HALF);
+      own == MD_DOUBLE ? out == MD_DOUBLE : own == MD_HALF && (out == MD_HALF || out == MD_SINGLE);
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
   return served && (s->marches || (gathers && whole_tile));
