@@ -3,7 +3,7 @@
 many GPUs will need.
 
 REPORT: JSON reports of `bench dirac` and `bench solver`, of one rank and of several on the same kind
-of GPU. The model, whose times are fitted to them for each backend, precision and number of
+of GPU; where two measured the same, the later one counts. The model, whose times are fitted to them for each backend, precision and number of
 right-hand sides:
 
   interior  = start + sites * time per site
@@ -56,17 +56,19 @@ def sites_of(dims, grid):
 
 
 def read(paths):
-    hops, solves = [], []
+    """Rows of hops and of solves; of two that measured the same, the one that is read later."""
+    hops, solves = {}, {}
     for path in paths:
         try:
             with open(path) as file:
                 report = json.load(file)
             for row in report["rows"]:
                 row["grid"] = report["grid"]
-                (solves if report["command"] == "bench solver" else hops).append(row)
+                same = (key_of(row), row.get("inner"), tuple(row["dims"]), tuple(row["grid"]))
+                (solves if report["command"] == "bench solver" else hops)[same] = row
         except (OSError, ValueError, KeyError) as error:
             sys.exit(f"{path}: must be a report of bench dirac or bench solver ({error})")
-    return hops, solves
+    return list(hops.values()), list(solves.values())
 
 
 class Model:

@@ -8,8 +8,8 @@
  * process with MD_ENVIRONMENT, and mpirun then ends the others. */
 typedef struct md_watch md_watch;
 
-/* How long a rank waits for what the others should do at once; longer than a GPU waits for the flags
- * of others, which then names a rank. */
+/* How long a rank waits for what the others should do at once; longer than a GPU waits for the
+ * flags of others, which then names a rank. */
 #define MD_PATIENCE_S 45.0
 
 /* Whom md_watch_begin gives up. */
