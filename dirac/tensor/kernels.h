@@ -89,7 +89,7 @@ typedef struct md_march_plan {
   int site_bytes; /* of a source site */
   /* struct stage of the kernel, for two link fields struct long_stage, says what they hold. */
   md_march_ring centre, rim, along;
-  int shared_bytes, blocks; /* all; of the launch */
+  int shared_bytes, blocks; /* all; as many as there are places for */
   int warps, warp_sites;    /* that compute, and their sites in a pass */
   int passes;               /* over the sites of a step; one link field: 1 */
   /* Of x, y, z; columns[0]; columns of a band and of a layer of bands. */
