@@ -202,8 +202,8 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED, RL>())
   const bool active = (int)threadIdx.y < left;
   const int index = active ? first + (int)threadIdx.y : a.count - 1;
   const int slot = a.first + index, site = a.order[slot];
-  const int row_sites = (int)a.per_row.divisor;
-  const int row_number = divide(site, a.per_row), h = site - row_number * row_sites;
+  const int row_sites = (int)a.per_row.by;
+  const int row_number = md_quotient(site, a.per_row), h = site - row_number * row_sites;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
   const S *links = STAGED ? (const S *)memory + (active ? (int)threadIdx.y : left - 1) * site_reals

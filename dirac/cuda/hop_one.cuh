@@ -55,10 +55,6 @@ template <class S> static real_of<S> unit_of(const md_stencil *s, int f) {
   return (whole ? link_unit<S> : 1.0f) * (real_of<S>)s->largest[f];
 }
 
-static __device__ inline int divide(int n, md_divisor d) {
-  return (int)(__umulhi(2u * (unsigned)n, d.magic) >> d.shift);
-}
-
 /* Largest piece of 16, 8 or 4 bytes that divides the links of a slot in a direction pair. */
 constexpr int link_piece_of(int pair_bytes) {
   return pair_bytes % 16 == 0 ? 16 : pair_bytes % 8 == 0 ? 8 : 4;
@@ -230,9 +226,9 @@ __global__ void __launch_bounds__(128,
       min(place, a.slots.count - 1); /* those beyond repeat the last slot, store nothing */
   const bool active = place < a.slots.count && threadIdx.y == 0;
   const int slot = slot_of(a.slots, index);
-  const int site = slot * V, row_number = divide(slot, a.per_row);
-  const int h = (slot - row_number * (int)a.per_row.divisor) * V;
-  const int row_sites = (int)a.per_row.divisor * V;
+  const int site = slot * V, row_number = md_quotient(slot, a.per_row);
+  const int h = (slot - row_number * (int)a.per_row.by) * V;
+  const int row_sites = (int)a.per_row.by * V;
   const md_row row = a.rows[row_number];
   const uint64_t policy = link_policy(a.keep_links);
   constexpr int slot_bytes = 8 * V * (R + RL) * (int)sizeof(S);

@@ -25,7 +25,7 @@ template <class S, int R> __global__ void pack_links(pack_arguments a, S *links)
   if (index >= a.sites) return;
   const int slot = (int)(index / V), i = (int)(index % V);
   const int site = a.order ? a.order[slot] : (int)index;
-  const md_row row = a.rows[divide(site / V, a.per_row)];
+  const md_row row = a.rows[md_quotient(site / V, a.per_row)];
   for (int side = 0; side < 2; side++) {
     const int mu = a.pair % 4, sign = 1 + 2 * a.pair + side;
     const bool backward = mu == 0 ? (side == 0) == (bool)(row.bits & 1u) : side == 1;

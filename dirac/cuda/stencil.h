@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_CUDA_STENCIL_H
 #define MD_DIRAC_CUDA_STENCIL_H
 
+#include "base/divisor.h"
 #include "dirac/backend.h"
 
 /* What the kernels of the cuda backend need to know of a lattice and its links.
@@ -34,11 +35,6 @@ typedef struct md_slot_range {
   const int32_t *list; /* NULL: counted */
   int32_t count, first, gap_at, gap;
 } md_slot_range;
-
-/* n / divisor by one multiplication, for 0 <= n < 2^31. */
-typedef struct md_divisor {
-  uint32_t divisor, magic, shift;
-} md_divisor;
 
 /* The links of one parity in a backend's order. A slot is V neighbouring sites; the links of a
  * slot in a direction pair are 2 R V reals [direction][real][site], R those of the field, cut into

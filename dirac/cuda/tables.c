@@ -23,15 +23,6 @@ typedef struct host_tables {
                               parity */
 } host_tables;
 
-/* q = (2 n * magic) >> (32 + shift), magic = ceil(2^(31 + shift) / d), 2^(shift-1) < d <= 2^shift:
- * exact for n < 2^31 (T. Granlund, P. Montgomery, PLDI 1994). */
-static md_divisor divisor_of(int d) {
-  uint32_t shift = 0;
-  while (1u << shift < (uint32_t)d) shift++;
-  const uint64_t power = (uint64_t)1 << (31 + shift);
-  return (md_divisor){(uint32_t)d, (uint32_t)((power + (uint64_t)d - 1) / (uint64_t)d), shift};
-}
-
 /* Minus signs of the links of a row in stored order, those of the long links behind the others.
  * They are those of its first site: x counts for the signs only by its parity. */
 static uint32_t row_signs(const md_links *links, int parity, int64_t first) {
@@ -211,7 +202,7 @@ static md_status load_tables(md_context *context, const md_links *links,
       st->largest[f] = links->largest[f];
     }
     st->slots = g->sites / v;
-    st->slots_per_row = divisor_of(g->local[0] / 2 / v);
+    st->slots_per_row = md_divisor_of(g->local[0] / 2 / v);
     MD_TRY(copy_table(context, "rows of the stencil", t->rows[p], rows * sizeof(md_row),
                       (const void **)&st->rows));
     MD_TRY(copy_table(context, "rows of the stencil", t->long_rows[p], rows * sizeof(md_long_row),

@@ -5,14 +5,6 @@
 /* By what blocks out of step are slower, as measured on an H200: 1.1 to 1.2. */
 #define OUT_OF_STEP 1.15
 
-md_divisor md_divisor_of(int by) {
-  const uint64_t d = (uint64_t)by;
-  uint32_t shift = 0;
-  while ((uint64_t)1 << shift < d) shift++;
-  const uint64_t factor = ((((uint64_t)1 << shift) - d) << 32) / d + 1;
-  return (md_divisor){(uint32_t)by, (uint32_t)factor, shift};
-}
-
 /* Slices' time of the slowest helper when owners take `own` slices. */
 static double helpers_time(const md_march_share *s, int own, double start) {
   const int helpers = s->blocks - s->owners, left = (s->length - own) * s->owners;

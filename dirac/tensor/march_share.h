@@ -1,8 +1,9 @@
 #ifndef MD_DIRAC_TENSOR_MARCH_SHARE_H
 #define MD_DIRAC_TENSOR_MARCH_SHARE_H
 
+#include "base/divisor.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,17 +17,6 @@ extern "C" {
 #else
 #define MD_SHARE_MAP static inline
 #endif
-
-/* Division of whole numbers below 2^31 by one that the host knows, as a multiplication and a shift
- * (T. Granlund and P. Montgomery, PLDI 1994, figure 4.1). A division takes a GPU more than a
- * hundred cycles, and a dozen of them would stand before the first load of a block. */
-typedef struct md_divisor {
-  uint32_t by, factor, shift;
-} md_divisor;
-md_divisor md_divisor_of(int by); /* at least 1 */
-MD_SHARE_MAP int md_quotient(int n, md_divisor d) {
-  return (int)(((uint32_t)((uint64_t)d.factor * (uint32_t)n >> 32) + (uint32_t)n) >> d.shift);
-}
 
 /* Blocks that walk in step bring each other's rims into L2. So in each of the `full` rounds every
  * block walks through one whole column, all from the first slice on. The columns that are left,

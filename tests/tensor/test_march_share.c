@@ -6,17 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void divides(void **state) {
-  (void)state;
-  static const int numbers[] = {0, 1, 2, 3, 107, 108, 1727, 65535, 1000003, 2147483646, 2147483647};
-  for (int by = 1; by < 3000; by++) {
-    const md_divisor d = md_divisor_of(by);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-      assert_int_equal(md_quotient(numbers[i], d), numbers[i] / by);
-    for (int n = by - 1; n < 100 * by; n += by) assert_int_equal(md_quotient(n, d), n / by);
-  }
-}
-
 /* The longest walk of a block in slices and the most segments of one. */
 static int longest_walk(const md_march_share *s, int columns, int slices, int *segments) {
   char *seen = calloc((size_t)columns * (size_t)slices, 1);
@@ -82,8 +71,8 @@ static void even_blocks_where_they_win(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(divides), cmocka_unit_test(every_slice_has_a_block),
-      cmocka_unit_test(shares_are_even), cmocka_unit_test(even_blocks_where_they_win)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_slice_has_a_block),
+                                     cmocka_unit_test(shares_are_even),
+                                     cmocka_unit_test(even_blocks_where_they_win)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
