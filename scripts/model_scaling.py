@@ -3,8 +3,8 @@
 many GPUs will need.
 
 REPORT: JSON reports of `bench dirac` and `bench solver`, of one rank and of several on the same kind
-of GPU; where two measured the same, the later one counts. The model, whose times are fitted to them for each backend, precision and number of
-right-hand sides:
+of GPU; where two measured the same, the later one counts. The model, whose times are fitted to
+them for each backend, precision and number of right-hand sides:
 
   interior  = start + sites * time per site
   boundary  = start + sites * time per site

@@ -64,7 +64,8 @@ __global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS),
 }
 
 /* The first step of a segment brings three or seven time slices instead of one. A march that waits
- * has an order of its own, in which a block's share of the last round is all that it needs. */
+ * has an order of its own (waiting_walk), which asks for the blocks and their whole columns alone.
+ */
 template <coverage COVER>
 md_march_share share_of(const md_tensor_call *call, const md_march_plan *plan) {
   const int columns = plan->columns[0] * plan->columns[1] * plan->columns[2];

@@ -212,14 +212,16 @@ md_status md_agree_soon(md_context *context, md_status status, double patience_s
   MPI_Iallreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context), &request);
   for (long long looks = 1; !over; looks++) {
     MPI_Test(&request, &over, MPI_STATUS_IGNORE);
-    if (over || !waits || mine.status != MD_OK || looks % 4096 != 0) continue;
+    if (over || !waits || looks % 4096 != 0) continue;
     waits = md_time_s() - start_s < patience_s;
-    if (!waits)
-      md_watch_begin(context, MD_WATCH_RANKS, 6.0,
-                     md_fail(context, MD_ENVIRONMENT,
-                             "rank %d waited %.0f s for the other ranks to end %s too; one of them "
-                             "is blocked",
-                             context->rank, patience_s, what));
+    if (waits) continue;
+    md_status failed = (md_status)mine.status; /* with a message of its own */
+    if (failed == MD_OK)
+      failed = md_fail(context, MD_ENVIRONMENT,
+                       "rank %d waited %.0f s for the other ranks to end %s too; one of them is "
+                       "blocked",
+                       context->rank, patience_s, what);
+    md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
   }
   return take_worst(context, &worst);
 }

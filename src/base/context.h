@@ -87,8 +87,8 @@ void md_say(const md_context *context, const char *format, ...)
  * deferred ones, and the message of the lowest rank that failed with it. Call it before a
  * collective step, so that one failing rank ends all of them with the same message. */
 md_status md_agree(md_context *context, md_status status);
-/* The same where all ranks come at nearly the same time, after `what`: a rank whose status is MD_OK
- * and who has waited `patience_s` for the others says so and ends the process a few seconds later
+/* The same where all ranks come at nearly the same time, after `what`: a rank that has waited
+ * `patience_s` for the others says so, or its own failure, and ends the process a few seconds later
  * (base/watch.h), unless they come until then. It costs a little more than md_agree. */
 md_status md_agree_soon(md_context *context, md_status status, double patience_s, const char *what);
 /* For a step that fails on this rank alone between two agreements, in a loop that cannot agree
