@@ -53,8 +53,14 @@ static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local
   const double all_links = MD_PARITIES * links * (local_ranks > 1 ? local_ranks : 1);
   const double field =
       MD_FERMION_REALS * (double)md_precision_bytes(s->request.precision) * (double)sites;
-  s->ahead = all_links <= MD_SIMD_CACHED_BYTES ? MD_SIMD_FAR : MD_SIMD_NEAR;
-  if (isa == MD_ISA_AVX512) s->ahead = MD_SIMD_NEAR_AVX512;
+  const bool cached = all_links <= MD_SIMD_CACHED_BYTES;
+  s->ahead = cached ? MD_SIMD_FAR : MD_SIMD_NEAR;
+  if (isa == MD_ISA_AVX512) {
+    const bool plain =
+        s->request.reconstruct == MD_RECONSTRUCT_18 && md_precision_bytes(s->request.precision) > 2;
+    s->ahead = plain ? MD_SIMD_BEHIND : MD_SIMD_THREE_LINES;
+    s->transient = !cached;
+  }
   s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;
 }
 
@@ -109,6 +115,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                              .a = x ? epilogue->a : 0.0,
                              .b = x ? MD_HOP_FACTOR * epilogue->b : MD_HOP_FACTOR,
                              .ahead = s->ahead,
+                             .transient = s->transient,
                              .stream = s->stream,
                              .order = plan->range[range]};
   const int which = s->request.reconstruct == MD_RECONSTRUCT_12;

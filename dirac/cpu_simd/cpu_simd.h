@@ -54,6 +54,7 @@ typedef struct md_simd_call {
   float link_unit[MD_MOST_LINK_FIELDS]; /* what stored links of general matrices are multiples of */
   double a, b;          /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
   int ahead;            /* bytes that links are fetched before their use (one right-hand side) */
+  bool transient;       /* and these fetches ask the caches not to keep them */
   bool stream;          /* results go past the caches, where the instruction set can do that */
   const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */
 } md_simd_call;
@@ -76,17 +77,20 @@ typedef struct md_simd_kernels {
  * the link copy of one parity is larger than MD_SIMD_STREAM_BYTES. */
 #define MD_SIMD_KEPT_BYTES 2e6
 #define MD_SIMD_STREAM_BYTES 16e6
-/* Links are fetched far ahead where the copies of both parities, which hops in turn read, are at
- * most this many bytes on all ranks of a host together and so come from a cache; else nearer, and
- * nearer still with AVX-512 everywhere, whose distances were tried on another machine. */
+/* The copies of both parities, which hops in turn read, come from a cache where they are at most
+ * this many bytes on all ranks of a host together. With AVX-512 (Zen 4) links that do not are
+ * transient, and fetches only put the requests of lines in order: they stay a line behind where
+ * links are used as they are stored; where a third row or a conversion stands between, they are
+ * three lines ahead. With other instruction sets (Zen 3) links are fetched far ahead from a cache,
+ * else nearer. */
 #define MD_SIMD_CACHED_BYTES 40e6
-enum { MD_SIMD_FAR = 6144, MD_SIMD_NEAR = 1024, MD_SIMD_NEAR_AVX512 = 256 };
+enum { MD_SIMD_FAR = 6144, MD_SIMD_NEAR = 1024, MD_SIMD_THREE_LINES = 192, MD_SIMD_BEHIND = -64 };
 
 typedef struct md_simd_state {
   const md_simd_kernels *kernels;
   md_backend_request request;
   int ahead;                      /* of md_simd_call */
-  bool stream;                    /* likewise */
+  bool transient, stream;         /* likewise */
   md_simd_plan plan[MD_PARITIES]; /* by output parity */
   void *links[MD_PARITIES];
   double link_unit[MD_MOST_LINK_FIELDS];

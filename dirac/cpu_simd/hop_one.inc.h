@@ -66,11 +66,25 @@ static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) 
   re -= (u)[5] * v[5];                                                                             \
   im += (u)[5] * v[4]
 
+/* Functions of which there is a copy for each pair of `reals` and `transient`: left to itself gcc
+ * makes fewer and asks at every load. */
+#define INLINED __attribute__((always_inline)) static inline
+
+/* Asks for the line of p. A `transient` one leaves the caches after its use, in favour of fields;
+ * which it is must be known to the compiler. */
+INLINED void fetch(const char *p, bool transient) {
+  if (transient)
+    __builtin_prefetch(p, 0, 0);
+  else
+    __builtin_prefetch(p, 0, 3);
+}
+
 /* Each load fetches the line `ahead` bytes further in the stream of links. The loads themselves are
- * as the compiler orders them; the fetches ask for the lines one after the other, which is what the
- * prefetcher of the core follows. Where a line is loaded in parts, one fetch is enough for 12
- * reals, which arithmetic binds; with 18 reals from memory one for each part is faster. */
-static inline void load_row(const STORED *links, int reals, int ahead, VECTOR u[6]) {
+ * as the compiler orders them, mostly parts of the arithmetic that comes later; the fetches ask for
+ * the lines one after the other, which is what the prefetcher of the core follows, so that they pay
+ * even where `ahead` is one line behind. Where a line is loaded in parts, one fetch is enough for
+ * 12 reals, which arithmetic binds; with 18 reals from memory one for each part is faster. */
+INLINED void load_row(const STORED *links, int reals, int ahead, bool transient, VECTOR u[6]) {
   enum { BYTES = LANES * sizeof(STORED), LINE = 64 };
   for (int c = 0; c < 6; c++) {
     u[c] = LOAD(links + c * LANES);
@@ -78,7 +92,7 @@ static inline void load_row(const STORED *links, int reals, int ahead, VECTOR u[
     u[c] *= LINK_UNIT;
 #endif
     if (reals == MD_LINK_REALS || c * BYTES % LINE < BYTES)
-      __builtin_prefetch((const char *)(links + c * LANES) + ahead);
+      fetch((const char *)(links + c * LANES) + ahead, transient);
   }
 }
 
@@ -94,7 +108,8 @@ static inline void third_row(const VECTOR u[6], const VECTOR v[6], unsigned sign
 }
 
 /* sum = over terms, link times neighbour. */
-static inline void sum_block(const md_simd_call *call, int64_t block, int reals, VECTOR sum[6]) {
+INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool transient,
+                       VECTOR sum[6]) {
   const md_simd_plan *plan = call->plan;
   const STORED *links = (const STORED *)call->links + block * TERMS * reals * LANES;
   VECTOR re0 = {0}, im0 = {0}, re1 = {0}, im1 = {0}, re2 = {0}, im2 = {0};
@@ -109,10 +124,10 @@ static inline void sum_block(const md_simd_call *call, int64_t block, int reals,
 #endif
     for (int k = 0; k < 6; k++) v[k] *= scale;
 #endif
-    load_row(links, reals, call->ahead, a);
-    load_row(links + 6 * LANES, reals, call->ahead, b);
+    load_row(links, reals, call->ahead, transient, a);
+    load_row(links + 6 * LANES, reals, call->ahead, transient, b);
     if (reals == MD_LINK_REALS)
-      load_row(links + 12 * LANES, reals, call->ahead, c);
+      load_row(links + 12 * LANES, reals, call->ahead, transient, c);
     else
       third_row(a, b, plan->sign[e], c);
     ADD_ROW(0, a, re0, im0);
@@ -150,7 +165,7 @@ static inline void fetch_plan(const md_simd_plan *plan, int64_t block) {
   __builtin_prefetch(plan->pattern + block * TERMS);
 }
 
-static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals, bool transient) {
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
   enum { BYTES = LANES * sizeof(STORED) };
   /* Whole lines, or halves where the next block brings the other. */
@@ -161,7 +176,7 @@ static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int
     fetch_plan(plan, block + MD_SIMD_AHEAD);
     const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
     VECTOR sum[6];
-    sum_block(call, block, reals, sum);
+    sum_block(call, block, reals, transient, sum);
     for (int c = 0; c < 6; c++) sum[c] = b * sum[c];
     if (call->x) {
       const STORED *x = (const STORED *)call->x + site;
@@ -184,10 +199,16 @@ static inline void one(const md_simd_call *call, int64_t begin, int64_t end, int
 }
 
 static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  one(call, begin, end, MD_LINK_REALS);
+  if (call->transient)
+    one(call, begin, end, MD_LINK_REALS, true);
+  else
+    one(call, begin, end, MD_LINK_REALS, false);
 }
 #if FIELDS == 1
 static void one_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  one(call, begin, end, MD_LINK_12_REALS);
+  if (call->transient)
+    one(call, begin, end, MD_LINK_12_REALS, true);
+  else
+    one(call, begin, end, MD_LINK_12_REALS, false);
 }
 #endif

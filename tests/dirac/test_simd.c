@@ -208,8 +208,8 @@ static void test_ranges(void **state) {
   each_variant(state, ranges_of);
 }
 
-/* The same bits however far ahead links are fetched and wherever results go, all sites at once and
- * range by range; the rows of 6 x 2 sites end within a vector. So do those of the lattice that more
+/* The same bits however links are fetched and wherever results go, all sites at once and range by
+ * range; the rows of 6 x 2 sites end within a vector. So do those of the lattice that more
  * than four ranks have, 3 x 2 sites on 8 or 16. */
 static void access_of(md_context *context, const variant *v) {
   const md_backend_request *r = &v->request;
@@ -228,11 +228,12 @@ static void access_of(md_context *context, const variant *v) {
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &out);
   md_simd_state *s = state;
   s->ahead = MD_SIMD_NEAR;
-  s->stream = false;
+  s->transient = s->stream = false;
   hop(context, state, &first, &in, MD_RANGE_ALL, NULL);
-  for (int i = 0; i < 4; i++) {
-    s->ahead = i % 2 ? MD_SIMD_FAR : MD_SIMD_NEAR_AVX512;
-    s->stream = i / 2;
+  for (int i = 0; i < 8; i++) {
+    s->ahead = i & 1 ? MD_SIMD_FAR : MD_SIMD_BEHIND;
+    s->stream = i & 2;
+    s->transient = i & 4;
     set_all(&out, 512.0);
     hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
     for (int64_t k = 0; k < out.sites; k++) assert_true(same_site(&out, k, &first, k));
