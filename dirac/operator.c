@@ -39,7 +39,9 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   status = md_agree(context, status);
   dirac->load_s = md_time_s() - start_s;
   md_halo_request halo = how ? *how : (md_halo_request){.transport = "auto"};
-  if (halo.copied_bytes == 0) halo.copied_bytes = dirac->backend->copied_bytes;
+  const md_backend *b = dirac->backend;
+  if (halo.copied_bytes == 0) halo.copied_bytes = b->copied_bytes;
+  halo.awaited = status == MD_OK && b->awaits && b->awaits(dirac->state);
   if (status == MD_OK)
     status = md_halo_create(context, gauge->geometry, &dirac->shape, &halo, &dirac->halo);
   if (status != MD_OK) {

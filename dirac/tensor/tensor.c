@@ -163,17 +163,14 @@ static void set_march_range(const md_geometry *g, md_tensor_call *call, bool all
   call->ends = boundary ? g->depth : 0;
 }
 
-/* Before how many columns of a block are done `slices` time slices have arrived: by their bytes,
- * which the copy engines move at 0.25 TB/s between two H200 after some 25 us, and by those of the
- * hop, which go at 3.6 TB/s. */
-static int columns_before(const tensor *s, int slices) {
+/* How many columns of a block are done before a message arrives that takes `expected_s`: hops move
+ * their bytes at 3.6 TB/s on an H200. */
+static int columns_before(const tensor *s, double expected_s) {
   const md_march_plan *plan = &s->plan;
   const double sites = (double)s->geometry->sites;
   const double hop_bytes = sites * (md_tensor_link_bytes(&s->request) + 2.0 * plan->site_bytes);
-  const double hop_s = hop_bytes / 3.6e12;
-  const double slice_s = sites / s->geometry->local[MD_T] * plan->site_bytes / 0.25e12;
   const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
-  return (int)((25e-6 + slices * slice_s) / hop_s * columns / plan->blocks);
+  return (int)(expected_s * 3.6e12 / hop_bytes * columns / plan->blocks);
 }
 
 static bool is_empty(const md_tensor_call *call) {
@@ -223,7 +220,8 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   set_march_range(s->geometry, &call, all, part);
   if (context->arrivals) {
     call.arrivals = *(const md_halo_arrivals *)context->arrivals;
-    call.late[0] = 1 + columns_before(s, 2), call.late[1] = columns_before(s, 1);
+    call.late[0] = 1 + columns_before(s, call.arrivals.of[7].expected_s);
+    call.late[1] = columns_before(s, call.arrivals.of[3].expected_s);
   }
   return is_empty(&call) ? MD_OK : md_tensor_march(context, &call, &s->plan);
 }

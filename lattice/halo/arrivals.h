@@ -17,6 +17,7 @@ typedef struct md_halo_arrival {
   long long *looked;     /* the newest number that a thread has set out to look for at the flag, */
   long long *arrived;    /* and has seen there; for the others, who look at the latter */
   int from;              /* rank */
+  double expected_s;     /* about how long after the exchange has begun it is there */
 } md_halo_arrival;
 
 typedef struct md_halo_arrivals {

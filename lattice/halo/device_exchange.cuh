@@ -37,7 +37,7 @@ struct exchange_counters {
 struct exchange_damage {
   int channel; /* -1: none */
   long long number, got;
-  int out_of_turn; /* a recording held an odd number of exchanges, see device_copy.cuh */
+  int out_of_turn; /* a recording held an odd number of exchanges, see device_carry.cu */
 };
 
 /* Behind the scales of a message, with checks. */

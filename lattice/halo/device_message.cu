@@ -1,36 +1,10 @@
-#include "lattice/halo/device_copy.cuh"
+#include "lattice/halo/device_messages.cuh"
 
 #include <new>
-
-extern "C" {
-#include "lattice/halo/device_message.h"
-#include "lattice/halo/message.h"
-}
 
 /* Blocks that drive a link at 268 of the 284 GB/s that a whole GPU drives it at, and leave the
  * interior nearly all of the GPU. */
 static constexpr int MOST_BLOCKS = 16, FLAG_BYTES = 128;
-/* Where the copy engines carry messages the gather is short and may take the whole GPU. From these
- * many bytes of an exchange on they are faster beside an interior of small blocks, with one
- * right-hand side and with many, whose kernels wait for the gathering one. */
-static constexpr int MOST_GATHERING = 264;
-static constexpr size_t COPIED_BYTES[2] = {(size_t)8 << 20, (size_t)1 << 20};
-
-struct md_device_messages {
-  const md_halo_plan *plan;
-  exchange x;
-  int blocks;
-  /* With `copied`, to peers by the copy engines (device_copy.cuh): */
-  bool copied, gathers; /* gathers: some surface is not sites behind each other */
-  exchange gather;      /* what the gathering kernel sees: its messages are `buffer` */
-  long long sent;       /* exchanges queued so far; a recording counts once */
-  char *buffer; /* own messages; with peers what is gathered for the copy engines, or NULL */
-  md_device_peers *peers;
-  int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
-  cudaStream_t stream, in; /* in: of copies from the host, or of every other one to peers */
-  cudaEvent_t ready, done, brought, fetched[MD_HALO_CHANNELS];
-  bool bringing;
-};
 
 extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
   const md_field_shape *shape = &m->plan->shape;
@@ -41,13 +15,13 @@ extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
          (scaled ? whole_vectors(sites * sizeof(float)) : 0) + sizeof(exchange_seal);
 }
 
-/* Blocks in proportion to the messages, one each at least. */
-static int divide_grid(const md_device_messages *m, int most_blocks, exchange *x) {
+int md_device_messages_divide(const md_device_messages *m, int most_blocks, double block_bytes,
+                              exchange *x) {
   const md_halo_plan *plan = m->plan;
   int all = 0;
   double total = 0.0;
   for (int c = 0; c < plan->channels; c++) total += (double)md_device_message_bytes(m, c);
-  const double useful = total / (16.0 * EXCHANGE_THREADS); /* one word a thread */
+  const double useful = total / block_bytes;
   const double most = useful < most_blocks ? useful : most_blocks;
   for (int c = 0; c < plan->channels; c++) {
     const int blocks = (int)(most * (double)md_device_message_bytes(m, c) / total);
@@ -106,7 +80,7 @@ extern "C" md_status md_device_messages_create(md_context *context, const md_hal
   MD_TRY(md_device_open(context));
   MD_TRY(make_streams(context, m));
   MD_TRY(make_tables(context, m));
-  m->blocks = divide_grid(m, MOST_BLOCKS, &m->x);
+  m->blocks = md_device_messages_divide(m, MOST_BLOCKS, 16.0 * EXCHANGE_THREADS, &m->x);
   return md_device_synchronise(context);
 }
 
@@ -124,31 +98,6 @@ extern "C" md_status md_device_messages_buffers(md_context *context, md_device_m
     ch->receive[0] = ch->receive[1] = next;
     next += md_device_message_bytes(m, c);
   }
-  return md_device_synchronise(context);
-}
-
-/* Decides who carries messages to peers; where the copy engines do, makes what they copy from. */
-static md_status use_copies(md_context *context, md_device_messages *m) {
-  const md_halo_plan *plan = m->plan;
-  size_t bytes = 0;
-  for (int c = 0; c < plan->channels; c++) {
-    bytes += md_device_message_bytes(m, c);
-    for (int p = 0; p < MD_PARITIES; p++)
-      m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
-  }
-  const size_t usual = COPIED_BYTES[plan->shape.n_rhs > 1];
-  m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
-  if (!m->copied || !m->gathers) return MD_OK;
-  MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
-  m->gather = m->x;
-  m->gather.counters = m->x.counters + 1;
-  char *next = m->buffer;
-  for (int c = 0; c < plan->channels; c++) {
-    m->gather.channel[c].send[0] = m->gather.channel[c].send[1] = next;
-    m->gather.channel[c].raise = NULL;
-    next += md_device_message_bytes(m, c);
-  }
-  m->blocks = divide_grid(m, MOST_GATHERING, &m->gather);
   return md_device_synchronise(context);
 }
 
@@ -183,7 +132,7 @@ static md_status map_buffers(md_context *context, md_device_messages *m, bool wi
 
 extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m) {
   MD_TRY(map_buffers(context, m, false));
-  return use_copies(context, m);
+  return md_device_messages_choose(context, m);
 }
 
 extern "C" md_status md_device_messages_peers_within(md_context *context, md_device_messages *m) {
@@ -226,11 +175,6 @@ static md_status order(md_context *context, cudaEvent_t event, cudaStream_t earl
   return md_cuda_status(context, cudaStreamWaitEvent(later, event, 0), "order of the halo");
 }
 
-static exchange_field view_of(const md_device_messages *m, const md_field *f, size_t word) {
-  return {(char *)f->data, f->scale, f->stride, md_field_planes(f),
-          (int)(md_message_entry_bytes(&m->plan->shape) / word)};
-}
-
 template <class T, bool ONE, bool CHECK>
 static void launch(md_device_messages *m, const md_field *f, bool pack) {
   const exchange_field view = view_of(m, f, sizeof(T));
@@ -259,47 +203,6 @@ static md_status run(md_context *context, md_device_messages *m, const md_field 
   return md_cuda_launched(context, pack ? "gathering of surfaces" : "scattering of halos");
 }
 
-/* Messages n go to buffers n % 2, as those of the kernels do. */
-static md_status send_copies(md_context *context, md_device_messages *m, const md_field *field) {
-  const md_halo_plan *plan = m->plan;
-  const size_t entry = md_message_entry_bytes(&plan->shape);
-  const exchange_field view = view_of(m, field, 1);
-  const int slot = (int)(++m->sent % 2);
-  cudaError_t error = cudaStreamWaitEvent(m->in, m->ready, 0);
-  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
-    const bool aside = c % 2 && md_device_message_bytes(m, c) < BESIDE_BYTES;
-    const cudaStream_t stream = aside ? m->in : m->stream;
-    char *const to = m->x.channel[c].send[slot];
-    if (m->gathers)
-      error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
-                              cudaMemcpyDeviceToDevice, stream);
-    else
-      error = carry(carried_of(view, entry, ch->face[field->parity][0], (int)ch->sites), to, true,
-                    stream);
-    if (error == cudaSuccess) raise_flag<<<1, 1, 0, stream>>>(m->x, c, slot);
-  }
-  MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
-  MD_TRY(md_cuda_launched(context, "flags of the halo"));
-  return order(context, m->brought, m->in, m->stream);
-}
-
-static md_status take_copies(md_context *context, md_device_messages *m, md_field *field) {
-  const md_halo_plan *plan = m->plan;
-  const size_t entry = md_message_entry_bytes(&plan->shape);
-  const exchange_field view = view_of(m, field, 1);
-  const int slot = (int)(m->sent % 2);
-  cudaError_t error = cudaSuccess;
-  await_flags<<<1, 32, 0, m->stream>>>(m->x);
-  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
-    error = carry(carried_of(view, entry, ch->zone, (int)ch->sites),
-                  const_cast<char *>(m->x.channel[c].receive[slot]), false, m->stream);
-  }
-  MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
-  return md_cuda_launched(context, "flags of the halo");
-}
-
 extern "C" bool md_device_messages_lead(const md_device_messages *m) {
   return !m->copied || m->gathers;
 }
@@ -308,7 +211,7 @@ extern "C" md_status md_device_messages_pack(md_context *context, md_device_mess
                                              const md_field *field) {
   if (md_device_messages_lead(m)) MD_TRY(run(context, m, field, true));
   MD_TRY(order(context, m->ready, md_stream(), m->stream));
-  return m->copied ? send_copies(context, m, field) : MD_OK;
+  return m->copied ? md_device_messages_send(context, m, field) : MD_OK;
 }
 
 extern "C" md_status md_device_messages_check(md_context *context, const md_device_messages *m) {
@@ -326,41 +229,8 @@ extern "C" md_status md_device_messages_unpack(md_context *context, md_device_me
                                                md_field *field) {
   if (m->bringing) MD_TRY(order(context, m->brought, m->in, m->stream));
   m->bringing = false;
-  MD_TRY(m->copied ? take_copies(context, m, field) : run(context, m, field, false));
+  MD_TRY(m->copied ? md_device_messages_take(context, m, field) : run(context, m, field, false));
   return md_device_messages_check(context, m);
-}
-
-static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrivals) {
-  const md_halo_plan *plan = m->plan;
-  const md_field_shape *shape = &plan->shape;
-  if (!m->copied || shape->n_rhs == 1) return false;
-  const int slot = (int)(m->sent % 2);
-  const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
-  *arrivals = {};
-  arrivals->parity = slot;
-  arrivals->timeout = m->x.timeout;
-  for (int c = 0; c < plan->channels; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
-    md_halo_arrival *a = &arrivals->of[ch->direction];
-    if (a->values) return false;
-    const char *const values = m->x.channel[c].receive[slot];
-    const size_t bytes = whole_vectors((size_t)ch->sites * md_message_entry_bytes(shape));
-    a->values = values;
-    a->scales = scaled ? (const float *)(values + bytes) : NULL;
-    a->zone = ch->zone;
-    a->flag = m->x.channel[c].wait;
-    a->looked = &m->x.counters->looked[c];
-    a->arrived = &m->x.counters->received[c];
-    a->sent = &m->x.counters->sent[c];
-    a->from = m->x.channel[c].from;
-  }
-  return true;
-}
-
-extern "C" md_status md_device_messages_arrivals(md_context *context, md_device_messages *m,
-                                                 md_halo_arrivals *arrivals, bool *found) {
-  *found = find_arrivals(m, arrivals);
-  return *found ? md_device_messages_check(context, m) : MD_OK;
 }
 
 extern "C" md_status md_device_messages_join(md_context *context, md_device_messages *m) {

@@ -85,6 +85,7 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     h->context = context;
     h->plan.check = request && request->check;
     h->plan.copied_bytes = request ? request->copied_bytes : 0;
+    h->plan.awaited = request && request->awaited;
     fill_plan(geometry, shape, &h->plan);
     status = create(context, h, request ? request->transport : "auto");
   }

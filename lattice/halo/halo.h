@@ -19,6 +19,8 @@ typedef struct md_halo_request {
   size_t copied_bytes; /* `peer`: exchanges without checks of at least so many bytes on a rank go by
                           the copy engines, others by kernels; 0: what is faster on an H200 beside
                           kernels of small blocks */
+  bool awaited;        /* whether what follows md_halo_begin takes the messages as
+                          md_halo_find_arrivals tells; short ones then go in time for that */
 } md_halo_request;
 
 /* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that

@@ -26,6 +26,7 @@ typedef struct md_halo_plan {
   md_halo_channel channel[MD_HALO_CHANNELS];
   bool check;          /* messages carry a number and a hash, which the receiver verifies */
   size_t copied_bytes; /* as in md_halo_request */
+  bool awaited;        /* likewise */
 } md_halo_plan;
 
 /* A way to carry halos: a constant table of functions in a file of its own and one line in

@@ -86,11 +86,12 @@ static md_status queue(md_context *context, void *user) {
 }
 
 static void carries_the_halo(md_context *context, const md_geometry *g, const md_transport *t,
-                             md_precision precision, int n_rhs, bool check, size_t copied_bytes) {
+                             md_precision precision, int n_rhs, bool check, bool copied,
+                             bool awaited) {
   const md_field_shape host = {precision, MD_HOST, 6, n_rhs, true};
   const md_field_shape device = {precision, MD_DEVICE, 6, n_rhs, true};
   const md_halo_request request = {
-      .transport = t->name, .check = check, .copied_bytes = copied_bytes};
+      .transport = t->name, .check = check, .copied_bytes = copied, .awaited = awaited};
   md_halo *over_mpi, *halo;
   md_field on_device, got;
   char what[160];
@@ -139,12 +140,13 @@ static void bits_arrive(void **state) {
     for (const md_transport *const *t = md_transports(); *t; t++) {
       if (!usable(context, *t, g)) continue;
       for (int p = 0; p < MD_PRECISIONS; p++) {
-        carries_the_halo(context, g, *t, (md_precision)p, 1, p % 2 == 0, 0);
-        carries_the_halo(context, g, *t, (md_precision)p, 3, p % 2 == 1, 0);
-        carries_the_halo(context, g, *t, (md_precision)p, 16, p % 2 == 0, 0);
+        carries_the_halo(context, g, *t, (md_precision)p, 1, p % 2 == 0, false, false);
+        carries_the_halo(context, g, *t, (md_precision)p, 3, p % 2 == 1, false, false);
+        carries_the_halo(context, g, *t, (md_precision)p, 16, p % 2 == 0, false, false);
         if (strcmp((*t)->name, "peer") != 0 || p > MD_HALF) continue;
-        carries_the_halo(context, g, *t, (md_precision)p, 1, false, 1); /* by copy engines */
-        carries_the_halo(context, g, *t, (md_precision)p, 16, false, 1);
+        carries_the_halo(context, g, *t, (md_precision)p, 1, false, true, false); /* copy engines */
+        carries_the_halo(context, g, *t, (md_precision)p, 16, false, true, false);
+        carries_the_halo(context, g, *t, (md_precision)p, 16, false, true, true); /* pushed */
       }
     }
     md_geometry_destroy(g);

@@ -1,0 +1,251 @@
+#include "lattice/halo/device_messages.cuh"
+
+/* Messages that go between GPUs beside an interior of which one block fills a multiprocessor. Long
+ * ones are carried by the copy engines, which take no place there and drive the link best; a thread
+ * raises the flag of a message behind it, and one warp awaits the flags of all channels. For short
+ * ones the start of copies and flags takes longer than their way. They are pushed by one small
+ * block per multiprocessor, which finds place beside the march of the tensor backend: a warp on
+ * each quarter, of 32 registers per thread, and no shared memory. */
+
+/* Shorter messages are pushed. */
+static constexpr size_t PUSHED_BYTES = (size_t)4 << 20;
+static constexpr int PUSH_THREADS = 128, PUSH_BLOCKS_OF_32_REGISTERS = 16;
+
+/* Where the messages of all channels lie. */
+struct pushed {
+  const uint4 *values[MD_HALO_CHANNELS];
+  const float *scales[MD_HALO_CHANNELS]; /* NULL: none */
+  int words[MD_HALO_CHANNELS];           /* of the values */
+};
+
+/* Messages n go to buffers n % 2; `slot` is the one that the host counts on, as raise_flag says. */
+static __global__ void __launch_bounds__(PUSH_THREADS, PUSH_BLOCKS_OF_32_REGISTERS)
+    push_all(const __grid_constant__ exchange x, const __grid_constant__ pushed p, int slot) {
+  constexpr int AT_ONCE = 3;
+  const int c = channel_of(x);
+  const exchange_channel &ch = x.channel[c];
+  const int thread = ((int)blockIdx.x - ch.first) * PUSH_THREADS + threadIdx.x;
+  const int threads = ch.blocks * PUSH_THREADS, words = p.words[c];
+  const long long number = x.counters->sent[c] + 1;
+  uint4 *const to = (uint4 *)ch.send[slot];
+  const uint4 *const from = p.values[c];
+  for (int first = thread; first < words; first += AT_ONCE * threads) {
+    uint4 word[AT_ONCE];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++)
+      if (first + u * threads < words) word[u] = from[first + u * threads];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++)
+      if (first + u * threads < words) to[first + u * threads] = word[u];
+  }
+  if (p.scales[c])
+    for (int k = thread; k < ch.sites; k += threads) ((float *)(to + words))[k] = p.scales[c][k];
+  if (!closes(&x.counters->packed[c], ch.blocks, NULL, 0, false)) return;
+  if (number % 2 != slot) *(volatile int *)&x.damage->out_of_turn = 1;
+  x.counters->sent[c] = number;
+  md_raise_flag(ch.raise, number);
+}
+
+static inline bool is_contiguous(const int32_t *site, int64_t sites) {
+  for (int64_t k = 1; k < sites; k++)
+    if (site[k] != site[0] + k) return false;
+  return true;
+}
+
+/* After the copies of the message of channel c into buffer `slot`. The host chose it by its own
+ * count of messages, so a replayed recording must go on in turn. */
+static __global__ void raise_flag(const __grid_constant__ exchange x, int c, int slot) {
+  const long long number = x.counters->sent[c] + 1;
+  if (number % 2 != slot) *(volatile int *)&x.damage->out_of_turn = 1;
+  x.counters->sent[c] = number;
+  md_raise_flag(x.channel[c].raise, number);
+}
+
+/* Before the copies of what arrived, after all of raise_flag: the messages that come have the
+ * number of those that went. */
+static __global__ void await_flags(const __grid_constant__ exchange x) {
+  const int c = threadIdx.x;
+  if (c >= x.channels) return;
+  md_wait_for_flag(x.channel[c].wait, x.counters->sent[c], x.channel[c].from, x.timeout);
+}
+
+/* One message: `planes` rows of values of `row_bytes`, in a field `pitch` bytes apart, in the
+ * message each filled up to 16 bytes; then the scales, unless NULL. */
+struct carried {
+  char *values;
+  float *scales;
+  size_t planes, row_bytes, pitch, scale_bytes;
+};
+static inline carried carried_of(const exchange_field &f, size_t entry, int64_t first, int sites) {
+  return {f.data + (size_t)first * entry,
+          f.scale ? f.scale + first : NULL,
+          (size_t)f.planes,
+          (size_t)sites * entry,
+          (size_t)f.stride * entry,
+          (size_t)sites * sizeof(float)};
+}
+
+/* Queues the copies from the field into the message, or back. */
+static inline cudaError_t carry(const carried &c, char *message, bool out, cudaStream_t stream) {
+  const size_t row = whole_vectors(c.row_bytes);
+  void *const to = out ? message : c.values;
+  const void *const from = out ? c.values : message;
+  cudaError_t error = cudaMemcpy2DAsync(to, out ? row : c.pitch, from, out ? c.pitch : row,
+                                        c.row_bytes, c.planes, cudaMemcpyDeviceToDevice, stream);
+  if (error != cudaSuccess || !c.scales) return error;
+  char *const scales = message + c.planes * row;
+  return out ? cudaMemcpyAsync(scales, c.scales, c.scale_bytes, cudaMemcpyDeviceToDevice, stream)
+             : cudaMemcpyAsync(c.scales, scales, c.scale_bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+/* Where the copy engines carry messages the gather is short and may take the whole GPU. From these
+ * many bytes of an exchange on they are faster beside an interior of small blocks, with one
+ * right-hand side and with many, whose kernels wait for the gathering one. */
+static constexpr int MOST_GATHERING = 264;
+/* Between two H200: until a push or a copy begins, and bytes per second that follow. */
+static constexpr double PUSH_S = 8e-6, PUSHED_PER_S = 0.25e12, COPY_S = 25e-6,
+                        COPIED_PER_S = 0.25e12;
+static constexpr size_t COPIED_BYTES[2] = {(size_t)8 << 20, (size_t)1 << 20};
+
+static md_status choose_push(md_context *context, md_device_messages *m) {
+  const md_halo_plan *plan = m->plan;
+  int device = 0, multiprocessors = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  MD_TRY(md_cuda_status(context, error, "multiprocessors of the device"));
+  size_t longest = 0;
+  for (int c = 0; c < plan->channels; c++) {
+    const size_t bytes = md_device_message_bytes(m, c);
+    if (bytes > longest) longest = bytes;
+  }
+  const bool whole_words = md_message_entry_bytes(&plan->shape) % sizeof(uint4) == 0;
+  m->pushes = plan->awaited && !m->gathers && plan->shape.n_rhs > 1 && whole_words &&
+              longest < PUSHED_BYTES;
+  if (m->pushes)
+    m->push_blocks = md_device_messages_divide(m, multiprocessors, 16.0 * PUSH_THREADS, &m->x);
+  return MD_OK;
+}
+
+md_status md_device_messages_choose(md_context *context, md_device_messages *m) {
+  const md_halo_plan *plan = m->plan;
+  size_t bytes = 0;
+  for (int c = 0; c < plan->channels; c++) {
+    bytes += md_device_message_bytes(m, c);
+    for (int p = 0; p < MD_PARITIES; p++)
+      m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
+  }
+  const size_t usual = COPIED_BYTES[plan->shape.n_rhs > 1];
+  m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
+  if (m->copied) MD_TRY(choose_push(context, m));
+  if (!m->copied || !m->gathers) return MD_OK;
+  MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
+  m->gather = m->x;
+  m->gather.counters = m->x.counters + 1;
+  char *next = m->buffer;
+  for (int c = 0; c < plan->channels; c++) {
+    m->gather.channel[c].send[0] = m->gather.channel[c].send[1] = next;
+    m->gather.channel[c].raise = NULL;
+    next += md_device_message_bytes(m, c);
+  }
+  m->blocks = md_device_messages_divide(m, MOST_GATHERING, 16.0 * EXCHANGE_THREADS, &m->gather);
+  return md_device_synchronise(context);
+}
+
+/* One kernel for the messages of all channels. */
+static md_status push(md_context *context, md_device_messages *m, const md_field *field) {
+  const md_halo_plan *plan = m->plan;
+  const size_t entry = md_message_entry_bytes(&plan->shape);
+  const exchange_field view = view_of(m, field, 1);
+  pushed p = {};
+  for (int c = 0; c < plan->channels; c++) {
+    const int32_t first = plan->channel[c].face[field->parity][0];
+    const size_t sites = (size_t)plan->channel[c].sites;
+    p.values[c] = (const uint4 *)(view.data + (size_t)first * entry);
+    p.words[c] = (int)(sites * entry / sizeof(uint4));
+    p.scales[c] = view.scale ? view.scale + first : NULL;
+  }
+  push_all<<<m->push_blocks, PUSH_THREADS, 0, m->stream>>>(m->x, p, (int)(m->sent % 2));
+  return md_cuda_launched(context, "a push of surfaces to other GPUs");
+}
+
+/* Messages n go to buffers n % 2, as those of the kernels do. */
+static md_status send_copies(md_context *context, md_device_messages *m, const md_field *field) {
+  const md_halo_plan *plan = m->plan;
+  const size_t entry = md_message_entry_bytes(&plan->shape);
+  const exchange_field view = view_of(m, field, 1);
+  const int slot = (int)(m->sent % 2);
+  cudaError_t error = cudaSuccess;
+  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
+    const md_halo_channel *ch = &plan->channel[c];
+    char *const to = m->x.channel[c].send[slot];
+    if (m->gathers)
+      error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
+                              cudaMemcpyDeviceToDevice, m->stream);
+    else
+      error = carry(carried_of(view, entry, ch->face[field->parity][0], (int)ch->sites), to, true,
+                    m->stream);
+    if (error == cudaSuccess) raise_flag<<<1, 1, 0, m->stream>>>(m->x, c, slot);
+  }
+  MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
+  return md_cuda_launched(context, "flags of the halo");
+}
+
+md_status md_device_messages_send(md_context *context, md_device_messages *m,
+                                  const md_field *field) {
+  m->sent++;
+  return m->pushes ? push(context, m, field) : send_copies(context, m, field);
+}
+
+md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field) {
+  const md_halo_plan *plan = m->plan;
+  const size_t entry = md_message_entry_bytes(&plan->shape);
+  const exchange_field view = view_of(m, field, 1);
+  const int slot = (int)(m->sent % 2);
+  cudaError_t error = cudaSuccess;
+  await_flags<<<1, 32, 0, m->stream>>>(m->x);
+  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
+    const md_halo_channel *ch = &plan->channel[c];
+    error = carry(carried_of(view, entry, ch->zone, (int)ch->sites),
+                  const_cast<char *>(m->x.channel[c].receive[slot]), false, m->stream);
+  }
+  MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
+  return md_cuda_launched(context, "flags of the halo");
+}
+
+static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrivals) {
+  const md_halo_plan *plan = m->plan;
+  const md_field_shape *shape = &plan->shape;
+  if (!m->copied || shape->n_rhs == 1) return false;
+  const int slot = (int)(m->sent % 2);
+  const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
+  *arrivals = {};
+  arrivals->parity = slot;
+  arrivals->timeout = m->x.timeout;
+  double under_way = 0.0, all = 0.0;
+  for (int c = 0; c < plan->channels; c++) all += (double)md_device_message_bytes(m, c);
+  for (int c = 0; c < plan->channels; c++) {
+    const md_halo_channel *ch = &plan->channel[c];
+    md_halo_arrival *a = &arrivals->of[ch->direction];
+    if (a->values) return false;
+    const char *const values = m->x.channel[c].receive[slot];
+    const size_t bytes = whole_vectors((size_t)ch->sites * md_message_entry_bytes(shape));
+    a->values = values;
+    a->scales = scaled ? (const float *)(values + bytes) : NULL;
+    a->zone = ch->zone;
+    a->flag = m->x.channel[c].wait;
+    a->looked = &m->x.counters->looked[c];
+    a->arrived = &m->x.counters->received[c];
+    a->sent = &m->x.counters->sent[c];
+    a->from = m->x.channel[c].from;
+    under_way += (double)md_device_message_bytes(m, c);
+    a->expected_s = m->pushes ? PUSH_S + all / PUSHED_PER_S : COPY_S + under_way / COPIED_PER_S;
+  }
+  return true;
+}
+
+extern "C" md_status md_device_messages_arrivals(md_context *context, md_device_messages *m,
+                                                 md_halo_arrivals *arrivals, bool *found) {
+  *found = find_arrivals(m, arrivals);
+  return *found ? md_device_messages_check(context, m) : MD_OK;
+}

@@ -1,0 +1,50 @@
+#ifndef MD_LATTICE_HALO_DEVICE_MESSAGES_CUH
+#define MD_LATTICE_HALO_DEVICE_MESSAGES_CUH
+
+#include "lattice/halo/device_exchange.cuh"
+
+extern "C" {
+#include "lattice/halo/device_message.h"
+#include "lattice/halo/message.h"
+}
+
+/* What device_message.cu, whose kernels gather and scatter, and device_carry.cu, which takes
+ * messages past a busy interior, share. */
+
+struct md_device_messages {
+  const md_halo_plan *plan;
+  exchange x;
+  int blocks;
+  /* To peers beside the interior, by device_carry.cu: by the copy engines, out of `buffer` where
+   * some surface is not sites behind each other (`gathers`), or by push_all (`pushes`). */
+  bool copied, gathers, pushes;
+  exchange gather; /* what the gathering kernel sees then: its messages are `buffer` */
+  int push_blocks;
+  long long sent; /* exchanges of these kinds queued so far; a recording counts once */
+  char *buffer;   /* own messages; with peers what is gathered for the copy engines, or NULL */
+  md_device_peers *peers;
+  int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
+  cudaStream_t stream, in; /* in: of copies from the host */
+  cudaEvent_t ready, done, brought, fetched[MD_HALO_CHANNELS];
+  bool bringing;
+};
+
+static inline exchange_field view_of(const md_device_messages *m, const md_field *f, size_t word) {
+  return {(char *)f->data, f->scale, f->stride, md_field_planes(f),
+          (int)(md_message_entry_bytes(&m->plan->shape) / word)};
+}
+
+/* Shares at most `most_blocks` blocks out among the channels of x in proportion to their messages,
+ * one to each at least, and none of them for less than `block_bytes`. Returns their number. */
+int md_device_messages_divide(const md_device_messages *m, int most_blocks, double block_bytes,
+                              exchange *x);
+
+/* Decides who carries messages to peers, and makes what they need. */
+md_status md_device_messages_choose(md_context *context, md_device_messages *m);
+/* Where `copied`, on the stream of the messages: sends the surfaces, of which `buffer` holds those
+ * that had to be gathered; fills the zones. */
+md_status md_device_messages_send(md_context *context, md_device_messages *m,
+                                  const md_field *field);
+md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field);
+
+#endif
