@@ -59,7 +59,7 @@ static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local
     const bool plain =
         s->request.reconstruct == MD_RECONSTRUCT_18 && md_precision_bytes(s->request.precision) > 2;
     s->ahead = plain ? MD_SIMD_BEHIND : MD_SIMD_THREE_LINES;
-    s->transient = !cached;
+    s->from_memory = !cached;
   }
   s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;
 }
@@ -115,7 +115,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                              .a = x ? epilogue->a : 0.0,
                              .b = x ? MD_HOP_FACTOR * epilogue->b : MD_HOP_FACTOR,
                              .ahead = s->ahead,
-                             .transient = s->transient,
+                             .from_memory = s->from_memory,
                              .stream = s->stream,
                              .order = plan->range[range]};
   const int which = s->request.reconstruct == MD_RECONSTRUCT_12;

@@ -52,10 +52,10 @@ typedef struct md_simd_call {
   float *out_scale; /* half and fixed, else NULL */
   const float *in_scale, *x_scale;
   float link_unit[MD_MOST_LINK_FIELDS]; /* what stored links of general matrices are multiples of */
-  double a, b;          /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
-  int ahead;            /* bytes that links are fetched before their use (one right-hand side) */
-  bool transient;       /* and these fetches ask the caches not to keep them */
-  bool stream;          /* results go past the caches, where the instruction set can do that */
+  double a, b;      /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
+  int ahead;        /* bytes that links are fetched before their use (one right-hand side) */
+  bool from_memory; /* links are: the caches need not keep them, and neighbours are fetched too */
+  bool stream;      /* results go past the caches, where the instruction set can do that */
   const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */
 } md_simd_call;
 
@@ -78,8 +78,8 @@ typedef struct md_simd_kernels {
 #define MD_SIMD_KEPT_BYTES 2e6
 #define MD_SIMD_STREAM_BYTES 16e6
 /* The copies of both parities, which hops in turn read, come from a cache where they are at most
- * this many bytes on all ranks of a host together. With AVX-512 (Zen 4) links that do not are
- * transient, and fetches only put the requests of lines in order: they stay a line behind where
+ * this many bytes on all ranks of a host together. With AVX-512 (Zen 4) the others are
+ * from_memory, and fetches only put the requests of lines in order: they stay a line behind where
  * links are used as they are stored; where a third row or a conversion stands between, they are
  * three lines ahead. With other instruction sets (Zen 3) links are fetched far ahead from a cache,
  * else nearer. */
@@ -90,7 +90,7 @@ typedef struct md_simd_state {
   const md_simd_kernels *kernels;
   md_backend_request request;
   int ahead;                      /* of md_simd_call */
-  bool transient, stream;         /* likewise */
+  bool from_memory, stream;       /* likewise */
   md_simd_plan plan[MD_PARITIES]; /* by output parity */
   void *links[MD_PARITIES];
   double link_unit[MD_MOST_LINK_FIELDS];

@@ -66,17 +66,24 @@ static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) 
   re -= (u)[5] * v[5];                                                                             \
   im += (u)[5] * v[4]
 
-/* Functions of which there is a copy for each pair of `reals` and `transient`: left to itself gcc
+/* Functions of which there is a copy for each pair of `reals` and `from_memory`: left to itself gcc
  * makes fewer and asks at every load. */
 #define INLINED __attribute__((always_inline)) static inline
 
-/* Asks for the line of p. A `transient` one leaves the caches after its use, in favour of fields;
- * which it is must be known to the compiler. */
-INLINED void fetch(const char *p, bool transient) {
-  if (transient)
+/* Asks for the line of links at p. One from memory leaves the caches after its use, in favour of
+ * fields; which it is must be known to the compiler. */
+INLINED void fetch_links(const char *p, bool from_memory) {
+  if (from_memory)
     __builtin_prefetch(p, 0, 0);
   else
     __builtin_prefetch(p, 0, 3);
+}
+
+/* Asks L2 for the neighbours of entry e. */
+INLINED void fetch_neighbours(const md_simd_plan *plan, int64_t e, const STORED *in,
+                              int64_t stride) {
+  for (int c = 0; c < MD_FERMION_REALS; c++)
+    __builtin_prefetch(in + plan->first[e] + c * stride, 0, 2);
 }
 
 /* Each load fetches the line `ahead` bytes further in the stream of links. The loads themselves are
@@ -84,7 +91,7 @@ INLINED void fetch(const char *p, bool transient) {
  * the lines one after the other, which is what the prefetcher of the core follows, so that they pay
  * even where `ahead` is one line behind. Where a line is loaded in parts, one fetch is enough for
  * 12 reals, which arithmetic binds; with 18 reals from memory one for each part is faster. */
-INLINED void load_row(const STORED *links, int reals, int ahead, bool transient, VECTOR u[6]) {
+INLINED void load_row(const STORED *links, int reals, int ahead, bool from_memory, VECTOR u[6]) {
   enum { BYTES = LANES * sizeof(STORED), LINE = 64 };
   for (int c = 0; c < 6; c++) {
     u[c] = LOAD(links + c * LANES);
@@ -92,7 +99,7 @@ INLINED void load_row(const STORED *links, int reals, int ahead, bool transient,
     u[c] *= LINK_UNIT;
 #endif
     if (reals == MD_LINK_REALS || c * BYTES % LINE < BYTES)
-      fetch((const char *)(links + c * LANES) + ahead, transient);
+      fetch_links((const char *)(links + c * LANES) + ahead, from_memory);
   }
 }
 
@@ -107,8 +114,11 @@ static inline void third_row(const VECTOR u[6], const VECTOR v[6], unsigned sign
   }
 }
 
-/* sum = over terms, link times neighbour. */
-INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool transient,
+/* sum = over terms, link times neighbour. Where links stream from memory, neighbours along z and t,
+ * which other planes and slices have driven from the near caches, are asked for a block ahead, a
+ * direction at a time: all at once they disturb what fetches the links. With 12 reals, which
+ * arithmetic binds, that takes more than it gives. */
+INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool from_memory,
                        VECTOR sum[6]) {
   const md_simd_plan *plan = call->plan;
   const STORED *links = (const STORED *)call->links + block * TERMS * reals * LANES;
@@ -116,6 +126,8 @@ INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool 
   for (int d = 0; d < TERMS; d++, links += reals * LANES) {
     const int64_t e = block * TERMS + d;
     VECTOR v[6], a[6], b[6], c[6];
+    if (from_memory && reals == MD_LINK_REALS && d % MD_DIMS >= MD_Z)
+      fetch_neighbours(plan, e + TERMS, (const STORED *)call->in, call->in_stride);
     neighbours(plan, e, call->in, call->in_stride, v);
 #if SCALED
     VECTOR scale = neighbour_scales(plan, e, call->in_scale);
@@ -124,10 +136,10 @@ INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool 
 #endif
     for (int k = 0; k < 6; k++) v[k] *= scale;
 #endif
-    load_row(links, reals, call->ahead, transient, a);
-    load_row(links + 6 * LANES, reals, call->ahead, transient, b);
+    load_row(links, reals, call->ahead, from_memory, a);
+    load_row(links + 6 * LANES, reals, call->ahead, from_memory, b);
     if (reals == MD_LINK_REALS)
-      load_row(links + 12 * LANES, reals, call->ahead, transient, c);
+      load_row(links + 12 * LANES, reals, call->ahead, from_memory, c);
     else
       third_row(a, b, plan->sign[e], c);
     ADD_ROW(0, a, re0, im0);
@@ -165,7 +177,8 @@ static inline void fetch_plan(const md_simd_plan *plan, int64_t block) {
   __builtin_prefetch(plan->pattern + block * TERMS);
 }
 
-INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals, bool transient) {
+INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals,
+                 bool from_memory) {
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
   enum { BYTES = LANES * sizeof(STORED) };
   /* Whole lines, or halves where the next block brings the other. */
@@ -176,7 +189,7 @@ INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals
     fetch_plan(plan, block + MD_SIMD_AHEAD);
     const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
     VECTOR sum[6];
-    sum_block(call, block, reals, transient, sum);
+    sum_block(call, block, reals, from_memory, sum);
     for (int c = 0; c < 6; c++) sum[c] = b * sum[c];
     if (call->x) {
       const STORED *x = (const STORED *)call->x + site;
@@ -199,14 +212,14 @@ INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals
 }
 
 static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  if (call->transient)
+  if (call->from_memory)
     one(call, begin, end, MD_LINK_REALS, true);
   else
     one(call, begin, end, MD_LINK_REALS, false);
 }
 #if FIELDS == 1
 static void one_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  if (call->transient)
+  if (call->from_memory)
     one(call, begin, end, MD_LINK_12_REALS, true);
   else
     one(call, begin, end, MD_LINK_12_REALS, false);

@@ -228,12 +228,12 @@ static void access_of(md_context *context, const variant *v) {
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &out);
   md_simd_state *s = state;
   s->ahead = MD_SIMD_NEAR;
-  s->transient = s->stream = false;
+  s->from_memory = s->stream = false;
   hop(context, state, &first, &in, MD_RANGE_ALL, NULL);
   for (int i = 0; i < 8; i++) {
     s->ahead = i & 1 ? MD_SIMD_FAR : MD_SIMD_BEHIND;
     s->stream = i & 2;
-    s->transient = i & 4;
+    s->from_memory = i & 4;
     set_all(&out, 512.0);
     hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
     for (int64_t k = 0; k < out.sites; k++) assert_true(same_site(&out, k, &first, k));
