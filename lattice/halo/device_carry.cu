@@ -102,10 +102,9 @@ static inline cudaError_t carry(const carried &c, char *message, bool out, cudaS
  * many bytes of an exchange on they are faster beside an interior of small blocks, with one
  * right-hand side and with many, whose kernels wait for the gathering one. */
 static constexpr int MOST_GATHERING = 264;
-/* Between two H200: until a push or a copy begins, and bytes per second that follow. */
-static constexpr double PUSH_S = 8e-6, PUSHED_PER_S = 0.25e12, COPY_S = 25e-6,
-                        COPIED_PER_S = 0.25e12;
 static constexpr size_t COPIED_BYTES[2] = {(size_t)8 << 20, (size_t)1 << 20};
+/* Between two H200: until a push or a copy begins, and bytes per second that follow. */
+static constexpr double PUSH_S = 8e-6, COPY_S = 25e-6, BYTES_PER_S = 0.25e12;
 
 static md_status choose_push(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
@@ -239,7 +238,8 @@ static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrival
     a->sent = &m->x.counters->sent[c];
     a->from = m->x.channel[c].from;
     under_way += (double)md_device_message_bytes(m, c);
-    a->expected_s = m->pushes ? PUSH_S + all / PUSHED_PER_S : COPY_S + under_way / COPIED_PER_S;
+    /* Pushed messages come together, copies one after the other. */
+    a->expected_s = m->pushes ? PUSH_S + all / BYTES_PER_S : COPY_S + under_way / BYTES_PER_S;
   }
   return true;
 }
