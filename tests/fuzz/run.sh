@@ -77,7 +77,6 @@ fuzz() {
   code=0
   reports=build-fuzz/reports/$target
   rm -rf "$reports" && mkdir -p "$reports"
-  touch "$reports.begun"
   ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$PWD/$reports/asan build-fuzz/tests/fuzz/fuzz_$target -max_total_time=$((seconds / ${#targets[@]} + 1)) -timeout=30 \
     -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=32768 -len_control=0 -close_fd_mask=3 \
     -handle_segv=0 -handle_bus=0 -handle_fpe=0 -handle_ill=0 \
@@ -86,8 +85,8 @@ fuzz() {
   runs=$(sed -n 's/^stat::number_of_executed_units: //p' "build-fuzz/$target.log")
   ours=$(ours_in "$reports/asan")
   ended=$(find "$reports" -type f | wc -l)
-  mapfile -t found < <(find "$finds" -name "$target-*" -newer "$reports.begun" -type f)
-  if [ $code = 70 ] && [ ${#found[@]} = 1 ] && stalled "$target" "${found[0]}"; then
+  found=$(sed -n 's/.*Test unit written to //p' "build-fuzz/$target.log" | tail -n 1) # before: of children
+  if [ $code = 70 ] && [ -n "$found" ] && stalled "$target" "$found"; then
     echo "fuzz $target: an input took over 30 s in this run, and less when run alone"
     code=0
   fi
@@ -95,8 +94,8 @@ fuzz() {
     echo "fuzz $target: ${runs:-no} executions, no find ($ended reports on the HDF5 library in its child)"
   else
     echo "fuzz $target: ${runs:-no} executions, a find (exit code $code), see build-fuzz/$target.log $ours"
-    # shellcheck disable=SC2086 # a list
-    show "$target" "${found[@]}" $ours
+    # shellcheck disable=SC2086 # lists, of which the first may be empty
+    show "$target" $found $ours
     return 1
   fi
 }
