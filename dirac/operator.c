@@ -113,8 +113,7 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
   }
   md_halo_arrivals arrivals;
   bool found = false;
-  if (b->awaits && b->awaits(dirac->state))
-    MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
+  MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
   if (found) return hop_with_arrivals(context, dirac, out, in, &arrivals, epilogue);
   context->follows = md_halo_leads(dirac->halo);
   md_status status = b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue);

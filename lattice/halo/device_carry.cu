@@ -108,11 +108,11 @@ static constexpr double PUSH_S = 8e-6, COPY_S = 25e-6, BYTES_PER_S = 0.25e12;
 
 static md_status choose_push(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
-  int device = 0, multiprocessors = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess)
-    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  MD_TRY(md_cuda_status(context, error, "multiprocessors of the device"));
+  int multiprocessors = 0;
+  MD_TRY(md_cuda_status(
+      context,
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, context->device),
+      "multiprocessors of the device"));
   size_t longest = 0;
   for (int c = 0; c < plan->channels; c++) {
     const size_t bytes = md_device_message_bytes(m, c);

@@ -24,9 +24,9 @@ md_status md_device_messages_create(md_context *context, const md_halo_plan *pla
 md_status md_device_messages_buffers(md_context *context, md_device_messages *messages, void **send,
                                      void **receive);
 /* Writes straight into two buffers in turn in the memory of each receiver, by the gathering kernel
- * or for long messages by the copy engines, raises a flag there, and waits for its own flags on the
- * device. A recording then holds an even number of exchanges. MD_ENVIRONMENT where the GPUs cannot.
- * Collective. */
+ * or beside a busy interior by the copy engines or a small kernel, raises a flag there, and waits
+ * for its own flags on the device. A recording then holds an even number of exchanges.
+ * MD_ENVIRONMENT where the GPUs cannot. Collective. */
 md_status md_device_messages_peers(md_context *context, md_device_messages *messages);
 /* The same for the ranks of each node alone, after md_device_messages_buffers, whose buffers other
  * nodes' messages keep; by the gathering kernel only. Collective. */
@@ -52,7 +52,8 @@ md_status md_device_messages_pack(md_context *context, md_device_messages *messa
 md_status md_device_messages_unpack(md_context *context, md_device_messages *messages,
                                     md_field *field);
 /* Where the messages of the exchange that was packed last arrive. MD_ENVIRONMENT as unpack. *found
- * is false where they are not the copy engines', are of one right-hand side, or two fill one zone.
+ * is false where the gathering kernel carries them, they are of one right-hand side, or two fill
+ * one zone.
  */
 md_status md_device_messages_arrivals(md_context *context, md_device_messages *messages,
                                       md_halo_arrivals *arrivals, bool *found);

@@ -122,7 +122,7 @@ bool md_halo_leads(const md_halo *halo) {
 
 md_status md_halo_find_arrivals(md_halo *halo, md_halo_arrivals *arrivals, bool *found) {
   *found = false;
-  if (!halo->state || !halo->transport->arrivals) return MD_OK;
+  if (!halo->state || !halo->plan.awaited || !halo->transport->arrivals) return MD_OK;
   return md_defer(halo->context,
                   halo->transport->arrivals(halo->context, halo->state, arrivals, found));
 }

@@ -19,8 +19,9 @@ typedef struct md_halo_request {
   size_t copied_bytes; /* `peer`: exchanges without checks of at least so many bytes on a rank go by
                           the copy engines, others by kernels; 0: what is faster on an H200 beside
                           kernels of small blocks */
-  bool awaited;        /* whether what follows md_halo_begin takes the messages as
-                          md_halo_find_arrivals tells; short ones then go in time for that */
+  bool awaited;        /* what follows md_halo_begin can take the messages where
+                          md_halo_find_arrivals says that they arrive; `peer` then pushes short
+                          ones instead of copying them */
 } md_halo_request;
 
 /* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that
@@ -47,7 +48,8 @@ md_status md_halo_arrive(md_halo *halo, md_field *field);
 void *md_halo_queue(const md_halo *halo);
 md_status md_halo_join(md_halo *halo);
 /* Between begin and join in place of arrive, for a kernel that takes the messages where they
- * arrive: says where. The zones are not filled. *found is false where arrive must be called. */
+ * arrive: says where. The zones are not filled. *found is false where arrive must be called, always
+ * where the halo is not `awaited`. */
 md_status md_halo_find_arrivals(md_halo *halo, md_halo_arrivals *arrivals, bool *found);
 /* Whether md_halo_begin leaves a kernel behind as context->follows says. */
 bool md_halo_leads(const md_halo *halo);
