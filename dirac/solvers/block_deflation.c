@@ -8,11 +8,11 @@ md_status md_block_deflation_create(md_context *context, const md_geometry *geom
                                     const md_field_shape *shape, md_block *block,
                                     md_block_deflation *d) {
   const size_t entries = (size_t)shape->n_rhs * (size_t)shape->n_rhs;
+  const size_t all = (MD_BLOCK_DEFLATION_MOST + 2) * entries;
   *d = (md_block_deflation){.block = block, .n = shape->n_rhs};
-  d->product = calloc(3 * entries, sizeof *d->product);
-  if (!d->product)
-    return md_fail_memory(context, 3 * entries * sizeof *d->product, "deflation of a block");
-  d->factor = d->product + entries;
+  d->product = calloc(all, sizeof *d->product);
+  if (!d->product) return md_fail_memory(context, all * sizeof *d->product, "deflation of a block");
+  d->factor = d->product + MD_BLOCK_DEFLATION_MOST * entries;
   d->inverse = d->factor + entries;
   for (int k = 0; k < MD_BLOCK_DEFLATION_MOST; k++) {
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &d->w[k]));
@@ -30,18 +30,6 @@ void md_block_deflation_destroy(md_block_deflation *d) {
   *d = (md_block_deflation){0};
 }
 
-/* y = y + sign x product */
-static md_status add(md_context *context, const md_block_deflation *d, double sign,
-                     const md_field *x, md_field *y) {
-  const int n = d->n;
-  memset(d->factor, 0, (size_t)n * (size_t)n * sizeof *d->factor);
-  for (int i = 0; i < n; i++) d->factor[i * n + i] = 1.0;
-  for (int e = 0; e < n * n; e++) d->inverse[e] = sign * d->product[e];
-  const md_block_step step = {
-      .b = (double *)d->factor, .x = x, .a = (double *)d->inverse, .slot = -1};
-  return md_block_update(context, d->block, y, &step);
-}
-
 static md_status multiply(md_context *context, const md_block_deflation *d, md_field *y) {
   const md_block_step step = {.b = (double *)d->inverse, .slot = -1};
   return md_block_update(context, d->block, y, &step);
@@ -57,7 +45,7 @@ md_status md_block_deflation_insert(md_context *context, md_block_deflation *d) 
       d->product[i * n + j] = mean;
       d->product[j * n + i] = conj(mean);
     }
-  if (md_matrix_cholesky(n, d->product, d->factor) < 0.0)
+  if (md_matrix_cholesky(n, MD_MATRIX_LEAST_PIVOT, d->product, d->factor) < 0.0)
     memset(d->inverse, 0, (size_t)n * (size_t)n * sizeof *d->inverse); /* drops it */
   else
     md_matrix_upper_inverse(n, d->factor, d->inverse);
@@ -74,10 +62,13 @@ void md_block_deflation_forget(md_block_deflation *d) {
 
 md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,
                                      md_field *x) {
+  const int reals = 2 * d->n * d->n;
+  double *minus = (double *)d->factor;
   for (int k = 0; k < d->count; k++) {
-    MD_TRY(md_block_cross(context, d->block, &d->w[k], r, (double *)d->product));
-    MD_TRY(add(context, d, 1.0, &d->w[k], x));
-    MD_TRY(add(context, d, -1.0, &d->a_w[k], r));
+    double *c = (double *)d->product + k * reals;
+    MD_TRY(md_block_cross(context, d->block, &d->w[k], r, c));
+    for (int e = 0; e < reals; e++) minus[e] = -c[e];
+    MD_TRY(md_block_add(context, d->block, r, 1, &d->a_w[k], minus));
   }
-  return MD_OK;
+  return md_block_add(context, d->block, x, d->count, d->w, (double *)d->product);
 }

@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below this smallest pivot a Cholesky QR is repeated: its columns are orthonormal to the rounding
- * over it, and what is missing there costs the search directions as much of their conjugacy. */
-#define ENOUGH_PIVOT 1e-6
-
 enum { OF_DIRECTIONS, OF_HOPPED }; /* slots of sums */
 
 md_status md_block_steps_check(md_context *context, const md_dirac *dirac) {
@@ -19,8 +15,12 @@ md_status md_block_steps_check(md_context *context, const md_dirac *dirac) {
 }
 
 md_status md_block_steps_create(md_block_steps *b) {
+  const bool narrow = b->dirac->shape.precision != MD_DOUBLE;
   b->n = b->dirac->shape.n_rhs;
   b->sound = true;
+  b->apart = narrow && b->dirac->shape.space == MD_DEVICE;
+  b->least_pivot = b->apart ? 4e-7 : 1e-13;
+  b->enough_pivot = b->apart ? 1e-4 : 1e-6;
   const size_t entries = (size_t)b->n * (size_t)b->n;
   double complex *all = calloc(MD_BLOCK_MATRICES * entries, sizeof *all);
   if (!all)
@@ -44,9 +44,9 @@ static void copy(const md_block_steps *b, int to, int from) {
 
 /* The Cholesky factor of GRAM and its inverse; the smallest pivot as md_matrix_cholesky returns it.
  */
-static double factorise(md_block_steps *b) {
+static double factorise(md_block_steps *b, double least) {
   const double smallest =
-      md_matrix_cholesky(b->n, b->matrix[MD_BLOCK_GRAM], b->matrix[MD_BLOCK_FACTOR]);
+      md_matrix_cholesky(b->n, least, b->matrix[MD_BLOCK_GRAM], b->matrix[MD_BLOCK_FACTOR]);
   if (!(smallest >= 0.0)) b->sound = false;
   md_matrix_upper_inverse(b->n, b->matrix[MD_BLOCK_FACTOR], b->matrix[MD_BLOCK_INVERSE]);
   return smallest;
@@ -62,14 +62,14 @@ static md_status wait(md_block_steps *b, int slot, int to) {
 static md_status orthonormalise(md_block_steps *b) {
   double complex **m = b->matrix;
   MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
-  const double smallest = factorise(b);
+  const double smallest = factorise(b, b->least_pivot);
   copy(b, MD_BLOCK_S, MD_BLOCK_FACTOR);
   copy(b, MD_BLOCK_PENDING, MD_BLOCK_INVERSE);
-  if (b->sound && smallest < ENOUGH_PIVOT) {
+  if (b->sound && smallest < b->enough_pivot) {
     const md_block_step step = {.b = (double *)m[MD_BLOCK_PENDING], .slot = OF_HOPPED};
     MD_TRY(md_block_update(b->context, b->block, b->r, &step));
     MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
-    factorise(b);
+    factorise(b, b->least_pivot);
     copy(b, MD_BLOCK_OTHER, MD_BLOCK_S);
     md_matrix_product(b->n, m[MD_BLOCK_FACTOR], m[MD_BLOCK_OTHER], m[MD_BLOCK_S]);
     copy(b, MD_BLOCK_PENDING, MD_BLOCK_INVERSE);
@@ -91,7 +91,7 @@ static md_status find_step(md_block_steps *b) {
   MD_TRY(wait(b, OF_DIRECTIONS, MD_BLOCK_OTHER));
   MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
   for (int e = 0; e < n * n; e++) m[MD_BLOCK_GRAM][e] += b->mass * b->mass * m[MD_BLOCK_OTHER][e];
-  factorise(b);
+  factorise(b, MD_MATRIX_LEAST_PIVOT);
   md_matrix_adjoint_of(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT]);
   md_matrix_product(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT], m[MD_BLOCK_ALPHA]);
   md_matrix_product(n, m[MD_BLOCK_ALPHA], m[MD_BLOCK_C], m[MD_BLOCK_STEP]);
@@ -99,7 +99,12 @@ static md_status find_step(md_block_steps *b) {
   return MD_OK;
 }
 
-/* Beside the stencils an iteration makes three passes: one over D p and one over r and A p here, */
+static md_status add_solution(md_block_steps *b) {
+  return md_block_add(b->context, b->block, b->x, 1, b->p, (double *)b->matrix[MD_BLOCK_STEP]);
+}
+
+/* Beside the stencils an iteration makes three passes: one over D p and one over r and A p here,
+ * and, where x is by itself, one over x and p while the host works on the sums of r, */
 md_status md_block_steps_residual(md_block_steps *b) {
   double complex **m = b->matrix;
   MD_TRY(find_step(b));
@@ -109,32 +114,28 @@ md_status md_block_steps_residual(md_block_steps *b) {
                                   .slot = OF_HOPPED,
                                   .backwards = true};
   MD_TRY(md_block_update(b->context, b->block, b->r, &residual));
+  if (b->apart) MD_TRY(add_solution(b));
   MD_TRY(orthonormalise(b));
   copy(b, MD_BLOCK_OTHER, MD_BLOCK_C);
   md_matrix_product(b->n, m[MD_BLOCK_S], m[MD_BLOCK_OTHER], m[MD_BLOCK_C]);
   return MD_OK;
 }
 
-/* one over r, p and x here. */
+/* one over r, p and the other x here. */
 md_status md_block_steps_direction(md_block_steps *b) {
   double complex **m = b->matrix;
   md_matrix_adjoint_of(b->n, m[MD_BLOCK_S], m[MD_BLOCK_ADJOINT]);
   const md_block_step direction = {.b = (double *)m[MD_BLOCK_ADJOINT],
                                    .x = b->r,
                                    .a = (double *)m[MD_BLOCK_PENDING],
-                                   .z = b->x,
+                                   .z = b->apart ? NULL : b->x,
                                    .c = (double *)m[MD_BLOCK_STEP],
                                    .slot = OF_DIRECTIONS};
   return md_block_update(b->context, b->block, b->p, &direction);
 }
 
 md_status md_block_steps_solution(md_block_steps *b) {
-  double complex *one = b->matrix[MD_BLOCK_OTHER];
-  memset(one, 0, (size_t)b->n * (size_t)b->n * sizeof *one);
-  for (int i = 0; i < b->n; i++) one[i * b->n + i] = 1.0;
-  const md_block_step step = {
-      .b = (double *)one, .x = b->p, .a = (double *)b->matrix[MD_BLOCK_STEP], .slot = -1};
-  return md_block_update(b->context, b->block, b->x, &step);
+  return b->apart ? MD_OK : add_solution(b);
 }
 
 /* C and PENDING of a new r. */

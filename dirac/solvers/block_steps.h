@@ -41,6 +41,12 @@ typedef struct md_block_steps {
   double complex *matrix[MD_BLOCK_MATRICES]; /* n x n each */
   int rank;                                  /* columns of Q that are not zero */
   bool sound;                                /* false: a sum was not finite, the fields are lost */
+  bool apart; /* x has a pass of its own: narrow iterations on a device, where the host's work on
+               * the sums of r takes as long */
+  /* Of a QR of r over its diagonal. At less a column depends on those before it; at less than
+   * enough the QR is repeated: columns are orthonormal to the rounding of the sums over it, and
+   * what is missing there costs the search directions as much of their conjugacy. */
+  double least_pivot, enough_pivot;
 } md_block_steps;
 
 /* MD_INPUT with the reason where the operator has too few or too many right-hand sides. Local. */

@@ -55,7 +55,7 @@ static bool smallest_eigenvector(int n, const double complex gram[MOST][MOST], d
   for (int i = 0; i < n; i++) trace += creal(gram[i][i]);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) a[i * n + j] = gram[i][j] + (i == j ? 1e-12 * trace : 0.0);
-  if (!(trace > 0.0) || md_matrix_cholesky(n, a, factor) < 0.0) return false;
+  if (!(trace > 0.0) || md_matrix_cholesky(n, MD_MATRIX_LEAST_PIVOT, a, factor) < 0.0) return false;
   md_matrix_upper_inverse(n, factor, inverse);
   for (int i = 0; i < n; i++) u[i] = 1.0;
   for (int step = 0; step < 40; step++) {

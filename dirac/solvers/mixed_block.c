@@ -26,7 +26,7 @@ typedef struct mixed_block {
   md_context *context; /* as in outer */
   const md_solver_request *request;
   md_cg_state *state;
-  md_field r, x, p;           /* in the inner space: MD_SINGLE, MD_SINGLE, the inner precision */
+  md_field r, p, x, rest;     /* in the inner space; x and rest MD_SINGLE */
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */
   double most_norm2;          /* what norm2 cannot exceed but by rounding */
@@ -40,8 +40,9 @@ static void destroy(mixed_block *m) {
   md_block_steps_destroy(&m->steps);
   md_outer_destroy(&m->outer);
   md_field_destroy(&m->r);
-  md_field_destroy(&m->x);
   md_field_destroy(&m->p);
+  md_field_destroy(&m->x);
+  md_field_destroy(&m->rest);
   free(m);
 }
 
@@ -50,9 +51,10 @@ static md_status create(mixed_block *m) {
   md_field_shape wide = inner->shape;
   wide.precision = MD_SINGLE;
   MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->request.precision)));
-  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->r));
-  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->x));
+  MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->r));
   MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->p));
+  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->x));
+  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->rest));
   m->steps = (md_block_steps){.context = m->context,
                               .dirac = inner,
                               .mass = m->request->mass,
@@ -77,22 +79,28 @@ static void go_on(mixed_block *m) {
   m->since = 0;
 }
 
-/* r = the true residual in units of its norm, less what the deflation space has of it, which goes
- * into x. */
-static md_status hand_down(mixed_block *m) {
+/* rest = the true residual in units of its norm, less what the deflation space has of it, which
+ * goes into x. */
+static md_status project(mixed_block *m) {
   const double most = PROJECTION_RAISES * PROJECTION_RAISES;
   double norm2[MD_MAX_RHS];
-  m->misled = false;
   md_linear_zero(&m->x);
-  MD_TRY(md_outer_hand_down(&m->outer, false, &m->r));
+  MD_TRY(md_outer_hand_down(&m->outer, false, &m->rest));
+  m->misled = false;
   if (m->deflation.count == 0) return MD_OK;
-  MD_TRY(md_block_deflation_project(m->context, &m->deflation, &m->r, &m->x));
-  MD_TRY(md_linear_norm2(m->context, &m->r, norm2));
+  MD_TRY(md_block_deflation_project(m->context, &m->deflation, &m->rest, &m->x));
+  MD_TRY(md_linear_norm2(m->context, &m->rest, norm2));
   for (int r = 0; r < m->state->n_rhs; r++) m->misled = m->misled || !(norm2[r] <= most);
   if (!m->misled) return MD_OK;
   md_block_deflation_forget(&m->deflation);
   md_linear_zero(&m->x);
-  return md_outer_hand_down(&m->outer, false, &m->r);
+  return md_outer_hand_down(&m->outer, false, &m->rest);
+}
+
+/* The same in the precision of the iterations, r. */
+static md_status hand_down(mixed_block *m) {
+  MD_TRY(project(m));
+  return md_agree(m->context, md_field_convert(m->context, &m->r, &m->rest));
 }
 
 /* Begins a new Krylov space from the true residuals of the last update. */

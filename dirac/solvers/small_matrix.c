@@ -24,7 +24,7 @@ void md_matrix_adjoint_of(int n, const double complex *a, double complex *out) {
     for (int j = 0; j < n; j++) out[i * n + j] = conj(a[j * n + i]);
 }
 
-double md_matrix_cholesky(int n, const double complex *a, double complex *u) {
+double md_matrix_cholesky(int n, double least, const double complex *a, double complex *u) {
   double smallest = 1.0;
   memset(u, 0, (size_t)n * (size_t)n * sizeof *u);
   for (int j = 0; j < n; j++) {
@@ -35,17 +35,24 @@ double md_matrix_cholesky(int n, const double complex *a, double complex *u) {
       pivot -= creal(e) * creal(e) + cimag(e) * cimag(e);
     }
     if (!isfinite(pivot)) return -1;
-    if (!(pivot > 1e-13 * diagonal)) {
+    if (!(pivot > least * diagonal)) {
       smallest = 0.0;
       continue;
     }
     smallest = fmin(smallest, pivot / diagonal);
     u[j * n + j] = sqrt(pivot);
-    for (int k = j + 1; k < n; k++) {
-      double complex sum = a[j * n + k];
-      for (int i = 0; i < j; i++) sum -= conj(u[i * n + j]) * u[i * n + k];
-      u[j * n + k] = sum / sqrt(pivot);
+    double *row = (double *)(u + j * n);
+    const double inverse = 1.0 / sqrt(pivot);
+    for (int k = j + 1; k < n; k++) u[j * n + k] = a[j * n + k];
+    for (int i = 0; i < j; i++) {
+      const double re = creal(u[i * n + j]), im = cimag(u[i * n + j]);
+      const double *of = (const double *)(u + i * n);
+      for (int k = j + 1; k < n; k++) {
+        row[2 * k] -= re * of[2 * k] + im * of[2 * k + 1];
+        row[2 * k + 1] -= re * of[2 * k + 1] - im * of[2 * k];
+      }
     }
+    for (int e = 2 * (j + 1); e < 2 * n; e++) row[e] *= inverse;
   }
   return smallest;
 }
@@ -54,12 +61,20 @@ void md_matrix_upper_inverse(int n, const double complex *u, double complex *v) 
   memset(v, 0, (size_t)n * (size_t)n * sizeof *v);
   for (int j = 0; j < n; j++) {
     if (u[j * n + j] == 0.0) continue;
-    v[j * n + j] = 1.0 / u[j * n + j];
-    for (int i = j - 1; i >= 0; i--) {
-      double complex sum = 0.0;
-      if (u[i * n + i] == 0.0) continue;
-      for (int k = i + 1; k <= j; k++) sum += u[i * n + k] * v[k * n + j];
-      v[i * n + j] = -sum / u[i * n + i];
+    v[j * n + j] = 1.0 / creal(u[j * n + j]);
+  }
+  /* Row i from the rows below it: -u_ii v_ij = sum over k > i of u_ik v_kj. */
+  for (int i = n - 2; i >= 0; i--) {
+    if (u[i * n + i] == 0.0) continue;
+    double *row = (double *)(v + i * n);
+    const double inverse = -1.0 / creal(u[i * n + i]);
+    for (int k = i + 1; k < n; k++) {
+      const double re = inverse * creal(u[i * n + k]), im = inverse * cimag(u[i * n + k]);
+      const double *of = (const double *)(v + k * n);
+      for (int j = k; j < n; j++) {
+        row[2 * j] += re * of[2 * j] - im * of[2 * j + 1];
+        row[2 * j + 1] += re * of[2 * j + 1] + im * of[2 * j];
+      }
     }
   }
 }

@@ -10,10 +10,12 @@ void md_matrix_product(int n, const double complex *a, const double complex *b,
                        double complex *out);
 /* out = a^H */
 void md_matrix_adjoint_of(int n, const double complex *a, double complex *out);
+/* A pivot over its diagonal where sums are in double. */
+#define MD_MATRIX_LEAST_PIVOT 1e-13
 /* Upper triangular u with u^H u = a for a Hermitian and not negative. Columns that depend on those
- * before them (pivot below 1e-13 of the diagonal) get zero rows. Returns the smallest pivot over
- * its diagonal, 0 when a column is dependent, -1 when an entry is not finite. */
-double md_matrix_cholesky(int n, const double complex *a, double complex *u);
+ * before them (pivot not above `least` of the diagonal) get zero rows. Returns the smallest pivot
+ * over its diagonal, 0 when a column is dependent, -1 when an entry is not finite. */
+double md_matrix_cholesky(int n, double least, const double complex *a, double complex *u);
 /* v with u v = 1 on the rows of u that are not zero; zero rows and columns elsewhere. */
 void md_matrix_upper_inverse(int n, const double complex *u, double complex *v);
 

@@ -54,6 +54,29 @@ md_status md_block_wait(md_context *context, md_block *block, int slot, double *
   return MD_OK;
 }
 
+/* z = z + x c by an update; where the matrix of ones is. */
+static md_status add_one(md_context *context, md_block *block, md_field *z, const md_field *x,
+                         const double *c) {
+  const int n = block->n;
+  double *one = calloc(2 * (size_t)n * (size_t)n, sizeof *one);
+  if (!one) return md_fail_memory(context, 2 * (size_t)n * (size_t)n * sizeof *one, "a block");
+  for (int i = 0; i < n; i++) one[2 * (i * n + i)] = 1.0;
+  const md_block_step step = {.b = one, .x = x, .a = c, .slot = -1};
+  const md_status status = block->space->update(context, block->state, z, &step);
+  free(one);
+  return status;
+}
+
+md_status md_block_add(md_context *context, md_block *block, md_field *z, int count,
+                       const md_field *x, const double *c) {
+  const size_t entries = (size_t)block->n * (size_t)block->n;
+  if (block->space->add && z->precision != MD_DOUBLE)
+    return md_defer(context, block->space->add(context, block->state, z, count, x, c));
+  for (int k = 0; k < count; k++)
+    MD_TRY(md_defer(context, add_one(context, block, z, &x[k], c + 2 * entries * (size_t)k)));
+  return MD_OK;
+}
+
 md_status md_block_cross(md_context *context, md_block *block, const md_field *x, const md_field *y,
                          double *product) {
   return block->space->cross(context, block->state, x, y, product);

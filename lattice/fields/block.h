@@ -5,12 +5,15 @@
 
 /* The right-hand sides of a field as the n = n_rhs columns of a tall matrix: its products with
  * small matrices and with itself, for block solvers. Fields have 2 .. MD_MAX_BLOCK right-hand
- * sides, one space, and lie on their local sites. They are MD_DOUBLE, or what a solver with narrow
- * iterations has: those that an operator of precision P reads and writes are of P, the others
- * MD_SINGLE; on a device they then have MD_MAX_NARROW_BLOCK right-hand sides at most. Products are
- * summed in double, whatever the fields are stored in. Small matrices are host arrays of n x n
- * complex numbers, row-major [i][j] of (re, im) pairs. Every function dispatches on the space of
- * the work space, so that one solver source serves host and device. */
+ * sides, one space, one precision but where z says otherwise, and lie on their local sites; on a
+ * device those that are not MD_DOUBLE have MD_MAX_NARROW_BLOCK right-hand sides at most. Small
+ * matrices are host arrays of n x n complex numbers, row-major [i][j] of (re, im) pairs. Every
+ * function dispatches on the space of the work space, so that one solver source serves host and
+ * device.
+ *
+ * Sums and products are in double, whatever the fields are stored in, but for narrow fields on a
+ * device: there a new number of y or z is good to some 2^-22 of its largest term, and md_block_gram
+ * of 16-bit fields and the sums of md_block_update to some 2^-22 of |x_i| |x_j|. */
 enum { MD_MAX_BLOCK = 64, MD_MAX_NARROW_BLOCK = 32, MD_BLOCK_SLOTS = 2 };
 
 /* Work space: sums on their way. */
@@ -26,8 +29,8 @@ void md_block_destroy(md_block *block); /* NULL is fine */
 md_status md_block_gram(md_context *context, md_block *block, const md_field *x, int slot);
 
 /* In one pass: z = z + y c, then y = y b + x a, then y^H y of the new y, as it is stored, into a
- * slot. The three fields are different ones. With narrow iterations y is MD_SINGLE and x of P, or y
- * of P, x and z MD_SINGLE. */
+ * slot. The three fields are different ones. Where y is narrow z is MD_SINGLE, and for the host
+ * only: on a device md_block_add does what z is for. */
 typedef struct md_block_step {
   const double *b;
   const md_field *x; /* NULL: nothing is added to y b; a is not read */
@@ -46,6 +49,13 @@ md_status md_block_update(md_context *context, md_block *block, md_field *y,
  * same on all ranks; on the host also the same for every rank grid and thread count (md_sum), on
  * a device from run to run. Sums that are not finite are NaN. Collective. */
 md_status md_block_wait(md_context *context, md_block *block, int slot, double *gram);
+
+/* z = z + sum of x[k] c[k], k < count: fields and n x n matrices that follow each other; z is
+ * MD_DOUBLE or, where x are narrow, MD_SINGLE. Sums that were asked for before are on their way
+ * first, so that who waits for them waits for nothing of this. As md_block_update otherwise. Local.
+ */
+md_status md_block_add(md_context *context, md_block *block, md_field *z, int count,
+                       const md_field *x, const double *c);
 
 /* product[i][j] = <x_i, y_j>, summed and the same everywhere as md_block_wait says; sums on their
  * way are lost. For the few times at which a solver needs it. Collective. */

@@ -323,4 +323,9 @@ static md_status cross(md_context *context, void *state, const md_field *x, cons
   return md_sum_finish(context, b->workers[0].sums[0], count, product);
 }
 
-const md_block_space md_block_host = {create, destroy, gram, update, wait, cross};
+const md_block_space md_block_host = {.create = create,
+                                      .destroy = destroy,
+                                      .gram = gram,
+                                      .update = update,
+                                      .wait = wait,
+                                      .cross = cross};

@@ -11,6 +11,9 @@ typedef struct md_block_space {
   md_status (*gram)(md_context *context, void *state, const md_field *x, int slot);
   md_status (*update)(md_context *context, void *state, md_field *y, const md_block_step *step);
   md_status (*wait)(md_context *context, void *state, int slot, double *gram);
+  /* NULL, or not for MD_DOUBLE: by updates. */
+  md_status (*add)(md_context *context, void *state, md_field *z, int count, const md_field *x,
+                   const double *c);
   md_status (*cross)(md_context *context, void *state, const md_field *x, const md_field *y,
                      double *product);
 } md_block_space;

@@ -1,4 +1,5 @@
 /* The device side of block.h: launches, and sums on their way to the host. */
+#include <algorithm>
 #include <new>
 
 #include "lattice/fields/cuda/block_device.cuh"
@@ -38,7 +39,7 @@ md_status create(md_context *context, const md_geometry *geometry, int n, void *
   d->n = n;
   d->blocks = BLOCKS_EACH * processors;
   d->tiles = side * (side + 1) / 2;
-  const size_t entries = 3 * 64 * (size_t)groups * groups;
+  const size_t entries = MD_BLOCK_ADDED * 64 * (size_t)groups * groups;
   d->staging = new (std::nothrow) double2[entries];
   if (!d->staging) return md_fail_memory(context, entries * sizeof(double2), "block matrices");
   MD_TRY(md_device_allocate(context, sizeof(double) * TILE * d->tiles * d->blocks * MD_BLOCK_SLOTS,
@@ -61,13 +62,16 @@ double *partial_of(const device_block *d, int slot) {
 /* Queues the sums over the blocks of all slots that wait for them, in one launch. */
 md_status add_up(md_context *context, device_block *d) {
   all_sums all = {};
+  bool any = false;
   for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) {
     if (!d->pending[slot]) continue;
+    any = true;
     d->pending[slot] = false;
     d->of_slot[slot] = ++d->serial;
     all.of_slot[slot] = {partial_of(d, slot), d->values + (size_t)slot * d->tiles * TILE,
                          d->serials + (size_t)slot * d->tiles * ADDERS, d->serial};
   }
+  if (!any) return MD_OK;
   md_launch_early(add_blocks, dim3(ADDERS, d->tiles, MD_BLOCK_SLOTS), dim3(1024), 0, all,
                   d->blocks);
   return md_cuda_launched(context, "sums of a block");
@@ -198,6 +202,21 @@ md_status wait(md_context *context, void *state, int slot, double *gram) {
   return add_ranks(context, n, gram);
 }
 
+md_status add(md_context *context, void *state, md_field *z, int count, const md_field *x,
+              const double *c) {
+  device_block *d = (device_block *)state;
+  const int groups = md_block_groups(d->n), entries = 64 * groups * groups;
+  MD_TRY(add_up(context, d));
+  for (int first = 0; first < count; first += MD_BLOCK_ADDED) {
+    const int some = std::min(count - first, MD_BLOCK_ADDED);
+    for (int k = 0; k < some; k++)
+      stage(d->n, groups, true, c + 2 * (size_t)(first + k) * d->n * d->n,
+            d->staging + (size_t)k * entries);
+    MD_TRY(md_block_narrow_add(context, d, z, some, &x[first]));
+  }
+  return MD_OK;
+}
+
 /* The slots' memory serves as one: all tiles of a product, side^2, are no more than both
  * triangles'.
  */
@@ -227,4 +246,4 @@ md_status cross(md_context *context, void *state, const md_field *x, const md_fi
 
 } // namespace
 
-extern "C" const md_block_space md_block_device = {create, destroy, gram, update, wait, cross};
+extern "C" const md_block_space md_block_device = {create, destroy, gram, update, wait, add, cross};

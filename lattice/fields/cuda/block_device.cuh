@@ -3,11 +3,14 @@
 
 #include "lattice/fields/cuda/block_rows.cuh"
 
+/* Fields that one pass adds: their matrices fit the shared memory. */
+constexpr int MD_BLOCK_ADDED = 8;
+
 /* The work space of block operations on a device. */
 struct device_block {
   int n, blocks, tiles; /* tiles of a triangle */
   double *partial;      /* [slot][tile][block][TILE] */
-  double2 *matrices;    /* three, on the device */
+  double2 *matrices;    /* MD_BLOCK_ADDED, on the device */
   double2 *staging;     /* the same on the host */
   double *values;       /* [slot][tile][TILE], page-locked */
   long long *serials;   /* [slot][tile][ADDERS], page-locked */
@@ -29,7 +32,10 @@ static inline int md_block_groups(int n) {
 void md_block_narrow_gram(const device_block *d, const md_field *x, double *partial);
 md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
                                  const md_block_step *step, double *partial);
-/* All tiles of <x_i, y_j>; y is MD_SINGLE, or both are MD_DOUBLE. */
+/* The matrices are staged: z += x[k] of them, k < count <= MD_BLOCK_ADDED; queued only. */
+md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z, int count,
+                              const md_field *x);
+/* All tiles of <x_i, y_j>, of one precision. */
 void md_block_pairs(const device_block *d, const md_field *x, const md_field *y, double *partial);
 
 #endif

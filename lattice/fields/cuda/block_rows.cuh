@@ -75,16 +75,20 @@ static __device__ inline void add_rows(gram_part &sum, const double (&x)[2][4],
 }
 
 /* The block's sum of a tile to `to`; `shared` holds WARPS x TILE doubles, which all threads are
- * done with otherwise. */
+ * done with otherwise. PAIRS: the sums are of numbers 2 g + q, not 8 q + g. */
+template <bool PAIRS>
 static __device__ void add_warps(const gram_part &sum, double *shared, double *to) {
   const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   __syncthreads();
 #pragma unroll
   for (int q = 0; q < 2; q++)
 #pragma unroll
-    for (int c = 0; c < 4; c++)
-      *(double2 *)(shared + warp * TILE + ((g + c / 2 * 8) * SIDE + 8 * q + 2 * t + c % 2) * 2) =
+    for (int c = 0; c < 4; c++) {
+      const int n = 2 * t + c % 2, i = PAIRS ? 2 * g + c / 2 : 8 * (c / 2) + g;
+      const int j = PAIRS ? 2 * n + q : 8 * q + n;
+      *(double2 *)(shared + warp * TILE + (i * SIDE + j) * 2) =
           make_double2(sum.re[q][c], sum.im[q][c]);
+    }
   __syncthreads();
   for (int e = threadIdx.x; e < TILE; e += THREADS) {
     double value = 0.0;
@@ -136,7 +140,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
       add_rows(sum, v, w);
     }
   }
-  add_warps(sum, shared, partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
+  add_warps<false>(sum, shared, partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
 }
 
 /* Where the sums of a slot go: page-locked memory, a serial number for the host behind each. */
@@ -240,7 +244,7 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     }
     if constexpr (GRAM) add_rows(sum, fresh, fresh);
   }
-  if constexpr (GRAM) add_warps(sum, shared, partial + (int64_t)blockIdx.x * TILE);
+  if constexpr (GRAM) add_warps<false>(sum, shared, partial + (int64_t)blockIdx.x * TILE);
 }
 
 } // namespace md_block_rows

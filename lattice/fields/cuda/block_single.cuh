@@ -1,0 +1,141 @@
+#ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_SINGLE_CUH
+#define MD_LATTICE_FIELDS_CUDA_BLOCK_SINGLE_CUH
+
+#include "lattice/fields/cuda/block_rows.cuh"
+#include "lattice/fields/cuda/storage.cuh"
+
+/* Products and sums of block operations on Tensor Cores in tf32, whose operands have 11 bits of
+ * significand: a number of more bits is the sum of two, and a product of two such is three
+ * products, good to 22 bits. A product adds its small terms first, because the sums inside of an
+ * mma are cut off, not rounded. Index maps: block_rows.cuh. */
+
+namespace md_block_rows {
+
+/* Whether a number of a field is one operand, or else two. */
+template <class S> constexpr bool is_short = false;
+template <> constexpr bool is_short<__half> = true;
+template <> constexpr bool is_short<__nv_bfloat16> = true;
+
+/* x = upper(x) + lower(x); what is not a number stays so in the lower part. */
+static __device__ inline float upper(float x) {
+  return __uint_as_float((__float_as_uint(x) + 0x1000u) & ~0x1fffu);
+}
+static __device__ inline float cut(float x) {
+  return __uint_as_float(__float_as_uint(x) & ~0x1fffu);
+}
+static __device__ inline float lower(float x) {
+  return cut(x - upper(x));
+}
+
+static __device__ inline void mma(float (&d)[4], float a0, float a1, float a2, float a3, float b0,
+                                  float b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(a2)),
+        "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+/* Matrices in lanes to shared memory: of each its upper parts, then its lower parts. */
+template <int ENTRIES>
+static __device__ inline void split_matrices(float2 *to, const double2 *matrices, int count) {
+  for (int e = threadIdx.x; e < count * ENTRIES; e += THREADS) {
+    const double2 m = matrices[e];
+    const float2 high = make_float2(upper((float)m.x), upper((float)m.y));
+    float2 *place = to + 2 * ENTRIES * (e / ENTRIES) + e % ENTRIES;
+    place[0] = high;
+    place[ENTRIES] = make_float2(cut((float)(m.x - high.x)), cut((float)(m.y - high.y)));
+  }
+  __syncthreads();
+}
+
+/* sum += the numbers 8 q + g of (rows times matrix), for the rows 2 t and 2 t + 1 of each of
+ * AT_ONCE colours. */
+template <int Q, int AT_ONCE, bool SHORT>
+static __device__ inline void multiply(float (&sum)[AT_ONCE][4], const float2 (&v)[AT_ONCE][2 * Q],
+                                       const float2 *matrix, int q) {
+  const float2 *from = matrix + q * 2 * Q * 32 + threadIdx.x % 32;
+#pragma unroll
+  for (int s = 0; s < 2 * Q; s++) {
+    const float2 high = from[s * 32], low = from[64 * Q * Q + s * 32];
+#pragma unroll
+    for (int a = 0; a < AT_ONCE; a++) {
+      const float2 z = v[a][s];
+      if constexpr (SHORT) {
+        mma(sum[a], low.x, low.y, -low.y, low.x, z.x, z.y);
+      } else {
+        mma(sum[a], low.x, low.y, -low.y, low.x, upper(z.x), upper(z.y));
+        mma(sum[a], high.x, high.y, -high.y, high.x, lower(z.x), lower(z.y));
+      }
+    }
+  }
+#pragma unroll
+  for (int s = 0; s < 2 * Q; s++) {
+    const float2 high = from[s * 32];
+#pragma unroll
+    for (int a = 0; a < AT_ONCE; a++) {
+      const float2 z = v[a][s];
+      if constexpr (SHORT)
+        mma(sum[a], high.x, high.y, -high.y, high.x, z.x, z.y);
+      else
+        mma(sum[a], high.x, high.y, -high.y, high.x, upper(z.x), upper(z.y));
+    }
+  }
+}
+
+/* gram_part in single. */
+struct single_part {
+  float re[2][4], im[2][4];
+};
+static __device__ inline gram_part in_double(const single_part &sum) {
+  gram_part wide;
+#pragma unroll
+  for (int e = 0; e < 8; e++) {
+    wide.re[e / 4][e % 4] = sum.re[e / 4][e % 4];
+    wide.im[e / 4][e % 4] = sum.im[e / 4][e % 4];
+  }
+  return wide;
+}
+
+/* As add_rows in double. Every eight rows are added from zero and their sum then rounded to those
+ * before. TRIANGLE: entries of i >= 8 > j are not needed. */
+template <bool SHORT, bool TRIANGLE>
+static __device__ inline void add_rows(single_part &sum, const float (&x)[2][4],
+                                       const float (&y)[2][4]) {
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    const float *to = y[r];
+#pragma unroll
+    for (int q = 0; q < 2; q++) {
+      if (TRIANGLE && q > r) continue;
+      const float *of = x[q];
+      float by_re[4] = {}, by_im[4] = {};
+      if constexpr (SHORT) {
+        mma(by_re, of[0], of[2], of[1], of[3], to[0], to[1]);
+        mma(by_im, of[0], of[2], of[1], of[3], to[2], to[3]);
+      } else {
+        float big[4], small[4], big_to[4], small_to[4];
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+          big[c] = upper(of[c]), small[c] = lower(of[c]);
+          big_to[c] = upper(to[c]), small_to[c] = lower(to[c]);
+        }
+        mma(by_re, small[0], small[2], small[1], small[3], big_to[0], big_to[1]);
+        mma(by_im, small[0], small[2], small[1], small[3], big_to[2], big_to[3]);
+        mma(by_re, big[0], big[2], big[1], big[3], small_to[0], small_to[1]);
+        mma(by_im, big[0], big[2], big[1], big[3], small_to[2], small_to[3]);
+        mma(by_re, big[0], big[2], big[1], big[3], big_to[0], big_to[1]);
+        mma(by_im, big[0], big[2], big[1], big[3], big_to[2], big_to[3]);
+      }
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        sum.re[r][2 * q + e] += by_re[e] + by_im[2 + e];
+        sum.im[r][2 * q + e] += by_im[e] - by_re[2 + e];
+      }
+    }
+  }
+}
+
+} // namespace md_block_rows
+
+#endif
