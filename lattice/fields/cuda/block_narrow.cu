@@ -41,40 +41,46 @@ md_status send(md_context *context, const device_block *d, size_t bytes) {
 }
 
 /* The sums in the same pass as far as the registers hold them. */
-template <int Q, class S, bool HAS_X>
+template <int Q, class S, int N, bool HAS_X>
 md_status launch_update(md_context *context, device_block *d, md_field *y, const md_block_step *s,
                         double *partial) {
   constexpr bool GRAM = Q <= 2;
   constexpr size_t matrices = (1 + HAS_X) * 64 * Q * Q * sizeof(double2);
   constexpr size_t sums = MD_BLOCK_GRAM_BYTES, bytes = GRAM && matrices < sums ? sums : matrices;
-  auto *kernel = update_sites<Q, S, HAS_X, GRAM>;
+  auto *kernel = update_sites<Q, S, N, HAS_X, GRAM>;
   MD_TRY(allow(context, kernel, bytes));
   MD_TRY(send(context, d, matrices));
-  kernel<<<d->blocks, THREADS, bytes, md_stream()>>>(narrow_view_of<S>(y),
-                                                     narrow_view_of<S>(HAS_X ? s->x : y),
+  kernel<<<d->blocks, THREADS, bytes, md_stream()>>>(narrow_view_of<S, N>(y),
+                                                     narrow_view_of<S, N>(HAS_X ? s->x : y),
                                                      d->matrices, s->backwards, partial);
   return md_cuda_launched(context, "update of a block");
 }
 
-template <int Q, class S>
+template <int Q, class S, int N>
 md_status launch_add(md_context *context, device_block *d, md_field *z, int count,
                      const md_field *x) {
   const size_t bytes = count * 64 * Q * Q * sizeof(double2);
-  narrow_views<S> views = {};
-  for (int k = 0; k < count; k++) views.of[k] = narrow_view_of<S>(&x[k]);
-  MD_TRY(allow(context, add_sites<Q, S>, bytes));
+  narrow_views<S, N> views = {};
+  for (int k = 0; k < count; k++) views.of[k] = narrow_view_of<S, N>(&x[k]);
+  MD_TRY(allow(context, add_sites<Q, S, N>, bytes));
   MD_TRY(send(context, d, bytes));
-  add_sites<Q, S><<<d->blocks, THREADS, bytes, md_stream()>>>(narrow_view_of<float>(z), views,
-                                                              count, d->matrices);
+  add_sites<Q, S, N><<<d->blocks, THREADS, bytes, md_stream()>>>(narrow_view_of<float, N>(z), views,
+                                                                 count, d->matrices);
   return md_cuda_launched(context, "sum of blocks");
 }
 
-/* f(number of groups of eight right-hand sides as a type) */
-template <class F> auto with_groups(int n, F f) {
+/* f(Q, N) with n <= 8 Q, and N = n where that is 8 Q, else 0, as types. */
+template <class F> auto with_columns(int n, F f) {
+  using std::integral_constant;
   const int groups = md_block_groups(n);
-  if (groups == 1) return f(std::integral_constant<int, 1>());
-  if (groups == 2) return f(std::integral_constant<int, 2>());
-  return f(std::integral_constant<int, 4>());
+  const bool whole = n == 8 * groups;
+  const integral_constant<int, 0> any;
+  const integral_constant<int, 1> one;
+  const integral_constant<int, 2> two;
+  const integral_constant<int, 4> four;
+  if (groups == 1) return whole ? f(one, integral_constant<int, 8>()) : f(one, any);
+  if (groups == 2) return whole ? f(two, integral_constant<int, 16>()) : f(two, any);
+  return whole ? f(four, integral_constant<int, 32>()) : f(four, any);
 }
 
 } // namespace
@@ -89,8 +95,11 @@ void md_block_narrow_gram(const device_block *d, const md_field *x, double *part
       multiply_self<<<grid, THREADS, MD_BLOCK_GRAM_BYTES, md_stream()>>>(narrow_view_of<S>(x),
                                                                          partial);
     else
-      multiply_narrow<<<grid, THREADS, MD_BLOCK_GRAM_BYTES, md_stream()>>>(narrow_view_of<S>(x),
-                                                                           partial);
+      with_columns(d->n, [&](auto, auto columns) {
+        constexpr int N = columns() % SIDE == 0 ? columns() : 0;
+        multiply_narrow<<<grid, THREADS, MD_BLOCK_GRAM_BYTES, md_stream()>>>(
+            narrow_view_of<S, N>(x), partial);
+      });
   });
 }
 
@@ -98,10 +107,10 @@ md_status md_block_narrow_update(md_context *context, device_block *d, md_field 
                                  const md_block_step *s, double *partial) {
   return with_type(y->precision, [&](auto type) {
     using S = decltype(type);
-    return with_groups(d->n, [&](auto groups) {
-      constexpr int Q = decltype(groups)::value;
-      if (s->x) return launch_update<Q, S, true>(context, d, y, s, partial);
-      return launch_update<Q, S, false>(context, d, y, s, partial);
+    return with_columns(d->n, [&](auto groups, auto columns) {
+      constexpr int Q = groups(), N = columns();
+      if (s->x) return launch_update<Q, S, N, true>(context, d, y, s, partial);
+      return launch_update<Q, S, N, false>(context, d, y, s, partial);
     });
   });
 }
@@ -110,8 +119,8 @@ md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z,
                               const md_field *x) {
   return with_type(x->precision, [&](auto type) {
     using S = decltype(type);
-    return with_groups(d->n, [&](auto groups) {
-      return launch_add<decltype(groups)::value, S>(context, d, z, count, x);
+    return with_columns(d->n, [&](auto groups, auto columns) {
+      return launch_add<groups(), S, columns()>(context, d, z, count, x);
     });
   });
 }

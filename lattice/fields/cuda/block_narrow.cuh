@@ -10,21 +10,24 @@
 
 namespace md_block_rows {
 
-template <class S> struct narrow_view {
+/* N: the number of right-hand sides where the compiler knows it, or 0. Only then is a row read by
+ * vectors, without a branch: one that chooses how to read waits for what it has read. */
+template <class S, int N = 0> struct narrow_view {
   S *data;
   float *scale; /* of each site, where S has them */
   int64_t sites, rows;
-  int n;
+  int of_row;
+  __device__ int n() const { return N ? N : of_row; }
   __device__ float unit(int64_t site) const { return is_scaled<S> ? scale[site] : 1.0f; }
   /* In double: the scales of fixed are no powers of two. */
   __device__ double2 get(int64_t row, int i) const {
-    const vector_of<S, 2> z = ((const vector_of<S, 2> *)data)[row * n + i];
+    const vector_of<S, 2> z = ((const vector_of<S, 2> *)data)[row * n() + i];
     const double u = unit(is_scaled<S> ? row / COLOURS : 0);
     return make_double2(u * load_real(z.v[0]), u * load_real(z.v[1]));
   }
 };
 
-template <class S> static inline narrow_view<S> narrow_view_of(const md_field *f) {
+template <class S, int N = 0> static inline narrow_view<S, N> narrow_view_of(const md_field *f) {
   return {(S *)f->data, f->scale, f->sites, f->sites * COLOURS, f->n_rhs};
 }
 
@@ -45,115 +48,141 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
   add_warps<false>(sum, shared, partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
 }
 
-/* Numbers first + 2 g + q, neighbours, of the rows 2 t + h of eight: v[q][h] the real and
- * v[q][2 + h] the imaginary part; zeros beyond n. */
-template <class S>
-static __device__ inline void load_pairs(float (&v)[2][4], const narrow_view<S> &f, int64_t row,
-                                         int first) {
+/* What a lane reads of eight sites for their sums: numbers first + 2 g + q, q < 2, neighbours, of
+ * the sites 2 t + h, h < 2; zeros beyond n. */
+template <class S> struct lane_pairs {
+  vector_of<S, 4> of[COLOURS][2];
+  float unit[2];
+};
+template <class S, int N>
+static __device__ inline void load_pairs(lane_pairs<S> &to, const narrow_view<S, N> &f,
+                                         int64_t site, int first) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, i = first + 2 * g;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const int64_t at = row + 2 * t + h;
-    vector_of<S, 4> z = {
-        {store_real<S>(0.0f), store_real<S>(0.0f), store_real<S>(0.0f), store_real<S>(0.0f)}};
-    if (f.n % 2 == 0 && i < f.n)
-      z = *(const vector_of<S, 4> *)(f.data + 2 * (at * f.n + i));
-    else
-      for (int e = 0; e < 4; e++)
-        if (i + e / 2 < f.n) z.v[e] = f.data[2 * (at * f.n + i) + e];
-    const float unit = f.unit(is_scaled<S> ? at / COLOURS : 0);
+    const S *from = f.data + 2 * ((site + 2 * t + h) * COLOURS * f.n() + i);
+    to.unit[h] = f.unit(site + 2 * t + h);
 #pragma unroll
-    for (int e = 0; e < 4; e++) v[e / 2][2 * (e % 2) + h] = unit * load_real(z.v[e]);
+    for (int colour = 0; colour < COLOURS; colour++, from += 2 * f.n()) {
+      if constexpr (N != 0) {
+        to.of[colour][h] = *(const vector_of<S, 4> *)from;
+      } else {
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+          to.of[colour][h].v[e] = i + e / 2 < f.n() ? from[e] : store_real<S>(0.0f);
+      }
+    }
+  }
+}
+
+/* One colour of them as add_rows takes it. */
+template <class S>
+static __device__ inline void take_pairs(float (&v)[2][4], const lane_pairs<S> &from, int colour) {
+#pragma unroll
+  for (int e = 0; e < 8; e++) {
+    const int h = e / 4, q = e % 4 / 2, part = e % 2;
+    v[q][2 * part + h] = from.unit[h] * load_real(from.of[colour][h].v[e % 4]);
   }
 }
 
 /* The sums of multiply_self: Gram tile blockIdx.y of the upper triangle, counted by columns. */
-template <class S>
+template <class S, int N>
 static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
-    multiply_narrow(narrow_view<S> x, double *partial) {
-  constexpr int AT_ONCE = 4;
+    multiply_narrow(narrow_view<S, N> x, double *partial) {
   extern __shared__ double shared[];
   int row_tile = blockIdx.y, column_tile = 0;
   while (row_tile > column_tile) row_tile -= ++column_tile;
-  const int64_t pieces = x.rows / ROWS, stride = (int64_t)gridDim.x * WARPS;
+  const int64_t pieces = x.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
+  int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   single_part sum = {};
-  for (int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; k < pieces;
-       k += AT_ONCE * stride) {
-    float u[AT_ONCE][2][4] = {}, v[2][4];
+  lane_pairs<S> now, next, other;
+  if (k < pieces) load_pairs(next, x, k * ROWS, row_tile * SIDE);
+  for (; k < pieces; k += stride) {
+    rows_part part = {};
+    now = next;
+    if (k + stride < pieces) load_pairs(next, x, (k + stride) * ROWS, row_tile * SIDE);
+    if (row_tile != column_tile) load_pairs(other, x, k * ROWS, column_tile * SIDE);
 #pragma unroll
-    for (int a = 0; a < AT_ONCE; a++)
-      if (k + a * stride < pieces) load_pairs(u[a], x, (k + a * stride) * ROWS, row_tile * SIDE);
-#pragma unroll
-    for (int a = 0; a < AT_ONCE; a++) {
-      if (row_tile == column_tile) {
-        add_rows<is_short<S>, false>(sum, u[a], u[a]);
-      } else if (k + a * stride < pieces) {
-        load_pairs(v, x, (k + a * stride) * ROWS, column_tile * SIDE);
-        add_rows<is_short<S>, false>(sum, u[a], v);
-      }
+    for (int colour = 0; colour < COLOURS; colour++) {
+      float u[2][4], v[2][4];
+      take_pairs(u, now, colour);
+      take_pairs(v, row_tile == column_tile ? now : other, colour);
+      add_rows<is_short<S>, false>(part, u, v);
     }
+    add_part<false>(sum, part);
   }
   add_warps<true>(in_double(sum), shared,
                   partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
 }
 
-/* Numbers 2 Q t + s of the row, s < 2 Q: neighbours, so that a row of 8 Q is read by vectors. */
-template <int Q, class S>
-static __device__ inline void load_numbers(float2 (&v)[2 * Q], const narrow_view<S> &f,
-                                           int64_t site, int colour) {
-  constexpr int REALS = 4 * Q, MOST = 16 / sizeof(S), EACH = REALS < MOST ? REALS : MOST;
+/* What a lane reads of AT_ONCE colours of site g of eight for products: numbers 2 Q t + s, s < 2 Q,
+ * neighbours, so that a row of 8 Q is read by vectors; zeros beyond n. */
+template <int Q, int AT_ONCE, class S> struct lane_numbers {
+  static constexpr int REALS = 4 * Q, MOST = 16 / sizeof(S), EACH = REALS < MOST ? REALS : MOST;
+  vector_of<S, EACH> of[AT_ONCE][REALS / EACH];
+  float unit;
+};
+template <int Q, int AT_ONCE, class S, int N>
+static __device__ inline void load_numbers(lane_numbers<Q, AT_ONCE, S> &to,
+                                           const narrow_view<S, N> &f, int64_t site, int colour) {
+  constexpr int REALS = to.REALS, EACH = to.EACH;
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, first = 2 * Q * t;
-  const int64_t row = (site + g) * COLOURS + colour;
-  const S *from = f.data + 2 * (row * f.n + first);
-  const float unit = f.unit(site + g);
-  alignas(16) S real[REALS];
-  if (f.n == 8 * Q) {
+  const S *from = f.data + 2 * (((site + g) * COLOURS + colour) * f.n() + first);
+  to.unit = f.unit(site + g);
 #pragma unroll
-    for (int e = 0; e < REALS; e += EACH)
-      *(vector_of<S, EACH> *)(real + e) = *(const vector_of<S, EACH> *)(from + e);
-  } else {
+  for (int a = 0; a < AT_ONCE; a++, from += 2 * f.n()) {
+    if constexpr (N != 0) {
 #pragma unroll
-    for (int s = 0; s < 2 * Q; s++) {
-      const bool inside = first + s < f.n;
-      real[2 * s] = inside ? from[2 * s] : store_real<S>(0.0f);
-      real[2 * s + 1] = inside ? from[2 * s + 1] : store_real<S>(0.0f);
+      for (int e = 0; e < REALS / EACH; e++)
+        to.of[a][e] = *(const vector_of<S, EACH> *)(from + e * EACH);
+    } else {
+#pragma unroll
+      for (int e = 0; e < REALS; e++)
+        to.of[a][e / EACH].v[e % EACH] = first + e / 2 < f.n() ? from[e] : store_real<S>(0.0f);
     }
   }
+}
+
+/* Their values. */
+template <int Q, int AT_ONCE, class S>
+static __device__ inline void take_numbers(float2 (&v)[AT_ONCE][2 * Q],
+                                           const lane_numbers<Q, AT_ONCE, S> &x) {
 #pragma unroll
-  for (int s = 0; s < 2 * Q; s++)
-    v[s] = make_float2(unit * load_real(real[2 * s]), unit * load_real(real[2 * s + 1]));
+  for (int e = 0; e < AT_ONCE * 2 * Q; e++) {
+    constexpr int EACH = x.EACH;
+    const int a = e / (2 * Q), s = e % (2 * Q);
+    const S *z = &x.of[a][2 * s / EACH].v[2 * s % EACH];
+    v[a][s] = make_float2(x.unit * load_real(z[0]), x.unit * load_real(z[1]));
+  }
 }
 
 /* sum += (rows times matrix) for eight sites and AT_ONCE colours from `first` on: the numbers 8 q +
- * g of the sites 2 t and 2 t + 1. Sums of all colours, or of these. */
-template <int Q, int AT_ONCE, int COUNT, class S>
-static __device__ inline void add_products(float (&sum)[COUNT][Q][4], const narrow_view<S> &x,
-                                           int64_t site, int first, const float2 *matrix) {
-  float2 v[AT_ONCE][2 * Q];
-#pragma unroll
-  for (int a = 0; a < AT_ONCE; a++) load_numbers<Q>(v[a], x, site, first + a);
+ * g of the sites 2 t and 2 t + 1. */
+template <int Q, int AT_ONCE, bool SHORT, int COUNT>
+static __device__ inline void add_products(float (&sum)[COUNT][Q][4], int first,
+                                           const float2 (&v)[AT_ONCE][2 * Q],
+                                           const float2 *matrix) {
 #pragma unroll
   for (int q = 0; q < Q; q++) {
     float product[AT_ONCE][4] = {};
-    multiply<Q, AT_ONCE, is_short<S>>(product, v, matrix, q);
+    multiply<Q, AT_ONCE, SHORT>(product, v, matrix, q);
 #pragma unroll
-    for (int e = 0; e < 4 * AT_ONCE; e++)
-      sum[(COUNT == AT_ONCE ? 0 : first) + e / 4][q][e % 4] += product[e / 4][e % 4];
+    for (int e = 0; e < 4 * AT_ONCE; e++) sum[first + e / 4][q][e % 4] += product[e / 4][e % 4];
   }
 }
 
 /* The pair of a row that a lane has results of: number 8 q + g of site 2 t + h. */
-template <class S>
-static __device__ inline vector_of<S, 2> *pair_at(const narrow_view<S> &f, int64_t site, int colour,
-                                                  int q, int h) {
+template <class S, int N>
+static __device__ inline vector_of<S, 2> *pair_at(const narrow_view<S, N> &f, int64_t site,
+                                                  int colour, int q, int h) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  return (vector_of<S, 2> *)f.data + ((site + 2 * t + h) * COLOURS + colour) * f.n + 8 * q + g;
+  return (vector_of<S, 2> *)f.data + ((site + 2 * t + h) * COLOURS + colour) * f.n() + 8 * q + g;
 }
 
 /* The scales of a lane's two sites for what it is going to store, [colour][q][re of h = 0, 1, im of
  * h = 0, 1], which it stores as well. */
-template <int Q, class S>
-static __device__ inline void find_scales(const narrow_view<S> &f, int64_t site,
+template <int Q, class S, int N>
+static __device__ inline void find_scales(const narrow_view<S, N> &f, int64_t site,
                                           const float (&fresh)[COLOURS][Q][4], float (&scale)[2]) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
@@ -173,10 +202,10 @@ static __device__ inline void find_scales(const narrow_view<S> &f, int64_t site,
 }
 
 /* Stores one colour in units of the scales and, if `summed`, adds what was stored to the sums. */
-template <int Q, bool GRAM, class S>
-static __device__ inline void store_colour(const narrow_view<S> &f, int64_t site, int colour,
+template <int Q, bool GRAM, class S, int N>
+static __device__ inline void store_colour(const narrow_view<S, N> &f, int64_t site, int colour,
                                            const float (&fresh)[Q][4], const float (&scale)[2],
-                                           bool summed, single_part &sum) {
+                                           bool summed, rows_part &part) {
   const int g = threadIdx.x % 32 / 4;
   float rows[2][4] = {};
 #pragma unroll
@@ -187,83 +216,141 @@ static __device__ inline void store_colour(const narrow_view<S> &f, int64_t site
       if constexpr (is_scaled<S>) inverse = inverse_of_scale<S>(scale[h]);
       const vector_of<S, 2> z = {
           {store_real<S>(inverse * fresh[q][h]), store_real<S>(inverse * fresh[q][2 + h])}};
-      if (8 * q + g < f.n) *pair_at(f, site, colour, q, h) = z;
+      if (N == 8 * Q || 8 * q + g < f.n()) *pair_at(f, site, colour, q, h) = z;
       if constexpr (GRAM) {
         rows[q][h] = scale[h] * load_real(z.v[0]);
         rows[q][2 + h] = scale[h] * load_real(z.v[1]);
       }
     }
   if constexpr (GRAM)
-    if (summed) add_rows<is_short<S>, true>(sum, rows, rows);
+    if (summed) add_rows<is_short<S>, true>(part, rows, rows);
 }
 
+/* Colours that a warp reads at once: all of them with up to 16 right-hand sides, of which numbers
+ * in 16 bits are read one piece of eight sites ahead. More does not fit the registers, and spilled
+ * it costs several times the traffic of the fields. */
+template <int Q> constexpr int at_once = Q <= 2 ? COLOURS : 1;
+template <int Q, class S, int N>
+constexpr bool reads_ahead = Q <= 2 && N == 8 * Q && sizeof(S) == 2;
+
 /* y = y b + x a and the sums of y as it is stored, as update_rows of block_rows.cuh; the matrices
- * stand in lanes as load_numbers has the numbers. A warp reads three colours of one field at once,
- * or one where it has more than 16 right-hand sides, and is done with them before it reads on
- * (__syncwarp holds back the compiler): what all fields have does not fit the registers, and
- * spilled it costs several times their traffic. */
-template <int Q, class S, bool HAS_X, bool GRAM>
+ * stand in lanes as load_numbers has the numbers. __syncwarp holds back the compiler, which would
+ * read x too early. */
+template <int Q, class S, int N, bool HAS_X, bool GRAM>
 static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
-    update_sites(narrow_view<S> y, narrow_view<S> x, const double2 *matrices, bool backwards,
+    update_sites(narrow_view<S, N> y, narrow_view<S, N> x, const double2 *matrices, bool backwards,
                  double *partial) {
   extern __shared__ double shared[];
-  constexpr int AT_ONCE = Q <= 2 ? COLOURS : 1, ENTRIES = 64 * Q * Q;
+  constexpr int AT_ONCE = at_once<Q>, ENTRIES = 64 * Q * Q;
+  constexpr bool AHEAD = reads_ahead<Q, S, N>;
   float2 *b = (float2 *)shared, *a = b + 2 * ENTRIES;
-  split_matrices<ENTRIES>(b, matrices, 1 + HAS_X);
   const int64_t pieces = y.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
   const bool summed = partial != NULL;
+  const auto site_of = [&](int64_t k) { return (backwards ? pieces - 1 - k : k) * ROWS; };
+  int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  lane_numbers<Q, AT_ONCE, S> of_y, of_x;
   single_part sum = {};
-  for (int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; k < pieces; k += stride) {
-    const int64_t site = (backwards ? pieces - 1 - k : k) * ROWS;
+  if (AHEAD && k < pieces) {
+    load_numbers(of_y, y, site_of(k), 0);
+    if (HAS_X) load_numbers(of_x, x, site_of(k), 0);
+  }
+  split_matrices<ENTRIES>(b, matrices, 1 + HAS_X);
+  for (; k < pieces; k += stride) {
+    const int64_t site = site_of(k), next = site_of(k + stride);
+    const bool more = AHEAD && k + stride < pieces;
     float fresh[COLOURS][Q][4] = {}, scale[2] = {1.0f, 1.0f};
+    rows_part part = {};
 #pragma unroll
     for (int first = 0; first < COLOURS; first += AT_ONCE) {
-      add_products<Q, AT_ONCE>(fresh, y, site, first, b);
+      float2 v[AT_ONCE][2 * Q];
+      if (!AHEAD) load_numbers(of_y, y, site, first);
+      take_numbers(v, of_y);
+      if (more) load_numbers(of_y, y, next, 0);
+      add_products<Q, AT_ONCE, is_short<S>>(fresh, first, v, b);
       __syncwarp();
-      if constexpr (HAS_X) add_products<Q, AT_ONCE>(fresh, x, site, first, a);
+      if (HAS_X) {
+        if (!AHEAD) load_numbers(of_x, x, site, first);
+        take_numbers(v, of_x);
+        if (more) load_numbers(of_x, x, next, 0);
+        add_products<Q, AT_ONCE, is_short<S>>(fresh, first, v, a);
+      }
       __syncwarp();
     }
     if constexpr (is_scaled<S>) find_scales<Q>(y, site, fresh, scale);
 #pragma unroll
     for (int colour = 0; colour < COLOURS; colour++)
-      store_colour<Q, GRAM>(y, site, colour, fresh[colour], scale, summed, sum);
+      store_colour<Q, GRAM>(y, site, colour, fresh[colour], scale, summed, part);
+    if (GRAM && summed) add_part<true>(sum, part);
   }
   if constexpr (GRAM)
     if (partial) add_warps<false>(in_double(sum), shared, partial + (int64_t)blockIdx.x * TILE);
 }
 
-/* z += sum over k < count of x[k] c[k], the matrices in lanes behind each other. */
-template <class S> struct narrow_views { narrow_view<S> of[MD_BLOCK_ADDED]; };
-template <int Q, class S>
+/* Where a lane's results of eight sites stand in single, for AT_ONCE colours from `first` on. */
+template <int Q, int AT_ONCE, int N>
+static __device__ inline void
+load_results(float (&to)[AT_ONCE][Q][4], const narrow_view<float, N> &z, int64_t site, int first) {
+#pragma unroll
+  for (int e = 0; e < 2 * AT_ONCE * Q; e++) {
+    const int a = e / (2 * Q), q = e / 2 % Q, h = e % 2;
+    vector_of<float, 2> old = {};
+    if (N == 8 * Q || 8 * q + (int)(threadIdx.x % 32 / 4) < z.n())
+      old = *pair_at(z, site, first + a, q, h);
+    to[a][q][h] = old.v[0], to[a][q][2 + h] = old.v[1];
+  }
+}
+template <int Q, int AT_ONCE, int N>
+static __device__ inline void store_results(const narrow_view<float, N> &z, int64_t site, int first,
+                                            const float (&from)[AT_ONCE][Q][4]) {
+#pragma unroll
+  for (int e = 0; e < 2 * AT_ONCE * Q; e++) {
+    const int a = e / (2 * Q), q = e / 2 % Q, h = e % 2;
+    if (N == 8 * Q || 8 * q + (int)(threadIdx.x % 32 / 4) < z.n())
+      *pair_at(z, site, first + a, q, h) = {{from[a][q][h], from[a][q][2 + h]}};
+  }
+}
+
+/* z += sum over k < count of x[k] c[k], the matrices in lanes behind each other. The first x and z
+ * are read a piece ahead where x is. */
+template <class S, int N> struct narrow_views { narrow_view<S, N> of[MD_BLOCK_ADDED]; };
+template <int Q, class S, int N>
 static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
-    add_sites(narrow_view<float> z, const __grid_constant__ narrow_views<S> x, int count,
+    add_sites(narrow_view<float, N> z, const __grid_constant__ narrow_views<S, N> x, int count,
               const double2 *matrices) {
   extern __shared__ double shared[];
-  constexpr int AT_ONCE = Q <= 2 ? COLOURS : 1, ENTRIES = 64 * Q * Q;
+  constexpr int AT_ONCE = at_once<Q>, ENTRIES = 64 * Q * Q, PARTS = COLOURS / AT_ONCE;
+  constexpr bool AHEAD = reads_ahead<Q, S, N>;
   float2 *c = (float2 *)shared;
+  const int64_t pieces = z.sites / ROWS * PARTS, stride = (int64_t)gridDim.x * WARPS;
+  int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  const auto site_of = [](int64_t piece) { return piece / PARTS * ROWS; };
+  const auto first_of = [](int64_t piece) { return (int)(piece % PARTS) * AT_ONCE; };
+  float total[AT_ONCE][Q][4], next_total[AT_ONCE][Q][4];
+  lane_numbers<Q, AT_ONCE, S> of_x;
+  if (AHEAD && k < pieces) {
+    load_results(next_total, z, site_of(k), first_of(k));
+    load_numbers(of_x, x.of[0], site_of(k), first_of(k));
+  }
   split_matrices<ENTRIES>(c, matrices, count);
-  const int64_t pieces = z.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
-  const int g = threadIdx.x % 32 / 4;
-  for (int64_t p = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; p < pieces; p += stride)
-#pragma unroll
-    for (int first = 0; first < COLOURS; first += AT_ONCE) {
-      float total[AT_ONCE][Q][4];
-#pragma unroll
-      for (int e = 0; e < 2 * AT_ONCE * Q; e++) {
-        const int a = e / (2 * Q), q = e / 2 % Q, h = e % 2;
-        vector_of<float, 2> old = {};
-        if (8 * q + g < z.n) old = *pair_at(z, p * ROWS, first + a, q, h);
-        total[a][q][h] = old.v[0], total[a][q][2 + h] = old.v[1];
-      }
-      for (int k = 0; k < count; k++)
-        add_products<Q, AT_ONCE>(total, x.of[k], p * ROWS, first, c + k * 2 * ENTRIES);
-#pragma unroll
-      for (int e = 0; e < 2 * AT_ONCE * Q; e++) {
-        const int a = e / (2 * Q), q = e / 2 % Q, h = e % 2;
-        if (8 * q + g < z.n)
-          *pair_at(z, p * ROWS, first + a, q, h) = {{total[a][q][h], total[a][q][2 + h]}};
-      }
+  for (; k < pieces; k += stride) {
+    const int64_t next = k + stride;
+    if (AHEAD)
+      memcpy(total, next_total, sizeof total);
+    else
+      load_results(total, z, site_of(k), first_of(k));
+    if (AHEAD && next < pieces) load_results(next_total, z, site_of(next), first_of(next));
+    for (int i = 0; i < count; i++) {
+      const bool last = i + 1 == count;
+      float2 v[AT_ONCE][2 * Q];
+      if (!AHEAD) load_numbers(of_x, x.of[i], site_of(k), first_of(k));
+      take_numbers(v, of_x);
+      if (AHEAD && (!last || next < pieces))
+        load_numbers(of_x, x.of[last ? 0 : i + 1], site_of(last ? next : k),
+                     first_of(last ? next : k));
+      add_products<Q, AT_ONCE, is_short<S>>(total, 0, v, c + i * 2 * ENTRIES);
     }
+    store_results(z, site_of(k), first_of(k), total);
+  }
 }
 
 } // namespace md_block_rows

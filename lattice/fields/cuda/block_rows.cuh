@@ -33,8 +33,9 @@ constexpr int BLOCKS_EACH = 2;        /* on a multiprocessor */
 struct view {
   double2 *data;
   int64_t rows;
-  int n;
-  __device__ double2 get(int64_t row, int i) const { return data[row * n + i]; }
+  int of_row;
+  __device__ int n() const { return of_row; }
+  __device__ double2 get(int64_t row, int i) const { return data[row * n() + i]; }
 };
 
 static inline view view_of(const md_field *f) {
@@ -108,7 +109,7 @@ static __device__ inline void load_columns(double (&v)[2][4], const View &f, int
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       const int i = first + 8 * q + g;
-      const double2 z = active && i < f.n ? f.get(row + 2 * t + h, i) : make_double2(0.0, 0.0);
+      const double2 z = active && i < f.n() ? f.get(row + 2 * t + h, i) : make_double2(0.0, 0.0);
       v[q][h] = z.x;
       v[q][2 + h] = z.y;
     }
@@ -181,9 +182,9 @@ static_assert(TILE == ADDERS * 32, "a thread each");
 /* Numbers 4 s + t of row g of eight; zeros beyond n. */
 template <int Q> __device__ inline void load_row(double2 (&v)[2 * Q], const view &f, int64_t row) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  const double2 *from = f.data + (row + g) * f.n + t;
+  const double2 *from = f.data + (row + g) * f.n() + t;
 #pragma unroll
-  for (int s = 0; s < 2 * Q; s++) v[s] = 4 * s + t < f.n ? from[4 * s] : make_double2(0.0, 0.0);
+  for (int s = 0; s < 2 * Q; s++) v[s] = 4 * s + t < f.n() ? from[4 * s] : make_double2(0.0, 0.0);
 }
 
 /* sum += the numbers 8 q + g of (rows times matrix), for the rows 2 t and 2 t + 1. */
@@ -200,7 +201,7 @@ static __device__ inline void multiply(double (&sum)[4], const double2 (&v)[2 * 
 
 /* Where a lane's results of eight rows stand; h: row 2 t + h. */
 static __device__ inline double2 *place(const view &f, int64_t row, int q, int h) {
-  return f.data + (row + 2 * (threadIdx.x % 4) + h) * f.n + 8 * q + threadIdx.x % 32 / 4;
+  return f.data + (row + 2 * (threadIdx.x % 4) + h) * f.n() + 8 * q + threadIdx.x % 32 / 4;
 }
 
 /* y = y b + x a, z += y c before that, Gram matrix of the new y for Q <= 2; n <= 8 Q. The
@@ -215,7 +216,7 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
   __syncthreads();
   const int64_t pieces = y.rows / ROWS, stride = (int64_t)gridDim.x * WARPS;
   const bool inside =
-      threadIdx.x % 32 / 4 < y.n % 8 || y.n % 8 == 0; /* of the last eight numbers */
+      threadIdx.x % 32 / 4 < y.n() % 8 || y.n() % 8 == 0; /* of the last eight numbers */
   gram_part sum = {};
   for (int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; k < pieces; k += stride) {
     const int64_t row = (backwards ? pieces - 1 - k : k) * ROWS;
@@ -226,7 +227,7 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
 #pragma unroll
     for (int q = 0; q < Q; q++) {
       double(&to)[4] = fresh[GRAM ? q : 0];
-      const bool stored = 8 * q + 8 <= y.n || (8 * q < y.n && inside);
+      const bool stored = 8 * q + 8 <= y.n() || (8 * q < y.n() && inside);
       if (Z) {
         const double2 zero = make_double2(0.0, 0.0);
         const double2 first = stored ? *place(z, row, q, 0) : zero;

@@ -97,22 +97,26 @@ static __device__ inline gram_part in_double(const single_part &sum) {
   return wide;
 }
 
-/* As add_rows in double. Every eight rows are added from zero and their sum then rounded to those
- * before. TRIANGLE: entries of i >= 8 > j are not needed. */
+/* What mma adds of a few rows, from zero: by [r][q] the products of numbers 8 q + g, real parts
+ * (first two) and imaginary parts, with the real and the imaginary parts of numbers 8 r. */
+struct rows_part {
+  float re[2][2][4], im[2][2][4];
+};
+
+/* As add_rows in double. TRIANGLE: entries of i >= 8 > j are not needed. */
 template <bool SHORT, bool TRIANGLE>
-static __device__ inline void add_rows(single_part &sum, const float (&x)[2][4],
+static __device__ inline void add_rows(rows_part &part, const float (&x)[2][4],
                                        const float (&y)[2][4]) {
 #pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const float *to = y[r];
+  for (int r = 0; r < 2; r++)
 #pragma unroll
     for (int q = 0; q < 2; q++) {
       if (TRIANGLE && q > r) continue;
-      const float *of = x[q];
-      float by_re[4] = {}, by_im[4] = {};
+      const float *of = x[q], *to = y[r];
+      float(&re)[4] = part.re[r][q], (&im)[4] = part.im[r][q];
       if constexpr (SHORT) {
-        mma(by_re, of[0], of[2], of[1], of[3], to[0], to[1]);
-        mma(by_im, of[0], of[2], of[1], of[3], to[2], to[3]);
+        mma(re, of[0], of[2], of[1], of[3], to[0], to[1]);
+        mma(im, of[0], of[2], of[1], of[3], to[2], to[3]);
       } else {
         float big[4], small[4], big_to[4], small_to[4];
 #pragma unroll
@@ -120,20 +124,29 @@ static __device__ inline void add_rows(single_part &sum, const float (&x)[2][4],
           big[c] = upper(of[c]), small[c] = lower(of[c]);
           big_to[c] = upper(to[c]), small_to[c] = lower(to[c]);
         }
-        mma(by_re, small[0], small[2], small[1], small[3], big_to[0], big_to[1]);
-        mma(by_im, small[0], small[2], small[1], small[3], big_to[2], big_to[3]);
-        mma(by_re, big[0], big[2], big[1], big[3], small_to[0], small_to[1]);
-        mma(by_im, big[0], big[2], big[1], big[3], small_to[2], small_to[3]);
-        mma(by_re, big[0], big[2], big[1], big[3], big_to[0], big_to[1]);
-        mma(by_im, big[0], big[2], big[1], big[3], big_to[2], big_to[3]);
-      }
-#pragma unroll
-      for (int e = 0; e < 2; e++) {
-        sum.re[r][2 * q + e] += by_re[e] + by_im[2 + e];
-        sum.im[r][2 * q + e] += by_im[e] - by_re[2 + e];
+        mma(re, small[0], small[2], small[1], small[3], big_to[0], big_to[1]);
+        mma(im, small[0], small[2], small[1], small[3], big_to[2], big_to[3]);
+        mma(re, big[0], big[2], big[1], big[3], small_to[0], small_to[1]);
+        mma(im, big[0], big[2], big[1], big[3], small_to[2], small_to[3]);
+        mma(re, big[0], big[2], big[1], big[3], big_to[0], big_to[1]);
+        mma(im, big[0], big[2], big[1], big[3], big_to[2], big_to[3]);
       }
     }
-  }
+}
+
+/* Rounded to the rows before, which an mma would cut off. */
+template <bool TRIANGLE>
+static __device__ inline void add_part(single_part &sum, const rows_part &part) {
+#pragma unroll
+  for (int r = 0; r < 2; r++)
+#pragma unroll
+    for (int q = 0; q < 2; q++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        if (TRIANGLE && q > r) continue;
+        sum.re[r][2 * q + e] += part.re[r][q][e] + part.im[r][q][2 + e];
+        sum.im[r][2 * q + e] += part.im[r][q][e] - part.re[r][q][2 + e];
+      }
 }
 
 } // namespace md_block_rows
