@@ -26,7 +26,9 @@ typedef struct mixed_block {
   md_context *context; /* as in outer */
   const md_solver_request *request;
   md_cg_state *state;
-  md_field r, p, x, rest;     /* in the inner space; x and rest MD_SINGLE */
+  md_field r, p, x;           /* in the inner space; x is MD_SINGLE */
+  md_field single;            /* where r is not; else there is none */
+  md_field *rest;             /* that one or r: what is projected */
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */
   double most_norm2;          /* what norm2 cannot exceed but by rounding */
@@ -42,8 +44,18 @@ static void destroy(mixed_block *m) {
   md_field_destroy(&m->r);
   md_field_destroy(&m->p);
   md_field_destroy(&m->x);
-  md_field_destroy(&m->rest);
+  md_field_destroy(&m->single);
   free(m);
+}
+
+/* On a device, where bytes decide, r is as narrow as p: iterations are as many. On the host
+ * arithmetic does, of which a scale for each site takes more. */
+static md_status create_residual(mixed_block *m, const md_field_shape *wide) {
+  const md_dirac *inner = m->request->inner;
+  const bool narrow = wide->space == MD_DEVICE && inner->shape.precision != MD_SINGLE;
+  m->rest = narrow ? &m->single : &m->r;
+  if (narrow) MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->r));
+  return md_field_create(m->context, inner->geometry, wide, MD_EVEN, m->rest);
 }
 
 static md_status create(mixed_block *m) {
@@ -51,10 +63,9 @@ static md_status create(mixed_block *m) {
   md_field_shape wide = inner->shape;
   wide.precision = MD_SINGLE;
   MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->request.precision)));
-  MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->r));
   MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->p));
   MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->x));
-  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->rest));
+  MD_TRY(create_residual(m, &wide));
   m->steps = (md_block_steps){.context = m->context,
                               .dirac = inner,
                               .mass = m->request->mass,
@@ -85,22 +96,23 @@ static md_status project(mixed_block *m) {
   const double most = PROJECTION_RAISES * PROJECTION_RAISES;
   double norm2[MD_MAX_RHS];
   md_linear_zero(&m->x);
-  MD_TRY(md_outer_hand_down(&m->outer, false, &m->rest));
+  MD_TRY(md_outer_hand_down(&m->outer, false, m->rest));
   m->misled = false;
   if (m->deflation.count == 0) return MD_OK;
-  MD_TRY(md_block_deflation_project(m->context, &m->deflation, &m->rest, &m->x));
-  MD_TRY(md_linear_norm2(m->context, &m->rest, norm2));
+  MD_TRY(md_block_deflation_project(m->context, &m->deflation, m->rest, &m->x));
+  MD_TRY(md_linear_norm2(m->context, m->rest, norm2));
   for (int r = 0; r < m->state->n_rhs; r++) m->misled = m->misled || !(norm2[r] <= most);
   if (!m->misled) return MD_OK;
   md_block_deflation_forget(&m->deflation);
   md_linear_zero(&m->x);
-  return md_outer_hand_down(&m->outer, false, &m->rest);
+  return md_outer_hand_down(&m->outer, false, m->rest);
 }
 
-/* The same in the precision of the iterations, r. */
+/* And r. */
 static md_status hand_down(mixed_block *m) {
   MD_TRY(project(m));
-  return md_agree(m->context, md_field_convert(m->context, &m->r, &m->rest));
+  if (m->rest == &m->r) return MD_OK;
+  return md_agree(m->context, md_field_convert(m->context, &m->r, m->rest));
 }
 
 /* Begins a new Krylov space from the true residuals of the last update. */

@@ -6,9 +6,9 @@
 
 /* Block CG (dirac/solvers/block_steps.h has its iteration) in an operator of a narrower precision,
  * while the solutions X and the true residuals R = S - A X are kept in double: reliable updates as
- * in mixed CG (dirac/solvers/mixed_cg.h) for a whole block. r, P and A P are as narrow as the inner
- * operator, the partial solutions Y MD_SINGLE, products of columns summed as lattice/fields/block.h
- * says.
+ * in mixed CG (dirac/solvers/mixed_cg.h) for a whole block. P and A P are as narrow as the inner
+ * operator, on a device r as well, the partial solutions Y MD_SINGLE like r on the host, products
+ * of columns summed as lattice/fields/block.h says.
  *
  *   update   X += Y in double, R = S - A X there, each column of R in units of its norm handed down
  *            R = Q C anew: the QR of the true residual, not of the recursion's
