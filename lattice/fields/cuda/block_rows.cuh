@@ -2,7 +2,7 @@
 #define MD_LATTICE_FIELDS_CUDA_BLOCK_ROWS_CUH
 
 #include "base/device.cuh"
-#include "base/double_mma.cuh"
+#include "lattice/fields/cuda/block_mma.cuh"
 
 extern "C" {
 #include "lattice/fields/block.h"
@@ -40,18 +40,6 @@ struct view {
 
 static inline view view_of(const md_field *f) {
   return {(double2 *)f->data, f->sites * COLOURS, f->n_rhs};
-}
-
-static __device__ inline void mma(double (&d)[4], const double (&a)[4], double b0, double b1) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  md::mma_m16n8k4(d, a[0], a[1], b0);
-  md::mma_m16n8k4(d, a[2], a[3], b1);
-#else
-  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
-#endif
 }
 
 /* A lane's part of a Gram tile: entries (g, j), (g, j + 1), (g + 8, j), (g + 8, j + 1) with

@@ -27,15 +27,6 @@ static __device__ inline float lower(float x) {
   return cut(x - upper(x));
 }
 
-static __device__ inline void mma(float (&d)[4], float a0, float a1, float a2, float a3, float b0,
-                                  float b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(a2)),
-        "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
-}
-
 /* Matrices in lanes to shared memory: of each its upper parts, then its lower parts. */
 template <int ENTRIES>
 static __device__ inline void split_matrices(float2 *to, const double2 *matrices, int count) {
