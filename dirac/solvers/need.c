@@ -28,8 +28,10 @@ static counts count(const md_geometry *g, const md_solver_plan *plan) {
   if (!plan->mixed) return (counts){.exact = SYSTEM + plan->block, .own = STATE + WORK};
   const int in_step = deflates(g, plan) ? 2 * MD_DEFLATION_MOST : 0;
   const int together = plan->block ? 2 * MD_BLOCK_DEFLATION_MOST : 0; /* mixed_block.c */
-  return (counts){.exact = SYSTEM + STATE + WORK,                     /* mixed_cg.c */
-                  .own = 3,
+  const bool residual = plan->block && plan->backend->space == MD_DEVICE &&
+                        md_precision_bytes(plan->request.precision) == 2;
+  return (counts){.exact = SYSTEM + STATE + WORK, /* mixed_cg.c */
+                  .own = 3 + residual,
                   .wide = 2 + (in_step > together ? in_step : together)};
 }
 
