@@ -5,8 +5,8 @@
 
 /* The right-hand sides of a field as the n = n_rhs columns of a tall matrix: its products with
  * small matrices and with itself, for block solvers. Fields have 2 .. MD_MAX_BLOCK right-hand
- * sides, one space, and lie on their local sites. Those of a call are all MD_DOUBLE or all narrower;
- * on a device the latter are of one precision, but where z says otherwise, and have
+ * sides, one space, and lie on their local sites. Those of a call are all MD_DOUBLE or all
+ * narrower; on a device the latter are of one precision, but where z says otherwise, and have
  * MD_MAX_NARROW_BLOCK right-hand sides at most. Small matrices are host arrays of n x n complex
  * numbers, row-major [i][j] of (re, im) pairs. Every function dispatches on the space of the work
  * space, so that one solver source serves host and device.
