@@ -127,7 +127,7 @@ static void near(md_context *context, const pair *f, const char *what) {
   MD_REQUIRE(context, md_field_convert(context, &back, &f->device));
   MD_REQUIRE(context, md_field_convert(context, &host, &f->host));
   md_require_at_most(md_test_distance(context, &back, &host),
-                     fmax(0.5 * md_precision_roundoff(f->host.precision), 0x1p-20), what);
+                     fmax(0.5 * md_precision_roundoff(f->host.precision), 0x1p-19), what);
   md_field_destroy(&back);
   md_field_destroy(&host);
 }
@@ -154,10 +154,10 @@ static void check_narrow_step(md_context *context, const blocks *on, pair *y, co
   MD_REQUIRE(context, md_block_update(context, on->device, &y->device, &step));
   MD_REQUIRE(context, md_block_wait(context, on->device, 1, device_gram));
   near(context, y, "narrow y of a step");
-  near_gram(n, fmax(0.5 * md_precision_roundoff(precision), 0x1p-20) * size);
+  near_gram(n, fmax(0.5 * md_precision_roundoff(precision), 0x1p-19) * size);
   MD_REQUIRE(context, md_block_gram(context, on->device, &y->device, 0));
   MD_REQUIRE(context, md_block_wait(context, on->device, 0, host_gram));
-  near_gram(n, 0x1p-20 * size); /* of what was stored */
+  near_gram(n, 0x1p-19 * size); /* of what was stored */
 }
 
 /* z of MD_SINGLE. */
