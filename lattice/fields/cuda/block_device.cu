@@ -206,9 +206,10 @@ md_status add(md_context *context, void *state, md_field *z, int count, const md
               const double *c) {
   device_block *d = (device_block *)state;
   const int groups = md_block_groups(d->n), entries = 64 * groups * groups;
+  const int most = md_block_added(groups);
   MD_TRY(add_up(context, d));
-  for (int first = 0; first < count; first += MD_BLOCK_ADDED) {
-    const int some = std::min(count - first, MD_BLOCK_ADDED);
+  for (int first = 0; first < count; first += most) {
+    const int some = std::min(count - first, most);
     for (int k = 0; k < some; k++)
       stage(d->n, groups, true, c + 2 * (size_t)(first + k) * d->n * d->n,
             d->staging + (size_t)k * entries);

@@ -3,7 +3,7 @@
 
 #include "lattice/fields/cuda/block_rows.cuh"
 
-/* Fields that one pass adds: their matrices fit the shared memory. */
+/* Fields that one pass adds at most. */
 constexpr int MD_BLOCK_ADDED = 8;
 
 /* The work space of block operations on a device. */
@@ -26,13 +26,18 @@ static inline int md_block_groups(int n) {
   return n <= 8 ? 1 : n <= 16 ? 2 : n <= 32 ? 4 : 8;
 }
 
+/* And with so many groups: 64 KiB of matrices, which the shared memory of every GPU holds. */
+static inline int md_block_added(int groups) {
+  return groups > 2 ? MD_BLOCK_ADDED / 2 : MD_BLOCK_ADDED;
+}
+
 /* For fields that are not MD_DOUBLE, of up to MD_MAX_NARROW_BLOCK right-hand sides; queued only.
  * The sums of x, or of the new y, to `partial`, where an update with up to 16 right-hand sides
  * leaves them and one with more does not (`partial` NULL: nowhere). */
 void md_block_narrow_gram(const device_block *d, const md_field *x, double *partial);
 md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
                                  const md_block_step *step, double *partial);
-/* The matrices are staged: z += x[k] of them, k < count <= MD_BLOCK_ADDED; queued only. */
+/* The matrices are staged: z += x[k] of them, k < count <= md_block_added; queued only. */
 md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z, int count,
                               const md_field *x);
 /* All tiles of <x_i, y_j>, of one precision. */
