@@ -48,10 +48,40 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
   add_warps<false>(sum, shared, partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
 }
 
+/* Neighbouring numbers as they are stored, in whole registers: as halves of them the compiler would
+ * take them apart where they are read, and so wait for them there. */
+template <class S, int REALS> struct lane_words {
+  static constexpr int WORDS = REALS * sizeof(S) / 4, EACH = WORDS < 4 ? WORDS : 4;
+  static constexpr int IN_WORD = 4 / sizeof(S), BITS = 8 * sizeof(S) % 32;
+  vector_of<uint32_t, EACH> of[WORDS / EACH];
+  __device__ uint32_t &word(int i) { return of[i / EACH].v[i % EACH]; }
+  __device__ void load(const S *from) {
+#pragma unroll
+    for (int e = 0; e < WORDS / EACH; e++) of[e] = ((const vector_of<uint32_t, EACH> *)from)[e];
+  }
+  /* The first `count` of them, zeros beyond. */
+  __device__ void load_some(const S *from, int count) {
+#pragma unroll
+    for (int i = 0; i < WORDS; i++) word(i) = 0;
+#pragma unroll
+    for (int e = 0; e < REALS; e++) {
+      uint32_t bits = 0;
+      if (e < count) memcpy(&bits, from + e, sizeof(S));
+      word(e / IN_WORD) |= bits << e % IN_WORD * BITS;
+    }
+  }
+  __device__ float get(int e) const {
+    const uint32_t bits = of[e / IN_WORD / EACH].v[e / IN_WORD % EACH] >> e % IN_WORD * BITS;
+    S value;
+    memcpy((void *)&value, &bits, sizeof(S));
+    return load_real(value);
+  }
+};
+
 /* What a lane reads of eight sites for their sums: numbers first + 2 g + q, q < 2, neighbours, of
  * the sites 2 t + h, h < 2; zeros beyond n. */
 template <class S> struct lane_pairs {
-  vector_of<S, 4> of[COLOURS][2];
+  lane_words<S, 4> of[COLOURS][2];
   float unit[2];
 };
 template <class S, int N>
@@ -64,13 +94,10 @@ static __device__ inline void load_pairs(lane_pairs<S> &to, const narrow_view<S,
     to.unit[h] = f.unit(site + 2 * t + h);
 #pragma unroll
     for (int colour = 0; colour < COLOURS; colour++, from += 2 * f.n()) {
-      if constexpr (N != 0) {
-        to.of[colour][h] = *(const vector_of<S, 4> *)from;
-      } else {
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-          to.of[colour][h].v[e] = i + e / 2 < f.n() ? from[e] : store_real<S>(0.0f);
-      }
+      if constexpr (N != 0)
+        to.of[colour][h].load(from);
+      else
+        to.of[colour][h].load_some(from, 2 * (f.n() - i));
     }
   }
 }
@@ -81,7 +108,7 @@ static __device__ inline void take_pairs(float (&v)[2][4], const lane_pairs<S> &
 #pragma unroll
   for (int e = 0; e < 8; e++) {
     const int h = e / 4, q = e % 4 / 2, part = e % 2;
-    v[q][2 * part + h] = from.unit[h] * load_real(from.of[colour][h].v[e % 4]);
+    v[q][2 * part + h] = from.unit[h] * from.of[colour][h].get(e % 4);
   }
 }
 
@@ -92,6 +119,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
   extern __shared__ double shared[];
   int row_tile = blockIdx.y, column_tile = 0;
   while (row_tile > column_tile) row_tile -= ++column_tile;
+  const bool diagonal = N == SIDE || row_tile == column_tile;
   const int64_t pieces = x.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
   int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   single_part sum = {};
@@ -101,13 +129,17 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
     rows_part part = {};
     now = next;
     if (k + stride < pieces) load_pairs(next, x, (k + stride) * ROWS, row_tile * SIDE);
-    if (row_tile != column_tile) load_pairs(other, x, k * ROWS, column_tile * SIDE);
+    if (!diagonal) load_pairs(other, x, k * ROWS, column_tile * SIDE);
 #pragma unroll
     for (int colour = 0; colour < COLOURS; colour++) {
       float u[2][4], v[2][4];
       take_pairs(u, now, colour);
-      take_pairs(v, row_tile == column_tile ? now : other, colour);
-      add_rows<is_short<S>, false>(part, u, v);
+      if (diagonal) {
+        add_rows<is_short<S>, false>(part, u, u);
+      } else {
+        take_pairs(v, other, colour);
+        add_rows<is_short<S>, false>(part, u, v);
+      }
     }
     add_part<false>(sum, part);
   }
@@ -118,28 +150,21 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
 /* What a lane reads of AT_ONCE colours of site g of eight for products: numbers 2 Q t + s, s < 2 Q,
  * neighbours, so that a row of 8 Q is read by vectors; zeros beyond n. */
 template <int Q, int AT_ONCE, class S> struct lane_numbers {
-  static constexpr int REALS = 4 * Q, MOST = 16 / sizeof(S), EACH = REALS < MOST ? REALS : MOST;
-  vector_of<S, EACH> of[AT_ONCE][REALS / EACH];
+  lane_words<S, 4 * Q> of[AT_ONCE];
   float unit;
 };
 template <int Q, int AT_ONCE, class S, int N>
 static __device__ inline void load_numbers(lane_numbers<Q, AT_ONCE, S> &to,
                                            const narrow_view<S, N> &f, int64_t site, int colour) {
-  constexpr int REALS = to.REALS, EACH = to.EACH;
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, first = 2 * Q * t;
   const S *from = f.data + 2 * (((site + g) * COLOURS + colour) * f.n() + first);
   to.unit = f.unit(site + g);
 #pragma unroll
   for (int a = 0; a < AT_ONCE; a++, from += 2 * f.n()) {
-    if constexpr (N != 0) {
-#pragma unroll
-      for (int e = 0; e < REALS / EACH; e++)
-        to.of[a][e] = *(const vector_of<S, EACH> *)(from + e * EACH);
-    } else {
-#pragma unroll
-      for (int e = 0; e < REALS; e++)
-        to.of[a][e / EACH].v[e % EACH] = first + e / 2 < f.n() ? from[e] : store_real<S>(0.0f);
-    }
+    if constexpr (N != 0)
+      to.of[a].load(from);
+    else
+      to.of[a].load_some(from, 2 * (f.n() - first));
   }
 }
 
@@ -149,10 +174,8 @@ static __device__ inline void take_numbers(float2 (&v)[AT_ONCE][2 * Q],
                                            const lane_numbers<Q, AT_ONCE, S> &x) {
 #pragma unroll
   for (int e = 0; e < AT_ONCE * 2 * Q; e++) {
-    constexpr int EACH = x.EACH;
     const int a = e / (2 * Q), s = e % (2 * Q);
-    const S *z = &x.of[a][2 * s / EACH].v[2 * s % EACH];
-    v[a][s] = make_float2(x.unit * load_real(z[0]), x.unit * load_real(z[1]));
+    v[a][s] = make_float2(x.unit * x.of[a].get(2 * s), x.unit * x.of[a].get(2 * s + 1));
   }
 }
 

@@ -144,7 +144,8 @@ struct all_sums {
 };
 
 /* Adds up the blocks: tile blockIdx.y of slot blockIdx.z. */
-static __global__ void __launch_bounds__(1024) add_blocks(all_sums all, int blocks) {
+static __global__ void __launch_bounds__(1024)
+    add_blocks(const __grid_constant__ all_sums all, int blocks) {
   constexpr int SLICES = 1024 / 32;
   __shared__ double shared[SLICES][32];
   md_wait_for_predecessor();
