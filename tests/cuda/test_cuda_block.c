@@ -118,16 +118,19 @@ static void make_of(md_context *context, const md_geometry *g, md_precision prec
   MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
 }
 
-/* To roundings of the results in this precision, and to those of the products on a device. */
+/* To the roundings of the results in this precision, which differ where products do in their last
+ * bits, and to those of the products on a device. They are nearest to the step of fixed, where the
+ * emulation of the kernels has most numbers rounded the other way. */
 static void near(md_context *context, const pair *f, const char *what) {
   const md_geometry *g = f->host.geometry;
+  const double share = f->host.precision == MD_FIXED ? 0.5 : 0.1;
   md_field back, host;
   md_test_random_field(context, g, MD_DOUBLE, f->host.n_rhs, MD_EVEN, 98, &back);
   md_test_random_field(context, g, MD_DOUBLE, f->host.n_rhs, MD_EVEN, 99, &host);
   MD_REQUIRE(context, md_field_convert(context, &back, &f->device));
   MD_REQUIRE(context, md_field_convert(context, &host, &f->host));
   md_require_at_most(md_test_distance(context, &back, &host),
-                     fmax(0.5 * md_precision_roundoff(f->host.precision), 0x1p-19), what);
+                     fmax(share * md_precision_roundoff(f->host.precision), 0x1p-19), what);
   md_field_destroy(&back);
   md_field_destroy(&host);
 }
@@ -154,10 +157,10 @@ static void check_narrow_step(md_context *context, const blocks *on, pair *y, co
   MD_REQUIRE(context, md_block_update(context, on->device, &y->device, &step));
   MD_REQUIRE(context, md_block_wait(context, on->device, 1, device_gram));
   near(context, y, "narrow y of a step");
-  near_gram(n, fmax(0.5 * md_precision_roundoff(precision), 0x1p-19) * size);
+  near_gram(n, fmax(0.1 * md_precision_roundoff(precision), 0x1p-20) * size);
   MD_REQUIRE(context, md_block_gram(context, on->device, &y->device, 0));
   MD_REQUIRE(context, md_block_wait(context, on->device, 0, host_gram));
-  near_gram(n, 0x1p-19 * size); /* of what was stored */
+  near_gram(n, 0x1p-20 * size); /* of what was stored */
 }
 
 /* z of MD_SINGLE. */

@@ -113,15 +113,7 @@ md_status launch(md_context *context, device_block *d, md_field *y, const md_blo
   constexpr size_t matrices = (1 + X + Z) * 64 * Q * Q * sizeof(double2);
   constexpr size_t bytes = GRAM && matrices < GRAM_BYTES ? GRAM_BYTES : matrices;
   auto *kernel = update_rows<Q, X, Z, GRAM>;
-  if (bytes > 48 * 1024)
-    MD_TRY(md_cuda_status(
-        context,
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        "shared memory of a block update"));
-  MD_TRY(md_cuda_status(
-      context,
-      cudaMemcpyAsync(d->matrices, d->staging, matrices, cudaMemcpyHostToDevice, md_stream()),
-      "copy of block matrices"));
+  MD_TRY(md_block_prepare(context, d, kernel, bytes, matrices));
   const view none = {};
   kernel<<<d->blocks, THREADS, bytes, md_stream()>>>(view_of(y), X ? view_of(s->x) : none,
                                                      Z ? view_of(s->z) : none, d->matrices,

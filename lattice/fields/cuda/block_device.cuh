@@ -31,6 +31,22 @@ static inline int md_block_added(int groups) {
   return groups > 2 ? MD_BLOCK_ADDED / 2 : MD_BLOCK_ADDED;
 }
 
+/* Before a launch: the shared memory that the kernel takes, and the staged matrices on their way.
+ */
+template <class Kernel>
+static md_status md_block_prepare(md_context *context, const device_block *d, Kernel kernel,
+                                  size_t shared_bytes, size_t matrix_bytes) {
+  if (shared_bytes > 48 * 1024) /* more than a kernel gets unasked */
+    MD_TRY(md_cuda_status(context,
+                          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               (int)shared_bytes),
+                          "shared memory of a block update"));
+  return md_cuda_status(
+      context,
+      cudaMemcpyAsync(d->matrices, d->staging, matrix_bytes, cudaMemcpyHostToDevice, md_stream()),
+      "copy of block matrices");
+}
+
 /* For fields that are not MD_DOUBLE, of up to MD_MAX_NARROW_BLOCK right-hand sides; queued only.
  * The sums of x, or of the new y, to `partial`, where an update with up to 16 right-hand sides
  * leaves them and one with more does not (`partial` NULL: nowhere). */

@@ -8,9 +8,6 @@ namespace {
 
 using namespace md_block_rows;
 
-template <class S> constexpr bool is_single = false;
-template <> constexpr bool is_single<float> = true;
-
 /* f(S()) with the storage type of a precision. */
 template <class F> auto with_type(md_precision precision, F f) {
   switch (precision) {
@@ -25,21 +22,6 @@ template <class F> auto with_type(md_precision precision, F f) {
   }
 }
 
-/* A kernel may need more shared memory than it gets unasked. */
-template <class Kernel> md_status allow(md_context *context, Kernel kernel, size_t bytes) {
-  if (bytes <= 48 * 1024) return MD_OK;
-  return md_cuda_status(
-      context,
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-      "shared memory of a block update");
-}
-
-md_status send(md_context *context, const device_block *d, size_t bytes) {
-  return md_cuda_status(
-      context, cudaMemcpyAsync(d->matrices, d->staging, bytes, cudaMemcpyHostToDevice, md_stream()),
-      "copy of block matrices");
-}
-
 /* The sums in the same pass as far as the registers hold them. */
 template <int Q, class S, int N, bool HAS_X>
 md_status launch_update(md_context *context, device_block *d, md_field *y, const md_block_step *s,
@@ -48,8 +30,7 @@ md_status launch_update(md_context *context, device_block *d, md_field *y, const
   constexpr size_t matrices = (1 + HAS_X) * 64 * Q * Q * sizeof(double2);
   constexpr size_t sums = MD_BLOCK_GRAM_BYTES, bytes = GRAM && matrices < sums ? sums : matrices;
   auto *kernel = update_sites<Q, S, N, HAS_X, GRAM>;
-  MD_TRY(allow(context, kernel, bytes));
-  MD_TRY(send(context, d, matrices));
+  MD_TRY(md_block_prepare(context, d, kernel, bytes, matrices));
   kernel<<<d->blocks, THREADS, bytes, md_stream()>>>(narrow_view_of<S, N>(y),
                                                      narrow_view_of<S, N>(HAS_X ? s->x : y),
                                                      d->matrices, s->backwards, partial);
@@ -62,8 +43,7 @@ md_status launch_add(md_context *context, device_block *d, md_field *z, int coun
   const size_t bytes = count * 64 * Q * Q * sizeof(double2);
   narrow_views<S, N> views = {};
   for (int k = 0; k < count; k++) views.of[k] = narrow_view_of<S, N>(&x[k]);
-  MD_TRY(allow(context, add_sites<Q, S, N>, bytes));
-  MD_TRY(send(context, d, bytes));
+  MD_TRY(md_block_prepare(context, d, add_sites<Q, S, N>, bytes, bytes));
   add_sites<Q, S, N><<<d->blocks, THREADS, bytes, md_stream()>>>(narrow_view_of<float, N>(z), views,
                                                                  count, d->matrices);
   return md_cuda_launched(context, "sum of blocks");
@@ -91,7 +71,7 @@ void md_block_narrow_gram(const device_block *d, const md_field *x, double *part
   const dim3 grid(d->blocks, d->tiles);
   with_type(x->precision, [&](auto type) {
     using S = decltype(type);
-    if constexpr (is_single<S>)
+    if constexpr (std::is_same<S, float>::value)
       multiply_self<<<grid, THREADS, MD_BLOCK_GRAM_BYTES, md_stream()>>>(narrow_view_of<S>(x),
                                                                          partial);
     else

@@ -32,9 +32,9 @@ template <class S, int N = 0> static inline narrow_view<S, N> narrow_view_of(con
 }
 
 /* <x_i, y_j> in double: tile blockIdx.y of all, row by row. */
-template <class X, class Y>
+template <class View>
 static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
-    multiply_pair(X x, Y y, int side, double *partial) {
+    multiply_pair(View x, View y, int side, double *partial) {
   extern __shared__ double shared[];
   const int row_tile = blockIdx.y / side, column_tile = blockIdx.y % side;
   const int64_t pieces = x.rows / ROWS, stride = (int64_t)gridDim.x * WARPS;
