@@ -35,9 +35,9 @@ static md_status multiply(md_context *context, const md_block_deflation *d, md_f
   return md_block_update(context, d->block, y, &step);
 }
 
-md_status md_block_deflation_insert(md_context *context, md_block_deflation *d) {
+md_status md_block_deflation_insert(md_context *context, md_block_deflation *d, md_field *w,
+                                    md_field *a_w) {
   const int n = d->n;
-  md_field *w = &d->w[d->next], *a_w = &d->a_w[d->next];
   MD_TRY(md_block_cross(context, d->block, w, a_w, (double *)d->product));
   for (int i = 0; i < n; i++)
     for (int j = i; j < n; j++) {
@@ -51,6 +51,8 @@ md_status md_block_deflation_insert(md_context *context, md_block_deflation *d) 
     md_matrix_upper_inverse(n, d->factor, d->inverse);
   MD_TRY(multiply(context, d, w));
   MD_TRY(multiply(context, d, a_w));
+  MD_TRY(md_agree(context, md_field_convert(context, &d->w[d->next], w)));
+  MD_TRY(md_agree(context, md_field_convert(context, &d->a_w[d->next], a_w)));
   d->next = (d->next + 1) % MD_BLOCK_DEFLATION_MOST;
   if (d->count < MD_BLOCK_DEFLATION_MOST) d->count++;
   return MD_OK;
@@ -68,7 +70,7 @@ md_status md_block_deflation_project(md_context *context, const md_block_deflati
     double *c = (double *)d->product + k * reals;
     MD_TRY(md_block_cross(context, d->block, &d->w[k], r, c));
     for (int e = 0; e < reals; e++) minus[e] = -c[e];
-    MD_TRY(md_block_add(context, d->block, r, 1, &d->a_w[k], minus));
+    MD_TRY(md_block_add(context, d->block, r, 1, &d->a_w[k], minus, NULL));
   }
-  return md_block_add(context, d->block, x, d->count, d->w, (double *)d->product);
+  return md_block_add(context, d->block, x, d->count, d->w, (double *)d->product, NULL);
 }

@@ -15,7 +15,7 @@
 enum { MD_BLOCK_DEFLATION_MOST = 16 };
 
 typedef struct md_block_deflation {
-  md_field w[MD_BLOCK_DEFLATION_MOST], a_w[MD_BLOCK_DEFLATION_MOST]; /* MD_SINGLE */
+  md_field w[MD_BLOCK_DEFLATION_MOST], a_w[MD_BLOCK_DEFLATION_MOST];
   int count, next; /* blocks that it has, and where the next one goes */
   md_block *block; /* borrowed */
   int n;
@@ -23,24 +23,25 @@ typedef struct md_block_deflation {
   double complex *factor, *inverse; /* n x n */
 } md_block_deflation;
 
-/* Empty, for even fields of `shape`, MD_SINGLE; `block` of that shape outlives it. Destroy also
- * after a failure. Local. */
+/* Empty, of even fields of `shape`, which is narrow; 11 bits are as good as 24 (docs/precision.md).
+ * `block` outlives it. Destroy also after a failure. Local. */
 md_status md_block_deflation_create(md_context *context, const md_geometry *geometry,
                                     const md_field_shape *shape, md_block *block,
                                     md_block_deflation *d);
 void md_block_deflation_destroy(md_block_deflation *d);
 
-/* Takes in the block that the caller has put into w[next] and A times it into a_w[next], of any
- * size; columns of zeros, or that depend on others, have no effect. Sums on their way in the work
- * space are lost. Collective. */
-md_status md_block_deflation_insert(md_context *context, md_block_deflation *d);
+/* Takes in a block w of any size, with a_w = A w, both MD_SINGLE, which it overwrites; columns of
+ * zeros, or that depend on others, have no effect. Sums on their way in the work space are lost.
+ * Collective. */
+md_status md_block_deflation_insert(md_context *context, md_block_deflation *d, md_field *w,
+                                    md_field *a_w);
 
 /* Becomes empty. Local. */
 void md_block_deflation_forget(md_block_deflation *d);
 
 /* For r = s - A x: x += W_k W_k^H r, r -= A W_k W_k^H r, one block after the other: all at once it
- * misses by what they lack in conjugacy, which takes three times the iterations. r and x:
- * MD_SINGLE. Collective. */
+ * misses by what they lack in conjugacy, which takes three times the iterations. r: MD_SINGLE or
+ * of the blocks' shape; x: MD_SINGLE. Collective. */
 md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,
                                      md_field *x);
 

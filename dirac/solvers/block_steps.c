@@ -22,10 +22,17 @@ md_status md_block_steps_create(md_block_steps *b) {
   b->least_pivot = b->apart ? 4e-7 : 1e-13;
   b->enough_pivot = b->apart ? 1e-4 : 1e-6;
   const size_t entries = (size_t)b->n * (size_t)b->n;
-  double complex *all = calloc(MD_BLOCK_MATRICES * entries, sizeof *all);
-  if (!all)
-    return md_fail_memory(b->context, MD_BLOCK_MATRICES * entries * sizeof *all, "block matrices");
+  const size_t matrices = MD_BLOCK_MATRICES + 2 * MD_BLOCK_KEPT;
+  double complex *all = calloc(matrices * entries, sizeof *all);
+  if (!all) return md_fail_memory(b->context, matrices * entries * sizeof *all, "block matrices");
   for (size_t m = 0; m < MD_BLOCK_MATRICES; m++) b->matrix[m] = all + m * entries;
+  b->steps = all + MD_BLOCK_MATRICES * entries;
+  b->late = b->steps + MD_BLOCK_KEPT * entries;
+  b->kept[0] = b->p;
+  for (int k = 1; k < MD_BLOCK_KEPT && b->apart; k++) {
+    b->kept[k] = &b->others[k - 1];
+    MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, b->kept[k]));
+  }
   MD_TRY(md_block_create(b->context, b->dirac->geometry, &b->dirac->shape, &b->block));
   MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->a_p));
   return md_dirac_field(b->context, b->dirac, MD_ODD, &b->work);
@@ -35,6 +42,7 @@ void md_block_steps_destroy(md_block_steps *b) {
   md_block_destroy(b->block);
   md_field_destroy(&b->a_p);
   md_field_destroy(&b->work);
+  for (int k = 1; k < MD_BLOCK_KEPT; k++) md_field_destroy(&b->others[k - 1]);
   free(b->matrix[0]);
 }
 
@@ -99,12 +107,39 @@ static md_status find_step(md_block_steps *b) {
   return MD_OK;
 }
 
-static md_status add_solution(md_block_steps *b) {
-  return md_block_add(b->context, b->block, b->x, 1, b->p, (double *)b->matrix[MD_BLOCK_STEP]);
+/* Gives one part of x what it lacks. */
+static md_status add_late(md_block_steps *b, int part) {
+  const md_block_part sites = {.index = part, .count = MD_BLOCK_KEPT};
+  const size_t entries = (size_t)b->n * (size_t)b->n;
+  md_field p[MD_BLOCK_KEPT];
+  int some = 0;
+  for (int k = b->added[part]; k < b->count; k++, some++) {
+    p[some] = *b->kept[k % MD_BLOCK_KEPT];
+    memcpy(b->late + (size_t)some * entries, b->steps + (size_t)(k % MD_BLOCK_KEPT) * entries,
+           entries * sizeof *b->late);
+  }
+  b->added[part] = b->count;
+  return some == 0 ? MD_OK
+                   : md_block_add(b->context, b->block, b->x, some, p, (double *)b->late, &sites);
+}
+
+/* This iteration's direction is to be added to x, and to one part of it at once. */
+static md_status keep_direction(md_block_steps *b) {
+  const size_t entries = (size_t)b->n * (size_t)b->n;
+  const int k = b->count++ % MD_BLOCK_KEPT;
+  memcpy(b->steps + (size_t)k * entries, b->matrix[MD_BLOCK_STEP], entries * sizeof *b->steps);
+  return add_late(b, k);
+}
+
+/* The place of the next direction, which becomes the present one. */
+static md_field *turn(md_block_steps *b) {
+  if (b->apart) b->p = b->kept[b->count % MD_BLOCK_KEPT];
+  return b->p;
 }
 
 /* Beside the stencils an iteration makes three passes: one over D p and one over r and A p here,
- * and, where x is by itself, one over x and p while the host works on the sums of r, */
+ * and, where x is by itself, one over a part of x and the last p while the host works on the sums
+ * of r, */
 md_status md_block_steps_residual(md_block_steps *b) {
   double complex **m = b->matrix;
   MD_TRY(find_step(b));
@@ -114,7 +149,7 @@ md_status md_block_steps_residual(md_block_steps *b) {
                                   .slot = OF_HOPPED,
                                   .backwards = true};
   MD_TRY(md_block_update(b->context, b->block, b->r, &residual));
-  if (b->apart) MD_TRY(add_solution(b));
+  if (b->apart) MD_TRY(keep_direction(b));
   MD_TRY(orthonormalise(b));
   copy(b, MD_BLOCK_OTHER, MD_BLOCK_C);
   md_matrix_product(b->n, m[MD_BLOCK_S], m[MD_BLOCK_OTHER], m[MD_BLOCK_C]);
@@ -124,18 +159,24 @@ md_status md_block_steps_residual(md_block_steps *b) {
 /* one over r, p and the other x here. */
 md_status md_block_steps_direction(md_block_steps *b) {
   double complex **m = b->matrix;
+  md_field *last = b->p;
   md_matrix_adjoint_of(b->n, m[MD_BLOCK_S], m[MD_BLOCK_ADJOINT]);
   const md_block_step direction = {.b = (double *)m[MD_BLOCK_ADJOINT],
                                    .x = b->r,
                                    .a = (double *)m[MD_BLOCK_PENDING],
                                    .z = b->apart ? NULL : b->x,
                                    .c = (double *)m[MD_BLOCK_STEP],
+                                   .to = b->apart ? turn(b) : NULL,
                                    .slot = OF_DIRECTIONS};
-  return md_block_update(b->context, b->block, b->p, &direction);
+  return md_block_update(b->context, b->block, last, &direction);
 }
 
 md_status md_block_steps_solution(md_block_steps *b) {
-  return b->apart ? MD_OK : add_solution(b);
+  if (!b->apart)
+    return md_block_add(b->context, b->block, b->x, 1, b->p, (double *)b->matrix[MD_BLOCK_STEP],
+                        NULL);
+  for (int part = 0; part < MD_BLOCK_KEPT; part++) MD_TRY(add_late(b, part));
+  return MD_OK;
 }
 
 /* C and PENDING of a new r. */
@@ -148,14 +189,16 @@ static md_status take_residual(md_block_steps *b) {
 }
 
 md_status md_block_steps_begin(md_block_steps *b) {
+  for (int part = 0; part < MD_BLOCK_KEPT; part++) b->added[part] = b->count;
   MD_TRY(take_residual(b));
-  MD_TRY(md_agree(b->context, md_field_convert(b->context, b->p, b->r)));
+  MD_TRY(md_agree(b->context, md_field_convert(b->context, turn(b), b->r)));
   const md_block_step step = {.b = (double *)b->matrix[MD_BLOCK_PENDING], .slot = OF_DIRECTIONS};
   return md_block_update(b->context, b->block, b->p, &step);
 }
 
 md_status md_block_steps_replaced(md_block_steps *b) {
   double complex **m = b->matrix;
+  md_field *last = b->p;
   MD_TRY(take_residual(b));
   MD_TRY(md_block_cross(b->context, b->block, &b->a_p, b->r, (double *)m[MD_BLOCK_GRAM]));
   md_matrix_product(b->n, m[MD_BLOCK_GRAM], m[MD_BLOCK_PENDING], m[MD_BLOCK_OTHER]);
@@ -163,8 +206,9 @@ md_status md_block_steps_replaced(md_block_steps *b) {
   const md_block_step direction = {.b = (double *)m[MD_BLOCK_ADJOINT],
                                    .x = b->r,
                                    .a = (double *)m[MD_BLOCK_PENDING],
+                                   .to = b->apart ? turn(b) : NULL,
                                    .slot = OF_DIRECTIONS};
-  return md_block_update(b->context, b->block, b->p, &direction);
+  return md_block_update(b->context, b->block, last, &direction);
 }
 
 md_status md_block_steps_end(md_block_steps *b) {

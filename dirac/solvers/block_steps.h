@@ -30,15 +30,22 @@ enum {
   MD_BLOCK_MATRICES
 };
 
+/* Directions that are kept where x has a pass of its own: each iteration adds the last ones to one
+ * of as many parts of x, which is read and written once for all of them. */
+enum { MD_BLOCK_KEPT = 4 };
+
 typedef struct md_block_steps {
   md_context *context;
   md_dirac *dirac;
   double mass;
   int n;
-  md_field *r, *p, *x; /* the caller's; p is of the operator's shape */
+  md_field *r, *p, *x; /* the caller's; p, of the operator's shape, is the present direction */
   md_field a_p, work;  /* A p of the last step */
+  md_field others[MD_BLOCK_KEPT - 1], *kept[MD_BLOCK_KEPT]; /* iteration k's direction: k % KEPT */
+  int count, added[MD_BLOCK_KEPT]; /* iterations; those that each part of x has */
   md_block *block;
   double complex *matrix[MD_BLOCK_MATRICES]; /* n x n each */
+  double complex *steps, *late;              /* STEP of kept directions; of those to be added */
   int rank;                                  /* columns of Q that are not zero */
   bool sound;                                /* false: a sum was not finite, the fields are lost */
   bool apart; /* x has a pass of its own: narrow iterations on a device, where the host's work on

@@ -26,8 +26,8 @@ typedef struct mixed_block {
   md_context *context; /* as in outer */
   const md_solver_request *request;
   md_cg_state *state;
-  md_field r, p, x;           /* in the inner space; x is MD_SINGLE */
-  md_field single;            /* where r is not; else there is none */
+  md_field r, p, x; /* in the inner space; x is MD_SINGLE */
+  md_field single;
   md_field *rest;             /* that one or r: what is projected */
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */
@@ -48,14 +48,18 @@ static void destroy(mixed_block *m) {
   free(m);
 }
 
-/* On a device, where bytes decide, r is as narrow as p: iterations are as many. On the host
- * arithmetic does, of which a scale for each site takes more. */
+/* r and the deflation space. On a device, where bytes decide, r is as narrow as p: iterations are
+ * as many. On the host arithmetic does, of which a scale for each site takes more. The blocks are
+ * as narrow as r, and r itself is projected on them, unless they had the 8 bits of bf16. */
 static md_status create_residual(mixed_block *m, const md_field_shape *wide) {
   const md_dirac *inner = m->request->inner;
-  const bool narrow = wide->space == MD_DEVICE && inner->shape.precision != MD_SINGLE;
-  m->rest = narrow ? &m->single : &m->r;
-  if (narrow) MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->r));
-  return md_field_create(m->context, inner->geometry, wide, MD_EVEN, m->rest);
+  const bool narrow = wide->space == MD_DEVICE;
+  const bool short_blocks = narrow && md_precision_roundoff(inner->shape.precision) <= 0x1p-11;
+  const md_field_shape *of_r = narrow ? &inner->shape : wide;
+  m->rest = narrow && !short_blocks ? &m->single : &m->r;
+  MD_TRY(md_field_create(m->context, inner->geometry, of_r, MD_EVEN, &m->r));
+  return md_block_deflation_create(m->context, inner->geometry, short_blocks ? of_r : wide,
+                                   m->steps.block, &m->deflation);
 }
 
 static md_status create(mixed_block *m) {
@@ -65,7 +69,7 @@ static md_status create(mixed_block *m) {
   MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->request.precision)));
   MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->p));
   MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->x));
-  MD_TRY(create_residual(m, &wide));
+  MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->single));
   m->steps = (md_block_steps){.context = m->context,
                               .dirac = inner,
                               .mass = m->request->mass,
@@ -73,8 +77,7 @@ static md_status create(mixed_block *m) {
                               .p = &m->p,
                               .x = &m->x};
   MD_TRY(md_block_steps_create(&m->steps));
-  return md_block_deflation_create(m->context, inner->geometry, &wide, m->steps.block,
-                                   &m->deflation);
+  return create_residual(m, &wide);
 }
 
 /* norm2 from C, and the fewest columns. */
@@ -149,20 +152,18 @@ static bool lost(const mixed_block *m) {
 }
 
 /* The partial solutions and A times them, the change of the true residuals to those in scratch, in
- * the old units: a new block to deflate with. state->r, the old residuals, is overwritten. */
+ * the old units: a new block to deflate with. state->r, the old residuals, and x are overwritten.
+ */
 static md_status deflate_more(mixed_block *m) {
   md_cg_state *s = m->state;
-  md_block_deflation *d = &m->deflation;
   double minus[MD_MAX_RHS], inverse[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
     minus[r] = -1.0;
     inverse[r] = m->outer.unit[r] > 0.0 ? 1.0 / m->outer.unit[r] : 0.0;
   }
   md_linear_axpy(minus, &m->outer.scratch, &s->r);
-  MD_TRY(
-      md_agree(m->context, md_field_convert_times(m->context, &d->a_w[d->next], inverse, &s->r)));
-  md_linear_copy(&d->w[d->next], &m->x);
-  return md_block_deflation_insert(m->context, d);
+  MD_TRY(md_agree(m->context, md_field_convert_times(m->context, &m->single, inverse, &s->r)));
+  return md_block_deflation_insert(m->context, &m->deflation, &m->x, &m->single);
 }
 
 /* A reliable update. */

@@ -1,5 +1,6 @@
 #include "dirac/solvers/need.h"
 #include "dirac/solvers/block_deflation.h"
+#include "dirac/solvers/block_steps.h"
 #include "dirac/solvers/deflation.h"
 #include "dirac/solvers/device/cg_device.h"
 #include "dirac/solvers/multishift_state.h"
@@ -17,6 +18,18 @@ static bool deflates(const md_geometry *g, const md_solver_plan *plan) {
          md_update_is_small(plan->mass, plan->tolerance, 1.5 * (double)g->volume);
 }
 
+/* mixed_block.c beside CG in step, which `auto` tries as well. */
+static counts count_block(const md_solver_plan *plan, counts in_step) {
+  const bool apart = plan->backend->space == MD_DEVICE;
+  const bool short_blocks = apart && md_precision_roundoff(plan->request.precision) <= 0x1p-11;
+  const int blocks = 2 * MD_BLOCK_DEFLATION_MOST;
+  counts n = {.exact = in_step.exact,
+              .own = 3 + (apart ? MD_BLOCK_KEPT : 0) + (short_blocks ? blocks : 0),
+              .wide = 2 + !apart + (short_blocks ? 0 : blocks)};
+  if (n.wide < in_step.wide) n.wide = in_step.wide;
+  return n;
+}
+
 static counts count(const md_geometry *g, const md_solver_plan *plan) {
   enum { SYSTEM = 6, STATE = 3, WORK = 2 }; /* solver.c, cg.c */
   if (plan->n_shifts > 0) {                 /* multishift.c */
@@ -27,12 +40,8 @@ static counts count(const md_geometry *g, const md_solver_plan *plan) {
   }
   if (!plan->mixed) return (counts){.exact = SYSTEM + plan->block, .own = STATE + WORK};
   const int in_step = deflates(g, plan) ? 2 * MD_DEFLATION_MOST : 0;
-  const int together = plan->block ? 2 * MD_BLOCK_DEFLATION_MOST : 0; /* mixed_block.c */
-  const bool residual = plan->block && plan->backend->space == MD_DEVICE &&
-                        md_precision_bytes(plan->request.precision) == 2;
-  return (counts){.exact = SYSTEM + STATE + WORK, /* mixed_cg.c */
-                  .own = 3 + residual,
-                  .wide = 2 + (in_step > together ? in_step : together)};
+  counts n = {.exact = SYSTEM + STATE + WORK, .own = 3, .wide = 2 + in_step}; /* mixed_cg.c */
+  return plan->block ? count_block(plan, n) : n;
 }
 
 void md_solver_need(const md_geometry *geometry, const md_solver_plan *plan, md_memory_need *need) {

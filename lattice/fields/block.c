@@ -68,10 +68,12 @@ static md_status add_one(md_context *context, md_block *block, md_field *z, cons
 }
 
 md_status md_block_add(md_context *context, md_block *block, md_field *z, int count,
-                       const md_field *x, const double *c) {
+                       const md_field *x, const double *c, const md_block_part *part) {
+  static const md_block_part whole = {.count = 1};
   const size_t entries = (size_t)block->n * (size_t)block->n;
-  if (block->space->add && z->precision != MD_DOUBLE)
-    return md_defer(context, block->space->add(context, block->state, z, count, x, c));
+  if (block->space->add && z->precision == MD_SINGLE)
+    return md_defer(context,
+                    block->space->add(context, block->state, z, count, x, c, part ? part : &whole));
   for (int k = 0; k < count; k++)
     MD_TRY(md_defer(context, add_one(context, block, z, &x[k], c + 2 * entries * (size_t)k)));
   return MD_OK;

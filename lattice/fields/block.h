@@ -13,7 +13,8 @@
  *
  * Sums and products are in double, whatever the fields are stored in, but for narrow fields on a
  * device: there a new number of y or z is good to some 2^-22 of its largest term, and md_block_gram
- * of 16-bit fields and the sums of md_block_update to some 2^-22 of |x_i| |x_j|. */
+ * and md_block_cross of 16-bit fields and the sums of md_block_update to some 2^-22 of |x_i| |x_j|.
+ */
 enum { MD_MAX_BLOCK = 64, MD_MAX_NARROW_BLOCK = 32, MD_BLOCK_SLOTS = 2 };
 
 /* Work space: sums on their way. */
@@ -29,14 +30,15 @@ void md_block_destroy(md_block *block); /* NULL is fine */
 md_status md_block_gram(md_context *context, md_block *block, const md_field *x, int slot);
 
 /* In one pass: z = z + y c, then y = y b + x a, then y^H y of the new y, as it is stored, into a
- * slot. The three fields are different ones. Where y is narrow z is MD_SINGLE, and for the host
- * only: on a device md_block_add does what z is for. */
+ * slot. The fields are different ones. Where y is narrow z is MD_SINGLE, and for the host only: on
+ * a device md_block_add does what z is for, and `to` may take the new y. */
 typedef struct md_block_step {
   const double *b;
   const md_field *x; /* NULL: nothing is added to y b; a is not read */
   const double *a;
   md_field *z; /* NULL: there is none; c is not read */
   const double *c;
+  md_field *to;   /* narrow fields on a device; NULL: the new y replaces y */
   int slot;       /* < 0: no sum */
   bool backwards; /* a hint: take the sites from the last to the first */
 } md_block_step;
@@ -50,12 +52,17 @@ md_status md_block_update(md_context *context, md_block *block, md_field *y,
  * a device from run to run. Sums that are not finite are NaN. Collective. */
 md_status md_block_wait(md_context *context, md_block *block, int slot, double *gram);
 
+/* One of `count` nearly equal parts of the sites. */
+typedef struct md_block_part {
+  int index, count;
+} md_block_part;
 /* z = z + sum of x[k] c[k], k < count: fields and n x n matrices that follow each other; z is
- * MD_DOUBLE or, where x are narrow, MD_SINGLE. Sums that were asked for before are on their way
- * first, so that who waits for them waits for nothing of this. As md_block_update otherwise. Local.
- */
+ * MD_DOUBLE or, where x are narrow, MD_SINGLE or of the precision of x. part: the sites that are
+ * served, for z of MD_SINGLE on a device; NULL: all. Sums that were asked for before are on their
+ * way first, so that who waits for them waits for nothing of this. As md_block_update otherwise.
+ * Local. */
 md_status md_block_add(md_context *context, md_block *block, md_field *z, int count,
-                       const md_field *x, const double *c);
+                       const md_field *x, const double *c, const md_block_part *part);
 
 /* product[i][j] = <x_i, y_j>, summed and the same everywhere as md_block_wait says; sums on their
  * way are lost. For the few times at which a solver needs it. Collective. */

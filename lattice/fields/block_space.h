@@ -13,7 +13,7 @@ typedef struct md_block_space {
   md_status (*wait)(md_context *context, void *state, int slot, double *gram);
   /* NULL, or not for MD_DOUBLE: by updates. */
   md_status (*add)(md_context *context, void *state, md_field *z, int count, const md_field *x,
-                   const double *c);
+                   const double *c, const md_block_part *part);
   md_status (*cross)(md_context *context, void *state, const md_field *x, const md_field *y,
                      double *product);
 } md_block_space;

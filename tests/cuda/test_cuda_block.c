@@ -145,25 +145,30 @@ typedef struct blocks {
   md_block *host, *device;
 } blocks;
 
-static void check_narrow_step(md_context *context, const blocks *on, pair *y, const pair *x) {
+/* From equal y, which in the second form stays as it is on the device. */
+static void check_narrow_step(md_context *context, const blocks *on, pair *y, const pair *x,
+                              md_field *to) {
   const md_precision precision = y->host.precision;
   const double size = 12.0 * (double)y->host.geometry->volume;
   const int n = y->host.n_rhs;
+  pair fresh = {.host = y->host, .device = to ? *to : y->device};
   md_block_step step = {.b = b, .a = a, .slot = 1, .backwards = !x};
   if (x) step.x = &x->host;
+  MD_REQUIRE(context, md_field_convert(context, &y->device, &y->host));
   MD_REQUIRE(context, md_block_update(context, on->host, &y->host, &step));
   MD_REQUIRE(context, md_block_wait(context, on->host, 1, host_gram));
   if (x) step.x = &x->device;
+  step.to = to;
   MD_REQUIRE(context, md_block_update(context, on->device, &y->device, &step));
   MD_REQUIRE(context, md_block_wait(context, on->device, 1, device_gram));
-  near(context, y, "narrow y of a step");
+  near(context, &fresh, "narrow y of a step");
   near_gram(n, fmax(0.1 * md_precision_roundoff(precision), 0x1p-20) * size);
-  MD_REQUIRE(context, md_block_gram(context, on->device, &y->device, 0));
+  MD_REQUIRE(context, md_block_gram(context, on->device, &fresh.device, 0));
   MD_REQUIRE(context, md_block_wait(context, on->device, 0, host_gram));
   near_gram(n, 0x1p-20 * size); /* of what was stored */
 }
 
-/* z of MD_SINGLE. */
+/* z of MD_SINGLE; on the device in parts. */
 static void check_add(md_context *context, const blocks *on, pair *z, const pair *x, int count) {
   static double matrices[ADDED * REALS];
   md_field of_host[ADDED], of_device[ADDED];
@@ -172,8 +177,10 @@ static void check_add(md_context *context, const blocks *on, pair *z, const pair
     of_host[k] = k % 2 ? x[1].host : x[0].host;
     of_device[k] = k % 2 ? x[1].device : x[0].device;
   }
-  MD_REQUIRE(context, md_block_add(context, on->host, &z->host, count, of_host, matrices));
-  MD_REQUIRE(context, md_block_add(context, on->device, &z->device, count, of_device, matrices));
+  MD_REQUIRE(context, md_block_add(context, on->host, &z->host, count, of_host, matrices, NULL));
+  for (md_block_part part = {0, 3}; part.index < 3; part.index++)
+    MD_REQUIRE(context,
+               md_block_add(context, on->device, &z->device, count, of_device, matrices, &part));
   near(context, z, "a sum of blocks");
 }
 
@@ -182,9 +189,10 @@ static void check_narrow(md_context *context, const md_geometry *g, int n, md_pr
   const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n, true};
   const md_field_shape host = {precision, MD_HOST, MD_FERMION_REALS, n, true};
   blocks on;
-  pair x[2], y, z;
+  pair x[3], y, z;
   make_of(context, g, precision, n, 1, &x[0]);
   make_of(context, g, precision, n, 4, &x[1]);
+  make_of(context, g, precision, n, 5, &x[2]);
   make_of(context, g, precision, n, 2, &y);
   make_of(context, g, MD_SINGLE, n, 3, &z);
   fill(n, 0.1, a);
@@ -193,15 +201,18 @@ static void check_narrow(md_context *context, const md_geometry *g, int n, md_pr
   MD_REQUIRE(context, md_block_create(context, g, &shape, &on.device));
   MD_REQUIRE(context, md_block_cross(context, on.host, &x[0].host, &y.host, host_gram));
   MD_REQUIRE(context, md_block_cross(context, on.device, &x[0].device, &y.device, device_gram));
-  same_gram(device_gram, host_gram, n, 12.0 * (double)g->volume);
-  check_narrow_step(context, &on, &y, &x[0]);
-  check_narrow_step(context, &on, &y, NULL);
+  if (precision == MD_SINGLE)
+    same_gram(device_gram, host_gram, n, 12.0 * (double)g->volume);
+  else
+    near_gram(n, 0x1p-20 * 12.0 * (double)g->volume);
+  check_narrow_step(context, &on, &y, &x[0], NULL);
+  check_narrow_step(context, &on, &y, NULL, &x[2].device);
+  check_narrow_step(context, &on, &y, &x[0], &x[2].device);
   check_add(context, &on, &z, x, 1);
   check_add(context, &on, &z, x, ADDED);
   md_block_destroy(on.host);
   md_block_destroy(on.device);
-  drop(&x[0]);
-  drop(&x[1]);
+  for (int k = 0; k < 3; k++) drop(&x[k]);
   drop(&y);
   drop(&z);
 }

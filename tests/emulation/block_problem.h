@@ -80,24 +80,34 @@ template <class S> struct stored_field {
   view wide() { return {(double2 *)numbers.data(), rows(), n}; }
 };
 
-/* n x n matrices, and in lanes as the kernels of narrow or of double fields take them (stage in
- * block_device.cu). */
+/* n x n matrices, and in lanes as the kernels of narrow or of double fields take them (`stage` in
+ * block_narrow.cu and block_device.cu). */
 struct matrices {
   int n;
   std::vector<complex> of;
   std::vector<double2> in_lanes;
   matrices(int n_, int groups, int count, bool narrow) : n(n_) {
-    for (int e = 0; e < count * n * n; e++)
-      of.push_back({number(2 * e) / n, number(2 * e + 1) / n});
-    for (int k = 0; k < count; k++)
+    for (int e = 0; e < count * n * n; e++) /* columns of several sizes */
+      of.push_back({size(e % n) * number(2 * e) / n, size(e % n) * number(2 * e + 1) / n});
+    for (int k = 0; k < count; k++) {
       for (int e = 0; e < 2 * groups * groups * 32; e++) {
         const int lane = e % 32, s = e / 32 % (2 * groups), q = e / (64 * groups);
         const int i = narrow ? 2 * groups * (lane % 4) + s : 4 * s + lane % 4, j = 8 * q + lane / 4;
         const complex z = i < n && j < n ? at(k, i, j) : complex{0.0, 0.0};
-        in_lanes.push_back(make_double2(z.re, z.im));
+        const double inverse = narrow ? 1.0 / unit(j) : 1.0;
+        in_lanes.push_back(make_double2(inverse * z.re, inverse * z.im));
       }
+      for (int j = 0; j < 8 * groups && narrow; j += 2)
+        in_lanes.push_back(make_double2(unit(j), unit(j + 1)));
+    }
   }
   complex at(int k, int i, int j) const { return of[(k * n + i) * n + j]; }
+  double size(int j) const { return 1 << j % 3; }
+  /* Of column j: entries are below 2^14 then. */
+  double unit(int j) const { return size(j) * 0x1p-14; }
+  template <int Q> const staged_matrix<Q> *staged() const {
+    return (const staged_matrix<Q> *)in_lanes.data();
+  }
 };
 
 /* Of what a kernel made of rows to what it should be, relative to the size of all. */
@@ -135,6 +145,23 @@ void check_tile(const stored_field<S> &x, int row, int column, const double *til
       const double bound = std::min(rounding<S>(), 0x1p-20) * size;
       at_most(fabs(is[0] - sum.re), bound, "real part of a sum");
       at_most(fabs(is[1] - sum.im), bound, "imaginary part of a sum");
+    }
+}
+
+/* All tiles of <x_i, y_j>, row by row, of numbers up to one. */
+template <class S>
+void check_pairs(const stored_field<S> &x, const stored_field<S> &y, const double *tiles,
+                 double bound) {
+  const int n = x.n, side = (n + SIDE - 1) / SIDE;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      const double *tile = tiles + (i / SIDE * side + j / SIDE) * TILE;
+      const double *is = tile + 2 * (i % SIDE * SIDE + j % SIDE);
+      complex sum = {0.0, 0.0};
+      for (int row = 0; row < x.rows(); row++)
+        add_product(sum, {x.at(row, i).re, -x.at(row, i).im}, y.at(row, j));
+      at_most(fabs(is[0] - sum.re), bound * x.rows(), "real part of a product");
+      at_most(fabs(is[1] - sum.im), bound * x.rows(), "imaginary part of a product");
     }
 }
 

@@ -9,28 +9,32 @@ using namespace block_problem;
 
 template <class S, int Q, int N, bool HAS_X> void check_update(int sites, int n, bool backwards) {
   constexpr bool GRAM = Q <= 2;
-  stored_field<S> y(sites, n, 1), x(sites, n, 77);
+  stored_field<S> y(sites, n, 1), x(sites, n, 77), other(sites, n, 3);
   const stored_field<S> before = y;
+  stored_field<S> &to = backwards ? other : y;
   const matrices m(n, Q, 2, true);
   const auto of_y = y.template narrow<N>(), of_x = x.template narrow<N>();
+  const auto of_to = to.template narrow<N>();
   double tile[TILE];
   difference d;
-  run(0,
-      [&] { update_sites<Q, S, N, HAS_X, GRAM>(of_y, of_x, m.in_lanes.data(), backwards, tile); });
-  for (int row = 0; row < y.rows(); row++)
+  run(0, [&] {
+    update_sites<Q, S, N, HAS_X, GRAM>(of_y, of_x, of_to, m.staged<Q>(), backwards, tile);
+  });
+  for (int row = 0; row < to.rows(); row++)
     for (int j = 0; j < n; j++) {
       complex sum = {0.0, 0.0};
       for (int i = 0; i < n; i++) {
         add_product(sum, before.at(row, i), m.at(0, i, j));
         if (HAS_X) add_product(sum, x.at(row, i), m.at(1, i, j));
       }
-      d.add(y.at(row, j), sum);
+      d.add(to.at(row, j), sum);
     }
   at_most(d.relative(), rounding<S>(), "y b + x a");
-  if (GRAM) check_tile(y, 0, 0, tile);
+  if (GRAM) check_tile(to, 0, 0, tile);
 }
 
-template <class S, int Q, int N> void check_add(int sites, int n, int count) {
+/* In pieces `begin` to the last but `rest`, the others stay as they are. */
+template <class S, int Q, int N> void check_add(int sites, int n, int count, int begin, int rest) {
   stored_field<float> z(sites, n, 5);
   const stored_field<float> before = z;
   const matrices m(n, Q, count, true);
@@ -40,11 +44,13 @@ template <class S, int Q, int N> void check_add(int sites, int n, int count) {
   difference d;
   for (int k = 0; k < count; k++) x.emplace_back(sites, n, 9 + 2 * k);
   for (int k = 0; k < count; k++) views.of[k] = x[k].template narrow<N>();
-  run(0, [&] { add_sites<Q, S, N>(of_z, views, count, m.in_lanes.data()); });
+  const int end = sites / ROWS - rest;
+  run(0, [&] { add_sites<Q, S, N>(of_z, views, count, m.staged<Q>(), begin, end); });
   for (int row = 0; row < z.rows(); row++)
     for (int j = 0; j < n; j++) {
+      const int piece = row / (ROWS * COLOURS);
       complex sum = before.at(row, j);
-      for (int e = 0; e < count * n; e++)
+      for (int e = 0; e < count * n && begin <= piece && piece < end; e++)
         add_product(sum, x[e / n].at(row, e % n), m.at(e / n, e % n, j));
       d.add(z.at(row, j), sum);
     }
@@ -59,18 +65,31 @@ template <class S, int N> void check_gram(int sites, int n) {
   std::vector<double> tiles(side * (side + 1) / 2 * TILE);
   for (int column = 0, tile = 0; column < side; column++)
     for (int row = 0; row <= column; row++, tile++) {
-      run(tile, [&] { multiply_narrow<S, COLUMNS>(of_x, tiles.data()); });
+      run(tile, [&] { multiply_narrow<true>(of_x, of_x, 0, tiles.data()); });
       check_tile(x, row, column, &tiles[tile * TILE]);
     }
+}
+
+template <class S, int N> void check_products(int sites, int n) {
+  constexpr int COLUMNS = N % SIDE == 0 ? N : 0;
+  const int side = (n + SIDE - 1) / SIDE;
+  stored_field<S> x(sites, n, 13), y(sites, n, 29);
+  const auto of_x = x.template narrow<COLUMNS>(), of_y = y.template narrow<COLUMNS>();
+  std::vector<double> tiles(side * side * TILE);
+  for (int tile = 0; tile < side * side; tile++)
+    run(tile, [&] { multiply_narrow<false>(of_x, of_y, side, tiles.data()); });
+  check_pairs(x, y, tiles.data(), 0x1p-21);
 }
 
 template <class S, int Q, int N> void check(int n) {
   for (const int sites : {8, 8 * (2 * WARPS + 3)}) {
     check_update<S, Q, N, true>(sites, n, false);
     check_update<S, Q, N, false>(sites, n, true);
-    check_add<S, Q, N>(sites, n, 1);
-    check_add<S, Q, N>(sites, n, 3);
-    if (!std::is_same<S, float>::value) check_gram<S, N>(sites, n);
+    check_add<S, Q, N>(sites, n, 1, 0, 0);
+    check_add<S, Q, N>(sites, n, 3, sites / 32, sites / 64);
+    if (std::is_same<S, float>::value) continue;
+    check_gram<S, N>(sites, n);
+    check_products<S, N>(sites, n);
   }
 }
 

@@ -39,7 +39,7 @@ md_status create(md_context *context, const md_geometry *geometry, int n, void *
   d->n = n;
   d->blocks = BLOCKS_EACH * processors;
   d->tiles = side * (side + 1) / 2;
-  const size_t entries = MD_BLOCK_ADDED * 64 * (size_t)groups * groups;
+  const size_t entries = MD_BLOCK_ADDED * (64 * (size_t)groups * groups + 4 * groups);
   d->staging = new (std::nothrow) double2[entries];
   if (!d->staging) return md_fail_memory(context, entries * sizeof(double2), "block matrices");
   MD_TRY(md_device_allocate(context, sizeof(double) * TILE * d->tiles * d->blocks * MD_BLOCK_SLOTS,
@@ -94,14 +94,12 @@ md_status gram(md_context *context, void *state, const md_field *x, int slot) {
   return add_up(context, (device_block *)state);
 }
 
-/* A matrix in the order of lanes: entry (4 s + t, 8 q + g) at ((q 2Q + s) 32 + 4 g + t); narrow:
- * entry (2 Q t + s, 8 q + g) there. */
-void stage(int n, int groups, bool narrow, const double *matrix, double2 *to) {
+/* A matrix in the order of lanes: entry (4 s + t, 8 q + g) at ((q 2Q + s) 32 + 4 g + t). */
+void stage(int n, int groups, const double *matrix, double2 *to) {
   for (int q = 0; q < groups; q++)
     for (int s = 0; s < 2 * groups; s++)
       for (int lane = 0; lane < 32; lane++) {
-        const int i = narrow ? 2 * groups * (lane % 4) + s : 4 * s + lane % 4;
-        const int j = 8 * q + lane / 4;
+        const int i = 4 * s + lane % 4, j = 8 * q + lane / 4;
         const bool inside = i < n && j < n;
         const double *m = matrix + 2 * ((size_t)i * n + j);
         *to++ = inside ? make_double2(m[0], m[1]) : make_double2(0.0, 0.0);
@@ -132,7 +130,12 @@ md_status launch_with(md_context *context, device_block *d, md_field *y, const m
 /* By the groups of eight right-hand sides; beyond 16 the sums are too many for the registers. */
 md_status run(md_context *context, device_block *d, int groups, md_field *y,
               const md_block_step *s) {
+  const int entries = 64 * groups * groups;
   const bool sum = s->slot >= 0;
+  double2 *to = d->staging;
+  stage(d->n, groups, s->b, to);
+  if (s->x) stage(d->n, groups, s->a, to += entries);
+  if (s->z) stage(d->n, groups, s->c, to += entries);
   if (groups == 8) return launch_with<8, false>(context, d, y, s);
   if (groups == 4) return launch_with<4, false>(context, d, y, s);
   if (groups == 2)
@@ -142,16 +145,12 @@ md_status run(md_context *context, device_block *d, int groups, md_field *y,
 
 md_status update(md_context *context, void *state, md_field *y, const md_block_step *s) {
   device_block *d = (device_block *)state;
-  const int groups = md_block_groups(d->n), entries = 64 * groups * groups;
-  double2 *to = d->staging;
+  const int groups = md_block_groups(d->n);
   const bool narrow = y->precision != MD_DOUBLE;
-  stage(d->n, groups, narrow, s->b, to);
-  if (s->x) stage(d->n, groups, narrow, s->a, to += entries);
-  if (s->z) stage(d->n, groups, narrow, s->c, to += entries);
   MD_TRY(narrow ? md_block_narrow_update(context, d, y, s, partial_of(d, s->slot))
                 : run(context, d, groups, y, s));
   if (s->slot < 0) return MD_OK;
-  if (groups > 2) queue_gram(d, y, s->slot);
+  if (groups > 2) queue_gram(d, s->to ? s->to : y, s->slot);
   d->pending[s->slot] = true;
   return md_cuda_launched(context, "sums of a block");
 }
@@ -195,18 +194,13 @@ md_status wait(md_context *context, void *state, int slot, double *gram) {
 }
 
 md_status add(md_context *context, void *state, md_field *z, int count, const md_field *x,
-              const double *c) {
+              const double *c, const md_block_part *part) {
   device_block *d = (device_block *)state;
-  const int groups = md_block_groups(d->n), entries = 64 * groups * groups;
-  const int most = md_block_added(groups);
+  const int most = md_block_added(md_block_groups(d->n));
   MD_TRY(add_up(context, d));
-  for (int first = 0; first < count; first += most) {
-    const int some = std::min(count - first, most);
-    for (int k = 0; k < some; k++)
-      stage(d->n, groups, true, c + 2 * (size_t)(first + k) * d->n * d->n,
-            d->staging + (size_t)k * entries);
-    MD_TRY(md_block_narrow_add(context, d, z, some, &x[first]));
-  }
+  for (int first = 0; first < count; first += most)
+    MD_TRY(md_block_narrow_add(context, d, z, std::min(count - first, most), &x[first],
+                               c + 2 * (size_t)first * d->n * d->n, part));
   return MD_OK;
 }
 

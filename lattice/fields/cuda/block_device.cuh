@@ -10,7 +10,7 @@ constexpr int MD_BLOCK_ADDED = 8;
 struct device_block {
   int n, blocks, tiles; /* tiles of a triangle */
   double *partial;      /* [slot][tile][block][TILE] */
-  double2 *matrices;    /* MD_BLOCK_ADDED, on the device */
+  double2 *matrices;    /* MD_BLOCK_ADDED of staged_matrix, on the device */
   double2 *staging;     /* the same on the host */
   double *values;       /* [slot][tile][TILE], page-locked */
   long long *serials;   /* [slot][tile][ADDERS], page-locked */
@@ -26,7 +26,8 @@ static inline int md_block_groups(int n) {
   return n <= 8 ? 1 : n <= 16 ? 2 : n <= 32 ? 4 : 8;
 }
 
-/* And with so many groups: 64 KiB of matrices, which the shared memory of every GPU holds. */
+/* And with so many groups: no more than 97 KiB of matrices, which the shared memory of every GPU
+ * holds. */
 static inline int md_block_added(int groups) {
   return groups > 2 ? MD_BLOCK_ADDED / 2 : MD_BLOCK_ADDED;
 }
@@ -53,9 +54,9 @@ static md_status md_block_prepare(md_context *context, const device_block *d, Ke
 void md_block_narrow_gram(const device_block *d, const md_field *x, double *partial);
 md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
                                  const md_block_step *step, double *partial);
-/* The matrices are staged: z += x[k] of them, k < count <= md_block_added; queued only. */
+/* z += x[k] c[k], k < count <= md_block_added, in the part of the sites; queued only. */
 md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z, int count,
-                              const md_field *x);
+                              const md_field *x, const double *c, const md_block_part *part);
 /* All tiles of <x_i, y_j>, of one precision. */
 void md_block_pairs(const device_block *d, const md_field *x, const md_field *y, double *partial);
 

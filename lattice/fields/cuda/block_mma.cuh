@@ -1,6 +1,9 @@
 #ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_MMA_CUH
 #define MD_LATTICE_FIELDS_CUDA_BLOCK_MMA_CUH
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "base/double_mma.cuh"
 
 /* The products of block operations, d += a b of 16 x 8 and 8 x 8 numbers over a warp. Lane 4 g + t
@@ -30,6 +33,24 @@ static __device__ inline void mma(float (&d)[4], float a0, float a1, float a2, f
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(__float_as_uint(a0)), "r"(__float_as_uint(a1)), "r"(__float_as_uint(a2)),
         "r"(__float_as_uint(a3)), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+/* d += a b of 16 x 16 and 16 x 8 numbers in 16 bits, two in a word: a.x and a.y of rows g and g + 8
+ * in columns 2 t and 2 t + 1, a.z and a.w of the same rows in columns 2 t + 8 and 2 t + 9, b0 and
+ * b1 of the same rows in column g, d as above (PTX ISA, "Matrix Fragments for mma.m16n8k16"). The
+ * last argument tells the type. */
+static __device__ inline void mma(float (&d)[4], const uint4 &a, uint32_t b0, uint32_t b1, __half) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+}
+static __device__ inline void mma(float (&d)[4], const uint4 &a, uint32_t b0, uint32_t b1,
+                                  __nv_bfloat16) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
 }
 
 } // namespace md_block_rows

@@ -1,164 +1,36 @@
 #ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_NARROW_CUH
 #define MD_LATTICE_FIELDS_CUDA_BLOCK_NARROW_CUH
 
-#include "lattice/fields/cuda/block_single.cuh"
-#include "lattice/fields/cuda/storage.cuh"
+#include <type_traits>
 
-/* Block operations on fields in 32 or 16 bits, on Tensor Cores in tf32 (block_single.cuh) with the
- * index maps of block_rows.cuh. Eight rows are one colour of eight sites, because the scale of a
- * site belongs to all of its colours: a warp has the results of all three before it stores them. */
+#include "lattice/fields/cuda/block_short.cuh"
+#include "lattice/fields/cuda/block_sums.cuh"
+
+/* Block operations on fields in 32 or 16 bits, on Tensor Cores (products: block_short.cuh or
+ * block_single.cuh) with the index maps of block_rows.cuh. Eight rows are one colour of eight
+ * sites: a warp has the results of all three before it stores them. */
 
 namespace md_block_rows {
 
-/* N: the number of right-hand sides where the compiler knows it, or 0. Only then is a row read by
- * vectors, without a branch: one that chooses how to read waits for what it has read. */
-template <class S, int N = 0> struct narrow_view {
-  S *data;
-  float *scale; /* of each site, where S has them */
-  int64_t sites, rows;
-  int of_row;
-  __device__ int n() const { return N ? N : of_row; }
-  __device__ float unit(int64_t site) const { return is_scaled<S> ? scale[site] : 1.0f; }
-  /* In double: the scales of fixed are no powers of two. */
-  __device__ double2 get(int64_t row, int i) const {
-    const vector_of<S, 2> z = ((const vector_of<S, 2> *)data)[row * n() + i];
-    const double u = unit(is_scaled<S> ? row / COLOURS : 0);
-    return make_double2(u * load_real(z.v[0]), u * load_real(z.v[1]));
-  }
-};
-
-template <class S, int N = 0> static inline narrow_view<S, N> narrow_view_of(const md_field *f) {
-  return {(S *)f->data, f->scale, f->sites, f->sites * COLOURS, f->n_rhs};
-}
-
-/* <x_i, y_j> in double: tile blockIdx.y of all, row by row. */
-template <class View>
-static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
-    multiply_pair(View x, View y, int side, double *partial) {
-  extern __shared__ double shared[];
-  const int row_tile = blockIdx.y / side, column_tile = blockIdx.y % side;
-  const int64_t pieces = x.rows / ROWS, stride = (int64_t)gridDim.x * WARPS;
-  gram_part sum = {};
-  for (int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; k < pieces; k += stride) {
-    double u[2][4], v[2][4];
-    load_columns(u, x, k * ROWS, row_tile * SIDE, true);
-    load_columns(v, y, k * ROWS, column_tile * SIDE, true);
-    add_rows(sum, u, v);
-  }
-  add_warps<false>(sum, shared, partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
-}
-
-/* Neighbouring numbers as they are stored, in whole registers: as halves of them the compiler would
- * take them apart where they are read, and so wait for them there. */
-template <class S, int REALS> struct lane_words {
-  static constexpr int WORDS = REALS * sizeof(S) / 4, EACH = WORDS < 4 ? WORDS : 4;
-  static constexpr int IN_WORD = 4 / sizeof(S), BITS = 8 * sizeof(S) % 32;
-  vector_of<uint32_t, EACH> of[WORDS / EACH];
-  __device__ uint32_t &word(int i) { return of[i / EACH].v[i % EACH]; }
-  __device__ void load(const S *from) {
-#pragma unroll
-    for (int e = 0; e < WORDS / EACH; e++) of[e] = ((const vector_of<uint32_t, EACH> *)from)[e];
-  }
-  /* The first `count` of them, zeros beyond. */
-  __device__ void load_some(const S *from, int count) {
-#pragma unroll
-    for (int i = 0; i < WORDS; i++) word(i) = 0;
-#pragma unroll
-    for (int e = 0; e < REALS; e++) {
-      uint32_t bits = 0;
-      if (e < count) memcpy(&bits, from + e, sizeof(S));
-      word(e / IN_WORD) |= bits << e % IN_WORD * BITS;
-    }
-  }
-  __device__ float get(int e) const {
-    const uint32_t bits = of[e / IN_WORD / EACH].v[e / IN_WORD % EACH] >> e % IN_WORD * BITS;
-    S value;
-    memcpy((void *)&value, &bits, sizeof(S));
-    return load_real(value);
-  }
-};
-
-/* What a lane reads of eight sites for their sums: numbers first + 2 g + q, q < 2, neighbours, of
- * the sites 2 t + h, h < 2; zeros beyond n. */
-template <class S> struct lane_pairs {
-  lane_words<S, 4> of[COLOURS][2];
-  float unit[2];
-};
-template <class S, int N>
-static __device__ inline void load_pairs(lane_pairs<S> &to, const narrow_view<S, N> &f,
-                                         int64_t site, int first) {
-  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, i = first + 2 * g;
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const S *from = f.data + 2 * ((site + 2 * t + h) * COLOURS * f.n() + i);
-    to.unit[h] = f.unit(site + 2 * t + h);
-#pragma unroll
-    for (int colour = 0; colour < COLOURS; colour++, from += 2 * f.n()) {
-      if constexpr (N != 0)
-        to.of[colour][h].load(from);
-      else
-        to.of[colour][h].load_some(from, 2 * (f.n() - i));
-    }
-  }
-}
-
-/* One colour of them as add_rows takes it. */
-template <class S>
-static __device__ inline void take_pairs(float (&v)[2][4], const lane_pairs<S> &from, int colour) {
-#pragma unroll
-  for (int e = 0; e < 8; e++) {
-    const int h = e / 4, q = e % 4 / 2, part = e % 2;
-    v[q][2 * part + h] = from.unit[h] * from.of[colour][h].get(e % 4);
-  }
-}
-
-/* The sums of multiply_self: Gram tile blockIdx.y of the upper triangle, counted by columns. */
-template <class S, int N>
-static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH)
-    multiply_narrow(narrow_view<S, N> x, double *partial) {
-  extern __shared__ double shared[];
-  int row_tile = blockIdx.y, column_tile = 0;
-  while (row_tile > column_tile) row_tile -= ++column_tile;
-  const bool diagonal = N == SIDE || row_tile == column_tile;
-  const int64_t pieces = x.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
-  int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
-  single_part sum = {};
-  lane_pairs<S> now, next, other;
-  if (k < pieces) load_pairs(next, x, k * ROWS, row_tile * SIDE);
-  for (; k < pieces; k += stride) {
-    rows_part part = {};
-    now = next;
-    if (k + stride < pieces) load_pairs(next, x, (k + stride) * ROWS, row_tile * SIDE);
-    if (!diagonal) load_pairs(other, x, k * ROWS, column_tile * SIDE);
-#pragma unroll
-    for (int colour = 0; colour < COLOURS; colour++) {
-      float u[2][4], v[2][4];
-      take_pairs(u, now, colour);
-      if (diagonal) {
-        add_rows<is_short<S>, false>(part, u, u);
-      } else {
-        take_pairs(v, other, colour);
-        add_rows<is_short<S>, false>(part, u, v);
-      }
-    }
-    add_part<false>(sum, part);
-  }
-  add_warps<true>(in_double(sum), shared,
-                  partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * TILE);
-}
+/* A small matrix in shared memory. */
+template <int Q, class S>
+using matrix_of = std::conditional_t<is_short<S>, short_matrix<Q, S>, single_matrix<Q>>;
 
 /* What a lane reads of AT_ONCE colours of site g of eight for products: numbers 2 Q t + s, s < 2 Q,
- * neighbours, so that a row of 8 Q is read by vectors; zeros beyond n. */
+ * neighbours, so that a row of 8 Q is read by vectors; zeros beyond n. Their unit, or those of the
+ * sites that the lane has results of. */
 template <int Q, int AT_ONCE, class S> struct lane_numbers {
+  static constexpr int UNITS = is_short<S> ? 2 : 1;
   lane_words<S, 4 * Q> of[AT_ONCE];
-  float unit;
+  float unit[UNITS];
 };
 template <int Q, int AT_ONCE, class S, int N>
 static __device__ inline void load_numbers(lane_numbers<Q, AT_ONCE, S> &to,
                                            const narrow_view<S, N> &f, int64_t site, int colour) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, first = 2 * Q * t;
   const S *from = f.data + 2 * (((site + g) * COLOURS + colour) * f.n() + first);
-  to.unit = f.unit(site + g);
+#pragma unroll
+  for (int h = 0; h < to.UNITS; h++) to.unit[h] = f.unit(site + (to.UNITS == 1 ? g : 2 * t + h));
 #pragma unroll
   for (int a = 0; a < AT_ONCE; a++, from += 2 * f.n()) {
     if constexpr (N != 0)
@@ -168,29 +40,45 @@ static __device__ inline void load_numbers(lane_numbers<Q, AT_ONCE, S> &to,
   }
 }
 
-/* Their values. */
-template <int Q, int AT_ONCE, class S>
-static __device__ inline void take_numbers(float2 (&v)[AT_ONCE][2 * Q],
-                                           const lane_numbers<Q, AT_ONCE, S> &x) {
+/* sum += (rows times matrix) for eight sites and AT_ONCE colours from `first` on: the numbers 8 q +
+ * g of the sites 2 t and 2 t + 1. */
+template <int Q, int AT_ONCE, class S, int COUNT>
+static __device__ inline void add_products(float (&sum)[COUNT][Q][4], int first,
+                                           const lane_numbers<Q, AT_ONCE, S> &x,
+                                           const single_matrix<Q> *matrix) {
+  float2 v[AT_ONCE][2 * Q];
 #pragma unroll
   for (int e = 0; e < AT_ONCE * 2 * Q; e++) {
     const int a = e / (2 * Q), s = e % (2 * Q);
-    v[a][s] = make_float2(x.unit * x.of[a].get(2 * s), x.unit * x.of[a].get(2 * s + 1));
+    v[a][s] = make_float2(x.unit[0] * x.of[a].get(2 * s), x.unit[0] * x.of[a].get(2 * s + 1));
   }
-}
-
-/* sum += (rows times matrix) for eight sites and AT_ONCE colours from `first` on: the numbers 8 q +
- * g of the sites 2 t and 2 t + 1. */
-template <int Q, int AT_ONCE, bool SHORT, int COUNT>
-static __device__ inline void add_products(float (&sum)[COUNT][Q][4], int first,
-                                           const float2 (&v)[AT_ONCE][2 * Q],
-                                           const float2 *matrix) {
 #pragma unroll
   for (int q = 0; q < Q; q++) {
     float product[AT_ONCE][4] = {};
-    multiply<Q, AT_ONCE, SHORT>(product, v, matrix, q);
+    multiply(product, v, matrix, q);
 #pragma unroll
     for (int e = 0; e < 4 * AT_ONCE; e++) sum[first + e / 4][q][e % 4] += product[e / 4][e % 4];
+  }
+}
+template <int Q, int AT_ONCE, class S, int COUNT>
+static __device__ inline void add_products(float (&sum)[COUNT][Q][4], int first,
+                                           lane_numbers<Q, AT_ONCE, S> x,
+                                           const short_matrix<Q, S> *matrix) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int q = 0; q < Q; q++) {
+    const float unit = matrix->unit[8 * q + lane / 4];
+    float product[AT_ONCE][4] = {};
+#pragma unroll
+    for (int e = Q * matrix->PARTS - 1; e >= 0; e--) {
+      const uint4 m = matrix->part[e / Q][(q * Q + e % Q) * 32 + lane];
+#pragma unroll
+      for (int a = 0; a < AT_ONCE; a++)
+        mma(product[a], m, x.of[a].word(2 * (e % Q)), x.of[a].word(2 * (e % Q) + 1), S());
+    }
+#pragma unroll
+    for (int e = 0; e < 4 * AT_ONCE; e++)
+      sum[first + e / 4][q][e % 4] += x.unit[e % 2] * unit * product[e / 4][e % 4];
   }
 }
 
@@ -256,17 +144,16 @@ template <int Q> constexpr int at_once = Q <= 2 ? COLOURS : 1;
 template <int Q, class S, int N>
 constexpr bool reads_ahead = Q <= 2 && N == 8 * Q && sizeof(S) == 2;
 
-/* y = y b + x a and the sums of y as it is stored, as update_rows of block_rows.cuh; the matrices
- * stand in lanes as load_numbers has the numbers. __syncwarp holds back the compiler, which would
- * read x too early. */
+/* to = y b + x a and the sums of what is stored there, which may be y. __syncwarp holds back the
+ * compiler, which would read x too early. */
 template <int Q, class S, int N, bool HAS_X, bool GRAM>
 static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
-    update_sites(narrow_view<S, N> y, narrow_view<S, N> x, const double2 *matrices, bool backwards,
-                 double *partial) {
+    update_sites(narrow_view<S, N> y, narrow_view<S, N> x, narrow_view<S, N> to,
+                 const staged_matrix<Q> *matrices, bool backwards, double *partial) {
   extern __shared__ double shared[];
-  constexpr int AT_ONCE = at_once<Q>, ENTRIES = 64 * Q * Q;
+  constexpr int AT_ONCE = at_once<Q>;
   constexpr bool AHEAD = reads_ahead<Q, S, N>;
-  float2 *b = (float2 *)shared, *a = b + 2 * ENTRIES;
+  matrix_of<Q, S> *b = (matrix_of<Q, S> *)shared, *a = b + 1;
   const int64_t pieces = y.sites / ROWS, stride = (int64_t)gridDim.x * WARPS;
   const bool summed = partial != NULL;
   const auto site_of = [&](int64_t k) { return (backwards ? pieces - 1 - k : k) * ROWS; };
@@ -277,7 +164,7 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     load_numbers(of_y, y, site_of(k), 0);
     if (HAS_X) load_numbers(of_x, x, site_of(k), 0);
   }
-  split_matrices<ENTRIES>(b, matrices, 1 + HAS_X);
+  split_matrices(b, matrices, 1 + HAS_X);
   for (; k < pieces; k += stride) {
     const int64_t site = site_of(k), next = site_of(k + stride);
     const bool more = AHEAD && k + stride < pieces;
@@ -285,24 +172,23 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     rows_part part = {};
 #pragma unroll
     for (int first = 0; first < COLOURS; first += AT_ONCE) {
-      float2 v[AT_ONCE][2 * Q];
       if (!AHEAD) load_numbers(of_y, y, site, first);
-      take_numbers(v, of_y);
+      lane_numbers<Q, AT_ONCE, S> now = of_y;
       if (more) load_numbers(of_y, y, next, 0);
-      add_products<Q, AT_ONCE, is_short<S>>(fresh, first, v, b);
+      add_products(fresh, first, now, b);
       __syncwarp();
       if (HAS_X) {
         if (!AHEAD) load_numbers(of_x, x, site, first);
-        take_numbers(v, of_x);
+        now = of_x;
         if (more) load_numbers(of_x, x, next, 0);
-        add_products<Q, AT_ONCE, is_short<S>>(fresh, first, v, a);
+        add_products(fresh, first, now, a);
       }
       __syncwarp();
     }
-    if constexpr (is_scaled<S>) find_scales<Q>(y, site, fresh, scale);
+    if constexpr (is_scaled<S>) find_scales<Q>(to, site, fresh, scale);
 #pragma unroll
     for (int colour = 0; colour < COLOURS; colour++)
-      store_colour<Q, GRAM>(y, site, colour, fresh[colour], scale, summed, part);
+      store_colour<Q, GRAM>(to, site, colour, fresh[colour], scale, summed, part);
     if (GRAM && summed) add_part<true>(sum, part);
   }
   if constexpr (GRAM)
@@ -333,19 +219,19 @@ static __device__ inline void store_results(const narrow_view<float, N> &z, int6
   }
 }
 
-/* z += sum over k < count of x[k] c[k], the matrices in lanes behind each other. The first x and z
- * are read a piece ahead where x is. */
+/* z += sum over k < count of x[k] c[k] for the sites of pieces `begin` to `end`, of eight each. The
+ * first x and z are read a piece ahead where x is. */
 template <class S, int N> struct narrow_views { narrow_view<S, N> of[MD_BLOCK_ADDED]; };
 template <int Q, class S, int N>
 static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     add_sites(narrow_view<float, N> z, const __grid_constant__ narrow_views<S, N> x, int count,
-              const double2 *matrices) {
+              const staged_matrix<Q> *matrices, int64_t begin, int64_t end) {
   extern __shared__ double shared[];
-  constexpr int AT_ONCE = at_once<Q>, ENTRIES = 64 * Q * Q, PARTS = COLOURS / AT_ONCE;
+  constexpr int AT_ONCE = at_once<Q>, PARTS = COLOURS / AT_ONCE;
   constexpr bool AHEAD = reads_ahead<Q, S, N>;
-  float2 *c = (float2 *)shared;
-  const int64_t pieces = z.sites / ROWS * PARTS, stride = (int64_t)gridDim.x * WARPS;
-  int64_t k = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  matrix_of<Q, S> *c = (matrix_of<Q, S> *)shared;
+  const int64_t pieces = end * PARTS, stride = (int64_t)gridDim.x * WARPS;
+  int64_t k = begin * PARTS + (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   const auto site_of = [](int64_t piece) { return piece / PARTS * ROWS; };
   const auto first_of = [](int64_t piece) { return (int)(piece % PARTS) * AT_ONCE; };
   float total[AT_ONCE][Q][4], next_total[AT_ONCE][Q][4];
@@ -354,7 +240,7 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     load_results(next_total, z, site_of(k), first_of(k));
     load_numbers(of_x, x.of[0], site_of(k), first_of(k));
   }
-  split_matrices<ENTRIES>(c, matrices, count);
+  split_matrices(c, matrices, count);
   for (; k < pieces; k += stride) {
     const int64_t next = k + stride;
     if (AHEAD)
@@ -364,13 +250,12 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     if (AHEAD && next < pieces) load_results(next_total, z, site_of(next), first_of(next));
     for (int i = 0; i < count; i++) {
       const bool last = i + 1 == count;
-      float2 v[AT_ONCE][2 * Q];
       if (!AHEAD) load_numbers(of_x, x.of[i], site_of(k), first_of(k));
-      take_numbers(v, of_x);
+      const lane_numbers<Q, AT_ONCE, S> now = of_x;
       if (AHEAD && (!last || next < pieces))
         load_numbers(of_x, x.of[last ? 0 : i + 1], site_of(last ? next : k),
                      first_of(last ? next : k));
-      add_products<Q, AT_ONCE, is_short<S>>(total, 0, v, c + i * 2 * ENTRIES);
+      add_products(total, 0, now, c + i);
     }
     store_results(z, site_of(k), first_of(k), total);
   }

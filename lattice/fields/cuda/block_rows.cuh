@@ -168,6 +168,13 @@ static __global__ void __launch_bounds__(1024)
 }
 static_assert(TILE == ADDERS * 32, "a thread each");
 
+/* A small matrix on its way to kernels of narrow fields: lane 4 g + t has entries (2 Q t + s, 8 q +
+ * g) at [q][s][lane]; columns in units of powers of two, the largest part in [2^14, 2^15). */
+template <int Q> struct staged_matrix {
+  double2 of[64 * Q * Q];
+  double unit[8 * Q];
+};
+
 /* Numbers 4 s + t of row g of eight; zeros beyond n. */
 template <int Q> __device__ inline void load_row(double2 (&v)[2 * Q], const view &f, int64_t row) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

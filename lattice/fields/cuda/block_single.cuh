@@ -11,7 +11,7 @@
 
 namespace md_block_rows {
 
-/* Whether a number of a field is one operand, or else two. */
+/* Whether a number of a field is one operand, in tf32 or as it is stored, or else two. */
 template <class S> constexpr bool is_short = false;
 template <> constexpr bool is_short<__half> = true;
 template <> constexpr bool is_short<__nv_bfloat16> = true;
@@ -27,49 +27,47 @@ static __device__ inline float lower(float x) {
   return cut(x - upper(x));
 }
 
-/* Matrices in lanes to shared memory: of each its upper parts, then its lower parts. */
-template <int ENTRIES>
-static __device__ inline void split_matrices(float2 *to, const double2 *matrices, int count) {
+/* A matrix in lanes in shared memory: its upper and its lower parts. */
+template <int Q> struct single_matrix { float2 upper[64 * Q * Q], lower[64 * Q * Q]; };
+
+template <int Q>
+static __device__ inline void split_matrices(single_matrix<Q> *to, const staged_matrix<Q> *from,
+                                             int count) {
+  constexpr int ENTRIES = 64 * Q * Q;
   for (int e = threadIdx.x; e < count * ENTRIES; e += THREADS) {
-    const double2 m = matrices[e];
+    const int k = e / ENTRIES, entry = e % ENTRIES;
+    const double unit = from[k].unit[8 * (entry / (64 * Q)) + entry % 32 / 4];
+    const double2 m = make_double2(unit * from[k].of[entry].x, unit * from[k].of[entry].y);
     const float2 high = make_float2(upper((float)m.x), upper((float)m.y));
-    float2 *place = to + 2 * ENTRIES * (e / ENTRIES) + e % ENTRIES;
-    place[0] = high;
-    place[ENTRIES] = make_float2(cut((float)(m.x - high.x)), cut((float)(m.y - high.y)));
+    to[k].upper[entry] = high;
+    to[k].lower[entry] = make_float2(cut((float)(m.x - high.x)), cut((float)(m.y - high.y)));
   }
   __syncthreads();
 }
 
 /* sum += the numbers 8 q + g of (rows times matrix), for the rows 2 t and 2 t + 1 of each of
  * AT_ONCE colours. */
-template <int Q, int AT_ONCE, bool SHORT>
+template <int Q, int AT_ONCE>
 static __device__ inline void multiply(float (&sum)[AT_ONCE][4], const float2 (&v)[AT_ONCE][2 * Q],
-                                       const float2 *matrix, int q) {
-  const float2 *from = matrix + q * 2 * Q * 32 + threadIdx.x % 32;
+                                       const single_matrix<Q> *matrix, int q) {
+  const int first = q * 2 * Q * 32 + threadIdx.x % 32;
 #pragma unroll
   for (int s = 0; s < 2 * Q; s++) {
-    const float2 high = from[s * 32], low = from[64 * Q * Q + s * 32];
+    const float2 high = matrix->upper[first + s * 32], low = matrix->lower[first + s * 32];
 #pragma unroll
     for (int a = 0; a < AT_ONCE; a++) {
       const float2 z = v[a][s];
-      if constexpr (SHORT) {
-        mma(sum[a], low.x, low.y, -low.y, low.x, z.x, z.y);
-      } else {
-        mma(sum[a], low.x, low.y, -low.y, low.x, upper(z.x), upper(z.y));
-        mma(sum[a], high.x, high.y, -high.y, high.x, lower(z.x), lower(z.y));
-      }
+      mma(sum[a], low.x, low.y, -low.y, low.x, upper(z.x), upper(z.y));
+      mma(sum[a], high.x, high.y, -high.y, high.x, lower(z.x), lower(z.y));
     }
   }
 #pragma unroll
   for (int s = 0; s < 2 * Q; s++) {
-    const float2 high = from[s * 32];
+    const float2 high = matrix->upper[first + s * 32];
 #pragma unroll
     for (int a = 0; a < AT_ONCE; a++) {
       const float2 z = v[a][s];
-      if constexpr (SHORT)
-        mma(sum[a], high.x, high.y, -high.y, high.x, z.x, z.y);
-      else
-        mma(sum[a], high.x, high.y, -high.y, high.x, upper(z.x), upper(z.y));
+      mma(sum[a], high.x, high.y, -high.y, high.x, upper(z.x), upper(z.y));
     }
   }
 }

@@ -91,13 +91,13 @@ static __global__ void convert(field_view out, coefficients factor, field_view i
   for (int c = 0; c < in.components; c++) store(out, index_of(out, site, c, r), inverse * value(c));
 }
 
-/* The same from double, by types that are known beforehand: in a solver it decides what an update
- * costs. The same bits too, as scales of half are powers of two. */
-template <class S, bool ONE>
-static __global__ void narrow(linear_view<S> out, coefficients factor, linear_view<double> in,
+/* The same to a narrower type, by types that are known beforehand: in a solver it decides what an
+ * update costs. The same bits too, as scales of half are powers of two. */
+template <class S, class From, bool ONE>
+static __global__ void narrow(linear_view<S> out, coefficients factor, linear_view<From> in,
                               int64_t sites, int n_rhs) {
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  double u[1][6];
+  From u[1][6];
   float v[1][6];
   load_piece<ONE>(in, at, u);
 #pragma unroll
@@ -105,23 +105,26 @@ static __global__ void narrow(linear_view<S> out, coefficients factor, linear_vi
   store_piece<ONE>(out, at, v);
 }
 
-template <class S>
+template <class S, class From>
 static void launch_narrow(md_field *out, const coefficients &factor, const md_field *in) {
   const dim3 block = block_of(in);
-  const auto kernel = in->n_rhs == 1 ? narrow<S, true> : narrow<S, false>;
+  const auto kernel = in->n_rhs == 1 ? narrow<S, From, true> : narrow<S, From, false>;
   kernel<<<all_blocks(in, block), block, 0, md_stream()>>>(
-      linear_view_of<S>(out), factor, linear_view_of<double>(in), in->sites, in->n_rhs);
+      linear_view_of<S>(out), factor, linear_view_of<From>(in), in->sites, in->n_rhs);
 }
 
 extern "C" md_status md_device_convert(md_context *context, md_field *out, const double *factor,
                                        const md_field *in) {
   const dim3 block = block_of(in);
   const coefficients factors = coefficients_of(factor, in->n_rhs);
-  const bool typed = in->precision == MD_DOUBLE && in->components == MD_FERMION_REALS;
-  if (typed && out->precision == MD_SINGLE)
-    launch_narrow<float>(out, factors, in);
-  else if (typed && out->precision == MD_HALF)
-    launch_narrow<__half>(out, factors, in);
+  const bool fermion = in->components == MD_FERMION_REALS;
+  const bool from_double = fermion && in->precision == MD_DOUBLE;
+  if (from_double && out->precision == MD_SINGLE)
+    launch_narrow<float, double>(out, factors, in);
+  else if (from_double && out->precision == MD_HALF)
+    launch_narrow<__half, double>(out, factors, in);
+  else if (fermion && in->precision == MD_SINGLE && out->precision == MD_HALF)
+    launch_narrow<__half, float>(out, factors, in);
   else
     convert<<<all_blocks(in, block), block, 0, md_stream()>>>(view_of(out), factors, view_of(in));
   return md_cuda_launched(context, "conversion of a field");
