@@ -12,7 +12,7 @@
  * sides in step, each with directions of its own; in a block they must be the same for all columns,
  * which are no longer one Krylov space otherwise.) Blocks of one Krylov space are conjugate to each
  * other but for rounding, which is enough; once full, a new block replaces the oldest one. */
-enum { MD_BLOCK_DEFLATION_MOST = 16 };
+enum { MD_BLOCK_DEFLATION_MOST = 24 };
 
 typedef struct md_block_deflation {
   md_field w[MD_BLOCK_DEFLATION_MOST], a_w[MD_BLOCK_DEFLATION_MOST];

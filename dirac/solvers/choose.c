@@ -29,10 +29,10 @@ typedef struct chooser {
   bool block;            /* the way that is under way */
   int begun, window;     /* its first iteration; iterations from one look to the next */
   double begun_s, now_s; /* at the beginning and at the last look of the clock */
-  double spent_s[TIMED_NARROW]; /* by its first iterations */
-  bool leaves;                  /* the other way is to take over */
-  double steps_in_all_s;        /* as expected when it began */
-  double pace;                  /* at the last look */
+  double spent_s[TIMED_NARROW];          /* by its first iterations */
+  bool leaves;                           /* the other way is to take over */
+  double steps_in_all_s, block_in_all_s; /* as expected when it began */
+  double pace;                           /* at the last look */
   md_choice_facts facts;
 } chooser;
 
@@ -48,7 +48,7 @@ double md_choice_steps(const md_choice_facts *f) {
 double md_choice_block(const md_choice_facts *f) {
   const double alone = md_choice_bound(f->kappa, 1.0 / f->left);
   const double resolved = 9.0 * sqrt(f->sites_per_rhs);
-  return (1.0 + 0.065 * sqrt(f->noise)) * alone / hypot(1.0, alone / resolved);
+  return (1.0 + 0.043 * sqrt(f->noise)) * alone / hypot(1.0, alone / resolved);
 }
 
 bool md_choice_begin_block(const md_choice_facts *f) {
@@ -65,8 +65,8 @@ bool md_choice_leave_steps(const md_choice_facts *f, double pace) {
 }
 
 bool md_choice_leave_block(const md_choice_facts *f, double pace, double spent_s,
-                           double steps_in_all_s) {
-  return spent_s > 0.4 * steps_in_all_s &&
+                           double steps_in_all_s, double block_in_all_s) {
+  return spent_s > 0.4 * steps_in_all_s && spent_s > 0.75 * block_in_all_s &&
          as_it_falls(f, pace) * f->block_s > md_choice_steps(f) * f->step_s;
 }
 
@@ -111,9 +111,9 @@ static md_status observe_watching(void *user, const md_cg_state *state) {
     *(c->block ? &c->facts.block_s : &c->facts.step_s) = mean_s;
     c->facts.left = distance(c);
     md_broadcast(c->context, &c->facts, sizeof c->facts);
-    c->leaves = c->block
-                    ? md_choice_leave_block(&c->facts, c->pace, mean_s * done, c->steps_in_all_s)
-                    : md_choice_leave_steps(&c->facts, c->pace);
+    c->leaves = c->block ? md_choice_leave_block(&c->facts, c->pace, mean_s * done,
+                                                 c->steps_in_all_s, c->block_in_all_s)
+                         : md_choice_leave_steps(&c->facts, c->pace);
     md_broadcast(c->context, &c->leaves, sizeof c->leaves);
     if (c->leaves && now + 1 < c->most) c->state->most = now + 1;
   }
@@ -257,6 +257,7 @@ static md_status change_over(chooser *c) {
 /* To the end, by the other way if the first one disappoints. */
 static md_status go_on(chooser *c, bool block) {
   c->steps_in_all_s = md_choice_steps(&c->facts) * c->facts.step_s;
+  c->block_in_all_s = md_choice_block(&c->facts) * c->facts.block_s;
   c->block = block;
   explain(c, NULL);
   MD_TRY(phase(c, block, c->most, observe_watching));

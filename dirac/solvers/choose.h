@@ -46,9 +46,10 @@ bool md_choice_begin_block(const md_choice_facts *facts);
 /* Whether to leave CG in step, whose |r| falls by exp(-pace) an iteration: block CG is expected to
  * take less than 2/3 of the time that is left then. */
 bool md_choice_leave_steps(const md_choice_facts *facts, double pace);
-/* Whether to leave block CG: it has spent 0.4 of what CG in step was expected to take in all, so
- * that its residual should fall fast by now, and CG in step is expected to end earlier. */
+/* Whether to leave block CG: it has spent 0.4 of what CG in step was expected to take in all and
+ * three quarters of what it was expected to take itself, so that its residual should fall fast by
+ * now, and CG in step is expected to end earlier. */
 bool md_choice_leave_block(const md_choice_facts *facts, double pace, double spent_s,
-                           double steps_in_all_s);
+                           double steps_in_all_s, double block_in_all_s);
 
 #endif

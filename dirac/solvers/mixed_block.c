@@ -13,7 +13,7 @@
 
 /* |r| of some right-hand side has fallen by this much: each update gives a block to deflate with.
  * docs/precision.md has the counts. */
-#define UPDATE_FACTOR 0.3
+#define UPDATE_FACTOR 0.35
 /* A projection that raises |r| of some right-hand side by more than this is none any more: the
  * directions are combinations of single-precision vectors that nearly cancel, as where blocks have
  * spanned the whole space. What it adds to the solution would grow from update to update. */

@@ -14,8 +14,8 @@ typedef struct record {
   double steps, block;                             /* iterations */
 } record;
 static const record records[] = {
-    {24 * 24 * 24 * 32, 0.01, 0x1p-11, 1e-10, 3.60, 3044, 1657},
-    {24 * 24 * 24 * 32, 0.005, 0x1p-11, 1e-10, 3.68, 13199, 2284},
+    {24 * 24 * 24 * 32, 0.01, 0x1p-11, 1e-10, 1.30, 3044, 1547},
+    {24 * 24 * 24 * 32, 0.005, 0x1p-11, 1e-10, 1.36, 13199, 2031},
     {24 * 24 * 24 * 48, 0.05, 0.0, 1e-12, 1.20, 602, 597},
     {24 * 24 * 24 * 48, 0.01, 0.0, 1e-12, 1.26, 2931, 1496},
     {16 * 16 * 16 * 32, 0.05, 0.0, 1e-12, 1.33, 604, 534},
@@ -58,9 +58,11 @@ static void the_watch(void **state) {
   assert_true(md_choice_leave_steps(&f, -1e-3));
   f = facts_of(&records[3]);
   const double steps = md_choice_steps(&f), slow = 0.9 * log(f.left) * f.block_s / steps;
-  assert_false(md_choice_leave_block(&f, slow, 399.0, 1000.0));
-  assert_true(md_choice_leave_block(&f, slow, 401.0, 1000.0));
-  assert_false(md_choice_leave_block(&f, 1.2 * slow, 1e9, 1000.0));
+  assert_false(md_choice_leave_block(&f, slow, 399.0, 1000.0, 0.0));
+  assert_true(md_choice_leave_block(&f, slow, 401.0, 1000.0, 0.0));
+  assert_false(md_choice_leave_block(&f, slow, 749.0, 1000.0, 1000.0));
+  assert_true(md_choice_leave_block(&f, slow, 751.0, 1000.0, 1000.0));
+  assert_false(md_choice_leave_block(&f, 1.2 * slow, 1e9, 1000.0, 0.0));
 }
 
 /* A clock by which an iteration takes what the case says; other ranks have no say. */
