@@ -9,12 +9,14 @@ md_status md_block_deflation_create(md_context *context, const md_geometry *geom
                                     md_block_deflation *d) {
   const size_t entries = (size_t)shape->n_rhs * (size_t)shape->n_rhs;
   const size_t all = (MD_BLOCK_DEFLATION_MOST + 2) * entries;
-  *d = (md_block_deflation){.block = block, .n = shape->n_rhs};
+  const int64_t half = 3 * geometry->volume / 4 / shape->n_rhs; /* of the even unknowns */
+  const int most = half < MD_BLOCK_DEFLATION_MOST ? (int)half : MD_BLOCK_DEFLATION_MOST;
+  *d = (md_block_deflation){.block = block, .n = shape->n_rhs, .most = most > 1 ? most : 1};
   d->product = calloc(all, sizeof *d->product);
   if (!d->product) return md_fail_memory(context, all * sizeof *d->product, "deflation of a block");
   d->factor = d->product + MD_BLOCK_DEFLATION_MOST * entries;
   d->inverse = d->factor + entries;
-  for (int k = 0; k < MD_BLOCK_DEFLATION_MOST; k++) {
+  for (int k = 0; k < d->most; k++) {
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &d->w[k]));
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &d->a_w[k]));
   }
@@ -53,8 +55,8 @@ md_status md_block_deflation_insert(md_context *context, md_block_deflation *d, 
   MD_TRY(multiply(context, d, a_w));
   MD_TRY(md_agree(context, md_field_convert(context, &d->w[d->next], w)));
   MD_TRY(md_agree(context, md_field_convert(context, &d->a_w[d->next], a_w)));
-  d->next = (d->next + 1) % MD_BLOCK_DEFLATION_MOST;
-  if (d->count < MD_BLOCK_DEFLATION_MOST) d->count++;
+  d->next = (d->next + 1) % d->most;
+  if (d->count < d->most) d->count++;
   return MD_OK;
 }
 

@@ -16,6 +16,7 @@ enum { MD_BLOCK_DEFLATION_MOST = 24 };
 
 typedef struct md_block_deflation {
   md_field w[MD_BLOCK_DEFLATION_MOST], a_w[MD_BLOCK_DEFLATION_MOST];
+  int most;        /* such that they span no more than half of the space: what is left is noise */
   int count, next; /* blocks that it has, and where the next one goes */
   md_block *block; /* borrowed */
   int n;
