@@ -8,7 +8,7 @@ md_status md_block_deflation_create(md_context *context, const md_geometry *geom
                                     const md_field_shape *shape, md_block *block,
                                     md_block_deflation *d) {
   const size_t entries = (size_t)shape->n_rhs * (size_t)shape->n_rhs;
-  const size_t all = (MD_BLOCK_DEFLATION_MOST + 2) * entries;
+  const size_t all = (MD_BLOCK_DEFLATION_MOST + 3) * entries;
   const int64_t half = 3 * geometry->volume / 4 / shape->n_rhs; /* of the even unknowns */
   const int most = half < MD_BLOCK_DEFLATION_MOST ? (int)half : MD_BLOCK_DEFLATION_MOST;
   *d = (md_block_deflation){.block = block, .n = shape->n_rhs, .most = most > 1 ? most : 1};
@@ -16,6 +16,8 @@ md_status md_block_deflation_create(md_context *context, const md_geometry *geom
   if (!d->product) return md_fail_memory(context, all * sizeof *d->product, "deflation of a block");
   d->factor = d->product + MD_BLOCK_DEFLATION_MOST * entries;
   d->inverse = d->factor + entries;
+  d->one = d->inverse + entries;
+  for (int j = 0; j < d->n; j++) d->one[j * d->n + j] = 1.0;
   for (int k = 0; k < d->most; k++) {
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &d->w[k]));
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &d->a_w[k]));
@@ -64,15 +66,26 @@ void md_block_deflation_forget(md_block_deflation *d) {
   d->count = d->next = 0;
 }
 
+/* r -= A W_k c, minus = -c; product: W_(k+1)^H r, or NULL. */
+static md_status take_out(md_context *context, const md_block_deflation *d, int k, md_field *r,
+                          const double *minus, double *product) {
+  const md_block_step step = {.b = (const double *)d->one, .x = &d->a_w[k], .a = minus, .slot = -1};
+  if (r->precision != MD_SINGLE)
+    return product ? md_block_update_cross(context, d->block, r, &step, &d->w[k + 1], product)
+                   : md_block_update(context, d->block, r, &step);
+  MD_TRY(md_block_add(context, d->block, r, 1, &d->a_w[k], minus, NULL));
+  return product ? md_block_cross(context, d->block, &d->w[k + 1], r, product) : MD_OK;
+}
+
 md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,
                                      md_field *x) {
   const int reals = 2 * d->n * d->n;
   double *minus = (double *)d->factor;
-  for (int k = 0; k < d->count; k++) {
-    double *c = (double *)d->product + k * reals;
-    MD_TRY(md_block_cross(context, d->block, &d->w[k], r, c));
+  double *c = (double *)d->product;
+  if (d->count > 0) MD_TRY(md_block_cross(context, d->block, &d->w[0], r, c));
+  for (int k = 0; k < d->count; k++, c += reals) {
     for (int e = 0; e < reals; e++) minus[e] = -c[e];
-    MD_TRY(md_block_add(context, d->block, r, 1, &d->a_w[k], minus, NULL));
+    MD_TRY(take_out(context, d, k, r, minus, k + 1 < d->count ? c + reals : NULL));
   }
   return md_block_add(context, d->block, x, d->count, d->w, (double *)d->product, NULL);
 }

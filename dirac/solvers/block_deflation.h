@@ -20,8 +20,8 @@ typedef struct md_block_deflation {
   int count, next; /* blocks that it has, and where the next one goes */
   md_block *block; /* borrowed */
   int n;
-  double complex *product;          /* n x n for each block */
-  double complex *factor, *inverse; /* n x n */
+  double complex *product;                /* n x n for each block */
+  double complex *factor, *inverse, *one; /* n x n */
 } md_block_deflation;
 
 /* Empty, of even fields of `shape`, which is narrow; 11 bits are as good as 24 (docs/precision.md).

@@ -71,7 +71,7 @@ md_status md_block_add(md_context *context, md_block *block, md_field *z, int co
                        const md_field *x, const double *c, const md_block_part *part) {
   static const md_block_part whole = {.count = 1};
   const size_t entries = (size_t)block->n * (size_t)block->n;
-  if (block->space->add && z->precision == MD_SINGLE)
+  if (block->space->add && z->precision != MD_DOUBLE)
     return md_defer(context,
                     block->space->add(context, block->state, z, count, x, c, part ? part : &whole));
   for (int k = 0; k < count; k++)
@@ -82,4 +82,14 @@ md_status md_block_add(md_context *context, md_block *block, md_field *z, int co
 md_status md_block_cross(md_context *context, md_block *block, const md_field *x, const md_field *y,
                          double *product) {
   return block->space->cross(context, block->state, x, y, product);
+}
+
+md_status md_block_update_cross(md_context *context, md_block *block, md_field *y,
+                                const md_block_step *step, const md_field *with, double *product) {
+  md_block_step unsummed = *step;
+  unsummed.slot = -1;
+  if (block->space->update_cross)
+    return block->space->update_cross(context, block->state, y, &unsummed, with, product);
+  MD_TRY(md_block_update(context, block, y, &unsummed));
+  return md_block_cross(context, block, with, step->to ? step->to : y, product);
 }

@@ -57,8 +57,8 @@ typedef struct md_block_part {
   int index, count;
 } md_block_part;
 /* z = z + sum of x[k] c[k], k < count: fields and n x n matrices that follow each other; z is
- * MD_DOUBLE or, where x are narrow, MD_SINGLE or of the precision of x. part: the sites that are
- * served, for z of MD_SINGLE on a device; NULL: all. Sums that were asked for before are on their
+ * MD_DOUBLE or, where x are narrow, MD_SINGLE. part: the sites that are served, for narrow fields
+ * on a device; NULL: all. Sums that were asked for before are on their
  * way first, so that who waits for them waits for nothing of this. As md_block_update otherwise.
  * Local. */
 md_status md_block_add(md_context *context, md_block *block, md_field *z, int count,
@@ -68,5 +68,10 @@ md_status md_block_add(md_context *context, md_block *block, md_field *z, int co
  * way are lost. For the few times at which a solver needs it. Collective. */
 md_status md_block_cross(md_context *context, md_block *block, const md_field *x, const md_field *y,
                          double *product);
+
+/* md_block_update without sums, then md_block_cross of `with` and the new y; on a device one pass
+ * where that is faster. Collective. */
+md_status md_block_update_cross(md_context *context, md_block *block, md_field *y,
+                                const md_block_step *step, const md_field *with, double *product);
 
 #endif

@@ -16,6 +16,9 @@ typedef struct md_block_space {
                    const double *c, const md_block_part *part);
   md_status (*cross)(md_context *context, void *state, const md_field *x, const md_field *y,
                      double *product);
+  md_status (*update_cross)(md_context *context, void *state, md_field *y,
+                            const md_block_step *step, const md_field *with,
+                            double *product); /* NULL: by the two */
 } md_block_space;
 
 extern const md_block_space md_block_host;

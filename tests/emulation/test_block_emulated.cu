@@ -8,7 +8,7 @@ namespace {
 using namespace block_problem;
 
 template <class S, int Q, int N, bool HAS_X> void check_update(int sites, int n, bool backwards) {
-  constexpr bool GRAM = Q <= 2;
+  constexpr summed_with SUMS = Q <= 2 ? ITSELF : NOTHING;
   stored_field<S> y(sites, n, 1), x(sites, n, 77), other(sites, n, 3);
   const stored_field<S> before = y;
   stored_field<S> &to = backwards ? other : y;
@@ -18,7 +18,7 @@ template <class S, int Q, int N, bool HAS_X> void check_update(int sites, int n,
   double tile[TILE];
   difference d;
   run(0, [&] {
-    update_sites<Q, S, N, HAS_X, GRAM>(of_y, of_x, of_to, m.staged<Q>(), backwards, tile);
+    update_sites<Q, S, N, HAS_X, SUMS>(of_y, of_x, of_to, of_x, m.staged<Q>(), backwards, tile);
   });
   for (int row = 0; row < to.rows(); row++)
     for (int j = 0; j < n; j++) {
@@ -30,7 +30,14 @@ template <class S, int Q, int N, bool HAS_X> void check_update(int sites, int n,
       d.add(to.at(row, j), sum);
     }
   at_most(d.relative(), rounding<S>(), "y b + x a");
-  if (GRAM) check_tile(to, 0, 0, tile);
+  if (SUMS) check_tile(to, 0, 0, tile);
+  if constexpr (SUMS && HAS_X) {
+    y = before;
+    run(0, [&] {
+      update_sites<Q, S, N, true, ANOTHER>(of_y, of_x, of_to, of_x, m.staged<Q>(), backwards, tile);
+    });
+    check_pairs(x, to, tile, 0x1p-18); /* numbers of `to` are some 8 */
+  }
 }
 
 /* In pieces `begin` to the last but `rest`, the others stay as they are. */

@@ -147,7 +147,7 @@ md_status update(md_context *context, void *state, md_field *y, const md_block_s
   device_block *d = (device_block *)state;
   const int groups = md_block_groups(d->n);
   const bool narrow = y->precision != MD_DOUBLE;
-  MD_TRY(narrow ? md_block_narrow_update(context, d, y, s, partial_of(d, s->slot))
+  MD_TRY(narrow ? md_block_narrow_update(context, d, y, s, NULL, partial_of(d, s->slot))
                 : run(context, d, groups, y, s));
   if (s->slot < 0) return MD_OK;
   if (groups > 2) queue_gram(d, s->to ? s->to : y, s->slot);
@@ -207,14 +207,11 @@ md_status add(md_context *context, void *state, md_field *z, int count, const md
 /* The slots' memory serves as one: all tiles of a product, side^2, are no more than both
  * triangles'.
  */
-md_status cross(md_context *context, void *state, const md_field *x, const md_field *y,
-                double *product) {
-  device_block *d = (device_block *)state;
+md_status take_products(md_context *context, device_block *d, double *product) {
   const int n = d->n, side = (n + SIDE - 1) / SIDE, tiles = side * side;
   all_sums all = {};
   all.of_slot[0] = {d->partial, d->values, d->serials, ++d->serial};
   for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) d->pending[slot] = false;
-  md_block_pairs(d, x, y, d->partial);
   add_blocks<<<dim3(ADDERS, tiles, 1), dim3(1024), 0, md_stream()>>>(all, d->blocks);
   md_status status = md_cuda_launched(context, "products of a block");
   for (int k = 0; k < tiles * ADDERS && status == MD_OK; k++)
@@ -231,6 +228,24 @@ md_status cross(md_context *context, void *state, const md_field *x, const md_fi
   return add_ranks(context, n, product);
 }
 
+md_status cross(md_context *context, void *state, const md_field *x, const md_field *y,
+                double *product) {
+  md_block_pairs((device_block *)state, x, y, ((device_block *)state)->partial);
+  return take_products(context, (device_block *)state, product);
+}
+
+md_status update_cross(md_context *context, void *state, md_field *y, const md_block_step *s,
+                       const md_field *with, double *product) {
+  device_block *d = (device_block *)state;
+  if (s->x && md_precision_bytes(y->precision) == 2 && d->n <= SIDE) {
+    MD_TRY(md_defer(context, md_block_narrow_update(context, d, y, s, with, d->partial)));
+    return take_products(context, d, product);
+  }
+  MD_TRY(md_defer(context, update(context, state, y, s)));
+  return cross(context, state, with, s->to ? s->to : y, product);
+}
+
 } // namespace
 
-extern "C" const md_block_space md_block_device = {create, destroy, gram, update, wait, add, cross};
+extern "C" const md_block_space md_block_device = {create, destroy, gram,  update,
+                                                   wait,   add,     cross, update_cross};

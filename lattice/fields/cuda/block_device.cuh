@@ -50,10 +50,12 @@ static md_status md_block_prepare(md_context *context, const device_block *d, Ke
 
 /* For fields that are not MD_DOUBLE, of up to MD_MAX_NARROW_BLOCK right-hand sides; queued only.
  * The sums of x, or of the new y, to `partial`, where an update with up to 16 right-hand sides
- * leaves them and one with more does not (`partial` NULL: nowhere). */
+ * leaves them and one with more does not (`partial` NULL: nowhere). `with` not NULL: the products
+ * of `with` and the new y instead, for fields in 16 bits, up to 16 right-hand sides and a step with
+ * x. */
 void md_block_narrow_gram(const device_block *d, const md_field *x, double *partial);
 md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
-                                 const md_block_step *step, double *partial);
+                                 const md_block_step *step, const md_field *with, double *partial);
 /* z += x[k] c[k], k < count <= md_block_added, in the part of the sites; queued only. */
 md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z, int count,
                               const md_field *x, const double *c, const md_block_part *part);

@@ -46,21 +46,20 @@ template <int Q> void stage(int n, const double *matrix, staged_matrix<Q> *to) {
 }
 
 /* The sums in the same pass as far as the registers hold them. */
-template <int Q, class S, int N, bool HAS_X>
+template <int Q, class S, int N, bool HAS_X, summed_with SUMS>
 md_status launch_update(md_context *context, device_block *d, md_field *y, const md_block_step *s,
-                        double *partial) {
-  constexpr bool GRAM = Q <= 2;
-  constexpr size_t matrices = (1 + HAS_X) * sizeof(matrix_of<Q, S>);
-  constexpr size_t sums = MD_BLOCK_GRAM_BYTES, bytes = GRAM && matrices < sums ? sums : matrices;
-  auto *kernel = update_sites<Q, S, N, HAS_X, GRAM>;
+                        const md_field *with, double *partial) {
+  constexpr size_t matrices = (1 + HAS_X) * sizeof(matrix_of<Q, S>), sums = MD_BLOCK_GRAM_BYTES;
+  constexpr size_t bytes = SUMS != NOTHING && matrices < sums ? sums : matrices;
+  auto *kernel = update_sites<Q, S, N, HAS_X, SUMS>;
   staged_matrix<Q> *staged = (staged_matrix<Q> *)d->staging;
   stage(d->n, s->b, staged);
   if (HAS_X) stage(d->n, s->a, staged + 1);
   MD_TRY(md_block_prepare(context, d, kernel, bytes, (1 + HAS_X) * sizeof *staged));
   kernel<<<d->blocks, THREADS, bytes, md_stream()>>>(
       narrow_view_of<S, N>(y), narrow_view_of<S, N>(HAS_X ? s->x : y),
-      narrow_view_of<S, N>(s->to ? s->to : y), (staged_matrix<Q> *)d->matrices, s->backwards,
-      partial);
+      narrow_view_of<S, N>(s->to ? s->to : y), narrow_view_of<S, N>(with ? with : y),
+      (staged_matrix<Q> *)d->matrices, s->backwards, partial);
   return md_cuda_launched(context, "update of a block");
 }
 
@@ -118,13 +117,16 @@ void md_block_narrow_gram(const device_block *d, const md_field *x, double *part
 }
 
 md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
-                                 const md_block_step *s, double *partial) {
+                                 const md_block_step *s, const md_field *with, double *partial) {
   return with_type(y->precision, [&](auto type) {
     using S = decltype(type);
     return with_columns(d->n, [&](auto groups, auto columns) {
       constexpr int Q = groups(), N = columns();
-      if (s->x) return launch_update<Q, S, N, true>(context, d, y, s, partial);
-      return launch_update<Q, S, N, false>(context, d, y, s, partial);
+      constexpr summed_with SUMS = Q <= 2 ? ITSELF : NOTHING;
+      if constexpr (Q <= 2 && sizeof(S) == 2)
+        if (with) return launch_update<Q, S, N, true, ANOTHER>(context, d, y, s, with, partial);
+      if (s->x) return launch_update<Q, S, N, true, SUMS>(context, d, y, s, NULL, partial);
+      return launch_update<Q, S, N, false, SUMS>(context, d, y, s, NULL, partial);
     });
   });
 }

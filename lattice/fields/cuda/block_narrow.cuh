@@ -112,13 +112,43 @@ static __device__ inline void find_scales(const narrow_view<S, N> &f, int64_t si
   }
 }
 
-/* Stores one colour in units of the scales and, if `summed`, adds what was stored to the sums. */
-template <int Q, bool GRAM, class S, int N>
+/* Where a lane's results of eight sites stand. */
+template <int Q, class S> struct lane_results {
+  vector_of<S, 2> of[COLOURS][Q][2];
+  float unit[2];
+};
+template <int Q, class S, int N>
+static __device__ inline void load_stored(lane_results<Q, S> &to, const narrow_view<S, N> &f,
+                                          int64_t site) {
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    to.unit[h] = f.unit(site + 2 * t + h);
+#pragma unroll
+    for (int e = 0; e < COLOURS * Q; e++) {
+      const vector_of<S, 2> zero = {};
+      to.of[e / Q][e % Q][h] =
+          N == 8 * Q || 8 * (e % Q) + g < f.n() ? *pair_at(f, site, e / Q, e % Q, h) : zero;
+    }
+  }
+}
+/* One colour of them as add_rows takes it. */
+template <int Q, class S>
+static __device__ inline void take_stored(float (&rows)[2][4], const lane_results<Q, S> &from,
+                                          int colour) {
+#pragma unroll
+  for (int e = 0; e < 4 * Q; e++) {
+    const int q = e / 4, h = e % 2, part = e / 2 % 2;
+    rows[q][2 * part + h] = from.unit[h] * load_real(from.of[colour][q][h].v[part]);
+  }
+}
+
+/* Stores one colour in units of the scales; rows: what was stored. */
+template <int Q, bool ROWS, class S, int N>
 static __device__ inline void store_colour(const narrow_view<S, N> &f, int64_t site, int colour,
                                            const float (&fresh)[Q][4], const float (&scale)[2],
-                                           bool summed, rows_part &part) {
+                                           float (&rows)[2][4]) {
   const int g = threadIdx.x % 32 / 4;
-  float rows[2][4] = {};
 #pragma unroll
   for (int q = 0; q < Q; q++)
 #pragma unroll
@@ -128,28 +158,27 @@ static __device__ inline void store_colour(const narrow_view<S, N> &f, int64_t s
       const vector_of<S, 2> z = {
           {store_real<S>(inverse * fresh[q][h]), store_real<S>(inverse * fresh[q][2 + h])}};
       if (N == 8 * Q || 8 * q + g < f.n()) *pair_at(f, site, colour, q, h) = z;
-      if constexpr (GRAM) {
+      if constexpr (ROWS) {
         rows[q][h] = scale[h] * load_real(z.v[0]);
         rows[q][2 + h] = scale[h] * load_real(z.v[1]);
       }
     }
-  if constexpr (GRAM)
-    if (summed) add_rows<is_short<S>, true>(part, rows, rows);
 }
 
-/* Colours that a warp reads at once: all of them with up to 16 right-hand sides, of which numbers
- * in 16 bits are read one piece of eight sites ahead. More does not fit the registers, and spilled
- * it costs several times the traffic of the fields. */
+/* Colours that a warp reads at once: all of them with up to 16 right-hand sides, of which those
+ * of half and bf16 are read one piece of eight sites ahead. More does not fit the registers, and
+ * spilled it costs several times the traffic of the fields. */
 template <int Q> constexpr int at_once = Q <= 2 ? COLOURS : 1;
-template <int Q, class S, int N>
-constexpr bool reads_ahead = Q <= 2 && N == 8 * Q && sizeof(S) == 2;
+template <int Q, class S, int N> constexpr bool reads_ahead = Q <= 2 && N == 8 * Q &&is_short<S>;
 
-/* to = y b + x a and the sums of what is stored there, which may be y. __syncwarp holds back the
- * compiler, which would read x too early. */
-template <int Q, class S, int N, bool HAS_X, bool GRAM>
+/* to = y b + x a, and sums of what is stored there, to^H to or with^H to; `to` may be y.
+ * __syncwarp holds back the compiler, which would read x too early. */
+enum summed_with { NOTHING, ITSELF, ANOTHER };
+template <int Q, class S, int N, bool HAS_X, summed_with SUMS>
 static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
     update_sites(narrow_view<S, N> y, narrow_view<S, N> x, narrow_view<S, N> to,
-                 const staged_matrix<Q> *matrices, bool backwards, double *partial) {
+                 narrow_view<S, N> with, const staged_matrix<Q> *matrices, bool backwards,
+                 double *partial) {
   extern __shared__ double shared[];
   constexpr int AT_ONCE = at_once<Q>;
   constexpr bool AHEAD = reads_ahead<Q, S, N>;
@@ -185,13 +214,20 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
       }
       __syncwarp();
     }
+    lane_results<Q, S> beside;
+    if (SUMS == ANOTHER) load_stored(beside, with, site);
     if constexpr (is_scaled<S>) find_scales<Q>(to, site, fresh, scale);
 #pragma unroll
-    for (int colour = 0; colour < COLOURS; colour++)
-      store_colour<Q, GRAM>(to, site, colour, fresh[colour], scale, summed, part);
-    if (GRAM && summed) add_part<true>(sum, part);
+    for (int colour = 0; colour < COLOURS; colour++) {
+      float rows[2][4] = {}, others[2][4] = {};
+      store_colour<Q, SUMS != NOTHING>(to, site, colour, fresh[colour], scale, rows);
+      if (SUMS == ANOTHER) take_stored(others, beside, colour);
+      if (SUMS != NOTHING && summed)
+        add_rows<is_short<S>, SUMS == ITSELF>(part, SUMS == ITSELF ? rows : others, rows);
+    }
+    if (SUMS != NOTHING && summed) add_part<SUMS == ITSELF>(sum, part);
   }
-  if constexpr (GRAM)
+  if constexpr (SUMS != NOTHING)
     if (partial) add_warps<false>(in_double(sum), shared, partial + (int64_t)blockIdx.x * TILE);
 }
 
