@@ -24,8 +24,14 @@ typedef struct md_block_deflation {
   double complex *factor, *inverse, *one; /* n x n */
 } md_block_deflation;
 
-/* Empty, of even fields of `shape`, which is narrow; 11 bits are as good as 24 (docs/precision.md).
- * `block` outlives it. Destroy also after a failure. Local. */
+/* Whether the blocks, and r, are as narrow as iterations in this space and precision, which saves
+ * bytes; else they are MD_SINGLE. 11 bits are as good as 24, the 8 of bf16 are not
+ * (docs/precision.md). */
+static inline bool md_block_deflation_narrows(md_space space, md_precision precision) {
+  return space == MD_DEVICE && md_precision_roundoff(precision) <= 0x1p-11;
+}
+
+/* Empty, of even fields of `shape`. `block` outlives it. Destroy also after a failure. Local. */
 md_status md_block_deflation_create(md_context *context, const md_geometry *geometry,
                                     const md_field_shape *shape, md_block *block,
                                     md_block_deflation *d);

@@ -49,12 +49,11 @@ static void destroy(mixed_block *m) {
 }
 
 /* r and the deflation space. On a device, where bytes decide, r is as narrow as p: iterations are
- * as many. On the host arithmetic does, of which a scale for each site takes more. The blocks are
- * as narrow as r, and r itself is projected on them, unless they had the 8 bits of bf16. */
+ * as many. On the host arithmetic does, of which a scale for each site takes more. */
 static md_status create_residual(mixed_block *m, const md_field_shape *wide) {
   const md_dirac *inner = m->request->inner;
   const bool narrow = wide->space == MD_DEVICE;
-  const bool short_blocks = narrow && md_precision_roundoff(inner->shape.precision) <= 0x1p-11;
+  const bool short_blocks = md_block_deflation_narrows(wide->space, inner->shape.precision);
   const md_field_shape *of_r = narrow ? &inner->shape : wide;
   m->rest = narrow && !short_blocks ? &m->single : &m->r;
   MD_TRY(md_field_create(m->context, inner->geometry, of_r, MD_EVEN, &m->r));

@@ -21,7 +21,8 @@ static bool deflates(const md_geometry *g, const md_solver_plan *plan) {
 /* mixed_block.c beside CG in step, which `auto` tries as well. */
 static counts count_block(const md_solver_plan *plan, counts in_step) {
   const bool apart = plan->backend->space == MD_DEVICE;
-  const bool short_blocks = apart && md_precision_roundoff(plan->request.precision) <= 0x1p-11;
+  const bool short_blocks =
+      md_block_deflation_narrows(plan->backend->space, plan->request.precision);
   const int blocks = 2 * MD_BLOCK_DEFLATION_MOST;
   counts n = {.exact = in_step.exact,
               .own = 3 + (apart ? MD_BLOCK_KEPT : 0) + (short_blocks ? blocks : 0),

@@ -58,9 +58,8 @@ typedef struct md_block_part {
 } md_block_part;
 /* z = z + sum of x[k] c[k], k < count: fields and n x n matrices that follow each other; z is
  * MD_DOUBLE or, where x are narrow, MD_SINGLE. part: the sites that are served, for narrow fields
- * on a device; NULL: all. Sums that were asked for before are on their
- * way first, so that who waits for them waits for nothing of this. As md_block_update otherwise.
- * Local. */
+ * on a device; NULL: all. Sums that were asked for before are on their way first, so that who waits
+ * for them waits for nothing of this. As md_block_update otherwise. Local. */
 md_status md_block_add(md_context *context, md_block *block, md_field *z, int count,
                        const md_field *x, const double *c, const md_block_part *part);
 
