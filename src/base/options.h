@@ -88,7 +88,7 @@ typedef struct md_command_text {
  * (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv or into
  * memory that lives as long as the process. With --help it prints the help on rank 0 and sets
  * common->help. Collective (the deck is read by rank 0); all ranks return the same. MD_INPUT on bad
- * usage. */
+ * usage, MD_ENVIRONMENT where md_outputs_check finds no place for a file. */
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv);
 

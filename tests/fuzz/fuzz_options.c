@@ -41,7 +41,8 @@ static void read_both(md_context *context, int argc, char **argv) {
   const md_command_text command = {text, "reads options", NULL};
   const md_status status =
       md_options_read(context, &command, options, COUNT, &v.common, argc, argv);
-  fuzz_require_refusal(context, status);
+  const bool absent = status == MD_ENVIRONMENT && md_option_seen(options, COUNT, "json");
+  fuzz_require_refusal(context, absent ? MD_INPUT : status); /* the folder of a deck's report */
   if (status == MD_OK && md_option_seen(options, COUNT, "count"))
     fuzz_require(v.count >= 1 && v.count <= 1000, "a count is in its range");
   if (status == MD_OK && md_option_seen(options, COUNT, "dims"))
