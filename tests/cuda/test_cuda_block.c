@@ -145,7 +145,7 @@ typedef struct blocks {
   md_block *host, *device;
 } blocks;
 
-/* From equal y, which in the second form stays as it is on the device. */
+/* From equal y, which stays as it is on the device where `to` takes the new one. */
 static void check_narrow_step(md_context *context, const blocks *on, pair *y, const pair *x,
                               md_field *to) {
   const md_precision precision = y->host.precision;

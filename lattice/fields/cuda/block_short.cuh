@@ -5,10 +5,10 @@
 #include "lattice/fields/cuda/storage.cuh"
 
 /* Products of half and bf16 fields with small matrices on Tensor Cores in these types: the numbers
- * go from memory to the product as they are stored, two reals in a word, which takes a third of the
- * instructions of a product that unpacks them. A matrix has more bits than such a number; it is the
- * sum of several, the smallest first, because the sums inside of an mma are cut off, not rounded.
- * Good to some 22 bits. */
+ * go from memory to the product as they are stored, two reals in a word, without the instructions
+ * that unpack them. A matrix has more bits than such a number; it is the sum of several, the
+ * smallest first, because the sums inside of an mma are cut off, not rounded. Good to some 22 bits.
+ */
 
 namespace md_block_rows {
 
