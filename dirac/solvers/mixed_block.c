@@ -26,8 +26,8 @@ typedef struct mixed_block {
   md_context *context; /* as in outer */
   const md_solver_request *request;
   md_cg_state *state;
-  md_field r, p, x; /* in the inner space; x is MD_SINGLE */
-  md_field single;
+  md_field r, p, x;           /* in the inner space; x is MD_SINGLE */
+  md_field single;            /* a new block's A w; and rest where r is too narrow for it */
   md_field *rest;             /* that one or r: what is projected */
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
   double largest[MD_MAX_RHS]; /* its largest value since the last update */

@@ -88,8 +88,5 @@ md_status md_block_update_cross(md_context *context, md_block *block, md_field *
                                 const md_block_step *step, const md_field *with, double *product) {
   md_block_step unsummed = *step;
   unsummed.slot = -1;
-  if (block->space->update_cross)
-    return block->space->update_cross(context, block->state, y, &unsummed, with, product);
-  MD_TRY(md_block_update(context, block, y, &unsummed));
-  return md_block_cross(context, block, with, step->to ? step->to : y, product);
+  return block->space->update_cross(context, block->state, y, &unsummed, with, product);
 }

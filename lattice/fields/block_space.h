@@ -18,7 +18,7 @@ typedef struct md_block_space {
                      double *product);
   md_status (*update_cross)(md_context *context, void *state, md_field *y,
                             const md_block_step *step, const md_field *with,
-                            double *product); /* NULL: by the two */
+                            double *product); /* NULL on the host */
 } md_block_space;
 
 extern const md_block_space md_block_host;

@@ -18,11 +18,11 @@ template <class S, int N = 0> struct narrow_view {
   int of_row;
   __device__ int n() const { return N ? N : of_row; }
   __device__ float unit(int64_t site) const { return is_scaled<S> ? scale[site] : 1.0f; }
-  /* In double: the scales of fixed are no powers of two. */
+  /* For sums in double, which fields in single have. */
   __device__ double2 get(int64_t row, int i) const {
+    static_assert(!is_scaled<S>, "without the scale of the site");
     const vector_of<S, 2> z = ((const vector_of<S, 2> *)data)[row * n() + i];
-    const double u = unit(is_scaled<S> ? row / COLOURS : 0);
-    return make_double2(u * load_real(z.v[0]), u * load_real(z.v[1]));
+    return make_double2(load_real(z.v[0]), load_real(z.v[1]));
   }
 };
 
