@@ -4,7 +4,7 @@
 
 static void converges(void **state) {
   md_context *context = *state;
-  static const int widths[] = {10, 12, 16};
+  static const int widths[] = {8, 9, 10, 12, 16};
   for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
     const double mass = 0.002, tolerance = 1e-10;
     double residuals[MD_MAX_RHS];
