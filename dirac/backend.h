@@ -22,7 +22,7 @@ typedef struct md_partial_sums {
 } md_partial_sums;
 
 /* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
- * and parity of out and may be out itself. The last three only for backends that fuse; with `step`
+ * and parity of out and may be out itself. The last four only for backends that fuse; with `step`
  * out may be MD_SINGLE where the operator and x are 16-bit, see `fuses`; then |out|^2 may be that
  * of the numbers before they are rounded. */
 typedef struct md_epilogue {
@@ -30,6 +30,10 @@ typedef struct md_epilogue {
   double a, b;
   const double *step; /* one per right-hand side in the backend's space: out += step (a x +
                          b D in) instead; x is then neither NULL nor out. NULL: assignment */
+  /* With a step, of MD_DOUBLE or MD_SINGLE: out = step[0][rhs] b D in + step[1][rhs] x +
+   * step[2][rhs] before instead, in rows of MD_MAX_RHS; a is not read. Of out's shape, not out.
+   * NULL: none. */
+  const md_field *before;
   const md_partial_sums *norm2; /* with a step or without x: |out|^2 of this range is added to it.
                                    NULL: not summed */
   bool backwards;               /* a hint: take the sites from the last to the first */

@@ -149,6 +149,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                             .a = plain ? 0.0 : epilogue->a,
                             .half_b = plain ? MD_HOP_FACTOR : MD_HOP_FACTOR * epilogue->b,
                             .step = epilogue ? epilogue->step : NULL,
+                            .before = epilogue ? epilogue->before : NULL,
                             .norm2 = epilogue ? epilogue->norm2 : NULL,
                             .backwards = epilogue && epilogue->backwards,
                             .range = range,

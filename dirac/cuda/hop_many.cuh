@@ -17,6 +17,7 @@ template <class S> struct many_arguments {
   bool keep_links, backwards;
   md_divisor per_row;
   const S *in, *x; /* x NULL: plain assignment */
+  const S *before; /* as in md_epilogue; NULL: none */
   S *out;
   float *wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
   const float *in_scale, *x_scale;
@@ -97,6 +98,13 @@ template <class S> static __device__ inline float site_largest(float largest, fl
   __syncthreads();
   for (int j = 0; j < (int)blockDim.x; j++) largest = larger_component<S>(largest, mine[j]);
   return largest;
+}
+
+/* The thread's entries of a row of steps; ones for NULL. */
+template <class S, int B>
+static __device__ inline void load_steps(const double *row, real_of<S> step[B]) {
+#pragma unroll
+  for (int b = 0; b < B; b++) step[b] = row ? (real_of<S>)row[rhs_of<S, B>(b)] : real_of<S>(1);
 }
 
 /* to[rhs] += a step[rhs] * the right-hand sides of f at a site */
@@ -244,20 +252,20 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED, RL>())
 #pragma unroll
     for (int b = 0; b < B; b++) add_link_product<18>(u, v[b], acc[b]);
   }
+  const bool mixes = sizeof(S) != 2 && a.before;
   T step[B];
+  load_steps<S, B>(a.step, step);
 #pragma unroll
-  for (int b = 0; b < B; b++) {
-    step[b] = a.step ? (T)a.step[rhs_of<S, B>(b)] : T(1);
+  for (int b = 0; b < B; b++)
 #pragma unroll
     for (int c = 0; c < 6; c++) acc[b][c] *= step[b] * a.half_b;
-  }
-  if (a.x) add_block<S, B>(acc, a.a, step, a.x, a.x_scale, site, a.n_rhs);
+  if (mixes) load_steps<S, B>(a.step + MD_MAX_RHS, step);
+  if (a.x) add_block<S, B>(acc, mixes ? T(1) : a.a, step, a.x, a.x_scale, site, a.n_rhs);
   if constexpr (sizeof(S) == 2)
     if (a.wide) add_to_wide<S, B>(acc, a.wide, site, a.n_rhs, active);
   if (a.step && !(sizeof(S) == 2 && a.wide)) {
-#pragma unroll
-    for (int b = 0; b < B; b++) step[b] = T(1);
-    add_block<S, B>(acc, T(1), step, a.out, a.out_scale, site, a.n_rhs);
+    load_steps<S, B>(mixes ? a.step + 2 * MD_MAX_RHS : NULL, step);
+    add_block<S, B>(acc, T(1), step, mixes ? a.before : a.out, a.out_scale, site, a.n_rhs);
   }
   finish_block<S, B>(a, block, site, active, memory, acc);
 }
@@ -313,6 +321,7 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.in_scale = call->in->scale;
   a.x = x ? (const S *)x->data : NULL;
   a.x_scale = x ? x->scale : NULL;
+  a.before = call->before ? (const S *)call->before->data : NULL;
   if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
     a.wide = (float *)call->out->data;
   else

@@ -40,6 +40,7 @@ template <class S> struct hop_arguments {
   md_divisor per_row;
   bool keep_links, backwards;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
+  plane_view<S> before;     /* as in md_epilogue; data NULL: none */
   real_of<S> a, half_b;
   real_of<S> unit[2];     /* of the fields: what whole links are multiples of in fixed, and links
                              with a phase in every type */
@@ -129,18 +130,20 @@ static __device__ inline void store_sites(const plane_view<S> &out, int site,
     *reinterpret_cast<vector_of<S, V> *>(out.data + c * out.stride + site) = stored[c];
 }
 
-/* out = a x + b/2 acc, or out += step (a x + b/2 acc), at the V sites; acc becomes what is stored.
- */
+/* out = a x + b/2 acc, out += step (a x + b/2 acc), or what md_epilogue says of `before`, at the V
+ * sites; acc becomes what is stored. */
 template <class S, int V>
 static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
                                            real_of<S> acc[V][6]) {
   using T = real_of<S>;
+  const bool mixes = sizeof(S) != 2 && h.before.data;
   const T step = h.step ? (T)*h.step : T(1);
+  const T of_x = mixes ? (T)h.step[MD_MAX_RHS] : step * h.a;
 #pragma unroll
   for (int i = 0; i < V; i++)
 #pragma unroll
     for (int c = 0; c < 6; c++) acc[i][c] *= step * h.half_b;
-  if (h.x.data) add_sites<S, V>(acc, step * h.a, h.x, site);
+  if (h.x.data) add_sites<S, V>(acc, of_x, h.x, site);
   bool stored = false;
   if constexpr (sizeof(S) == 2)
     if (h.wide.data) {
@@ -149,7 +152,10 @@ static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
       stored = true;
     }
   if (!stored) {
-    if (h.step) add_sites<S, V>(acc, T(1), h.out, site);
+    if (mixes)
+      add_sites<S, V>(acc, (T)h.step[2 * MD_MAX_RHS], h.before, site);
+    else if (h.step)
+      add_sites<S, V>(acc, T(1), h.out, site);
     store_sites<S, V>(h.out, site, acc);
   }
 }
@@ -350,6 +356,7 @@ template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
     a.out = planes_of<S>(call->out);
   a.in = planes_of<S>(call->in);
   a.x = planes_of<S>(call->x);
+  a.before = planes_of<S>(call->before);
   a.a = (real_of<S>)call->a;
   a.half_b = (real_of<S>)call->half_b;
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);

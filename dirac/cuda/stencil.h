@@ -87,6 +87,7 @@ typedef struct md_hop_call {
   const md_field *in, *x; /* x NULL: a is not read */
   double a, half_b;
   const double *step;
+  const md_field *before; /* as in md_epilogue */
   const md_partial_sums *norm2;
   bool backwards;
   md_range range;

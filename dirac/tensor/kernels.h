@@ -28,6 +28,7 @@ typedef struct md_tensor_call {
    * for assignment. A step and norm2 are served where md_march_plan_make finds a plan, but
    * not in bf16, and norm2 alone only for plain D in. */
   const double *step;
+  const void *before; /* MD_DOUBLE alone; NULL: none */
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
   const struct sum_units *units;
   const int32_t *list; /* output sites; NULL: 0 .. count-1 */

@@ -108,6 +108,8 @@ template <typename T, int RHS, typename PARTS>
 cudaError_t march_epilogue(const md_tensor_call *call, const md_march_plan *plan) {
   if constexpr (storage<T>::scaled)
     if (call->narrow) return launch_march<T, RHS, ending::narrow_step, PARTS>(call, plan);
+  if constexpr (std::is_same<T, double>::value)
+    if (call->before) return launch_march<T, RHS, ending::mixed, PARTS>(call, plan);
   if constexpr (storage<T>::fuses) {
     if (call->step) return launch_march<T, RHS, ending::step, PARTS>(call, plan);
     if (call->norm2) return launch_march<T, RHS, ending::summed, PARTS>(call, plan);

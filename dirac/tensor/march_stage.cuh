@@ -196,7 +196,9 @@ __device__ inline void prefetch_ending(const md_tensor_call &call, const md_marc
   const int wider = NARROW || call.precision == MD_DOUBLE ? 1 : 2;
   if (call.x) md::prefetch_bulk(static_cast<const char *>(call.x) + start, bytes);
   if (call.step)
-    md::prefetch_bulk(static_cast<const char *>(call.out) + wider * start, wider * bytes);
+    md::prefetch_bulk(static_cast<const char *>(call.before ? call.before : call.out) +
+                          wider * start,
+                      wider * bytes);
 }
 
 /* A rim row: its place (y, z) relative to the column's corner and the direction that leads there

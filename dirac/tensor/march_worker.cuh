@@ -89,7 +89,7 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
       md_wait_for_predecessor(); /* it wrote step and units, and may read norms */
       begin_norms<T, RHS>(norms, call, at);
     }
-    if constexpr (takes_step<END>)
+    if constexpr (takes_step<END> && END != ending::mixed)
       for (int row = 0; row < RHS / 8; row++)
         step[row] = static_cast<real>(call.step[rhs_of_row<T, RHS>(row, at)]);
   }

@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, FIELDS == 1 ? 4 : 3)
   norm_adder<T> norms[2];
   typename storage<T>::accumulator step[2] = {};
   if constexpr (leaves_norms<END>) begin_norms<T, TILE>(norms, call, at);
-  if constexpr (takes_step<END>)
+  if constexpr (takes_step<END> && END != ending::mixed)
     for (int row = 0; row < TILE / 8; row++)
       step[row] =
           static_cast<typename storage<T>::accumulator>(call.step[rhs_of_row<T, TILE>(row, at)]);
@@ -188,6 +188,8 @@ template <typename T, int TILE, bool FULL> cudaError_t gather_plain(const md_ten
 template <typename T, int TILE> cudaError_t gather_tile(const md_tensor_call *call) {
   if constexpr (storage<T>::scaled)
     if (call->narrow) return launch_gather<T, TILE, true, ending::narrow_step>(call);
+  if constexpr (std::is_same<T, double>::value)
+    if (call->before) return launch_gather<T, TILE, true, ending::mixed>(call);
   if constexpr (storage<T>::fuses) {
     if (call->step) return launch_gather<T, TILE, true, ending::step>(call);
     if (call->norm2) return launch_gather<T, TILE, true, ending::summed>(call);

@@ -10,8 +10,9 @@
  * end of their work. */
 namespace stacked {
 
-enum class ending { plain, combined, summed, step, narrow_step };
-template <ending E> constexpr bool takes_step = E == ending::step || E == ending::narrow_step;
+enum class ending { plain, combined, summed, step, narrow_step, mixed };
+template <ending E>
+constexpr bool takes_step = E == ending::step || E == ending::narrow_step || E == ending::mixed;
 template <ending E> constexpr bool leaves_norms = E == ending::summed || takes_step<E>;
 
 /* The norms of a lane's two rows; beside numbers of 16 bits one word is exact enough. */
@@ -93,7 +94,37 @@ __device__ inline void take_step(norm_adder<T> norms[2], sums<T> &c, const md_te
   add_norms<T>(norms, c, 127, assigned, at);
 }
 
-/* The same into a field of half, which gets new scales. The norms are of numbers not yet rounded.
+/* What md_epilogue says of `before`, in double. The rows of steps lie in L1, and registers are
+ * short. */
+template <int TILE, typename PLACE>
+__device__ inline void take_mixed_step(norm_adder<double> norms[2], sums<double> &c,
+                                       const md_tensor_call &call, PLACE place, unsigned assigned,
+                                       const lane &at) {
+  constexpr int halves = TILE / 8;
+#pragma unroll
+  for (int n = 0; n < batch<double>; n++) {
+    const int64_t start = place(n);
+    const auto row = [&](const void *field, int half) {
+      return reinterpret_cast<const double2 *>(static_cast<const char *>(field) + start) + at.g +
+             8 * half;
+    };
+#pragma unroll
+    for (int half = 0; half < halves; half++) {
+      const double *step = call.step + rhs_of_row<double, TILE>(half, at);
+      const double2 x = __ldcs(row(call.x, half)), before = __ldcs(row(call.before, half));
+      const double of_in = MD_HOP_FACTOR * call.b * __ldg(step);
+      const double of_x = __ldg(step + MD_MAX_RHS), of_before = __ldg(step + 2 * MD_MAX_RHS);
+      double *v = c[n] + 2 * half;
+      v[0] = of_in * v[0] + of_x * x.x + of_before * before.x;
+      v[1] = of_in * v[1] + of_x * x.y + of_before * before.y;
+      if (at.t < 3 && assigned >> n & 1u)
+        __stcs(const_cast<double2 *>(row(call.out, half)), double2{v[0], v[1]});
+    }
+  }
+  add_norms<double>(norms, c, 127, assigned, at);
+}
+
+/* A step into a field of half, which gets new scales. The norms are of numbers not yet rounded.
  */
 template <int TILE, typename PLACE>
 __device__ inline void take_narrow_step(norm_adder<__half> norms[2], sums<__half> &c,
@@ -115,7 +146,7 @@ __device__ inline void take_narrow_step(norm_adder<__half> norms[2], sums<__half
   store<__half, TILE, true>(c, call, factor, place, assigned, TILE, at);
 }
 
-/* Either, as END says. */
+/* One of them, as END says. */
 template <typename T, int TILE, ending END, typename PLACE>
 __device__ inline void take_any_step(norm_adder<T> norms[2], sums<T> &c, const md_tensor_call &call,
                                      int64_t my_site, int unit,
@@ -123,6 +154,8 @@ __device__ inline void take_any_step(norm_adder<T> norms[2], sums<T> &c, const m
                                      unsigned assigned, const lane &at) {
   if constexpr (END == ending::narrow_step)
     take_narrow_step<TILE>(norms, c, call, my_site, unit, step, place, assigned, at);
+  else if constexpr (END == ending::mixed)
+    take_mixed_step<TILE>(norms, c, call, place, assigned, at);
   else
     take_step<T, TILE>(norms, c, call, my_site, unit, step, place, assigned, at);
 }

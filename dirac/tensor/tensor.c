@@ -201,6 +201,7 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                          .a = x ? epilogue->a : 0.0,
                          .b = x ? epilogue->b : 1.0,
                          .step = epilogue ? epilogue->step : NULL,
+                         .before = epilogue && epilogue->before ? epilogue->before->data : NULL,
                          .narrow = epilogue && epilogue->step && out->precision == MD_HALF,
                          .list = all ? NULL : s->range[p][part],
                          .count = all ? out->sites : s->range_count[p][part],
