@@ -20,10 +20,24 @@ md_status md_cg_state_create(md_context *context, const md_dirac *dirac, int mos
   return md_dirac_field(context, dirac, MD_EVEN, &state->p);
 }
 
+bool md_cg_carries(const md_dirac *dirac, const md_solver_request *request) {
+  const md_precision precision = dirac->request.precision;
+  return !request->inner && !request->block && !request->choose &&
+         md_precision_bytes(precision) > 2 && md_dirac_fuses(dirac, precision);
+}
+
+md_status md_cg_state_carry(md_context *context, const md_dirac *dirac, md_cg_state *state) {
+  state->carried = calloc(3 * (size_t)state->n_rhs, sizeof *state->carried);
+  if (!state->carried) return md_fail_memory(context, 1, "state of the solver");
+  return md_dirac_field(context, dirac, MD_EVEN, &state->before);
+}
+
 void md_cg_state_destroy(md_cg_state *state) {
   md_field_destroy(&state->x);
   md_field_destroy(&state->r);
   md_field_destroy(&state->p);
+  md_field_destroy(&state->before);
+  free(state->carried);
   free(state->r_norm2);
   free(state->b_norm);
   free(state->rhs_iterations);

@@ -8,6 +8,10 @@
  */
 md_status md_cg_state_create(md_context *context, const md_dirac *dirac, int most,
                              md_cg_state *state);
+/* Whether iterations make the next residual from the last two, on a device in double or single, so
+ * that a state to go on from needs both; and the room for it. Local. */
+bool md_cg_carries(const md_dirac *dirac, const md_solver_request *request);
+md_status md_cg_state_carry(md_context *context, const md_dirac *dirac, md_cg_state *state);
 void md_cg_state_destroy(md_cg_state *state);
 
 /* Iterates A x = r0 on even sites, from state->r = state->p = r0 and r_norm2 set, until every

@@ -21,6 +21,13 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
                      "%d; check the links for NaN, or use a wider precision",
                      reports[r].failure == 3 ? "the residual" : "<p, A p>", reports[r].value,
                      state->iteration, r);
+    if (state->carried) {
+      const double *alpha = &reports[r].alpha;
+      state->carried[r] = *alpha;
+      state->carried[state->n_rhs + r] =
+          *alpha != 0.0 ? reports[r].r_norm2 / state->r_norm2[r] : 0.0;
+      state->carried[2 * state->n_rhs + r] = reports[r].value;
+    }
     state->r_norm2[r] = reports[r].r_norm2;
     state->rhs_iterations[r] = reports[r].iterations;
   }

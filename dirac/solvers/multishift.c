@@ -6,12 +6,17 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The residual at which narrow iterations take over, in tolerance / roundoff, and the one to which
+ * they go, in the tolerance: it and what rounding adds to it should keep within that. */
+#define NARROW_FROM 0.0625
+#define NARROW_TO 0.9
+
 /* The fields of iterations by m->by. */
 static void end_phase(md_multishift_state *m) {
   md_field_destroy(&m->r);
   md_field_destroy(&m->a_p);
   md_field_destroy(&m->work);
-  for (int j = 0; j < MD_SHIFT_STEPS - 1; j++) md_field_destroy(&m->behind[j]);
+  for (int j = 0; j < MD_SHIFT_KEPT - 1; j++) md_field_destroy(&m->behind[j]);
 }
 
 static void destroy_directions(md_multishift_state *m) {
@@ -40,9 +45,12 @@ static md_field_shape wide_shape(const md_multishift_state *m) {
 
 static md_status begin_phase(md_multishift_state *m) {
   const md_field_shape wide = wide_shape(m);
+  const int kept = md_multishift_fuses(m)     ? MD_SHIFT_KEPT
+                   : m->request->n_shifts > 1 ? MD_SHIFT_STEPS
+                                              : 1;
   MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_dirac_field(m->context, m->by, MD_EVEN, &m->a_p));
-  for (int j = 0; j < MD_SHIFT_STEPS - 1 && m->request->n_shifts > 1; j++)
+  for (int j = 0; j < kept - 1; j++)
     MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->behind[j]));
   return md_dirac_field(m->context, m->by, MD_ODD, &m->work);
 }
@@ -142,7 +150,7 @@ static md_status start(md_multishift_state *m) {
 }
 
 double md_multishift_narrow_from(const md_backend_request *request, double tolerance, bool refine) {
-  const double from = 0.5 * tolerance / md_precision_roundoff(request->precision);
+  const double from = NARROW_FROM * tolerance / md_precision_roundoff(request->precision);
   return refine && request->precision != MD_DOUBLE && from < 1.0 ? from : 0.0;
 }
 
@@ -191,6 +199,7 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   m->result = result;
   m->until = md_multishift_narrow_from(&dirac->request, request->tolerance, request->refine);
   m->by = m->until > 0.0 ? exact : dirac;
+  m->aim = (m->until > 0.0 ? NARROW_TO : 1.0) * request->tolerance;
   status = md_agree(context, create(m, b));
   if (status == MD_OK) status = start(m);
   if (status == MD_OK) status = iterate(m);

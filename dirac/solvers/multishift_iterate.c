@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
-  return s->residual[r] <= m->request->tolerance * m->b_norm[r];
+  return s->residual[r] <= m->aim * m->b_norm[r];
 }
 
 /* Marks the shifts that are done now, with their iteration, and writes the history; true when all
@@ -189,26 +189,27 @@ static md_status iterate_on_device(md_multishift_state *m, md_shift_device *devi
 static md_status iterate_fused(md_multishift_state *m) {
   md_shift_device *device = NULL;
   double *zeta = calloc((size_t)m->request->n_shifts * (size_t)m->r.n_rhs, sizeof *zeta);
-  md_status status = zeta ? MD_OK : md_fail_memory(m->context, sizeof *zeta, "shifts");
-  if (status == MD_OK) status = md_shift_device_create(m->context, m, &device);
-  status = md_agree(m->context, status);
+  md_status status =
+      md_agree(m->context, zeta ? MD_OK : md_fail_memory(m->context, sizeof *zeta, "shifts"));
+  if (status == MD_OK)
+    status = md_agree(m->context, md_shift_device_create(m->context, m, &device));
   if (status == MD_OK) status = iterate_on_device(m, device, zeta);
   md_shift_device_destroy(device);
   free(zeta);
   return status;
 }
+#endif
 
 /* One rank or GPUs that share memory, no operand in 16 bits, a backend that fuses. */
-static bool fuses(const md_multishift_state *m) {
+bool md_multishift_fuses(const md_multishift_state *m) {
   const md_precision precision = m->by->shape.precision;
-  return (m->context->ranks == 1 || m->by->peers) && m->r.precision == precision &&
+  return (m->context->ranks == 1 || m->by->peers) && md_precision_bytes(precision) > 2 &&
          md_dirac_fuses(m->by, precision);
 }
-#endif
 
 md_status md_multishift_iterate(md_multishift_state *m) {
 #ifdef MINIDIRAC_HAVE_CUDA
-  if (fuses(m)) return iterate_fused(m);
+  if (md_multishift_fuses(m)) return iterate_fused(m);
 #endif
   return iterate(m);
 }

@@ -8,7 +8,10 @@
 
 /* One shift. Its direction is kept as p / zeta, so that its two updates are those of CG with other
  * coefficients: x += alpha zeta' (p / zeta), p' / zeta' = r + beta (zeta' / zeta) (p / zeta). */
-enum { MD_SHIFT_STEPS = MD_LINEAR_MOST_STEPS }; /* iterations for which updates may wait */
+enum {
+  MD_SHIFT_STEPS = MD_LINEAR_MOST_STEPS, /* iterations for which updates may wait */
+  MD_SHIFT_KEPT = 8                      /* the same on a device that fuses, for all shifts */
+};
 
 typedef struct md_shifted {
   md_field x, p;
@@ -26,13 +29,14 @@ typedef struct md_multishift_state {
   md_context *context;
   md_dirac *dirac, *exact; /* of the request */
   md_dirac *by;            /* of the two, the one that iterates now */
+  double aim;              /* |r| over |b| at which a shift is done */
   double until;            /* |r| over |b| at which `dirac` takes over from `exact`; 0: it has */
   const md_multishift_request *request;
   md_multishift_result *result;
   md_shifted *shifts;
   int smallest;
   md_field r, a_p, work;                    /* in the space of by */
-  md_field behind[MD_SHIFT_STEPS - 1];      /* residuals of the iterations whose updates wait */
+  md_field behind[MD_SHIFT_KEPT - 1];       /* residuals of the iterations whose updates wait */
   int waiting;                              /* their number */
   md_field source, x, residual, work_exact; /* in the space of exact, double */
   double b_norm[MD_MAX_RHS], r_norm2[MD_MAX_RHS];
@@ -42,10 +46,13 @@ typedef struct md_multishift_state {
 /* M^dag M + shift k is M^dag M of this mass. */
 double md_shift_mass(const md_multishift_state *m, int k);
 /* |r| over |b| from which on an operator of this precision does as well as a double one; 0: from
- * the beginning on, or what rounding leaves behind is not to be refined. It is about twice the
+ * the beginning on, or what rounding leaves behind is not to be refined. That is a few times the
  * roundoff of the |r| with which the rounding begins (docs/precision.md has the counts), and of
- * another direction in each shift, so that it would have to be iterated for shift by shift. */
+ * another direction in each shift, so that it would have to be iterated for shift by shift: an
+ * iteration in double instead costs all of them less. */
 double md_multishift_narrow_from(const md_backend_request *request, double tolerance, bool refine);
+/* Whether iterations by m->by are those of device/shift_device.h. */
+bool md_multishift_fuses(const md_multishift_state *m);
 /* Common iterations by m->by, until all shifts are done, the residual is at m->until, or they end
  * for another reason. Collective. */
 md_status md_multishift_iterate(md_multishift_state *m);

@@ -34,7 +34,9 @@ static counts count_block(const md_solver_plan *plan, counts in_step) {
 static counts count(const md_geometry *g, const md_solver_plan *plan) {
   enum { SYSTEM = 6, STATE = 3, WORK = 2 }; /* solver.c, cg.c */
   if (plan->n_shifts > 0) {                 /* multishift.c */
-    const int n = plan->n_shifts, wide = 2 * n + (n > 1 ? MD_SHIFT_STEPS - 1 : 0);
+    const bool fuses = plan->backend->fuses && md_precision_bytes(plan->request.precision) > 2;
+    const int n = plan->n_shifts, steps = fuses ? MD_SHIFT_KEPT : n > 1 ? MD_SHIFT_STEPS : 1;
+    const int wide = 2 * n + steps - 1;
     const bool first =
         md_multishift_narrow_from(&plan->request, plan->tolerance, plan->refine) > 0.0;
     return first ? (counts){.exact = 4 + wide + 3} : (counts){.exact = 4, .own = 3, .wide = wide};
@@ -56,8 +58,8 @@ void md_solver_need(const md_geometry *geometry, const md_solver_plan *plan, md_
     md_backend_need(geometry, plan->backend, &exact, need);
   md_field_shape shape = {r->precision, plan->backend->space, MD_FERMION_REALS, r->n_rhs, true};
   int64_t *space = shape.space == MD_DEVICE ? &need->device : &need->host;
-  if (plan->backend->fuses && plan->n_shifts == 0 && !plan->block) /* directions kept */
-    *space += (md_cg_directions(r->precision) - 1) * md_field_bytes(geometry, &shape);
+  if (plan->backend->fuses && plan->n_shifts == 0 && !plan->block) /* see cg_device.h */
+    *space += (MD_CG_DIRECTIONS - 1) * md_field_bytes(geometry, &shape);
   *space += n.own * md_field_bytes(geometry, &shape);
   if (md_precision_bytes(shape.precision) == 2) shape.precision = MD_SINGLE;
   *space += n.wide * md_field_bytes(geometry, &shape);

@@ -120,6 +120,7 @@ static md_status start(md_context *context, exact_system *s, md_cg_state *state)
   MD_TRY(md_agree(context, md_field_convert(context, &state->r, &s->work[MD_EVEN])));
   md_linear_copy(&state->p, &state->r);
   md_linear_zero(&state->x);
+  state->carries = false;
   MD_TRY(md_linear_norm2(context, &state->r, state->r_norm2));
   for (int r = 0; r < state->n_rhs; r++)
     if (!isfinite(state->r_norm2[r]) || !isfinite(state->b_norm[r]))
@@ -288,6 +289,9 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
   if (status == MD_OK) status = system_create(context, exact, request->mass, b, &s);
   if (status == MD_OK) status = md_cg_state_create(context, dirac, request->max_iterations, &state);
+  const bool saves = request->save_every > 0 || request->resume || request->leave;
+  if (status == MD_OK && saves && md_cg_carries(dirac, request))
+    status = md_cg_state_carry(context, dirac, &state);
   status = md_agree(context, status);
   if (status == MD_OK) status = run(context, dirac, &s, request, &state, residuals);
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)

@@ -30,6 +30,11 @@ typedef struct md_cg_state {
    * i, by the recursion; [0] is that of the start. With odd sites reconstructed from the even ones
    * it is norm(b - M x) / norm(b). */
   double *history;
+  /* Where iterations make the next residual from the last two (md_cg_carries): the one before r,
+   * and alpha, beta and <p, A p> of its step, [3][n_rhs]; NULL and no data elsewhere. */
+  md_field before;
+  double *carried;
+  bool carries;          /* they belong to r; else iterations go on from p */
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
   int projections;       /* on the modes of the request */

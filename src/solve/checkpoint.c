@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = 3, KEY_BYTES = 768 };
+enum { FIELDS = 4, KEY_BYTES = 768 };
 
 /* What the state belongs to, as one text that must be equal on reading. */
 static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
@@ -27,39 +27,46 @@ static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
              o->deflate ? o->deflate : "none", o->guess ? o->guess : "none");
 }
 
-/* Host copies of x, r, p in double: exact for every storage type. */
-static md_status host_fields(md_context *context, const md_cg_state *state, md_field host[FIELDS]) {
+/* Host copies of the state's fields in double: exact for every storage type. */
+static md_status host_fields(md_context *context, const md_cg_state *state, int count,
+                             md_field host[FIELDS]) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, state->n_rhs, true};
   memset(host, 0, FIELDS * sizeof *host);
   md_status status = MD_OK;
-  for (int f = 0; f < FIELDS && status == MD_OK; f++)
+  for (int f = 0; f < count && status == MD_OK; f++)
     status = md_field_create(context, state->x.geometry, &shape, MD_EVEN, &host[f]);
   return md_agree(context, status);
 }
 
 static md_status move(md_context *context, const md_solve_run *run, md_cg_state *state, bool save) {
   char key[KEY_BYTES], found[KEY_BYTES];
-  md_field host[FIELDS], *fields[FIELDS] = {&state->x, &state->r, &state->p};
-  int64_t iteration = state->iteration, *counts = calloc((size_t)state->n_rhs, sizeof *counts);
+  md_field host[FIELDS], *fields[FIELDS] = {&state->x, &state->r, &state->p, &state->before};
+  const int n_fields = state->carried ? FIELDS : FIELDS - 1;
+  int64_t iteration = state->iteration, carries = state->carries,
+          *counts = calloc((size_t)state->n_rhs, sizeof *counts);
   key_of(run, key);
   memcpy(found, key, sizeof found);
   for (int r = 0; counts && r < state->n_rhs; r++) counts[r] = state->rhs_iterations[r];
-  const md_attribute attributes[] = {{"belongs_to", MD_ATTRIBUTE_TEXT, KEY_BYTES, found},
-                                     {"iteration", MD_ATTRIBUTE_INTEGER, 1, &iteration},
-                                     {"rhs_iterations", MD_ATTRIBUTE_INTEGER, state->n_rhs, counts},
-                                     {"r_norm2", MD_ATTRIBUTE_REAL, state->n_rhs, state->r_norm2},
-                                     {"b_norm", MD_ATTRIBUTE_REAL, state->n_rhs, state->b_norm}};
-  const md_named_field named[FIELDS] = {{"x", &host[0]}, {"r", &host[1]}, {"p", &host[2]}};
-  enum { COUNT = sizeof attributes / sizeof *attributes };
+  const md_attribute attributes[] = {
+      {"belongs_to", MD_ATTRIBUTE_TEXT, KEY_BYTES, found},
+      {"iteration", MD_ATTRIBUTE_INTEGER, 1, &iteration},
+      {"rhs_iterations", MD_ATTRIBUTE_INTEGER, state->n_rhs, counts},
+      {"r_norm2", MD_ATTRIBUTE_REAL, state->n_rhs, state->r_norm2},
+      {"b_norm", MD_ATTRIBUTE_REAL, state->n_rhs, state->b_norm},
+      {"carries", MD_ATTRIBUTE_INTEGER, 1, &carries},
+      {"carried", MD_ATTRIBUTE_REAL, 3 * state->n_rhs, state->carried}};
+  const md_named_field named[FIELDS] = {
+      {"x", &host[0]}, {"r", &host[1]}, {"p", &host[2]}, {"before", &host[3]}};
+  const int count = (int)(sizeof attributes / sizeof *attributes) - (state->carried ? 0 : 2);
   const char *path = run->options.checkpoint;
   md_status status = counts ? MD_OK : md_fail_memory(context, 1, "checkpoint");
-  if (status == MD_OK) status = host_fields(context, state, host);
-  for (int f = 0; save && f < FIELDS && status == MD_OK; f++)
+  if (status == MD_OK) status = host_fields(context, state, n_fields, host);
+  for (int f = 0; save && f < n_fields && status == MD_OK; f++)
     status = md_field_convert(context, &host[f], fields[f]);
   status = md_agree(context, status);
   if (status == MD_OK)
-    status = save ? md_checkpoint_write(context, path, named, FIELDS, attributes, COUNT)
-                  : md_checkpoint_read(context, path, named, FIELDS, attributes, COUNT);
+    status = save ? md_checkpoint_write(context, path, named, n_fields, attributes, count)
+                  : md_checkpoint_read(context, path, named, n_fields, attributes, count);
   if (status == MD_OK && strcmp(found, key) != 0)
     status = md_fail(context, MD_INPUT, "checkpoint %s must belong to this solve, got '%s'", path,
                      found);
@@ -67,11 +74,12 @@ static md_status move(md_context *context, const md_solve_run *run, md_cg_state 
     status =
         md_fail(context, MD_INPUT, "checkpoint %s is at iteration %lld; raise --max-iter above it",
                 path, (long long)iteration);
-  for (int f = 0; !save && f < FIELDS && status == MD_OK; f++)
+  for (int f = 0; !save && f < n_fields && status == MD_OK; f++)
     status = md_field_convert(context, fields[f], &host[f]);
   for (int r = 0; !save && status == MD_OK && r < state->n_rhs; r++)
     state->rhs_iterations[r] = (int)counts[r];
   if (!save && status == MD_OK) state->iteration = (int)iteration;
+  if (!save && status == MD_OK) state->carries = carries == 1;
   for (int i = 0; !save && status == MD_OK && i < state->iteration; i++)
     state->history[i] = NAN; /* of the earlier run, not kept */
   for (int f = 0; f < FIELDS; f++) md_field_destroy(&host[f]);

@@ -66,8 +66,8 @@ static void solves_as_the_host(void **state) {
 
 typedef struct saved {
   md_context *context;
-  md_field x, r, p;
-  double r_norm2[MD_MAX_RHS], b_norm[MD_MAX_RHS];
+  md_field x, r, p, before;
+  double r_norm2[MD_MAX_RHS], b_norm[MD_MAX_RHS], carried[3 * MD_MAX_RHS];
   int iteration, seen;
 } saved;
 
@@ -87,6 +87,9 @@ static md_status save(void *user, const md_cg_state *state) {
   copy_of(s->context, &s->x, &state->x);
   copy_of(s->context, &s->r, &state->r);
   copy_of(s->context, &s->p, &state->p);
+  copy_of(s->context, &s->before, &state->before);
+  assert_true(state->carries);
+  memcpy(s->carried, state->carried, 3 * (size_t)state->n_rhs * sizeof(double));
   memcpy(s->r_norm2, state->r_norm2, (size_t)state->n_rhs * sizeof(double));
   s->iteration = state->iteration;
   return MD_OK;
@@ -97,6 +100,9 @@ static md_status restore(void *user, md_cg_state *state) {
   md_linear_copy(&state->x, &s->x);
   md_linear_copy(&state->r, &s->r);
   md_linear_copy(&state->p, &s->p);
+  md_linear_copy(&state->before, &s->before);
+  memcpy(state->carried, s->carried, 3 * (size_t)state->n_rhs * sizeof(double));
+  state->carries = true;
   memcpy(state->r_norm2, s->r_norm2, (size_t)state->n_rhs * sizeof(double));
   state->iteration = s->iteration;
   return MD_OK;
@@ -130,6 +136,7 @@ static void goes_on_with_the_same_bits(void **state) {
   md_field_destroy(&s.x);
   md_field_destroy(&s.r);
   md_field_destroy(&s.p);
+  md_field_destroy(&s.before);
   problem_drop(&p);
 }
 

@@ -6,9 +6,9 @@ extern "C" {
 #include "dirac/solvers/device/cg_device.h"
 #include "dirac/solvers/device/recorded_step.h"
 }
+#include "dirac/solvers/device/cg_residuals.cuh"
+#include "dirac/solvers/device/cg_scalars.cuh"
 #include "dirac/solvers/device/cg_update.cuh"
-#include "dirac/solvers/device/sums.cuh"
-#include "lattice/fields/cuda/rank_sums.cuh"
 
 extern "C" {
 #include "lattice/fields/linear.h"
@@ -16,25 +16,6 @@ extern "C" {
 #include "lattice/halo/halo.h"
 }
 #include <math.h>
-
-/* On the device. */
-struct cg_scalars {
-  double word[MD_MAX_RHS][MD_RANK_SUM_WORDS]; /* this rank's or all ranks' |D p|^2 or |r|^2, then
-                                              |p|^2, each as high and low */
-  sum_units of_hop[MD_MAX_RHS], of_p[MD_MAX_RHS]; /* for the sums of the next kernels */
-  double r_norm2[MD_MAX_RHS], beta[MD_MAX_RHS], limit[MD_MAX_RHS];
-  double alpha[MD_CG_DIRECTIONS][MD_MAX_RHS]; /* of each direction that x may still lack */
-  double mass2;
-  int iterations[MD_MAX_RHS], failure[MD_MAX_RHS];
-  long long serial[MD_MAX_RHS]; /* of the last iteration that was reported */
-};
-
-/* In pinned host memory, written by the device: `serial` last. */
-struct cg_slot {
-  md_cg_report report;
-  long long serial;
-};
-enum { SLOTS = 2 };
 
 struct md_cg_device {
   int n_rhs;
@@ -44,11 +25,16 @@ struct md_cg_device {
   md_halo *halo;          /* of the operator */
   cg_slot *slots;         /* [SLOTS][n_rhs] */
   md_partial_sums stencil, update;
-  md_field more[MD_CG_DIRECTIONS - 1]; /* p is the state's or one of these, */
-  int keeps;                           /* which are so many, with the state's */
-  int at;                              /* which: 0 the state's; x lacks those before it too */
-  long long serial;                    /* of the last iteration that was queued */
-  long long awaited;                   /* of the last report */
+  bool residuals; /* are kept and iterated, see cg_device.h; else directions p are */
+  md_field more[MD_CG_DIRECTIONS - 1]; /* r, or p, is the state's or one of these; */
+  int at; /* which: 0 the state's. So many steps x lacks, and of residuals p too */
+  /* Of residuals: which had the iteration before, with its scalars; -1: the next one begins anew,
+   * from p. */
+  int before;
+  bool carried;      /* that residual is the state's copy */
+  bool stepped;      /* r of an iteration is there whose update is not counted yet */
+  long long serial;  /* of the last iteration that was queued */
+  long long awaited; /* of the last report */
   /* Order of sites of the last kernel over a field: each pass begins where the one before ended,
    * with what it left in the cache. */
   bool backwards;
@@ -56,85 +42,29 @@ struct md_cg_device {
   md_recorded_step step[MD_CG_DIRECTIONS][2];
 };
 
-enum cg_phase { FIND_ALPHA, FIND_BETA };
-
-/* What of a right-hand side is read before its sums are known. */
-struct cg_known {
-  double r_norm2, limit, alpha, p_ap;
-  long long serial;
-};
-
-/* Units for |p|^2 and |D p|^2 follow from |r|^2 alone, so that a solve that goes on from a saved
- * state has the same: |p| is seldom more than a few times |r|, and |D p| than |p|. */
-static __host__ __device__ void set_units(cg_scalars *s, int r, double r_norm2) {
-  s->of_p[r] = units_for(4.0 * r_norm2);
-  s->of_hop[r] = units_for(16.0 * r_norm2);
+/* One of those that are kept, whatever they are. */
+static md_field *kept(md_cg_device *cg, md_cg_state *state, int k) {
+  const int which = k % MD_CG_DIRECTIONS;
+  md_field *own = cg->residuals ? &state->r : &state->p;
+  return which == 0 ? own : &cg->more[which - 1];
 }
 
-static __device__ void find_alpha(cg_scalars *s, int at, int r, const cg_known &known,
-                                  const double *word) {
-  const double p_norm2 = word[2] + word[3], p_ap = s->mass2 * p_norm2 + (word[0] + word[1]);
-  const bool done = sqrt(known.r_norm2) <= known.limit;
-  const int failure = done ? 0 : !isfinite(p_ap) ? 1 : p_ap <= 0.0 ? 2 : 0;
-  s->failure[r] = failure;
-  s->alpha[at][r] = done || failure ? 0.0 : known.r_norm2 / p_ap;
-  s->beta[r] = p_ap;
-  s->of_hop[r] = units_for(known.r_norm2);
-}
-
-static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &known,
-                                 const double *word, cg_slot *slot) {
-  const bool going = known.alpha != 0.0;
-  const double norm2 = word[0] + word[1], now = going ? norm2 : known.r_norm2;
-  const int failure = going && !isfinite(norm2) ? 3 : s->failure[r];
-  s->beta[r] = going ? norm2 / known.r_norm2 : 0.0;
-  set_units(s, r, now);
-  s->r_norm2[r] = now;
-  s->iterations[r] += going;
-  s->serial[r] = known.serial;
-  slot->report = {now, known.alpha, failure == 3 ? norm2 : known.p_ap, s->iterations[r], failure};
-  __threadfence_system();
-  *(volatile long long *)&slot->serial = known.serial;
-}
-
-/* One block of MD_SUM_SLOTS threads per right-hand side: the sums, of all ranks, then what follows
- * from them. Where ranks do not share memory the two are launched apart, and NCCL or the host adds
- * the ranks' sums in between. */
-static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial_sums update,
-                              cg_phase phase, int at, bool sum, bool apply, rank_sums ranks,
-                              cg_slot *slots) {
-  md_release_successor();
-  md_wait_for_predecessor();
-  const int r = blockIdx.x;
-  const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r], s->beta[r],
-                          s->serial[r] + 1};
-  const long long tick = next_tick(ranks, r);
-  double word[MD_RANK_SUM_WORDS] = {};
-  if (sum) {
-    const unit_sum first = share_of(stencil, r);
-    if (phase == FIND_ALPHA) {
-      const unit_sum second = share_of(update, r);
-      word[0] = first.high, word[1] = first.low, word[2] = second.high, word[3] = second.low;
-      add_threads(word);
-    } else {
-      const unit_sum all = add_threads(first);
-      word[0] = all.high, word[1] = all.low;
-    }
-    add_ranks(ranks, r, tick, word);
-  } else {
-    for (int w = 0; w < MD_RANK_SUM_WORDS; w++) word[w] = s->word[r][w];
-  }
-  if (threadIdx.x != 0) return;
-  if (!apply)
-    for (int w = 0; w < MD_RANK_SUM_WORDS; w++) s->word[r][w] = word[w];
-  else if (phase == FIND_ALPHA)
-    find_alpha(s, at, r, known, word);
-  else
-    find_beta(s, at, r, known, word, &slots[known.serial % SLOTS * gridDim.x + r]);
-}
-
-static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
-  return k == 0 ? &state->p : &cg->more[k - 1];
+/* x and p take the first `count` steps. sum: with |p|^2 after them. */
+template <class S>
+static void take_residuals(md_cg_device *cg, md_cg_state *state, int count, bool sum) {
+  residual_pass<S> a = {};
+  for (int k = 0; k < MD_CG_DIRECTIONS; k++)
+    a.residual[k] = linear_view_of<S>(kept(cg, state, k + 1));
+  a.x = linear_view_of<S>(&state->x);
+  a.p = linear_view_of<S>(&state->p);
+  a.count = count;
+  a.alpha = cg->scalars->alpha[0];
+  a.beta = cg->scalars->beta[0];
+  a.sites = state->x.sites;
+  a.n_rhs = cg->n_rhs;
+  a.backwards = cg->backwards = !cg->backwards;
+  if (sum) a.norm2 = {cg->update.sum, cg->update.units};
+  launch_residual_pass(a, &state->x);
 }
 
 /* x takes the first `count` directions; then the next direction is made, or not. sum: with |p|^2 of
@@ -142,14 +72,14 @@ static md_field *direction(md_cg_device *cg, md_cg_state *state, int k) {
 template <class S, class R, class W>
 static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool next, bool sum) {
   cg_pass<S, R, W> a = {};
-  for (int k = 0; k < cg->keeps; k++) a.direction[k] = linear_view_of<S>(direction(cg, state, k));
+  for (int k = 0; k < MD_CG_DIRECTIONS; k++) a.direction[k] = linear_view_of<S>(kept(cg, state, k));
   a.p = a.direction[cg->at];
-  if (next) a.next = a.direction[(cg->at + 1) % cg->keeps];
+  if (next) a.next = a.direction[(cg->at + 1) % MD_CG_DIRECTIONS];
   a.r = linear_view_of<R>(&state->r);
   a.x = linear_view_of<W>(&state->x);
   a.count = count;
   a.alpha = cg->scalars->alpha[0];
-  a.beta = cg->scalars->beta;
+  a.beta = cg->scalars->beta[cg->at];
   a.sites = state->x.sites;
   a.n_rhs = cg->n_rhs;
   a.backwards = cg->backwards = !cg->backwards;
@@ -169,12 +99,13 @@ static void launch_narrow_pass(md_cg_device *cg, md_cg_state *state, int count, 
     launch_pass<S, float, float>(cg, state, count, next, sum);
 }
 
+/* What x takes, and the next direction; of residuals there is no `next`. */
 static void pass(md_cg_device *cg, md_cg_state *state, int count, bool next, bool sum) {
   switch (state->p.precision) {
   case MD_DOUBLE:
-    return launch_pass<double, double, double>(cg, state, count, next, sum);
+    return take_residuals<double>(cg, state, count, sum);
   case MD_SINGLE:
-    return launch_pass<float, float, float>(cg, state, count, next, sum);
+    return take_residuals<float>(cg, state, count, sum);
   case MD_HALF:
     return launch_narrow_pass<__half>(cg, state, count, next, sum);
   case MD_FIXED:
@@ -185,15 +116,23 @@ static void pass(md_cg_device *cg, md_cg_state *state, int count, bool next, boo
 }
 
 extern "C" void md_cg_device_update(md_cg_device *cg, md_cg_state *state) {
-  pass(cg, state, cg->at == cg->keeps - 1 ? cg->keeps : 0, true, true);
-  cg->at = (cg->at + 1) % cg->keeps;
+  const bool last = cg->at == MD_CG_DIRECTIONS - 1;
+  cg->stepped = false;
+  if (last || !cg->residuals) pass(cg, state, last ? MD_CG_DIRECTIONS : 0, true, !cg->residuals);
+  cg->at = (cg->at + 1) % MD_CG_DIRECTIONS;
 }
 
 extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
-  if (cg->at == 0) return;
-  pass(cg, state, cg->at, false, false);
-  md_linear_copy(&state->p, direction(cg, state, cg->at));
+  const int latest = cg->at + (cg->residuals && cg->stepped);
+  if (cg->at > 0) pass(cg, state, cg->at, false, false);
+  if (state->before.data && cg->before >= 0 && !cg->carried) {
+    md_linear_copy(&state->before, kept(cg, state, cg->before));
+    state->carries = cg->carried = true;
+  }
+  if (latest > 0) md_linear_copy(cg->residuals ? &state->r : &state->p, kept(cg, state, latest));
+  if (!cg->carried) cg->before = -1;
   cg->at = 0;
+  cg->stepped = false;
 }
 
 /* Adds the words that `settle` left over the ranks, exactly; a failure of the device is met here.
@@ -225,7 +164,7 @@ static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase
   const bool whole = context->ranks == 1 || cg->peers;
   const dim3 blocks(cg->n_rhs), threads(MD_SUM_SLOTS);
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
-                  true, whole, ranks, cg->slots);
+                  cg->before, true, whole, ranks, cg->slots);
   if (whole) return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
   if (context->nccl) {
     MD_TRY(md_defer(context,
@@ -235,14 +174,13 @@ static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase
     MD_TRY(add_ranks_on_host(context, cg));
   }
   settle<<<blocks, threads, 0, md_stream()>>>(cg->scalars, cg->stencil, cg->update, phase, cg->at,
-                                              false, true, ranks, cg->slots);
+                                              cg->before, false, true, ranks, cg->slots);
   return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
 }
 
 static md_status allocate(md_context *context, md_cg_device *cg, const md_field *p) {
   const md_field_shape shape = {p->precision, MD_DEVICE, p->components, p->n_rhs, true};
-  cg->keeps = md_cg_directions(p->precision);
-  for (int k = 0; k < cg->keeps - 1; k++)
+  for (int k = 0; k < MD_CG_DIRECTIONS - 1; k++)
     MD_TRY(md_field_create(context, p->geometry, &shape, p->parity, &cg->more[k]));
   MD_TRY(md_device_allocate(context, sizeof *cg->scalars, "scalars", (void **)&cg->scalars));
   MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_hop, &cg->stencil));
@@ -261,6 +199,10 @@ static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_
     set_units(&start, r, state->r_norm2[r]);
     start.iterations[r] = state->rhs_iterations[r];
     start.serial[r] = cg->serial;
+    if (!state->carries) continue;
+    start.alpha[MD_CG_DIRECTIONS - 1][r] = state->carried[r];
+    start.beta[MD_CG_DIRECTIONS - 1][r] = state->carried[cg->n_rhs + r];
+    start.p_ap[r] = state->carried[2 * cg->n_rhs + r];
   }
   return md_device_upload(context, cg->scalars, &start, sizeof start);
 }
@@ -269,9 +211,12 @@ extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, m
                                         const double *limit) {
   MD_TRY(md_agree(context, set_scalars(context, cg, state, limit)));
   cg->at = 0;
+  cg->before = state->carries ? MD_CG_DIRECTIONS - 1 : -1;
+  cg->carried = state->carries;
+  cg->stepped = false;
   partial_sums_clear(&cg->stencil, cg->n_rhs);
   partial_sums_clear(&cg->update, cg->n_rhs);
-  pass(cg, state, 0, false, true);
+  if (!cg->residuals) pass(cg, state, 0, false, true);
   return MD_OK;
 }
 
@@ -281,6 +226,7 @@ extern "C" md_status md_cg_device_create(md_context *context, const md_dirac *di
   *cg = d;
   if (!d) return md_fail_memory(context, sizeof *d, "solver");
   d->n_rhs = p->n_rhs;
+  d->residuals = md_precision_bytes(p->precision) > 2;
   d->mass = mass;
   d->peers = dirac->peers;
   d->halo = dirac->halo;
@@ -301,22 +247,37 @@ extern "C" void md_cg_device_destroy(md_cg_device *cg) {
   delete cg;
 }
 
+/* The second hop of an iteration and the field that it assigns, or adds to. */
+static md_field *end_of(md_cg_device *cg, md_cg_state *state, md_field *from, md_epilogue *end) {
+  end->x = from;
+  end->a = -cg->mass * cg->mass;
+  end->b = 1.0;
+  end->step = cg->scalars->step[0];
+  if (!cg->residuals) return &state->r;
+  end->before = cg->carried ? &state->before : kept(cg, state, cg->before < 0 ? 0 : cg->before);
+  return kept(cg, state, cg->at + 1);
+}
+
+/* Each pass over fields takes the sites in the opposite order of the one before. */
 extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dirac *dirac,
                                              md_cg_state *state, md_field *work) {
+  const bool anew = cg->residuals && cg->before < 0;
   md_epilogue first = {}, second = {};
+  md_field *from = anew ? &state->p : kept(cg, state, cg->at);
+  md_field *to = end_of(cg, state, from, &second);
+  if (anew) pass(cg, state, 0, false, true);
   first.norm2 = second.norm2 = &cg->stencil;
   first.backwards = cg->backwards = !cg->backwards;
-  md_field *p = direction(cg, state, cg->at);
-  MD_TRY(md_dirac_hop(context, dirac, work, p, &first));
+  MD_TRY(md_dirac_hop(context, dirac, work, from, &first));
   MD_TRY(run_phase(context, cg, FIND_ALPHA));
-  second.x = p;
-  second.a = -cg->mass * cg->mass;
-  second.b = 1.0;
-  second.step = cg->scalars->alpha[cg->at];
   second.backwards = cg->backwards = !cg->backwards;
-  MD_TRY(md_dirac_hop(context, dirac, &state->r, work, &second));
+  MD_TRY(md_dirac_hop(context, dirac, to, work, &second));
+  MD_TRY(run_phase(context, cg, FIND_BETA));
   cg->serial++;
-  return run_phase(context, cg, FIND_BETA);
+  if (cg->residuals) cg->before = cg->at;
+  cg->carried = false;
+  cg->stepped = true;
+  return MD_OK;
 }
 
 struct cg_iteration {
@@ -339,11 +300,16 @@ extern "C" md_status md_cg_device_queue(md_context *context, md_cg_device *cg, m
                                         md_cg_state *state, md_field *work, bool update_first) {
   cg_iteration iteration = {cg, dirac, state, work, update_first};
   bool replayed;
-  MD_TRY(md_recorded_step_queue(context, &cg->step[cg->at][cg->backwards], dirac, queue_iteration,
+  const int at = cg->at, next = (at + 1) % MD_CG_DIRECTIONS;
+  if (cg->residuals && (cg->before < 0 || cg->carried)) return queue_iteration(context, &iteration);
+  const bool passes = !cg->residuals || at == MD_CG_DIRECTIONS - 1; /* a third one */
+  MD_TRY(md_recorded_step_queue(context, &cg->step[at][cg->backwards], dirac, queue_iteration,
                                 &iteration, &replayed));
   if (!replayed) return MD_OK;
-  cg->at = (cg->at + 1) % cg->keeps;
-  cg->backwards = !cg->backwards; /* three passes */
+  cg->at = next;
+  if (cg->residuals) cg->before = update_first ? next : at;
+  if (passes) cg->backwards = !cg->backwards;
+  cg->stepped = update_first;
   cg->serial++;
   return MD_OK;
 }

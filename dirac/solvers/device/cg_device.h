@@ -16,12 +16,11 @@ typedef struct md_cg_report {
   int iterations, failure;
 } md_cg_report;
 
-/* How many search directions of p's precision are kept, until x takes them all: 16 bits cost
- * little, and x in single beside them much. */
+/* In 16 bits an iteration makes the next direction p from r, and so many directions are kept until
+ * x takes them all. In double and single it makes the next residual from the last two
+ * (three_term.cuh), and so many residuals are kept until x and p take them all: most iterations
+ * have no pass over vectors. */
 enum { MD_CG_DIRECTIONS = 8 };
-static inline int md_cg_directions(md_precision precision) {
-  return md_precision_bytes(precision) == 2 ? MD_CG_DIRECTIONS : 4;
-}
 
 /* For search directions of p's shape, a few of which it keeps. Local. */
 md_status md_cg_device_create(md_context *context, const md_dirac *dirac, const md_field *p,
@@ -35,13 +34,14 @@ void md_cg_device_destroy(md_cg_device *cg);
  * Collective. */
 md_status md_cg_device_start(md_context *context, md_cg_device *cg, md_cg_state *state,
                              const double *limit);
-/* The first four kernels of an iteration: D p with |D p|^2; alpha = |r|^2 / (m^2 |p|^2 + |D p|^2),
- * 0 for right-hand sides that are done; r -= alpha A p with |r|^2; beta = |r|^2 / the one before,
- * and the iteration's report. Collective. */
+/* The first four kernels of an iteration: D p or D r with its |.|^2; alpha = |r|^2 / <p, A p>, 0
+ * for right-hand sides that are done; r -= alpha A p with |r|^2; beta = |r|^2 / the one before, and
+ * the iteration's report. Collective. */
 md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dirac *dirac,
                                   md_cg_state *state, md_field *work);
-/* The last one: p = r + beta p with |p|^2; and every few iterations x takes what it lacks. Until
- * md_cg_device_complete the state's x lags behind and its p may be an older one. */
+/* The last one: p = r + beta p with |p|^2; and every few iterations x takes what it lacks, in
+ * double and single p too. Until md_cg_device_complete the state's x lags behind and its p and r
+ * may be older ones. */
 void md_cg_device_update(md_cg_device *cg, md_cg_state *state);
 /* Both, the last one of the iteration before first or that of this one last: recorded where
  * recorded_step.h says, always with the same operator, state and work. Collective. */

@@ -18,41 +18,37 @@ struct report {
   long long serial;
 };
 
+/* r: residuals of a turn, each behind the one before; the first is m's. */
 struct fields {
-  md_field r, behind[STEPS - 1], x[MOST_SHIFTS], p[MOST_SHIFTS];
+  md_field r[STEPS], x[MOST_SHIFTS], p[MOST_SHIFTS];
 };
 
-/* As in cg_device.cu: |p| is seldom more than a few times |r|, and |D p| than |p|. */
-__host__ __device__ void set_units(scalars *s, int r, double r_norm2) {
-  s->of_p[r] = units_for(4.0 * r_norm2);
-  s->of_hop[r] = units_for(16.0 * r_norm2);
-}
-
-/* step = |r|^2 / <p, A p> of the smallest shift, 0 when it is done; a block for each side. */
-__global__ void find_alpha(scalars *s, md_partial_sums stencil, md_partial_sums update,
-                           rank_sums ranks) {
+/* alpha = |r|^2 / <p, A p> of the smallest shift, 0 when it is done; a block for each side. */
+__global__ void find_alpha(scalars *s, md_partial_sums stencil, rank_sums ranks) {
   md_release_successor();
   md_wait_for_predecessor();
   const int r = blockIdx.x;
-  const unit_sum hopped = share_of(stencil, r), kept = share_of(update, r);
-  double word[MD_RANK_SUM_WORDS] = {hopped.high, hopped.low, kept.high, kept.low};
   const long long tick = next_tick(ranks, r);
-  add_threads(word);
+  const unit_sum added = add_threads(share_of(stencil, r));
+  double word[MD_RANK_SUM_WORDS] = {added.high, added.low, 0.0, 0.0};
   add_ranks(ranks, r, tick, word);
   if (threadIdx.x != 0) return;
-  const double norm2 = word[2] + word[3], p_ap = s->mass2 * norm2 + (word[0] + word[1]);
+  const bool anew = s->anew[r];
+  const three_term before = {s->alpha[r], anew ? 0.0 : s->beta[r], s->p_ap[r]};
+  const double norm2 = anew ? s->p_norm2[r] : s->r_norm2[r];
+  const double p_ap = p_ap_of(before, s->mass2, norm2, word[0] + word[1]);
   s->of_hop[r] = units_for(s->r_norm2[r]);
   const bool done = sqrt(s->r_norm2[r]) <= s->limit[r];
   if (!done && !(isfinite(p_ap) && p_ap > 0.0)) s->failure[r] = 1;
   s->p_ap[r] = p_ap;
-  s->step[r] = done || s->failure[r] ? 0.0 : s->r_norm2[r] / p_ap;
+  set_step(s->step, r, anew, before, done || s->failure[r] ? 0.0 : s->r_norm2[r] / p_ap, s->mass2);
 }
 
 /* beta, and by the recursion of B. Jegerlehner (hep-lat/9612014, eq. 2.42 ff.) the coefficients of
  * all shifts, a thread each. */
 __device__ void follow(scalars *s, int turn, int k, int r, double beta, double norm2,
                        double *reported) {
-  const double alpha = s->step[r], zeta = s->zeta[k][r], before = s->before[k][r];
+  const double alpha = s->step[0][r], zeta = s->zeta[k][r], before = s->before[k][r];
   const bool resting = s->done[k][r] || alpha == 0.0;
   s->resting[turn][k][r] = resting;
   if (!resting) {
@@ -82,7 +78,7 @@ __global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, 
   add_ranks(ranks, r, tick, word);
   if (threadIdx.x == 0) sum = word[0] + word[1];
   __syncthreads();
-  const double alpha = s->step[r], norm2 = alpha != 0.0 ? sum : s->r_norm2[r];
+  const double alpha = s->step[0][r], norm2 = alpha != 0.0 ? sum : s->r_norm2[r];
   const double beta = alpha != 0.0 ? norm2 / s->r_norm2[r] : 0.0;
   for (int k = threadIdx.x; k < n_shifts; k += blockDim.x) {
     follow(s, turn, k, r, beta, norm2, &zeta[k * gridDim.x + r]);
@@ -91,7 +87,8 @@ __global__ void find_beta(scalars *s, md_partial_sums stencil, rank_sums ranks, 
   __syncthreads();
   if (threadIdx.x != 0) return;
   s->turn[r] = turn;
-  set_units(s, r, norm2);
+  s->anew[r] = false;
+  s->of_hop[r] = units_for(16.0 * norm2);
   if (alpha != 0.0) {
     if (!isfinite(norm2)) s->failure[r] = 2;
     s->r_norm2[r] = norm2;
@@ -115,11 +112,13 @@ struct md_shift_device {
   fields f;
   md_field work;
   scalars *on_device;
-  md_partial_sums stencil, update;
+  md_partial_sums stencil;
+  int turn;        /* the present residual is r[turn] */
+  bool anew;       /* no iteration has been queued */
   report *reports; /* [SLOTS][n_rhs] */
   double *zeta;    /* [SLOTS][n_shifts * n_rhs] */
   long long waited;
-  md_recorded_step iteration;
+  md_recorded_step iteration[STEPS]; /* of a turn */
 };
 
 namespace {
@@ -130,34 +129,24 @@ template <class S> pairs<S> pairs_of(const md_shift_device *d) {
     of.x[k] = (S *)d->f.x[k].data;
     of.p[k] = (S *)d->f.p[k].data;
   }
-  for (int j = 0; j < STEPS - 1; j++) of.behind[j] = (S *)d->f.behind[j].data;
+  for (int j = 0; j < STEPS; j++) of.residual[j] = (S *)d->f.r[(j + 1) % STEPS].data;
   return of;
 }
 
-template <class S> void launch_update(md_shift_device *d, bool start) {
-  const dim3 block = block_of(&d->f.r);
-  const unsigned blocks = all_blocks(&d->f.r, block);
-  const linear_view<S> r = linear_view_of<S>(&d->f.r);
-  auto *kernel = d->n_rhs == 1 ? update_fields<S, true> : update_fields<S, false>;
-  md_launch_early(kernel, dim3(blocks), block, shared_of(block), (const scalars *)d->on_device, r,
-                  pairs_of<S>(d), d->n_shifts, d->smallest, d->f.r.sites, d->n_rhs, start,
-                  block_sums{d->update.sum, d->update.units});
+template <class S> void launch_turn(md_shift_device *d, int count) {
+  const md_field *r = &d->f.r[0];
+  const dim3 block = block_of(r);
+  auto *kernel = d->n_rhs == 1 ? take_turn<S, true> : take_turn<S, false>;
+  md_launch_early(kernel, dim3(all_blocks(r, block)), block, 0, (const scalars *)d->on_device,
+                  pairs_of<S>(d), r->stride, d->n_shifts, r->sites, d->n_rhs, count);
 }
 
-void update(md_shift_device *d, bool start) {
-  if (d->f.r.precision == MD_DOUBLE)
-    launch_update<double>(d, start);
+/* The vectors of all shifts take the first `count` iterations of the turn. */
+void update(md_shift_device *d, int count) {
+  if (d->f.r[0].precision == MD_DOUBLE)
+    launch_turn<double>(d, count);
   else
-    launch_update<float>(d, start);
-}
-
-template <class S> void launch_end(md_shift_device *d) {
-  const dim3 block = block_of(&d->f.r);
-  const unsigned blocks = all_blocks(&d->f.r, block);
-  auto *kernel = d->n_rhs == 1 ? end_turn<S, true> : end_turn<S, false>;
-  kernel<<<dim3(blocks), block, 0, md_stream()>>>(d->on_device, linear_view_of<S>(&d->f.r),
-                                                  pairs_of<S>(d), d->n_shifts, d->smallest,
-                                                  d->f.r.sites, d->n_rhs);
+    launch_turn<float>(d, count);
 }
 
 md_status allocate(md_context *context, md_shift_device *d) {
@@ -165,7 +154,6 @@ md_status allocate(md_context *context, md_shift_device *d) {
   MD_TRY(md_dirac_field(context, d->dirac, MD_ODD, &d->work));
   MD_TRY(md_device_allocate(context, sizeof *d->on_device, "shifts", (void **)&d->on_device));
   MD_TRY(partial_sums_create(context, d->n_rhs, d->on_device->of_hop, &d->stencil));
-  MD_TRY(partial_sums_create(context, d->n_rhs, d->on_device->of_p, &d->update));
   MD_TRY(md_device_allocate_pinned(context, SLOTS * n * sizeof *d->reports, "reports",
                                    (void **)&d->reports));
   for (size_t i = 0; i < SLOTS * n; i++) d->reports[i] = {};
@@ -173,18 +161,21 @@ md_status allocate(md_context *context, md_shift_device *d) {
                                    (void **)&d->zeta);
 }
 
-md_status upload(md_context *context, md_shift_device *d, const md_multishift_state *m) {
+md_status upload(md_context *context, md_shift_device *d, const md_multishift_state *m,
+                 const double *p_norm2) {
   scalars *s = new (std::nothrow) scalars();
   if (!s) return md_fail_memory(context, sizeof *s, "shifts");
   s->mass2 = d->mass2;
   for (int k = 0; k < d->n_shifts; k++) s->delta[k] = m->shifts[k].delta;
   for (int r = 0; r < d->n_rhs; r++) {
     s->turn[r] = STEPS - 1;
+    s->anew[r] = true;
+    s->p_norm2[r] = p_norm2[r];
     s->alpha[r] = m->alpha[r];
     s->beta[r] = m->beta[r];
     s->r_norm2[r] = m->r_norm2[r];
-    s->limit[r] = m->request->tolerance * m->b_norm[r];
-    set_units(s, r, m->r_norm2[r]);
+    s->limit[r] = m->aim * m->b_norm[r];
+    s->of_hop[r] = units_for(16.0 * m->r_norm2[r]);
     for (int k = 0; k < d->n_shifts; k++) {
       s->zeta[k][r] = m->shifts[k].zeta[r];
       s->before[k][r] = m->shifts[k].before[r];
@@ -201,32 +192,34 @@ md_status upload(md_context *context, md_shift_device *d, const md_multishift_st
 extern "C" md_status md_shift_device_create(md_context *context, const md_multishift_state *m,
                                             md_shift_device **shifts) {
   const double mass = md_shift_mass(m, m->smallest);
+  double p_norm2[MD_MAX_RHS];
   md_shift_device *d = new (std::nothrow) md_shift_device();
   *shifts = d;
-  if (!d) return md_fail_memory(context, sizeof *d, "shifts");
+  if (!d) return md_agree(context, md_fail_memory(context, sizeof *d, "shifts"));
   d->dirac = m->by;
   d->n_shifts = m->request->n_shifts;
   d->smallest = m->smallest;
   d->n_rhs = m->r.n_rhs;
   d->mass2 = mass * mass;
-  d->f.r = m->r;
-  for (int j = 0; j < STEPS - 1; j++) d->f.behind[j] = m->behind[j];
+  d->anew = true;
+  d->f.r[0] = m->r;
+  for (int j = 1; j < STEPS; j++) d->f.r[j] = m->behind[j - 1];
   for (int k = 0; k < d->n_shifts; k++) {
     d->f.x[k] = m->shifts[k].x;
     d->f.p[k] = m->shifts[k].p;
   }
-  MD_TRY(allocate(context, d));
-  MD_TRY(upload(context, d, m));
-  update(d, true);
-  return md_cuda_launched(context, "start of the shifts");
+  MD_TRY(md_agree(context, allocate(context, d)));
+  MD_TRY(md_linear_norm2(context, &m->shifts[m->smallest].p, p_norm2));
+  return upload(context, d, m, p_norm2);
 }
 
 extern "C" md_status md_shift_device_end(md_context *context, md_shift_device *d,
                                          md_multishift_state *m) {
-  if (d->f.r.precision == MD_DOUBLE)
-    launch_end<double>(d);
-  else
-    launch_end<float>(d);
+  if (d->turn > 0) {
+    update(d, d->turn);
+    md_linear_copy(&m->r, &d->f.r[d->turn]);
+    d->turn = 0;
+  }
   MD_TRY(md_cuda_launched(context, "the last updates of the shifts"));
   scalars *s = new (std::nothrow) scalars();
   if (!s) return md_fail_memory(context, sizeof *s, "shifts");
@@ -243,11 +236,10 @@ extern "C" md_status md_shift_device_end(md_context *context, md_shift_device *d
 extern "C" void md_shift_device_destroy(md_shift_device *d) {
   if (!d) return;
   cudaStreamSynchronize(md_stream());
-  md_recorded_step_destroy(&d->iteration);
+  for (int j = 0; j < STEPS; j++) md_recorded_step_destroy(&d->iteration[j]);
   md_field_destroy(&d->work);
   md_device_free(d->on_device);
   partial_sums_destroy(&d->stencil);
-  partial_sums_destroy(&d->update);
   md_device_free_pinned(d->reports);
   md_device_free_pinned(d->zeta);
   delete d;
@@ -256,27 +248,32 @@ extern "C" void md_shift_device_destroy(md_shift_device *d) {
 /* Each pass over the fields begins where the one before ended, with what it left in the cache. */
 static md_status queue_iteration(md_context *context, void *user) {
   md_shift_device *d = (md_shift_device *)user;
-  md_field *p = &d->f.p[d->smallest];
+  md_field *r = &d->f.r[d->turn], *from = d->anew ? &d->f.p[d->smallest] : r;
   md_epilogue first = {}, second = {};
   const rank_sums ranks = rank_sums_over(context, d->dirac->peers);
   const dim3 blocks(d->n_rhs), threads(MD_SUM_SLOTS);
   first.norm2 = second.norm2 = &d->stencil;
   first.backwards = true;
-  second.x = p;
-  second.a = -d->mass2;
+  second.x = from;
   second.b = 1.0;
-  second.step = d->on_device->step;
-  MD_TRY(md_dirac_hop(context, d->dirac, &d->work, p, &first));
-  md_launch_early(find_alpha, blocks, threads, 0, d->on_device, d->stencil, d->update, ranks);
-  MD_TRY(md_dirac_hop(context, d->dirac, &d->f.r, &d->work, &second));
+  second.step = d->on_device->step[0];
+  second.before = d->anew ? r : &d->f.r[(d->turn + STEPS - 1) % STEPS];
+  MD_TRY(md_dirac_hop(context, d->dirac, &d->work, from, &first));
+  md_launch_early(find_alpha, blocks, threads, 0, d->on_device, d->stencil, ranks);
+  MD_TRY(md_dirac_hop(context, d->dirac, &d->f.r[(d->turn + 1) % STEPS], &d->work, &second));
   md_launch_early(find_beta, blocks, threads, 0, d->on_device, d->stencil, ranks, d->n_shifts,
                   d->reports, d->zeta);
-  update(d, false);
+  if (d->turn == STEPS - 1) update(d, STEPS);
   return md_cuda_launched(context, "an iteration of the shifts");
 }
 
 extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device *d) {
-  return md_recorded_step_queue(context, &d->iteration, d->dirac, queue_iteration, d, NULL);
+  MD_TRY(d->anew ? queue_iteration(context, d)
+                 : md_recorded_step_queue(context, &d->iteration[d->turn], d->dirac,
+                                          queue_iteration, d, NULL));
+  d->anew = false;
+  d->turn = (d->turn + 1) % STEPS;
+  return MD_OK;
 }
 
 extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *d, double *r_norm2,

@@ -4,12 +4,12 @@
 #include "dirac/solvers/multishift_state.h"
 
 /* Iterations of multi-shift CG on a device whose backend fuses, for one rank and MD_DOUBLE or
- * MD_SINGLE: five kernels whatever the number of shifts, the scalars of all of them on the device,
- * the host one iteration behind. A right-hand side of a shift that is done is left alone. The
- * updates of all shifts but the smallest wait for MD_SHIFT_STEPS iterations. */
+ * MD_SINGLE: in residuals alone (three_term.cuh), four kernels whatever the number of shifts, the
+ * scalars of all of them on the device, the host one iteration behind. A right-hand side of a shift
+ * that is done is left alone. The vectors of all shifts take MD_SHIFT_KEPT iterations at once. */
 typedef struct md_shift_device md_shift_device;
 
-/* For the iterations by m->by from the present state on; the fields outlive them. */
+/* For the iterations by m->by from the present state on; the fields outlive them. Collective. */
 md_status md_shift_device_create(md_context *context, const md_multishift_state *m,
                                  md_shift_device **shifts);
 void md_shift_device_destroy(md_shift_device *shifts);
