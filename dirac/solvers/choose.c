@@ -30,6 +30,7 @@ typedef struct chooser {
   int begun, window;     /* its first iteration; iterations from one look to the next */
   double begun_s, now_s; /* at the beginning and at the last look of the clock */
   double spent_s[TIMED_NARROW];          /* by its first iterations */
+  bool stays;                            /* in step: block CG need not be timed */
   bool leaves;                           /* the other way is to take over */
   double steps_in_all_s, block_in_all_s; /* as expected when it began */
   double pace;                           /* at the last look */
@@ -100,9 +101,9 @@ static md_status observe_timing(void *user, const md_cg_state *state) {
 }
 
 /* From time to time rank 0 judges for all by its own clock. */
-static md_status observe_watching(void *user, const md_cg_state *state) {
-  chooser *c = user;
-  const int done = note_time(c), now = state->iteration;
+static void watch(chooser *c, int done) {
+  const md_cg_state *state = c->state;
+  const int now = state->iteration;
   const int back = c->block ? (int)fmax(c->window, done / 4) : c->window;
   const bool settled = done >= 2 * c->window; /* fast modes die first, whichever way */
   if (!c->leaves && settled && done % c->window == 0) {
@@ -117,36 +118,56 @@ static md_status observe_watching(void *user, const md_cg_state *state) {
     md_broadcast(c->context, &c->leaves, sizeof c->leaves);
     if (c->leaves && now + 1 < c->most) c->state->most = now + 1;
   }
-  return tell(c);
 }
 
-/* kappa = (m^2 + |D|^2) / m^2 with the largest eigenvalue from a few steps of the power method on
- * the residual, whose high modes a solve from zero has from the beginning. */
-static md_status measure_kappa(chooser *c) {
+static md_status observe_watching(void *user, const md_cg_state *state) {
+  (void)state;
+  watch(user, note_time(user));
+  return tell(user);
+}
+
+/* *largest of the eigenvalues of A, from a few steps of the power method on the residual, whose
+ * high modes a solve from zero has from the beginning; the narrower operator, if there is one,
+ * does. */
+static md_status find_largest(chooser *c, md_dirac *dirac, md_field *a, md_field *b, md_field *work,
+                              double *largest) {
   enum { STEPS = 8 };
-  const double mass = c->request->mass;
-  md_field a = {0}, b = {0}, work = {0};
-  double before[MD_MAX_RHS], norm2[MD_MAX_RHS], scale[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
-  double largest = 0.0;
-  md_status status = md_dirac_field(c->context, c->dirac, MD_EVEN, &a);
-  if (status == MD_OK) status = md_dirac_field(c->context, c->dirac, MD_EVEN, &b);
-  if (status == MD_OK) status = md_dirac_field(c->context, c->dirac, MD_ODD, &work);
-  if (status == MD_OK) status = md_field_convert(c->context, &a, &c->state->r);
-  status = md_agree(c->context, status);
-  for (int k = 0; k < STEPS && status == MD_OK; k++) {
-    status = md_dirac_mdag_m(c->context, c->dirac, mass, &b, &a, &work);
-    if (status == MD_OK) status = md_linear_norm2(c->context, &a, before);
-    if (status == MD_OK) status = md_linear_norm2(c->context, &b, norm2);
-    for (int r = 0; r < c->state->n_rhs && status == MD_OK; r++) {
-      if (before[r] > 0.0) largest = fmax(largest, sqrt(norm2[r] / before[r]));
+  const double bound = c->request->mass * c->request->mass + dirac->norm * dirac->norm;
+  const int n = c->state->n_rhs;
+  double norm2[MD_MAX_RHS], scale[MD_MAX_RHS], guess[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
+  *largest = 0.0;
+  for (int r = 0; r < n; r++) {
+    scale[r] = c->state->r_norm2[r] > 0.0 ? 1.0 / sqrt(c->state->r_norm2[r]) : 0.0;
+    guess[r] = bound * bound;
+  }
+  MD_TRY(md_agree(c->context, md_field_convert_times(c->context, a, scale, &c->state->r)));
+  for (int k = 0; k < STEPS; k++) {
+    MD_TRY(md_dirac_mdag_m(c->context, dirac, c->request->mass, b, a, work));
+    MD_TRY(md_linear_norm2_near(c->context, b, guess, norm2));
+    for (int r = 0; r < n; r++) {
+      *largest = fmax(*largest, sqrt(norm2[r]));
       scale[r] = norm2[r] > 0.0 ? 1.0 / sqrt(norm2[r]) : 0.0;
     }
-    if (status == MD_OK) md_linear_axpby(scale, &b, none, &a);
+    md_linear_axpby(scale, b, none, a);
   }
+  return MD_OK;
+}
+
+/* kappa = (m^2 + |D|^2) / m^2 */
+static md_status measure_kappa(chooser *c) {
+  const double mass = c->request->mass;
+  const md_modes *modes = c->request->modes;
+  md_dirac *dirac = c->request->inner ? c->request->inner : c->dirac;
+  md_field a = {0}, b = {0}, work = {0};
+  double largest = 0.0;
+  md_status status = md_dirac_field(c->context, dirac, MD_EVEN, &a);
+  if (status == MD_OK) status = md_dirac_field(c->context, dirac, MD_EVEN, &b);
+  if (status == MD_OK) status = md_dirac_field(c->context, dirac, MD_ODD, &work);
+  status = md_agree(c->context, status);
+  if (status == MD_OK) status = find_largest(c, dirac, &a, &b, &work, &largest);
   md_field_destroy(&a);
   md_field_destroy(&b);
   md_field_destroy(&work);
-  const md_modes *modes = c->request->modes;
   const double lowest =
       mass * mass + (modes && modes->count > 0 ? modes->values[modes->count - 1] : 0.0);
   c->facts.kappa = fmax(largest, lowest) / lowest;
@@ -192,6 +213,48 @@ static void explain(chooser *c, const char *reason) {
              f->block_s * ms, f->step_s * ms, to->block_expected, to->steps_expected);
 }
 
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Seconds of an iteration: of the first n the median of the second half. Collective. */
+static void find_median(chooser *c, int n, double *iteration_s) {
+  qsort(c->spent_s + n / 2, (size_t)(n - n / 2), sizeof *c->spent_s, compare);
+  *iteration_s = c->spent_s[n / 2 + n / 4];
+  md_broadcast(c->context, iteration_s, sizeof *iteration_s);
+  c->facts.left = distance(c);
+}
+
+/* The way in `block` is to go on to the end. */
+static void expect(chooser *c, bool block) {
+  c->steps_in_all_s = md_choice_steps(&c->facts) * c->facts.step_s;
+  c->block_in_all_s = md_choice_block(&c->facts) * c->facts.block_s;
+  c->block = block;
+  explain(c, NULL);
+}
+
+/* The first iterations, in step, are timed; they end where block CG may be faster, and else go on
+ * to the end, so that there is no restart. */
+static md_status observe_first(void *user, const md_cg_state *state) {
+  chooser *c = user;
+  md_choice_facts *f = &c->facts;
+  const int n = c->request->inner ? TIMED_NARROW : TIMED_STEPS, done = note_time(c);
+  if (c->stays) watch(c, done);
+  if (done == n) {
+    find_median(c, n, &f->step_s);
+    md_choice_facts as_cheap = *f;
+    as_cheap.block_s = CHEAPEST_BLOCK * f->step_s;
+    f->block_s = DEAREST_BLOCK * f->step_s;
+    c->stays = !md_choice_begin_block(&as_cheap);
+    if (c->stays)
+      expect(c, false);
+    else if (state->iteration + 1 < c->most)
+      c->state->most = state->iteration + 1;
+  }
+  return tell(c);
+}
+
 /* One of the two ways to the end of its phase. */
 static md_status phase(chooser *c, bool block, int most,
                        md_status (*observe)(void *, const md_cg_state *)) {
@@ -223,23 +286,6 @@ static bool stuck(const chooser *c) {
   return s->stalled && !s->interrupted && s->iteration < c->most;
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Seconds of an iteration. Collective. */
-static md_status time_way(chooser *c, bool block, double *iteration_s) {
-  const int n = block ? TIMED_BLOCK : c->request->inner ? TIMED_NARROW : TIMED_STEPS;
-  MD_TRY(phase(c, block, c->state->iteration + n, observe_timing));
-  if (ended(c)) return MD_OK;
-  qsort(c->spent_s + n / 2, (size_t)(n - n / 2), sizeof *c->spent_s, compare);
-  *iteration_s = c->spent_s[n / 2 + n / 4];
-  md_broadcast(c->context, iteration_s, sizeof *iteration_s);
-  c->facts.left = distance(c);
-  return MD_OK;
-}
-
 /* The other way takes over, to the end. */
 static md_status change_over(chooser *c) {
   md_solver_choice *choice = &c->state->choice;
@@ -254,13 +300,8 @@ static md_status change_over(chooser *c) {
   return phase(c, !c->block, c->most, observe_timing);
 }
 
-/* To the end, by the other way if the first one disappoints. */
-static md_status go_on(chooser *c, bool block) {
-  c->steps_in_all_s = md_choice_steps(&c->facts) * c->facts.step_s;
-  c->block_in_all_s = md_choice_block(&c->facts) * c->facts.block_s;
-  c->block = block;
-  explain(c, NULL);
-  MD_TRY(phase(c, block, c->most, observe_watching));
+/* It is over, unless the other way is to take over. */
+static md_status conclude(chooser *c) {
   return stuck(c) || (c->leaves && !ended(c)) ? change_over(c) : MD_OK;
 }
 
@@ -271,16 +312,19 @@ static md_status choose(chooser *c) {
     explain(c, "the solve is too short to find out");
     return phase(c, false, c->most, observe_timing);
   }
-  MD_TRY(time_way(c, false, &f->step_s));
-  f->block_s = DEAREST_BLOCK * f->step_s;
-  md_choice_facts as_cheap = *f;
-  as_cheap.block_s = CHEAPEST_BLOCK * f->step_s;
-  if (!ended(c) && md_choice_begin_block(&as_cheap)) MD_TRY(time_way(c, true, &f->block_s));
+  MD_TRY(phase(c, false, c->most, observe_first));
+  if (c->stays) return conclude(c);
+  if (!ended(c)) {
+    MD_TRY(phase(c, true, c->state->iteration + TIMED_BLOCK, observe_timing));
+    if (!ended(c)) find_median(c, TIMED_BLOCK, &f->block_s);
+  }
   if (ended(c)) {
     explain(c, stuck(c) ? "a few iterations were timed" : "the solve is too short to find out");
     return stuck(c) ? change_over(c) : MD_OK;
   }
-  return go_on(c, md_choice_begin_block(f));
+  expect(c, md_choice_begin_block(f));
+  MD_TRY(phase(c, c->block, c->most, observe_watching));
+  return conclude(c);
 }
 
 md_status md_choose_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
