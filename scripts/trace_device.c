@@ -42,6 +42,7 @@ static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t
 }
 
 static void finish(void) {
+  if (!out) return; /* the driver may ask for the injection twice */
   cuptiActivityFlushAll(1);
   fclose(out);
   out = NULL;
