@@ -16,6 +16,8 @@
 /* Until block CG is timed: an iteration over one in step at most and at least, by the records. */
 #define DEAREST_BLOCK 4.0
 #define CHEAPEST_BLOCK 1.15
+/* What it costs to time block CG, in iterations in step: its set-up, and two restarts. */
+#define FIND_OUT 60.0
 /* Iterations to be timed: in step, with narrow iterations, whose updates come thick while the high
  * modes die, and of block CG. The median of the second half counts. */
 enum { TIMED_STEPS = 16, TIMED_NARROW = 48, TIMED_BLOCK = 12, BLOCK_WINDOW = 32 };
@@ -243,10 +245,8 @@ static md_status observe_first(void *user, const md_cg_state *state) {
   if (c->stays) watch(c, done);
   if (done == n) {
     find_median(c, n, &f->step_s);
-    md_choice_facts as_cheap = *f;
-    as_cheap.block_s = CHEAPEST_BLOCK * f->step_s;
     f->block_s = DEAREST_BLOCK * f->step_s;
-    c->stays = !md_choice_begin_block(&as_cheap);
+    c->stays = !(md_choice_block(f) * CHEAPEST_BLOCK + FIND_OUT < md_choice_steps(f));
     if (c->stays)
       expect(c, false);
     else if (state->iteration + 1 < c->most)

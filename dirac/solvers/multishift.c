@@ -8,7 +8,7 @@
 
 /* The residual at which narrow iterations take over, in tolerance / roundoff, and the one to which
  * they go, in the tolerance: it and what rounding adds to it should keep within that. */
-#define NARROW_FROM 0.0625
+#define NARROW_FROM 0.015625
 #define NARROW_TO 0.9
 
 /* The fields of iterations by m->by. */

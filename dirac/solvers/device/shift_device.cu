@@ -50,11 +50,12 @@ __device__ void follow(scalars *s, int turn, int k, int r, double beta, double n
                        double *reported) {
   const double alpha = s->step[0][r], zeta = s->zeta[k][r], before = s->before[k][r];
   const bool resting = s->done[k][r] || alpha == 0.0;
-  s->resting[turn][k][r] = resting;
+  if (turn == 0) s->steps[k][r] = 0;
   if (!resting) {
     const double divisor =
         alpha * s->beta[r] * (before - zeta) + before * s->alpha[r] * (1.0 + s->delta[k] * alpha);
     const double next = zeta * before * s->alpha[r] / divisor;
+    s->steps[k][r] = turn + 1;
     s->for_x[turn][k][r] = alpha * next;
     s->for_p[turn][k][r] = beta * next / zeta;
     s->before[k][r] = zeta;
@@ -133,12 +134,23 @@ template <class S> pairs<S> pairs_of(const md_shift_device *d) {
   return of;
 }
 
-template <class S> void launch_turn(md_shift_device *d, int count) {
+template <class S, bool ONE, int WIDTH> void launch_pieces(md_shift_device *d, int count) {
   const md_field *r = &d->f.r[0];
-  const dim3 block = block_of(r);
-  auto *kernel = d->n_rhs == 1 ? take_turn<S, true> : take_turn<S, false>;
-  md_launch_early(kernel, dim3(all_blocks(r, block)), block, 0, (const scalars *)d->on_device,
-                  pairs_of<S>(d), r->stride, d->n_shifts, r->sites, d->n_rhs, count);
+  const int64_t pieces = 6 * r->sites * d->n_rhs / WIDTH;
+  md_launch_early(take_turn<S, ONE, WIDTH>, dim3((unsigned)((pieces + 255) / 256)), dim3(256), 0,
+                  (const scalars *)d->on_device, pairs_of<S>(d), r->stride, d->n_shifts, r->sites,
+                  d->n_rhs, pieces, count);
+}
+
+/* Pieces of 16 bytes; lattices of even extents have a multiple of eight sites of a parity. */
+template <class S> void launch_turn(md_shift_device *d, int count) {
+  constexpr int width = 16 / sizeof(S);
+  if (d->n_rhs == 1)
+    launch_pieces<S, true, width>(d, count);
+  else if (d->n_rhs % (width / 2) == 0)
+    launch_pieces<S, false, width>(d, count);
+  else
+    launch_pieces<S, false, 2>(d, count);
 }
 
 /* The vectors of all shifts take the first `count` iterations of the turn. */
