@@ -8,7 +8,7 @@
 
 /* The residual at which narrow iterations take over, in tolerance / roundoff, and the one to which
  * they go, in the tolerance: it and what rounding adds to it should keep within that. */
-#define NARROW_FROM 0.0625
+#define NARROW_FROM 0.015625
 #define NARROW_TO 0.9
 
 /* The fields of iterations by m->by. */
@@ -86,8 +86,7 @@ static md_status create(md_multishift_state *m, const md_field *b) {
 }
 
 /* What has been found stays where it is; residual and directions go on in the narrower precision
- * of m->dirac. But where the stencil takes the residual solutions and directions stay as they are:
- * the rounding of a direction would go on to all that follow. */
+ * of m->dirac. */
 static md_status go_narrow(md_multishift_state *m) {
   md_field r = m->r;
   m->r = (md_field){0};
@@ -97,7 +96,6 @@ static md_status go_narrow(md_multishift_state *m) {
   md_status status = begin_phase(m);
   if (status == MD_OK) status = md_field_convert(m->context, &m->r, &r);
   md_field_destroy(&r);
-  if (md_multishift_fuses(m)) return status;
   for (int k = 0; k < m->request->n_shifts && status == MD_OK; k++) {
     md_shifted *s = &m->shifts[k];
     md_field p = s->p;

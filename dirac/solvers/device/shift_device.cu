@@ -111,7 +111,6 @@ struct md_shift_device {
   int n_shifts, smallest, n_rhs;
   double mass2;
   fields f;
-  md_field first; /* p of the smallest shift in the precision of the operator */
   md_field work;
   scalars *on_device;
   md_partial_sums stencil;
@@ -125,43 +124,41 @@ struct md_shift_device {
 
 namespace {
 
-template <class S, class W> pairs<S, W> pairs_of(const md_shift_device *d) {
-  pairs<S, W> of = {};
+template <class S> pairs<S> pairs_of(const md_shift_device *d) {
+  pairs<S> of = {};
   for (int k = 0; k < d->n_shifts; k++) {
-    of.x[k] = (W *)d->f.x[k].data;
-    of.p[k] = (W *)d->f.p[k].data;
+    of.x[k] = (S *)d->f.x[k].data;
+    of.p[k] = (S *)d->f.p[k].data;
   }
-  for (int j = 0; j < STEPS; j++) of.residual[j] = (const S *)d->f.r[(j + 1) % STEPS].data;
+  for (int j = 0; j < STEPS; j++) of.residual[j] = (S *)d->f.r[(j + 1) % STEPS].data;
   return of;
 }
 
-template <class S, class W, bool ONE, int WIDTH> void launch_pieces(md_shift_device *d, int count) {
+template <class S, bool ONE, int WIDTH> void launch_pieces(md_shift_device *d, int count) {
   const md_field *r = &d->f.r[0];
   const int64_t pieces = 6 * r->sites * d->n_rhs / WIDTH;
-  md_launch_early(take_turn<S, W, ONE, WIDTH>, dim3((unsigned)((pieces + 255) / 256)), dim3(256), 0,
-                  (const scalars *)d->on_device, pairs_of<S, W>(d), r->stride, d->n_shifts,
-                  r->sites, d->n_rhs, pieces, count);
+  md_launch_early(take_turn<S, ONE, WIDTH>, dim3((unsigned)((pieces + 255) / 256)), dim3(256), 0,
+                  (const scalars *)d->on_device, pairs_of<S>(d), r->stride, d->n_shifts, r->sites,
+                  d->n_rhs, pieces, count);
 }
 
 /* Pieces of 16 bytes; lattices of even extents have a multiple of eight sites of a parity. */
-template <class S, class W> void launch_turn(md_shift_device *d, int count) {
-  constexpr int width = 16 / sizeof(W);
+template <class S> void launch_turn(md_shift_device *d, int count) {
+  constexpr int width = 16 / sizeof(S);
   if (d->n_rhs == 1)
-    launch_pieces<S, W, true, width>(d, count);
+    launch_pieces<S, true, width>(d, count);
   else if (d->n_rhs % (width / 2) == 0)
-    launch_pieces<S, W, false, width>(d, count);
+    launch_pieces<S, false, width>(d, count);
   else
-    launch_pieces<S, W, false, 2>(d, count);
+    launch_pieces<S, false, 2>(d, count);
 }
 
 /* The vectors of all shifts take the first `count` iterations of the turn. */
 void update(md_shift_device *d, int count) {
   if (d->f.r[0].precision == MD_DOUBLE)
-    launch_turn<double, double>(d, count);
-  else if (d->f.x[d->smallest].precision == MD_DOUBLE)
-    launch_turn<float, double>(d, count);
+    launch_turn<double>(d, count);
   else
-    launch_turn<float, float>(d, count);
+    launch_turn<float>(d, count);
 }
 
 md_status allocate(md_context *context, md_shift_device *d) {
@@ -223,13 +220,8 @@ extern "C" md_status md_shift_device_create(md_context *context, const md_multis
     d->f.x[k] = m->shifts[k].x;
     d->f.p[k] = m->shifts[k].p;
   }
-  d->first = d->f.p[d->smallest];
-  if (d->first.precision != d->f.r[0].precision) d->first = m->a_p;
-  md_status status = allocate(context, d);
-  if (status == MD_OK && d->first.data == m->a_p.data)
-    status = md_field_convert(context, &d->first, &d->f.p[d->smallest]);
-  MD_TRY(md_agree(context, status));
-  MD_TRY(md_linear_norm2(context, &d->first, p_norm2));
+  MD_TRY(md_agree(context, allocate(context, d)));
+  MD_TRY(md_linear_norm2(context, &m->shifts[m->smallest].p, p_norm2));
   return upload(context, d, m, p_norm2);
 }
 
@@ -268,7 +260,7 @@ extern "C" void md_shift_device_destroy(md_shift_device *d) {
 /* Each pass over the fields begins where the one before ended, with what it left in the cache. */
 static md_status queue_iteration(md_context *context, void *user) {
   md_shift_device *d = (md_shift_device *)user;
-  md_field *r = &d->f.r[d->turn], *from = d->anew ? &d->first : r;
+  md_field *r = &d->f.r[d->turn], *from = d->anew ? &d->f.p[d->smallest] : r;
   md_epilogue first = {}, second = {};
   const rank_sums ranks = rank_sums_over(context, d->dirac->peers);
   const dim3 blocks(d->n_rhs), threads(MD_SUM_SLOTS);

@@ -33,11 +33,8 @@ struct scalars {
   long long serial[MD_MAX_RHS]; /* of the last iteration */
 };
 
-/* residual[j]: after the iteration at j of a turn. x and p may be wider. */
-template <class S, class W> struct pairs {
-  const S *residual[STEPS];
-  W *x[MOST_SHIFTS], *p[MOST_SHIFTS];
-};
+/* residual[j]: after the iteration at j of a turn. */
+template <class S> struct pairs { S *residual[STEPS], *x[MOST_SHIFTS], *p[MOST_SHIFTS]; };
 
 /* A thread's piece: WIDTH neighbouring reals of a plane (ONE) or of complex numbers whose
  * right-hand sides lie side by side. */
@@ -55,10 +52,10 @@ __device__ inline place place_in(int64_t piece, int64_t sites, int64_t stride, i
 }
 
 /* x_k += for_x p_k, p_k = r + for_p p_k of a piece of a shift, for the iterations of the turn. */
-template <class W, bool ONE, int WIDTH>
-__device__ inline void update_shift(const scalars *s, W *x_data, W *p_data, int k, const place &at,
-                                    const W (&r)[STEPS][WIDTH]) {
-  using vector = vector_of<W, WIDTH>;
+template <class S, bool ONE, int WIDTH>
+__device__ inline void update_shift(const scalars *s, S *x_data, S *p_data, int k, const place &at,
+                                    const S (&r)[STEPS][WIDTH]) {
+  using vector = vector_of<S, WIDTH>;
   constexpr int SIDES = ONE ? 1 : WIDTH / 2; /* right-hand sides */
   int steps[SIDES], most = 0;
 #pragma unroll
@@ -74,7 +71,7 @@ __device__ inline void update_shift(const scalars *s, W *x_data, W *p_data, int 
   for (int j = 0; j < STEPS; j++) {
 #pragma unroll
     for (int i = 0; i < SIDES; i++) {
-      const W for_x = (W)s->for_x[j][k][at.rhs + i], for_p = (W)s->for_p[j][k][at.rhs + i];
+      const S for_x = (S)s->for_x[j][k][at.rhs + i], for_p = (S)s->for_p[j][k][at.rhs + i];
       const bool moves = j < steps[i];
 #pragma unroll
       for (int c = i * (WIDTH / SIDES); c < (i + 1) * (WIDTH / SIDES); c++) {
@@ -88,12 +85,12 @@ __device__ inline void update_shift(const scalars *s, W *x_data, W *p_data, int 
 }
 
 /* All shifts take the first `count` iterations of the turn. */
-template <class S, class W, bool ONE, int WIDTH>
+template <class S, bool ONE, int WIDTH>
 __global__ void __launch_bounds__(256)
-    take_turn(const scalars *s, pairs<S, W> of, int64_t stride, int n_shifts, int64_t sites,
-              int n_rhs, int64_t pieces, int count) {
+    take_turn(const scalars *s, pairs<S> of, int64_t stride, int n_shifts, int64_t sites, int n_rhs,
+              int64_t pieces, int count) {
   const int64_t piece = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  W r[STEPS][WIDTH] = {};
+  S r[STEPS][WIDTH] = {};
   md_release_successor();
   md_wait_for_predecessor();
   if (piece >= pieces) return;
@@ -103,9 +100,9 @@ __global__ void __launch_bounds__(256)
     if (j < count) {
       const auto read = *reinterpret_cast<const vector_of<S, WIDTH> *>(of.residual[j] + at.offset);
 #pragma unroll
-      for (int c = 0; c < WIDTH; c++) r[j][c] = (W)read.v[c];
+      for (int c = 0; c < WIDTH; c++) r[j][c] = read.v[c];
     }
-  for (int k = 0; k < n_shifts; k++) update_shift<W, ONE, WIDTH>(s, of.x[k], of.p[k], k, at, r);
+  for (int k = 0; k < n_shifts; k++) update_shift<S, ONE, WIDTH>(s, of.x[k], of.p[k], k, at, r);
 }
 
 } // namespace
