@@ -37,7 +37,8 @@ static void random_field(problem *p, int parity, int seed, md_precision precisio
   md_field_destroy(&noise);
 }
 
-static void set_up(problem *p, const setting *s, const int dims[MD_DIMS]) {
+/* False where the operator does not fuse, as on the short local lattices of many ranks. */
+static bool set_up(problem *p, const setting *s, const int dims[MD_DIMS]) {
   const bool stacked = strcmp(s->backend, "tensor") == 0;
   const md_backend_request request = {.action = s->action,
                                       .precision = s->precision,
@@ -47,7 +48,13 @@ static void set_up(problem *p, const setting *s, const int dims[MD_DIMS]) {
   p->geometry = md_test_action_geometry(p->context, s->action, dims, false);
   md_test_random_links(p->context, p->geometry, s->action, 3, p->links);
   MD_REQUIRE(p->context, md_dirac_create(p->context, p->links, s->backend, &request, &p->dirac));
-  assert_true(md_dirac_fuses(&p->dirac, s->out));
+  if (!md_dirac_fuses(&p->dirac, s->out)) {
+    assert_true(p->context->ranks > 2);
+    md_dirac_destroy(&p->dirac);
+    md_test_destroy_links(s->action, p->links);
+    md_geometry_destroy(p->geometry);
+    return false;
+  }
   for (int k = 0; k < ROWS; k++)
     for (int r = 0; r < s->n_rhs; r++) p->step[k][r] = 0.5 + 0.125 * r - 0.7 * k;
   MD_REQUIRE(p->context, md_device_allocate(p->context, sizeof p->step, "steps", &p->on_device));
@@ -57,6 +64,7 @@ static void set_up(problem *p, const setting *s, const int dims[MD_DIMS]) {
   random_field(p, MD_EVEN, 7, s->precision, &p->before);
   random_field(p, MD_EVEN, 8, s->precision, &p->hopped);
   random_field(p, MD_EVEN, 7, s->out, &p->got); /* what the step is added to; as before */
+  return true;
 }
 
 static void tear_down(problem *p, md_action action) {
@@ -94,7 +102,7 @@ static void check(md_context *context, const setting *s, const int dims[MD_DIMS]
   problem p = {.context = context};
   md_field got, want;
   char what[100];
-  set_up(&p, s, dims);
+  if (!set_up(&p, s, dims)) return;
   take_step(&p, s);
   md_test_random_field(context, p.geometry, MD_DOUBLE, s->n_rhs, MD_EVEN, 1, &got);
   md_test_random_field(context, p.geometry, MD_DOUBLE, s->n_rhs, MD_EVEN, 2, &want);
