@@ -6,7 +6,7 @@
 
 /* One block at a time; the fibres of its threads take turns. */
 
-emulated_place threadIdx, blockIdx, gridDim;
+emulated_place threadIdx, blockIdx, blockDim, gridDim;
 
 namespace {
 
@@ -98,6 +98,7 @@ float __shfl_xor_sync(unsigned lanes, float value, int mask) {
 
 bool emulate_block(int threads, int blocks, int x, int y, const std::function<void()> &body) {
   gridDim = {(unsigned)blocks, 1, 1};
+  blockDim = {(unsigned)threads, 1, 1};
   blockIdx = {(unsigned)x, (unsigned)y, 0};
   now.fibres.resize(threads);
   now.body = &body;

@@ -27,7 +27,7 @@ using std::min;
 struct emulated_place {
   unsigned x, y, z;
 };
-extern emulated_place threadIdx, blockIdx, gridDim;
+extern emulated_place threadIdx, blockIdx, blockDim, gridDim;
 
 /* Runs body() in every thread of block (x, y) of a grid of `blocks` blocks along x. False: lanes of
  * a warp met at different places, of which one had ended, or that compute different things. */
