@@ -1,7 +1,8 @@
 /* Conjugate gradients as in cg.c for backends that fuse: <p, A p> = m^2 |p|^2 + |D p|^2 is known
  * after the first stencil, so the second one updates the residual and sums its norm as it goes,
- * and A p is never stored. Five kernels an iteration; the coefficients stay on the device, and the
- * host looks at the residual of one iteration while the device works on the next. */
+ * and A p is never stored. Four kernels an iteration, and one more for directions in 16 bits or in
+ * every eighth iteration (device/cg_device.h); the coefficients stay on the device, and the host
+ * looks at the residual of one iteration while the device works on the next. */
 #include "base/interrupt.h"
 #include "dirac/solvers/cg.h"
 
@@ -22,10 +23,10 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
                      reports[r].failure == 3 ? "the residual" : "<p, A p>", reports[r].value,
                      state->iteration, r);
     if (state->carried) {
-      const double *alpha = &reports[r].alpha;
-      state->carried[r] = *alpha;
+      const double alpha = reports[r].alpha;
+      state->carried[r] = alpha;
       state->carried[state->n_rhs + r] =
-          *alpha != 0.0 ? reports[r].r_norm2 / state->r_norm2[r] : 0.0;
+          alpha != 0.0 ? reports[r].r_norm2 / state->r_norm2[r] : 0.0;
       state->carried[2 * state->n_rhs + r] = reports[r].value;
     }
     state->r_norm2[r] = reports[r].r_norm2;

@@ -129,7 +129,8 @@ extern "C" void md_cg_device_complete(md_cg_device *cg, md_cg_state *state) {
     md_linear_copy(&state->before, kept(cg, state, cg->before));
     state->carries = cg->carried = true;
   }
-  if (latest > 0) md_linear_copy(cg->residuals ? &state->r : &state->p, kept(cg, state, latest));
+  if (latest % MD_CG_DIRECTIONS > 0)
+    md_linear_copy(cg->residuals ? &state->r : &state->p, kept(cg, state, latest));
   if (!cg->carried) cg->before = -1;
   cg->at = 0;
   cg->stepped = false;

@@ -37,8 +37,8 @@ enum cg_phase { FIND_ALPHA, FIND_BETA };
 
 /* What of a right-hand side is read before its sums are known. */
 struct cg_known {
-  double r_norm2, limit, alpha, p_ap;
-  three_term before;
+  double r_norm2, limit, alpha;
+  three_term before; /* p_ap: of this iteration, once that is known */
   long long serial;
 };
 
@@ -74,7 +74,8 @@ static __device__ void find_beta(cg_scalars *s, int at, int r, const cg_known &k
   s->r_norm2[r] = now;
   s->iterations[r] += going;
   s->serial[r] = known.serial;
-  slot->report = {now, known.alpha, failure == 3 ? norm2 : known.p_ap, s->iterations[r], failure};
+  slot->report = {now, known.alpha, failure == 3 ? norm2 : known.before.p_ap, s->iterations[r],
+                  failure};
   __threadfence_system();
   *(volatile long long *)&slot->serial = known.serial;
 }
@@ -92,8 +93,7 @@ static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial
   const bool anew = before < 0;
   const three_term carried = {anew ? 0.0 : s->alpha[before][r], anew ? 0.0 : s->beta[before][r],
                               s->p_ap[r]};
-  const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r],
-                          s->p_ap[r],    carried,     s->serial[r] + 1};
+  const cg_known known = {s->r_norm2[r], s->limit[r], s->alpha[at][r], carried, s->serial[r] + 1};
   const long long tick = next_tick(ranks, r);
   double word[MD_RANK_SUM_WORDS] = {};
   if (sum) {
