@@ -58,7 +58,9 @@ static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local
   if (isa == MD_ISA_AVX512) {
     const bool plain =
         s->request.reconstruct == MD_RECONSTRUCT_18 && md_precision_bytes(s->request.precision) > 2;
-    s->ahead = plain ? MD_SIMD_BEHIND : MD_SIMD_THREE_LINES;
+    s->ahead = md_amd_family() >= MD_SIMD_ZEN5 ? MD_SIMD_FAR
+               : plain                         ? MD_SIMD_BEHIND
+                                               : MD_SIMD_THREE_LINES;
     s->from_memory = !cached;
   }
   s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;

@@ -81,9 +81,10 @@ typedef struct md_simd_kernels {
  * this many bytes on all ranks of a host together. With AVX-512 (Zen 4) the others are
  * from_memory, and fetches only put the requests of lines in order: they stay a line behind where
  * links are used as they are stored; where a third row or a conversion stands between, they are
- * three lines ahead. With other instruction sets (Zen 3) links are fetched far ahead from a cache,
- * else nearer. */
+ * three lines ahead. On Zen 5 they are far ahead, and from a cache too. With other instruction sets
+ * (Zen 3) links are fetched far ahead from a cache, else nearer. */
 #define MD_SIMD_CACHED_BYTES 40e6
+enum { MD_SIMD_ZEN5 = 26 /* md_amd_family */ };
 enum { MD_SIMD_FAR = 6144, MD_SIMD_NEAR = 1024, MD_SIMD_THREE_LINES = 192, MD_SIMD_BEHIND = -64 };
 
 typedef struct md_simd_state {

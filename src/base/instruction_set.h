@@ -18,6 +18,9 @@ bool md_isa_runs(md_isa isa);
 /* The last in the list that runs. */
 md_isa md_isa_best(void);
 const char *md_isa_name(md_isa isa); /* "baseline", "avx2", "avx512" */
+/* The family of an AMD CPU, for settings that were measured on one: 23 Zen to Zen 2, 25 Zen 3 and
+ * 4, 26 Zen 5; 0 of any other. */
+int md_amd_family(void);
 
 /* A table of what NAME_baseline, NAME_avx2, NAME_avx512 are, indexed by md_isa. */
 #if defined(__x86_64__)
