@@ -28,7 +28,9 @@ bool md_cg_carries(const md_dirac *dirac, const md_solver_request *request) {
 
 md_status md_cg_state_carry(md_context *context, const md_dirac *dirac, md_cg_state *state) {
   state->carried = calloc(3 * (size_t)state->n_rhs, sizeof *state->carried);
-  if (!state->carried) return md_fail_memory(context, 1, "state of the solver");
+  if (!state->carried)
+    return md_fail_memory(context, 3 * (size_t)state->n_rhs * sizeof *state->carried,
+                          "state of the solver");
   return md_dirac_field(context, dirac, MD_EVEN, &state->before);
 }
 

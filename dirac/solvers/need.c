@@ -34,11 +34,12 @@ static counts count_block(const md_solver_plan *plan, counts in_step) {
 static counts count(const md_geometry *g, const md_solver_plan *plan) {
   enum { SYSTEM = 6, STATE = 3, WORK = 2 }; /* solver.c, cg.c */
   if (plan->n_shifts > 0) {                 /* multishift.c */
-    const bool fuses = plan->backend->fuses && md_precision_bytes(plan->request.precision) > 2;
-    const int n = plan->n_shifts, steps = fuses ? MD_SHIFT_KEPT : n > 1 ? MD_SHIFT_STEPS : 1;
-    const int wide = 2 * n + steps - 1;
     const bool first =
         md_multishift_narrow_from(&plan->request, plan->tolerance, plan->refine) > 0.0;
+    const bool fuses =
+        plan->backend->fuses && (first || md_precision_bytes(plan->request.precision) > 2);
+    const int n = plan->n_shifts, steps = fuses ? MD_SHIFT_KEPT : n > 1 ? MD_SHIFT_STEPS : 1;
+    const int wide = 2 * n + steps - 1;
     return first ? (counts){.exact = 4 + wide + 3} : (counts){.exact = 4, .own = 3, .wide = wide};
   }
   if (!plan->mixed) return (counts){.exact = SYSTEM + plan->block, .own = STATE + WORK};

@@ -124,8 +124,7 @@ __device__ inline void take_mixed_step(norm_adder<double> norms[2], sums<double>
   add_norms<double>(norms, c, 127, assigned, at);
 }
 
-/* A step into a field of half, which gets new scales. The norms are of numbers not yet rounded.
- */
+/* A step into a field of half, which gets new scales. The norms are of numbers not yet rounded. */
 template <int TILE, typename PLACE>
 __device__ inline void take_narrow_step(norm_adder<__half> norms[2], sums<__half> &c,
                                         const md_tensor_call &call, int64_t my_site, int unit,
