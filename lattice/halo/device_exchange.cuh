@@ -78,6 +78,14 @@ static __device__ inline unsigned long long hash_of(const uint4 &word, unsigned 
   return mix(low, 2ull * at + 1) + mix(high, 2ull * at + 2);
 }
 
+/* Whether the COUNT sites from place k of a face on are neighbours. They rise within a layer of the
+ * face, which has a multiple of four of them, so that the ends of each four tell. */
+template <int COUNT> static __device__ inline bool are_neighbours(const int32_t *face, int k) {
+  const int first = face[k];
+  if (COUNT <= 4) return face[k + COUNT - 1] - first == COUNT - 1;
+  return face[k + 3] - first == 3 && face[k + 4] - first == 4 && face[k + 7] - first == 7;
+}
+
 /* 16 bytes of a surface in plane order: the values of up to 16 / sizeof(S) sites from k on. */
 template <class S>
 static __device__ inline uint4 gather_values(const S *plane, const int32_t *face, int k,
@@ -87,10 +95,9 @@ static __device__ inline uint4 gather_values(const S *plane, const int32_t *face
     uint4 word;
     S value[V];
   } part;
-  const S *const first =
-      plane + face[k]; /* sites rise: the ends tell whether they are neighbours */
-  if (k + V <= sites && face[k + V - 1] - face[k] == V - 1 &&
-      (reinterpret_cast<uintptr_t>(first) & 15) == 0)
+  const S *const first = plane + face[k];
+  if (k + V <= sites && (reinterpret_cast<uintptr_t>(first) & 15) == 0 &&
+      are_neighbours<V>(face, k))
     return *reinterpret_cast<const uint4 *>(first);
   part.word = make_uint4(0, 0, 0, 0);
 #pragma unroll

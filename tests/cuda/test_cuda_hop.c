@@ -90,7 +90,8 @@ static void all_formats(md_context *context, const md_gauge *gauge, int n_rhs) {
                 &(setting){(md_precision)p, (md_reconstruct)r, n_rhs, MD_ACTION_NAIVE}, true);
 }
 
-static const int extents[][4] = {{4, 4, 4, 4}, {6, 4, 2, 8}, {16, 6, 4, 4}, {8, 2, 4, 6}};
+static const int extents[][4] = {
+    {4, 4, 4, 4}, {6, 4, 2, 8}, {16, 6, 4, 4}, {8, 2, 4, 6}, {2, 2, 2, 2}};
 
 static void agrees_with_oracle(void **state) {
   md_context *context = *state;
