@@ -68,7 +68,7 @@ md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
 enum {
   MARCH_REACH = 3,     /* sites of the longer hop of two link fields */
   LONG_WARPS = 8,      /* that compute with two link fields, whose links take more registers */
-  LONG_PASSES = 2,     /* most, over the sites of a step */
+  LONG_PASSES = 2,     /* most, over the sites of a time slice */
   MARCH_WARPS = 16,    /* most that compute */
   MARCH_FEEDERS = 4,   /* that feed */
   MARCH_RING = 4,      /* most steps under way */
@@ -83,6 +83,7 @@ typedef struct md_march_ring {
 typedef struct md_march_plan {
   int fields;     /* of links */
   int x, y, z;    /* tile; x in sites of one parity */
+  int steps;      /* of a time slice: 1, or with two link fields 2, one for each plane along z */
   int columns[3]; /* tiles of a time slice along x, y, z */
   int band;       /* tiles along y that are walked together, for reuse in L2 */
   int ring;       /* steps under way: the one in work and those being fetched */
@@ -92,9 +93,9 @@ typedef struct md_march_plan {
   md_march_ring centre, rim, along;
   int shared_bytes, blocks; /* all; as many as there are places for */
   int warps, warp_sites;    /* that compute, and their sites in a pass */
-  int passes;               /* over the sites of a step; one link field: 1 */
-  /* Of x, y, z; columns[0]; columns of a band and of a layer of bands. */
-  md_divisor by_x, by_y, by_z, by_columns, by_band, by_layer;
+  int passes;               /* over the sites of a time slice; one link field: 1 */
+  /* Of x, y; planes along z of a step; columns[0]; columns of a band and of a layer of bands. */
+  md_divisor by_x, by_y, by_depth, by_columns, by_band, by_layer;
 } md_march_plan;
 
 /* What a GPU has for a march. It is nothing before compute capability 9.0, whose copy engine feeds
@@ -112,9 +113,6 @@ md_march_room md_tensor_march_room(const md_context *context);
  * small to fill the GPU. */
 bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, md_march_plan *plan);
-/* Plans with the given tile; false when it does not fit. */
-bool md_march_plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                        const md_march_room *room, const int tile[3], md_march_plan *plan);
 /* Queues the march that was planned; MD_ENVIRONMENT when it cannot start. The second is what the
  * first calls for two link fields. */
 md_status md_tensor_march(md_context *context, const md_tensor_call *call,

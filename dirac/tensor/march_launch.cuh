@@ -5,7 +5,7 @@
 #include "dirac/tensor/stacked_step.cuh"
 
 /* The marching kernel and its launch, for either number of link fields. PARTS names them: `stage`
- * (what lies where in shared memory), `feeder<scaled, COVER, NARROW>`, `computer<T, RHS, END,
+ * (what lies where in shared memory), `feeder<T, COVER, NARROW>`, `computer<T, RHS, END,
  * COVER>`, how many `warps` compute at most, the `registers` of either, and whether it `waits` for
  * what arrives where the call says so: then its registers and its shared memory must leave a warp
  * of another kernel a place beside it on every multiprocessor. */
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(32 * (PARTS::warps + MARCH_FEEDERS),
   using registers = typename PARTS::template registers<T, END, COVER>;
   if (feeding >= 0) { /* the rows are dealt out to the warps in turn */
     lower_registers<registers::feeder>();
-    typename PARTS::template feeder<storage<T>::scaled, COVER, END == ending::narrow_step>{
+    typename PARTS::template feeder<T, COVER, END == ending::narrow_step>{
         call, plan, memory, static_cast<int>(threadIdx.x % 32) * MARCH_FEEDERS + feeding}
         .run();
   } else {

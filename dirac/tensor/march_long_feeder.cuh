@@ -9,11 +9,20 @@ namespace stacked {
  * slice. The columns' surroundings along x, y and z are taken periodic in this rank's lattice:
  * where that is cut, what is brought is not what a hop reads, and call.low and call.high leave out
  * the sites that would. Beyond the ends along t the neighbour table says where a slice lies. */
-template <bool SCALED, bool NARROW> struct long_feeder {
+template <typename T, bool NARROW> struct long_feeder {
+  static constexpr bool SCALED = storage<T>::scaled;
   const md_tensor_call &call;
   const md_march_plan &plan;
   const long_stage &memory;
-  int row; /* of centre, along, rim, in this order */
+  int plane; /* whose steps the thread feeds, where a slice has two */
+  int row;   /* of centre, along, rim, in this order */
+  __device__ long_feeder(const md_tensor_call &c, const md_march_plan &p, const long_stage &m,
+                         int thread)
+      : call(c), plan(p), memory(m) {
+    const int in_step = 2 * m.rows + m.rim_rows;
+    plane = steps() == 2 && thread >= in_step;
+    row = thread - plane * in_step;
+  }
 
   /* The row in the source: its place in the lattice. */
   struct origin {
@@ -27,15 +36,16 @@ template <bool SCALED, bool NARROW> struct long_feeder {
     float2 before_scale, beyond_scale;
   };
 
+  __device__ int steps() const { return steps_of<T>(plan); }
   __device__ bool of_centre() const { return row < memory.rows; }
   __device__ bool of_along() const { return row >= memory.rows && row < 2 * memory.rows; }
   __device__ bool idle() const { return row >= 2 * memory.rows + memory.rim_rows; }
   /* Relative to the column's corner. */
   __device__ long_rim_place place() const {
-    long_rim_place p(plan, max(row - 2 * memory.rows, 0));
+    long_rim_place p(plan, max(row - 2 * memory.rows, 0), plane);
     if (row < 2 * memory.rows) {
       const parts at(row < memory.rows ? row : row - memory.rows, plan.by_y);
-      p.y = at.rest, p.z = at.quotient;
+      p.y = at.rest, p.z = plane + at.quotient;
     }
     return p;
   }
@@ -149,26 +159,29 @@ template <bool SCALED, bool NARROW> struct long_feeder {
       }
       strip next = {};
       if (!nothing) next = find(o, w.t - ahead);
-      for (int t = w.t; t <= w.last; t++, step++) {
-        uint64_t *b = &memory.filled[now.at];
-        /* The first step of a segment brings all slices of the centre that it reads. */
-        const int slices = t == w.t ? 2 * ahead + 1 : 1;
-        int bytes = 0;
-        for (int i = 0; i < slices; i++) {
-          wait_for_slot(t == w.t, i, step, now);
-          if (nothing) continue;
-          bytes += copy_sites(next, (next.odd ? odd : even) + slot, b);
-          store_scales(next, scale + slot);
-          slot = after(slot, ring);
-          if (i + 1 < slices) next = find(o, t - ahead + i + 1);
+      for (int t = w.t; t <= w.last; t++)
+        for (int k = 0; k < steps(); k++, step++) {
+          uint64_t *b = &memory.filled[now.at];
+          const bool begins = t == w.t && k == 0, mine = !nothing && k == plane;
+          /* The first step of a segment brings all of the centre that it reads. */
+          const int slots = begins ? 2 * ahead * steps() + 1 : 1;
+          int bytes = 0;
+          for (int i = 0; i < slots; i++) {
+            wait_for_slot(begins, i, step, now);
+            if (!nothing && (k + i) % steps() == plane) {
+              bytes += copy_sites(next, (next.odd ? odd : even) + slot, b);
+              store_scales(next, scale + slot);
+              if (i + 1 < slots) next = find(o, t - ahead + i / steps() + 1);
+            }
+            slot = after(slot, ring);
+          }
+          barrier_expect(b, bytes);
+          /* In 16 bits it would drive the sources out of L2 before they are read again. */
+          if constexpr (std::is_same<T, double>::value)
+            if (mine && of_centre()) prefetch_ending<NARROW>(call, plan, site(o, o.x, t));
+          if (mine && t < w.last) next = find(o, t + 1 + ahead);
+          now.next(plan.ring);
         }
-        barrier_expect(b, bytes);
-        /* In 16 bits it would drive the sources out of L2 before they are read again. */
-        if (of_centre() && call.precision == MD_DOUBLE)
-          prefetch_ending<NARROW>(call, plan, site(o, o.x, t));
-        if (!nothing && t < w.last) next = find(o, t + 1 + ahead);
-        now.next(plan.ring);
-      }
     }
     if (step == 0) __syncthreads();
   }

@@ -7,10 +7,15 @@
  * warps agree on. */
 namespace stacked {
 
-/* Shared memory of a block: barriers, then three rings of slots, each slot the rows of one time
- * slice. `centre` holds the column's own rows, of plan.x sites, of the time slices t-3 .. t+3;
- * `rim` the rows of slice t at up to three places before and beyond the column along y and z;
- * `along` for each centre row of slice t the sites before and beyond it along x. A row of the
+/* A step is a time slice of the column, or, where the slice has two steps, one of its two planes
+ * along z: half as much of what surrounds the column is then in shared memory, which leaves place
+ * for a larger tile.
+ *
+ * Shared memory of a block: barriers, then three rings of slots, each slot the rows of one step.
+ * `centre` holds the column's own rows, of plan.x sites, of the steps from the one three slices
+ * before to the one three slices behind; `rim` those of the rows at up to three places before and
+ * beyond the column along y and z that the step reads; `along` for each own row of the step the
+ * sites before and beyond it along x. A row of the
  * source has the opposite parity of the output row at its place. With sites counted so that those
  * of output site i along y, z and t are i, and along x, where the output row has x offset o (0 or
  * 1), i+o and i+o+1 forward, i+o-1 and i+o-2 backward, the row of `along` holds -2 (o = 0 only),
@@ -26,10 +31,10 @@ struct long_stage {
   const md_march_plan &plan;
   char *memory;
   uint64_t *filled, *emptied; /* as in struct stage */
-  int rows, rim_rows;         /* of the centre, and of `along` */
+  int rows, rim_rows;         /* of a slot of the centre and of `along`, and of the rim */
   __device__ long_stage(char *at, const md_march_plan &p)
       : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
-        rows(p.y * p.z), rim_rows(2 * MARCH_REACH * (p.y + p.z)) {}
+        rows(p.y * p.z / p.steps), rim_rows(2 * MARCH_REACH * (p.y + p.z) / p.steps) {}
 
   /* Bytes from `memory` to the scales of a row of slot 0; slot k follows k times the ring's
    * slot_bytes later. */
@@ -52,29 +57,47 @@ struct long_stage {
   }
 };
 
-/* A row of `rim`: its place relative to the column's corner. */
+/* Steps of a slice. In 16 bits all tiles have one, and the compiler knows it. */
+template <typename T> __device__ inline int steps_of(const md_march_plan &plan) {
+  if constexpr (storage<T>::adjacent) return 1;
+  return plan.steps;
+}
+
+/* A row of `rim` of the step of plane `plane` along z, which is 0 where a slice has one step: its
+ * place relative to the column's corner. */
 struct long_rim_place {
   int y, z;
   static __device__ int outside(int k, int extent) {
     return k < MARCH_REACH ? k - MARCH_REACH : extent + k - MARCH_REACH;
   }
-  __device__ long_rim_place(const md_march_plan &plan, int row) {
-    const int along_y = 2 * MARCH_REACH * plan.z;
+  static __device__ int inward(int place, int extent) {
+    return place < 0 ? place + MARCH_REACH : place - extent + MARCH_REACH;
+  }
+  /* Of two planes each has three of its four neighbours outside: both at distance three, and that
+   * at distance one which is not the other plane. */
+  static __device__ int nearest(int plane) { return plane ? 2 : -1; }
+  __device__ long_rim_place(const md_march_plan &plan, int row, int plane) {
+    const int along_y = 2 * MARCH_REACH * static_cast<int>(plan.by_depth.by);
     if (row < along_y) {
-      const parts at(row, plan.by_z);
-      y = outside(at.quotient, plan.y), z = at.rest;
+      const parts at(row, plan.by_depth);
+      y = outside(at.quotient, plan.y), z = plane + at.rest;
     } else {
       const parts at(row - along_y, plan.by_y);
-      y = at.rest, z = outside(at.quotient, plan.z);
+      const int k = at.quotient;
+      y = at.rest;
+      z = plan.steps == 1 ? outside(k, plan.z)
+          : k == 1        ? nearest(plane)
+                          : plane + MARCH_REACH * (k - 1);
     }
   }
   /* The row at that place. */
-  static __device__ int row(const md_march_plan &plan, int y, int z) {
-    const auto inward = [](int place, int extent) {
-      return place < 0 ? place + MARCH_REACH : place - extent + MARCH_REACH;
-    };
-    return y < 0 || y >= plan.y ? inward(y, plan.y) * plan.z + z
-                                : 2 * MARCH_REACH * plan.z + inward(z, plan.z) * plan.y + y;
+  static __device__ int row(const md_march_plan &plan, int y, int z, int plane) {
+    const int depth = static_cast<int>(plan.by_depth.by);
+    if (y < 0 || y >= plan.y) return inward(y, plan.y) * depth + z - plane;
+    const int k = plan.steps == 1       ? inward(z, plan.z)
+                  : z == nearest(plane) ? 1
+                                        : (z - plane) / MARCH_REACH + 1;
+    return 2 * MARCH_REACH * depth + k * plan.y + y;
   }
 };
 

@@ -32,10 +32,19 @@ static void find_divisors(md_march_plan *plan) {
   const int band = plan->columns[0] * plan->band;
   plan->by_x = md_divisor_of(plan->x);
   plan->by_y = md_divisor_of(plan->y);
-  plan->by_z = md_divisor_of(plan->z);
+  plan->by_depth = md_divisor_of(plan->z / plan->steps);
   plan->by_columns = md_divisor_of(plan->columns[0]);
   plan->by_band = md_divisor_of(band);
   plan->by_layer = md_divisor_of(band * plan->columns[2]);
+}
+
+/* Rows of a step with two link fields: its own, and those around it along y and z. Of two planes
+ * each reads three others along z that lie outside the column. */
+static int own_rows(const md_march_plan *plan) {
+  return plan->y * plan->z / plan->steps;
+}
+static int rows_around(const md_march_plan *plan) {
+  return 2 * MARCH_REACH * (plan->y + plan->z) / plan->steps;
 }
 
 /* Shared memory with `ring` steps under way, see struct stage of the kernel; `most`: bytes. */
@@ -44,10 +53,10 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
   plan->ring = ring;
   plan->spare = spare;
   if (plan->fields == 2) {
-    const int rows = plan->y * plan->z, around = 2 * MARCH_REACH * (plan->y + plan->z);
-    plan->centre = ring_of(plan, ring + 2 * MARCH_REACH + spare, rows, plan->x, half ? plan->x : 0);
-    plan->rim = ring_of(plan, ring, around, plan->x, half ? plan->x : 0);
-    plan->along = ring_of(plan, ring, rows, MARCH_REACH, half ? plan->x + 4 : 0);
+    const int kept = 2 * MARCH_REACH * plan->steps, scales = half ? plan->x : 0;
+    plan->centre = ring_of(plan, ring + kept + spare, own_rows(plan), plan->x, scales);
+    plan->rim = ring_of(plan, ring, rows_around(plan), plan->x, scales);
+    plan->along = ring_of(plan, ring, own_rows(plan), MARCH_REACH, half ? plan->x + 4 : 0);
     plan->shared_bytes = MARCH_BARRIERS + plan->centre.bytes + plan->rim.bytes + plan->along.bytes;
     return plan->shared_bytes <= most;
   }
@@ -61,7 +70,7 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
 /* Which sites of a tile a warp takes. */
 static bool share_out(md_precision precision, md_march_plan *plan) {
   const int sites = plan->x * plan->y * plan->z, least = precision == MD_DOUBLE ? 1 : 4;
-  plan->passes = 1;
+  plan->passes = plan->steps;
   if (plan->fields == 1) {
     plan->warp_sites = least;
     while (sites > MARCH_WARPS * plan->warp_sites || plan->x % plan->warp_sites)
@@ -80,18 +89,23 @@ static bool share_out(md_precision precision, md_march_plan *plan) {
   return false;
 }
 
-bool md_march_plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                        const md_march_room *room, const int tile[3], md_march_plan *plan) {
+/* Plans with a tile x, y, z of so many steps a time slice; false when it does not fit. */
+static bool plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
+                      const md_march_room *room, const int tile[4], md_march_plan *plan) {
   if (room->multiprocessors == 0) return false;
   if ((n_rhs != 8 && n_rhs != 16) || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
-  *plan = (md_march_plan){
-      .fields = fields, .x = tile[0], .y = tile[1], .z = tile[2], .blocks = room->multiprocessors};
+  *plan = (md_march_plan){.fields = fields,
+                          .x = tile[0],
+                          .y = tile[1],
+                          .z = tile[2],
+                          .steps = tile[3],
+                          .blocks = room->multiprocessors};
   for (int d = 0; d < 3; d++) {
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
   }
-  const int rows = fields == 2 ? 2 * tile[1] * tile[2] + 2 * MARCH_REACH * (tile[1] + tile[2])
+  const int rows = fields == 2 ? plan->steps * (2 * own_rows(plan) + rows_around(plan))
                                : tile[1] * tile[2] + 2 * (tile[1] + tile[2]);
   if (rows > 32 * MARCH_FEEDERS) return false;
   /* What lies three sites before and beyond a column is found going round the lattice once. */
@@ -111,18 +125,19 @@ bool md_march_plan_tile(md_precision precision, int fields, int n_rhs, const int
 
 bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, md_march_plan *plan) {
-  /* In the order of their speed on an H200; bench/h200-dirac-tensor.md has the times. */
-  static const int tiles[2][2][6][3] = {
-      {{{8, 4, 4}, {8, 2, 8}, {8, 8, 2}, {8, 4, 2}, {4, 4, 4}, {4, 2, 4}}, /* 16 bits */
-       {{4, 4, 4}, {2, 4, 4}, {4, 2, 4}, {4, 4, 2}, {4, 2, 2}, {2, 2, 4}}},
-      {{{8, 4, 4}, {4, 4, 4}, {8, 4, 2}, {8, 2, 4}, {4, 4, 2}, {4, 2, 4}},
-       {{4, 2, 4}, {4, 4, 2}, {4, 2, 2}, {2, 2, 4}, {2, 4, 2}, {2, 2, 2}}}};
+  /* In the order of their speed on an H200; bench/h200-dirac-tensor.md and bench/h200-hisq.md have
+   * the times. */
+  static const int tiles[2][2][6][4] = {
+      {{{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1}, {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1}},
+       {{4, 4, 4, 1}, {2, 4, 4, 1}, {4, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 2, 1}, {2, 2, 4, 1}}},
+      {{{8, 4, 4, 1}, {4, 4, 4, 1}, {8, 4, 2, 1}, {8, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 4, 1}},
+       {{4, 4, 2, 2}, {2, 4, 2, 2}, {4, 2, 2, 1}, {2, 2, 4, 1}, {2, 4, 2, 1}, {2, 2, 2, 1}}}};
   /* A block's first step brings three or seven time slices: with fewer steps than this gathering is
    * faster. */
   const int least_steps = fields == 2 ? 7 : 3;
   for (int n = 0; n < 6; n++) {
     const int *tile = tiles[fields - 1][precision == MD_DOUBLE][n];
-    if (!md_march_plan_tile(precision, fields, n_rhs, local, room, tile, plan)) continue;
+    if (!plan_tile(precision, fields, n_rhs, local, room, tile, plan)) continue;
     const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
     if (columns * local[MD_T] >= (double)least_steps * room->multiprocessors) return true;
   }

@@ -31,6 +31,7 @@ template <> struct row_steps<true> {
 template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   using worker_of = worker<T, RHS, END, 2>;
   static constexpr int site_bytes = worker_of::site_bytes;
+  __device__ int steps() const { return steps_of<T>(plan); }
   /* A row that the lane reads, from the place of the warp's first site on: what does not change
    * from slice to slice. Its sites lie in the centre or the rim; for lanes along x those beyond the
    * ends of the column's row lie in `along`, for others there are none. Bytes in slot 0, for output
@@ -64,7 +65,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   corner at;
   int site, odd; /* at the corner, in the present slice */
   turn now;
-  int past; /* slot of slice t-3 */
+  int past; /* slot of the step three slices before */
 
   __device__ long_computer(const md_tensor_call &c, const md_march_plan &p, const long_stage &m)
       : call(c), plan(p), memory(m), work{c, lane(), {}, {}, {}}, w(p, c), at(p, 0), past(0) {
@@ -83,10 +84,12 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     const int mu = work.at.t, reach = f ? MARCH_REACH : 1, by = way ? -reach : reach;
     const int y = p.y + (mu == 1 ? by : 0), z = p.z + (mu == 2 ? by : 0);
     const bool outside = y < 0 || y >= plan.y || z < 0 || z >= plan.z;
+    const int plane = steps() == 2 ? p.z : 0;
+    const auto own_row = [&](int y, int z) { return (steps() == 2 ? 0 : z * plan.y) + y; };
     const int scales =
-        outside ? memory.rim(long_rim_place::row(plan, y, z)) : memory.centre(z * plan.y + y);
+        outside ? memory.rim(long_rim_place::row(plan, y, z, plane)) : memory.centre(own_row(y, z));
     const int at = scales + plan.centre.scale_bytes; /* the rim has the same */
-    const int bank = memory.bank(y, z), along = memory.along(p.z * plan.y + p.y);
+    const int bank = memory.bank(y, z), along = memory.along(own_row(p.y, p.z));
     const int lane_at = row_offset<T, RHS>(work.at.g) + p.x * site_bytes;
     const auto inside = [&](int odd) {
       return lane_at + (mu == 0 ? memory.sites(at, bank, odd) + shift(f, way, odd) * site_bytes
@@ -111,8 +114,11 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   }
   /* Bytes to the slot of a row. */
   __device__ int slot(const row &r, int f, int way) const {
-    const int reach = f ? MARCH_REACH : 1, by = work.at.t == 3 ? plan.centre.slot_bytes : 0;
-    const unsigned at = past + MARCH_REACH * plan.centre.slot_bytes + (way ? -reach : reach) * by;
+    const int reach = f ? MARCH_REACH : 1, slice = steps() * plan.centre.slot_bytes;
+    /* A row of the rim has no use for it. */
+    const int to_plane = steps() == 2 && work.at.t == 2 ? plan.centre.slot_bytes : 0;
+    const int by = work.at.t == 3 ? slice : to_plane;
+    const unsigned at = past + MARCH_REACH * slice + (way ? -reach : reach) * by;
     /* The smaller: what wrapped below zero is large. */
     const int centre = static_cast<int>(min(at, at - plan.centre.bytes));
     return r.scales < 0 ? now.at * plan.rim.slot_bytes : centre;
@@ -183,6 +189,13 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
       for (int i = 0; i < 4; i++) lines[i / 2][i % 2].advance(batch<T>);
     }
   }
+  /* The step's rows are read; what the next one reads begins `slots` slots later. */
+  __device__ void end_step(int slots) {
+    barrier_arrive(&memory.emptied[now.at]);
+    now.next(plan.ring);
+    past += slots * plan.centre.slot_bytes;
+    if (past >= plan.centre.bytes) past -= plan.centre.bytes;
+  }
   __device__ void run() {
     work.begin();
     bool more = w.next(plan, call);
@@ -196,21 +209,22 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
       const pass &last = passes[LONG_PASSES - 1];
       barrier_wait(&memory.filled[now.at], now.phase);
       if (plan.passes == LONG_PASSES) take(passes[0], at, site, odd, site + last.site);
+      if (steps() == 2) {
+        end_step(1);
+        barrier_wait(&memory.filled[now.at], now.phase);
+      }
       const corner here_at = at;
       const int here = site, here_odd = odd;
-      int slices = 1;
+      int slots = 1;
       if (w.t < w.last) {
         w.t++, site += site_of(0, 0, call.local[2]), odd ^= 1;
       } else {
-        more = w.next(plan, call), slices = 2 * MARCH_REACH + 1;
+        more = w.next(plan, call), slots = 2 * MARCH_REACH * steps() + 1;
         if (more) begin_column(w.t);
       }
       /* At the end the next links are any that may be read. */
       take(last, here_at, here, here_odd, site + passes[0].site);
-      barrier_arrive(&memory.emptied[now.at]);
-      now.next(plan.ring);
-      past += slices * plan.centre.slot_bytes;
-      if (past >= plan.centre.bytes) past -= plan.centre.bytes;
+      end_step(slots);
     }
     work.leave(plan);
   }
@@ -219,10 +233,10 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
 struct two_link_fields {
   static constexpr int warps = LONG_WARPS;
   using stage = long_stage;
-  template <typename, ending, coverage> using registers = register_shares<72, 216>;
+  template <typename, ending, coverage> using registers = register_shares<80, 208>;
   /* Its registers leave no place for the kernels that a march would wait for. */
   static constexpr bool waits = false;
-  template <bool SCALED, coverage, bool NARROW> using feeder = long_feeder<SCALED, NARROW>;
+  template <typename T, coverage, bool NARROW> using feeder = long_feeder<T, NARROW>;
   template <typename T, int RHS, ending END, coverage COVER>
   using computer = long_computer<T, RHS, END, COVER == coverage::partial>;
 };

@@ -141,8 +141,8 @@ struct one_link_field {
   using registers =
       std::conditional_t<COVER == coverage::waiting || (storage<T>::scaled && !leaves_norms<END>),
                          register_shares<0, 0>, register_shares<64, 104>>;
-  template <bool SCALED, coverage COVER, bool NARROW>
-  using feeder = stacked::feeder<SCALED, COVER, NARROW>;
+  template <typename T, coverage COVER, bool NARROW>
+  using feeder = stacked::feeder<storage<T>::scaled, COVER, NARROW>;
   template <typename T, int RHS, ending END, coverage COVER>
   using computer = stacked::computer<T, RHS, END, COVER>;
 };
