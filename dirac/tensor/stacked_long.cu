@@ -233,7 +233,10 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
 struct two_link_fields {
   static constexpr int warps = LONG_WARPS;
   using stage = long_stage;
-  template <typename, ending, coverage> using registers = register_shares<80, 208>;
+  /* Feeding steps of planes takes a few more. */
+  template <typename T, ending, coverage>
+  using registers =
+      std::conditional_t<storage<T>::adjacent, register_shares<72, 216>, register_shares<80, 208>>;
   /* Its registers leave no place for the kernels that a march would wait for. */
   static constexpr bool waits = false;
   template <typename T, coverage, bool NARROW> using feeder = long_feeder<T, NARROW>;
