@@ -41,8 +41,8 @@ template <typename T, bool NARROW> struct long_feeder {
   __device__ bool of_along() const { return row >= memory.rows && row < 2 * memory.rows; }
   __device__ bool idle() const { return row >= 2 * memory.rows + memory.rim_rows; }
   /* Relative to the column's corner. */
-  __device__ long_rim_place place() const {
-    long_rim_place p(plan, max(row - 2 * memory.rows, 0), plane);
+  __device__ md_rim_place place() const {
+    md_rim_place p = md_rim_place_of(&plan, max(row - 2 * memory.rows, 0), plane);
     if (row < 2 * memory.rows) {
       const parts at(row < memory.rows ? row : row - memory.rows, plan.by_y);
       p.y = at.rest, p.z = plane + at.quotient;
@@ -53,7 +53,7 @@ template <typename T, bool NARROW> struct long_feeder {
     return x < 0 ? x + extent : x >= extent ? x - extent : x;
   }
   __device__ origin find_row(const corner &c) const {
-    const long_rim_place p = place();
+    const md_rim_place p = place();
     return {c.x, around(c.y + p.y, call.local[1]), around(c.z + p.z, call.local[2])};
   }
   __device__ int site(const origin &o, int x, int t) const {
@@ -122,7 +122,7 @@ template <typename T, bool NARROW> struct long_feeder {
                         : memory.rim(row - 2 * memory.rows);
   }
   __device__ int sites(int odd) const {
-    const long_rim_place p = place();
+    const md_rim_place p = place();
     const int at = scales() + (of_centre()  ? plan.centre
                                : of_along() ? plan.along
                                             : plan.rim)

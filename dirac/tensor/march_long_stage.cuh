@@ -1,6 +1,7 @@
 #ifndef MD_DIRAC_TENSOR_MARCH_LONG_STAGE_CUH
 #define MD_DIRAC_TENSOR_MARCH_LONG_STAGE_CUH
 
+#include "dirac/tensor/march_rows.h"
 #include "dirac/tensor/march_stage.cuh"
 
 /* The march with two link fields, whose hops reach 1 and 3 sites: what its feeding and computing
@@ -62,44 +63,6 @@ template <typename T> __device__ inline int steps_of(const md_march_plan &plan) 
   if constexpr (storage<T>::adjacent) return 1;
   return plan.steps;
 }
-
-/* A row of `rim` of the step of plane `plane` along z, which is 0 where a slice has one step: its
- * place relative to the column's corner. */
-struct long_rim_place {
-  int y, z;
-  static __device__ int outside(int k, int extent) {
-    return k < MARCH_REACH ? k - MARCH_REACH : extent + k - MARCH_REACH;
-  }
-  static __device__ int inward(int place, int extent) {
-    return place < 0 ? place + MARCH_REACH : place - extent + MARCH_REACH;
-  }
-  /* Of two planes each has three of its four neighbours outside: both at distance three, and that
-   * at distance one which is not the other plane. */
-  static __device__ int nearest(int plane) { return plane ? 2 : -1; }
-  __device__ long_rim_place(const md_march_plan &plan, int row, int plane) {
-    const int along_y = 2 * MARCH_REACH * static_cast<int>(plan.by_depth.by);
-    if (row < along_y) {
-      const parts at(row, plan.by_depth);
-      y = outside(at.quotient, plan.y), z = plane + at.rest;
-    } else {
-      const parts at(row - along_y, plan.by_y);
-      const int k = at.quotient;
-      y = at.rest;
-      z = plan.steps == 1 ? outside(k, plan.z)
-          : k == 1        ? nearest(plane)
-                          : plane + MARCH_REACH * (k - 1);
-    }
-  }
-  /* The row at that place. */
-  static __device__ int row(const md_march_plan &plan, int y, int z, int plane) {
-    const int depth = static_cast<int>(plan.by_depth.by);
-    if (y < 0 || y >= plan.y) return inward(y, plan.y) * depth + z - plane;
-    const int k = plan.steps == 1       ? inward(z, plan.z)
-                  : z == nearest(plane) ? 1
-                                        : (z - plane) / MARCH_REACH + 1;
-    return 2 * MARCH_REACH * depth + k * plan.y + y;
-  }
-};
 
 } // namespace stacked
 

@@ -87,7 +87,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
     const int plane = steps() == 2 ? p.z : 0;
     const auto own_row = [&](int y, int z) { return (steps() == 2 ? 0 : z * plan.y) + y; };
     const int scales =
-        outside ? memory.rim(long_rim_place::row(plan, y, z, plane)) : memory.centre(own_row(y, z));
+        outside ? memory.rim(md_rim_row_at(&plan, y, z, plane)) : memory.centre(own_row(y, z));
     const int at = scales + plan.centre.scale_bytes; /* the rim has the same */
     const int bank = memory.bank(y, z), along = memory.along(own_row(p.y, p.z));
     const int lane_at = row_offset<T, RHS>(work.at.g) + p.x * site_bytes;
