@@ -75,8 +75,8 @@ enum {
   MARCH_X = 8,         /* most sites of a tile along x */
   MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };
-/* A ring of slots in shared memory, each of which holds the rows of one time slice: the bytes of
- * the scales of a row, of a row, of a slot and of the ring. */
+/* A ring of slots in shared memory, each of which holds the rows of one step: the bytes of the
+ * scales of a row, of a row, of a slot and of the ring. */
 typedef struct md_march_ring {
   int scale_bytes, row_bytes, slot_bytes, bytes;
 } md_march_ring;

@@ -35,7 +35,7 @@ struct long_stage {
   int rows, rim_rows;         /* of a slot of the centre and of `along`, and of the rim */
   __device__ long_stage(char *at, const md_march_plan &p)
       : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
-        rows(p.y * p.z / p.steps), rim_rows(2 * MARCH_REACH * (p.y + p.z) / p.steps) {}
+        rows(md_own_rows(&p)), rim_rows(md_rim_rows(&p)) {}
 
   /* Bytes from `memory` to the scales of a row of slot 0; slot k follows k times the ring's
    * slot_bytes later. */

@@ -1,4 +1,4 @@
-#include "dirac/tensor/kernels.h"
+#include "dirac/tensor/march_rows.h"
 
 enum { WARPS_LEAST = 8 };
 
@@ -38,15 +38,6 @@ static void find_divisors(md_march_plan *plan) {
   plan->by_layer = md_divisor_of(band * plan->columns[2]);
 }
 
-/* Rows of a step with two link fields: its own, and those around it along y and z. Of two planes
- * each reads three others along z that lie outside the column. */
-static int own_rows(const md_march_plan *plan) {
-  return plan->y * plan->z / plan->steps;
-}
-static int rows_around(const md_march_plan *plan) {
-  return 2 * MARCH_REACH * (plan->y + plan->z) / plan->steps;
-}
-
 /* Shared memory with `ring` steps under way, see struct stage of the kernel; `most`: bytes. */
 static bool lay_out(md_precision precision, int ring, int spare, int most, md_march_plan *plan) {
   const bool half = precision == MD_HALF;
@@ -54,9 +45,9 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
   plan->spare = spare;
   if (plan->fields == 2) {
     const int kept = 2 * MARCH_REACH * plan->steps, scales = half ? plan->x : 0;
-    plan->centre = ring_of(plan, ring + kept + spare, own_rows(plan), plan->x, scales);
-    plan->rim = ring_of(plan, ring, rows_around(plan), plan->x, scales);
-    plan->along = ring_of(plan, ring, own_rows(plan), MARCH_REACH, half ? plan->x + 4 : 0);
+    plan->centre = ring_of(plan, ring + kept + spare, md_own_rows(plan), plan->x, scales);
+    plan->rim = ring_of(plan, ring, md_rim_rows(plan), plan->x, scales);
+    plan->along = ring_of(plan, ring, md_own_rows(plan), MARCH_REACH, half ? plan->x + 4 : 0);
     plan->shared_bytes = MARCH_BARRIERS + plan->centre.bytes + plan->rim.bytes + plan->along.bytes;
     return plan->shared_bytes <= most;
   }
@@ -105,7 +96,7 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
   }
-  const int rows = fields == 2 ? plan->steps * (2 * own_rows(plan) + rows_around(plan))
+  const int rows = fields == 2 ? plan->steps * (2 * md_own_rows(plan) + md_rim_rows(plan))
                                : tile[1] * tile[2] + 2 * (tile[1] + tile[2]);
   if (rows > 32 * MARCH_FEEDERS) return false;
   /* What lies three sites before and beyond a column is found going round the lattice once. */

@@ -7,6 +7,15 @@
  * they lie in a slot of the rim. Shared by host and device, so that tests without a GPU see what
  * kernels do. `plane`: the plane along z that is the step, 0 where a slice has one step. */
 
+/* Rows of a step: its own, and those around it along y and z. Of two planes each reads three others
+ * along z that lie outside the column. */
+MD_SHARE_MAP int md_own_rows(const md_march_plan *plan) {
+  return plan->y * plan->z / plan->steps;
+}
+MD_SHARE_MAP int md_rim_rows(const md_march_plan *plan) {
+  return 2 * MARCH_REACH * (plan->y + plan->z) / plan->steps;
+}
+
 /* Relative to the column's corner, one of them outside the column. */
 typedef struct md_rim_place {
   int y, z;

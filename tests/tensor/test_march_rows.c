@@ -77,9 +77,9 @@ static void rows_are_those_read(void **state) {
           }
       while (used < 32 * MARCH_FEEDERS && reads[used] > 0) used++;
       for (int row = used; row < 32 * MARCH_FEEDERS; row++) assert_int_equal(reads[row], 0);
-      assert_int_equal(used, 2 * MARCH_REACH * (plan.y + plan.z) / plan.steps);
+      assert_int_equal(used, md_rim_rows(&plan));
       assert_in_range(used, 1, rows);
-      assert_in_range(plan.steps * (2 * plan.y * depth + used), 1, 32 * MARCH_FEEDERS);
+      assert_in_range(plan.steps * (2 * md_own_rows(&plan) + used), 1, 32 * MARCH_FEEDERS);
     }
   }
 }
