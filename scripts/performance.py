@@ -140,7 +140,8 @@ def hop_tables(rows, machine):
         by_kind = Table(f"Hops at {largest}, GFLOP/s and share of the roofline", heads, PRECISIONS)
         by_lattice = Table("Hops of the packing stacked with 16 right-hand sides", ("action", "lattice"), PRECISIONS)
         for r, s in rows:
-            if dims_of(r["dims"]) == largest:
+            many = int(r["rhs"]) > 1
+            if dims_of(r["dims"]) == largest and not (many and (int(r["reconstruct"]) < 18 or int(r["rhs"]) < 8)):
                 by_kind.put((r["action"], backend_of(r), r["reconstruct"], int(r["rhs"])), r["precision"], gflops(r), s)
             if r["packing"] == "stacked" and int(r["rhs"]) == 16:
                 by_lattice.put((r["action"], dims_of(r["dims"])), r["precision"], gflops(r), s)
@@ -165,7 +166,7 @@ def solver_tables(rows, machine):
         if lattice in ("16^4", "16^3 x 32", "32^3 x 64"):
             if r["solver"] == "cg" and float(r["mass"]) == 0.05:
                 cg.put((r["action"], lattice, backend_of(r), r["reconstruct"], int(r["rhs"])), column, f'{float(r["ms_per_iteration_rhs"]):.4g}', s)
-        else:
+        elif r["solver"] in ("cg", "block", "deflated", "multishift", "separate") and float(r["mass"]) < 0.05:
             way = r["solver"] + (f', {r["modes"]} modes' if r.get("modes") else "")
             time.put((r["action"], lattice, float(r["mass"]), way, backend_of(r), int(r["rhs"])), column,
                      f'{float(r["seconds_per_rhs"]):.4f} ({r["iterations"]})', s)
