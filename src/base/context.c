@@ -59,6 +59,7 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   int level = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
+  MPI_Comm_rank(MPI_COMM_WORLD, &context->rank);
   context->communicator = malloc(sizeof *context->communicator);
   int failed = !context->communicator, any = 0;
   MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -68,7 +69,6 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
     return md_fail_memory(context, sizeof *context->communicator, "communicator");
   }
   MPI_Comm_dup(MPI_COMM_WORLD, &context->communicator->world);
-  MPI_Comm_rank(context->communicator->world, &context->rank);
   MPI_Comm_size(context->communicator->world, &context->ranks);
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
                       MPI_INFO_NULL, &context->communicator->host);
