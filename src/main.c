@@ -1,7 +1,6 @@
 #include "base/options.h"
 #include "base/suggest.h"
 #include "base/waiting.h"
-#include "base/watch.h"
 #include "commands.h"
 #include "md_version.h"
 
@@ -74,9 +73,7 @@ int main(int argc, char **argv) {
   if (status == MD_OK) status = run(&context, argc, argv);
   if (status == MD_OK && context.rank == 0 && fflush(stdout) != 0)
     status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %m");
-  /* A failure that the others do not know of: they might never come here. */
-  if (status != MD_OK) md_watch_begin(&context, MD_WATCH_RANKS, context.patience_s, status);
-  status = md_agree(&context, status);
+  status = md_agree_last(&context, status);
   if (status != MD_OK && context.rank == 0)
     fprintf(stderr, "minidirac: error: %s\n", context.message);
   md_context_close(&context);

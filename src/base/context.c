@@ -219,20 +219,28 @@ typedef struct vote {
 } vote;
 
 /* The worst vote of all ranks is known: its message goes to all. */
-static md_status take_worst(md_context *context, const vote *worst) {
+static md_status take_worst(md_context *context, MPI_Comm over, const vote *worst) {
   if (worst->status != MD_OK)
-    MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst->rank,
-              md_mpi(context));
+    MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst->rank, over);
   md_watch_agreed(context);
   return (md_status)worst->status;
 }
 
-md_status md_agree(md_context *context, md_status status) {
+static md_status agree(md_context *context, MPI_Comm over, md_status status) {
   if (context->ranks == 1) return status;
   const vote mine = {(int)take_deferred(context, status), context->rank};
   vote worst;
-  MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context));
-  return take_worst(context, &worst);
+  MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, over);
+  return take_worst(context, over, &worst);
+}
+
+md_status md_agree(md_context *context, md_status status) {
+  return agree(context, md_mpi(context), status);
+}
+
+md_status md_agree_last(md_context *context, md_status status) {
+  if (status != MD_OK) md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
+  return agree(context, MPI_COMM_WORLD, status); /* all other steps are those of its copy */
 }
 
 md_status md_agree_soon(md_context *context, md_status status, const char *what) {
@@ -257,7 +265,7 @@ md_status md_agree_soon(md_context *context, md_status status, const char *what)
                        context->rank, context->patience_s, what);
     md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
   }
-  return take_worst(context, &worst);
+  return take_worst(context, md_mpi(context), &worst);
 }
 
 void md_broadcast(const md_context *context, void *data, size_t bytes) {

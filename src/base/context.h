@@ -109,6 +109,10 @@ md_status md_agree(md_context *context, md_status status);
  * patience_s for the others gives up with that, or with its own failure, a few seconds later
  * (base/watch.h), unless they come until then. It costs a little more than md_agree. */
 md_status md_agree_soon(md_context *context, md_status status, const char *what);
+/* The same at the end of a program, on the context of md_context_open: a rank that has failed comes
+ * here although the others, which do not know, may be in another collective step. It is not taken
+ * for a part of that; if they have not come after patience_s, it gives up (base/watch.h). */
+md_status md_agree_last(md_context *context, md_status status);
 /* For a step that fails on this rank alone between two agreements, in a loop that cannot agree
  * after every step: keeps the failure, the first one with its message, and returns MD_OK, so that
  * this rank goes on to take part in all that the others do (with values that mean nothing). The

@@ -75,7 +75,7 @@ typedef struct md_common_options {
    .help = "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096},                 \
   {.name = "patience", .type = MD_OPTION_REAL, .target = &(common).patience_s,                       \
    .argument = "SECONDS", .initial = "45", .low = 0, .high = 1e6,                                    \
-   .help = "end when another rank or its GPU does not answer; 0: never [45]"},                       \
+   .help = "wait for a rank that does not answer, then end all; 0: for ever [45]"},                       \
   {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \
    .help = "no progress and no tables"},                                                             \
   {.name = "help", .type = MD_OPTION_FLAG, .target = &(common).help, .help = "this text"}

@@ -62,6 +62,25 @@ static void late_ranks_agree(void **state) {
   context->give_up = NULL;
 }
 
+static volatile sig_atomic_t gave_up;
+static void note(const char *failure) {
+  gave_up = strcmp(failure, "nobody knows") == 0 ? 1 : 2;
+}
+
+/* At the end a rank whose failure the others do not know gives them up, and no other does. */
+static void last_agreement_is_not_waited_for(void **state) {
+  md_context *context = *state;
+  const bool failed = context->rank == context->ranks - 1;
+  context->patience_s = 0.1;
+  context->give_up = note;
+  if (!failed) usleep(500000);
+  const md_status mine = failed ? md_fail(context, MD_INPUT, "nobody knows") : MD_OK;
+  assert_int_equal(md_agree_last(context, mine), MD_INPUT);
+  if (failed || context->ranks > 1) assert_string_equal(context->message, "nobody knows");
+  assert_int_equal(gave_up, failed && context->ranks > 1);
+  context->give_up = NULL;
+}
+
 /* Before MPI starts: the environment of each rank says something else. */
 __attribute__((constructor)) static void wish(void) {
   const char *rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -156,10 +175,16 @@ static void groups_are_runs_of_their_own(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(one_failure_is_that_of_all), cmocka_unit_test(worst_failure_wins),
-    cmocka_unit_test(wishes_are_those_of_rank_0), cmocka_unit_test(late_ranks_agree),
-    cmocka_unit_test(deferred_failure_is_told),   cmocka_unit_test(extremes_and_sums),
-    cmocka_unit_test(not_a_number_stays),         cmocka_unit_test(groups_are_runs_of_their_own),
-    cmocka_unit_test(broadcast_is_of_rank_0),     cmocka_unit_test(messages_are_one_line),
+    cmocka_unit_test(one_failure_is_that_of_all),
+    cmocka_unit_test(worst_failure_wins),
+    cmocka_unit_test(wishes_are_those_of_rank_0),
+    cmocka_unit_test(late_ranks_agree),
+    cmocka_unit_test(last_agreement_is_not_waited_for),
+    cmocka_unit_test(deferred_failure_is_told),
+    cmocka_unit_test(extremes_and_sums),
+    cmocka_unit_test(not_a_number_stays),
+    cmocka_unit_test(groups_are_runs_of_their_own),
+    cmocka_unit_test(broadcast_is_of_rank_0),
+    cmocka_unit_test(messages_are_one_line),
 };
 MD_RUN_TESTS(tests)
