@@ -53,8 +53,9 @@ static int affinity(void) {
 /* Gives the first thread back the cores that the process was started with, without which its next
  * start would have the first place alone. False where the system refuses. */
 static bool unbind(void) {
-  core_set bound = own_set(), all = own_set();
-  add_places(&all);
+  core_set all = own_set();
+  add_places(&all); /* LLVM's library binds the thread here */
+  const core_set bound = own_set();
   const bool same = !bound.set || !all.set || CPU_EQUAL_S(bound.bytes, bound.set, all.set);
   const bool freed = same || sched_setaffinity(0, all.bytes, all.set) == 0;
   CPU_FREE(bound.set);
