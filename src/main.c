@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "base/suggest.h"
 #include "base/waiting.h"
 #include "commands.h"
@@ -6,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
   const char *name, *summary;
@@ -53,6 +55,12 @@ static md_status run(md_context *context, int argc, char **argv) {
                  name, nearest.text);
 }
 
+/* exit would wait for what does not end. */
+static void give_up(const char *failure) {
+  fprintf(stderr, "minidirac: error: %s\n", failure);
+  _exit(MD_ENVIRONMENT);
+}
+
 int main(int argc, char **argv) {
   md_context context;
   md_waiting_prepare(argv);
@@ -60,10 +68,12 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   md_status status = md_context_open(&context, &argc, &argv);
+  context.give_up = give_up;
+  if (status == MD_OK) status = md_arguments_check(&context, argc, argv);
   if (status == MD_OK) status = run(&context, argc, argv);
   if (status == MD_OK && context.rank == 0 && fflush(stdout) != 0)
     status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %m");
-  status = md_agree(&context, status);
+  status = md_agree_last(&context, status);
   if (status != MD_OK && context.rank == 0)
     fprintf(stderr, "minidirac: error: %s\n", context.message);
   md_context_close(&context);

@@ -38,5 +38,18 @@ forbid 'dirac/(cpu_ref|cpu_simd|cuda|tensor)/' dirac/solvers dirac/eigen dirac/l
 forbid 'lattice/(fields|gauge|halo)/' lattice/geometry
 forbid 'lattice/(gauge|halo)/' lattice/fields
 allow '[a-z]*intrin\.h' '^dirac/cpu_simd/'
+# Only main ends the process (and the child that reads a file its own), and only these ask the environment:
+# what decides collective steps must be the same on all ranks (md_wishes in src/base/context.h).
+calls() { # calls PATTERN REGEX: only files whose path matches REGEX may call what the pattern matches.
+  local rows
+  rows=$(grep -rnE "(^|[^a-z_])($1) *\(" --include='*.[ch]' --include='*.cu' --include='*.cuh' src lattice dirac gemm io | grep -vE "$2")
+  if [ -n "$rows" ]; then
+    echo "layering: $1 is called by files that may not:"
+    echo "$rows"
+    bad=1
+  fi
+}
+calls '_exit|exit|abort|MPI_Abort' '^(src/main|io/child)\.c:'
+calls '(secure_)?getenv' '^src/base/(context|options|threads|waiting)\.c:'
 [ $bad = 0 ] && echo "layering: in order"
 exit $bad

@@ -257,12 +257,12 @@ md_status md_device_await(md_context *context, const long long *serial, long lon
     const cudaError_t error = cudaStreamQuery(md_stream());
     ended = error == cudaSuccess;
     if (!ended && error != cudaErrorNotReady) return md_cuda_status(context, error, what);
-    if (ended || context->ranks == 1 || md_time_s() - start_s < MD_PATIENCE_S) continue;
+    if (ended || !md_watch_due(context, start_s)) continue;
     return md_watch_begin(context, MD_WATCH_DEVICE, 6.0,
                           md_fail(context, MD_ENVIRONMENT,
                                   "rank %d waited %.0f s for %s in vain; a rank that its GPU waits "
                                   "for has ended or is blocked",
-                                  context->rank, MD_PATIENCE_S, what));
+                                  context->rank, context->patience_s, what));
   }
   return MD_OK;
 }

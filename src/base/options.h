@@ -60,6 +60,7 @@ typedef struct md_common_options {
   bool quiet, help;
   int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the cheapest faces */
   long long threads; /* 0: OMP_NUM_THREADS or one per core */
+  double patience_s; /* of the context */
 } md_common_options;
 
 /* clang-format off */
@@ -72,6 +73,9 @@ typedef struct md_common_options {
    .help = "ranks along x,y,z,t [cheapest faces]", .low = 1, .high = 1 << 20},                \
   {.name = "threads", .type = MD_OPTION_INTEGER, .target = &(common).threads, .argument = "N",       \
    .help = "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096},                 \
+  {.name = "patience", .type = MD_OPTION_REAL, .target = &(common).patience_s,                       \
+   .argument = "SECONDS", .initial = "45", .low = 0, .high = 1e6,                                    \
+   .help = "wait for a rank that does not answer, then end all; 0: for ever [45]"},                       \
   {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \
    .help = "no progress and no tables"},                                                             \
   {.name = "help", .type = MD_OPTION_FLAG, .target = &(common).help, .help = "this text"}
@@ -83,12 +87,17 @@ typedef struct md_command_text {
   const char *details; /* further lines of --help, or NULL */
 } md_command_text;
 
+/* MD_INPUT with both words where a rank was started with other arguments than rank 0; all that
+ * reads them may then count on one command line. Collective. */
+md_status md_arguments_check(md_context *context, int argc, char **argv);
+
 /* Reads argv[1..argc-1] (argv[0] is the command) and the deck of --config, checks, stores, and
- * applies quiet and threads to the context; the files that options name for writing are checked
- * (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv or into
- * memory that lives as long as the process. With --help it prints the help on rank 0 and sets
- * common->help. Collective (the deck is read by rank 0); all ranks return the same. MD_INPUT on bad
- * usage, MD_ENVIRONMENT where md_outputs_check finds no place for a file. */
+ * applies quiet, patience and threads to the context; the files that options name for writing are
+ * checked (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv
+ * or into memory that lives as long as the process. With --help it prints the help on rank 0 and
+ * sets common->help. argv is the same on all ranks. Collective (the deck is read by rank 0); all
+ * ranks return the same, also where one alone fails. MD_INPUT on bad usage, MD_ENVIRONMENT where
+ * md_outputs_check finds no place for a file or a rank cannot have its threads. */
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv);
 

@@ -55,6 +55,25 @@ on 1 $s --json - 2>"$work/err" >/dev/full
 [ $? = 3 ] || complain "a full standard output: not exit 3"
 grep -q 'standard output cannot be written: No space left' "$work/err" || complain "$(cat "$work/err")"
 
+# What is wrong on one rank alone ends all at once; what measurements wish for is that of rank 0.
+cat >"$work/one" <<S
+#!/usr/bin/env bash
+[ "\${OMPI_COMM_WORLD_RANK:-0}" != "\$RANK" ] || eval "\$SETTING"
+exec "$minidirac" "\$@"
+S
+chmod +x "$work/one"
+program=$minidirac minidirac=$work/one
+export RANK=1
+SETTING='export OMP_NUM_THREADS=100000' refuses 2 "OMP_NUM_THREADS must be .* got '100000'" 2 $s --quiet
+SETTING='export OMP_NUM_THREADS=2 OMP_STACKSIZE=1000000G' refuses 3 'rank 1 must have 2 threads, but' 2 $s --quiet
+SETTING='set -- "$@" --tol 1e-3' refuses 2 "same arguments, but rank 1 has '--tol' where" 2 $s --quiet
+SETTING='set -- info' refuses 2 "rank 1 has 'info' where rank 0 has 'solve'" 2 $s --quiet
+SETTING='export MINIDIRAC_RECORD=perhaps MINIDIRAC_MARCH_BLOCKS=few' on 2 $s --quiet || complain "rank 1 wishes: exit $?"
+RANK=0
+SETTING='export MINIDIRAC_RECORD=perhaps' refuses 2 "RECORD must be always or never, got 'perhaps'" 2 $s --quiet
+SETTING='export MINIDIRAC_TEST_NODE_SIZE=-1' refuses 2 "NODE_SIZE must be an integer from 0 .* got '-1'" 1 $s --quiet
+minidirac=$program
+
 # A report that cannot be written leaves the old one.
 echo old >"$work/report.json"
 (ulimit -f 0; on 1 $s --quiet --json "$work/report.json" >/dev/null 2>&1)
