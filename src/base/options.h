@@ -54,12 +54,17 @@ typedef struct md_option {
   bool seen;        /* set by md_options_read: given on the command line or in the deck */
 } md_option;
 
+enum { MD_OPTION_FILES = 16 };
 /* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table. */
 typedef struct md_common_options {
   const char *config, *json;
   bool quiet, help;
   int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the cheapest faces */
   long long threads; /* 0: OMP_NUM_THREADS or one per core */
+  /* Set by md_options_read: the files that the given options name, and the flag --force. */
+  md_named_file files[MD_OPTION_FILES];
+  int file_count;
+  bool force;
 } md_common_options;
 
 /* clang-format off */
@@ -91,6 +96,12 @@ typedef struct md_command_text {
  * usage, MD_ENVIRONMENT where md_outputs_check finds no place for a file. */
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv);
+
+/* For a command that makes names of given ones: checks them as md_options_read did the given ones,
+ * and together with those, before the work. Frees `made`, whose `status` is how its making ended.
+ * Collective. */
+md_status md_options_check_made(md_context *context, const md_common_options *common,
+                                md_made_files *made, md_status status);
 
 /* True when the option of that name was given. */
 bool md_option_seen(const md_option *options, int count, const char *name);
