@@ -48,8 +48,9 @@ md_status md_open_blame(int reason) {
 }
 
 md_status md_fail_open(md_context *context, const char *what, const char *path, int reason) {
-  return md_fail(context, md_open_blame(reason), "%s%s%s cannot be read: %s%s", what, *what ? " " : "", path,
-                 strerror(reason), reason == EMFILE ? "; raise the limit (ulimit -n)" : "");
+  return md_fail(context, md_open_blame(reason), "%s%s%s cannot be read: %s%s", what,
+                 *what ? " " : "", path, strerror(reason),
+                 reason == EMFILE ? "; raise the limit (ulimit -n)" : "");
 }
 
 md_status md_file_length(md_context *context, const char *path, int64_t *bytes) {

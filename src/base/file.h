@@ -32,8 +32,9 @@ typedef struct md_new_file {
 md_status md_new_file_begin(md_context *context, const char *path, md_new_file *file);
 /* With MD_OK on every rank the temporary, closed by all others, is flushed to disk and renamed,
  * and so is its folder; else, and when that fails (MD_ENVIRONMENT), it is removed and the old file
- * stays. With keep_old and a target that is there by now: MD_ENVIRONMENT, and the message says where
- * the new file is. Returns the agreed status. Collective; `file` may come from a begin that failed.
+ * stays. With keep_old and a target that is there by now: MD_ENVIRONMENT, and the message says
+ * where the new file is. Returns the agreed status. Collective; `file` may come from a begin that
+ * failed.
  */
 md_status md_new_file_end(md_context *context, md_new_file *file, md_status status);
 

@@ -123,8 +123,7 @@ static int take_line(void *user, const char *section, const char *name, const ch
 md_status md_options_read_deck(md_options_reader *reader, const char *path) {
   md_context *context = reader->context;
   char *text = calloc(1, DECK_BYTES);
-  md_status status = md_agree(
-      context, text ? MD_OK : md_fail_memory(context, DECK_BYTES, "deck"));
+  md_status status = md_agree(context, text ? MD_OK : md_fail_memory(context, DECK_BYTES, "deck"));
   if (status == MD_OK) status = load(context, path, text);
   if (status == MD_OK) {
     md_broadcast(context, text, DECK_BYTES);

@@ -98,7 +98,8 @@ static bool has_observables(const md_source *source) {
 }
 
 /* Solution, observables and file of every shift; their keys go to the rows of the report. A file
- * that cannot be written does not cost the others: the first such failure is returned at the end. */
+ * that cannot be written does not cost the others: the first such failure is returned at the end.
+ */
 static md_status observe_shifts(md_context *context, md_solve_run *run, const md_field *y,
                                 const md_multishift_result *result, cJSON *rows) {
   const md_solve_options *o = &run->options;
