@@ -70,7 +70,7 @@ typedef struct md_common_options {
 /* clang-format off */
 #define MD_COMMON_OPTIONS(common)                                                                    \
   {.name = "config", .type = MD_OPTION_TEXT, .target = &(common).config, .argument = "FILE",         \
-    .help = "INI deck with the same names as the flags", .file = MD_FILE_INPUT},                     \
+    .help = "INI deck, a file or a pipe, with the names of the flags", .file = MD_FILE_INPUT},                     \
   {.name = "json", .type = MD_OPTION_TEXT, .target = &(common).json, .argument = "FILE",             \
    .help = "machine-readable report; - for stdout (implies --quiet)", .file = MD_FILE_REPORT},       \
   {.name = "grid", .type = MD_OPTION_DIMS, .target = (common).grid, .argument = "AxBxCxD",           \

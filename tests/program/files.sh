@@ -123,6 +123,15 @@ case $(cat race.code1 race.code2 | sort | tr '\n' ' ') in
 *) complain "two writers of one new name: $(cat race.code? race.err?)" ;;
 esac
 on 1 info race.h5 --quiet || complain "the earlier of two writers lost its links"
+for i in 1 2; do
+  (on 1 measure --lattices race.h5 --masses 0.0$i --output study.h5 --quiet 2>race.err$i; echo $? >race.code$i) &
+done
+wait
+case $(cat race.code1 race.code2 | sort | tr '\n' ' ') in
+'0 3 ') grep -q ' study.h5 was made by another program meanwhile and stays; .* is study.h5.*.kept' race.err? || complain "two studies: $(cat race.err?)" ;;
+'0 2 ') grep -q 'replaces no file, but study.h5 is there' race.err? || complain "two studies: $(cat race.err?)" ;;
+*) complain "two studies of one new name: $(cat race.code? race.err?)" ;;
+esac
 
 # Two writers of one name that may be replaced: both succeed.
 for i in 1 2; do
