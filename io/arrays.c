@@ -91,11 +91,12 @@ static md_status write_here(md_context *context, const char *path, const char *g
   return status;
 }
 
-md_status md_arrays_write(md_context *context, const char *path, const char *group,
+md_status md_arrays_write(md_context *context, const char *path, bool keep_old, const char *group,
                           const md_array *arrays, int array_count, const md_attribute *attributes,
                           int attribute_count) {
   md_new_file target;
   MD_TRY(md_new_file_begin(context, path, &target));
+  target.keep_old = keep_old;
   md_status status = MD_OK;
   if (context->rank == 0)
     status =

@@ -67,8 +67,7 @@ static md_status describe(md_context *context, const char *path, md_lattice_info
   int64_t bytes;
   MD_TRY(md_file_length(context, path, &bytes));
   const md_source source = {.path = path, .file = open(path, O_RDONLY), .bytes = bytes};
-  if (source.file < 0)
-    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+  if (source.file < 0) return md_fail_open(context, "", path, errno);
   info->file_bytes = source.bytes;
   const md_status status = recognise(context, &source, info);
   close(source.file);
@@ -251,6 +250,6 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
     }
   return md_fail(context, MD_INPUT,
                  "the format must be named, %s '%s' tells none; use --format "
-                 "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg or .nersc",
+                 "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc",
                  name ? "" : "the suffix of", name ? name : path);
 }

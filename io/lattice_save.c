@@ -75,6 +75,7 @@ md_status md_lattice_save_as(md_context *context, const char *path, const md_lat
   md_provenance_of_run(context, &provenance);
   if (output->provenance) provenance = *output->provenance;
   MD_TRY(md_new_file_begin(context, path, &file));
+  file.keep_old = output->keep_old;
   md_status status = output->format->write(context, file.path, &header, gauge);
   if (status == MD_OK) status = read_back(context, file.path, output->format, &header, gauge);
   return md_new_file_end(context, &file, status);

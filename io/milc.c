@@ -91,7 +91,7 @@ static md_status write_file(md_context *context, const char *path, md_lattice_he
 }
 
 const md_lattice_format md_format_milc = {.name = "milc",
-                                          .suffixes = "",
+                                          .suffixes = ".milc",
                                           .single_only = true,
                                           .keeps = keeps,
                                           .recognises = recognises,

@@ -31,6 +31,7 @@ typedef struct md_modes_info {
   md_precision store; /* that vectors are read in: MD_DOUBLE, MD_SINGLE, MD_HALF; MD_FIXED stands
                          for fixed8, which takes 16 bits in memory and 8 on file */
   md_modes_label label;
+  bool keep_old; /* of writing: the file is to be new, as md_new_file.keep_old of base/file.h */
 } md_modes_info;
 
 /* As words of a choice, and by such a word; the name of how a file stores them. */

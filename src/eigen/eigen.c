@@ -160,7 +160,8 @@ static md_status write_modes(md_context *context, const run *r) {
   const md_modes_info info = {.converged = found->below,
                               .tolerance = r->tolerance,
                               .store = md_modes_store_of(r->store),
-                              .label = label_of(r)};
+                              .label = label_of(r),
+                              .keep_old = !r->force};
   return r->output && modes.count > 0 ? md_modes_write(context, r->output, &modes, &info) : MD_OK;
 }
 

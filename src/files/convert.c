@@ -76,6 +76,7 @@ static md_status save(md_context *context, const convert_options *o, const md_la
     provenance.lattice_checksum = checksum;
     output.texts = &texts;
     output.provenance = &provenance;
+    output.keep_old = !o->force;
     status = md_lattice_save_as(context, o->out, &output, gauge);
   }
   if (status == MD_OK)
@@ -144,7 +145,7 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
        .type = MD_OPTION_CHOICE,
        .target = &o.format,
        .argument = "F",
-       .help = "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .nersc]",
+       .help = "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .milc, .nersc]",
        .choices = "hdf5|ildg|milc|nersc"},
       {.name = "precision",
        .type = MD_OPTION_CHOICE,

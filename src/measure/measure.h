@@ -73,6 +73,7 @@ typedef struct md_study {
   int start[MD_STUDY_FIELDS], length[MD_STUDY_FIELDS]; /* of the fields in a record */
   int record;                                          /* doubles of a record */
   double *records; /* [lattices][record], NaN where waited for */
+  bool saved;      /* the file of --output is this run's */
 } md_study;
 
 static inline double *md_study_at(const md_study *s, int lattice, md_study_field field) {
@@ -108,7 +109,7 @@ md_status md_study_list(md_context *context, md_study *study);
 /* Lays out the records for the dims and allocates them, all NaN. Local. */
 md_status md_study_records_create(md_context *context, md_study *study);
 /* The lattices that are done as the file of --output, which is replaced as a whole. Collective. */
-md_status md_study_save(md_context *context, const md_study *study);
+md_status md_study_save(md_context *context, md_study *study);
 /* With --resume and where the file is there: what it has of lattices in the list, whose state
  * becomes MD_LATTICE_RESUMED. MD_INPUT where it belongs to other settings, or is damaged.
  * Collective. */

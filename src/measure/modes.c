@@ -45,7 +45,7 @@ md_status md_study_modes_name(md_context *context, const md_study *s, int lattic
                  MD_STUDY_NAME_BYTES, name);
 }
 
-md_status md_study_modes_check(md_context *context, const md_study *s) {
+md_status md_study_modes_list(md_context *context, const md_study *s, md_made_files *files) {
   const char *pattern = s->options.deflate;
   if (!pattern) return MD_OK;
   if (s->lattices > 1 && !strstr(pattern, "{lattice}") && !strstr(pattern, "{name}"))
@@ -64,9 +64,7 @@ md_status md_study_modes_check(md_context *context, const md_study *s) {
     for (int a = 0; a < s->options.actions.count; a++) {
       char name[MD_STUDY_NAME_BYTES];
       MD_TRY(md_study_modes_name(context, s, k, a, name));
-      const md_named_file files[] = {{"--deflate", name, MD_FILE_INPUT},
-                                     {"--output", s->options.output, MD_FILE_STATE}};
-      MD_TRY(md_outputs_check(context, files, 2, false));
+      MD_TRY(md_made_files_add(context, files, "--deflate", name, MD_FILE_INPUT));
     }
   return MD_OK;
 }

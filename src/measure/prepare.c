@@ -11,21 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --output is no lattice, and replaces nothing that was not meant. */
+/* No file that is written is a lattice or has modes, and --output replaces nothing unasked. */
 static md_status check_output(md_context *context, const md_study *s) {
   const md_study_options *o = &s->options;
-  const size_t count = (size_t)s->lattices + 1;
-  md_named_file *files = calloc(count, sizeof *files);
-  md_status status = files ? MD_OK : md_fail_memory(context, count * sizeof *files, "file names");
-  status = md_agree(context, status);
+  md_made_files read = {0};
+  md_status status = MD_OK;
   for (int k = 0; k < s->lattices && status == MD_OK; k++)
-    files[k] = (md_named_file){"--lattices", s->lattice[k].name, MD_FILE_INPUT};
-  if (status == MD_OK) {
-    files[s->lattices] = (md_named_file){"--output", o->output, MD_FILE_STATE};
-    status = md_outputs_check(context, files, (int)count, false);
-  }
-  free(files);
-  MD_TRY(status);
+    status = md_made_files_add(context, &read, "--lattices", s->lattice[k].name, MD_FILE_INPUT);
+  if (status == MD_OK) status = md_study_modes_list(context, s, &read);
+  MD_TRY(md_options_check_made(context, &o->common, &read, status));
   const bool there = context->rank == 0 && access(o->output, F_OK) == 0;
   if (there && !o->resume && !o->force)
     status = md_fail(context, MD_INPUT,
@@ -146,7 +140,6 @@ md_status md_study_prepare(md_study_run *r) {
   md_study *s = &r->study;
   MD_TRY(md_study_list(r->whole, s));
   MD_TRY(check_output(r->whole, s));
-  MD_TRY(md_study_modes_check(r->whole, s));
   MD_TRY(look_at_all(r));
   MD_TRY(require_memory(r));
   MD_TRY(md_agree(r->whole, md_study_records_create(r->whole, s)));

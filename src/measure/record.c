@@ -154,11 +154,12 @@ static md_status write_table(md_context *context, const md_study *s, const table
   md_provenance_of_run(context, &made);
   made.tolerance = o->tolerance;
   const int count = md_provenance_append(&made, attributes, OWN_ATTRIBUTES);
-  return md_arrays_write(context, o->output, group, t->array, MD_STUDY_FIELDS + 2, attributes,
-                         count);
+  const bool first = !s->saved && !o->resume && !o->force;
+  return md_arrays_write(context, o->output, first, group, t->array, MD_STUDY_FIELDS + 2,
+                         attributes, count);
 }
 
-md_status md_study_save(md_context *context, const md_study *s) {
+md_status md_study_save(md_context *context, md_study *s) {
   int done = 0;
   table t;
   for (int k = 0; k < s->lattices; k++) done += md_study_has(s, k);
@@ -167,6 +168,7 @@ md_status md_study_save(md_context *context, const md_study *s) {
   for (int k = 0, place = 0; k < s->lattices && status == MD_OK; k++)
     if (md_study_has(s, k)) move(s, k, &t, place++, false);
   if (status == MD_OK) status = write_table(context, s, &t);
+  s->saved = s->saved || status == MD_OK;
   table_free(&t);
   return status;
 }

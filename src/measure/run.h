@@ -25,8 +25,9 @@ md_status md_study_prepare(md_study_run *r);
  * MD_INPUT where the name does not fit. Local. */
 md_status md_study_modes_name(md_context *context, const md_study *study, int lattice, int action,
                               char name[MD_STUDY_NAME_BYTES]);
-/* MD_INPUT where several lattices or actions would share a file, or --output is one. Collective. */
-md_status md_study_modes_check(md_context *context, const md_study *study);
+/* Appends them to the files that the study reads. MD_INPUT where several lattices or actions would
+ * share one. Local, same on all ranks. */
+md_status md_study_modes_list(md_context *context, const md_study *study, md_made_files *files);
 /* Looks at the files of one lattice and raises *bytes to what those of an action take on a rank of
  * the plan. Collective. */
 md_status md_study_modes_look(md_context *context, const md_study *study, int lattice,

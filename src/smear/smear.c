@@ -110,7 +110,8 @@ static md_status save(md_context *context, const request *r, const result *made)
   md_lattice_output output = {.format = r->fat_format,
                               .precision = (md_precision)md_precision_of(r->precision),
                               .label = {.kind = kind_of(r), .bare = true},
-                              .provenance = &from};
+                              .provenance = &from,
+                              .keep_old = !r->force};
   describe(r, output.label.made, sizeof output.label.made);
   md_provenance_of_run(context, &from);
   from.lattice = r->lattice;

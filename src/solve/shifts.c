@@ -97,12 +97,15 @@ static bool has_observables(const md_source *source) {
   return md_source_is_even(source) || md_source_is_noise(source);
 }
 
-/* Solution, observables and file of every shift; their keys go to the rows of the report. */
+/* Solution, observables and file of every shift; their keys go to the rows of the report. A file
+ * that cannot be written does not cost the others: the first such failure is returned at the end.
+ */
 static md_status observe_shifts(md_context *context, md_solve_run *run, const md_field *y,
                                 const md_multishift_result *result, cJSON *rows) {
   const md_solve_options *o = &run->options;
   double residuals[MD_MAX_RHS];
-  char path[MD_SOLVE_PATH_BYTES];
+  char path[MD_SOLVE_PATH_BYTES], message[sizeof context->message];
+  md_status failed = MD_OK;
   for (int k = 0; k < result->n_shifts; k++) {
     const md_shift_result *s = &result->shifts[k];
     cJSON *row = cJSON_GetArrayItem(rows, k);
@@ -120,10 +123,14 @@ static md_status observe_shifts(md_context *context, md_solve_run *run, const md
     if (!o->output) continue;
     for (int r = 0; r < o->request.n_rhs; r++) residuals[r] = s->relative_residual;
     md_solve_shift_path(o->output, k, path);
-    MD_TRY(md_solve_write(context, run, path, mass_of(run, s->shift), residuals));
-    cJSON_AddStringToObject(row, "output", path);
+    const md_status written = md_solve_write(context, run, path, mass_of(run, s->shift), residuals);
+    if (written == MD_OK) cJSON_AddStringToObject(row, "output", path);
+    if (written == MD_OK || failed != MD_OK) continue;
+    failed = written;
+    memcpy(message, context->message, sizeof message);
   }
-  return MD_OK;
+  if (failed != MD_OK) memcpy(context->message, message, sizeof message);
+  return failed;
 }
 
 static void fill_report(md_report *report, const md_solve_run *run,

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static md_status solve_one(md_suite *suite) {
   return md_suite_solve(suite, 1);
@@ -199,6 +200,19 @@ static void report_merit(md_report *report, md_suite *suite, const settings *s) 
     md_say(suite->context, "      %.4g right-hand sides per joule\n", suite->merit_per_joule);
 }
 
+/* The part that writes files is the last: what keeps it from that is told now. */
+static md_status check_scratch(md_suite *suite, const settings *s) {
+  md_made_files made = {0};
+  bool writes = false;
+  for (int p = 0; p < s->parts.count; p++)
+    writes = writes || TABLE[s->parts.value[p]].run == md_suite_files;
+  if (!writes) return MD_OK;
+  suite->owner = getpid();
+  md_broadcast(suite->context, &suite->owner, sizeof suite->owner);
+  return md_options_check_made(suite->context, &s->common, &made,
+                               md_suite_files_list(suite, &made));
+}
+
 static md_status read_settings(md_context *context, md_suite *suite, settings *s, int argc,
                                char **argv) {
   /* clang-format off */
@@ -240,7 +254,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
   suite->repetitions = (int)s->repetitions;
   suite->physics.action = s->action;
   suite->grid = s->common.grid;
-  return MD_OK;
+  return s->common.help ? MD_OK : check_scratch(suite, s);
 }
 
 static md_status run(md_suite *suite, const settings *s, md_report *report) {
