@@ -60,7 +60,8 @@ static md_status look(md_study_run *r, int lattice, bool *known) {
     int64_t modes_bytes;
     char message[sizeof r->whole->message];
   } found = {MD_OK, {0}, 0, ""};
-  found.status = md_lattice_plan(r->group, s->lattice[lattice].name, s->options.common.grid, &plan);
+  found.status =
+      md_lattice_plan(r->group, s->lattice[lattice].name, s->options.common.grid, &plan, NULL);
   if (found.status == MD_OK)
     found.status = md_study_modes_look(r->group, s, lattice, &plan, &found.modes_bytes);
   memcpy(found.dims, plan.global, sizeof found.dims);
