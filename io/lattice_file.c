@@ -145,9 +145,10 @@ static md_layout_request layout_of(const md_lattice_header *header, const int gr
 }
 
 md_status md_lattice_plan(md_context *context, const char *path, const int grid[MD_DIMS],
-                          md_geometry *geometry) {
+                          md_geometry *geometry, md_lattice_header *header) {
   md_lattice_info info;
   md_status status = open_lattice(context, path, &info);
+  if (header) *header = info.header;
   if (status == MD_OK) {
     const md_layout_request request = layout_of(&info.header, grid);
     status = md_geometry_plan(context, &request, geometry);

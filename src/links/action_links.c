@@ -4,6 +4,7 @@
 #include "base/timer.h"
 #include "io/site_data.h"
 #include "lattice/halo/halo.h"
+#include "links/origin.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ static md_status find_layout(md_context *context, const md_action_links_request 
                              md_layout_request *layout) {
   const char *path = request->lattice ? request->lattice : request->physics->fat_file;
   md_geometry plan;
-  MD_TRY(md_lattice_plan(context, path, request->grid, &plan));
+  MD_TRY(md_lattice_plan(context, path, request->grid, &plan, NULL));
   *layout = (md_layout_request){0};
   memcpy(layout->global, plan.global, sizeof layout->global);
   memcpy(layout->grid, request->grid, sizeof layout->grid);
@@ -77,7 +78,7 @@ static md_status check_made(md_context *context, const md_physics_options *physi
     char word[16];
     made[f] = info[f].lattice.header.label.made;
     snprintf(word, sizeof word, "%.*s", (int)strcspn(made[f], ", "), made[f]);
-    if (md_action_of(word) >= 0 && strcmp(word, physics->action) != 0)
+    if (md_recipe_find(word) && strcmp(word, physics->action) != 0)
       return md_fail(context, MD_INPUT,
                      "%s: --action %s is asked for, the file says that its links are '%s'", path[f],
                      physics->action, made[f]);
@@ -93,19 +94,24 @@ static void keep_checksum(const md_lattice_info *info, md_action_links *links) {
   md_checksum_print(&info->computed, links->lattice_checksum, sizeof links->lattice_checksum);
 }
 
+/* thin: of the lattice beside them; NULL where there is none. */
 static md_status read_files(md_context *context, const md_action_links_request *request,
-                            md_action_links *links) {
+                            const md_link_origin *thin, md_action_links *links) {
   static const md_link_kind kinds[MD_MOST_LINK_FIELDS] = {MD_LINKS_FAT, MD_LINKS_LONG};
   const char *path[] = {request->physics->fat_file, request->physics->long_file};
   md_improved_info info[MD_MOST_LINK_FIELDS] = {0};
+  md_link_origin made[MD_MOST_LINK_FIELDS];
   md_gauge_observables fat;
   md_status status = MD_OK;
   for (int f = 0; f < MD_MOST_LINK_FIELDS && status == MD_OK; f++) {
     status = md_improved_load(context, path[f], kinds[f], request->grid, request->ignore_checksum,
                               &links->geometry, &links->field[f], &info[f]);
     links->phases[f] = info[f].phases;
+    made[f] = md_link_origin_of(path[f], &info[f].lattice.notes.texts);
   }
   if (status == MD_OK) status = check_made(context, request->physics, info);
+  if (status == MD_OK)
+    status = md_link_origins_check(context, thin, made, request->ignore_checksum);
   if (status == MD_OK) status = md_gauge_observe(context, &links->field[0], &fat);
   if (status == MD_OK) links->fat_plaquette = fat.plaquette;
   if (status == MD_OK && request->identify)
@@ -143,7 +149,7 @@ static void begin(md_action_links *links, const md_physics_options *physics) {
 }
 
 static md_status read_lattice(md_context *context, const md_action_links_request *request,
-                              md_action_links *links) {
+                              md_link_origin *origin, md_action_links *links) {
   const md_link_kind kind = MD_LINKS_THIN;
   md_gauge thin = {0};
   md_lattice_info info = {0};
@@ -153,6 +159,11 @@ static md_status read_lattice(md_context *context, const md_action_links_request
   if (status == MD_OK) links->plaquette = info.observables.plaquette;
   if (status == MD_OK) keep_checksum(&info, links);
   md_lattice_info_destroy(&info);
+  if (status == MD_OK && request->physics->fat_file) {
+    origin->path = request->lattice;
+    memcpy(origin->checksum, links->lattice_checksum, sizeof origin->checksum);
+    status = md_lattice_identity(context, &thin, origin->identity);
+  }
   if (status == MD_OK && request->identify && !request->physics->fat_file)
     status = md_links_checksum(context, &thin, 1, links->checksum);
   if (status == MD_OK && !request->physics->fat_file)
@@ -170,8 +181,10 @@ md_status md_action_links_load(md_context *context, const md_action_links_reques
   MD_TRY(md_geometry_plan(context, &layout, &plan));
   MD_TRY(require_memory(context, request, &plan));
   MD_TRY(md_geometry_create(context, &layout, &links->geometry));
-  md_status status = request->lattice ? read_lattice(context, request, links) : MD_OK;
-  if (status == MD_OK && request->physics->fat_file) status = read_files(context, request, links);
+  md_link_origin origin = {0};
+  md_status status = request->lattice ? read_lattice(context, request, &origin, links) : MD_OK;
+  if (status == MD_OK && request->physics->fat_file)
+    status = read_files(context, request, request->lattice ? &origin : NULL, links);
   if (status != MD_OK) md_action_links_destroy(links);
   return status;
 }

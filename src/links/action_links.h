@@ -55,8 +55,9 @@ md_status md_action_links_plan(md_context *context, const md_action_links_reques
 int64_t md_action_links_bytes(const md_geometry *plan, md_action action);
 
 /* Reads or makes the links. Errors as md_lattice_load, md_smear and md_improved_load; MD_INPUT also
- * for files that say that their links are of another action, or that fat and long links were made
- * in different ways. On failure there is nothing to destroy. Collective. */
+ * for files that say that their links are of another action, that fat and long links were made in
+ * different ways, or that not all are of one lattice (links/origin.h). On failure there is nothing
+ * to destroy. Collective. */
 md_status md_action_links_load(md_context *context, const md_action_links_request *request,
                                md_action_links *links);
 /* The same from thin links with halos exchanged, on a geometry as deep as the action needs. Both

@@ -177,7 +177,7 @@ static void report_lattices(const md_study *s, cJSON *root) {
     if (lattice->state == MD_LATTICE_SKIPPED)
       cJSON_AddStringToObject(row, "reason", lattice->reason);
     if (!md_study_has(s, k)) continue;
-    cJSON_AddStringToObject(row, "checksum", lattice->checksum);
+    cJSON_AddStringToObject(row, "checksum", lattice->sums.file);
     md_report_real(row, "plaquette", *md_study_at(s, k, MD_STUDY_PLAQUETTE));
     md_report_reals(row, "polyakov_loop", md_study_at(s, k, MD_STUDY_POLYAKOV), 2);
     md_report_real(row, "seconds", *md_study_at(s, k, MD_STUDY_SECONDS));

@@ -33,12 +33,29 @@ md_layout_request md_study_layout(md_context *context, const md_study *s) {
   return layout;
 }
 
-static md_status load(md_context *context, const md_study *s, int lattice, loaded *l) {
+static md_status load(md_context *context, const md_study *s, int lattice, loaded *l,
+                      md_lattice_sums *sums) {
   const md_link_kind kind = MD_LINKS_THIN;
   const md_layout_request layout = md_study_layout(context, s);
   MD_TRY(md_geometry_create(context, &layout, &l->geometry));
-  return md_lattice_load_links(context, s->lattice[lattice].name, &kind, s->options.common.grid,
-                               s->options.ignore_checksum, &l->geometry, &l->thin, &l->info);
+  MD_TRY(md_lattice_load_links(context, s->lattice[lattice].name, &kind, s->options.common.grid,
+                               s->options.ignore_checksum, &l->geometry, &l->thin, &l->info));
+  md_checksum_print(&l->info.computed, sums->file, sizeof sums->file);
+  return md_lattice_identity(context, &l->thin, sums->links);
+}
+
+static void unload(loaded *l) {
+  md_gauge_destroy(&l->thin);
+  md_geometry_destroy(l->geometry);
+  md_lattice_info_destroy(&l->info);
+}
+
+md_status md_study_identify(md_context *context, const md_study *s, int lattice,
+                            md_lattice_sums *sums) {
+  loaded l = {0};
+  const md_status status = load(context, s, lattice, &l, sums);
+  unload(&l);
+  return status;
 }
 
 static md_status observe_links(md_context *context, const md_study *s, const loaded *l,
@@ -89,23 +106,19 @@ static md_status space_of(md_context *context, const md_study *s, int action, md
 }
 
 md_status md_study_measure(md_context *context, const md_study *s, int lattice, double *record,
-                           char checksum[64]) {
+                           md_lattice_sums *sums) {
   loaded l = {0};
   const double start_s = md_time_s();
   for (int i = 0; i < s->record; i++) record[i] = NAN;
-  md_status status = load(context, s, lattice, &l);
+  md_status status = load(context, s, lattice, &l, sums);
+  if (status == MD_OK) status = md_study_repeat(context, s, lattice, sums);
   if (status == MD_OK) status = observe_links(context, s, &l, record);
   for (int a = 0; a < s->options.actions.count && status == MD_OK; a++) {
     md_space space;
     status = space_of(context, s, a, &space);
     if (status == MD_OK) status = measure_action(context, s, lattice, &l, a, space, record);
   }
-  char numbers[32];
-  md_checksum_print(&l.info.computed, numbers, sizeof numbers);
-  snprintf(checksum, 64, "%s", numbers);
   record[s->start[MD_STUDY_SECONDS]] = md_time_s() - start_s;
-  md_gauge_destroy(&l.thin);
-  md_geometry_destroy(l.geometry);
-  md_lattice_info_destroy(&l.info);
+  unload(&l);
   return status;
 }

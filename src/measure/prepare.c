@@ -3,6 +3,7 @@
 #include "base/memory_need.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/need.h"
+#include "io/site_data.h"
 #include "lattice/gauge/smear.h"
 #include "measure/run.h"
 
@@ -48,19 +49,23 @@ md_status md_study_leave_out(md_study_run *r, int lattice, md_status status, con
 static md_status look(md_study_run *r, int lattice, bool *known) {
   md_study *s = &r->study;
   md_geometry plan = {0};
+  md_lattice_header header;
   struct {
     md_status status;
     int dims[MD_DIMS];
     int64_t modes_bytes;
-    char message[sizeof r->whole->message];
-  } found = {MD_OK, {0}, 0, ""};
-  found.status = md_lattice_plan(r->group, s->lattice[lattice].name, s->options.common.grid, &plan);
+    char stated[sizeof s->lattice->stated], message[sizeof r->whole->message];
+  } found = {MD_OK, {0}, 0, "", ""};
+  found.status =
+      md_lattice_plan(r->group, s->lattice[lattice].name, s->options.common.grid, &plan, &header);
+  if (found.status == MD_OK) md_checksum_print(&header.checksum, found.stated, sizeof found.stated);
   if (found.status == MD_OK)
     found.status = md_study_modes_look(r->group, s, lattice, &plan, &found.modes_bytes);
   memcpy(found.dims, plan.global, sizeof found.dims);
   snprintf(found.message, sizeof found.message, "%s", r->group->message);
   md_broadcast(r->whole, &found, sizeof found);
   if (found.status != MD_OK) return md_study_leave_out(r, lattice, found.status, found.message);
+  memcpy(s->lattice[lattice].stated, found.stated, sizeof found.stated);
   if (!*known) memcpy(s->dims, found.dims, sizeof s->dims);
   *known = true;
   if (found.modes_bytes > r->modes_bytes) r->modes_bytes = found.modes_bytes;
@@ -143,5 +148,6 @@ md_status md_study_prepare(md_study_run *r) {
   MD_TRY(look_at_all(r));
   MD_TRY(require_memory(r));
   MD_TRY(md_agree(r->whole, md_study_records_create(r->whole, s)));
-  return s->options.resume ? md_study_load(r->whole, s) : MD_OK;
+  if (s->options.resume) MD_TRY(md_study_load(r->whole, s));
+  return md_study_check_sameness(r);
 }

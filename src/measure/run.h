@@ -37,6 +37,11 @@ md_status md_study_modes_look(md_context *context, const md_study *study, int la
 md_status md_study_modes_read(md_context *context, const md_study *study, int lattice, int action,
                               const md_gauge *thin, md_space space, md_modes *modes);
 
+/* Results of an earlier run whose lattice is another by now are refused, or with --force waited for
+ * again; then, of two lattices that are known to be the same, by their headers or their results,
+ * the later one, or the one without results, is left out as below. Collective. */
+md_status md_study_check_sameness(md_study_run *r);
+
 /* A lattice that cannot be measured is left out with --keep-going, MD_OK, or ends the run: `status`
  * with its name and `why`. All ranks call the same. */
 md_status md_study_leave_out(md_study_run *r, int lattice, md_status status, const char *why);

@@ -25,6 +25,7 @@ typedef struct request {
 /* What was made. */
 typedef struct result {
   char lattice_checksum[32]; /* of LATTICE */
+  char thin_links[MD_LATTICE_IDENTITY];
   md_geometry *geometry;
   md_gauge fat, long_links;
   md_smear_report report;
@@ -80,9 +81,11 @@ static md_status make(md_context *context, const request *r, result *made) {
   md_checksum_print(&info.computed, made->lattice_checksum, sizeof made->lattice_checksum);
   md_lattice_info_destroy(&info);
   MD_TRY(status);
+  status = md_lattice_identity(context, &thin, made->thin_links);
   const double start_s = md_time_s();
-  status = md_smear(context, &thin, &r->smear, &made->fat, r->long_out ? &made->long_links : NULL,
-                    &made->report);
+  if (status == MD_OK)
+    status = md_smear(context, &thin, &r->smear, &made->fat, r->long_out ? &made->long_links : NULL,
+                      &made->report);
   made->smear_s = md_time_s() - start_s;
   md_gauge_destroy(&thin);
   return status;
@@ -105,11 +108,13 @@ static void describe(const request *r, char *text, size_t bytes) {
                                parameters[i].value);
 }
 
-static md_status save(md_context *context, const request *r, const result *made) {
+static md_status write_links(md_context *context, const request *r, const result *made,
+                             const md_file_texts *texts) {
   md_provenance from;
   md_lattice_output output = {.format = r->fat_format,
                               .precision = (md_precision)md_precision_of(r->precision),
                               .label = {.kind = kind_of(r), .bare = true},
+                              .texts = texts,
                               .provenance = &from,
                               .keep_old = !r->force};
   describe(r, output.label.made, sizeof output.label.made);
@@ -122,6 +127,16 @@ static md_status save(md_context *context, const request *r, const result *made)
   output.format = r->long_format;
   output.label.kind = MD_LINKS_LONG;
   return md_lattice_save_as(context, r->long_out, &output, &made->long_links);
+}
+
+static md_status save(md_context *context, const request *r, const result *made) {
+  md_file_texts texts = {0};
+  md_status status =
+      md_agree(context, md_file_texts_add(context, &texts, MD_THIN_LINKS, made->thin_links,
+                                          strlen(made->thin_links)));
+  if (status == MD_OK) status = write_links(context, r, made, &texts);
+  md_file_texts_free(&texts);
+  return status;
 }
 
 static void report_kinds(md_context *context, md_report *report, const result *made) {
