@@ -74,7 +74,8 @@ typedef struct md_common_options {
    .help = "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096},                 \
   {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \
    .help = "no progress and no tables"},                                                             \
-  {.name = "help", .type = MD_OPTION_FLAG, .target = &(common).help, .help = "this text"}
+  {.name = "help", .short_name = 'h', .type = MD_OPTION_FLAG, .target = &(common).help,              \
+   .help = "this text"}
 /* clang-format on */
 
 typedef struct md_command_text {

@@ -1,6 +1,7 @@
 /* minidirac bench solver: what it takes to reach a true residual, by each way to solve. */
 #include "base/interrupt.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "bench/bench.h"
 #include "bench/links.h"
 #include "bench/operators.h"
@@ -57,7 +58,7 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
   md_physics_words(&s->physics, &request, words, sizeof words);
   md_action_links_say(bench->context, &s->physics, bench->links);
   md_say(bench->context,
-         "%d x %d x %d x %d, plaquette%s %.12f, %s, true residual %g, %d ranks x %d threads, "
+         "%d x %d x %d x %d, plaquette%s %.12f, %s, true residual %g, %d rank%s x %d thread%s, "
          "median of "
          "%d\n"
          "seconds     of the whole solve: source, copies of fields and true residual included\n"
@@ -67,7 +68,8 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
          "speed-up    seconds per right-hand side of the mass's first line over those\n",
          d[0], d[1], d[2], d[3], thin ? "" : " of fat links",
          thin ? bench->links->plaquette : bench->links->fat_plaquette, words, bench->tolerance,
-         bench->context->ranks, bench->context->threads, bench->repetitions);
+         bench->context->ranks, md_plural(bench->context->ranks), bench->context->threads,
+         md_plural(bench->context->threads), bench->repetitions);
   bool shifted = false;
   for (int k = 0; k < s->solvers.count; k++)
     shifted = shifted || s->solvers.value[k] >= MD_BENCH_MULTISHIFT;
