@@ -283,6 +283,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
       MD_HALO_OPTIONS(r->halo),
       MD_PHYSICS_OPTIONS(r->physics),
+      MD_REUNITARIZE_OPTION(r->physics.reunitarize),
       {.name = "output", .type = MD_OPTION_TEXT, .target = &r->output, .argument = "MODES.h5",
        .help = "file for the modes, HDF5, also of a search that ended early", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r->force,

@@ -119,6 +119,7 @@ static void report_settings(const md_study_run *r, md_report *report) {
   for (int i = 0; i < o->sources.count; i++)
     cJSON_AddItemToArray(sources, cJSON_CreateString(o->sources.source[i].text));
   cJSON_AddStringToObject(root, "boundary", o->boundary);
+  if (o->physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddStringToObject(root, "solver",
                           md_study_multishift(o)            ? "multishift"

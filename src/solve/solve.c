@@ -99,6 +99,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
                                         .identify = o->deflate != NULL};
   MD_TRY(require_memory(context, run, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &run->links));
+  md_physics_advise(context, &o->physics, &o->request, run->links.unitarity);
   MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
   MD_TRY(md_solve_start_load(context, run, backend->space));
   MD_TRY(create_operators(context, run));

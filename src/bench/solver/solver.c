@@ -218,6 +218,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
        .argument = "N", .help = "timed solves of each line [3]", .low = 1, .high = 1e6},
       MD_HALO_OPTIONS(s->halo),
       MD_PHYSICS_OPTIONS(s->physics),
+      MD_REUNITARIZE_OPTION(s->physics.reunitarize),
       {.name = "csv", .type = MD_OPTION_TEXT, .target = &s->csv, .argument = "FILE",
        .help = "the rows as CSV", .file = MD_FILE_REPORT},
       MD_COMMON_OPTIONS(s->common)};
@@ -237,6 +238,9 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
     return md_fail(context, MD_INPUT,
                    "bench solver needs --lattice FILE (or --fat FILE and --long FILE) or --dims "
                    "AxBxCxD, one of the two");
+  if (s->physics.reunitarize && !s->lattice)
+    return md_fail(context, MD_INPUT,
+                   "--reunitarize is for the links of --lattice FILE; leave it out");
   bool deflated = s->modes == 0;
   for (int k = 0; k < s->solvers.count; k++)
     deflated = deflated || s->solvers.value[k] == MD_BENCH_DEFLATED;
