@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "lattice/halo/halo_options.h"
 #include "links/action_links.h"
@@ -170,8 +171,9 @@ static void print_head(const md_context *context, const run *r) {
   char words[MD_PHYSICS_WORDS_BYTES];
   md_say(context, "lattice      %s%s%dx%dx%dx%d\n", r->lattice ? r->lattice : "",
          r->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
-  md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d threads each\n", context->ranks,
-         g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads);
+  md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d thread%s each\n", context->ranks,
+         g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
+         md_plural(context->threads));
   md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n", r->dirac.backend->name,
          r->packing, r->request.n_rhs, r->boundary);
   md_say(context, "action       %s\n",
@@ -236,23 +238,26 @@ static md_status unreached(md_context *context, const run *r) {
   const md_eigen_result *found = &r->result;
   double worst = 0.0;
   if (found->interrupted)
-    return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the search for modes after %d restarts; %d of %lld had converged, the "
-                   "report has them%s%s",
-                   md_interrupt_name(context), found->restarts, found->below, r->modes,
-                   r->output && found->modes > 0 ? ", go on with --start " : "",
-                   r->output && found->modes > 0 ? r->output : "");
+    return md_fail(
+        context, MD_ENVIRONMENT,
+        "%s ended the search for modes after %d restart%s; %d of %lld had converged, the "
+        "report has them%s%s",
+        md_interrupt_name(context), found->restarts, md_plural(found->restarts), found->below,
+        r->modes, r->output && found->modes > 0 ? ", go on with --start " : "",
+        r->output && found->modes > 0 ? r->output : "");
   for (int i = 0; i < found->modes; i++)
     if (!(found->residuals[i] <= worst)) worst = found->residuals[i];
   if (found->below == r->modes)
-    return md_fail(context, MD_UNREACHED,
-                   "all %lld modes converged, but %d restarts left none to look for others below "
-                   "them; raise --max-restarts",
-                   r->modes, found->restarts);
+    return md_fail(
+        context, MD_UNREACHED,
+        "all modes (%lld) converged, but %d restart%s left none to look for others below "
+        "them; raise --max-restarts",
+        r->modes, found->restarts, md_plural(found->restarts));
   return md_fail(context, MD_UNREACHED,
-                 "residuals of modes must be at most %g, got %.3e after %d restarts; %d of %lld "
+                 "residuals of modes must be at most %g, got %.3e after %d restart%s; %d of %lld "
                  "modes converged; raise --max-restarts or --tol",
-                 r->tolerance, worst, found->restarts, found->below, r->modes);
+                 r->tolerance, worst, found->restarts, md_plural(found->restarts), found->below,
+                 r->modes);
 }
 
 static md_status read_options(md_context *context, run *r, int argc, char **argv) {
@@ -279,6 +284,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
       MD_HALO_OPTIONS(r->halo),
       MD_PHYSICS_OPTIONS(r->physics),
+      MD_REUNITARIZE_OPTION(r->physics.reunitarize),
       {.name = "output", .type = MD_OPTION_TEXT, .target = &r->output, .argument = "MODES.h5",
        .help = "file for the modes, HDF5, also of a search that ended early", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r->force,

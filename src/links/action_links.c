@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/timer.h"
 #include "io/site_data.h"
+#include "lattice/gauge/reunitarize.h"
 #include "lattice/halo/halo.h"
 #include "links/origin.h"
 
@@ -144,8 +145,11 @@ static md_status make_fields(md_context *context, const md_physics_options *phys
 }
 
 static void begin(md_action_links *links, const md_physics_options *physics) {
-  *links = (md_action_links){
-      .action = md_physics_action(physics), .plaquette = NAN, .fat_plaquette = NAN};
+  *links = (md_action_links){.action = md_physics_action(physics),
+                             .plaquette = NAN,
+                             .fat_plaquette = NAN,
+                             .unitarity = NAN,
+                             .reunitarized = NAN};
 }
 
 static md_status read_lattice(md_context *context, const md_action_links_request *request,
@@ -156,6 +160,7 @@ static md_status read_lattice(md_context *context, const md_action_links_request
   md_status status =
       md_lattice_load_links(context, request->lattice, &kind, request->grid,
                             request->ignore_checksum, &links->geometry, &thin, &info);
+  links->unitarity = info.observables.unitarity_deviation;
   if (status == MD_OK) links->plaquette = info.observables.plaquette;
   if (status == MD_OK) keep_checksum(&info, links);
   md_lattice_info_destroy(&info);
@@ -166,6 +171,8 @@ static md_status read_lattice(md_context *context, const md_action_links_request
   }
   if (status == MD_OK && request->identify && !request->physics->fat_file)
     status = md_links_checksum(context, &thin, 1, links->checksum);
+  if (status == MD_OK && request->physics->reunitarize)
+    status = md_gauge_reunitarize(context, request->lattice, &thin, &links->reunitarized);
   if (status == MD_OK && !request->physics->fat_file)
     return make_fields(context, request->physics, request->space, &thin, links);
   md_gauge_destroy(&thin);
@@ -270,6 +277,10 @@ void md_action_links_report(cJSON *object, const md_physics_options *physics,
                             const md_action_links *links) {
   const md_action_data *data = md_action_get(links->action);
   if (!isnan(links->plaquette)) cJSON_AddNumberToObject(object, "plaquette", links->plaquette);
+  if (!isnan(links->reunitarized)) {
+    cJSON_AddBoolToObject(object, "reunitarized", true);
+    cJSON_AddNumberToObject(object, "largest_link_change", links->reunitarized);
+  }
   if (data->fields == 1) return;
   if (!physics->fat_file) {
     report_made(object, physics, links);
@@ -289,6 +300,9 @@ void md_action_links_report(cJSON *object, const md_physics_options *physics,
 
 void md_action_links_say(const md_context *context, const md_physics_options *physics,
                          const md_action_links *links) {
+  if (!isnan(links->reunitarized))
+    md_say(context, "links        projected onto SU(3), largest change %.2e\n",
+           links->reunitarized);
   if (md_action_get(links->action)->fields == 1) return;
   if (physics->fat_file)
     md_say(context, "links        %s, %s, plaquette of fat links %.12f", physics->fat_file,

@@ -26,6 +26,8 @@ typedef struct md_action_links {
   md_action action;
   double plaquette;     /* of the thin links; NaN where there were none */
   double fat_plaquette; /* of fat links that were read; else NaN */
+  double unitarity;     /* deviation from SU(3) of the thin links as read; NaN: none were read */
+  double reunitarized;  /* with --reunitarize the largest change by it; else NaN */
   /* md_links_checksum of the fat and long links that were read, else of the thin links, whose
    * smearing may differ in the last bits from machine to machine; empty unless asked for. */
   char checksum[MD_MODES_TEXT];
@@ -81,7 +83,8 @@ md_modes_label md_action_links_label(const md_physics_options *physics,
  * converged. Collective. */
 md_status md_deflation_describe(md_context *context, const char *path, md_modes_info *info);
 
-/* Report keys: plaquette where there are thin links; u0 or naik_epsilon, projections,
+/* Report keys: plaquette where there are thin links; reunitarized and largest_link_change where
+ * they were projected; u0 or naik_epsilon, projections,
  * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,
  * long_file, fat_plaquette, fat_phases, fat_boundary, long_phases, long_boundary of links that were
  * read. */

@@ -1,5 +1,6 @@
 /* minidirac measure: a study of many lattices, one after the other or several at once. */
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "commands.h"
 #include "measure/run.h"
 
@@ -131,6 +132,7 @@ static void report_settings(const md_study_run *r, md_report *report) {
   for (int i = 0; i < o->sources.count; i++)
     cJSON_AddItemToArray(sources, cJSON_CreateString(o->sources.source[i].text));
   cJSON_AddStringToObject(root, "boundary", o->boundary);
+  if (o->physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddStringToObject(root, "solver",
                           md_study_multishift(o)            ? "multishift"
@@ -166,12 +168,13 @@ static md_status finish(md_study_run *r, md_status status) {
   snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
   if (status == MD_OK) status = analysed;
   if (md_interrupt_name(r->whole) && kept + r->skipped < s->lattices)
-    status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattices%s%s%s",
-                     md_interrupt_name(r->whole), kept, s->lattices, kept ? "; " : "",
-                     kept ? s->options.output : "", kept ? " has them, go on with --resume" : "");
+    status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattice%s%s%s%s",
+                     md_interrupt_name(r->whole), kept, s->lattices, md_plural(s->lattices),
+                     kept ? "; " : "", kept ? s->options.output : "",
+                     kept ? " has them, go on with --resume" : "");
   else if (status == MD_OK && r->skipped > 0)
-    status =
-        md_fail(r->whole, MD_UNREACHED, "%d of %d lattices were left out", r->skipped, s->lattices);
+    status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out", r->skipped, s->lattices,
+                     s->lattices == 1 ? " was" : "s were");
   return md_report_close_after(r->whole, &report, s->options.common.json, status);
 }
 

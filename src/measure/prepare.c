@@ -1,6 +1,7 @@
 /* What is looked at before the first lattice of a study is measured. */
 #include "base/interrupt.h"
 #include "base/memory_need.h"
+#include "base/text.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/need.h"
 #include "io/site_data.h"
@@ -84,7 +85,8 @@ static md_status look_at_all(md_study_run *r) {
   for (int i = 0; known && i < r->study.options.sources.count; i++)
     MD_TRY(md_source_check(r->whole, &r->study.options.sources.source[i], r->study.dims));
   if (known) return MD_OK;
-  return md_fail(r->whole, MD_INPUT, "none of the %d lattices can be read", r->study.lattices);
+  return md_fail(r->whole, MD_INPUT, "none of the %d lattice%s can be read", r->study.lattices,
+                 md_plural(r->study.lattices));
 }
 
 /* What a rank of a group holds for one action. */

@@ -32,10 +32,12 @@ md_status md_study_modes_list(md_context *context, const md_study *study, md_mad
  * the plan. Collective. */
 md_status md_study_modes_look(md_context *context, const md_study *study, int lattice,
                               const md_geometry *plan, int64_t *bytes);
-/* All modes that converged. MD_INPUT where they belong to another lattice, action or boundary;
+/* All modes that converged; `checksum` is md_links_checksum of the lattice's links as read.
+ * MD_INPUT where they belong to another lattice, action or boundary;
  * on failure there is nothing to destroy. Collective. */
 md_status md_study_modes_read(md_context *context, const md_study *study, int lattice, int action,
-                              const md_gauge *thin, md_space space, md_modes *modes);
+                              const md_geometry *geometry, const char *checksum, md_space space,
+                              md_modes *modes);
 
 /* Results of an earlier run whose lattice is another by now are refused, or with --force waited for
  * again; then, of two lattices that are known to be the same, by their headers or their results,

@@ -193,6 +193,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .help = "in t [antiperiodic]"},
                          MD_HALO_OPTIONS(o->halo),
                          MD_PHYSICS_OPTIONS(o->physics),
+                         MD_REUNITARIZE_OPTION(o->physics.reunitarize),
                          {.name = "deflate",
                           .type = MD_OPTION_TEXT,
                           .target = &o->deflate,

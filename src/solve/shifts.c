@@ -1,6 +1,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "lattice/fields/linear.h"
 #include "solve/solve.h"
 
@@ -27,10 +28,10 @@ static void print(const md_context *context, const md_solve_run *run,
   md_say(context, "operator     %s, packing %s, %s, %s reals per link; mass %g, %s\n",
          run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
   md_solve_print_action(context, run);
-  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source.text,
-         o->request.n_rhs);
-  md_say(context, "solver       %d common iterations%s", result->iterations,
-         result->double_iterations > 0 ? "" : ", ");
+  md_say(context, "source       %s, %d right-hand side%s, even sites\n", o->source.text,
+         o->request.n_rhs, md_plural(o->request.n_rhs));
+  md_say(context, "solver       %d common iteration%s%s", result->iterations,
+         md_plural(result->iterations), result->double_iterations > 0 ? "" : ", ");
   if (result->double_iterations > 0)
     md_say(context, ", the first %d in double, ", result->double_iterations);
   md_say(context, "%.3f s, %.2f GFLOP/s\n", result->seconds, result->gflops);

@@ -1,6 +1,7 @@
 #include "solve/solve.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
 #include "dirac/solvers/need.h"
@@ -98,6 +99,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
                                         .identify = o->deflate != NULL};
   MD_TRY(require_memory(context, run, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &run->links));
+  md_physics_advise(context, &o->physics, &o->request, run->links.unitarity);
   MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
   MD_TRY(md_solve_start_load(context, run, backend->space));
   MD_TRY(create_operators(context, run));
@@ -175,19 +177,21 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   if (r->interrupted && o->checkpoint)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the solve after %d iterations at a true residual of %.3e; %s has its "
+                   "%s ended the solve after %d iteration%s at a true residual of %.3e; %s has its "
                    "state, go on with --resume",
-                   md_interrupt_name(context), r->iterations, r->relative_residual, o->checkpoint);
+                   md_interrupt_name(context), r->iterations, md_plural(r->iterations),
+                   r->relative_residual, o->checkpoint);
   if (r->interrupted)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the solve after %d iterations at a true residual of %.3e; with "
+                   "%s ended the solve after %d iteration%s at a true residual of %.3e; with "
                    "--checkpoint FILE --checkpoint-every N a solve can be resumed",
-                   md_interrupt_name(context), r->iterations, r->relative_residual);
+                   md_interrupt_name(context), r->iterations, md_plural(r->iterations),
+                   r->relative_residual);
   return md_fail(
       context, MD_UNREACHED,
-      "the true residual must be at most %g, %s %.3e after %d iterations; raise %s--tol%s",
+      "the true residual must be at most %g, %s %.3e after %d iteration%s; raise %s--tol%s",
       o->tolerance, r->stalled ? "stalled at" : "got", r->relative_residual, r->iterations,
-      r->stalled ? "" : "--max-iter or ",
+      md_plural(r->iterations), r->stalled ? "" : "--max-iter or ",
       o->request.precision == MD_DOUBLE ? ""
       : o->mixed                        ? ", or use a wider --inner"
                                         : ", or use --precision double with --inner");

@@ -79,6 +79,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .high = 10000000},
                          MD_HALO_OPTIONS(o->halo),
                          MD_PHYSICS_OPTIONS(o->physics),
+                         MD_REUNITARIZE_OPTION(o->physics.reunitarize),
                          {.name = "csv",
                           .type = MD_OPTION_TEXT,
                           .target = &o->csv,

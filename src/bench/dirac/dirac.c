@@ -1,6 +1,7 @@
 #include "base/device.h"
 #include "base/interrupt.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
 #include "bench/dirac/matvec.h"
@@ -69,7 +70,7 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_physics_words(bench->physics, &request, words, sizeof words);
   const int *d = bench->links->geometry->global, terms = md_action_terms(action);
   md_say(context,
-         "%d x %d x %d x %d, %s, %d ranks x %d threads, median of %lld\n"
+         "%d x %d x %d x %d, %s, %d rank%s x %d thread%s, median of %lld\n"
          "action      %s\n"
          "flops       %d per site and right-hand side: %d x 66 + %d x 6\n"
          "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x 6 reals;\n"
@@ -79,8 +80,8 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
          "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n",
          d[0], d[1], d[2], d[3], strcmp(s->mode, "turn") == 0 ? "Deo and Doe in turn" : "Deo alone",
-         context->ranks, context->threads, s->repetitions, words, md_action_flops(action), terms,
-         terms - 1, terms, terms, terms);
+         context->ranks, md_plural(context->ranks), context->threads, md_plural(context->threads),
+         s->repetitions, words, md_action_flops(action), terms, terms - 1, terms, terms, terms);
   md_dirac_bench_head(context);
 }
 

@@ -1,4 +1,5 @@
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
@@ -36,8 +37,9 @@ static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_m
     status = md_interrupt_check(bench->context, "bench solver");
     if (status == MD_OK)
       status = md_fail(bench->context, MD_UNREACHED,
-                       "%d modes must converge to %g, %d did after %d restarts; raise --modes-tol",
-                       wanted->count, wanted->tolerance, found.below, found.restarts);
+                       "%d modes must converge to %g, %d did after %d restart%s; raise --modes-tol",
+                       wanted->count, wanted->tolerance, found.below, found.restarts,
+                       md_plural(found.restarts));
   }
   if (status == MD_OK) status = keep(bench->context, &found, wanted->store, &bench->modes);
   bench->modes_s = md_time_s() - start_s;
