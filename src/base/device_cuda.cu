@@ -2,6 +2,7 @@
 #include "base/device_facts.h"
 #include "base/device_nccl.h"
 #include "base/device_staging.h"
+#include "base/memory_need.h"
 
 extern "C" {
 #include "base/timer.h"
@@ -117,6 +118,7 @@ static size_t free_in_pool(int device) {
 
 md_status md_device_require(md_context *context, size_t bytes, const char *what) {
   MD_TRY(md_device_open(context));
+  if (md_counts(context)) return MD_OK; /* what it is about to allocate is counted there */
   size_t available = 0, total = 0;
   MD_TRY(md_cuda_status(context, cudaMemGetInfo(&available, &total), "memory query"));
   available += free_in_pool(context->device);
@@ -132,6 +134,10 @@ md_status md_device_allocate(md_context *context, size_t bytes, const char *what
   *memory = NULL;
   if (bytes == 0) return MD_OK;
   MD_TRY(md_device_require(context, bytes, what));
+  if (md_counts(context)) {
+    md_count_memory(context, {0, (int64_t)bytes});
+    return MD_OK;
+  }
   MD_TRY(md_cuda_status(context, cudaMallocAsync(memory, bytes, md_stream()), what));
   return md_cuda_status(context, cudaMemsetAsync(*memory, 0, bytes, md_stream()), what);
 }
@@ -192,6 +198,7 @@ static bool worth_staging(const void *host, size_t bytes) {
 }
 
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes) {
+  if (md_counts(context)) return MD_OK;
   if (worth_staging(host, bytes)) return md_device_staged_upload(context, device, host, bytes);
   MD_TRY(copy(context, device, host, bytes, cudaMemcpyHostToDevice, "copy to the device"));
   return md_device_synchronise(context);

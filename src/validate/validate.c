@@ -1,7 +1,7 @@
 #include "validate/validate.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "commands.h"
-#include "dirac/solvers/need.h"
 #include "lattice/halo/halo_options.h"
 
 #include <stdio.h>
@@ -285,18 +285,35 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
 
 /* Of the solvers, three right-hand sides in double each; an operator that needs more says so when
  * its turn comes. */
-static md_status require_memory(md_context *context, const md_validate_options *o,
-                                const md_action_links_request *from) {
+typedef struct first_solve {
+  const md_validate_options *options;
+  const md_action_links_request *from;
+} first_solve;
+
+static md_status dry_run(md_context *context, void *user) {
+  enum { FIELDS = 3 }; /* colours, source, solution */
+  const first_solve *f = user;
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true};
-  md_solver_plan plan = {.request = {.precision = MD_DOUBLE, .n_rhs = 3}, .mass = o->mass};
-  md_geometry geometry;
-  md_physics_apply(&o->physics, &plan.request);
-  MD_TRY(md_backend_find(context, "auto", &plan.request, &plan.backend));
-  MD_TRY(md_action_links_plan(context, from, &geometry));
-  md_memory_need need = {.host = md_action_links_bytes(&geometry, plan.request.action) +
-                                 3 * MD_PARITIES * md_field_bytes(&geometry, &shape)};
-  md_solver_need(&geometry, &plan, &need);
-  return md_memory_require(context, &need, "validate");
+  const md_solver_request how = {.mass = f->options->mass, .tolerance = 1e-12};
+  md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = 3};
+  md_action_links links = {0};
+  md_dirac dirac = {0}, outer = {0};
+  md_field fields[FIELDS][MD_PARITIES] = {0};
+  md_solver_result result = {0};
+  md_physics_apply(&f->options->physics, &request);
+  md_status status = md_action_links_load(context, f->from, &links);
+  if (status == MD_OK) status = md_dirac_create(context, links.field, "auto", &request, &dirac);
+  if (status == MD_OK) status = md_dirac_create(context, links.field, "auto", &request, &outer);
+  for (int k = 0; k < FIELDS * MD_PARITIES && status == MD_OK; k++)
+    status = md_field_create(context, links.geometry, &shape, k % MD_PARITIES,
+                             &fields[k / MD_PARITIES][k % MD_PARITIES]);
+  if (status == MD_OK)
+    status = md_solve_cg(context, &dirac, &outer, &how, fields[0], fields[1], &result);
+  md_solver_result_free(&result);
+  md_dirac_destroy(&dirac);
+  md_dirac_destroy(&outer);
+  md_action_links_destroy(&links);
+  return status;
 }
 
 static md_status check_all(md_context *context, md_validate_run *run, cJSON *root) {
@@ -308,7 +325,10 @@ static md_status check_all(md_context *context, md_validate_run *run, cJSON *roo
                                         .ignore_checksum = o->ignore_checksum,
                                         .space =
                                             md_action_links_space(context, backend, &o->physics)};
-  MD_TRY(require_memory(context, o, &from));
+  first_solve first = {o, &from};
+  md_memory_need need;
+  MD_TRY(md_memory_foresee(context, dry_run, &first, &need));
+  MD_TRY(md_memory_require(context, &need, "validate"));
   MD_TRY(md_action_links_load(context, &from, &run->links));
   md_action_links_say(context, &o->physics, &run->links);
   run->rows = cJSON_AddArrayToObject(root, "rows");
