@@ -112,18 +112,20 @@ static md_status count_links(md_context *context, const planned *p, md_space spa
                              const md_geometry *g, md_gauge field[MD_MOST_LINK_FIELDS]) {
   const md_physics_options physics = md_study_physics(&p->run->study.options, p->action);
   const md_smear_request smear = md_physics_smear(&physics, space);
+  const int fields = md_action_get(md_physics_action(&physics))->fields;
   const int64_t modes = p->run->modes_bytes;
-  md_memory_need making = {0};
-  md_count_memory(context, (md_memory_need){md_lattice_load_bytes(g) - md_geometry_bytes(g), 0});
-  md_count_memory(context, (md_memory_need){space == MD_HOST ? modes : 0,
-                                            space == MD_DEVICE ? modes : 0});
-  const md_memory_need mark = md_memory_mark(context);
+  md_memory_need loading = {md_lattice_load_bytes(g) - md_geometry_bytes(g), 0};
+  md_memory_need making = {md_gauge_bytes(g), 0};
   if (smear.recipe) md_smear_need(g, &smear, &making);
+  const md_memory_need mark = md_memory_mark(context);
+  md_count_memory(context, loading);
+  md_memory_return_to(context, mark);
   md_count_memory(context, making);
   md_memory_return_to(context, mark);
-  const int fields = md_action_get(md_physics_action(&physics))->fields;
   for (int f = 0; f < fields; f++) MD_TRY(md_gauge_create(context, g, &field[f]));
-  if (!smear.recipe) md_memory_return_to(context, mark); /* the thin ones themselves */
+  md_count_memory(context, (md_memory_need){smear.recipe ? md_gauge_bytes(g) : 0, 0});
+  md_count_memory(context, (md_memory_need){space == MD_HOST ? modes : 0,
+                                            space == MD_DEVICE ? modes : 0});
   return MD_OK;
 }
 
