@@ -92,8 +92,7 @@ static md_status create(md_multishift_state *m, const md_field *b) {
 
 /* What destroy_directions takes away. */
 static md_status create_directions(md_multishift_state *m) {
-  for (int k = 0; k < m->request->n_shifts; k++)
-    MD_TRY(create_direction(m, k, &m->shifts[k].p));
+  for (int k = 0; k < m->request->n_shifts; k++) MD_TRY(create_direction(m, k, &m->shifts[k].p));
   return begin_phase(m);
 }
 

@@ -41,8 +41,8 @@ void md_device_free_pinned(void *memory);
 md_status md_device_pin(md_context *context, void *memory, size_t bytes);
 void md_device_unpin(void *memory);
 
-/* Queue a copy after the work so far and wait for it; no upload in a dry run. Large ones from and to pageable memory go
- * through page-locked buffers, which several threads fill and empty. */
+/* Queue a copy after the work so far and wait for it; no upload in a dry run. Large ones from and
+ * to pageable memory go through page-locked buffers, which several threads fill and empty. */
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes);
 md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes);
 /* Device to device; queued, not waited for. */

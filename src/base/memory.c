@@ -47,13 +47,13 @@ static void *allocate_huge(size_t rounded) {
 md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory) {
   *memory = NULL;
   if (bytes == 0) return MD_OK;
-  if (bytes > (size_t)1 << 47) return md_fail_memory(context, bytes, what);
   const bool huge = bytes > 2 * HUGE_PAGE - MD_ALIGNMENT;
   const size_t unit = huge ? HUGE_PAGE : MD_ALIGNMENT, rounded = (bytes + unit - 1) / unit * unit;
   if (md_counts(context)) {
     md_count_memory(context, (md_memory_need){.host = (int64_t)rounded});
     return MD_OK;
   }
+  if (bytes > (size_t)1 << 47) return md_fail_memory(context, bytes, what);
   if (bytes >= LARGE) MD_TRY(md_memory_check(context, bytes, what));
   *memory = huge ? allocate_huge(rounded) : aligned_alloc(MD_ALIGNMENT, rounded);
   return *memory ? MD_OK : md_fail_memory(context, bytes, what);

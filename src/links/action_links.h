@@ -42,8 +42,8 @@ typedef struct md_action_links {
 /* MD_INPUT where neither a lattice nor files were given. Local. */
 md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
                                 const md_physics_options *physics);
-/* Where operators of the action by this backend, "auto" or a name, keep their fields, whatever their
- * packing and precision: the host where there are none. Collective. */
+/* Where operators of the action by this backend, "auto" or a name, keep their fields, whatever
+ * their packing and precision: the host where there are none. Collective. */
 md_space md_action_links_space(md_context *context, const char *backend,
                                const md_physics_options *physics);
 

@@ -124,8 +124,8 @@ static md_status count_links(md_context *context, const planned *p, md_space spa
   md_memory_return_to(context, mark);
   for (int f = 0; f < fields; f++) MD_TRY(md_gauge_create(context, g, &field[f]));
   md_count_memory(context, (md_memory_need){smear.recipe ? md_gauge_bytes(g) : 0, 0});
-  md_count_memory(context, (md_memory_need){space == MD_HOST ? modes : 0,
-                                            space == MD_DEVICE ? modes : 0});
+  md_count_memory(context,
+                  (md_memory_need){space == MD_HOST ? modes : 0, space == MD_DEVICE ? modes : 0});
   return MD_OK;
 }
 

@@ -127,10 +127,8 @@ static md_status require_memory(md_context *context, const settings *s,
 static md_space links_space(md_context *context, const settings *s,
                             const md_physics_options *physics) {
   for (int k = 0; k < s->backend.count; k++) {
-    const md_backend *b = md_backends()[s->backend.value[k]];
-    const bool serves = !b->unavailable && b->actions & 1u << md_physics_action(physics);
-    if (serves && b->space == MD_DEVICE && md_agree(context, md_device_open(context)) == MD_OK)
-      return MD_DEVICE;
+    const char *name = md_backends()[s->backend.value[k]]->name;
+    if (md_action_links_space(context, name, physics) == MD_DEVICE) return MD_DEVICE;
   }
   return MD_HOST;
 }
