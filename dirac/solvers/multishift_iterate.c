@@ -201,11 +201,12 @@ static md_status iterate_fused(md_multishift_state *m) {
 }
 #endif
 
-/* One rank or GPUs that share memory, no operand in 16 bits, a backend that fuses. */
+/* One rank or GPUs that share memory, which a dry run takes for granted, no operand in 16 bits, a
+ * backend that fuses. */
 bool md_multishift_fuses(const md_multishift_state *m) {
   const md_precision precision = m->by->shape.precision;
-  return (m->context->ranks == 1 || m->by->peers) && md_precision_bytes(precision) > 2 &&
-         md_dirac_fuses(m->by, precision);
+  const bool shares = m->context->ranks == 1 || m->by->peers || md_counts(m->context);
+  return shares && md_precision_bytes(precision) > 2 && md_dirac_fuses(m->by, precision);
 }
 
 md_status md_multishift_iterate(md_multishift_state *m) {

@@ -160,6 +160,15 @@ void md_device_release(const md_context *context) {
     cudaMemPoolTrimTo(pool, 0);
 }
 
+long long md_device_peak(const md_context *context) {
+  cudaMemPool_t pool;
+  uint64_t most = 0;
+  if (!context->device_open) return 0;
+  if (cudaDeviceGetDefaultMemPool(&pool, context->device) != cudaSuccess) return 0;
+  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most);
+  return (long long)most;
+}
+
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory) {
   *memory = NULL;

@@ -2,15 +2,8 @@
 # Memory is estimated before the work: the estimate is near the measured peak, and what does not
 # fit is refused at once with both numbers.
 . "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/memory_near.sh"
 cd "$work" || exit 1
-
-# near LOW HIGH WHAT: the estimate of report r.json over the peak beyond what the process began with.
-near() {
-  awk -v e="$(key host_bytes_estimated r.json)" -v p="$(key host_bytes_peak r.json)" -v low="$1" -v high="$2" \
-    'BEGIN { r = e / p; printf "%s ", r; exit !(r >= low && r <= high) }' ||
-    complain "$3: estimate $(key host_bytes_estimated r.json), peak $(key host_bytes_peak r.json)"
-  echo "$3"
-}
 
 on 1 generate --dims 16x16x16x16 --start cold -o a.h5 --precision single --quiet --json r.json || complain "generate: exit $?"
 near 0.7 1.1 generate
@@ -19,15 +12,6 @@ on 1 info a.h5 --quiet --json r.json || complain "info: exit $?"
 near 0.7 1.1 info
 on 1 convert a.h5 b.lime --quiet --json r.json || complain "convert: exit $?"
 near 0.7 1.1 convert
-# holds WHAT ARGUMENTS...: the estimate of a command that may miss its tolerance.
-holds() {
-  local what=$1
-  shift
-  on 1 "$@" --quiet --json r.json 2>err
-  [ $? -le 1 ] || complain "$what: $(cat err)"
-  near 0.9 1.15 "$what"
-}
-
 on 1 eigen small.h5 --modes 6 --tol 1e-4 --store half --output low.h5 --quiet || complain "eigen: exit $?"
 # Light masses bring deflation on the way, of other directions in block CG, and refinements to what a
 # solve takes.
