@@ -32,7 +32,8 @@ void md_device_free(void *memory);
 /* Freed memory stays with this process for its next allocations; this waits for the queued work and
  * gives it back, so that allocations of other sizes find it whole. For the end of a phase. */
 void md_device_release(const md_context *context);
-/* The most bytes of md_device_allocate that this process ever held at once; 0: no device is open. */
+/* The most bytes of md_device_allocate that this process ever held at once; 0: no device is open.
+ */
 long long md_device_peak(const md_context *context);
 /* Page-locked host memory that the device may also write itself, not cleared; handed out in a dry
  * run too, for little. */
