@@ -1,6 +1,7 @@
 #include "io/propagator.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "io/bundle.h"
 
 #include <stdio.h>
@@ -131,6 +132,7 @@ static md_status checkpoint(md_context *context, const char *path, const md_name
                        .dataset_count = field_count,
                        .attributes = attributes,
                        .attribute_count = count};
+  if (md_counts(context)) return MD_OK;
   return write ? save_bundle(context, path, false, &b) : md_bundle_read(context, path, &b);
 }
 

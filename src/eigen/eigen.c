@@ -34,26 +34,6 @@ static md_modes_label label_of(const run *r) {
   return md_action_links_label(&r->physics, &r->request, r->boundary, &r->links);
 }
 
-static md_status require_memory(md_context *context, const run *r,
-                                const md_action_links_request *from, const md_backend *backend) {
-  md_geometry geometry;
-  MD_TRY(md_action_links_plan(context, from, &geometry));
-  const long long unknowns = (long long)md_eigen_unknowns(&geometry);
-  if (r->modes > unknowns)
-    return md_fail(context, MD_INPUT,
-                   "--modes must lie in 1 to %lld on this lattice, three for each even site, got "
-                   "%lld",
-                   unknowns, r->modes);
-  md_memory_need need = {.host = md_action_links_bytes(&geometry, r->request.action)};
-  md_backend_need(&geometry, backend, &r->request, &need);
-  md_eigen_need(&geometry, backend->space, (int)r->modes, r->request.n_rhs, &need);
-  if (r->start) {
-    const md_field_shape shape = {r->start_info.store, MD_HOST, MD_FERMION_REALS, 1, true};
-    need.host += r->start_info.count * md_field_bytes(&geometry, &shape);
-  }
-  return md_memory_require(context, &need, "eigen");
-}
-
 /* Without --block: what the backend that will be taken serves best. */
 static void choose_block(md_context *context, run *r) {
   enum { ON_DEVICE = 16 };
@@ -78,8 +58,13 @@ static md_status set_up(md_context *context, run *r) {
       .identify = r->output || r->start,
   };
   if (r->start) MD_TRY(md_modes_describe(context, r->start, &r->start_info));
-  MD_TRY(require_memory(context, r, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &r->links));
+  const long long unknowns = (long long)md_eigen_unknowns(r->links.geometry);
+  if (r->modes > unknowns)
+    return md_fail(context, MD_INPUT,
+                   "--modes must lie in 1 to %lld on this lattice, three for each even site, got "
+                   "%lld",
+                   unknowns, r->modes);
   if (r->start) {
     const md_modes_label wanted = label_of(r);
     MD_TRY(md_modes_read(context, r->start, r->links.geometry, &wanted, &r->start_info,
@@ -315,7 +300,24 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
   return MD_OK;
 }
 
+static void tear_down(run *r) {
+  md_modes_destroy(&r->begun);
+  md_eigen_result_free(&r->result);
+  md_dirac_destroy(&r->dirac);
+  md_action_links_destroy(&r->links);
+}
+
+/* The run without a number: see base/memory_need.h. */
+static md_status dry_run(md_context *context, void *user) {
+  run r = *(const run *)user;
+  md_status status = set_up(context, &r);
+  if (status == MD_OK) status = find(context, &r);
+  tear_down(&r);
+  return status;
+}
+
 md_status md_command_eigen(md_context *context, int argc, char **argv) {
+  md_memory_need need;
   run r = {.backend = "auto",
            .packing = "none",
            .boundary = "antiperiodic",
@@ -328,15 +330,14 @@ md_status md_command_eigen(md_context *context, int argc, char **argv) {
   md_interrupt_catch(context);
   MD_TRY(read_options(context, &r, argc, argv));
   if (r.common.help) return MD_OK;
+  MD_TRY(md_memory_foresee(context, dry_run, &r, &need));
+  MD_TRY(md_memory_require(context, &need, "eigen"));
   md_status status = set_up(context, &r);
   if (status == MD_OK) print_head(context, &r);
   if (status == MD_OK) status = find(context, &r);
   if (status == MD_OK) print_end(context, &r);
   if (status == MD_OK) status = report(context, &r, write_modes(context, &r));
   if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
-  md_modes_destroy(&r.begun);
-  md_eigen_result_free(&r.result);
-  md_dirac_destroy(&r.dirac);
-  md_action_links_destroy(&r.links);
+  tear_down(&r);
   return status;
 }

@@ -22,10 +22,18 @@ md_status md_action_links_check(md_context *context, const char *command, const 
 
 md_space md_action_links_space(md_context *context, const char *backend,
                                const md_physics_options *physics) {
-  const md_backend *found;
+  const md_backend *fastest;
   md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = 1};
   md_physics_apply(physics, &request);
-  return md_backend_find(context, backend, &request, &found) == MD_OK ? found->space : MD_HOST;
+  if (strcmp(backend, "auto") == 0)
+    return md_backend_find(context, backend, &request, &fastest) == MD_OK ? fastest->space
+                                                                          : MD_HOST;
+  /* Whatever else an operator asks for, which decides whether the backend serves it. */
+  for (const md_backend *const *b = md_backends(); *b; b++)
+    if (strcmp((*b)->name, backend) == 0 && !(*b)->unavailable && (*b)->space == MD_DEVICE &&
+        (*b)->actions & 1u << request.action)
+      return md_agree(context, md_device_open(context)) == MD_OK ? MD_DEVICE : MD_HOST;
+  return MD_HOST;
 }
 
 static void deepen(md_layout_request *layout, const md_action_links_request *request) {
@@ -53,21 +61,35 @@ md_status md_action_links_plan(md_context *context, const md_action_links_reques
   return md_geometry_plan(context, &layout, plan);
 }
 
-int64_t md_action_links_bytes(const md_geometry *plan, md_action action) {
-  return md_lattice_load_bytes(plan) + (md_action_get(action)->fields - 1) * md_gauge_bytes(plan);
-}
-
-/* Memory for all that is held at once while links are read and made. */
-static md_status require_memory(md_context *context, const md_action_links_request *request,
-                                const md_geometry *plan) {
-  const md_action action = md_physics_action(request->physics);
+/* All that is held at once while links are read and made, beside the geometry. */
+static md_memory_need need_to_load(const md_action_links_request *request,
+                                   const md_geometry *plan) {
   const md_smear_request smear = md_physics_smear(request->physics, request->space);
-  md_memory_need need = {.host = md_lattice_load_bytes(plan)};
+  const int fields = md_action_get(md_physics_action(request->physics))->fields;
+  md_memory_need need = {.host = md_lattice_load_bytes(plan) - md_geometry_bytes(plan)};
   if (request->physics->fat_file)
-    need.host = md_action_links_bytes(plan, action);
+    need.host += (fields - 1) * md_gauge_bytes(plan);
   else if (smear.recipe)
     md_smear_need(plan, &smear, &need);
+  return need;
+}
+
+static md_status require_memory(md_context *context, const md_action_links_request *request,
+                                const md_geometry *plan) {
+  md_memory_need need = need_to_load(request, plan);
+  need.host += md_geometry_bytes(plan);
   return md_memory_require(context, &need, "loading the lattice");
+}
+
+/* In place of the links in a dry run: what it takes to load them, then fields without data. */
+static md_status count(md_context *context, const md_action_links_request *request,
+                       md_action_links *links) {
+  const md_memory_need mark = md_memory_mark(context);
+  md_count_memory(context, need_to_load(request, links->geometry));
+  md_memory_return_to(context, mark);
+  for (int f = 0; f < md_action_get(links->action)->fields; f++)
+    MD_TRY(md_gauge_create(context, links->geometry, &links->field[f]));
+  return MD_OK;
 }
 
 /* A label may say of which action the links are, and with which parameters. */
@@ -189,9 +211,12 @@ md_status md_action_links_load(md_context *context, const md_action_links_reques
   MD_TRY(require_memory(context, request, &plan));
   MD_TRY(md_geometry_create(context, &layout, &links->geometry));
   md_link_origin origin = {0};
-  md_status status = request->lattice ? read_lattice(context, request, &origin, links) : MD_OK;
-  if (status == MD_OK && request->physics->fat_file)
+  const bool counts = md_counts(context), files = request->physics->fat_file != NULL;
+  md_status status = counts ? count(context, request, links) : MD_OK;
+  if (!counts && request->lattice) status = read_lattice(context, request, &origin, links);
+  if (!counts && files && status == MD_OK)
     status = read_files(context, request, request->lattice ? &origin : NULL, links);
+  md_memory_release(); /* of the reader's buffers */
   if (status != MD_OK) md_action_links_destroy(links);
   return status;
 }

@@ -44,22 +44,19 @@ typedef struct md_action_links {
 /* MD_INPUT where neither a lattice nor files were given. Local. */
 md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
                                 const md_physics_options *physics);
-/* Where the operator that this backend, "auto" or a name, makes of the action keeps its fields: the
- * host where there is none. Collective. */
+/* Where operators of the action by this backend, "auto" or a name, keep their fields, whatever
+ * their packing and precision: the host where there are none. Collective. */
 md_space md_action_links_space(md_context *context, const char *backend,
                                const md_physics_options *physics);
 
 /* The geometry that md_action_links_load will make, without tables; errors as there. Collective. */
 md_status md_action_links_plan(md_context *context, const md_action_links_request *request,
                                md_geometry *plan);
-/* Bytes of a rank that the links and their geometry take once they are there, with the buffers of
- * the reader. What it takes to make them is compared with the memory by those that make them. */
-int64_t md_action_links_bytes(const md_geometry *plan, md_action action);
-
 /* Reads or makes the links. Errors as md_lattice_load, md_smear and md_improved_load; MD_INPUT also
  * for files that say that their links are of another action, that fat and long links were made in
- * different ways, or that not all are of one lattice (links/origin.h). On failure there is nothing
- * to destroy. Collective. */
+ * different ways, or that not all are of one lattice (links/origin.h). In a dry run
+ * (base/memory_need.h) nothing but the header is read, and the fields have no data. On failure
+ * there is nothing to destroy. Collective. */
 md_status md_action_links_load(md_context *context, const md_action_links_request *request,
                                md_action_links *links);
 /* The same from thin links with halos exchanged, on a geometry as deep as the action needs. Both

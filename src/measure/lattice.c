@@ -122,6 +122,7 @@ md_status md_study_measure(md_context *context, const md_study *s, int lattice, 
   const double start_s = md_time_s();
   for (int i = 0; i < s->record; i++) record[i] = NAN;
   md_status status = load(context, s, lattice, &l, sums);
+  md_memory_release(); /* of the reader's buffers */
   if (status == MD_OK) status = md_study_repeat(context, s, lattice, sums);
   if (status == MD_OK) status = observe_links(context, s, &l, record);
   for (int a = 0; a < s->options.actions.count && status == MD_OK; a++) {

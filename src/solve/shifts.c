@@ -1,5 +1,6 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "lattice/fields/linear.h"
@@ -201,10 +202,11 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
     status = md_field_create(context, run->links.geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
-  if (status == MD_OK) md_linear_zero(&run->b[MD_ODD]); /* what is solved for */
+  const bool solves = !md_counts(context);
+  if (status == MD_OK && solves) md_linear_zero(&run->b[MD_ODD]); /* what is solved for */
   if (status == MD_OK) status = solve(context, run, x, &result);
-  if (status == MD_OK) print(context, run, &result);
-  if (status == MD_OK) status = report_shifts(context, run, x, &result);
+  if (status == MD_OK && solves) print(context, run, &result);
+  if (status == MD_OK && solves) status = report_shifts(context, run, x, &result);
   if (status == MD_OK && !result.converged && result.interrupted)
     status = md_fail(context, MD_ENVIRONMENT,
                      "%s ended the solve after %d common iterations, with a shift at a true "

@@ -1,10 +1,10 @@
 #include "solve/solve.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
-#include "dirac/solvers/need.h"
 #include "io/propagator.h"
 #include "io/provenance.h"
 
@@ -65,28 +65,7 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
   return run->options.mixed ? &run->inner : &run->dirac;
 }
 
-/* Block CG, or perhaps. */
-static bool shares(const md_solve_options *o) {
-  return strcmp(o->solver, "block") == 0 || strcmp(o->solver, "auto") == 0;
-}
-
-/* Lattice, operators, fields here and in the solver: all at once. */
-static md_status require_memory(md_context *context, md_solve_run *run,
-                                const md_action_links_request *from, const md_backend *backend) {
-  const md_solve_options *o = &run->options;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
-  const md_solver_plan plan = {backend, o->request,   o->mixed,  o->shifts.count,
-                               o->mass, o->tolerance, shares(o), o->refine};
-  md_geometry geometry;
-  MD_TRY(md_action_links_plan(context, from, &geometry));
-  const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */
-  md_memory_need need = {.host = md_action_links_bytes(&geometry, o->request.action) +
-                                 fields * md_field_bytes(&geometry, &shape)};
-  md_solver_need(&geometry, &plan, &need);
-  MD_TRY(md_solve_start_need(context, run, backend->space, &geometry, &need));
-  return md_memory_require(context, &need, "solve");
-}
-
+/* Lattice, operators, fields: all but what the solver has for itself. */
 static md_status set_up(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   const md_backend *backend;
@@ -97,7 +76,6 @@ static md_status set_up(md_context *context, md_solve_run *run) {
                                         .ignore_checksum = o->ignore_checksum,
                                         .space = backend->space,
                                         .identify = o->deflate != NULL};
-  MD_TRY(require_memory(context, run, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &run->links));
   md_physics_advise(context, &o->physics, &o->request, run->links.unitarity);
   MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
@@ -111,7 +89,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
       status = md_field_create(context, run->links.geometry, &shape, p, &run->x[p]);
   }
   MD_TRY(md_agree(context, status));
-  md_solve_source_fill(o, run->b);
+  if (!md_counts(context)) md_solve_source_fill(o, run->b);
   return MD_OK;
 }
 
@@ -212,11 +190,24 @@ static void tear_down(md_solve_run *run) {
   md_action_links_destroy(&run->links);
 }
 
+/* The run without a number: see base/memory_need.h. */
+static md_status dry_run(md_context *context, void *user) {
+  md_solve_run run = *(const md_solve_run *)user;
+  md_status status = set_up(context, &run);
+  if (status == MD_OK)
+    status = run.options.shifts.count > 0 ? md_solve_shifts(context, &run) : solve(context, &run);
+  tear_down(&run);
+  return status;
+}
+
 md_status md_command_solve(md_context *context, int argc, char **argv) {
   md_solve_run run = {.start_s = md_time_s()};
+  md_memory_need need;
   md_interrupt_catch(context);
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
+  MD_TRY(md_memory_foresee(context, dry_run, &run, &need));
+  MD_TRY(md_memory_require(context, &need, "solve"));
   md_status status = set_up(context, &run);
   if (run.options.shifts.count > 0) {
     if (status == MD_OK) status = md_solve_shifts(context, &run);
