@@ -21,8 +21,7 @@ static void destroy(md_cg_steps *steps) {
   free(s);
 }
 
-static bool under_way(const md_cg_steps *steps) {
-  const device_steps *s = (const device_steps *)steps;
+static bool under_way(const device_steps *s) {
   return s->queued > s->reported;
 }
 
@@ -31,7 +30,7 @@ static md_status begin(md_context *context, md_cg_steps *steps, const double *no
   device_steps *s = (device_steps *)steps;
   double limit[MD_MAX_RHS];
   md_cg_report dropped[MD_MAX_RHS];
-  for (; under_way(steps); s->reported++) MD_TRY(md_cg_device_wait(context, s->device, dropped));
+  for (; under_way(s); s->reported++) MD_TRY(md_cg_device_wait(context, s->device, dropped));
   s->queued = s->reported = 0;
   for (int r = 0; r < s->state.n_rhs; r++) {
     s->norm2[r] = done[r] ? 0.0 : norm2[r];
@@ -46,15 +45,14 @@ static md_status queue(md_context *context, device_steps *s) {
   return md_cg_device_queue_step(context, s->device, s->dirac, &s->state, &s->work);
 }
 
-static md_status next(md_context *context, md_cg_steps *steps, bool last, double *alpha,
+static md_status next(md_context *context, md_cg_steps *steps, md_cg_next then, double *alpha,
                       double *norm2, bool *sound) {
   device_steps *s = (device_steps *)steps;
   md_cg_report reports[MD_MAX_RHS];
-  if (!under_way(steps)) MD_TRY(queue(context, s));
-  if (last)
-    md_cg_device_complete(s->device, &s->state);
-  else
-    MD_TRY(queue(context, s));
+  if (!under_way(s)) MD_TRY(queue(context, s));
+  if (then == MD_NEXT_GOES_ON) MD_TRY(queue(context, s));
+  if (then == MD_NEXT_IS_WHOLE) md_cg_device_update(s->device, &s->state);
+  if (then != MD_NEXT_GOES_ON) md_cg_device_complete(s->device, &s->state);
   MD_TRY(md_cg_device_wait(context, s->device, reports));
   s->reported++;
   *sound = true;
@@ -71,7 +69,7 @@ md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, 
   device_steps *s = calloc(1, sizeof *s);
   *steps = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "steps of the solver");
-  s->base = (md_cg_steps){begin, next, under_way, destroy};
+  s->base = (md_cg_steps){begin, next, destroy};
   s->dirac = dirac;
   s->state = (md_cg_state){.x = *x,
                            .r = *r,
