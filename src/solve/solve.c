@@ -94,7 +94,9 @@ static md_status require_memory(md_context *context, md_solve_run *run,
                                o->mass, o->tolerance, shares(o), o->refine};
   md_geometry geometry;
   MD_TRY(md_action_links_plan(context, from, &geometry));
-  const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */
+  /* b and x; a state is copied to the host, and read field by field */
+  const int states = !o->checkpoint ? 0 : backend->space == MD_DEVICE ? 6 : 1;
+  const int fields = 2 * MD_PARITIES + o->shifts.count + states;
   md_memory_need need = {.host = md_action_links_bytes(&geometry, o->request.action) +
                                  fields * md_field_bytes(&geometry, &shape)};
   md_solver_need(&geometry, &plan, &need);

@@ -72,6 +72,20 @@ on 1 $slow --output slow.h5 --resume --json slow.json || complain "after a signa
 on 1 $slow --output through.h5 --json through.json || complain "through: exit $?"
 [ "$(key resumed slow.json)" -gt 0 ] && [ "$(numbers slow.json)" = "$(numbers through.json)" ] || complain "after a signal: other bits"
 
+# A file that cannot be written any more: every lattice is measured and reported, exit 3.
+mkdir gone
+timeout 120 "$minidirac" $slow --output gone/slow.h5 --json slow.json 2>err &
+job=$!
+for ((i = 0; i < 2000; i++)); do
+  [ -e gone/slow.h5 ] && break
+  sleep 0.05
+done
+mv gone went
+wait $job
+[ $? = 3 ] || complain "a folder that goes: $(head -3 err)"
+[ "$(grep -c 'warning: results are not written yet, the study goes on' err)" = 1 ] || complain "a folder that goes: $(head -3 err)"
+[ "$(key measured slow.json)" = 4 ] || complain "a folder that goes: $(key measured slow.json) of 4 lattices"
+
 # A file that is missing, damaged or of another lattice in the middle.
 head -c 30000 cfg2.h5 >cut.h5
 cp cfg2.h5 flipped.h5
