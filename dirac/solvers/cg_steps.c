@@ -1,5 +1,7 @@
 #include "dirac/solvers/cg_steps.h"
+#include "dirac/solvers/cg.h"
 #include "dirac/solvers/device/cg_device.h"
+#include "lattice/fields/linear.h"
 
 #include <stdlib.h>
 
@@ -18,6 +20,8 @@ static void destroy(md_cg_steps *steps) {
   device_steps *s = (device_steps *)steps;
   md_cg_device_destroy(s->device);
   md_field_destroy(&s->work);
+  md_field_destroy(&s->state.before);
+  free(s->state.carried);
   free(s);
 }
 
@@ -58,6 +62,13 @@ static md_status next(md_context *context, md_cg_steps *steps, md_cg_next then, 
   *sound = true;
   for (int r = 0; r < s->state.n_rhs; r++) {
     if (reports[r].failure) *sound = false;
+    if (s->state.carried) {
+      const int n = s->state.n_rhs;
+      s->state.carried[r] = reports[r].alpha;
+      s->state.carried[n + r] = reports[r].alpha != 0.0 ? reports[r].r_norm2 / s->norm2[r] : 0.0;
+      s->state.carried[2 * n + r] = reports[r].value;
+      s->norm2[r] = reports[r].r_norm2;
+    }
     alpha[r] = reports[r].alpha;
     norm2[r] = reports[r].r_norm2;
   }
@@ -65,11 +76,12 @@ static md_status next(md_context *context, md_cg_steps *steps, md_cg_next then, 
 }
 
 md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, const md_field *x,
-                             const md_field *r, const md_field *p, md_cg_steps **steps) {
+                             const md_field *r, const md_field *p, bool reads,
+                             md_cg_steps **steps) {
   device_steps *s = calloc(1, sizeof *s);
   *steps = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "steps of the solver");
-  s->base = (md_cg_steps){begin, next, destroy};
+  s->base = (md_cg_steps){.begin = begin, .next = next, .destroy = destroy};
   s->dirac = dirac;
   s->state = (md_cg_state){.x = *x,
                            .r = *r,
@@ -77,7 +89,12 @@ md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, 
                            .r_norm2 = s->norm2,
                            .rhs_iterations = s->rhs_iterations,
                            .n_rhs = p->n_rhs};
+  s->base.state = &s->state;
   *steps = &s->base;
+  if (reads && md_precision_bytes(p->precision) > 2) {
+    MD_TRY(md_cg_state_carry(context, dirac, &s->state));
+    md_linear_zero(&s->state.before);
+  }
   MD_TRY(md_dirac_field(context, dirac, MD_ODD, &s->work));
   return md_cg_device_create(context, dirac, p, mass, &s->device);
 }

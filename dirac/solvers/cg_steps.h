@@ -3,6 +3,7 @@
 
 #include "dirac/backend.h"
 #include "dirac/operator.h"
+#include "dirac/solvers/solver.h"
 
 /* Iterations of conjugate gradients on the device, handed out one at a time while the next is
  * under way, for solvers that decide between them: alpha = |r|^2 / <p, A p>, r -= alpha A p,
@@ -22,12 +23,17 @@ struct md_cg_steps {
   md_status (*next)(md_context *context, md_cg_steps *steps, md_cg_next then, double *alpha,
                     double *norm2, bool *sound);
   void (*destroy)(md_cg_steps *steps);
+  /* The steps' own, of which `before`, `carried` and `carries` are for the caller: there, and to be
+   * saved, where iterations make the next residual from the last two (as in md_cg_state) and the
+   * fields are to be read. Whoever changes r or p sets carries = false. */
+  md_cg_state *state;
 };
 
 /* For an operator that fuses into fields of r's precision. x, r and p are even fields of the
- * caller's, which outlive the steps; x or both x and r may be MD_SINGLE where p is 16-bit. *steps
- * is to be destroyed after a failure too, unless NULL. Only in builds with CUDA. Local. */
+ * caller's, which outlive the steps; x or both x and r may be MD_SINGLE where p is 16-bit. reads:
+ * MD_NEXT_IS_WHOLE will be asked for. *steps is to be destroyed after a failure too, unless NULL.
+ * Only in builds with CUDA. Local. */
 md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, const md_field *x,
-                             const md_field *r, const md_field *p, md_cg_steps **steps);
+                             const md_field *r, const md_field *p, bool reads, md_cg_steps **steps);
 
 #endif

@@ -51,9 +51,23 @@ static void destroy(mixed_cg *m) {
   free(m);
 }
 
+/* Whether a state to go on from will be read or put in. */
+static bool keeps_states(const md_solver_request *request) {
+  return request->save_every > 0 || request->resume || request->leave;
+}
+
 /* What a saved state has beside the solution, the true residual and the source: all that the next
  * iteration reads. */
-enum { SAVED_FIELDS = 3, SAVED_COUNTS = 3, SAVED_ARRAYS = 5 };
+enum { SAVED_FIELDS = 3, SAVED_COUNTS = 4, SAVED_ARRAYS = 5 };
+
+/* Of steps that make residuals from the last two. */
+static md_cg_state *carrier(const mixed_cg *m) {
+  return m->steps && m->steps->state->carried ? m->steps->state : NULL;
+}
+
+static int always_saved(const mixed_cg *m) {
+  return SAVED_FIELDS + (carrier(m) != NULL);
+}
 
 static size_t gram_numbers(const mixed_cg *m) {
   return m->deflates ? (size_t)m->state->n_rhs * sizeof *m->deflation.gram / sizeof(double) : 0;
@@ -61,15 +75,17 @@ static size_t gram_numbers(const mixed_cg *m) {
 
 static md_status create_saved(mixed_cg *m) {
   md_cg_more *more = &m->state->more;
-  const size_t arrays = SAVED_ARRAYS * (size_t)m->state->n_rhs;
-  if (m->request->save_every == 0 && !m->request->resume && !m->request->leave) return MD_OK;
+  const size_t arrays = (carrier(m) ? SAVED_ARRAYS + 3 : SAVED_ARRAYS) * (size_t)m->state->n_rhs;
+  const int first = always_saved(m);
+  if (!keeps_states(m->request)) return MD_OK;
   *more = (md_cg_more){.field = {&m->x, &m->r, &m->p},
-                       .most = SAVED_FIELDS + (m->deflates ? 2 * MD_DEFLATION_KEPT : 0),
+                       .most = first + (m->deflates ? 2 * MD_DEFLATION_KEPT : 0),
                        .numbers = (int)(SAVED_COUNTS + arrays + gram_numbers(m))};
   for (int i = 0; i < MD_DEFLATION_KEPT; i++) {
-    more->field[SAVED_FIELDS + 2 * i] = &m->deflation.w[i];
-    more->field[SAVED_FIELDS + 2 * i + 1] = &m->deflation.a_w[i];
+    more->field[first + 2 * i] = &m->deflation.w[i];
+    more->field[first + 2 * i + 1] = &m->deflation.a_w[i];
   }
+  if (carrier(m)) more->field[SAVED_FIELDS] = &carrier(m)->before;
   more->number = m->saved = calloc((size_t)more->numbers, sizeof *m->saved);
   return m->saved ? MD_OK : md_fail_memory(m->context, sizeof *m->saved, "state of the solver");
 }
@@ -85,7 +101,8 @@ static void move_numbers(mixed_cg *m, bool save) {
   const size_t n = (size_t)m->state->n_rhs;
   double *at = m->saved, in_vain[MD_MAX_RHS] = {0};
   double *const arrays[SAVED_ARRAYS] = {m->norm2, m->largest, o->best, o->low, in_vain};
-  const double counts[SAVED_COUNTS] = {m->since, m->due, m->restarted};
+  md_cg_state *carried = carrier(m);
+  const double counts[SAVED_COUNTS] = {m->since, m->due, m->restarted, carried && carried->carries};
   for (size_t r = 0; r < n; r++) in_vain[r] = o->in_vain[r];
   if (save) memcpy(at, counts, sizeof counts);
   m->since = whole_number(at[0]);
@@ -95,6 +112,11 @@ static void move_numbers(mixed_cg *m, bool save) {
   for (int k = 0; k < SAVED_ARRAYS; k++, at += n)
     memcpy(save ? at : arrays[k], save ? arrays[k] : at, n * sizeof *at);
   for (size_t r = 0; r < n; r++) o->in_vain[r] = whole_number(in_vain[r]);
+  if (carried) {
+    carried->carries = m->saved[3] != 0.0;
+    memcpy(save ? at : carried->carried, save ? carried->carried : at, 3 * n * sizeof *at);
+    at += 3 * n;
+  }
   if (!m->deflates) return;
   double *gram = (double *)m->deflation.gram;
   memcpy(save ? at : gram, save ? gram : at, gram_numbers(m) * sizeof *at);
@@ -102,7 +124,7 @@ static void move_numbers(mixed_cg *m, bool save) {
 
 static void save(mixed_cg *m) {
   if (!m->saved) return;
-  m->state->more.fields = SAVED_FIELDS + 2 * m->deflation.count;
+  m->state->more.fields = always_saved(m) + 2 * m->deflation.count;
   move_numbers(m, true);
 }
 
@@ -118,8 +140,8 @@ static md_status create(mixed_cg *m) {
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
 #ifdef MINIDIRAC_HAVE_CUDA
   if (!m->flexible && md_dirac_fuses(m->inner, m->r.precision))
-    MD_TRY(
-        md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p, &m->steps));
+    MD_TRY(md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p,
+                              keeps_states(m->request), &m->steps));
 #endif
   if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
@@ -148,6 +170,7 @@ static md_status hand_down(mixed_cg *m) {
 /* The fields of the inner space are ready for the next step. */
 static md_status go_on(mixed_cg *m) {
   m->due = false;
+  if (m->steps) m->steps->state->carries = false;
   return begin_steps(m);
 }
 
@@ -344,10 +367,10 @@ static md_status begin_or_resume(mixed_cg *m) {
     return MD_OK;
   }
   MD_TRY(md_cg_resume(m->context, m->request, m->state));
-  const int beside = m->state->more.fields - SAVED_FIELDS;
+  const int beside = m->state->more.fields - always_saved(m);
   if (beside < 0 || beside % 2 != 0)
     return md_fail(m->context, MD_INPUT, "a state of mixed CG has %d fields and pairs, got %d",
-                   SAVED_FIELDS, m->state->more.fields);
+                   always_saved(m), m->state->more.fields);
   m->deflation.count = beside / 2;
   move_numbers(m, false);
   md_outer_take_units(&m->outer);
