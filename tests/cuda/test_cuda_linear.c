@@ -69,8 +69,10 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_axpy_complex(a, b, &x.device, &y.device);
   same(context, &y, "axpy_complex");
   double many_on_host[4 * MD_MAX_RHS], many_on_device[4 * MD_MAX_RHS];
-  MD_REQUIRE(context, md_linear_dots(context, 2, (md_field[]){x.host, z.host}, &z.host, many_on_host));
-  MD_REQUIRE(context, md_linear_dots(context, 2, (md_field[]){x.device, z.device}, &z.device, many_on_device));
+  MD_REQUIRE(context,
+             md_linear_dots(context, 2, (md_field[]){x.host, z.host}, &z.host, many_on_host));
+  MD_REQUIRE(context, md_linear_dots(context, 2, (md_field[]){x.device, z.device}, &z.device,
+                                     many_on_device));
   same_sums(many_on_host, many_on_device, 4 * n_rhs, size, 1e-12);
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host)); /* the same bits again */
   md_linear_cg_update(a, b, &x.host, &y.host, &z.host);

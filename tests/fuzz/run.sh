@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/fuzz/run.sh [SECONDS [CMAKE OPTIONS]]: builds the fuzz targets in build-fuzz with clang and
-# runs all of them side by side. Each first does a fixed number of executions from the seeds, always
-# the same ones and however long they take, then others until SECONDS (default 60) have passed.
+# runs all of them side by side. Each first does a fixed number of executions from the seeds, however
+# long they take, then others until SECONDS (default 60) have passed.
 # Prints executions and finds of each. Exit code 1: there is a find, which stays in build-fuzz/finds
 # and is printed, or a target did not get to its number of executions. MINIDIRAC_FUZZ_TARGETS="lattice
 # hdf5" runs these alone, MINIDIRAC_FUZZ_BUILD=FOLDER builds there. More of one target:
