@@ -16,7 +16,7 @@ esac
 cd "$(dirname "$0")/../.."
 seconds=${1:-60}
 shift $(($# > 0))
-declare -A floors=([lattice]=3000 [objects]=1500 [chunks]=20000 [hdf5]=150 [options]=10000)
+declare -A floors=([lattice]=3000 [objects]=2500 [chunks]=20000 [hdf5]=150 [options]=10000)
 floor_s=900 # by then they must be done, however busy the machine
 read -ra targets <<<"${MINIDIRAC_FUZZ_TARGETS:-lattice objects chunks hdf5 options}"
 build=${MINIDIRAC_FUZZ_BUILD:-$PWD/build-fuzz}
