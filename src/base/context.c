@@ -266,7 +266,7 @@ md_status md_agree_soon(md_context *context, md_status status, const char *what)
                        "rank %d waited %.0f s for the other ranks to end %s too; one of them is "
                        "blocked",
                        context->rank, context->patience_s, what);
-    md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
+    (void)md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
   }
   return take_worst(context, md_mpi(context), &worst);
 }
