@@ -242,7 +242,7 @@ md_status md_agree(md_context *context, md_status status) {
 }
 
 md_status md_agree_last(md_context *context, md_status status) {
-  if (status != MD_OK) md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
+  if (status != MD_OK) (void)md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
   return agree(context, MPI_COMM_WORLD, status); /* all other steps are those of its copy */
 }
 

@@ -143,8 +143,8 @@ static md_status read_modes(md_context *context, const char *path) {
 /* Of two lattices, one action, mass and source. */
 static md_status study(md_context *context, const char *path, bool write) {
   md_study_lattice lattices[2] = {
-      {.name = "cfg.1.h5", .state = MD_LATTICE_MEASURED, .checksum = "scidac 1 2"},
-      {.name = "cfg.2.h5", .state = MD_LATTICE_MEASURED, .checksum = "scidac 3 4"}};
+      {.name = "cfg.1.h5", .state = MD_LATTICE_MEASURED, .sums = {.file = "scidac 1 2"}},
+      {.name = "cfg.2.h5", .state = MD_LATTICE_MEASURED, .sums = {.file = "scidac 3 4"}}};
   md_study s = {.lattices = 2, .lattice = lattices};
   md_study_options *o = &s.options;
   memcpy(s.dims, made.geometry->global, sizeof s.dims);
