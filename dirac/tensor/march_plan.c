@@ -82,8 +82,7 @@ static bool share_out(md_precision precision, md_march_plan *plan) {
 
 /* Plans with a tile x, y, z of so many steps a time slice; false when it does not fit. */
 static bool plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                      const md_march_room *room, const int tile[4], md_march_plan *plan) {
-  if (room->multiprocessors == 0) return false;
+                      const md_device_facts *gpu, const int tile[4], md_march_plan *plan) {
   if ((n_rhs != 8 && n_rhs != 16) || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
   *plan = (md_march_plan){.fields = fields,
@@ -91,7 +90,7 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
                           .y = tile[1],
                           .z = tile[2],
                           .steps = tile[3],
-                          .blocks = room->multiprocessors};
+                          .blocks = gpu->multiprocessors};
   for (int d = 0; d < 3; d++) {
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
@@ -106,16 +105,17 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
   plan->band = band_of(plan);
   find_divisors(plan);
-  /* With two spare slots a new segment, which takes three (seven) at once, need not wait for the
-   * last. */
+  /* A block of another kernel has a place beside the march. With two spare slots a new segment,
+   * which takes three (seven) at once, need not wait for the last. */
+  const int most = gpu->block_shared_bytes - gpu->reserved_shared_bytes;
   for (int ring = 3; ring >= 2; ring--)
     for (int spare = 2; spare >= 0; spare -= 2)
-      if (lay_out(precision, ring, spare, room->shared_bytes, plan)) return true;
+      if (lay_out(precision, ring, spare, most, plan)) return true;
   return false;
 }
 
 bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                        const md_march_room *room, md_march_plan *plan) {
+                        const md_device_facts *gpu, md_march_plan *plan) {
   /* In the order of their speed on an H200. */
   static const int tiles[2][2][6][4] = {
       {{{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1}, {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1}},
@@ -125,11 +125,11 @@ bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int
   /* A block's first step brings three or seven time slices: with fewer steps than this gathering is
    * faster. */
   const int least_steps = fields == 2 ? 7 : 3;
-  for (int n = 0; n < 6; n++) {
+  for (int n = 0; n < 6 && gpu->code >= 90; n++) {
     const int *tile = tiles[fields - 1][precision == MD_DOUBLE][n];
-    if (!plan_tile(precision, fields, n_rhs, local, room, tile, plan)) continue;
+    if (!plan_tile(precision, fields, n_rhs, local, gpu, tile, plan)) continue;
     const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
-    if (columns * local[MD_T] >= (double)least_steps * room->multiprocessors) return true;
+    if (columns * local[MD_T] >= (double)least_steps * gpu->multiprocessors) return true;
   }
   return false;
 }

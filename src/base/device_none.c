@@ -1,5 +1,4 @@
 #include "base/device.h"
-#include "base/device_facts.h"
 #include "base/device_peers.h"
 
 #include <math.h>
@@ -26,18 +25,8 @@ md_status md_device_peers_check(md_context *context, const md_device_peers *peer
   (void)peers;
   return none(context);
 }
-void md_device_ask(const md_context *context, md_device_facts *facts) {
-  (void)context;
-  *facts = (md_device_facts){.open = false};
-}
 void md_device_close(md_context *context) {
   (void)context;
-}
-md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
-                             size_t *memory_bytes) {
-  if (name_bytes > 0) name[0] = '\0';
-  *memory_bytes = 0;
-  return none(context);
 }
 md_status md_device_require(md_context *context, size_t bytes, const char *what) {
   (void)bytes, (void)what;
