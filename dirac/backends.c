@@ -145,19 +145,3 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
   return md_fail(context, MD_INPUT, "backend must be one of %s, got '%s'%s", known, name,
                  nearest.text);
 }
-
-void md_backend_need(const md_geometry *geometry, const md_backend *backend,
-                     const md_backend_request *request, md_memory_need *need) {
-  double (*const kept)(const md_backend_request *) =
-      backend->kept_bytes ? backend->kept_bytes : backend->link_bytes;
-  const int64_t links = (int64_t)((double)(MD_PARITIES * geometry->sites) * kept(request));
-  /* Indices and signs of the neighbours, 8 bytes a term and site. */
-  const int64_t tables =
-      (int64_t)md_action_terms(request->action) * 8 * MD_PARITIES * geometry->sites;
-  if (backend->space == MD_HOST) {
-    need->host += links + tables;
-    return;
-  }
-  need->device += links + tables + md_gauge_bytes(geometry) / MD_DIMS;
-  need->host += tables;
-}

@@ -33,6 +33,10 @@ md_status md_physics_check(md_context *context, const md_physics_options *o) {
     return md_fail(context, MD_INPUT,
                    "--action %s has no fat and long links; give --action asqtad or hisq with --fat",
                    o->action);
+  if (o->fat_file && o->reunitarize)
+    return md_fail(context, MD_INPUT,
+                   "--reunitarize is for thin links, those of --fat and --long are not in SU(3); "
+                   "leave it out");
   MD_TRY(check_parameter(context, o, "u0", o->u0));
   return check_parameter(context, o, "naik-epsilon", o->naik_epsilon);
 }
@@ -75,7 +79,21 @@ const char *md_physics_words(const md_physics_options *options, const md_backend
     used += (size_t)snprintf(text + used, bytes - used, ", naik-epsilon %.15g",
                              isnan(options->naik_epsilon) ? 0.0 : options->naik_epsilon);
   if (md_links_twisted(&request->twist))
-    snprintf(text + used, bytes - used, ", imaginary mu %.15g, flux quanta %d",
-             request->twist.imaginary_mu, request->twist.flux);
+    used += (size_t)snprintf(text + used, bytes - used, ", imaginary mu %.15g, flux quanta %d",
+                             request->twist.imaginary_mu, request->twist.flux);
+  if (options->reunitarize) snprintf(text + used, bytes - used, ", reunitarized");
   return text;
+}
+
+void md_physics_advise(const md_context *context, const md_physics_options *options,
+                       const md_backend_request *request, double unitarity_deviation) {
+  const double rounding = 1e-10;
+  const md_reconstruct reals = request->reconstruct;
+  if (options->reunitarize || request->precision != MD_DOUBLE || reals == MD_RECONSTRUCT_18 ||
+      !(unitarity_deviation > rounding))
+    return;
+  md_warn(context,
+          "links are in SU(3) within %.1e only, as in single precision, and rebuilding them from "
+          "%s reals costs iterations; --reunitarize projects them once they are read",
+          unitarity_deviation, md_reconstruct_name(reals));
 }

@@ -91,11 +91,12 @@ static md_status write_here(md_context *context, const char *path, const char *g
   return status;
 }
 
-md_status md_arrays_write(md_context *context, const char *path, const char *group,
+md_status md_arrays_write(md_context *context, const char *path, bool keep_old, const char *group,
                           const md_array *arrays, int array_count, const md_attribute *attributes,
                           int attribute_count) {
   md_new_file target;
   MD_TRY(md_new_file_begin(context, path, &target));
+  target.keep_old = keep_old;
   md_status status = MD_OK;
   if (context->rank == 0)
     status =
@@ -121,6 +122,10 @@ static md_status read_array(md_context *context, const reader *r, hid_t file, co
   char name[NAME_BYTES];
   hid_t dataset;
   name_of(r->group, array, name);
+  if (array->optional && H5Lexists(file, name, H5P_DEFAULT) == 0) {
+    memset(data, 0, bytes_of(array));
+    return MD_OK;
+  }
   MD_TRY(md_h5_open_object(context, r->path, file, name, true, &dataset));
   const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
   const int rank = H5Sget_simple_extent_ndims(space);

@@ -1,8 +1,11 @@
 #include "io/hdf5_file.h"
+#include "base/file.h"
 #include "base/ranks_mpi.h"
 #include "io/child.h"
 #include "io/payload.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +26,10 @@ md_status md_h5_fail(md_context *context, md_status status, const char *path, co
 }
 
 md_status md_h5_open(md_context *context, const char *path, hid_t *file) {
+  const int there = open(path, O_RDONLY | O_CLOEXEC); /* plain, which knows the reason */
+  *file = H5I_INVALID_HID;
+  if (there < 0) return md_fail_open(context, "", path, errno);
+  close(there);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* messages go through md_fail, not to stderr */
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_cache(access, 0, 10007, 32 << 20, 0.75);

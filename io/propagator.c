@@ -1,6 +1,7 @@
 #include "io/propagator.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "io/bundle.h"
 
 #include <stdio.h>
@@ -60,7 +61,8 @@ static md_status write_bundle(md_context *context, const char *path, hid_t file,
   return md_agree(context, status);
 }
 
-static md_status save_bundle(md_context *context, const char *path, const md_bundle *b) {
+static md_status save_bundle(md_context *context, const char *path, bool keep_old,
+                             const md_bundle *b) {
   md_new_file target;
   hid_t file = H5I_INVALID_HID;
   double bytes = 0;
@@ -70,6 +72,7 @@ static md_status save_bundle(md_context *context, const char *path, const md_bun
       bytes += (double)f->geometry->volume / 2 * f->components * f->n_rhs * sizeof(double);
     }
   MD_TRY(md_new_file_begin(context, path, &target));
+  target.keep_old = keep_old;
   md_status status = md_h5_create(context, target.path, (int64_t)bytes, &file);
   if (status == MD_OK) status = write_bundle(context, target.path, file, b);
   const md_status closed = md_h5_close_written(context, target.path, &file);
@@ -87,13 +90,19 @@ static md_bundle propagator_bundle(md_bundle_sites *s, md_field *solution,
                      .attribute_count = count};
 }
 
-md_status md_propagator_write(md_context *context, const char *path,
-                              const md_field solution[MD_PARITIES], const md_attribute *attributes,
-                              int count) {
+md_status md_propagator_write_as(md_context *context, const char *path, bool keep_old,
+                                 const md_field solution[MD_PARITIES],
+                                 const md_attribute *attributes, int count) {
   md_field copy[MD_PARITIES] = {solution[0], solution[1]}; /* descriptors, not the data */
   md_bundle_sites s;
   const md_bundle b = propagator_bundle(&s, copy, attributes, count);
-  return save_bundle(context, path, &b);
+  return save_bundle(context, path, keep_old, &b);
+}
+
+md_status md_propagator_write(md_context *context, const char *path,
+                              const md_field solution[MD_PARITIES], const md_attribute *attributes,
+                              int count) {
+  return md_propagator_write_as(context, path, false, solution, attributes, count);
 }
 
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
@@ -123,7 +132,8 @@ static md_status checkpoint(md_context *context, const char *path, const md_name
                        .dataset_count = field_count,
                        .attributes = attributes,
                        .attribute_count = count};
-  return write ? save_bundle(context, path, &b) : md_bundle_read(context, path, &b);
+  if (md_counts(context)) return MD_OK;
+  return write ? save_bundle(context, path, false, &b) : md_bundle_read(context, path, &b);
 }
 
 md_status md_checkpoint_write(md_context *context, const char *path, const md_named_field *fields,

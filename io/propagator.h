@@ -19,6 +19,10 @@ extern "C" {
 md_status md_propagator_write(md_context *context, const char *path,
                               const md_field solution[MD_PARITIES], const md_attribute *attributes,
                               int count);
+/* The same; with keep_old the file is to be new: as md_new_file.keep_old of base/file.h. */
+md_status md_propagator_write_as(md_context *context, const char *path, bool keep_old,
+                                 const md_field solution[MD_PARITIES],
+                                 const md_attribute *attributes, int count);
 /* Reads it into existing fields: MD_INPUT when lattice extents or the number of right-hand sides
  * are others, or an attribute that is asked for is missing. */
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],

@@ -1,5 +1,6 @@
 #include "dirac/solvers/cg.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -124,7 +125,7 @@ md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_re
   md_status status = md_dirac_field(context, dirac, MD_EVEN, &a_p);
   if (status == MD_OK) status = md_dirac_field(context, dirac, MD_ODD, &work);
   status = md_agree(context, status);
-  bool all = status == MD_OK && md_cg_record(request, state);
+  bool all = md_counts(context) || (status == MD_OK && md_cg_record(request, state));
   while (status == MD_OK && !all && state->iteration < state->most) {
     status = iterate_once(context, dirac, request, state, &a_p, &work);
     if (status != MD_OK) break;

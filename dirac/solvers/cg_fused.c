@@ -4,6 +4,7 @@
  * every eighth iteration (device/cg_device.h); the coefficients stay on the device, and the host
  * looks at the residual of one iteration while the device works on the next. */
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "dirac/solvers/cg.h"
 
 #include "dirac/solvers/device/cg_device.h"
@@ -75,7 +76,8 @@ md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,
   md_status status = md_dirac_field(context, dirac, MD_ODD, &work);
   if (status == MD_OK) status = md_cg_device_create(context, dirac, &state->p, request->mass, &cg);
   status = md_agree(context, status);
-  if (status == MD_OK) status = iterate(context, dirac, request, cg, state, &work);
+  if (status == MD_OK && !md_counts(context))
+    status = iterate(context, dirac, request, cg, state, &work);
   md_cg_device_destroy(cg);
   md_field_destroy(&work);
   return status;

@@ -1,4 +1,5 @@
 #include "dirac/solvers/mixed_cg.h"
+#include "base/memory_need.h"
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/deflation.h"
@@ -265,9 +266,10 @@ md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
   m->state = state;
   set_rules(m);
   status = md_agree(context, create(m));
-  if (status == MD_OK) status = begin(m);
+  const bool iterates = !md_counts(context);
+  if (status == MD_OK && iterates) status = begin(m);
   if (status == MD_OK) md_cg_record(request, state);
-  while (status == MD_OK && !md_outer_at_end(&m->outer, m->since)) {
+  while (status == MD_OK && iterates && !md_outer_at_end(&m->outer, m->since)) {
     status = iterate_once(m);
     if (status == MD_OK && request->observe) status = request->observe(request->user, state);
   }

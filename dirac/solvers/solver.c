@@ -1,4 +1,5 @@
 #include "dirac/solvers/solver.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "dirac/solvers/block_cg.h"
 #include "dirac/solvers/cg.h"
@@ -207,6 +208,13 @@ static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
   }
 }
 
+/* A dry run: what the iterations take, and beside it what the caller takes between two of them. */
+static md_status count(md_context *context, md_dirac *dirac, const md_solver_request *request,
+                       md_cg_state *state) {
+  MD_TRY(iteration_of(request)(context, dirac, request, state));
+  return request->leave ? request->leave(request->user, state) : MD_OK;
+}
+
 static void hand_over(md_cg_state *state, const md_solver_request *request, const double *residuals,
                       md_solver_result *result) {
   result->n_rhs = state->n_rhs;
@@ -293,7 +301,9 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   if (status == MD_OK && saves && md_cg_carries(dirac, request))
     status = md_cg_state_carry(context, dirac, &state);
   status = md_agree(context, status);
-  if (status == MD_OK) status = run(context, dirac, &s, request, &state, residuals);
+  if (status == MD_OK)
+    status = md_counts(context) ? count(context, dirac, request, &state)
+                                : run(context, dirac, &s, request, &state, residuals);
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_field_convert(context, &x[p], &s.x[p]);
   status = md_agree(context, status);

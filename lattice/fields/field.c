@@ -1,6 +1,7 @@
 #include "lattice/fields/field.h"
 #include "base/device.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "lattice/fields/cuda/device_field.h"
 #include "lattice/fields/linear.h"
 
@@ -71,6 +72,8 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
     status = allocate(context, scale_bytes, "scales of sites", (void **)&field->scale);
   if (status != MD_OK)
     md_field_destroy(field);
+  else if (md_counts(context))
+    return MD_OK;
   else if (shape->space == MD_HOST) {
     touch(field);
     memset((char *)field->data + used, 0, MD_ALIGNMENT);
@@ -281,6 +284,7 @@ md_status md_field_convert(md_context *context, md_field *out, const md_field *i
 md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   MD_TRY(check_shapes(context, out, in));
+  if (md_counts(context)) return MD_OK;
   if (MINIDIRAC_HAVE_CUDA && (in->space == MD_DEVICE || out->space == MD_DEVICE))
     return convert_with_device(context, out, factor, in);
   return convert_on_host(context, out, factor, in);

@@ -2,6 +2,7 @@
 #include "base/device.h"
 #include "base/memory_need.h"
 #include "base/number.h"
+#include "base/progress.h"
 #include "base/ranks_mpi.h"
 #include "base/text.h"
 #include "base/timer.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct md_ranks {
   MPI_Comm world, host;
@@ -178,7 +180,8 @@ void md_warn(const md_context *context, const char *format, ...) {
   va_start(arguments, format);
   char *text = printable(false, format, arguments);
   va_end(arguments);
-  if (text) fprintf(stderr, "minidirac: warning: %s\n", text);
+  const char *clear = isatty(STDERR_FILENO) ? MD_PROGRESS_CLEAR : ""; /* a line of progress */
+  if (text) fprintf(stderr, "%sminidirac: warning: %s\n", clear, text);
   free(text);
 }
 

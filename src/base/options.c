@@ -73,9 +73,10 @@ static md_status read_words(md_options_reader *r, int argc, char **argv) {
       MD_TRY(read_flag(r, argc, argv, &at));
       continue;
     }
+    if (argv[at][0] == '-' && argv[at][1]) return unknown(r, "option", argv[at]);
     int k = 0;
     while (k < r->count && (!r->options[k].positional || r->options[k].seen)) k++;
-    if (k == r->count) return unknown(r, argv[at][0] == '-' ? "option" : "argument", argv[at]);
+    if (k == r->count) return unknown(r, "argument", argv[at]);
     r->options[k].seen = true;
     MD_TRY(md_option_store(r->context, &r->options[k], r->options[k].argument, argv[at]));
   }
@@ -105,29 +106,34 @@ static void print_help(const md_command_text *text, const md_option *options, in
   if (text->details) printf("\n%s\n", text->details);
 }
 
-/* "--output"; a positional: its word in the usage. */
-static const char *shown_name(const md_option *option, char *copy, size_t bytes) {
-  const bool flag = !option->positional;
-  snprintf(copy, bytes, "%s%s", flag ? "--" : "", flag ? option->name : option->argument);
-  return copy;
-}
-
-static md_status check_files(md_options_reader *r) {
-  enum { FILES = 16, NAME = 32 };
-  md_named_file files[FILES];
-  char names[FILES][NAME];
-  int count = 0;
-  bool force = false;
+/* All files that the options name, for common->files. */
+static md_status check_files(const md_options_reader *r, md_common_options *common) {
+  common->file_count = 0;
   for (int i = 0; i < r->count; i++) {
     const md_option *o = &r->options[i];
-    if (strcmp(o->name, "force") == 0) force = *(const bool *)o->target;
-    if (o->file != MD_FILE_NONE && o->seen && count < FILES) {
-      files[count] = (md_named_file){shown_name(o, names[count], NAME),
-                                     *(const char *const *)o->target, o->file};
-      count++;
-    }
+    if (strcmp(o->name, "force") == 0) common->force = *(const bool *)o->target;
+    if (o->file == MD_FILE_NONE || !o->seen) continue;
+    if (common->file_count == MD_OPTION_FILES)
+      return md_fail(r->context, MD_INPUT, "%s takes at most %d files", r->text->command,
+                     MD_OPTION_FILES);
+    md_named_file *file = &common->files[common->file_count++];
+    file->path = *(const char *const *)o->target;
+    file->use = o->file;
+    snprintf(file->option, sizeof file->option, "%s%s", o->positional ? "" : "--",
+             o->positional ? o->argument : o->name);
   }
-  return md_outputs_check(r->context, files, count, force);
+  return md_outputs_check(r->context, common->files, (size_t)common->file_count, common->force);
+}
+
+md_status md_options_check_made(md_context *context, const md_common_options *common,
+                                md_made_files *made, md_status status) {
+  for (int i = 0; i < common->file_count && status == MD_OK; i++)
+    status = md_made_files_add(context, made, common->files[i].option, common->files[i].path,
+                               common->files[i].use);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = md_outputs_check(context, made->file, made->count, common->force);
+  md_made_files_free(made);
+  return status;
 }
 
 /* OpenMP takes the variable only where it can, and says nothing of the rest. Lists (one number for
@@ -215,7 +221,7 @@ md_status md_options_read(md_context *context, const md_command_text *text, md_o
     if (status == MD_OK) status = finish(&r, common);
     status = md_agree(context, status);
     if (status == MD_OK) status = md_threads_check(context, context->threads);
-    if (status == MD_OK) status = check_files(&r);
+    if (status == MD_OK) status = check_files(&r, common);
   }
   free(marks);
   return status;

@@ -59,3 +59,7 @@ size_t md_printable(const char *text, bool keep_newlines, char *printable, size_
   printable[used] = 0;
   return used;
 }
+
+const char *md_plural(long long count) {
+  return count == 1 ? "" : "s";
+}

@@ -12,4 +12,7 @@
  * Returns its length. text and printable do not overlap. */
 size_t md_printable(const char *text, bool keep_newlines, char *printable, size_t bytes);
 
+/* What ends the name of things that are counted: "" for one, "s" for any other number. */
+const char *md_plural(long long count);
+
 #endif

@@ -1,6 +1,7 @@
 #include "measure/masses.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/multishift.h"
 #include "lattice/fields/linear.h"
@@ -85,10 +86,13 @@ md_status md_propagate_apart(md_context *context, md_propagator *p) {
                                        .guess = m > 0 ? &p->x[MD_EVEN] : NULL,
                                        .block = strcmp(o->solver, "block") == 0};
     md_solver_result result;
+    const md_memory_need mark = md_memory_mark(context);
     md_status status = md_solve_cg(context, &p->dirac, exact_of(p), &request, p->x, p->b, &result);
+    md_memory_return_to(context, mark);
     if (status == MD_OK && !result.converged)
       status = unreached(context, p, result.interrupted, request.mass, result.relative_residual);
-    if (status == MD_OK) status = p->observe(p->user, m, result.residuals, result.rhs_iterations);
+    if (status == MD_OK && !md_counts(context))
+      status = p->observe(p->user, m, result.residuals, result.rhs_iterations);
     md_solver_result_free(&result);
     MD_TRY(status);
   }
@@ -255,7 +259,8 @@ static md_status solve_all(md_context *context, md_propagator *p, family *f) {
 md_status md_propagate_together(md_context *context, md_propagator *p) {
   family f = {0};
   md_status status = md_agree(context, family_create(context, p, &f));
-  if (status == MD_OK) status = solve_all(context, p, &f);
+  if (status == MD_OK)
+    status = md_counts(context) ? solve_family(context, p, &f, f.y) : solve_all(context, p, &f);
   family_destroy(&f);
   return status;
 }

@@ -1,9 +1,10 @@
 #include "solve/solve.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
-#include "dirac/solvers/need.h"
 #include "io/propagator.h"
 #include "io/provenance.h"
 
@@ -64,28 +65,7 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
   return run->options.mixed ? &run->inner : &run->dirac;
 }
 
-/* Block CG, or perhaps. */
-static bool shares(const md_solve_options *o) {
-  return strcmp(o->solver, "block") == 0 || strcmp(o->solver, "auto") == 0;
-}
-
-/* Lattice, operators, fields here and in the solver: all at once. */
-static md_status require_memory(md_context *context, md_solve_run *run,
-                                const md_action_links_request *from, const md_backend *backend) {
-  const md_solve_options *o = &run->options;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
-  const md_solver_plan plan = {backend, o->request,   o->mixed,  o->shifts.count,
-                               o->mass, o->tolerance, shares(o), o->refine};
-  md_geometry geometry;
-  MD_TRY(md_action_links_plan(context, from, &geometry));
-  const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */
-  md_memory_need need = {.host = md_action_links_bytes(&geometry, o->request.action) +
-                                 fields * md_field_bytes(&geometry, &shape)};
-  md_solver_need(&geometry, &plan, &need);
-  MD_TRY(md_solve_start_need(context, run, backend->space, &geometry, &need));
-  return md_memory_require(context, &need, "solve");
-}
-
+/* Lattice, operators, fields: all but what the solver has for itself. */
 static md_status set_up(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   const md_backend *backend;
@@ -96,8 +76,8 @@ static md_status set_up(md_context *context, md_solve_run *run) {
                                         .ignore_checksum = o->ignore_checksum,
                                         .space = backend->space,
                                         .identify = o->deflate != NULL};
-  MD_TRY(require_memory(context, run, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &run->links));
+  md_physics_advise(context, &o->physics, &o->request, run->links.unitarity);
   MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
   MD_TRY(md_solve_start_load(context, run, backend->space));
   MD_TRY(create_operators(context, run));
@@ -109,7 +89,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
       status = md_field_create(context, run->links.geometry, &shape, p, &run->x[p]);
   }
   MD_TRY(md_agree(context, status));
-  md_solve_source_fill(o, run->b);
+  if (!md_counts(context)) md_solve_source_fill(o, run->b);
   return MD_OK;
 }
 
@@ -159,8 +139,8 @@ md_status md_solve_write(md_context *context, md_solve_run *run, const char *pat
   from.action = md_physics_words(&o->physics, &o->request, words, sizeof words);
   from.mass = mass;
   from.tolerance = o->tolerance;
-  return md_propagator_write(context, path, run->x, attributes,
-                             md_provenance_append(&from, attributes, OWN));
+  return md_propagator_write_as(context, path, !o->force, run->x, attributes,
+                                md_provenance_append(&from, attributes, OWN));
 }
 
 static md_status write_solution(md_context *context, md_solve_run *run) {
@@ -175,19 +155,21 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   if (r->interrupted && o->checkpoint)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the solve after %d iterations at a true residual of %.3e; %s has its "
+                   "%s ended the solve after %d iteration%s at a true residual of %.3e; %s has its "
                    "state, go on with --resume",
-                   md_interrupt_name(context), r->iterations, r->relative_residual, o->checkpoint);
+                   md_interrupt_name(context), r->iterations, md_plural(r->iterations),
+                   r->relative_residual, o->checkpoint);
   if (r->interrupted)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the solve after %d iterations at a true residual of %.3e; with "
+                   "%s ended the solve after %d iteration%s at a true residual of %.3e; with "
                    "--checkpoint FILE --checkpoint-every N a solve can be resumed",
-                   md_interrupt_name(context), r->iterations, r->relative_residual);
+                   md_interrupt_name(context), r->iterations, md_plural(r->iterations),
+                   r->relative_residual);
   return md_fail(
       context, MD_UNREACHED,
-      "the true residual must be at most %g, %s %.3e after %d iterations; raise %s--tol%s",
+      "the true residual must be at most %g, %s %.3e after %d iteration%s; raise %s--tol%s",
       o->tolerance, r->stalled ? "stalled at" : "got", r->relative_residual, r->iterations,
-      r->stalled ? "" : "--max-iter or ",
+      md_plural(r->iterations), r->stalled ? "" : "--max-iter or ",
       o->request.precision == MD_DOUBLE ? ""
       : o->mixed                        ? ", or use a wider --inner"
                                         : ", or use --precision double with --inner");
@@ -208,11 +190,24 @@ static void tear_down(md_solve_run *run) {
   md_action_links_destroy(&run->links);
 }
 
+/* The run without a number: see base/memory_need.h. */
+static md_status dry_run(md_context *context, void *user) {
+  md_solve_run run = *(const md_solve_run *)user;
+  md_status status = set_up(context, &run);
+  if (status == MD_OK)
+    status = run.options.shifts.count > 0 ? md_solve_shifts(context, &run) : solve(context, &run);
+  tear_down(&run);
+  return status;
+}
+
 md_status md_command_solve(md_context *context, int argc, char **argv) {
   md_solve_run run = {.start_s = md_time_s()};
+  md_memory_need need;
   md_interrupt_catch(context);
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
+  MD_TRY(md_memory_foresee(context, dry_run, &run, &need));
+  MD_TRY(md_memory_require(context, &need, "solve"));
   md_status status = set_up(context, &run);
   if (run.options.shifts.count > 0) {
     if (status == MD_OK) status = md_solve_shifts(context, &run);

@@ -70,12 +70,9 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
 md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
                          double *residuals);
 
-/* Adds what the modes and the guess of the options take, which lies in `space`; describes the
- * modes. MD_INPUT when none has converged. Collective. */
-md_status md_solve_start_need(md_context *context, md_solve_run *run, md_space space,
-                              const md_geometry *geometry, md_memory_need *need);
-/* Reads them, the modes into `space`. MD_INPUT when they belong to another lattice, action or
- * boundary, or have another number of right-hand sides. Collective. */
+/* Reads the modes and the guess of the options, the modes into `space`. MD_INPUT when no mode has
+ * converged, or they belong to another lattice, action or boundary, or have another number of
+ * right-hand sides. Collective. */
 md_status md_solve_start_load(md_context *context, md_solve_run *run, md_space space);
 
 /* The state of CG to and from the checkpoint file; it belongs to one lattice, mass, source,

@@ -2,10 +2,15 @@
 #include "base/options.h"
 #include "support.h"
 
+#include <fcntl.h>
 #include <omp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct values {
@@ -143,6 +148,57 @@ static void refuses_in_a_deck_with_the_line(void **state) {
   deck_says(context, deck, ": line 2 must have at most");
 }
 
+/* Writes a deck into the pipe, a moment after it was opened, in two parts. */
+static void *write_deck(void *path) {
+  static const char *const part[] = {"file = x\ncou", "nts = 7\n"};
+  const int file = open(path, O_WRONLY);
+  for (int i = 0; i < 2 && file >= 0; i++) {
+    usleep(200000);
+    if (write(file, part[i], strlen(part[i])) < 0) break;
+  }
+  close(file);
+  return NULL;
+}
+
+/* A pipe is read to its end, or until a signal reaches some rank; a limit is nobody's deck. */
+static void reads_decks_of_pipes(void **state) {
+  md_context *context = *state;
+  const bool first = context->rank == 0;
+  char path[] = "/tmp/deckXXXXXX", line[64];
+  values v;
+  pthread_t writer;
+  if (first) {
+    close(mkstemp(path));
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_deck, path), 0);
+  }
+  md_broadcast(context, path, sizeof path);
+  snprintf(line, sizeof line, "--config %s", path);
+  MD_REQUIRE(context, read_words(context, line, &v));
+  assert_string_equal(v.file, "x");
+  assert_int_equal(v.counts.value[0], 7);
+  if (first) pthread_join(writer, NULL);
+  volatile sig_atomic_t signalled = context->rank == context->ranks - 1 ? SIGTERM : 0;
+  context->signal = &signalled;
+  assert_int_equal(read_words(context, line, &v), MD_ENVIRONMENT);
+  assert_non_null(strstr(context->message, "SIGTERM ended the run, which was waiting for"));
+  context->signal = NULL;
+  context->interrupt = (md_interrupt){0};
+  struct rlimit before, none;
+  getrlimit(RLIMIT_NOFILE, &before);
+  none = before;
+  if (first) none.rlim_cur = 0;
+  setrlimit(RLIMIT_NOFILE, &none);
+  const md_status limited = read_words(context, line, &v);
+  setrlimit(RLIMIT_NOFILE, &before);
+  assert_int_equal(limited, MD_ENVIRONMENT);
+  assert_non_null(strstr(context->message, "Too many open files"));
+  if (first) unlink(path);
+  refuses(context, "--config /dev/zero", "deck /dev/zero must be a file or a pipe, it is a device");
+  refuses(context, "--config /tmp", "deck /tmp must be a file or a pipe, it is a directory");
+}
+
 static void threads_of_the_environment(void **state) {
   md_context *context = *state;
   values v;
@@ -222,6 +278,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_prestate(takes_lists_and_words, context),
       cmocka_unit_test_prestate(refuses_on_the_line, context),
       cmocka_unit_test_prestate(refuses_in_a_deck_with_the_line, context),
+      cmocka_unit_test_prestate(reads_decks_of_pipes, context),
       cmocka_unit_test_prestate(threads_of_the_environment, context),
       cmocka_unit_test_prestate(one_rank_fails_for_all, context),
       cmocka_unit_test_prestate(threads_must_be_had, context),

@@ -36,7 +36,7 @@ if [ -n "$shared" ]; then
 fi
 # And as a study of two lattices, which are one.
 if [ -n "$shared" ]; then
-  on 2 measure --lattices "$shared/lat.sample.l4448 $shared/lat.sample.l4448.scidac" --masses 0.1,0.2 --tol 1e-12 --groups 2 \
+  on 2 measure --lattices "$shared/lat.sample.l4448 $shared/lat.sample.l4448.scidac" --allow-repeats --masses 0.1,0.2 --tol 1e-12 --groups 2 \
     --output "$work/study.h5" --quiet --json "$work/study.json" || complain "measure: exit $?"
   close "$(key correlator "$work/study.json")" "$shared_correlator" 1e-10 || complain "measure: $(key correlator "$work/study.json")"
 fi
