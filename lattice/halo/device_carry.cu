@@ -239,8 +239,8 @@ static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrival
   return true;
 }
 
-extern "C" md_status md_device_messages_arrivals(md_context *context, md_device_messages *m,
-                                                 md_halo_arrivals *arrivals, bool *found) {
-  *found = find_arrivals(m, arrivals);
-  return *found ? md_device_messages_check(context, m) : MD_OK;
+extern "C" md_status md_device_carrier_arrivals(md_context *context, void *state,
+                                                md_halo_arrivals *arrivals, bool *found) {
+  *found = find_arrivals(((md_device_carrier *)state)->messages, arrivals);
+  return *found ? md_device_carrier_verify(context, state) : MD_OK;
 }
