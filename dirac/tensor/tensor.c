@@ -246,22 +246,15 @@ static bool fuses(const void *state, md_precision out) {
   return served && (s->marches || (gathers && whole_tile));
 }
 
-const md_backend md_backend_tensor = {.name = "tensor",
-                                      .needs = "CUDA GPU with Tensor Cores",
-                                      .space = MD_DEVICE,
-                                      .precisions = 1u << MD_DOUBLE | 1u << MD_HALF | 1u << MD_BF16,
-                                      .reconstructs = 1u << MD_RECONSTRUCT_18,
-                                      .packings =
-                                          1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL |
-                                          1u << MD_PACKING_BLOCK8 | 1u << MD_PACKING_STACKED,
-                                      .actions = MD_ALL_ACTIONS,
-                                      .speed = 40,
-                                      .check = md_tensor_check,
-                                      .load = load,
-                                      .unload = unload,
-                                      .hop = hop,
-                                      .awaits = awaits,
-                                      .fuses = fuses,
-                                      /* a block of the march leaves others no place */
-                                      .copied_bytes = (size_t)1 << 18,
-                                      .link_bytes = md_tensor_link_bytes};
+const md_backend md_backend_tensor = {
+    .name = "tensor",
+    .needs = "CUDA GPU with Tensor Cores",
+    .space = MD_DEVICE,
+    MD_TENSOR_BACKEND,
+    .speed = 40,
+    .load = load,
+    .unload = unload,
+    .hop = hop,
+    .awaits = awaits,
+    .fuses = fuses,
+    .copied_bytes = (size_t)1 << 18}; /* a block of the march leaves others no place */

@@ -225,18 +225,11 @@ static md_status hop(md_context *context, void *state, const md_hop_call *call) 
   return MD_OK;
 }
 
-const md_backend md_backend_tensor_emu = {
-    .name = "tensor_emu",
-    .needs = "any CPU (Tensor Core packings, emulated)",
-    .space = MD_HOST,
-    .precisions = 1u << MD_DOUBLE | 1u << MD_HALF | 1u << MD_BF16,
-    .reconstructs = 1u << MD_RECONSTRUCT_18,
-    .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
-                1u << MD_PACKING_STACKED,
-    .actions = MD_ALL_ACTIONS,
-    .speed = 0,
-    .check = md_tensor_check,
-    .load = load,
-    .unload = unload,
-    .hop = hop,
-    .link_bytes = md_tensor_link_bytes};
+const md_backend md_backend_tensor_emu = {.name = "tensor_emu",
+                                          .needs = "any CPU (Tensor Core packings, emulated)",
+                                          .space = MD_HOST,
+                                          MD_TENSOR_BACKEND,
+                                          .speed = 0,
+                                          .load = load,
+                                          .unload = unload,
+                                          .hop = hop};
