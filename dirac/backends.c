@@ -1,5 +1,6 @@
 #include "base/device.h"
 #include "base/suggest.h"
+#include "base/text.h"
 #include "dirac/backend.h"
 
 #include <stdio.h>
@@ -40,9 +41,9 @@ int md_packing_of(const char *name) {
 }
 
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]) {
-  int used = snprintf(text, MD_BACKEND_WORDS_BYTES, "%s", first);
-  for (const md_backend *const *b = md_backends(); *b && used < MD_BACKEND_WORDS_BYTES; b++)
-    used += snprintf(text + used, (size_t)(MD_BACKEND_WORDS_BYTES - used), "|%s", (*b)->name);
+  snprintf(text, MD_BACKEND_WORDS_BYTES, "%s", first);
+  for (const md_backend *const *b = md_backends(); *b; b++)
+    md_append(text, MD_BACKEND_WORDS_BYTES, "|%s", (*b)->name);
   return text;
 }
 

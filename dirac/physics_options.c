@@ -1,4 +1,5 @@
 #include "dirac/physics_options.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,19 +70,18 @@ void md_physics_report(cJSON *object, const md_backend_request *request) {
 const char *md_physics_words(const md_physics_options *options, const md_backend_request *request,
                              char *text, size_t bytes) {
   const md_recipe *recipe = md_recipe_find(options->action);
-  size_t used = (size_t)snprintf(text, bytes, "%s", options->action);
+  snprintf(text, bytes, "%s", options->action);
   if (options->fat_file)
-    used += (size_t)snprintf(text + used, bytes - used, ", links of files");
+    md_append(text, bytes, ", links of files");
   else if (recipe && md_recipe_takes(recipe, "u0"))
-    used += (size_t)snprintf(text + used, bytes - used, ", u0 %.15g",
-                             isnan(options->u0) ? 1.0 : options->u0);
+    md_append(text, bytes, ", u0 %.15g", isnan(options->u0) ? 1.0 : options->u0);
   else if (recipe)
-    used += (size_t)snprintf(text + used, bytes - used, ", naik-epsilon %.15g",
-                             isnan(options->naik_epsilon) ? 0.0 : options->naik_epsilon);
+    md_append(text, bytes, ", naik-epsilon %.15g",
+              isnan(options->naik_epsilon) ? 0.0 : options->naik_epsilon);
   if (md_links_twisted(&request->twist))
-    used += (size_t)snprintf(text + used, bytes - used, ", imaginary mu %.15g, flux quanta %d",
-                             request->twist.imaginary_mu, request->twist.flux);
-  if (options->reunitarize) snprintf(text + used, bytes - used, ", reunitarized");
+    md_append(text, bytes, ", imaginary mu %.15g, flux quanta %d", request->twist.imaginary_mu,
+              request->twist.flux);
+  if (options->reunitarize) md_append(text, bytes, ", reunitarized");
   return text;
 }
 

@@ -15,6 +15,7 @@ typedef struct common {
   md_modes_info info;
   double scale, values[MD_MODES_MOST], residuals[MD_MODES_MOST];
   long long damaged;
+  bool unguarded; /* without checksums */
   _Alignas(64) unsigned char data[];
 } common;
 
@@ -96,8 +97,10 @@ static md_status describe_in_child(md_context *context, reader *r, common *c) {
   H5Oclose(object);
   if (status != MD_OK) return status;
   r->shape = md_modes_shape(c->info.count, c->info.store);
-  return md_h5_open_sites(context, r->path, r->file, MD_MODES_VECTORS, c->info.dims, &r->shape,
-                          &r->dataset);
+  MD_TRY(md_h5_open_sites(context, r->path, r->file, MD_MODES_VECTORS, c->info.dims, &r->shape,
+                          &r->dataset));
+  c->unguarded = !md_h5_has_sums(r->dataset);
+  return MD_OK;
 }
 
 static md_slab_plan plan_of(const reader *r, size_t *bytes) {
@@ -222,6 +225,7 @@ static md_status read_vectors(md_context *context, reader *r, md_child *child, m
   const common *c = child->shared;
   if (memcmp(&c->info, &r->info, sizeof r->info) != 0)
     return md_fail(context, MD_INPUT, "%s changed while it was read", r->path);
+  if (c->unguarded) md_h5_warn_of_sums(context, r->path);
   memcpy(modes->values, c->values, (size_t)modes->count * sizeof *modes->values);
   memcpy(modes->residuals, c->residuals, (size_t)modes->count * sizeof *modes->residuals);
   for (int i = 0; i < modes->count && !md_counts(context); i++)

@@ -36,14 +36,10 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
   return MD_OK;
 }
 
-static bool will_be_read(const md_solver_request *request, int iteration) {
-  return request->observe && request->save_every > 0 && iteration % request->save_every == 0;
-}
-
 /* True when iteration `queued` must end before more is queued: the observer will read its fields,
  * or the host would fall behind by two. */
 static bool must_wait(const md_solver_request *request, int queued, int reported) {
-  return queued > reported + 1 || (will_be_read(request, queued) && queued > reported);
+  return queued > reported + 1 || (md_cg_is_read(request, queued) && queued > reported);
 }
 
 static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
@@ -56,7 +52,7 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
     if (!state->interrupted && queued < state->most &&
         !must_wait(request, queued, state->iteration)) {
       MD_TRY(md_cg_device_queue(context, cg, dirac, state, work, false));
-      if (will_be_read(request, ++queued)) md_cg_device_complete(cg, state);
+      if (md_cg_is_read(request, ++queued)) md_cg_device_complete(cg, state);
       continue;
     }
     if (state->iteration == queued) break;
@@ -66,7 +62,7 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
     state->interrupted = md_interrupted(context);
   }
   md_cg_device_complete(cg, state);
-  return MD_OK;
+  return md_cg_leave(context, request, state);
 }
 
 md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,

@@ -190,6 +190,17 @@ static md_status iterate(md_multishift_state *m) {
   return md_multishift_iterate(m);
 }
 
+/* What is known of shifts when a number was none. */
+static void give_up(md_multishift_state *m) {
+  m->result->converged = false;
+  for (int k = 0; k < m->request->n_shifts; k++) {
+    md_shift_result *shift = &m->result->shifts[k];
+    shift->shift = m->request->shifts[k];
+    shift->relative_residual = NAN;
+    shift->converged = false;
+  }
+}
+
 md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *exact,
                               const md_multishift_request *request, md_field *x, const md_field *b,
                               md_multishift_result *result) {
@@ -221,6 +232,8 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   destroy_directions(m); /* in favour of what refinements need */
   md_memory_return_to(context, mark);
   if (status == MD_OK) status = md_multishift_finish(m, x);
+  status = md_agree(context, status);
+  if (status == MD_UNREACHED) give_up(m);
   result->seconds = md_time_s() - start_s;
   result->gflops =
       md_solver_gflops(dirac, md_solver_hops(dirac, exact, NULL) - hops, result->seconds);

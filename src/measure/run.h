@@ -12,6 +12,7 @@ typedef struct md_study_run {
   md_geometry plan;          /* of its ranks, without tables */
   const char *backend;       /* of the last action */
   int measured, skipped;
+  bool unsaved;        /* the file lacks results, because it could not be written */
   int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */
 } md_study_run;
 

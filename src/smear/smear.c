@@ -2,6 +2,7 @@
 #include "lattice/gauge/smear.h"
 #include "base/options.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
 #include "io/lattice_output.h"
@@ -105,12 +106,11 @@ static void describe(const request *r, char *text, size_t bytes) {
                     {"alpha", r->alpha},
                     {"rho", r->rho},
                     {"steps", (double)r->steps}};
-  size_t used = (size_t)snprintf(text, bytes, "%s", r->action);
+  snprintf(text, bytes, "%s", r->action);
   for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-    if (md_recipe_takes(r->smear.recipe, parameters[i].name) && used < bytes)
-      used += (size_t)snprintf(text + used, bytes - used, ", %s %.10g", parameters[i].name,
-                               parameters[i].value);
-  if (r->reunitarize && used < bytes) snprintf(text + used, bytes - used, ", reunitarized");
+    if (md_recipe_takes(r->smear.recipe, parameters[i].name))
+      md_append(text, bytes, ", %s %.10g", parameters[i].name, parameters[i].value);
+  if (r->reunitarize) md_append(text, bytes, ", reunitarized");
 }
 
 static md_status write_links(md_context *context, const request *r, const result *made,

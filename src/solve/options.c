@@ -232,7 +232,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          {.name = "resume",
                           .type = MD_OPTION_FLAG,
                           .target = &o->resume,
-                          .help = "go on from the checkpoint"},
+                          .help = "go on from the checkpoint, with the same bits"},
                          {.name = "ignore-checksum",
                           .type = MD_OPTION_FLAG,
                           .target = &o->ignore_checksum,

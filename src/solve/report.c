@@ -91,6 +91,8 @@ static void report_result(cJSON *root, const md_solve_run *run) {
     cJSON_AddNumberToObject(root, "deflated_modes", run->modes.count);
     cJSON_AddNumberToObject(root, "projections", r->projections);
   }
+  if (run->options.checkpoint_every > 0)
+    cJSON_AddNumberToObject(root, "checkpoint_failures", run->checkpoint_failures);
   md_report_reals(root, "residuals", r->residuals, r->n_rhs);
   md_report_integers(root, "rhs_iterations", r->rhs_iterations, r->n_rhs);
   md_report_reals(root, "residual_history", r->history, r->iterations + 1);

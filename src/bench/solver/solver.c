@@ -275,7 +275,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   if (status == MD_OK && bench.missed > 0)
     status = md_fail(context, MD_UNREACHED,
                      "every line must reach a true residual of %g, which %d missed; raise "
-                     "--max-iter or --tol, or add 'refined'",
-                     s.tolerance, bench.missed);
+                     "%s--tol, or add 'refined'",
+                     s.tolerance, bench.missed, bench.ran_out ? "--max-iter or " : "");
   return status;
 }
