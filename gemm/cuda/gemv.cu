@@ -128,7 +128,7 @@ constexpr unsigned BOTH = 1u << MD_SMALL_INTEGER | 1u << MD_SMALL_SINGLE;
 
 constexpr md_gemv_kernel entry(const char *name, const char *idea,
                                decltype(md_gemv_kernel::run) run) {
-  return {name, idea, MD_GEMM_DEVICE, BOTH, nullptr, nullptr, nullptr, run, nullptr};
+  return {name, idea, MD_GEMM_DEVICE, BOTH, nullptr, nullptr, nullptr, run};
 }
 
 } // namespace
