@@ -239,7 +239,7 @@ md_status md_agree(md_context *context, md_status status) {
 }
 
 md_status md_agree_last(md_context *context, md_status status) {
-  if (status != MD_OK) md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
+  if (status != MD_OK) (void)md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
   return agree(context, MPI_COMM_WORLD, status); /* all other steps are those of its copy */
 }
 
@@ -263,7 +263,7 @@ md_status md_agree_soon(md_context *context, md_status status, const char *what)
                        "rank %d waited %.0f s for the other ranks to end %s too; one of them is "
                        "blocked",
                        context->rank, context->patience_s, what);
-    md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
+    (void)md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
   }
   return take_worst(context, md_mpi(context), &worst);
 }

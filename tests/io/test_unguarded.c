@@ -94,7 +94,7 @@ static void study(void **state) {
   char path[256];
   c.array = (md_array){.name = "numbers", .rank = 1, .extent = {3}, .data = c.numbers};
   io_test_name(context, ".h5", path, sizeof path);
-  MD_REQUIRE(context, md_arrays_write(context, path, "study", &c.array, 1, NULL, 0));
+  MD_REQUIRE(context, md_arrays_write(context, path, false, "study", &c.array, 1, NULL, 0));
   warns(context, path, "/study/numbers", &c, read_array);
   io_test_remove(context, path);
 }
