@@ -35,7 +35,7 @@ within() {
     'BEGIN { exit !(m <= r * d) }' ||
     complain "$1 $2 $3: $(key iterations "$work/m.json") iterations, double $(key iterations "$work/d.json")"
 }
-# The ratios of docs/precision.md and a few per cent: 1.02, 1.02, 1.08, 1.02 on the lattice of inputs/.
+# The ratios of docs/solvers.md and a few per cent: 1.02, 1.02, 1.08, 1.02 on the lattice of inputs/.
 for mass in 0.02 0.1; do
   on 1 solve --lattice "$own_lattice" --mass $mass --tol 1e-12 --quiet --json "$work/d.json"
   within "$own_lattice" $mass single 1.06
