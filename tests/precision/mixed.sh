@@ -54,7 +54,7 @@ done
 
 refuses 1 'must be at most 1e-17, stalled at [0-9.]*e-1[456] after' 1 solve --tol 1e-17 --max-iter 20000 \
   --lattice "$own_lattice" --mass 0.1 --inner single
-refuses 1 'true residual must be at most 1e-10, got .*--inner' 1 solve --lattice "$own_lattice" \
+refuses 1 'true residual must be at most 1e-10, stalled at .*--inner' 1 solve --lattice "$own_lattice" \
   --mass 0.1 --precision half
 refuses 2 'inner needs --precision double.*got single' 2 solve --lattice "$own_lattice" \
   --mass 0.1 --precision single --inner half
