@@ -25,10 +25,33 @@ static void choose_threads(md_context *context) {
   context->threads = omp_get_max_threads();
 }
 
+/* A process without a launcher needs nobody to talk to. Open MPI 4 starts a daemon for it all the
+ * same, and at the end unloads mca_pmix_ext3x.so and frees what that works on while its own thread
+ * may still have an event to serve in there: on a busy machine one run in some thousands crashed in
+ * MPI_Finalize. Settings of the user stay. */
+static md_status start_mpi(int *argc, char ***argv) {
+  static const char *const launched[] = {
+      "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "SLURM_STEP_ID"};
+  static const char *const folders = "OMPI_MCA_orte_create_session_dirs";
+  int level = MPI_THREAD_SINGLE;
+  bool alone = true;
+  for (size_t i = 0; i < sizeof launched / sizeof *launched; i++)
+    alone = alone && !getenv(launched[i]);
+  if (alone) {
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    setenv("OMPI_MCA_sharedfp", "individual", 0); /* the other kinds want a folder of the run */
+  }
+  /* Such processes would share that folder: one removes it while another fills it. */
+  const bool without = alone && !getenv(folders);
+  if (without) setenv(folders, "0", 0);
+  const int started = MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
+  if (without) unsetenv(folders); /* an mpirun that this process starts makes them */
+  return started == MPI_SUCCESS ? MD_OK : MD_ENVIRONMENT;
+}
+
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
   *context = (md_context){.ranks = 1, .local_ranks = 1, .threads = 1, .start_s = md_time_s()};
-  int level = MPI_THREAD_SINGLE;
-  if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+  if (start_mpi(argc, argv) != MD_OK)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
   context->communicator = malloc(sizeof *context->communicator);
   if (!context->communicator)
