@@ -38,5 +38,11 @@ forbid 'dirac/(cpu_ref|cpu_simd|cuda|tensor)/' dirac/solvers dirac/eigen dirac/l
 forbid 'lattice/(fields|gauge|halo)/' lattice/geometry
 forbid 'lattice/(gauge|halo)/' lattice/fields
 allow '[a-z]*intrin\.h' '^dirac/cpu_simd/'
+# A process with MPI, threads and a GPU is never copied: posix_spawn alone starts others.
+rows=$(grep -rnE '\<(v?fork|system|popen) *\(' --include='*.[ch]' --include='*.cu' --include='*.cuh' src lattice dirac gemm io)
+if [ -n "$rows" ]; then
+  echo "layering: a process is started by other means than posix_spawn: $rows"
+  bad=1
+fi
 [ $bad = 0 ] && echo "layering: in order"
 exit $bad
