@@ -107,12 +107,8 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
   *child = (md_child){.path = path, .socket = -1};
   MD_TRY(check_file(context, path, &child->processor_s));
   const int memory = share_memory(child, shared_bytes);
-  if (memory < 0)
-    return md_fail(context, MD_ENVIRONMENT,
-                   "%s: no %zu bytes to share with the process that reads it: %s", path,
-                   shared_bytes, strerror(errno));
-  const int error = start_process(context, child, memory);
-  close(memory);
+  const int error = memory < 0 ? errno : start_process(context, child, memory);
+  if (memory >= 0) close(memory);
   if (error)
     return md_fail(context, MD_ENVIRONMENT, "%s: no process to read it: %s%s", path,
                    strerror(error),

@@ -53,8 +53,9 @@ typedef struct md_context {
 } md_context;
 
 /* Starts MPI (thread level funneled) and fills the context. Without OMP_NUM_THREADS a rank gets the
- * cores over the ranks that share them (base/waiting.h). Collective. When MPI cannot start,
- * MPI itself ends the process. */
+ * cores over the ranks that share them (base/waiting.h). Without a launcher Open MPI starts without
+ * its daemon, by variables OMPI_MCA_* that are set where the user has not. Collective. When MPI
+ * cannot start, MPI itself ends the process. */
 md_status md_context_open(md_context *context, int *argc, char ***argv);
 /* Ends MPI. Collective. */
 void md_context_close(md_context *context);

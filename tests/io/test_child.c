@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,7 +143,32 @@ static void file_is_not_blamed(void **state) {
   io_test_remove(context, path);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(nothing_forks),
-                                    cmocka_unit_test(nothing_stays),
-                                    cmocka_unit_test(file_is_not_blamed)};
+/* Nor are descriptors that have run out, wherever they do. */
+static void limits_are_not_blamed_on_it(void **state) {
+  md_context *context = *state;
+  char path[256];
+  int refused = 0, read = 0;
+  struct rlimit limit, lower;
+  const md_child_request request = {.what = MD_CHILD_DESCRIBE_LINKS};
+  make_lattice(context, path);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  lower = limit;
+  for (lower.rlim_cur = 3; lower.rlim_cur < 64; lower.rlim_cur++) {
+    md_child child;
+    setrlimit(RLIMIT_NOFILE, &lower);
+    md_status status = md_child_start(context, path, sizeof(md_h5_described), &child);
+    if (status == MD_OK) status = md_child_ask(context, &child, &request);
+    md_child_stop(&child);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (status == MD_INPUT) fail_msg("%d files: %s", (int)lower.rlim_cur, context->message);
+    refused += status == MD_ENVIRONMENT;
+    read += status == MD_OK;
+  }
+  assert_true(refused > 0 && read > 0);
+  io_test_remove(context, path);
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(nothing_forks), cmocka_unit_test(nothing_stays),
+    cmocka_unit_test(file_is_not_blamed), cmocka_unit_test(limits_are_not_blamed_on_it)};
 MD_RUN_TESTS(tests)
