@@ -84,11 +84,12 @@ static md_status write_here(md_context *context, const char *path, const char *g
   return status;
 }
 
-md_status md_arrays_write(md_context *context, const char *path, const char *group,
+md_status md_arrays_write(md_context *context, const char *path, bool keep_old, const char *group,
                           const md_array *arrays, int array_count, const md_attribute *attributes,
                           int attribute_count) {
   md_new_file target;
   MD_TRY(md_new_file_begin(context, path, &target));
+  target.keep_old = keep_old;
   md_status status = MD_OK;
   if (context->rank == 0)
     status =
@@ -98,8 +99,10 @@ md_status md_arrays_write(md_context *context, const char *path, const char *gro
 
 static md_status read_array(md_context *context, md_child *child, const char *group,
                             const md_array *array) {
-  md_child_request request = {
-      .what = MD_CHILD_ARRAY, .rank = array->rank, .text_bytes = array->text_bytes};
+  md_child_request request = {.what = MD_CHILD_ARRAY,
+                              .rank = array->rank,
+                              .text_bytes = array->text_bytes,
+                              .optional = array->optional};
   name_of(group, array, request.name);
   memcpy(request.extent, array->extent, (size_t)array->rank * sizeof *array->extent);
   MD_TRY(md_child_ask(context, child, &request));
@@ -114,6 +117,7 @@ static md_status read_here(md_context *context, const char *path, const char *gr
                            const md_array *arrays, int array_count, const md_attribute *attributes,
                            int attribute_count) {
   size_t most = 8;
+  bool unguarded = false;
   md_child child;
   char name[NAME_BYTES];
   for (int i = 0; i < attribute_count; i++)
@@ -124,8 +128,11 @@ static md_status read_here(md_context *context, const char *path, const char *gr
   md_status status = md_child_start(context, path, most, &child);
   if (status == MD_OK) status = md_child_open(context, &child, name, false);
   if (status == MD_OK) status = md_child_attributes(context, &child, attributes, attribute_count);
-  for (int i = 0; i < array_count && status == MD_OK; i++)
+  for (int i = 0; i < array_count && status == MD_OK; i++) {
     status = read_array(context, &child, group, &arrays[i]);
+    unguarded = unguarded || child.number > 0;
+  }
+  if (status == MD_OK && unguarded) md_h5_warn_of_sums(context, path);
   md_child_stop(&child);
   return status;
 }

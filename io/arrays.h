@@ -20,10 +20,12 @@ typedef struct md_array {
   int64_t extent[MD_ARRAY_RANK_MOST]; /* slowest first, each at least 1 */
   int text_bytes; /* 0: doubles; else texts of that many bytes, the closing zero included */
   void *data;     /* of doubles, or [..][text_bytes] of char */
+  bool optional;  /* on reading: zeros where the file has none */
 } md_array;
 
-/* Writes the file anew with /GROUP. MD_ENVIRONMENT: disk. Collective. */
-md_status md_arrays_write(md_context *context, const char *path, const char *group,
+/* Writes the file anew with /GROUP; with keep_old it is to be new: as md_new_file.keep_old of
+ * base/file.h. MD_ENVIRONMENT: disk. Collective. */
+md_status md_arrays_write(md_context *context, const char *path, bool keep_old, const char *group,
                           const md_array *arrays, int array_count, const md_attribute *attributes,
                           int attribute_count);
 /* Reads arrays of the given extents and attributes of /GROUP into their data, on every rank.

@@ -50,7 +50,8 @@ md_status md_child_find(md_context *context, md_child *child, const md_attribute
 /* The same for all of a list: MD_INPUT names one that is not found. */
 md_status md_child_attributes(md_context *context, md_child *child, const md_attribute *list,
                               int count);
-/* Opens a dataset of site data: md_h5_open_sites. */
+/* Opens a dataset of site data: md_h5_open_sites. child->number: whether it is without checksums.
+ */
 md_status md_child_open_sites(md_context *context, md_child *child, const char *name,
                               const int dims[MD_DIMS], const md_h5_shape *shape);
 /* One slab of one lead index of the number-th of these into child->shared; child->number: how many

@@ -8,8 +8,9 @@
  * of one build, on one machine: plain structs through a socket. What was read is then in the memory
  * that they share. */
 
-enum { MD_CHILD_NAME = 256, MD_CHILD_RANK_MOST = 6, MD_CHILD_DATASETS = 16 };
+enum { MD_CHILD_NAME = 256, MD_CHILD_RANK_MOST = 6, MD_CHILD_DATASETS = 32 };
 
+/* answer.number of SITES and ARRAY: whether the dataset is without checksums. */
 typedef enum md_child_what {
   MD_CHILD_DESCRIBE_LINKS, /* md_h5_described */
   MD_CHILD_EXTENTS,        /* of the dataset `name`: md_child_extents */
@@ -33,6 +34,7 @@ typedef struct md_child_request {
   md_h5_box box;          /* BOX */
   int rank, text_bytes;   /* ARRAY: as in md_array */
   int64_t extent[MD_CHILD_RANK_MOST];
+  bool optional; /* ARRAY: zeros where there is none */
 } md_child_request;
 
 /* The first answer comes unasked: the child has begun. */

@@ -13,11 +13,13 @@ extern "C" {
  *   nersc KEY        a line of a NERSC header
  *   milc time_stamp  MILC v5
  *   scidac date      of another writer's scidac-private-record-xml
- *   minidirac NAME   ours; in a NERSC header the line MINIDIRAC_NAME
+ *   minidirac NAME   ours; in a NERSC header the line MINIDIRAC_NAME. MD_THIN_LINKS says of links
+ *                    that were made from thin ones which those are (md_lattice_identity)
  *   source NAME      what a file said of itself before it was converted, where the new file says
  *                    something of its own under that name
  * Texts that the new file says anew (extents, precision, checksum, plaquette) are not among them.
  */
+#define MD_THIN_LINKS "minidirac thin_links"
 enum { MD_FILE_TEXTS_MOST = 1 << 18, MD_FILE_TEXT_MOST = 1 << 15, MD_FILE_TEXT_NAME = 127 };
 
 typedef struct md_file_texts {

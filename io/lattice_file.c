@@ -67,8 +67,7 @@ static md_status describe(md_context *context, const char *path, md_lattice_info
   int64_t bytes;
   MD_TRY(md_file_length(context, path, &bytes));
   const md_source source = {.path = path, .file = open(path, O_RDONLY), .bytes = bytes};
-  if (source.file < 0)
-    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+  if (source.file < 0) return md_fail_open(context, "", path, errno);
   info->file_bytes = source.bytes;
   const md_status status = recognise(context, &source, info);
   close(source.file);
@@ -139,8 +138,9 @@ static md_status judge(md_context *context, const char *path, bool ignored, md_l
   const md_gauge_observables *here = &info->observables;
   MD_TRY(judge_checksum(context, path, ignored, info));
   if (here->bad_links > 0)
-    return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
-                   path, here->bad_links);
+    return md_fail(context, MD_INPUT,
+                   "%s: links must be finite, NaN or infinity is in %lld of them", path,
+                   here->bad_links);
   MD_TRY(found(context, ignored,
                judge_value(context, path, info, "plaquette", header->has_plaquette,
                            header->plaquette, here->plaquette)));
@@ -164,9 +164,10 @@ static md_layout_request layout_of(const md_lattice_header *header, const int gr
 }
 
 md_status md_lattice_plan(md_context *context, const char *path, const int grid[MD_DIMS],
-                          md_geometry *geometry) {
+                          md_geometry *geometry, md_lattice_header *header) {
   md_lattice_info info;
   md_status status = open_lattice(context, path, &info);
+  if (header) *header = info.header;
   if (status == MD_OK) {
     const md_layout_request request = layout_of(&info.header, grid);
     status = md_geometry_plan(context, &request, geometry);
@@ -269,6 +270,6 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
     }
   return md_fail(context, MD_INPUT,
                  "the format must be named, %s '%s' tells none; use --format "
-                 "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg or .nersc",
+                 "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc",
                  name ? "" : "the suffix of", name ? name : path);
 }

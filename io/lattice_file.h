@@ -108,10 +108,18 @@ md_status md_lattice_load_links(md_context *context, const char *path, const md_
                                 const int grid[MD_DIMS], bool ignore_checksum,
                                 md_geometry **geometry, md_gauge *gauge, md_lattice_info *info);
 
-/* The geometry that md_lattice_load would make, without its tables, from the file's header alone.
- * Nothing is to be destroyed. Errors as there. Collective. */
+/* The geometry that md_lattice_load would make, without its tables, from the file's header alone,
+ * and that header where `header` is not NULL. Nothing is to be destroyed. Errors as there.
+ * Collective. */
 md_status md_lattice_plan(md_context *context, const char *path, const int grid[MD_DIMS],
-                          md_geometry *geometry);
+                          md_geometry *geometry, md_lattice_header *header);
+/* A name for thin links that copies of a lattice share, whatever their format and precision: the
+ * SciDAC checksum, as 16 hexadecimal digits, of the first two rows of each link rounded to single
+ * precision. Two, for some formats have no third one and readers make it anew. Files of links that
+ * are made from them say it in the text MD_THIN_LINKS. Collective. */
+enum { MD_LATTICE_IDENTITY = 24 };
+md_status md_lattice_identity(md_context *context, const md_gauge *thin,
+                              char text[MD_LATTICE_IDENTITY]);
 /* Bytes that md_lattice_load allocates on this rank at most, and links with md_lattice_save. */
 int64_t md_lattice_load_bytes(const md_geometry *geometry);
 

@@ -14,7 +14,7 @@ typedef struct md_source { /* a file that rank 0 has open for reading */
 
 struct md_lattice_format {
   const char *name;
-  const char *suffixes; /* ".a .b"; "" when --format must be given */
+  const char *suffixes; /* ".a .b" */
   bool single_only, thin_only;
   /* Whether a file has a place for a text of that name. NULL: for every one. */
   bool (*keeps)(const char *name, const char *text);

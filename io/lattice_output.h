@@ -14,6 +14,7 @@ typedef struct md_lattice_output {
   md_link_label label;
   const md_file_texts *texts;      /* NULL: none. What the format has no place for is left out */
   const md_provenance *provenance; /* NULL: that of the run. In HDF5 files only */
+  bool keep_old; /* the file is to be new: as md_new_file.keep_old of base/file.h */
 } md_lattice_output;
 
 /* The same with texts and provenance, equal on all ranks. Collective. */

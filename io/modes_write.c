@@ -124,6 +124,7 @@ md_status md_modes_write(md_context *context, const char *path, const md_modes *
   MD_TRY(md_agree(context, md_field_create(context, g, &host, MD_EVEN, &w.host)));
   md_status status = md_new_file_begin(context, path, &target);
   if (status == MD_OK) {
+    target.keep_old = info->keep_old;
     w.path = target.path;
     status = md_h5_create(context, w.path, (int64_t)(bytes * modes->count), &file);
     if (status == MD_OK) status = write_file(context, &w, file);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+_Static_assert((int)MD_BUNDLE_DATASETS <= (int)MD_CHILD_DATASETS, "datasets of a child");
+
 static md_status check_own_attributes(md_context *context, md_child *child,
                                       const md_geometry *geometry) {
   int64_t dims[MD_DIMS], version = 0;
@@ -26,11 +28,13 @@ static md_status check_own_attributes(md_context *context, md_child *child,
   return MD_OK;
 }
 
-static md_status open_dataset(md_context *context, md_child *child, const md_bundle_sites *s) {
+static md_status open_dataset(md_context *context, md_child *child, const md_bundle_sites *s,
+                              bool *unguarded) {
   const md_h5_shape shape = md_bundle_shape(s);
   int64_t parity = -1;
   bool found = true;
   MD_TRY(md_child_open_sites(context, child, s->name, s->field[0]->geometry->global, &shape));
+  *unguarded = *unguarded || child->number > 0;
   if (!md_bundle_one_parity(s)) return MD_OK;
   MD_TRY(md_child_find(context, child, &(md_attribute){"parity", MD_ATTRIBUTE_INTEGER, 1, &parity},
                        &found));
@@ -41,10 +45,13 @@ static md_status open_dataset(md_context *context, md_child *child, const md_bun
 }
 
 static md_status open_bundle(md_context *context, md_child *child, const md_bundle *b) {
+  bool unguarded = false;
   MD_TRY(md_child_open(context, child, b->object, strcmp(b->object, b->group) != 0));
-  MD_TRY(check_own_attributes(context, child, b->datasets[0].field[0]->geometry));
+  MD_TRY(check_own_attributes(context, child, b->geometry));
   MD_TRY(md_child_attributes(context, child, b->attributes, b->attribute_count));
-  for (int i = 0; i < b->dataset_count; i++) MD_TRY(open_dataset(context, child, &b->datasets[i]));
+  for (int i = 0; i < b->dataset_count; i++)
+    MD_TRY(open_dataset(context, child, &b->datasets[i], &unguarded));
+  if (unguarded) md_h5_warn_of_sums(context, child->path);
   return MD_OK;
 }
 

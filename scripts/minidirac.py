@@ -102,6 +102,7 @@ class Study:
             self.arrays = {name: group[name][...] for name in group}
         text = lambda words: [w.decode() for w in words]
         self.lattices, self.checksums = text(self.arrays.pop("lattice")), text(self.arrays.pop("checksum"))
+        self.arrays.pop("links_checksum", None)
         self.dims = [int(d) for d in self.attributes["dims"]]
         self.actions = self.attributes["actions"].split()
         self.sources = self.attributes["sources"].split()

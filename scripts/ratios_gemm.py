@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of bench/gemm-cpu.md: host kernels and products over ranks, as ratios within one run.
+"""Shares of OpenBLAS and speed-ups over ranks: host kernels and products over ranks, as ratios within one run.
 
 usage: ratios_gemm.py MINIDIRAC [--ranks 2,4] [--mpirun "mpirun --oversubscribe"]
 

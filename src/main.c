@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "base/suggest.h"
 #include "base/waiting.h"
 #include "commands.h"
@@ -6,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
   const char *name, *summary;
@@ -29,13 +31,22 @@ static void print_usage(FILE *out) {
           MD_VERSION, MD_COMMIT);
   for (int c = 0; c < COMMANDS; c++)
     fprintf(out, "  %-10s %s\n", commands[c].name, commands[c].summary);
-  fputs("\nminidirac COMMAND --help lists the options of one.\n"
+  fputs("\nminidirac COMMAND --help lists the options of one, and so does minidirac help COMMAND.\n"
         "Exit codes: 0 success, 1 the asked result was not reached, 2 bad usage or input,\n"
         "3 environment (device, MPI, memory, disk) or ended early by a signal.\n",
         out);
 }
 
+/* "help COMMAND ..." into "COMMAND ... --help", alone into "--help". */
+static void take_help(int argc, char **argv) {
+  static char flag[] = "--help";
+  if (argc < 2 || (strcmp(argv[1], "help") != 0 && strcmp(argv[1], "-h") != 0)) return;
+  for (int i = 1; i + 1 < argc; i++) argv[i] = argv[i + 1];
+  argv[argc - 1] = flag;
+}
+
 static md_status run(md_context *context, int argc, char **argv) {
+  take_help(argc, argv);
   const char *name = argc > 1 ? argv[1] : "--help";
   if (strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
     if (context->rank == 0 && strcmp(name, "--version") == 0)
@@ -53,6 +64,12 @@ static md_status run(md_context *context, int argc, char **argv) {
                  name, nearest.text);
 }
 
+/* exit would wait for what does not end. */
+static void give_up(const char *failure) {
+  fprintf(stderr, "minidirac: error: %s\n", failure);
+  _exit(MD_ENVIRONMENT);
+}
+
 int main(int argc, char **argv) {
   md_context context;
   md_waiting_prepare(argv);
@@ -60,10 +77,12 @@ int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   md_status status = md_context_open(&context, &argc, &argv);
+  context.give_up = give_up;
+  if (status == MD_OK) status = md_arguments_check(&context, argc, argv);
   if (status == MD_OK) status = run(&context, argc, argv);
   if (status == MD_OK && context.rank == 0 && fflush(stdout) != 0)
     status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %m");
-  status = md_agree(&context, status);
+  status = md_agree_last(&context, status);
   if (status != MD_OK && context.rank == 0)
     fprintf(stderr, "minidirac: error: %s\n", context.message);
   md_context_close(&context);

@@ -69,7 +69,7 @@ typedef struct md_simd_kernels {
   md_simd_kernel *one[2], *many[2];
 } md_simd_kernels;
 
-/* What follows from sizes, as measured with 32 MB of last cache (bench/cpu-dirac.md). None of it
+/* What follows from sizes, as measured with 32 MB of last cache (bench/tried.md). None of it
  * changes a bit of a result.
  *
  * One right-hand side: results go past the caches where a field of one parity is larger than

@@ -1,5 +1,6 @@
 #include "dirac/eigen/eigen.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "dirac/eigen/basis.h"
 
@@ -34,20 +35,6 @@ static void sizes(int64_t unknowns, int modes, int block, int *most, int *kept) 
   *most = (int)(modes + spare < unknowns ? modes + spare : unknowns);
   *kept = modes + (*most - modes) / 4;
   *kept += (*most - *kept) % block; /* whole blocks between restarts */
-}
-
-void md_eigen_need(const md_geometry *geometry, md_space space, int modes, int block,
-                   md_memory_need *need) {
-  enum { SCRATCH = 4, NOISE = 2 };
-  const md_field_shape shape = {MD_DOUBLE, space, MD_FERMION_REALS, 1, true};
-  const md_field_shape columns = {MD_DOUBLE, space, MD_FERMION_REALS, block, true};
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
-  int most, kept;
-  sizes(md_eigen_unknowns(geometry), modes, block, &most, &kept);
-  *(space == MD_DEVICE ? &need->device : &need->host) +=
-      (most + kept + block) * md_field_bytes(geometry, &shape) +
-      (SCRATCH + (block > 1)) * md_field_bytes(geometry, &columns);
-  need->host += md_eigen_basis_bytes(most, block) + NOISE * md_field_bytes(geometry, &host);
 }
 
 /* Ritz values of A from a random vector stand for its unknowns by their weight in it. The filter
@@ -130,26 +117,24 @@ static md_status begin_again(search *s) {
 }
 
 /* A window that begins below the last mode asked for never yields it; one that begins far above
- * makes steps dear. *moved: the search begins again, from what it has found so far. */
-static md_status move_window(search *s, bool *moved) {
-  md_eigen_basis *b = &s->basis;
+ * makes steps dear. True: *next is a better one. */
+static bool choose_window(search *s, md_eigen_filter *next) {
+  const md_eigen_basis *b = &s->basis;
   const double last = s->result->values[s->result->modes - 1], low = b->filter.low;
   int below = 0;
-  *moved = false;
-  if (b->filter.degree == 1) return MD_OK;
+  if (b->filter.degree == 1) return false;
   while (below < s->result->modes && s->result->values[below] < low) below++;
   const bool stands = below < s->result->modes && below <= s->below_window;
   const double wide = b->block > 1 ? 0.1 : 0.5; /* a block has guards, and loses more by a move */
   const bool narrow =
       s->result->below < s->result->modes && 1.3 * last < wide * low && s->narrowed < MOST_NARROWED;
   s->below_window = below;
-  if (!stands && !narrow) return MD_OK;
+  if (!stands && !narrow) return false;
   s->narrowed += narrow;
   s->below_window = -1;
-  b->filter = md_eigen_filter_for(
-      stands ? fmin(1.3 * last, 4.0 * low) : fmax(1.3 * last, 0.25 * low), b->filter.high);
-  *moved = true;
-  return begin_again(s);
+  *next = md_eigen_filter_for(stands ? fmin(1.3 * last, 4.0 * low) : fmax(1.3 * last, 0.25 * low),
+                              b->filter.high);
+  return true;
 }
 
 static bool unchanged(const search *s) {
@@ -191,14 +176,18 @@ static md_status take_start(search *s) {
   return conclude(s);
 }
 
-/* Steps until the basis has no room for another, one at least, and a restart. */
+/* Steps until the basis has no room for another, one at least, and a restart. One that a signal
+ * cuts short has looked for others nowhere near as far as it should: it is no check. */
 static md_status cycle(search *s) {
   md_eigen_basis *b = &s->basis;
   md_eigen_result *r = s->result;
   const int all = s->checking && b->block > 1 ? CHECK_STEPS : b->most;
   if (b->count + b->waiting > b->most) b->waiting = b->most - b->count;
-  for (int i = 0; !r->interrupted; i++) {
-    if (b->waiting == 0 || b->count + b->waiting > b->most || i == all) break;
+  for (int i = 0; b->waiting > 0 && b->count + b->waiting <= b->most && i < all; i++) {
+    if (r->interrupted) {
+      s->checking = false;
+      break;
+    }
     MD_TRY(md_eigen_basis_step(b));
     r->interrupted = md_interrupted(s->context);
   }
@@ -212,21 +201,24 @@ static md_status cycle(search *s) {
 
 static md_status look(search *s) {
   md_eigen_result *r = s->result;
-  bool moved = false;
+  if (md_counts(s->context)) return md_eigen_basis_draw(&s->basis, 1);
   MD_TRY(s->request->start && s->request->start->count > 0 ? take_start(s) : probe(s));
   while (!r->converged && !r->interrupted && r->restarts < s->request->max_restarts) {
+    md_eigen_filter next;
     double worst = 0.0;
     MD_TRY(cycle(s));
     for (int i = 0; i < r->modes; i++) worst = fmax(worst, r->residuals[i]);
     if (s->request->observe) s->request->observe(s->request->user, r, worst);
+    const bool moves = choose_window(s, &next), ends = !moves && r->below == s->request->modes;
+    s->checking = s->checking && ends;
     if (r->interrupted || r->restarts == s->request->max_restarts) {
-      r->converged = s->checking && r->below == s->request->modes && unchanged(s);
+      r->converged = s->checking && unchanged(s);
       break;
     }
-    MD_TRY(move_window(s, &moved));
-    if (moved || r->below < s->request->modes)
-      s->checking = false;
-    else
+    if (moves) {
+      s->basis.filter = next;
+      MD_TRY(begin_again(s));
+    } else if (ends)
       MD_TRY(conclude(s));
   }
   return MD_OK;

@@ -1,7 +1,6 @@
 #ifndef MD_DIRAC_EIGEN_EIGEN_H
 #define MD_DIRAC_EIGEN_EIGEN_H
 
-#include "base/memory_need.h"
 #include "dirac/operator.h"
 #include "lattice/fields/modes.h"
 
@@ -76,11 +75,6 @@ int64_t md_eigen_unknowns(const md_geometry *geometry);
 md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_request *request,
                           md_eigen_result *result);
 void md_eigen_result_free(md_eigen_result *result);
-
-/* Adds the fields and matrices that md_eigen_lowest makes for the operator that `space` and the
- * geometry describe. Local. */
-void md_eigen_need(const md_geometry *geometry, md_space space, int modes, int block,
-                   md_memory_need *need);
 
 #ifdef __cplusplus
 }

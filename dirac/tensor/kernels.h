@@ -103,8 +103,8 @@ typedef struct md_march_plan {
 typedef struct md_march_room {
   int multiprocessors, shared_bytes; /* the latter for one block */
 } md_march_room;
-/* Of the open device and the code that it runs. MINIDIRAC_MARCH_BLOCKS=N in the environment leaves
- * it N multiprocessors, so that small lattices are marched through too, as tests by
+/* Of the open device and the code that it runs. Where context->wishes has march_blocks, that
+ * many multiprocessors are left, so that small lattices are marched through too, as tests by
  * compute-sanitizer need them. Local. */
 md_march_room md_tensor_march_room(const md_context *context);
 

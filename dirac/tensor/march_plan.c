@@ -116,8 +116,7 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
 
 bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
                         const md_march_room *room, md_march_plan *plan) {
-  /* In the order of their speed on an H200; bench/h200-dirac-tensor.md and bench/h200-hisq.md have
-   * the times. */
+  /* In the order of their speed on an H200. */
   static const int tiles[2][2][6][4] = {
       {{{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1}, {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1}},
        {{4, 4, 4, 1}, {2, 4, 4, 1}, {4, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 2, 1}, {2, 2, 4, 1}}},

@@ -2,8 +2,6 @@
 #include "dirac/tensor/march_launch.cuh"
 #include "dirac/tensor/march_worker.cuh"
 
-#include <cstdlib>
-
 /* Packing `stacked` with one link field as a march along t. A block owns a column of x*y*z output
  * sites a time slice. Shared memory holds the column's own rows of the time slices t-1, t, t+1
  * (`centre`) and the rows that surround it in slice t (`rim`), and what the next steps add to them.
@@ -162,8 +160,7 @@ md_march_room md_tensor_march_room(const md_context *context) {
   cudaDeviceGetAttribute(&room.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                          context->device);
   room.shared_bytes -= 1024; /* what a block of another kernel takes beside this one */
-  const char *fewer = getenv("MINIDIRAC_MARCH_BLOCKS");
-  const int blocks = fewer ? atoi(fewer) : 0;
+  const int blocks = context->wishes.march_blocks;
   if (blocks > 0 && blocks < room.multiprocessors) room.multiprocessors = blocks;
   return room;
 }

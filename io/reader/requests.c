@@ -1,9 +1,16 @@
+#include "base/file.h"
 #include "io/hdf5_chunks.h"
 #include "io/reader/reader.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static md_status open_file(md_context *context, md_reader *r) {
+  const int there = open(r->path, O_RDONLY | O_CLOEXEC); /* plain, which knows the reason */
+  if (there < 0) return md_fail_open(context, "", r->path, errno);
+  close(there);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* messages go through md_fail, not to stderr */
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_cache(access, 0, 10007, 32 << 20, 0.75);
@@ -52,13 +59,15 @@ static md_status get_extents(md_context *context, const md_reader *r, const md_c
 }
 
 /* Its attributes can be asked for too. */
-static md_status open_sites(md_context *context, md_reader *r, const md_child_request *q) {
+static md_status open_sites(md_context *context, md_reader *r, const md_child_request *q,
+                            long long *number) {
   hid_t *dataset = &r->dataset[r->dataset_count];
   if (r->dataset_count == MD_CHILD_DATASETS)
     return md_fail(context, MD_ENVIRONMENT, "%s: more than %d datasets are to be read", r->path,
                    MD_CHILD_DATASETS);
   MD_TRY(md_h5_open_sites(context, r->path, r->file, q->name, q->dims, &q->shape, dataset));
   r->dataset_count++;
+  *number = !md_h5_has_sums(*dataset);
   if (r->object >= 0) H5Oclose(r->object);
   r->object = H5Oopen(r->file, q->name, H5P_DEFAULT);
   return MD_OK;
@@ -90,12 +99,18 @@ static bool fits(hid_t dataset, const md_child_request *q) {
   return same;
 }
 
-static md_status read_array(md_context *context, const md_reader *r, const md_child_request *q) {
+static md_status read_array(md_context *context, const md_reader *r, const md_child_request *q,
+                            long long *number) {
   size_t bytes = q->text_bytes ? (size_t)q->text_bytes : sizeof(double);
   hid_t dataset;
   for (int d = 0; d < q->rank; d++) bytes *= (size_t)q->extent[d];
   MD_TRY(check_room(context, r, bytes));
+  if (q->optional && H5Lexists(r->file, q->name, H5P_DEFAULT) == 0) {
+    memset(r->shared, 0, bytes);
+    return MD_OK;
+  }
   MD_TRY(md_h5_open_object(context, r->path, r->file, q->name, true, &dataset));
+  *number = !md_h5_has_sums(dataset);
   const hid_t here = q->text_bytes ? md_h5_text((size_t)q->text_bytes) : H5Tcopy(H5T_NATIVE_DOUBLE);
   md_status status = MD_OK;
   if (!fits(dataset, q))
@@ -129,13 +144,13 @@ md_status md_reader_serve(md_context *context, md_reader *r, const md_child_requ
   case MD_CHILD_ATTRIBUTE:
     return get_attribute(context, r, q, number);
   case MD_CHILD_SITES:
-    return open_sites(context, r, q);
+    return open_sites(context, r, q, number);
   case MD_CHILD_CHUNKS:
     return find_chunks(context, r, q);
   case MD_CHILD_BOX:
     return read_box(context, r, q, number);
   case MD_CHILD_ARRAY:
-    return read_array(context, r, q);
+    return read_array(context, r, q, number);
   }
   return md_fail(context, MD_ENVIRONMENT, "%s: there is no request %d", r->path, (int)q->what);
 }

@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "lattice/fields/block_rows.h"
 #include "lattice/fields/block_space.h"
 #include "lattice/fields/sum.h"
@@ -98,6 +99,7 @@ static md_status create(md_context *context, const md_geometry *geometry, int n,
   if (!b->workers || !b->sums)
     return md_fail_memory(context, threads * sums * sizeof *b->sums, "sums of a block");
   MD_TRY(md_allocate(context, reals * sizeof(double), "block operations", (void **)&b->memory));
+  if (md_counts(context)) return MD_OK;
   memset(b->memory, 0, reals * sizeof(double));
   share_out(b);
   return MD_OK;

@@ -102,6 +102,10 @@ md_status md_field_convert_times(md_context *context, md_field *out, const doubl
  * with it: one pass where a conversion and an axpy take two. Local. */
 md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
                               const md_field *in);
+/* Assigns what a field of out's precision once held, and `in` holds since, on the host both and in
+ * MD_DOUBLE `in`: where md_field_convert chooses scales of sites anew, to the last bit but one, the
+ * values are the same bits here. Local. */
+md_status md_field_restore(md_context *context, md_field *out, const md_field *in);
 /* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);
 

@@ -1,11 +1,13 @@
 #include "base/context.h"
 #include "base/device.h"
 #include "base/memory_need.h"
+#include "base/number.h"
 #include "base/ranks_mpi.h"
 #include "base/timer.h"
 #include "base/waiting.h"
 #include "base/watch.h"
 
+#include <limits.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -18,10 +20,11 @@ struct md_ranks {
 
 /* What --threads may still change. */
 static void choose_threads(md_context *context) {
+  const char *asked = getenv("OMP_NUM_THREADS");
   md_cores cores;
   md_cores_look("", &cores);
   MPI_Comm_size(context->communicator->host, &cores.ranks);
-  if (!getenv("OMP_NUM_THREADS")) omp_set_num_threads(md_cores_threads(&cores));
+  if (!asked || !*asked) omp_set_num_threads(md_cores_threads(&cores));
   context->threads = omp_get_max_threads();
 }
 
@@ -49,15 +52,44 @@ static md_status start_mpi(int *argc, char ***argv) {
   return started == MPI_SUCCESS ? MD_OK : MD_ENVIRONMENT;
 }
 
+static md_status read_count(md_context *context, const char *name, int *count) {
+  const char *text = getenv(name);
+  long long value = 0;
+  if (!text || !*text) return MD_OK;
+  if (md_number_integer(text, 0, INT_MAX, &value) != MD_NUMBER_OK)
+    return md_fail(context, MD_INPUT, "%s must be an integer from 0 to %d, got '%.60s'; unset it",
+                   name, INT_MAX, text);
+  *count = (int)value;
+  return MD_OK;
+}
+
+static md_status read_wishes(md_context *context, md_wishes *wishes) {
+  const char *record = getenv("MINIDIRAC_RECORD");
+  if (record && strcmp(record, "always") == 0)
+    wishes->record = MD_RECORD_ALWAYS;
+  else if (record && strcmp(record, "never") == 0)
+    wishes->record = MD_RECORD_NEVER;
+  else if (record && *record)
+    return md_fail(context, MD_INPUT,
+                   "MINIDIRAC_RECORD must be always or never, got '%.60s'; unset it", record);
+  MD_TRY(read_count(context, "MINIDIRAC_MARCH_BLOCKS", &wishes->march_blocks));
+  return read_count(context, "MINIDIRAC_TEST_NODE_SIZE", &wishes->node_size);
+}
+
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
   *context = (md_context){.ranks = 1, .local_ranks = 1, .threads = 1, .start_s = md_time_s()};
   if (start_mpi(argc, argv) != MD_OK)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
+  MPI_Comm_rank(MPI_COMM_WORLD, &context->rank);
   context->communicator = malloc(sizeof *context->communicator);
-  if (!context->communicator)
+  int failed = !context->communicator, any = 0;
+  MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (any) {
+    free(context->communicator);
+    context->communicator = NULL;
     return md_fail_memory(context, sizeof *context->communicator, "communicator");
+  }
   MPI_Comm_dup(MPI_COMM_WORLD, &context->communicator->world);
-  MPI_Comm_rank(context->communicator->world, &context->rank);
   MPI_Comm_size(context->communicator->world, &context->ranks);
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
                       MPI_INFO_NULL, &context->communicator->host);
@@ -65,6 +97,9 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   MPI_Comm_size(context->communicator->host, &context->local_ranks);
   choose_threads(context);
   context->start_bytes = md_memory_resident();
+  md_status status = context->rank == 0 ? read_wishes(context, &context->wishes) : MD_OK;
+  MD_TRY(md_agree(context, status));
+  md_broadcast(context, &context->wishes, sizeof context->wishes);
   return MD_OK;
 }
 
@@ -143,24 +178,31 @@ typedef struct vote {
 } vote;
 
 /* The worst vote of all ranks is known: its message goes to all. */
-static md_status take_worst(md_context *context, const vote *worst) {
+static md_status take_worst(md_context *context, MPI_Comm over, const vote *worst) {
   if (worst->status != MD_OK)
-    MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst->rank,
-              md_mpi(context));
+    MPI_Bcast(context->message, (int)sizeof context->message, MPI_CHAR, worst->rank, over);
   md_watch_agreed(context);
   return (md_status)worst->status;
 }
 
-md_status md_agree(md_context *context, md_status status) {
+static md_status agree(md_context *context, MPI_Comm over, md_status status) {
   if (context->ranks == 1) return status;
   const vote mine = {(int)take_deferred(context, status), context->rank};
   vote worst;
-  MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context));
-  return take_worst(context, &worst);
+  MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, over);
+  return take_worst(context, over, &worst);
 }
 
-md_status md_agree_soon(md_context *context, md_status status, double patience_s,
-                        const char *what) {
+md_status md_agree(md_context *context, md_status status) {
+  return agree(context, md_mpi(context), status);
+}
+
+md_status md_agree_last(md_context *context, md_status status) {
+  if (status != MD_OK) (void)md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
+  return agree(context, MPI_COMM_WORLD, status); /* all other steps are those of its copy */
+}
+
+md_status md_agree_soon(md_context *context, md_status status, const char *what) {
   if (context->ranks == 1) return status;
   const vote mine = {(int)take_deferred(context, status), context->rank};
   const double start_s = md_time_s();
@@ -172,17 +214,17 @@ md_status md_agree_soon(md_context *context, md_status status, double patience_s
   for (long long looks = 1; !over; looks++) {
     MPI_Test(&request, &over, MPI_STATUS_IGNORE);
     if (over || !waits || looks % 4096 != 0) continue;
-    waits = md_time_s() - start_s < patience_s;
+    waits = !md_watch_due(context, start_s);
     if (waits) continue;
     md_status failed = (md_status)mine.status; /* with a message of its own */
     if (failed == MD_OK)
       failed = md_fail(context, MD_ENVIRONMENT,
                        "rank %d waited %.0f s for the other ranks to end %s too; one of them is "
                        "blocked",
-                       context->rank, patience_s, what);
-    md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
+                       context->rank, context->patience_s, what);
+    (void)md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
   }
-  return take_worst(context, &worst);
+  return take_worst(context, md_mpi(context), &worst);
 }
 
 void md_broadcast(const md_context *context, void *data, size_t bytes) {

@@ -17,6 +17,17 @@ typedef struct md_interrupt {
   double looked_s; /* md_time_s() then */
 } md_interrupt;
 
+/* Whether iterations on a GPU are recorded, see dirac/solvers/device/recorded_step.h. */
+typedef enum md_record_wish { MD_RECORD_DEFAULT, MD_RECORD_ALWAYS, MD_RECORD_NEVER } md_record_wish;
+
+/* What measurements and tests ask for by environment variables. Collective steps depend on it, so
+ * rank 0's are read, once, and all ranks have them. 0: not set. */
+typedef struct md_wishes {
+  md_record_wish record; /* MINIDIRAC_RECORD=always|never */
+  int march_blocks;      /* MINIDIRAC_MARCH_BLOCKS=N, see md_march_room */
+  int node_size;         /* MINIDIRAC_TEST_NODE_SIZE=N, see md_device_nodes */
+} md_wishes;
+
 /* The run: its ranks, threads and the message of the first failure. One per process, made by
  * main and handed down; there are no globals. */
 typedef struct md_context {
@@ -40,11 +51,17 @@ typedef struct md_context {
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */
   long long host_need, device_need;    /* bytes, see base/memory_need.h */
+  struct md_memory_count *count;       /* of a dry run, see base/memory_need.h; NULL: none */
   bool quiet;                          /* no progress, no tables; errors and reports only */
   struct md_ranks *communicator;       /* see base/ranks_mpi.h; NULL: one process without MPI */
   struct md_watch *watch;              /* see base/watch.h; NULL: none */
   const volatile sig_atomic_t *signal; /* this process's flag, see base/interrupt.h; NULL: none */
   md_interrupt interrupt;
+  md_wishes wishes;
+  /* How long a rank waits for others that should be at the same step, and what then ends its
+   * process, called by the watch's thread. 0 and NULL: nothing does, as with MPI. */
+  double patience_s;
+  void (*give_up)(const char *failure);
   char message[1024]; /* of the failure last reported by md_fail, one line */
   struct {
     md_status status; /* MD_OK: none */
@@ -54,8 +71,10 @@ typedef struct md_context {
 
 /* Starts MPI (thread level funneled) and fills the context. Without OMP_NUM_THREADS a rank gets the
  * cores over the ranks that share them (base/waiting.h). Without a launcher Open MPI starts without
- * its daemon, by variables OMPI_MCA_* that are set where the user has not. Collective. When MPI
- * cannot start, MPI itself ends the process. */
+ * its daemon, by variables OMPI_MCA_* that are set where the user has not. Nobody gives up a rank
+ * that does not answer until the caller sets give_up and patience_s, alike on all ranks. MD_INPUT
+ * for a variable of md_wishes that is none of its values; md_context_close is called all the same.
+ * Collective. When MPI cannot start, MPI itself ends the process. */
 md_status md_context_open(md_context *context, int *argc, char ***argv);
 /* Ends MPI. Collective. */
 void md_context_close(md_context *context);
@@ -89,9 +108,13 @@ void md_say(const md_context *context, const char *format, ...)
  * collective step, so that one failing rank ends all of them with the same message. */
 md_status md_agree(md_context *context, md_status status);
 /* The same where all ranks come at nearly the same time, after `what`: a rank that has waited
- * `patience_s` for the others says so, or its own failure, and ends the process a few seconds later
+ * patience_s for the others gives up with that, or with its own failure, a few seconds later
  * (base/watch.h), unless they come until then. It costs a little more than md_agree. */
-md_status md_agree_soon(md_context *context, md_status status, double patience_s, const char *what);
+md_status md_agree_soon(md_context *context, md_status status, const char *what);
+/* The same at the end of a program, on the context of md_context_open: a rank that has failed comes
+ * here although the others, which do not know, may be in another collective step. It is not taken
+ * for a part of that; if they have not come after patience_s, it gives up (base/watch.h). */
+md_status md_agree_last(md_context *context, md_status status);
 /* For a step that fails on this rank alone between two agreements, in a loop that cannot agree
  * after every step: keeps the failure, the first one with its message, and returns MD_OK, so that
  * this rank goes on to take part in all that the others do (with values that mean nothing). The

@@ -42,8 +42,7 @@ const char *md_file_kind(mode_t mode) {
 md_status md_file_length(md_context *context, const char *path, int64_t *bytes) {
   struct stat there;
   *bytes = 0;
-  if (stat(path, &there) != 0)
-    return md_fail(context, MD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+  if (stat(path, &there) != 0) return md_fail_open(context, "", path, errno);
   if (!S_ISREG(there.st_mode))
     return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
                    md_file_kind(there.st_mode));
@@ -186,6 +185,36 @@ static bool is_ours(const md_new_file *file) {
          named.st_dev == held.st_dev && named.st_ino == held.st_ino;
 }
 
+/* Gives the temporary its name where no file has it, in one step. File systems that cannot (NFS,
+ * Lustre) refuse a second name that is there; over a network that may be the one just given. */
+static int rename_new(const md_new_file *file) {
+  struct stat named, held;
+  if (renameat2(AT_FDCWD, file->path, AT_FDCWD, file->target, RENAME_NOREPLACE) == 0) return 0;
+  if (errno == EEXIST) return -1;
+  if (link(file->path, file->target) != 0) {
+    if (errno != EEXIST) /* no second names here: nearly one step */
+      return access(file->target, F_OK) != 0 ? rename(file->path, file->target)
+                                             : (errno = EEXIST, -1);
+    const bool given = lstat(file->path, &held) == 0 && lstat(file->target, &named) == 0 &&
+                       named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+    errno = EEXIST;
+    if (!given) return -1;
+  }
+  return unlink(file->path);
+}
+
+/* Another has taken the name: what was written stays under one that nobody removes. */
+static md_status keep_aside(md_context *context, const md_new_file *file) {
+  char aside[PATH_MAX];
+  const size_t stem = strlen(file->path) - (sizeof suffix - 1);
+  snprintf(aside, sizeof aside, "%.*s.kept", (int)stem, file->path);
+  const bool renamed = rename(file->path, aside) == 0;
+  flush_folder(file->path);
+  return md_fail(context, MD_ENVIRONMENT,
+                 "%s was made by another program meanwhile and stays; what this run wrote is %s",
+                 file->target, renamed ? aside : file->path);
+}
+
 /* Rank 0: ends with the file renamed, or removed and the reason recorded. */
 static md_status commit(md_context *context, md_new_file *file) {
   const char *step = NULL;
@@ -201,9 +230,10 @@ static md_status commit(md_context *context, md_new_file *file) {
     reason = errno;
   }
   file->file = -1;
-  if (!step && rename(file->path, file->target) != 0) {
+  if (!step && (file->keep_old ? rename_new(file) : rename(file->path, file->target)) != 0) {
     step = "renamed";
     reason = errno;
+    if (file->keep_old && reason == EEXIST) return keep_aside(context, file);
   }
   if (!step) {
     flush_folder(file->target);

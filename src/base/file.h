@@ -14,13 +14,16 @@
  * namespace whose hash is MACHINE. One whose owner is dead is removed when TARGET is written
  * again; one of another machine is left alone, because nothing safe tells whether its owner
  * lives (a lock on it would do so, but MPI-IO itself locks whole files on NFS). Two writers of
- * one target do not meet: the one that renames last stays. A symbolic link is followed: the file
- * that it names is replaced, the link stays. An old file hands down its permissions. */
+ * one target do not meet: the one that renames last stays; with `keep_old` it is the one that
+ * renames first, and what the other wrote is called TARGET.MACHINE-PID-START-RANDOM.kept. A
+ * symbolic link is followed: the file that it names is replaced, the link stays. An old file hands
+ * down its permissions. */
 typedef struct md_new_file {
   char target[PATH_MAX]; /* the name to be, links followed */
   char path[PATH_MAX];   /* the temporary, the same on every rank: write here, do not unlink */
   int file;              /* rank 0: descriptor of the temporary; elsewhere -1 */
   mode_t mode;           /* of the finished file */
+  bool keep_old;         /* set after begin: the target is to be new, also at the end */
 } md_new_file;
 
 /* Rank 0 removes what dead writers of `path` left and creates the temporary; every rank gets its
@@ -29,7 +32,10 @@ typedef struct md_new_file {
 md_status md_new_file_begin(md_context *context, const char *path, md_new_file *file);
 /* With MD_OK on every rank the temporary, closed by all others, is flushed to disk and renamed,
  * and so is its folder; else, and when that fails (MD_ENVIRONMENT), it is removed and the old file
- * stays. Returns the agreed status. Collective; `file` may come from a begin that failed. */
+ * stays. With keep_old and a target that is there by now: MD_ENVIRONMENT, and the message says
+ * where the new file is. Returns the agreed status. Collective; `file` may come from a begin that
+ * failed.
+ */
 md_status md_new_file_end(md_context *context, md_new_file *file, md_status status);
 
 /* Writes `bytes` of `data` to `path` in this way. Local. */
@@ -42,6 +48,13 @@ md_status md_follow_links(md_context *context, const char *path, char target[PAT
 void md_folder_of(const char *path, char folder[PATH_MAX]);
 /* "a directory", "a device", "a pipe", "a socket" for what is no regular file. */
 const char *md_file_kind(mode_t mode);
+/* What the errno of a name that cannot be opened counts as: MD_INPUT where the name is at fault
+ * (none of that name, no permission, a folder), MD_ENVIRONMENT where the system is (too many open
+ * files, memory, disk). */
+md_status md_open_blame(int reason);
+/* The failure to open `path` for reading, with its errno. `what` begins the message and may be
+ * empty. Local. */
+md_status md_fail_open(md_context *context, const char *what, const char *path, int reason);
 /* Length of the regular file that `path` names, before it is opened: a pipe would keep its reader
  * waiting for ever. MD_INPUT when it is missing or no regular file. Local. */
 md_status md_file_length(md_context *context, const char *path, int64_t *bytes);

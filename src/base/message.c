@@ -1,10 +1,13 @@
-#include "base/context.h"
+#include "base/file.h"
+#include "base/progress.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is said on the terminal and of failures: without MPI, for io/reader has none. */
 
@@ -50,13 +53,28 @@ md_status md_fail_memory(md_context *context, size_t bytes, const char *what) {
                  what, (double)bytes * 1e-9, context->rank);
 }
 
+md_status md_open_blame(int reason) {
+  static const int of_name[] = {ENOENT, ENOTDIR, EISDIR, EACCES,       EPERM,
+                                ELOOP,  ENXIO,   ENODEV, ENAMETOOLONG, EINVAL};
+  for (size_t i = 0; i < sizeof of_name / sizeof *of_name; i++)
+    if (reason == of_name[i]) return MD_INPUT;
+  return MD_ENVIRONMENT;
+}
+
+md_status md_fail_open(md_context *context, const char *what, const char *path, int reason) {
+  return md_fail(context, md_open_blame(reason), "%s%s%s cannot be read: %s%s", what,
+                 *what ? " " : "", path, strerror(reason),
+                 reason == EMFILE ? "; raise the limit (ulimit -n)" : "");
+}
+
 void md_warn(const md_context *context, const char *format, ...) {
   if (context->rank != 0) return;
   va_list arguments;
   va_start(arguments, format);
   char *text = printable(false, format, arguments);
   va_end(arguments);
-  if (text) fprintf(stderr, "minidirac: warning: %s\n", text);
+  const char *clear = isatty(STDERR_FILENO) ? MD_PROGRESS_CLEAR : ""; /* a line of progress */
+  if (text) fprintf(stderr, "%sminidirac: warning: %s\n", clear, text);
   free(text);
 }
 

@@ -1,8 +1,10 @@
 #include "base/number.h"
 #include "base/options_read.h"
 #include "base/suggest.h"
+#include "base/threads.h"
 
 #include <omp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,9 +73,10 @@ static md_status read_words(md_options_reader *r, int argc, char **argv) {
       MD_TRY(read_flag(r, argc, argv, &at));
       continue;
     }
+    if (argv[at][0] == '-' && argv[at][1]) return unknown(r, "option", argv[at]);
     int k = 0;
     while (k < r->count && (!r->options[k].positional || r->options[k].seen)) k++;
-    if (k == r->count) return unknown(r, argv[at][0] == '-' ? "option" : "argument", argv[at]);
+    if (k == r->count) return unknown(r, "argument", argv[at]);
     r->options[k].seen = true;
     MD_TRY(md_option_store(r->context, &r->options[k], r->options[k].argument, argv[at]));
   }
@@ -103,29 +106,34 @@ static void print_help(const md_command_text *text, const md_option *options, in
   if (text->details) printf("\n%s\n", text->details);
 }
 
-/* "--output"; a positional: its word in the usage. */
-static const char *shown_name(const md_option *option, char *copy, size_t bytes) {
-  const bool flag = !option->positional;
-  snprintf(copy, bytes, "%s%s", flag ? "--" : "", flag ? option->name : option->argument);
-  return copy;
-}
-
-static md_status check_files(md_options_reader *r) {
-  enum { FILES = 16, NAME = 32 };
-  md_named_file files[FILES];
-  char names[FILES][NAME];
-  int count = 0;
-  bool force = false;
+/* All files that the options name, for common->files. */
+static md_status check_files(const md_options_reader *r, md_common_options *common) {
+  common->file_count = 0;
   for (int i = 0; i < r->count; i++) {
     const md_option *o = &r->options[i];
-    if (strcmp(o->name, "force") == 0) force = *(const bool *)o->target;
-    if (o->file != MD_FILE_NONE && o->seen && count < FILES) {
-      files[count] = (md_named_file){shown_name(o, names[count], NAME),
-                                     *(const char *const *)o->target, o->file};
-      count++;
-    }
+    if (strcmp(o->name, "force") == 0) common->force = *(const bool *)o->target;
+    if (o->file == MD_FILE_NONE || !o->seen) continue;
+    if (common->file_count == MD_OPTION_FILES)
+      return md_fail(r->context, MD_INPUT, "%s takes at most %d files", r->text->command,
+                     MD_OPTION_FILES);
+    md_named_file *file = &common->files[common->file_count++];
+    file->path = *(const char *const *)o->target;
+    file->use = o->file;
+    snprintf(file->option, sizeof file->option, "%s%s", o->positional ? "" : "--",
+             o->positional ? o->argument : o->name);
   }
-  return md_outputs_check(r->context, files, count, force);
+  return md_outputs_check(r->context, common->files, (size_t)common->file_count, common->force);
+}
+
+md_status md_options_check_made(md_context *context, const md_common_options *common,
+                                md_made_files *made, md_status status) {
+  for (int i = 0; i < common->file_count && status == MD_OK; i++)
+    status = md_made_files_add(context, made, common->files[i].option, common->files[i].path,
+                               common->files[i].use);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = md_outputs_check(context, made->file, made->count, common->force);
+  md_made_files_free(made);
+  return status;
 }
 
 /* OpenMP takes the variable only where it can, and says nothing of the rest. Lists (one number for
@@ -145,6 +153,7 @@ static md_status check_threads(md_context *context) {
       MOST_THREADS, value);
 }
 
+/* What is left on this rank when the words are read. Local. */
 static md_status finish(md_options_reader *r, md_common_options *common) {
   const char *command = r->text->command;
   for (int i = 0; i < r->count; i++) {
@@ -160,22 +169,59 @@ static md_status finish(md_options_reader *r, md_common_options *common) {
   if (common->threads == 0) MD_TRY(check_threads(r->context));
   if (common->threads > 0) omp_set_num_threads((int)common->threads);
   r->context->threads = omp_get_max_threads();
+  r->context->patience_s = common->patience_s;
   r->context->quiet = common->quiet || (common->json && strcmp(common->json, "-") == 0);
-  return check_files(r);
+  return MD_OK;
+}
+
+/* Fowler-Noll-Vo hash of a word's bytes, and how it begins; of a word behind the last: no hash. */
+typedef struct word {
+  uint64_t hash;
+  char start[200];
+} word;
+
+static word word_of(const char *text) {
+  word w = {.hash = text ? 0xcbf29ce484222325u : 0};
+  for (const char *byte = text; byte && *byte; byte++)
+    w.hash = (w.hash ^ (unsigned char)*byte) * 0x100000001b3u;
+  snprintf(w.start, sizeof w.start, "%s", text ? text : "(no more)");
+  return w;
+}
+
+md_status md_arguments_check(md_context *context, int argc, char **argv) {
+  md_status status = MD_OK;
+  int words = argc;
+  if (context->ranks == 1) return MD_OK;
+  md_broadcast(context, &words, sizeof words);
+  for (int i = 1; i <= words; i++) {
+    const word mine = word_of(i < argc ? argv[i] : NULL);
+    word first = mine;
+    md_broadcast(context, &first, sizeof first);
+    if (status == MD_OK && first.hash != mine.hash)
+      status = md_fail(context, MD_INPUT,
+                       "all ranks must be started with the same arguments, but rank %d has '%s' "
+                       "where rank 0 has '%s'",
+                       context->rank, mine.start, first.start);
+  }
+  return md_agree(context, status);
 }
 
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv) {
   bool *marks = calloc(2 * (size_t)count, sizeof *marks);
-  if (!marks) return md_fail_memory(context, 2 * (size_t)count, "options");
-  md_options_reader r = {context, text, options, count, marks, marks + count};
-  md_status status = read_words(&r, argc, argv);
-  for (int i = 0; i < count; i++) r.on_line[i] = options[i].seen;
+  md_options_reader r = {context, text, options, count, marks, marks ? marks + count : NULL};
+  md_status status =
+      marks ? read_words(&r, argc, argv) : md_fail_memory(context, 2 * (size_t)count, "options");
+  for (int i = 0; marks && i < count; i++) r.on_line[i] = options[i].seen;
+  status = md_agree(context, status);
   if (status == MD_OK && common->help) {
     if (context->rank == 0) print_help(text, options, count);
   } else {
     if (status == MD_OK && common->config) status = md_options_read_deck(&r, common->config);
-    if (status == MD_OK) status = md_agree(context, finish(&r, common));
+    if (status == MD_OK) status = finish(&r, common);
+    status = md_agree(context, status);
+    if (status == MD_OK) status = md_threads_check(context, context->threads);
+    if (status == MD_OK) status = check_files(&r, common);
   }
   free(marks);
   return status;
@@ -190,7 +236,8 @@ bool md_option_seen(const md_option *options, int count, const char *name) {
 md_status md_options_allow(md_context *context, const md_option *options, int count,
                            const char *allowed, const char *what) {
   for (int i = 0; i < count; i++)
-    if (options[i].seen && md_choice_of("config|json|threads|quiet|help", options[i].name) < 0 &&
+    if (options[i].seen &&
+        md_choice_of("config|json|threads|patience|quiet|help", options[i].name) < 0 &&
         md_choice_of(allowed, options[i].name) < 0)
       return md_fail(context, MD_INPUT, "--%s has no effect with %s; leave it out", options[i].name,
                      what);

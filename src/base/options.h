@@ -54,27 +54,37 @@ typedef struct md_option {
   bool seen;        /* set by md_options_read: given on the command line or in the deck */
 } md_option;
 
+enum { MD_OPTION_FILES = 16 };
 /* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table. */
 typedef struct md_common_options {
   const char *config, *json;
   bool quiet, help;
   int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the cheapest faces */
   long long threads; /* 0: OMP_NUM_THREADS or one per core */
+  double patience_s; /* of the context */
+  /* Set by md_options_read: the files that the given options name, and the flag --force. */
+  md_named_file files[MD_OPTION_FILES];
+  int file_count;
+  bool force;
 } md_common_options;
 
 /* clang-format off */
 #define MD_COMMON_OPTIONS(common)                                                                    \
   {.name = "config", .type = MD_OPTION_TEXT, .target = &(common).config, .argument = "FILE",         \
-    .help = "INI deck with the same names as the flags", .file = MD_FILE_INPUT},                     \
+    .help = "INI deck, a file or a pipe, with the names of the flags", .file = MD_FILE_INPUT},                     \
   {.name = "json", .type = MD_OPTION_TEXT, .target = &(common).json, .argument = "FILE",             \
    .help = "machine-readable report; - for stdout (implies --quiet)", .file = MD_FILE_REPORT},       \
   {.name = "grid", .type = MD_OPTION_DIMS, .target = (common).grid, .argument = "AxBxCxD",           \
    .help = "ranks along x,y,z,t [cheapest faces]", .low = 1, .high = 1 << 20},                \
   {.name = "threads", .type = MD_OPTION_INTEGER, .target = &(common).threads, .argument = "N",       \
    .help = "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096},                 \
+  {.name = "patience", .type = MD_OPTION_REAL, .target = &(common).patience_s,                       \
+   .argument = "SECONDS", .initial = "45", .low = 0, .high = 1e6,                                    \
+   .help = "wait for a rank that does not answer, then end all; 0: for ever [45]"},                       \
   {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \
    .help = "no progress and no tables"},                                                             \
-  {.name = "help", .type = MD_OPTION_FLAG, .target = &(common).help, .help = "this text"}
+  {.name = "help", .short_name = 'h', .type = MD_OPTION_FLAG, .target = &(common).help,              \
+   .help = "this text"}
 /* clang-format on */
 
 typedef struct md_command_text {
@@ -83,14 +93,25 @@ typedef struct md_command_text {
   const char *details; /* further lines of --help, or NULL */
 } md_command_text;
 
+/* MD_INPUT with both words where a rank was started with other arguments than rank 0; all that
+ * reads them may then count on one command line. Collective. */
+md_status md_arguments_check(md_context *context, int argc, char **argv);
+
 /* Reads argv[1..argc-1] (argv[0] is the command) and the deck of --config, checks, stores, and
- * applies quiet and threads to the context; the files that options name for writing are checked
- * (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv or into
- * memory that lives as long as the process. With --help it prints the help on rank 0 and sets
- * common->help. Collective (the deck is read by rank 0); all ranks return the same. MD_INPUT on bad
- * usage, MD_ENVIRONMENT where md_outputs_check finds no place for a file. */
+ * applies quiet, patience and threads to the context; the files that options name for writing are
+ * checked (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv
+ * or into memory that lives as long as the process. With --help it prints the help on rank 0 and
+ * sets common->help. argv is the same on all ranks. Collective (the deck is read by rank 0); all
+ * ranks return the same, also where one alone fails. MD_INPUT on bad usage, MD_ENVIRONMENT where
+ * md_outputs_check finds no place for a file or a rank cannot have its threads. */
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv);
+
+/* For a command that makes names of given ones: checks them as md_options_read did the given ones,
+ * and together with those, before the work. Frees `made`, whose `status` is how its making ended.
+ * Collective. */
+md_status md_options_check_made(md_context *context, const md_common_options *common,
+                                md_made_files *made, md_status status);
 
 /* True when the option of that name was given. */
 bool md_option_seen(const md_option *options, int count, const char *name);

@@ -1,12 +1,19 @@
 /* INI decks: rank 0 reads the file, every rank its text. */
+#include "base/file.h"
+#include "base/interrupt.h"
 #include "base/options_read.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { DECK_BYTES = 1 << 16, LABEL_BYTES = 512 };
+enum { DECK_BYTES = 1 << 16, LABEL_BYTES = 512, WAIT_MS = 100 };
 
 typedef struct deck {
   md_options_reader *reader;
@@ -16,20 +23,54 @@ typedef struct deck {
   md_status status;
 } deck;
 
-static md_status load(md_context *context, const char *path, char *text) {
-  if (context->rank != 0) return MD_OK;
-  FILE *file = fopen(path, "r");
-  if (!file) return md_fail(context, MD_INPUT, "deck %s cannot be opened: %m", path);
-  const size_t bytes = fread(text, 1, DECK_BYTES, file);
-  const bool bad = ferror(file) != 0;
-  fclose(file);
-  if (bad) return md_fail(context, MD_INPUT, "deck %s cannot be read", path);
-  if (bytes == DECK_BYTES)
+/* A pipe is one too, so that a shell can make a deck: --config <(...). Opening it does not wait
+ * for who writes. */
+static md_status open_deck(md_context *context, const char *path, int *file) {
+  struct stat there;
+  *file = -1;
+  if (stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISFIFO(there.st_mode))
+    return md_fail(context, MD_INPUT, "deck %s must be a file or a pipe, it is %s", path,
+                   md_file_kind(there.st_mode));
+  *file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  return *file < 0 ? md_fail_open(context, "deck", path, errno) : MD_OK;
+}
+
+/* Appends what is there within WAIT_MS to the text, on rank 0; *more: the end is not reached. */
+static md_status read_part(md_context *context, const char *path, int file, char *text,
+                           size_t *used, bool *more) {
+  struct pollfd wait = {.fd = file, .events = POLLIN};
+  const int ready = poll(&wait, 1, WAIT_MS);
+  const ssize_t part = ready > 0 ? read(file, text + *used, DECK_BYTES - *used) : 0;
+  if (ready == 0 || ((ready < 0 || part < 0) && (errno == EINTR || errno == EAGAIN))) return MD_OK;
+  if (ready < 0 || part < 0)
+    return md_fail(context, MD_ENVIRONMENT, "deck %s cannot be read: %m", path);
+  *used += (size_t)part;
+  *more = part > 0;
+  if (*used == DECK_BYTES)
     return md_fail(context, MD_INPUT, "deck %s is longer than %d bytes", path, DECK_BYTES - 1);
-  if (memchr(text, '\0', bytes))
+  if (memchr(text, '\0', *used))
     return md_fail(context, MD_INPUT, "deck %s is not a text file", path);
-  text[bytes] = '\0';
   return MD_OK;
+}
+
+/* Rank 0 reads and the others wait, all for a signal too: a pipe may keep them for ever. */
+static md_status load(md_context *context, const char *path, char *text) {
+  int file = -1;
+  size_t used = 0;
+  bool more = true;
+  md_status status =
+      md_agree(context, context->rank == 0 ? open_deck(context, path, &file) : MD_OK);
+  while (status == MD_OK && more) {
+    if (context->rank == 0) status = read_part(context, path, file, text, &used, &more);
+    status = md_agree(context, status);
+    md_broadcast(context, &more, sizeof more);
+    if (status == MD_OK && more && md_interrupted_now(context))
+      status = md_fail(context, MD_ENVIRONMENT,
+                       "%s ended the run, which was waiting for the end of deck %s",
+                       md_interrupt_name(context), path);
+  }
+  if (file >= 0) close(file);
+  return status;
 }
 
 /* fgets from the text, which counts lines. */
@@ -82,8 +123,8 @@ static int take_line(void *user, const char *section, const char *name, const ch
 md_status md_options_read_deck(md_options_reader *reader, const char *path) {
   md_context *context = reader->context;
   char *text = calloc(1, DECK_BYTES);
-  md_status status = text ? load(context, path, text) : md_fail_memory(context, DECK_BYTES, "deck");
-  status = md_agree(context, status);
+  md_status status = md_agree(context, text ? MD_OK : md_fail_memory(context, DECK_BYTES, "deck"));
+  if (status == MD_OK) status = load(context, path, text);
   if (status == MD_OK) {
     md_broadcast(context, text, DECK_BYTES);
     deck d = {.reader = reader, .path = path, .next = text};

@@ -1,6 +1,7 @@
 #include "base/waiting.h"
 
 #include <limits.h>
+#include <omp.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,15 +15,52 @@ static const char done[] = "MINIDIRAC_WAITING";
  * less than a time slice. */
 static const char brief_spin[] = "10000";
 
-static int affinity(void) {
-  int count = 0;
-  for (int most = 1024; most <= 1 << 18 && count == 0; most *= 4) {
-    cpu_set_t *set = CPU_ALLOC((size_t)most);
-    const size_t bytes = CPU_ALLOC_SIZE((size_t)most);
-    if (set && sched_getaffinity(0, bytes, set) == 0) count = CPU_COUNT_S(bytes, set);
-    CPU_FREE(set);
+typedef struct core_set {
+  cpu_set_t *set;
+  size_t bytes;
+} core_set;
+
+/* The cores that the calling thread may run on; a NULL set where the system does not tell. */
+static core_set own_set(void) {
+  for (int most = 1024; most <= 1 << 18; most *= 4) {
+    const core_set own = {CPU_ALLOC((size_t)most), CPU_ALLOC_SIZE((size_t)most)};
+    if (own.set && sched_getaffinity(0, own.bytes, own.set) == 0) return own;
+    CPU_FREE(own.set);
   }
+  return (core_set){0};
+}
+
+/* And those of the other places of OpenMP: a library that is to bind threads (OMP_PROC_BIND) has
+ * bound the first one to the first place as it was loaded. */
+static void add_places(core_set *cores) {
+  for (int place = 0; cores->set && place < omp_get_num_places(); place++) {
+    const int count = omp_get_place_num_procs(place);
+    int *core = count > 0 ? malloc((size_t)count * sizeof *core) : NULL;
+    if (core) omp_get_place_proc_ids(place, core);
+    for (int i = 0; core && i < count; i++) CPU_SET_S((size_t)core[i], cores->bytes, cores->set);
+    free(core);
+  }
+}
+
+static int affinity(void) {
+  core_set cores = own_set();
+  add_places(&cores);
+  const int count = cores.set ? CPU_COUNT_S(cores.bytes, cores.set) : 0;
+  CPU_FREE(cores.set);
   return count > 0 ? count : 1;
+}
+
+/* Gives the first thread back the cores that the process was started with, without which its next
+ * start would have the first place alone. False where the system refuses. */
+static bool unbind(void) {
+  core_set all = own_set();
+  add_places(&all); /* LLVM's library binds the thread here */
+  const core_set bound = own_set();
+  const bool same = !bound.set || !all.set || CPU_EQUAL_S(bound.bytes, bound.set, all.set);
+  const bool freed = same || sched_setaffinity(0, all.bytes, all.set) == 0;
+  CPU_FREE(bound.set);
+  CPU_FREE(all.set);
+  return freed;
 }
 
 /* The first two numbers of a file; false without them ("max"). */
@@ -161,7 +199,7 @@ void md_waiting_prepare(char **argv) {
   if (shared) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);
   if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME")) return;
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length <= 0) return;
+  if (length <= 0 || !unbind()) return;
   self[length] = '\0';
   setenv(done, shared ? "passive" : "brief", 1);
   if (shared)

@@ -9,7 +9,7 @@
  * becomes tens of times slower than with one thread. */
 
 typedef struct md_cores {
-  int affinity; /* cores that this process may run on */
+  int affinity; /* cores that this process may run on, also where OpenMP has bound its threads */
   int quota;    /* cores' worth of time that its control groups give to all ranks; INT_MAX: any */
   int online;   /* cores of the host */
   int ranks;    /* processes of this run on this host, as far as the launcher tells; else 1 */
@@ -29,8 +29,8 @@ int md_cores_threads(const md_cores *cores);
  * Where neither OMP_WAIT_POLICY nor GOMP_SPINCOUNT is set: threads that wait sleep at once where
  * cores are shared, else after a short spin, and ranks that wait yield where cores are shared (Open
  * MPI's mpi_yield_when_idle). The OpenMP library reads its environment before main, so the program
- * starts itself once more (execv, same process id); where that cannot be done, it goes on as it is.
- */
+ * starts itself once more (execv, same process id, the cores that it was started with); where that
+ * cannot be done, it goes on as it is. */
 void md_waiting_prepare(char **argv);
 /* What came of it: "passive", "brief", or "environment" where the user's choice stands. */
 const char *md_waiting_name(void);

@@ -1,11 +1,10 @@
 #include "base/watch.h"
+#include "base/timer.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 struct md_watch {
   pthread_t thread;
@@ -14,6 +13,7 @@ struct md_watch {
   bool over;
   md_watch_kind kind;
   struct timespec until;
+  void (*give_up)(const char *failure);
   char message[sizeof((md_context *)NULL)->message];
 };
 
@@ -24,15 +24,19 @@ static void *wait(void *user) {
   while (!w->over && result == 0) result = pthread_cond_timedwait(&w->ended, &w->lock, &w->until);
   const bool over = w->over;
   pthread_mutex_unlock(&w->lock);
-  if (over) return NULL;
-  fprintf(stderr, "minidirac: error: %s\n", w->message);
-  fflush(stderr);
-  _exit(MD_ENVIRONMENT); /* exit would wait for what does not end */
+  if (!over) w->give_up(w->message);
+  return NULL;
+}
+
+bool md_watch_due(const md_context *context, double start_s) {
+  return context->ranks > 1 && context->give_up && context->patience_s > 0.0 &&
+         md_time_s() - start_s >= context->patience_s;
 }
 
 md_status md_watch_begin(md_context *context, md_watch_kind kind, double patience_s,
                          md_status status) {
-  if (context->ranks == 1 || context->watch) return status;
+  if (context->ranks == 1 || context->watch || !context->give_up || !(patience_s > 0.0))
+    return status;
   md_watch *w = calloc(1, sizeof *w);
   if (!w) return status;
   pthread_condattr_t clock;
@@ -47,6 +51,7 @@ md_status md_watch_begin(md_context *context, md_watch_kind kind, double patienc
   w->until.tv_sec += (time_t)(then_ns / 1000000000);
   w->until.tv_nsec = (long)(then_ns % 1000000000);
   w->kind = kind;
+  w->give_up = context->give_up;
   memcpy(w->message, context->message, sizeof w->message);
   if (pthread_create(&w->thread, NULL, wait, w) == 0)
     context->watch = w;

@@ -4,13 +4,10 @@
 #include "base/context.h"
 
 /* A way out for a rank that knows that another one does not answer: the collective in which it is
- * to tell the others might never return. A watch that runs out prints the failure and ends the
- * process with MD_ENVIRONMENT, and mpirun then ends the others. */
+ * to tell the others might never return. A watch that runs out calls context->give_up with the
+ * failure. The program ends its process there with MD_ENVIRONMENT, and mpirun then the others; the
+ * library by itself has no watches. */
 typedef struct md_watch md_watch;
-
-/* How long a rank waits for what the others should do at once; longer than a GPU waits for the
- * flags of others, which then names a rank. */
-#define MD_PATIENCE_S 45.0
 
 /* Whom md_watch_begin gives up. */
 typedef enum md_watch_kind {
@@ -19,9 +16,12 @@ typedef enum md_watch_kind {
                      returns, so the process has to end */
 } md_watch_kind;
 
-/* Starts a watch of `patience_s` with the context's message, unless one runs; lower ranks lose
- * patience first, so that one of them speaks for all. With one rank it does nothing. Returns
- * `status`, so that `return md_watch_begin(...)` is one line. Local. */
+/* True once what should have come at once, waited for since `start_s` (md_time_s), is later than
+ * context->patience_s and a watch is in order. Local. */
+bool md_watch_due(const md_context *context, double start_s);
+/* Starts a watch of `patience_s` (of 0: none) with the context's message, unless one runs; lower
+ * ranks lose patience first, so that one of them speaks for all. With one rank or without give_up
+ * it does nothing. Returns `status`, so that `return md_watch_begin(...)` is one line. Local. */
 md_status md_watch_begin(md_context *context, md_watch_kind kind, double patience_s,
                          md_status status);
 /* The ranks have agreed: ends a watch of MD_WATCH_RANKS. Without one it does nothing. Local. */

@@ -1,5 +1,6 @@
 #include "base/options.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "io/lattice_output.h"
 #include "io/site_data.h"
@@ -58,8 +59,8 @@ static void say_dropped(md_context *context, const char *path, const md_lattice_
     md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s", path,
             md_lattice_format_name(format), names);
   if (lost > 0)
-    md_warn(context, "%s: %d records that are no text, or longer than 32 KB, are dropped", path,
-            lost);
+    md_warn(context, "%s: %d record%s of no text, or of more than 32 KB, left out", path, lost,
+            md_plural(lost));
 }
 
 static md_status save(md_context *context, const convert_options *o, const md_lattice_info *info,
@@ -76,6 +77,7 @@ static md_status save(md_context *context, const convert_options *o, const md_la
     provenance.lattice_checksum = checksum;
     output.texts = &texts;
     output.provenance = &provenance;
+    output.keep_old = !o->force;
     status = md_lattice_save_as(context, o->out, &output, gauge);
   }
   if (status == MD_OK)
@@ -144,7 +146,7 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
        .type = MD_OPTION_CHOICE,
        .target = &o.format,
        .argument = "F",
-       .help = "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .nersc]",
+       .help = "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .milc, .nersc]",
        .choices = "hdf5|ildg|milc|nersc"},
       {.name = "precision",
        .type = MD_OPTION_CHOICE,

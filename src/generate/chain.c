@@ -68,8 +68,10 @@ md_status md_chain_save(md_context *context, const char *path, const md_lattice_
   md_file_texts texts = {0};
   const bool holds = md_lattice_format_holds(format, r->precision);
   md_status status = md_agree(context, add_texts(context, r, c, &texts));
-  const md_lattice_output output = {
-      .format = format, .precision = holds ? r->precision : MD_SINGLE, .texts = &texts};
+  const md_lattice_output output = {.format = format,
+                                    .precision = holds ? r->precision : MD_SINGLE,
+                                    .texts = &texts,
+                                    .keep_old = !r->force && path != r->checkpoint};
   if (status == MD_OK) status = md_lattice_save_as(context, path, &output, gauge);
   if (status == MD_OK && c->plaquettes && !md_lattice_format_keeps(format, record_name, "") &&
       strcmp(path, r->output) == 0)

@@ -180,14 +180,16 @@ static md_status leave_chain(md_context *context, const md_generate_request *r, 
 static md_status check_numbered(md_context *context, const md_generate_request *r,
                                 const md_chain *c) {
   char name[PATH_MAX];
+  md_made_files made = {0};
+  md_status status = MD_OK;
   const long long first = c->from.sweeps, last = first + r->sweeps, step = r->save_every;
   if (step == 0 || !is_word(r->start, "heatbath")) return MD_OK;
-  for (long long sweep = (first / step + 1) * step; sweep <= last; sweep += step) {
+  for (long long sweep = (first / step + 1) * step; sweep <= last && status == MD_OK;
+       sweep += step) {
     md_chain_numbered(r->output, sweep, name, sizeof name);
-    const md_named_file file = {"--save-every", name, MD_FILE_RESULT};
-    MD_TRY(md_outputs_check(context, &file, 1, r->force));
+    status = md_made_files_add(context, &made, "--save-every", name, MD_FILE_RESULT);
   }
-  return MD_OK;
+  return md_options_check_made(context, &r->common, &made, status);
 }
 
 /* *made: the links are, and the report says so, even where they could not be written. */

@@ -1,5 +1,6 @@
 /* Means, errors and effective masses over the lattices of a study. */
 #include "base/jackknife.h"
+#include "base/text.h"
 #include "measure/measure.h"
 
 #include <math.h>
@@ -177,7 +178,7 @@ static void report_lattices(const md_study *s, cJSON *root) {
     if (lattice->state == MD_LATTICE_SKIPPED)
       cJSON_AddStringToObject(row, "reason", lattice->reason);
     if (!md_study_has(s, k)) continue;
-    cJSON_AddStringToObject(row, "checksum", lattice->checksum);
+    cJSON_AddStringToObject(row, "checksum", lattice->sums.file);
     md_report_real(row, "plaquette", *md_study_at(s, k, MD_STUDY_PLAQUETTE));
     md_report_reals(row, "polyakov_loop", md_study_at(s, k, MD_STUDY_POLYAKOV), 2);
     md_report_real(row, "seconds", *md_study_at(s, k, MD_STUDY_SECONDS));
@@ -194,7 +195,8 @@ md_status md_study_analyse(md_context *context, const md_study *s, cJSON *root) 
   cJSON *condensate = cJSON_AddArrayToObject(root, "condensate");
   cJSON_AddNumberToObject(root, "bins", d.bins);
   if (status == MD_OK && d.done > 0) {
-    md_say(context, "\nlattices       %d, in %d bins of the jackknife\n", d.done, d.bins);
+    md_say(context, "\nlattices       %d, in %d bin%s of the jackknife\n", d.done, d.bins,
+           md_plural(d.bins));
     analyse_links(context, &d, root);
     for (int a = 0; a < o->actions.count; a++)
       for (int m = 0; m < o->masses.count; m++)

@@ -4,6 +4,7 @@
 #include "dirac/backend.h"
 #include "io/site_data.h"
 #include "lattice/gauge/polyakov.h"
+#include "lattice/gauge/reunitarize.h"
 #include "lattice/gauge/smear.h"
 #include "lattice/halo/halo.h"
 #include "links/action_links.h"
@@ -17,6 +18,7 @@ typedef struct loaded {
   md_geometry *geometry;
   md_gauge thin;
   md_lattice_info info;
+  char checksum[MD_MODES_TEXT]; /* of the links as read, with --deflate */
 } loaded;
 
 md_layout_request md_study_layout(md_context *context, const md_study *s) {
@@ -33,12 +35,37 @@ md_layout_request md_study_layout(md_context *context, const md_study *s) {
   return layout;
 }
 
-static md_status load(md_context *context, const md_study *s, int lattice, loaded *l) {
+static md_status load(md_context *context, const md_study *s, int lattice, loaded *l,
+                      md_lattice_sums *sums) {
   const md_link_kind kind = MD_LINKS_THIN;
   const md_layout_request layout = md_study_layout(context, s);
+  const char *name = s->lattice[lattice].name;
+  double change;
   MD_TRY(md_geometry_create(context, &layout, &l->geometry));
-  return md_lattice_load_links(context, s->lattice[lattice].name, &kind, s->options.common.grid,
-                               s->options.ignore_checksum, &l->geometry, &l->thin, &l->info);
+  MD_TRY(md_lattice_load_links(context, name, &kind, s->options.common.grid,
+                               s->options.ignore_checksum, &l->geometry, &l->thin, &l->info));
+  md_checksum_print(&l->info.computed, sums->file, sizeof sums->file);
+  MD_TRY(md_lattice_identity(context, &l->thin, sums->links));
+  if (lattice == 0) /* once for all */
+    md_physics_advise(context, &s->options.physics, &s->options.request,
+                      l->info.observables.unitarity_deviation);
+  if (s->options.deflate) MD_TRY(md_links_checksum(context, &l->thin, 1, l->checksum));
+  return s->options.physics.reunitarize ? md_gauge_reunitarize(context, name, &l->thin, &change)
+                                        : MD_OK;
+}
+
+static void unload(loaded *l) {
+  md_gauge_destroy(&l->thin);
+  md_geometry_destroy(l->geometry);
+  md_lattice_info_destroy(&l->info);
+}
+
+md_status md_study_identify(md_context *context, const md_study *s, int lattice,
+                            md_lattice_sums *sums) {
+  loaded l = {0};
+  const md_status status = load(context, s, lattice, &l, sums);
+  unload(&l);
+  return status;
 }
 
 static md_status observe_links(md_context *context, const md_study *s, const loaded *l,
@@ -62,7 +89,8 @@ static md_status measure_action(md_context *context, const md_study *s, int latt
   memcpy(&links.key, &l->info.observables.plaquette, sizeof links.key);
   md_status status = MD_OK;
   if (s->options.deflate) {
-    status = md_study_modes_read(context, s, lattice, action, &l->thin, space, &modes);
+    status =
+        md_study_modes_read(context, s, lattice, action, l->geometry, l->checksum, space, &modes);
     links.modes = &modes;
   }
   if (status == MD_OK && smear.recipe) {
@@ -89,23 +117,20 @@ static md_status space_of(md_context *context, const md_study *s, int action, md
 }
 
 md_status md_study_measure(md_context *context, const md_study *s, int lattice, double *record,
-                           char checksum[64]) {
+                           md_lattice_sums *sums) {
   loaded l = {0};
   const double start_s = md_time_s();
   for (int i = 0; i < s->record; i++) record[i] = NAN;
-  md_status status = load(context, s, lattice, &l);
+  md_status status = load(context, s, lattice, &l, sums);
+  md_memory_release(); /* of the reader's buffers */
+  if (status == MD_OK) status = md_study_repeat(context, s, lattice, sums);
   if (status == MD_OK) status = observe_links(context, s, &l, record);
   for (int a = 0; a < s->options.actions.count && status == MD_OK; a++) {
     md_space space;
     status = space_of(context, s, a, &space);
     if (status == MD_OK) status = measure_action(context, s, lattice, &l, a, space, record);
   }
-  char numbers[32];
-  md_checksum_print(&l.info.computed, numbers, sizeof numbers);
-  snprintf(checksum, 64, "%s", numbers);
   record[s->start[MD_STUDY_SECONDS]] = md_time_s() - start_s;
-  md_gauge_destroy(&l.thin);
-  md_geometry_destroy(l.geometry);
-  md_lattice_info_destroy(&l.info);
+  unload(&l);
   return status;
 }

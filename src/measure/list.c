@@ -1,5 +1,7 @@
+#include "base/file.h"
 #include "measure/measure.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +27,23 @@ static md_status add(md_context *context, md_study *s, const char *name) {
   return MD_OK;
 }
 
+/* Folders that may not be read have no files for a pattern; one that cannot be opened for want of
+ * something is another matter. */
+static int ends_search(const char *folder, int reason) {
+  (void)folder;
+  return md_open_blame(reason) != MD_INPUT;
+}
+
 /* A word without wildcards is a file, which need not be there. */
 static md_status add_word(md_context *context, md_study *s, const char *word) {
   glob_t found;
   if (!strpbrk(word, "*?[")) return add(context, s, word);
-  if (glob(word, 0, NULL, &found) != 0)
+  errno = 0;
+  const int code = glob(word, 0, ends_search, &found);
+  if (code == GLOB_ABORTED || code == GLOB_NOSPACE)
+    return md_fail(context, MD_ENVIRONMENT, "the files of the pattern '%s' cannot be listed: %s",
+                   word, strerror(code == GLOB_NOSPACE ? ENOMEM : errno));
+  if (code != 0)
     return md_fail(context, MD_INPUT,
                    "the pattern '%s' of --lattices must name a file, it names none", word);
   md_status status = MD_OK;

@@ -1,5 +1,6 @@
 /* minidirac measure: a study of many lattices, one after the other or several at once. */
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "commands.h"
 #include "measure/run.h"
 
@@ -18,7 +19,7 @@ static void say_lattice(const md_study_run *r, int lattice) {
 /* What a group found, as bits that are added over the ranks: those of all but one are zero. */
 typedef struct outcome {
   long long status;
-  char checksum[64];
+  md_lattice_sums sums;
   char message[1024];
 } outcome;
 
@@ -36,20 +37,33 @@ static void share(md_study_run *r, const outcome *mine, const double *record, lo
   md_sum_integers(r->whole, slots, (int)((size_t)r->groups * slot));
 }
 
+/* Groups that measure the same lattice at once know nothing of each other. */
+static md_status judge(md_study_run *r, int lattice, const outcome *found, char *message,
+                       size_t bytes) {
+  if (found->status == MD_OK) {
+    const md_status status = md_study_repeat(r->whole, &r->study, lattice, &found->sums);
+    snprintf(message, bytes, "%s", r->whole->message);
+    return status;
+  }
+  snprintf(message, bytes, "%s", found->message);
+  return (md_status)found->status;
+}
+
 /* Takes over what a slot holds for a lattice; *failed is the first failure that ends the run. */
 static void take(md_study_run *r, int lattice, const long long *slot, bool *news,
                  md_status *failed) {
   const outcome *found = (const outcome *)slot;
   md_study_lattice *l = &r->study.lattice[lattice];
-  if (found->status != MD_OK) {
-    const md_status status =
-        md_study_leave_out(r, lattice, (md_status)found->status, found->message);
+  char message[sizeof found->message];
+  const md_status judged = judge(r, lattice, found, message, sizeof message);
+  if (judged != MD_OK) {
+    const md_status status = md_study_leave_out(r, lattice, judged, message);
     if (*failed == MD_OK) *failed = status;
     return;
   }
   memcpy(md_study_at(&r->study, lattice, (md_study_field)0), slot + sizeof *found / sizeof *slot,
          (size_t)r->study.record * sizeof(double));
-  memcpy(l->checksum, found->checksum, sizeof l->checksum);
+  l->sums = found->sums;
   l->state = MD_LATTICE_MEASURED;
   r->measured++;
   *news = true;
@@ -61,6 +75,29 @@ static int next_waiting(const md_study *s, int from) {
   return from;
 }
 
+/* A file that cannot be written now keeps no lattice from being measured: the next one, and the
+ * end, try again. */
+static md_status save(md_study_run *r) {
+  const bool before = r->unsaved;
+  const md_status status = md_study_save(r->whole, &r->study);
+  r->unsaved = status != MD_OK;
+  if (status != MD_ENVIRONMENT) return status;
+  if (!before)
+    md_warn(r->whole, "results are not written yet, the study goes on: %s", r->whole->message);
+  return MD_OK;
+}
+
+/* The last try; the failure that ended the study, if one did, stands above its own. */
+static md_status save_rest(md_study_run *r, md_status status) {
+  char message[sizeof r->whole->message];
+  if (!r->unsaved) return status;
+  snprintf(message, sizeof message, "%s", r->whole->message);
+  const md_status saved = md_study_save(r->whole, &r->study);
+  r->unsaved = saved != MD_OK;
+  if (status != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
+  return status == MD_OK ? saved : status;
+}
+
 /* One lattice for each group, then the file. A failure keeps what the others found. */
 static md_status measure_round(md_study_run *r, const int *lattice, int count, double *record,
                                long long *slots) {
@@ -69,14 +106,14 @@ static md_status measure_round(md_study_run *r, const int *lattice, int count, d
   bool news = false;
   md_status failed = MD_OK;
   if (r->number < count)
-    mine.status = md_study_measure(r->group, &r->study, lattice[r->number], record, mine.checksum);
+    mine.status = md_study_measure(r->group, &r->study, lattice[r->number], record, &mine.sums);
   if (mine.status != MD_OK) snprintf(mine.message, sizeof mine.message, "%s", r->group->message);
   share(r, &mine, record, slots);
   md_interrupted_now(r->whole);
   for (int g = 0; g < count; g++) take(r, lattice[g], slots + (size_t)g * slot, &news, &failed);
   char message[sizeof r->whole->message];
   snprintf(message, sizeof message, "%s", r->whole->message);
-  if (news) MD_TRY(md_study_save(r->whole, &r->study));
+  if (news) MD_TRY(save(r));
   if (failed != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
   return failed;
 }
@@ -100,6 +137,7 @@ static md_status measure_all(md_study_run *r) {
       lattice[count++] = next;
     status = measure_round(r, lattice, count, record, slots);
   }
+  status = save_rest(r, status);
   free(record);
   free(slots);
   free(lattice);
@@ -118,6 +156,7 @@ static void report_settings(const md_study_run *r, md_report *report) {
   for (int i = 0; i < o->sources.count; i++)
     cJSON_AddItemToArray(sources, cJSON_CreateString(o->sources.source[i].text));
   cJSON_AddStringToObject(root, "boundary", o->boundary);
+  if (o->physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddStringToObject(root, "solver",
                           md_study_multishift(o)            ? "multishift"
@@ -152,13 +191,14 @@ static md_status finish(md_study_run *r, md_status status) {
   const md_status analysed = md_study_analyse(r->whole, s, report.root);
   snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
   if (status == MD_OK) status = analysed;
-  if (md_interrupt_name(r->whole) && kept + r->skipped < s->lattices)
-    status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattices%s%s%s",
-                     md_interrupt_name(r->whole), kept, s->lattices, kept ? "; " : "",
-                     kept ? s->options.output : "", kept ? " has them, go on with --resume" : "");
+  if (md_interrupt_name(r->whole) && kept + r->skipped < s->lattices && !r->unsaved)
+    status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattice%s%s%s%s",
+                     md_interrupt_name(r->whole), kept, s->lattices, md_plural(s->lattices),
+                     kept ? "; " : "", kept ? s->options.output : "",
+                     kept ? " has them, go on with --resume" : "");
   else if (status == MD_OK && r->skipped > 0)
-    status =
-        md_fail(r->whole, MD_UNREACHED, "%d of %d lattices were left out", r->skipped, s->lattices);
+    status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out", r->skipped, s->lattices,
+                     s->lattices == 1 ? " was" : "s were");
   return md_report_close_after(r->whole, &report, s->options.common.json, status);
 }
 

@@ -10,7 +10,12 @@
 
 /* The parts of `minidirac measure`: lattices x actions x masses x sources in one run. */
 
-enum { MD_STUDY_SOURCES_MOST = 16, MD_STUDY_NAME_BYTES = 256, MD_STUDY_SETTINGS_BYTES = 4096 };
+enum {
+  MD_STUDY_SOURCES_MOST = 16,
+  MD_STUDY_NAME_BYTES = 256,
+  MD_STUDY_SETTINGS_BYTES = 4096,
+  MD_STUDY_CHECKSUM = 64
+};
 
 typedef struct md_study_options {
   md_common_options common;
@@ -25,7 +30,7 @@ typedef struct md_study_options {
   md_momentum_list momenta;
   long long vectors, rhs, max_iterations, groups, bin;
   double tolerance;
-  bool resume, force, keep_going, ignore_checksum;
+  bool resume, force, keep_going, ignore_checksum, allow_repeats;
   md_halo_request halo;
   md_physics_options physics; /* but for the action, which is one of `actions` */
   bool mixed;
@@ -57,11 +62,18 @@ typedef enum md_lattice_state {
   MD_LATTICE_SKIPPED  /* with --keep-going */
 } md_lattice_state;
 
+/* What tells a lattice from others. */
+typedef struct md_lattice_sums {
+  char file[MD_STUDY_CHECKSUM];    /* of its links as read: numbers by the kind of its file */
+  char links[MD_LATTICE_IDENTITY]; /* md_lattice_identity; empty in files of older studies */
+} md_lattice_sums;
+
 typedef struct md_study_lattice {
   char name[MD_STUDY_NAME_BYTES];
   md_lattice_state state;
   char reason[MD_STUDY_NAME_BYTES]; /* why it was skipped */
-  char checksum[64];                /* of its links as read: kind and numbers */
+  char stated[32];                  /* checksum that its header says; empty: it was not read */
+  md_lattice_sums sums;             /* where there are results: of the links that they are of */
 } md_study_lattice;
 
 /* Everything of one run. */
@@ -73,6 +85,7 @@ typedef struct md_study {
   int start[MD_STUDY_FIELDS], length[MD_STUDY_FIELDS]; /* of the fields in a record */
   int record;                                          /* doubles of a record */
   double *records; /* [lattices][record], NaN where waited for */
+  bool saved;      /* the file of --output is this run's */
 } md_study;
 
 static inline double *md_study_at(const md_study *s, int lattice, md_study_field field) {
@@ -108,17 +121,25 @@ md_status md_study_list(md_context *context, md_study *study);
 /* Lays out the records for the dims and allocates them, all NaN. Local. */
 md_status md_study_records_create(md_context *context, md_study *study);
 /* The lattices that are done as the file of --output, which is replaced as a whole. Collective. */
-md_status md_study_save(md_context *context, const md_study *study);
+md_status md_study_save(md_context *context, md_study *study);
 /* With --resume and where the file is there: what it has of lattices in the list, whose state
  * becomes MD_LATTICE_RESUMED. MD_INPUT where it belongs to other settings, or is damaged.
  * Collective. */
 md_status md_study_load(md_context *context, md_study *study);
 
-/* One lattice of the list into `record` and its checksum into text. Failures of reading are
- * MD_INPUT, of solvers MD_UNREACHED, and MD_ENVIRONMENT where a signal ended it. Collective over
- * the ranks of the context, which may be some of the run's. */
+/* One lattice of the list into `record`, and what tells it from others. Failures of reading are
+ * MD_INPUT, as is a lattice that has results under another name (md_study_repeat), of solvers
+ * MD_UNREACHED, and MD_ENVIRONMENT where a signal ended it. Collective over the ranks of the
+ * context, which may be some of the run's. */
 md_status md_study_measure(md_context *context, const md_study *study, int lattice, double *record,
-                           char checksum[64]);
+                           md_lattice_sums *sums);
+/* The second alone; nothing is measured. */
+md_status md_study_identify(md_context *context, const md_study *study, int lattice,
+                            md_lattice_sums *sums);
+/* MD_INPUT where another lattice of the study has results and these links, unless --allow-repeats
+ * was given. Local, same on all ranks of the context. */
+md_status md_study_repeat(md_context *context, const md_study *study, int lattice,
+                          const md_lattice_sums *sums);
 
 /* The link fields of one action on one lattice. */
 typedef struct md_study_links {

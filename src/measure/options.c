@@ -57,10 +57,6 @@ static md_status check(md_context *context, md_study_options *o) {
   o->mixed = strcmp(o->inner, "none") != 0;
   const bool multishift = strcmp(o->solver, "multishift") == 0;
   MD_TRY(check_actions(context, o));
-  if (o->resume && o->force)
-    return md_fail(context, MD_INPUT,
-                   "--resume goes on with --output and --force replaces it; "
-                   "give one of them");
   if (o->mixed && multishift)
     return md_fail(context, MD_INPUT, "--solver multishift goes without --inner");
   if (o->deflate && multishift)
@@ -157,7 +153,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
   /* clang-format off */
   md_option options[] = {
       {.name = "lattices", .type = MD_OPTION_TEXT, .target = &o->lattices, .argument = "FILES",
-       .help = "files and patterns such as 'cfg*.h5', blanks between (required)", .required = true},
+       .help = "files and patterns such as 'cfg.*.h5', blanks between (required)", .required = true},
       {.name = "actions", .type = MD_OPTION_CHOICES, .target = &o->actions, .argument = "A,B,...",
        .choices = md_action_words, .help = "what D is [naive]"},
       {.name = "masses", .type = MD_OPTION_REALS, .target = &o->masses, .argument = "A,B,...",
@@ -193,6 +189,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
        .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
       MD_HALO_OPTIONS(o->halo),
       MD_SMEAR_OPTIONS(o->physics.u0, "asqtad", o->physics.naik_epsilon),
+      MD_REUNITARIZE_OPTION(o->physics.reunitarize),
       {.name = "imaginary-mu", .type = MD_OPTION_REAL, .target = &o->physics.imaginary_mu, .argument = "M",
        .help = "phase exp(i M) on t-links [0]", .low = -10, .high = 10},
       {.name = "magnetic", .type = MD_OPTION_INTEGER, .target = &o->physics.magnetic, .argument = "N",
@@ -204,9 +201,11 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       {.name = "resume", .type = MD_OPTION_FLAG, .target = &o->resume,
        .help = "go on with the file of --output: lattices that it has are not measured again"},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &o->force,
-       .help = "replace the file of --output where it is there"},
+       .help = "replace the file of --output; with --resume only results of lattices that changed"},
       {.name = "keep-going", .type = MD_OPTION_FLAG, .target = &o->keep_going,
        .help = "leave out lattices that cannot be measured; exit 1 at the end"},
+      {.name = "allow-repeats", .type = MD_OPTION_FLAG, .target = &o->allow_repeats,
+       .help = "measure a lattice that is there twice, in whatever files, as two"},
       {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &o->ignore_checksum,
        .help = "a checksum that does not fit is a warning"},
       {.name = "groups", .type = MD_OPTION_INTEGER, .target = &o->groups, .argument = "N",

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMAT_VERSION = 1, CHECKSUM_BYTES = 64, OWN_ATTRIBUTES = 9 };
+enum { FORMAT_VERSION = 1, OWN_ATTRIBUTES = 9, TEXTS = 3, ARRAYS = MD_STUDY_FIELDS + TEXTS };
 static const char group[] = "study";
 
 static const struct {
@@ -68,14 +68,16 @@ md_status md_study_records_create(md_context *context, md_study *s) {
 /* Arrays over lattices, as the file has them. */
 typedef struct table {
   int lattices;
-  char (*name)[MD_STUDY_NAME_BYTES], (*checksum)[CHECKSUM_BYTES];
+  char (*name)[MD_STUDY_NAME_BYTES], (*checksum)[MD_STUDY_CHECKSUM];
+  char (*links)[MD_LATTICE_IDENTITY];
   double *values; /* field after field */
-  md_array array[MD_STUDY_FIELDS + 2];
+  md_array array[ARRAYS];
 } table;
 
 static void table_free(table *t) {
   free(t->name);
   free(t->checksum);
+  free(t->links);
   free(t->values);
 }
 
@@ -88,23 +90,27 @@ static md_status table_create(md_context *context, const md_study *s, int lattic
   *t = (table){.lattices = lattices,
                .name = calloc(n, sizeof *t->name),
                .checksum = calloc(n, sizeof *t->checksum),
+               .links = calloc(n, sizeof *t->links),
                .values = calloc(n * (size_t)s->record, sizeof *t->values)};
-  if (!t->name || !t->checksum || !t->values)
+  if (!t->name || !t->checksum || !t->links || !t->values)
     return md_fail_memory(context, n * (size_t)s->record * sizeof *t->values, "results");
   for (int f = 0; f < MD_STUDY_FIELDS; f++) {
     t->array[f] = shape_of(s, f, lattices);
     t->array[f].data = field_of(s, t, f);
   }
-  t->array[MD_STUDY_FIELDS] = (md_array){.name = "lattice",
-                                         .rank = 1,
-                                         .extent = {lattices},
-                                         .text_bytes = MD_STUDY_NAME_BYTES,
-                                         .data = t->name};
-  t->array[MD_STUDY_FIELDS + 1] = (md_array){.name = "checksum",
-                                             .rank = 1,
-                                             .extent = {lattices},
-                                             .text_bytes = CHECKSUM_BYTES,
-                                             .data = t->checksum};
+  const md_array texts[TEXTS] = {
+      {.name = "lattice", .text_bytes = sizeof *t->name, .data = t->name},
+      {.name = "checksum", .text_bytes = sizeof *t->checksum, .data = t->checksum},
+      {.name = "links_checksum",
+       .text_bytes = sizeof *t->links,
+       .data = t->links,
+       .optional = true}};
+  for (int i = 0; i < TEXTS; i++) {
+    md_array *array = &t->array[MD_STUDY_FIELDS + i];
+    *array = texts[i];
+    array->rank = 1;
+    array->extent[0] = lattices;
+  }
   return MD_OK;
 }
 
@@ -115,10 +121,12 @@ static void move(const md_study *s, int lattice, const table *t, int place, bool
     double *there = field_of(s, t, f) + (size_t)place * (size_t)s->length[f];
     memcpy(back ? here : there, back ? there : here, (size_t)s->length[f] * sizeof *here);
   }
-  char *name = s->lattice[lattice].name, *checksum = s->lattice[lattice].checksum;
-  if (!back) memcpy(t->name[place], name, MD_STUDY_NAME_BYTES);
-  memcpy(back ? checksum : t->checksum[place], back ? t->checksum[place] : checksum,
-         CHECKSUM_BYTES);
+  md_study_lattice *l = &s->lattice[lattice];
+  if (!back) memcpy(t->name[place], l->name, sizeof l->name);
+  memcpy(back ? l->sums.file : t->checksum[place], back ? t->checksum[place] : l->sums.file,
+         sizeof l->sums.file);
+  memcpy(back ? l->sums.links : t->links[place], back ? t->links[place] : l->sums.links,
+         sizeof l->sums.links);
 }
 
 /* Words of a choice or list, in the order of the results. */
@@ -154,11 +162,11 @@ static md_status write_table(md_context *context, const md_study *s, const table
   md_provenance_of_run(context, &made);
   made.tolerance = o->tolerance;
   const int count = md_provenance_append(&made, attributes, OWN_ATTRIBUTES);
-  return md_arrays_write(context, o->output, group, t->array, MD_STUDY_FIELDS + 2, attributes,
-                         count);
+  const bool first = !s->saved && !o->resume && !o->force;
+  return md_arrays_write(context, o->output, first, group, t->array, ARRAYS, attributes, count);
 }
 
-md_status md_study_save(md_context *context, const md_study *s) {
+md_status md_study_save(md_context *context, md_study *s) {
   int done = 0;
   table t;
   for (int k = 0; k < s->lattices; k++) done += md_study_has(s, k);
@@ -167,6 +175,7 @@ md_status md_study_save(md_context *context, const md_study *s) {
   for (int k = 0, place = 0; k < s->lattices && status == MD_OK; k++)
     if (md_study_has(s, k)) move(s, k, &t, place++, false);
   if (status == MD_OK) status = write_table(context, s, &t);
+  s->saved = s->saved || status == MD_OK;
   table_free(&t);
   return status;
 }
@@ -195,7 +204,7 @@ static md_status check_file(md_context *context, const md_study *s, int64_t *lat
   if (strcmp(settings, s->options.settings) == 0) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "%s must belong to this study, its settings are '%s'; give another --output, or "
-                 "--force",
+                 "--force without --resume",
                  path, settings);
 }
 
@@ -208,8 +217,7 @@ md_status md_study_load(md_context *context, md_study *s) {
   MD_TRY(check_file(context, s, &lattices));
   md_status status = md_agree(context, table_create(context, s, (int)lattices, &t));
   if (status == MD_OK)
-    status =
-        md_arrays_read(context, s->options.output, group, t.array, MD_STUDY_FIELDS + 2, NULL, 0);
+    status = md_arrays_read(context, s->options.output, group, t.array, ARRAYS, NULL, 0);
   for (int place = 0; place < lattices && status == MD_OK; place++) {
     int k = 0;
     while (k < s->lattices && strcmp(s->lattice[k].name, t.name[place]) != 0) k++;

@@ -12,17 +12,13 @@ void md_solve_source_fill(const md_solve_options *options, md_field b[MD_PARITIE
 
 /* The files of the solutions, where they are to be. */
 static md_status check_shift_files(md_context *context, const md_solve_options *o) {
-  const size_t count = (size_t)o->shifts.count;
-  char(*path)[MD_SOLVE_PATH_BYTES] = malloc(count * sizeof *path);
-  md_named_file files[MD_MAX_SHIFTS];
-  md_status status = path ? MD_OK : md_fail_memory(context, count * sizeof *path, "file names");
-  status = md_agree(context, status);
+  md_made_files made = {0};
+  md_status status = MD_OK;
+  char path[MD_SOLVE_PATH_BYTES];
   for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
-    files[k] =
-        (md_named_file){"--output", md_solve_shift_path(o->output, k, path[k]), MD_FILE_RESULT};
-  if (status == MD_OK) status = md_outputs_check(context, files, o->shifts.count, o->force);
-  free(path);
-  return status;
+    status = md_made_files_add(context, &made, "--output", md_solve_shift_path(o->output, k, path),
+                               MD_FILE_RESULT);
+  return md_options_check_made(context, &o->common, &made, status);
 }
 
 static md_status check_shifts(md_context *context, md_solve_options *o) {
@@ -197,6 +193,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .help = "in t [antiperiodic]"},
                          MD_HALO_OPTIONS(o->halo),
                          MD_PHYSICS_OPTIONS(o->physics),
+                         MD_REUNITARIZE_OPTION(o->physics.reunitarize),
                          {.name = "deflate",
                           .type = MD_OPTION_TEXT,
                           .target = &o->deflate,
@@ -235,7 +232,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                          {.name = "resume",
                           .type = MD_OPTION_FLAG,
                           .target = &o->resume,
-                          .help = "go on from the checkpoint"},
+                          .help = "go on from the checkpoint, with the same bits"},
                          {.name = "ignore-checksum",
                           .type = MD_OPTION_FLAG,
                           .target = &o->ignore_checksum,

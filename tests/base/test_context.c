@@ -1,9 +1,11 @@
 /* What ranks agree on: the worst status with the message of the lowest rank that failed with it,
  * extremes that keep NaN, sums and broadcasts. */
+#include "base/text.h"
 #include "support.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,20 +39,65 @@ static void worst_failure_wins(void **state) {
   assert_int_equal(context->message[strlen(context->message) - 1], '0');
 }
 
+static void give_up(const char *failure) {
+  print_error("%s\n", failure);
+  abort();
+}
+
 /* Ranks that come late are waited for, first quietly and then under a watch, and agree as ever. */
 static void late_ranks_agree(void **state) {
   md_context *context = *state;
+  context->patience_s = 0.1;
+  context->give_up = give_up;
   for (int failing = -1; failing < context->ranks; failing++) {
     md_status mine = MD_OK;
     if (context->rank == failing) mine = md_fail(context, MD_INPUT, "rank %d failed", failing);
     if (context->rank == context->ranks - 1) usleep(300000);
-    const md_status all = md_agree_soon(context, mine, 0.1, "a test");
+    const md_status all = md_agree_soon(context, mine, "a test");
     assert_int_equal(all, failing < 0 ? MD_OK : MD_INPUT);
     assert_null(context->watch);
     char expected[32];
     snprintf(expected, sizeof expected, "rank %d failed", failing);
     if (failing >= 0) assert_string_equal(context->message, expected);
   }
+  context->give_up = NULL;
+}
+
+static volatile sig_atomic_t gave_up;
+static void note(const char *failure) {
+  gave_up = strcmp(failure, "nobody knows") == 0 ? 1 : 2;
+}
+
+/* At the end a rank whose failure the others do not know gives them up, and no other does. */
+static void last_agreement_is_not_waited_for(void **state) {
+  md_context *context = *state;
+  const bool failed = context->rank == context->ranks - 1;
+  context->patience_s = 0.1;
+  context->give_up = note;
+  if (!failed) usleep(500000);
+  const md_status mine = failed ? md_fail(context, MD_INPUT, "nobody knows") : MD_OK;
+  assert_int_equal(md_agree_last(context, mine), MD_INPUT);
+  if (failed || context->ranks > 1) assert_string_equal(context->message, "nobody knows");
+  assert_int_equal(gave_up, failed && context->ranks > 1);
+  context->give_up = NULL;
+}
+
+/* Before MPI starts: the environment of each rank says something else. */
+__attribute__((constructor)) static void wish(void) {
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+  const bool first = !rank || strcmp(rank, "0") == 0;
+  setenv("MINIDIRAC_RECORD", first ? "always" : "perhaps", 1);
+  setenv("MINIDIRAC_MARCH_BLOCKS", first ? "4" : "5", 1);
+  setenv("MINIDIRAC_TEST_NODE_SIZE", first ? "" : "1", 1);
+}
+
+static void wishes_are_those_of_rank_0(void **state) {
+  const md_context *context = *state;
+  assert_int_equal(context->wishes.record, MD_RECORD_ALWAYS);
+  assert_int_equal(context->wishes.march_blocks, 4);
+  assert_int_equal(context->wishes.node_size, 0);
+  assert_null(context->give_up); /* the library ends no process unasked */
+  assert_true(context->patience_s == 0.0);
 }
 
 /* A deferred failure of each rank in turn ends all at the next agreement, once. */
@@ -63,7 +110,7 @@ static void deferred_failure_is_told(void **state) {
       const md_status kept = md_defer(context, md_fail(context, MD_INPUT, "%s", expected));
       assert_int_equal(kept, context->ranks == 1 ? MD_INPUT : MD_OK);
       if (context->ranks == 1) return;
-      md_defer(context, md_fail(context, MD_INPUT, "what follows from it"));
+      (void)md_defer(context, md_fail(context, MD_INPUT, "what follows from it"));
     }
     assert_int_equal(md_agree(context, MD_OK), MD_INPUT);
     assert_string_equal(context->message, expected);
@@ -128,15 +175,31 @@ static void groups_are_runs_of_their_own(void **state) {
   assert_int_equal(sum, context->ranks);
 }
 
+static void appending_stays_within(void **state) {
+  (void)state;
+  char text[8 + 1] = "ab";
+  text[8] = 'X'; /* behind the eight bytes */
+  assert_true(md_append(text, 8, "%s%d", "cd", 1));
+  assert_string_equal(text, "abcd1");
+  assert_false(md_append(text, 8, "|%s", "efgh"));
+  assert_string_equal(text, "abcd1|e");
+  assert_false(md_append(text, 8, "i"));
+  assert_string_equal(text, "abcd1|e");
+  assert_int_equal(text[8], 'X');
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(one_failure_is_that_of_all),
     cmocka_unit_test(worst_failure_wins),
+    cmocka_unit_test(wishes_are_those_of_rank_0),
     cmocka_unit_test(late_ranks_agree),
+    cmocka_unit_test(last_agreement_is_not_waited_for),
     cmocka_unit_test(deferred_failure_is_told),
     cmocka_unit_test(extremes_and_sums),
     cmocka_unit_test(not_a_number_stays),
     cmocka_unit_test(groups_are_runs_of_their_own),
     cmocka_unit_test(broadcast_is_of_rank_0),
     cmocka_unit_test(messages_are_one_line),
+    cmocka_unit_test(appending_stays_within),
 };
 MD_RUN_TESTS(tests)

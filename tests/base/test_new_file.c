@@ -2,17 +2,35 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Temporary files: exclusive, private, with permissions kept, and removed when their owner is
  * dead and only then. */
+
+/* File systems that cannot rename to a new name in one step, and that have no second names. */
+static bool no_new_names, no_links;
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to,
+              unsigned int flags) {
+  if (!no_new_names) return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+  errno = EINVAL;
+  return -1;
+}
+
+int link(const char *from, const char *to) {
+  if (!no_links) return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+  errno = EPERM;
+  return -1;
+}
 
 static char folder[] = "/tmp/minidirac-new-file-XXXXXX";
 static const char target[] = "lattice.h5";
@@ -139,6 +157,47 @@ static void two_writers_succeed(void **state) {
   assert_int_equal(temporaries(NULL), 0);
 }
 
+/* Of a name that is to be new the first writer stays, and what the second wrote is kept. */
+static void new_names_are_taken_once(void **state) {
+  md_context *context = *state;
+  for (int way = 0; way < 3; way++) {
+    char kept[NAME_MAX + 1];
+    md_new_file a, b;
+    no_new_names = way > 0;
+    no_links = way > 1;
+    unlink(target);
+    MD_REQUIRE(context, md_new_file_begin(context, target, &a));
+    MD_REQUIRE(context, md_new_file_begin(context, target, &b));
+    a.keep_old = b.keep_old = true;
+    assert_int_equal(write(a.file, "a", 1), 1);
+    assert_int_equal(write(b.file, "b", 1), 1);
+    MD_REQUIRE(context, md_new_file_end(context, &b, MD_OK));
+    assert_int_equal(md_new_file_end(context, &a, MD_OK), MD_ENVIRONMENT);
+    require_content("b");
+    assert_int_equal(temporaries(kept), 1);
+    assert_non_null(strstr(context->message, kept));
+    put(context, "c"); /* which removes what dead writers left, and not this */
+    assert_int_equal(temporaries(NULL), 1);
+    assert_int_equal(rename(kept, target), 0);
+    require_content("a");
+  }
+  no_new_names = no_links = false;
+}
+
+/* A name that cannot be opened: the name's fault, or the system's. */
+static void failures_are_blamed(void **state) {
+  md_context *context = *state;
+  int64_t bytes;
+  assert_int_equal(md_file_length(context, "none", &bytes), MD_INPUT);
+  assert_int_equal(md_fail_open(context, "", "x", EACCES), MD_INPUT);
+  static const int system[] = {EMFILE, ENFILE, ENOMEM, EIO, ESTALE};
+  for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+    assert_int_equal(md_fail_open(context, "", "x", system[i]), MD_ENVIRONMENT);
+  assert_int_equal(md_fail_open(context, "deck", "x", EMFILE), MD_ENVIRONMENT);
+  assert_string_equal(context->message,
+                      "deck x cannot be read: Too many open files; raise the limit (ulimit -n)");
+}
+
 static void failures_keep_the_old_file(void **state) {
   md_context *context = *state;
   md_new_file file;
@@ -209,6 +268,8 @@ int main(void) {
                                cmocka_unit_test(foreign_owners_stay),
                                cmocka_unit_test(alike_names_stay),
                                cmocka_unit_test(two_writers_succeed),
+                               cmocka_unit_test(new_names_are_taken_once),
+                               cmocka_unit_test(failures_are_blamed),
                                cmocka_unit_test(failures_keep_the_old_file),
                                cmocka_unit_test(permissions_stay),
                                cmocka_unit_test(links_are_followed)};

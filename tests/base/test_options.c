@@ -2,9 +2,15 @@
 #include "base/options.h"
 #include "support.h"
 
+#include <fcntl.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct values {
@@ -142,6 +148,57 @@ static void refuses_in_a_deck_with_the_line(void **state) {
   deck_says(context, deck, ": line 2 must have at most");
 }
 
+/* Writes a deck into the pipe, a moment after it was opened, in two parts. */
+static void *write_deck(void *path) {
+  static const char *const part[] = {"file = x\ncou", "nts = 7\n"};
+  const int file = open(path, O_WRONLY);
+  for (int i = 0; i < 2 && file >= 0; i++) {
+    usleep(200000);
+    if (write(file, part[i], strlen(part[i])) < 0) break;
+  }
+  close(file);
+  return NULL;
+}
+
+/* A pipe is read to its end, or until a signal reaches some rank; a limit is nobody's deck. */
+static void reads_decks_of_pipes(void **state) {
+  md_context *context = *state;
+  const bool first = context->rank == 0;
+  char path[] = "/tmp/deckXXXXXX", line[64];
+  values v;
+  pthread_t writer;
+  if (first) {
+    close(mkstemp(path));
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_deck, path), 0);
+  }
+  md_broadcast(context, path, sizeof path);
+  snprintf(line, sizeof line, "--config %s", path);
+  MD_REQUIRE(context, read_words(context, line, &v));
+  assert_string_equal(v.file, "x");
+  assert_int_equal(v.counts.value[0], 7);
+  if (first) pthread_join(writer, NULL);
+  volatile sig_atomic_t signalled = context->rank == context->ranks - 1 ? SIGTERM : 0;
+  context->signal = &signalled;
+  assert_int_equal(read_words(context, line, &v), MD_ENVIRONMENT);
+  assert_non_null(strstr(context->message, "SIGTERM ended the run, which was waiting for"));
+  context->signal = NULL;
+  context->interrupt = (md_interrupt){0};
+  struct rlimit before, none;
+  getrlimit(RLIMIT_NOFILE, &before);
+  none = before;
+  if (first) none.rlim_cur = 0;
+  setrlimit(RLIMIT_NOFILE, &none);
+  const md_status limited = read_words(context, line, &v);
+  setrlimit(RLIMIT_NOFILE, &before);
+  assert_int_equal(limited, MD_ENVIRONMENT);
+  assert_non_null(strstr(context->message, "Too many open files"));
+  if (first) unlink(path);
+  refuses(context, "--config /dev/zero", "deck /dev/zero must be a file or a pipe, it is a device");
+  refuses(context, "--config /tmp", "deck /tmp must be a file or a pipe, it is a directory");
+}
+
 static void threads_of_the_environment(void **state) {
   md_context *context = *state;
   values v;
@@ -159,13 +216,74 @@ static void threads_of_the_environment(void **state) {
   setenv("OMP_NUM_THREADS", kept, 1);
 }
 
+/* What fails on one rank alone, in its words or its environment, ends all. */
+static void one_rank_fails_for_all(void **state) {
+  md_context *context = *state;
+  char kept[64];
+  snprintf(kept, sizeof kept, "%s", getenv("OMP_NUM_THREADS") ? getenv("OMP_NUM_THREADS") : "1");
+  for (int bad = 0; bad < context->ranks; bad++) {
+    const bool mine = context->rank == bad;
+    refuses(context, mine ? "x --dims 4x4x4" : "x", "--dims must be four integers");
+    if (mine) setenv("OMP_NUM_THREADS", "100000", 1);
+    refuses(context, "x", "OMP_NUM_THREADS must be an integer from 1 to 4096, got '100000'");
+    setenv("OMP_NUM_THREADS", kept, 1);
+  }
+}
+
+/* OpenMP would end the process. */
+static void threads_must_be_had(void **state) {
+  md_context *context = *state;
+  values v;
+  const bool mine = context->rank == context->ranks - 1;
+  char expected[64];
+  if (mine) setenv("OMP_STACKSIZE", "1000000 G", 1);
+  snprintf(expected, sizeof expected, "rank %d must have 3 threads, but", context->ranks - 1);
+  assert_int_equal(read_words(context, "x --threads 3", &v), MD_ENVIRONMENT);
+  if (!strstr(context->message, expected)) fail_msg("%s", context->message);
+  if (mine) setenv("OMP_STACKSIZE", "512", 1);
+  MD_REQUIRE(context, read_words(context, "x --threads 3", &v));
+  unsetenv("OMP_STACKSIZE");
+  omp_set_num_threads(1);
+}
+
+static void arguments_are_those_of_rank_0(void **state) {
+  md_context *context = *state;
+  char *argv[] = {"test", "--mass", "0.1", "more", NULL},
+       *other[] = {"test", "--mass", "0.2", NULL};
+  MD_REQUIRE(context, md_arguments_check(context, 3, argv));
+  for (int bad = 1; bad < context->ranks; bad++) {
+    const bool mine = context->rank == bad;
+    assert_int_equal(md_arguments_check(context, 3, mine ? other : argv), MD_INPUT);
+    assert_non_null(strstr(context->message, "has '0.2' where rank 0 has '0.1'"));
+    assert_int_equal(md_arguments_check(context, mine ? 4 : 3, argv), MD_INPUT);
+    assert_non_null(strstr(context->message, "has 'more' where rank 0 has '(no more)'"));
+    assert_int_equal(md_arguments_check(context, mine ? 1 : 3, argv), MD_INPUT);
+    assert_non_null(strstr(context->message, "has '(no more)' where rank 0 has '--mass'"));
+  }
+}
+
+static void patience_is_that_of_the_context(void **state) {
+  md_context *context = *state;
+  values v;
+  MD_REQUIRE(context, read_words(context, "x", &v));
+  assert_true(context->patience_s == 45.0);
+  MD_REQUIRE(context, read_words(context, "x --patience 0", &v));
+  assert_true(context->patience_s == 0.0);
+  refuses(context, "x --patience -1", "--patience must lie in 0 to 1e+06, got -1");
+}
+
 int main(int argc, char **argv) {
   md_context *context = md_test_begin(&argc, &argv);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_prestate(takes_lists_and_words, context),
       cmocka_unit_test_prestate(refuses_on_the_line, context),
       cmocka_unit_test_prestate(refuses_in_a_deck_with_the_line, context),
-      cmocka_unit_test_prestate(threads_of_the_environment, context)};
+      cmocka_unit_test_prestate(reads_decks_of_pipes, context),
+      cmocka_unit_test_prestate(threads_of_the_environment, context),
+      cmocka_unit_test_prestate(one_rank_fails_for_all, context),
+      cmocka_unit_test_prestate(threads_must_be_had, context),
+      cmocka_unit_test_prestate(arguments_are_those_of_rank_0, context),
+      cmocka_unit_test_prestate(patience_is_that_of_the_context, context)};
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   return md_test_end(context, failed);
 }

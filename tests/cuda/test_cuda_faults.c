@@ -146,7 +146,7 @@ static void too_little_memory(void **state) {
 static void nodes_do_not_share_memory(void **state) {
   md_context *context = *state;
   md_geometry *g = begin(context);
-  setenv("MINIDIRAC_TEST_NODE_SIZE", "1", 1);
+  context->wishes.node_size = 1;
   assert_int_equal(try(context, g, "peer"), MD_ENVIRONMENT);
   if (!strstr(context->message, "only within a host")) fail_msg("%s", context->message);
   md_halo *halo = NULL;
@@ -154,7 +154,7 @@ static void nodes_do_not_share_memory(void **state) {
   assert_string_not_equal(md_halo_transport(halo), "peer");
   assert_non_null(strstr(md_halo_reason(halo), "not peer: GPUs address"));
   md_halo_destroy(halo);
-  unsetenv("MINIDIRAC_TEST_NODE_SIZE");
+  context->wishes.node_size = 0;
   md_geometry_destroy(g);
 }
 

@@ -163,10 +163,10 @@ static void recordings_change_no_bits(void **state) {
       problem p;
       problem_make(context, extent, request.n_rhs, halo == 1, &p);
       for (int recorded = 0; recorded < 2; recorded++) {
-        setenv("MINIDIRAC_RECORD", recorded ? "always" : "never", 1);
+        context->wishes.record = recorded ? MD_RECORD_ALWAYS : MD_RECORD_NEVER;
         result[recorded] = solve(context, &p, "cuda", request, true, &solver);
       }
-      unsetenv("MINIDIRAC_RECORD");
+      context->wishes.record = MD_RECORD_DEFAULT;
       assert_true(result[0].iterations > 12);
       assert_int_equal(result[0].iterations, result[1].iterations);
       assert_memory_equal(result[0].history, result[1].history,

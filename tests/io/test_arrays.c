@@ -50,7 +50,7 @@ static void round_trip(void **state) {
   fill(given);
   for (int again = 0; again < 2; again++) { /* the second replaces the first */
     describe(given, arrays, attributes);
-    MD_REQUIRE(context, md_arrays_write(context, path, "study", arrays, 3, attributes, 2));
+    MD_REQUIRE(context, md_arrays_write(context, path, false, "study", arrays, 3, attributes, 2));
   }
   describe(found, arrays, attributes);
   MD_REQUIRE(context, md_arrays_read(context, path, "study", arrays, 3, attributes, 2));
@@ -104,7 +104,7 @@ static void others_are_refused(void **state) {
   fill(given);
   describe(given, arrays, attributes);
   refuse(context, path, "study", "");
-  MD_REQUIRE(context, md_arrays_write(context, path, "study", arrays, 3, attributes, 2));
+  MD_REQUIRE(context, md_arrays_write(context, path, false, "study", arrays, 3, attributes, 2));
   refuse(context, path, "study", "shape");
   refuse(context, path, "other", "other");
   damage(context, path, false);

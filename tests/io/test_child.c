@@ -61,7 +61,7 @@ static void nothing_forks(void **state) {
   assert_int_equal(pthread_atfork(note_fork, NULL, NULL), 0);
   MD_REQUIRE(context, load(context, path));
   assert_int_equal(md_modes_describe(context, path, &info), MD_INPUT);
-  MD_REQUIRE(context, md_arrays_write(context, path, "g", &array, 1, &attribute, 1));
+  MD_REQUIRE(context, md_arrays_write(context, path, false, "g", &array, 1, &attribute, 1));
   value = values[2] = 0;
   MD_REQUIRE(context, md_arrays_read(context, path, "g", &array, 1, &attribute, 1));
   assert_true(value == 2.5 && values[2] == 3);

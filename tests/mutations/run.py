@@ -8,12 +8,11 @@ Each *.ini file of this folder holds the faults of one room. A fault is a sectio
   breaks  what is then wrong
   test    the tests that look, as a regular expression for ctest -R: the narrowest that will do
 
-  run.py --check              every text stands in its file exactly once, the table knows every fault
+  run.py --check              every text stands in its file exactly once
   run.py [NAME ...]           applies the faults (all; or those whose name holds one of the words) to
                               a copy of the tree, one after another, and runs their tests; a fault
                               that was found before, with its file and its tests' files as they
                               were, is not tried again unless --again is given
-  run.py --table              writes docs/mutations.md from the results
 
 The copy and its build lie in build/mutations (--work DIR). They do without CUDA and without files
 from outside the tree. Exit code 1: a fault survived, or a check failed.
@@ -30,7 +29,6 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-TABLE = os.path.join("docs", "mutations.md")
 KEYS = {"file", "old", "new", "breaks", "test"}
 TEST_TIMEOUT_S = 100
 
@@ -69,15 +67,11 @@ def problems_of(fault, root):
 
 def check(faults):
     failures = 0
-    with open(os.path.join(SOURCE, TABLE), encoding="utf-8") as file:
-        table = file.read()
     names = [f["name"] for f in faults]
     for fault in faults:
         problems = problems_of(fault, SOURCE)
         if names.count(fault["name"]) > 1:
             problems.append("has a name that stands twice")
-        if f"| {fault['name']} |" not in table:
-            problems.append(f"is missing in {TABLE}: run this script, then with --table")
         for problem in problems:
             print(f"{fault['room']}.ini, {fault['name']}: {problem}")
         failures += len(problems)
@@ -242,44 +236,11 @@ def try_all(copy, faults, again, baseline):
     return not survived
 
 
-def write_table(copy, faults):
-    rooms = []
-    for fault in faults:
-        if fault["room"] not in rooms:
-            rooms.append(fault["room"])
-    lines = ["# Faults that the tests find", "",
-             "tests/mutations holds one-line faults in every room. `tests/mutations/run.py` puts "
-             "each into a copy of",
-             "the tree, builds what the narrowest tests need and runs them: a fault that no test "
-             "finds shows a test that",
-             "is missing. `run.py --table` writes this page. The test `mutations` checks in every "
-             "build that each fault",
-             "still fits its file and stands here.", ""]
-    found = 0
-    for room in rooms:
-        lines += [f"## {room}", "", "| fault | file | what is wrong then | found by |",
-                  "|---|---|---|---|"]
-        for fault in (f for f in faults if f["room"] == room):
-            result = copy.results.get(fault["name"], {"verdict": "not tried"})
-            verdict = result.get("by", f"**{result['verdict']}**")
-            found += result["verdict"] == "found"
-            if result.get("how") == "Timeout":
-                verdict += " (it hangs)"
-            lines.append(f"| {fault['name']} | {fault['file']} | {fault['breaks']} | {verdict} |")
-        lines.append("")
-    lines.append(f"{found} of {len(faults)} faults are found.")
-    with open(os.path.join(SOURCE, TABLE), "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-    print(f"{TABLE}: {found} of {len(faults)} found")
-    return found == len(faults)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="words of the names to try")
     parser.add_argument("--check", action="store_true", help="only check that the entries fit the tree")
-    parser.add_argument("--table", action="store_true", help="write docs/mutations.md")
     parser.add_argument("--again", action="store_true", help="try also what was found before")
     parser.add_argument("--no-baseline", action="store_true",
                         help="spare the run of all tests without a fault, which has passed before")
@@ -291,8 +252,6 @@ def main():
     if arguments.check:
         return check(faults)
     copy = Copy(os.path.abspath(arguments.work), arguments.jobs)
-    if arguments.table:
-        return write_table(copy, faults)
     wanted = [f for f in faults if not arguments.names
               or any(word in f["name"] or word == f["room"] for word in arguments.names)]
     return try_all(copy, wanted, arguments.again, not arguments.no_baseline)

@@ -90,6 +90,61 @@ refuses 2 "asqtad is asked for, the file says that its links are 'hisq, naik-eps
 refuses 2 'long links are asked for, the file says that its links are fat' 1 $s --action hisq --fat "$fat" --long "$fat"
 on 1 smear --action hisq "$l" --fat-out "$work/other.h5" --long-out "$work/other.lime" --quiet
 refuses 2 'fat and long links must be of one kind' 1 $s --action hisq --fat "$fat" --long "$work/other.lime"
+
+# Links of two lattices: files of either format, copies of them, and a lattice beside them.
+on 1 generate --dims 4x4x4x8 --start hot --seed 5 --output "$work/cfg.h5" --quiet || complain "generate: exit $?"
+on 1 smear $hisq "$work/cfg.h5" --fat-out "$work/alien.h5" --long-out "$work/alien.lime" --quiet || complain "smear: exit $?"
+for copy in fat.h5 alien.h5; do
+  on 1 convert "$work/$copy" "$work/${copy%.h5}.copy.lime" --quiet || complain "convert: exit $?"
+done
+for to in 'cfg.milc --format milc' 'cfg.lime --precision single' 'cfg.nersc'; do
+  on 1 convert "$work/cfg.h5" "$work/"$to --quiet 2>"$work/err" || complain "convert to $to: $(cat "$work/err")"
+done
+# A file of another code, and one that says its lattice as files did before they said its links.
+if python_with h5py numpy; then
+  python3 -c '
+import h5py, sys
+for name in "fat", "alien":
+    with h5py.File(f"{sys.argv[1]}/{name}.h5") as old, h5py.File(f"{sys.argv[1]}/{name}.old.h5", "w") as new:
+        old.copy("gauge", new)
+        del new["gauge/texts"]
+    with h5py.File(f"{sys.argv[1]}/{name}.h5") as old, h5py.File(f"{sys.argv[1]}/{name}.silent.h5", "w") as new:
+        new["gauge/links"] = old["gauge/links"][()]
+' "$work" || complain "h5py: exit $?"
+fi
+foreign() { # command, and the fat links and lattice that are not those of the long ones
+  refuses 2 "must be of one lattice, but that of .*${2##*/} has the checksum '[0-9a-f ]+' and that of .*${3##*/} '[0-9a-f ]+'" \
+    1 $1 --action hisq --fat "$2" --long "$long" ${4:+--lattice "$4"}
+}
+for copy in "$work"/alien.h5 "$work"/alien.copy.lime; do
+  foreign "$s" "$copy" "$long"
+done
+[ ! -e "$work/alien.silent.h5" ] || {
+  refuses 2 'must be of one lattice' 2 $s --action hisq --fat "$work/alien.old.h5" --long "$long" --lattice "$l"
+  on 1 $s --action hisq --fat "$work/fat.old.h5" --long "$long" --lattice "$l" 2>"$work/err" || complain "links of the lattice's checksum: $(cat "$work/err")"
+  [ ! -s "$work/err" ] || complain "links of the lattice's checksum: $(cat "$work/err")"
+  for alien in alien.silent alien.old; do # cannot be compared with what a LIME file says
+    on 1 $s --action hisq --fat "$work/$alien.h5" --long "$long" 2>"$work/err" || complain "$alien: $(cat "$work/err")"
+    grep -q "warning: .*$alien.h5 and .*long.lime do not both say" "$work/err" || complain "$alien: $(cat "$work/err")"
+  done
+}
+refuses 2 "cfg.h5 has the checksum '[0-9a-f]+' and that of .*fat.h5 '[0-9a-f]+'" 2 $s $files --lattice "$work/cfg.h5"
+for command in "eigen --modes 2 --quiet" "validate --backend cpu_simd --quiet" "bench dirac --quiet" "bench solver --mass 1 --quiet"; do
+  foreign "$command" "$work/alien.h5" "$long"
+done
+for command in "eigen --modes 2 --quiet" "validate --backend cpu_simd --quiet"; do
+  refuses 2 'must be of one lattice' 1 $command $files --lattice "$work/cfg.h5"
+done
+on 1 $s --action hisq --fat "$work/alien.h5" --long "$long" --ignore-checksum 2>"$work/err" || complain "--ignore-checksum: $(cat "$work/err")"
+grep -q 'warning: .*must be of one lattice.*(ignored)' "$work/err" || complain "--ignore-checksum: $(cat "$work/err")"
+# Copies of one lattice are one, whatever their format and precision.
+for lattice in cfg.h5 cfg.milc cfg.lime cfg.nersc; do
+  on 1 $s --action hisq --fat "$work/alien.copy.lime" --long "$work/alien.lime" --lattice "$work/$lattice" 2>"$work/err" ||
+    complain "links of a copy of $lattice: $(cat "$work/err")"
+done
+on 1 smear --action fat7 "$l" --fat-out "$work/fat7.h5" --quiet
+refuses 2 "hisq is asked for, the file says that its links are 'fat7" 1 $s --action hisq --fat "$work/fat7.h5" --long "$long"
+
 refuses 2 'the extents must be 8 x 8 x 8 x 8' 1 $s $files --lattice "$source_dir/inputs/beta6.0_8x8x8x8.h5"
 refuses 2 'thin links are asked for, the file says that its links are fat' 1 $s --action hisq --lattice "$fat"
 refuses 2 'links of 12 reals must be in SU\(3\), those of action hisq are not' 1 $s $files --reconstruct 12

@@ -34,7 +34,45 @@ refuses 2 'IN and OUT must be different files' 1 convert a.h5 link.h5 --force
 refuses 2 '--from and --output must be different files' 1 generate --from a.h5 --sweeps 1 -o hard.h5 --force
 printf 'lattice = a.h5\nmass = 0.2\n' >deck.ini
 refuses 2 '--config and --json must be different files' 1 solve --config deck.ini --json deck.ini
+
+# Names that a command makes of given ones are judged with them, by whatever name the file goes.
+on 1 generate --dims 4x4x4x4 --sweeps 2 --overrelax 0 -o chain.h5 --quiet || complain "generate: exit $?"
+cp chain.h5 ch.000003.h5
+cp a.h5 in-0.h5
+ln -s in-0.h5 soft-1.h5
+ln in-0.h5 hard-1.h5
+ms="--mass 0.2 --solver multishift --shifts 0,1 --force"
+refuses 2 'LATTICE and --output must be different files, both are in-0.h5' 2 solve in-0.h5 $ms --output in.h5
+for name in soft hard; do
+  refuses 2 "LATTICE and --output must be different files, both are $name-1.h5 .in-0.h5.;" 1 solve in-0.h5 $ms --output $name.h5
+done
+refuses 2 '--output and --json must be different files, both are ./new-1.h5 .new-1.h5.' 1 solve a.h5 $ms --output new.h5 --json ./new-1.h5
+ln -s one-1.h5 one-0.h5
+refuses 2 '--output and --output must be different files, both are one-1.h5 .one-0.h5.' 1 solve a.h5 $ms --output one.h5
+rm one-0.h5
+refuses 2 '--from and --save-every must be different files, both are ch.000003.h5' 2 generate --from ch.000003.h5 --sweeps 2 --save-every 1 -o ch.h5 --force
+refuses 2 '--save-every and --checkpoint must be different files' 1 generate --dims 4x4x4x4 --sweeps 2 --save-every 1 -o new.h5 --checkpoint ./new.000002.h5
+refuses 2 '--save-every replaces no file, but ch.000003.h5 is there' 1 generate --from chain.h5 --sweeps 2 --save-every 1 -o ch.h5
+refuses 2 '--lattices and --json must be different files, both are link.h5 .a.h5.' 1 measure --lattices a.h5 --masses 1 --output new.h5 --json link.h5
+refuses 2 '--lattices and --output must be different files' 1 measure --lattices "chain.h5 a.h5" --masses 1 --output hard.h5 --force
+for bench in gemv shift transpose; do
+  refuses 2 '--csv and --json must be different files, both are ./new.csv .new.csv.' 1 bench $bench --csv new.csv --json ./new.csv
+done
+refuses 3 'nowhere/minidirac-suite-.*: its folder nowhere: No such file' 2 bench suite --class XS --scratch nowhere
+cmp -s chain.h5 ch.000003.h5 || complain "a refused chain changed its start"
+cmp -s a.h5 in-0.h5 || complain "a refused solve changed its lattice"
 cmp -s a.h5 original.h5 || complain "a refused run changed the lattice"
+compgen -G 'new*' >/dev/null && complain "refused runs wrote $(echo new*)"
+
+# Every file that is read may be a pipe by mistake: said at once, not waited for.
+m="--mass 0.2"
+for read in "info pipe" "convert pipe x.h5" "smear pipe --action hisq --fat-out x.h5 --long-out y.h5" \
+  "generate --from pipe --sweeps 1 -o x.h5" "solve pipe $m" "solve a.h5 $m --guess pipe" "solve a.h5 $m --deflate pipe" \
+  "solve $m --action hisq --fat pipe --long a.h5" "eigen a.h5 --modes 2 --start pipe" "validate pipe" \
+  "measure --lattices pipe --masses 1 --output x.h5" "bench solver --lattice pipe"; do
+  refuses 2 'pipe must be a file, it is a pipe' 1 $read
+done
+refuses 2 '--checkpoint must be a file, but pipe is a pipe' 1 solve a.h5 $m --checkpoint pipe --resume
 if [ "$(id -u)" != 0 ]; then
   mkdir locked && chmod 500 locked
   refuses 3 'locked/x.h5 cannot be written: its folder locked: Permission denied' 1 $late --output locked/x.h5
@@ -69,7 +107,33 @@ grep -q 'converged' out || complain "a full disk kept a finished solve from prin
 grep -q '"output_written":.*false' r.json || complain "a full disk kept a finished solve from its report"
 cmp -s x.h5 kept.h5 || complain "a full disk cost the old file"
 
-# Two writers of one name: both succeed.
+# Two runs make one new name: one has it, the other says where its own file is.
+for i in 1 2; do
+  (on 1 generate --dims 8x8x8x8 --sweeps 40 --seed $i -o race.h5 --quiet 2>race.err$i; echo $? >race.code$i) &
+done
+wait
+case $(cat race.code1 race.code2 | sort | tr '\n' ' ') in
+'0 3 ')
+  kept=$(sed -n 's/.* race.h5 was made by another program meanwhile and stays; what this run wrote is //p' race.err?)
+  on 1 info "$kept" --quiet || complain "the later of two writers lost its links: '$kept'"
+  cmp -s "$kept" race.h5 && complain "two chains of two seeds are one"
+  rm -f "$kept"
+  ;;
+'0 2 ') grep -q 'replaces no file, but race.h5 is there' race.err? || complain "two writers: $(cat race.err?)" ;; # a late start
+*) complain "two writers of one new name: $(cat race.code? race.err?)" ;;
+esac
+on 1 info race.h5 --quiet || complain "the earlier of two writers lost its links"
+for i in 1 2; do
+  (on 1 measure --lattices race.h5 --masses 0.0$i --output study.h5 --quiet 2>race.err$i; echo $? >race.code$i) &
+done
+wait
+case $(cat race.code1 race.code2 | sort | tr '\n' ' ') in
+'0 3 ') grep -q ' study.h5 was made by another program meanwhile and stays; .* is study.h5.*.kept' race.err? || complain "two studies: $(cat race.err?)" ;;
+'0 2 ') grep -q 'replaces no file, but study.h5 is there' race.err? || complain "two studies: $(cat race.err?)" ;;
+*) complain "two studies of one new name: $(cat race.code? race.err?)" ;;
+esac
+
+# Two writers of one name that may be replaced: both succeed.
 for i in 1 2; do
   (on $i $s --output both.h5 --force || echo failed >two) &
   (on 1 info a.h5 --quiet --json both.json || echo failed >two) &

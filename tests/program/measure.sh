@@ -72,12 +72,88 @@ on 1 $slow --output slow.h5 --resume --json slow.json || complain "after a signa
 on 1 $slow --output through.h5 --json through.json || complain "through: exit $?"
 [ "$(key resumed slow.json)" -gt 0 ] && [ "$(numbers slow.json)" = "$(numbers through.json)" ] || complain "after a signal: other bits"
 
+# A lattice counts once, in whatever files it is: the header says it of most, the links of all.
+one="measure --masses 0.5 --sources point:0,0,0,0 --quiet"
+cp cfg1.h5 again.h5
+on 1 convert cfg1.h5 again.lime --quiet && on 1 convert cfg1.h5 single.h5 --precision single --quiet &&
+  on 1 convert cfg1.h5 again.nersc --quiet && on 1 convert cfg1.h5 again.milc --format milc --quiet 2>/dev/null || complain "copies of a lattice: exit $?"
+for copy in again.h5 again.lime ./cfg1.h5 single.h5 again.nersc again.milc; do
+  rm -f twice.h5
+  refuses 2 "a lattice must count once, $copy has the links of cfg1.h5, checksum '[0-9a-f ]+'.*--allow-repeats" 1 \
+    $one --lattices "cfg1.h5 cfg2.h5 $copy" --output twice.h5
+  case $copy in
+  *[1n].h5 | *.lime) [ ! -e twice.h5 ] || complain "$copy: measured before the list was looked at" ;;
+  *) on 1 $one --lattices 'cfg1.h5 cfg2.h5' --output twice.h5 --resume --json twice.json && [ "$(key resumed twice.json)" = 2 ] || complain "$copy: what was done before it is lost" ;;
+  esac
+done
+refuses 2 'a lattice must count once, single.h5 has the links of cfg1.h5' 2 $one --lattices 'cfg1.h5 single.h5' --output twin.h5 --groups 2
+on 2 $one --lattices 'single.h5 cfg1.h5 again.h5 cfg2.h5' --output kept.h5 --keep-going --groups 2 --json kept.json 2>err
+[ $? = 1 ] && [ "$(key measured kept.json)" = 2 ] && [ "$(key skipped kept.json)" = 2 ] || complain "repeats with --keep-going: $(cat err)"
+[ "$(grep -c 'is left out: a lattice must count once' err)" = 2 ] || complain "repeats with --keep-going: $(cat err)"
+on 1 $one --lattices 'cfg1.h5 again.h5 single.h5' --output twice.h5 --force --allow-repeats --json twice.json || complain "--allow-repeats: exit $?"
+[ "$(key measured twice.json)" = 3 ] || complain "--allow-repeats: $(key measured twice.json)"
+refuses 2 'again.h5 has the links of cfg1.h5' 1 $one --lattices 'cfg1.h5 again.h5 single.h5' --output twice.h5 --resume
+printf '[measure]\nlattices = cfg1.h5 again.h5\nmasses = 0.5\noutput = twice.h5\nforce = true\nallow-repeats = true\nquiet = true\n' >twice.ini
+on 1 measure --config twice.ini || complain "allow-repeats in a deck: exit $?"
+# What generate leaves: numbered files, of which the last is --output once more.
+on 1 generate --dims 4x4x4x8 --beta 5.7 --sweeps 4 --save-every 2 --output chain.h5 --quiet || complain "generate: exit $?"
+refuses 2 'chain.000004.h5 has the links of chain.h5|chain.h5 has the links of chain.000004.h5' 1 $one --lattices 'chain*.h5' --output chain.study
+on 1 $one --lattices 'chain.*.h5' --output chain.study --json twice.json || complain "numbered files: exit $?"
+[ "$(key measured twice.json)" = 2 ] || complain "numbered files: $(key measured twice.json)"
+
+# Results belong to links, not to a name.
+cp cfg1.h5 moved.h5 && on 1 $one --lattices 'moved.h5 cfg2.h5' --output moved.study || complain "measure: exit $?"
+cp single.h5 moved.h5 && on 1 $one --lattices 'moved.h5 cfg2.h5' --output moved.study --resume --json moved.json || complain "the same links in another precision: exit $?"
+[ "$(key resumed moved.json)" = 2 ] || complain "the same links in another precision: measured anew"
+cp cfg3.h5 moved.h5
+for ranks in 1 2; do
+  refuses 2 "moved.h5 has changed since moved.study got its results, from checksum '[0-9a-f]+' to '[0-9a-f]+'" $ranks $one --lattices 'moved.h5 cfg2.h5' --output moved.study --resume --groups $ranks
+done
+on 1 $one --lattices 'moved.h5 cfg2.h5' --output moved.study --resume --force --json moved.json 2>err || complain "measured anew: $(cat err)"
+grep -q 'warning: moved.h5 has changed' err && [ "$(key resumed moved.json)" = 1 ] && [ "$(key measured moved.json)" = 1 ] || complain "measured anew: $(cat err)"
+on 1 $one --lattices cfg3.h5 --output three.h5 --json three.json || complain "measure: exit $?"
+grep -q "\"plaquette\":[[:space:]]*$(key plaquette three.json)" moved.json || complain "measured anew: another plaquette"
+if python_with h5py; then # lattices without a checksum, studies of old without those of links
+  python3 -c '
+import h5py, shutil
+for name in "cfg1", "cfg3":
+    shutil.copy(name + ".h5", "bare." + name + ".h5")
+    with h5py.File("bare." + name + ".h5", "r+") as file:
+        for word in [w for w in file["gauge/links"].attrs if "sum" in w]:
+            del file["gauge/links"].attrs[word]
+with h5py.File("three.h5", "r+") as file:
+    del file["study/links_checksum"]
+' || complain "h5py: exit $?"
+  cp bare.cfg1.h5 moved.h5 && on 1 $one --lattices 'moved.h5' --output bare.study 2>err && grep -q 'has no checksum' err || complain "no checksum: $(cat err)"
+  on 1 $one --lattices 'moved.h5' --output bare.study --resume 2>err || complain "no checksum: $(cat err)"
+  cp bare.cfg3.h5 moved.h5
+  on 1 $one --lattices 'moved.h5' --output bare.study --resume 2>err
+  [ $? = 2 ] && grep -q 'error: moved.h5 has changed since bare.study got its results' err || complain "no checksum: $(cat err)"
+  on 1 $one --lattices cfg3.h5 --output three.h5 --resume --json three.json && [ "$(key resumed three.json)" = 1 ] || complain "a study of old: exit $?"
+  cp cfg3.h5 kept.cfg3.h5 && cp cfg2.h5 cfg3.h5
+  refuses 2 'cfg3.h5 has changed since three.h5 got its results' 1 $one --lattices cfg3.h5 --output three.h5 --resume
+  mv kept.cfg3.h5 cfg3.h5
+fi
+rm -f kept.h5
+# A file that cannot be written any more: every lattice is measured and reported, exit 3.
+mkdir gone
+timeout 120 "$minidirac" $slow --output gone/slow.h5 --json slow.json 2>err &
+job=$!
+for ((i = 0; i < 2000; i++)); do
+  [ -e gone/slow.h5 ] && break
+  sleep 0.05
+done
+mv gone went
+wait $job
+[ $? = 3 ] || complain "a folder that goes: $(head -3 err)"
+[ "$(grep -c 'warning: results are not written yet, the study goes on' err)" = 1 ] || complain "a folder that goes: $(head -3 err)"
+[ "$(key measured slow.json)" = 4 ] || complain "a folder that goes: $(key measured slow.json) of 4 lattices"
+
 # A file that is missing, damaged or of another lattice in the middle.
 head -c 30000 cfg2.h5 >cut.h5
 cp cfg2.h5 flipped.h5
 printf '\001\002\003' | dd of=flipped.h5 bs=1 seek=60000 conv=notrunc 2>/dev/null
 on 1 generate --dims 4x4x4x4 --start hot --seed 1 --output other.h5 --quiet || complain "generate: exit $?"
-one="measure --masses 0.5 --sources point:0,0,0,0 --quiet"
 for bad in none cut other; do
   refuses 2 "$bad.h5" $((${#bad} % 2 + 1)) $one --lattices "cfg1.h5 $bad.h5 cfg3.h5" --output bad.h5
   [ ! -e bad.h5 ] || complain "$bad: measured before the list was looked at"
@@ -127,7 +203,7 @@ for ranks in 1 2; do
   refuses 2 'naive.cfg3.h5' $ranks $one --lattices 'cfg1.h5 cfg3.h5' --deflate 'naive.{name}.h5' --output bad3.h5
   [ ! -e bad3.h5 ] || complain "measured before all modes were looked at"
 done
-on 2 $one --lattices 'cfg1.h5 copy.h5 cfg3.h5 cfg2.h5' --deflate 'naive.{name}.h5' --output bad3.h5 --keep-going --groups 2 --json bad3.json 2>err
+on 2 $one --lattices 'cfg1.h5 copy.h5 cfg3.h5 cfg2.h5' --allow-repeats --deflate 'naive.{name}.h5' --output bad3.h5 --keep-going --groups 2 --json bad3.json 2>err
 [ $? = 1 ] && [ "$(key skipped bad3.json)" = 2 ] && [ "$(key measured bad3.json)" = 2 ] || complain "modes of another lattice with --keep-going: $(cat err)"
 refuses 2 'must have the action of this run' 1 $one --actions hisq --lattices cfg1.h5 --deflate 'naive.{name}.h5' --output x.h5
 refuses 2 'must have the boundary of this run' 1 $one --boundary periodic --lattices cfg1.h5 --deflate naive.cfg1.h5 --output x.h5

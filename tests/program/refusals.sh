@@ -34,6 +34,29 @@ refuses 2 'section .generate.' 1 solve --config "$work/section.ini"
 printf 'no equals sign\n' >"$work/broken.ini"
 refuses 2 'line 1' 1 solve --config "$work/broken.ini"
 
+# A shell may make a deck; what is no text file, or has no end, is none.
+on 1 $s --quiet --config <(echo tol = 1e-2; sleep 0.2; echo max-iter = 500) || complain "a deck of a shell: exit $?"
+on 1 $s --quiet --config <(true) || complain "an empty deck of a shell: exit $?"
+refuses 2 'deck .* is longer than 65535 bytes' 1 $s --config <(yes 'tol = 1')
+refuses 2 'deck /dev/null must be a file or a pipe, it is a device' 1 $s --config /dev/null
+refuses 2 "deck $work must be a file or a pipe, it is a directory" 2 $s --config "$work"
+
+# Too few open files are nobody's file: not exit 2. Of MPI, which takes most, a start without help.
+few=0
+for limit in $(seq 10 18); do
+  (ulimit -n "$limit"; OMPI_MCA_ess_singleton_isolated=1 timeout 60 "$minidirac" $s --quiet >"$work/out" 2>"$work/err")
+  got=$?
+  [ $got != 2 ] || complain "ulimit -n $limit: exit 2: $(cat "$work/err")"
+  grep -q '^minidirac: error: .*Too many open files' "$work/err" && few=$((few + 1))
+done
+echo "$few limits were low enough to be told"
+
+# MILC lattices are written by their suffix too.
+on 1 convert "$lattice" "$work/l.milc" --quiet 2>"$work/err" || complain "suffix .milc: $(cat "$work/err")"
+grep -q 'single precision' "$work/err" || complain "suffix .milc: not a word of the precision"
+on 1 info "$work/l.milc" --quiet --json - 2>/dev/null | grep -q '"format":.*"milc"' || complain "suffix .milc is no MILC file"
+refuses 2 "the format must be named, the suffix of .*l.odd' tells none; use --format .*, .milc or .nersc" 1 convert "$lattice" "$work/l.odd"
+
 for ranks in 1 2; do
   refuses 2 "'nonsense' is not known" $ranks nonsense
   refuses 2 '--tol is given twice' $ranks $s --tol 1e-3 --tol 1e-4
@@ -54,6 +77,25 @@ refuses 2 "json must be a file, but /dev/full is a device; '-' is standard outpu
 on 1 $s --json - 2>"$work/err" >/dev/full
 [ $? = 3 ] || complain "a full standard output: not exit 3"
 grep -q 'standard output cannot be written: No space left' "$work/err" || complain "$(cat "$work/err")"
+
+# What is wrong on one rank alone ends all at once; what measurements wish for is that of rank 0.
+cat >"$work/one" <<S
+#!/usr/bin/env bash
+[ "\${OMPI_COMM_WORLD_RANK:-0}" != "\$RANK" ] || eval "\$SETTING"
+exec "$minidirac" "\$@"
+S
+chmod +x "$work/one"
+program=$minidirac minidirac=$work/one
+export RANK=1
+SETTING='export OMP_NUM_THREADS=100000' refuses 2 "OMP_NUM_THREADS must be .* got '100000'" 2 $s --quiet
+SETTING='export OMP_NUM_THREADS=2 OMP_STACKSIZE=1000000G' refuses 3 'rank 1 must have 2 threads, but' 2 $s --quiet
+SETTING='set -- "$@" --tol 1e-3' refuses 2 "same arguments, but rank 1 has '--tol' where" 2 $s --quiet
+SETTING='set -- info' refuses 2 "rank 1 has 'info' where rank 0 has 'solve'" 2 $s --quiet
+SETTING='export MINIDIRAC_RECORD=perhaps MINIDIRAC_MARCH_BLOCKS=few' on 2 $s --quiet || complain "rank 1 wishes: exit $?"
+RANK=0
+SETTING='export MINIDIRAC_RECORD=perhaps' refuses 2 "RECORD must be always or never, got 'perhaps'" 2 $s --quiet
+SETTING='export MINIDIRAC_TEST_NODE_SIZE=-1' refuses 2 "NODE_SIZE must be an integer from 0 .* got '-1'" 1 $s --quiet
+minidirac=$program
 
 # A report that cannot be written leaves the old one.
 echo old >"$work/report.json"

@@ -23,7 +23,7 @@ report solve 2 solve --lattice $lattice --mass 0.5
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
 report solve-auto 1 solve --lattice $lattice --mass 0.05 --solver auto --inner single --source random:1 --rhs 2
 report solve-points 1 solve --lattice $lattice --mass 0.5 --source 'points:0,0,0,0;1,1,0,0' --momenta upto:1
-report measure 2 measure --lattices "$lattice copy.h5" --masses 0.5,0.6 --sources 'point:0,0,0,0 u1:1' --vectors 2 --momenta upto:1 --output study.h5
+report measure 2 measure --lattices "$lattice copy.h5" --allow-repeats --masses 0.5,0.6 --sources 'point:0,0,0,0 u1:1' --vectors 2 --momenta upto:1 --output study.h5
 report eigen 1 eigen $lattice --modes 2 --tol 1e-6 --output modes.h5 --store single
 report eigen-start 1 eigen $lattice --modes 2 --tol 1e-6 --start modes.h5
 report solve-deflated 1 solve $lattice --mass 0.5 --deflate modes.h5

@@ -55,6 +55,20 @@ ends() {
   [ "$(key interrupted "$work/s.json")" = true ] || complain "'$*': the report is not that of an interrupted run"
 }
 
+# A deck that nobody writes is not waited for any longer.
+mkfifo "$work/deck"
+for ranks in 1 2; do
+  for signal in TERM INT USR1; do
+    start $ranks solve --config "$work/deck"
+    sleep 0.3
+    kill -$signal "$pid"
+    wait $job
+    got=$?
+    [ $got = 3 ] || complain "$signal, $ranks ranks, a deck that is a pipe: exit $got: $(head -3 "$work/err")"
+    grep -q "error: SIG$signal ended the run, which was waiting for the end of deck" "$work/err" || complain "$(head -3 "$work/err")"
+  done
+done
+
 # Solves that would go on for minutes.
 endless="solve $lattice --mass 1e-5 --tol 1e-20 --source random:1 --quiet"
 long="$endless --max-iter 10000000"

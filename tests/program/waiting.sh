@@ -15,6 +15,43 @@ on 1 $s && [[ $(key waiting r.json) = '"brief"' || $(key waiting r.json) = '"pas
 OMP_NUM_THREADS=3 on 1 $s && [ "$(key threads r.json)" = 3 ] || complain "OMP_NUM_THREADS=3: $(key threads r.json)"
 on $((2 * cores)) $s && [ "$(key threads r.json)" = 1 ] || complain "two ranks a core: $(key threads r.json) threads each"
 
+# Threads that are bound have all cores that the program was started on, one each, although it starts
+# itself once more when the library has bound the first of them.
+apart() { # apart PID: two threads of that process may run on cores of their own each
+  for _ in $(seq 50); do
+    lists=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\)$/\1/p' /proc/"$1"/task/*/status 2>/dev/null | sort -u)
+    [ "$(wc -w <<<"$lists")" -lt 2 ] || return 0
+    sleep 0.1
+  done
+  return 1
+}
+on 1 $s || complain "unbound: exit $?"
+usable=$(key cores_usable r.json)
+unbound="$(key threads r.json) threads on $usable cores"
+if [ "$usable" -gt 1 ]; then
+  for bind in close spread true; do
+    for places in '' cores threads; do
+      export OMP_PROC_BIND=$bind OMP_PLACES=$places
+      [ -n "$places" ] || unset OMP_PLACES
+      on 1 $s || complain "OMP_PROC_BIND=$bind: exit $?"
+      bound="$(key threads r.json) threads on $(key cores_usable r.json) cores"
+      [ "$bound" = "$unbound" ] || complain "OMP_PROC_BIND=$bind OMP_PLACES=$places: $bound, not $unbound"
+    done
+  done
+  OMP_NUM_THREADS=2 OMPI_MCA_orte_create_session_dirs=0 "$minidirac" solve --lattice a.h5 --mass 1e-6 --tol 1e-20 \
+    --max-iter 10000000 --quiet &
+  apart $! || complain "OMP_PROC_BIND=true: two threads have no two cores: $lists"
+  kill -KILL $!
+  wait $! 2>/dev/null
+  taskset -c "$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')" "$minidirac" $s
+  [ "$(key cores_usable r.json) $(key threads r.json)" = "1 1" ] ||
+    complain "one core: $(key threads r.json) threads on $(key cores_usable r.json)"
+  OMPI_MCA_hwloc_base_binding_policy=core on 2 $s || complain "ranks bound to cores: exit $?"
+  [ "$(key threads r.json)" -le $((usable / 2)) ] ||
+    complain "two ranks bound to cores: $(key threads r.json) threads on $(key cores_usable r.json)"
+  unset OMP_PROC_BIND OMP_PLACES
+fi
+
 # Busy cores: each has something else to do. The best of three, since that has moods.
 busy=()
 for _ in $(seq "$cores"); do

@@ -40,7 +40,7 @@ static void every_slice_has_a_block(void **state) {
         }
 }
 
-/* Of lattices that are measured in bench/h200-dirac-tensor.md: shares no longer than said. */
+/* Of lattices that are measured in bench/h200: shares no longer than said. */
 static void shares_are_even(void **state) {
   (void)state;
   static const struct {

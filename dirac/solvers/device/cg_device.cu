@@ -329,6 +329,6 @@ static md_status wait_here(md_context *context, const md_cg_device *cg, long lon
 
 extern "C" md_status md_cg_device_wait(md_context *context, md_cg_device *cg,
                                        md_cg_report *reports) {
-  return md_agree_soon(context, wait_here(context, cg, ++cg->awaited, reports), MD_PATIENCE_S,
+  return md_agree_soon(context, wait_here(context, cg, ++cg->awaited, reports),
                        "an iteration of the solver");
 }

@@ -1,15 +1,11 @@
 #include "dirac/solvers/device/recorded_step.h"
 #include "lattice/halo/halo.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 bool md_records_steps(const md_context *context, const md_dirac *dirac) {
-  const char *wish = getenv("MINIDIRAC_RECORD");
+  const md_record_wish wish = context->wishes.record;
   if (context->ranks > 1 && !dirac->peers && !context->nccl) return false;
   if (!md_halo_queued(dirac->halo)) return false;
-  if (wish && strcmp(wish, "always") == 0) return true;
-  return context->ranks > 1 && !(wish && strcmp(wish, "never") == 0);
+  return wish == MD_RECORD_ALWAYS || (context->ranks > 1 && wish != MD_RECORD_NEVER);
 }
 
 /* What fails on one rank here ends all before any of them replays. */

@@ -14,8 +14,8 @@ typedef struct md_recorded_step {
 } md_recorded_step;
 
 /* Whether steps of this operator are recorded: its halos and the sums over its ranks need no host.
- * By default only with several ranks; MINIDIRAC_RECORD=always or never in the environment decides
- * otherwise, for measurements. Local, the same on all ranks. */
+ * By default only with several ranks; context->wishes decides otherwise, for measurements. Local,
+ * the same on all ranks. */
 bool md_records_steps(const md_context *context, const md_dirac *dirac);
 
 /* Queues the step; `queue` queues it kernel by kernel, with two hops of the operator. *replayed,

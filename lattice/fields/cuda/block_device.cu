@@ -189,7 +189,7 @@ md_status wait(md_context *context, void *state, int slot, double *gram) {
             gram[2 * (i * n + j) + part] =
                 status == MD_OK ? tile[2 * ((i - row) * SIDE + j - column) + part] : NAN;
   if (context->ranks == 1) return MD_OK;
-  MD_TRY(md_agree_soon(context, status, MD_PATIENCE_S, "a sum of the block solver"));
+  MD_TRY(md_agree_soon(context, status, "a sum of the block solver"));
   return add_ranks(context, n, gram);
 }
 
@@ -224,7 +224,7 @@ md_status take_products(md_context *context, device_block *d, double *product) {
             status == MD_OK ? tile[2 * (i % SIDE * SIDE + j % SIDE) + part] : NAN;
     }
   if (context->ranks == 1) return status;
-  MD_TRY(md_agree_soon(context, status, MD_PATIENCE_S, "a sum of the block solver"));
+  MD_TRY(md_agree_soon(context, status, "a sum of the block solver"));
   return add_ranks(context, n, product);
 }
 

@@ -192,6 +192,7 @@ static cudaError_t make_space(const md_field *x, int quantities, sum_space *s) {
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
                                    MD_SUM_SLOTS * sizeof *s->part);
   const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
+  if (error != cudaSuccess) s->units = NULL;
   s->total = (unit_sum *)(s->units + s->count);
   s->part = s->total + s->count;
   s->largest = (unsigned long long *)(s->part + s->count * MD_SUM_SLOTS);
@@ -256,9 +257,9 @@ static md_status reduce(md_context *context, const md_field *x, int quantities, 
     for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
     add_parts<<<(unsigned)s.count, MD_SUM_SLOTS, 0, md_stream()>>>(s.part, s.total);
     cudaMemcpyAsync(host, s.total, s.count * sizeof *s.total, cudaMemcpyDeviceToHost, md_stream());
-    cudaFreeAsync(s.units, md_stream());
-    error = cudaStreamSynchronize(md_stream());
   }
+  if (s.units) cudaFreeAsync(s.units, md_stream());
+  if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
   if (error == cudaSuccess) error = cudaPeekAtLastError();
   MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum over a field")));
   for (size_t first = 0; first < s.count; first += s.n) {

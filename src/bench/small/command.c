@@ -112,7 +112,7 @@ static md_status read_options(md_small_bench *bench, int argc, char **argv) {
       {.name = "seed", .type = MD_OPTION_INTEGER, .target = &bench->seed, .argument = "N",
        .help = "of the elements [987654]", .low = 0, .high = 9.2e18},
       {.name = "csv", .type = MD_OPTION_TEXT, .target = &bench->csv, .argument = "FILE",
-       .help = "the rows as a table"},
+       .help = "the rows as a table", .file = MD_FILE_REPORT},
       MD_COMMON_OPTIONS(bench->common)};
   /* clang-format on */
   const int skip = kind->blocks ? 0 : 1, count = sizeof options / sizeof *options - skip;

@@ -9,7 +9,8 @@
 
 /* The part that writes and reads: the links of the class in double precision. Each format is
  * written and read up to SAMPLES times, but not again once that has taken ENOUGH_S. */
-enum { SAMPLES = 3 };
+enum { SAMPLES = 3, FORMATS = 2 };
+static const char *const formats[FORMATS] = {"hdf5", "ildg"};
 #define ENOUGH_S 5.0
 
 static void add_times(md_suite *suite, const char *work, const char *format, double times_s[],
@@ -80,15 +81,24 @@ static md_status time_format(md_suite *suite, const char *path, const char *name
   return MD_OK;
 }
 
+static void name_of(const md_suite *suite, const char *format, char path[PATH_MAX]) {
+  snprintf(path, PATH_MAX, "%.3800s/minidirac-suite-%lld.%s", suite->scratch, suite->owner, format);
+}
+
+md_status md_suite_files_list(const md_suite *suite, md_made_files *files) {
+  char path[PATH_MAX];
+  for (int f = 0; f < FORMATS; f++) {
+    name_of(suite, formats[f], path);
+    MD_TRY(md_made_files_add(suite->context, files, "--scratch", path, MD_FILE_RESULT));
+  }
+  return MD_OK;
+}
+
 md_status md_suite_files(md_suite *suite) {
-  static const char *const formats[] = {"hdf5", "ildg"};
-  long long owner = getpid();
-  md_broadcast(suite->context, &owner, sizeof owner);
   md_say(suite->context, "%-6s %-6s %11s %11s %9s\n", "work", "format", "MB", "seconds", "GB/s");
-  for (int f = 0; f < 2; f++) {
+  for (int f = 0; f < FORMATS; f++) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.3800s/minidirac-suite-%lld.%s", suite->scratch, owner,
-             formats[f]);
+    name_of(suite, formats[f], path);
     const md_status status = time_format(suite, path, formats[f]);
     if (suite->context->rank == 0) unlink(path);
     MD_TRY(status);

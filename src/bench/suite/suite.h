@@ -18,6 +18,7 @@ typedef struct md_suite {
   md_choices inner;             /* of the solves; MD_DOUBLE stands for none */
   int repetitions;
   const char *scratch; /* folder for files that are written and read */
+  long long owner;     /* process of rank 0, which is in their names */
   const int *grid;
   md_space space; /* where the first operator keeps its fields */
   md_action_links links;
@@ -28,7 +29,8 @@ typedef struct md_suite {
   cJSON *merit_row;       /* borrowed from rows */
 } md_suite;
 
-/* Adds a check to the report and says it: |value - expected| <= tolerance. */
+/* Adds a check to the report and says it: |value - expected| <= tolerance. Where 0 is expected the
+ * tolerance is a bound, and is said as one. */
 void md_suite_check(md_suite *suite, const char *name, double value, double expected,
                     double tolerance);
 
@@ -40,5 +42,8 @@ md_status md_suite_solve(md_suite *suite, int n_rhs);
 md_status md_suite_halo(md_suite *suite);
 md_status md_suite_gemm(md_suite *suite);
 md_status md_suite_files(md_suite *suite);
+
+/* Appends the files that md_suite_files makes, none of which may be there. Local. */
+md_status md_suite_files_list(const md_suite *suite, md_made_files *files);
 
 #endif

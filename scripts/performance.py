@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Writes PERFORMANCE.md: the newest figure of each kind and machine with its source.
+
+It reads every report (JSON) below bench/ and the tables (CSV) that bench/tables.json describes:
+machine, date, commit and command of each. Of two figures of the same thing the newer one stands;
+what a figure is follows from its row alone. `performance.py --check` compares with the file.
+"""
+import argparse
+import csv
+import glob
+import json
+import os
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PRECISIONS = ("double", "single", "half", "bf16", "fixed")
+INNERS = ("none", "single", "half", "bf16", "fixed")
+MODE = {"": "", "single": "Deo alone", "turn": "Deo and Doe in turn"}
+
+
+def dims_of(value):
+    dims = value if isinstance(value, list) else [int(n) for n in str(value).split("x")]
+    groups, text = [], []
+    for n in dims:
+        if groups and groups[-1][0] == n:
+            groups[-1][1] += 1
+        else:
+            groups.append([n, 1])
+    for n, count in groups:
+        text.append(f"{n}^{count}" if count > 1 else str(n))
+    return " x ".join(text)
+
+
+def short(command):
+    """The command as a reader would type it: without folders of one machine and without reports."""
+    words, out = command.split(), []
+    for i, word in enumerate(words):
+        if word in ("--json", "--csv", "--quiet", "--scratch") or (i and words[i - 1] in ("--json", "--csv", "--scratch")):
+            continue
+        out.append(os.path.basename(word) if word.startswith("/") else word)
+    return " ".join(out)
+
+
+def machine_of(report):
+    machine = report["machine"]
+    gpus = machine.get("gpu")
+    if not gpus:
+        return machine["cpu"]
+    names = [g["name"] for g in gpus]
+    return f"{len(names)} {names[0]}" if len(names) > 1 else names[0]
+
+
+class Source:
+    """Where rows come from: machine, date, commit, command and path below bench/."""
+
+    def __init__(self, path, machine, date, commit, command):
+        self.path, self.machine, self.date, self.commit, self.command = path, machine, date, commit, command
+
+
+def read_rows():
+    """(kind, row, source) of all files, oldest first."""
+    found = []
+    for path in glob.glob(os.path.join(TOP, "bench", "**", "*.json"), recursive=True):
+        if os.path.basename(path) == "tables.json":
+            continue
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        if "rows" not in report or "machine" not in report:
+            continue
+        machine = report["machine"]
+        source = Source(os.path.relpath(path, TOP), machine_of(report), machine["date_utc"],
+                        report["commit"].split("-")[0][:7], short(machine.get("command_line", "")))
+        if report["command"] == "bench suite":
+            found.append(("suite", report, source))
+            continue
+        for row in report["rows"]:
+            found.append((report["command"].replace("bench ", ""), {**{"action": report.get("action", "naive")}, **row}, source))
+    with open(os.path.join(TOP, "bench", "tables.json"), encoding="utf-8") as file:
+        tables = json.load(file)
+    for path, about in tables.items():
+        source = Source("bench/" + path, about["machine"], about["date"], about["commit"], about["command"])
+        with open(os.path.join(TOP, "bench", path), newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                found.append((about["kind"], {**{"action": "naive"}, **row}, source))
+    return sorted(found, key=lambda f: f[2].date)
+
+
+class Table:
+    """Lines by a key, columns by a word; the newest cell of each stands."""
+
+    def __init__(self, title, heads, columns):
+        self.title, self.heads, self.columns = title, heads, columns
+        self.cells, self.sources = {}, {}
+
+    def put(self, line, column, text, source):
+        if column in self.columns:
+            self.cells[line, column] = text
+            self.sources[line, column] = source
+
+    def write(self, out, order=None):
+        lines = sorted({line for line, _ in self.cells}, key=order)
+        if not lines:
+            return
+        columns = [c for c in self.columns if any((line, c) in self.cells for line in lines)]
+        out.append(f"### {self.title}\n")
+        out.append("| " + " | ".join(list(self.heads) + columns) + " |")
+        out.append("|---" * (len(self.heads) + len(columns)) + "|")
+        for line in lines:
+            words = [str(w) for w in line] + [self.cells.get((line, c), "-") for c in columns]
+            out.append("| " + " | ".join(words) + " |")
+        out.append("")
+        newest = {}
+        for source in self.sources.values():
+            folder = os.path.dirname(source.path)
+            newest.setdefault((folder, source.commit, source.date[:10]), source)
+        by_folder = {}
+        for folder, commit, date in sorted(newest):
+            by_folder.setdefault(folder, []).append(f"{commit} of {date}")
+        out.append("From " + "; ".join(f"`{folder}` ({', '.join(what)})" for folder, what in by_folder.items()) + "; the newest by\n")
+        last = max(self.sources.values(), key=lambda s: s.date)
+        out.append(f"    {last.command}\n")
+
+
+def backend_of(row):
+    return row["backend"] if row["packing"] == "none" else f'{row["backend"]}:{row["packing"]}'
+
+
+def gflops(row):
+    value, share = float(row["gflops"]), float(row.get("roofline_fraction") or 0)
+    digits = 0 if value >= 100 else 1
+    return f"{value:.{digits}f}" + (f" ({share:.2f})" if share else "")
+
+
+def hop_tables(rows, machine):
+    """On a GPU one table by link reals and right-hand sides at the largest lattice, one by lattice."""
+    rows = [(r, s) for kind, r, s in rows if kind == "dirac" and s.machine == machine]
+    largest = "48^3 x 64" if any(dims_of(r["dims"]) == "48^3 x 64" for r, _ in rows) else None
+    heads = ("action", "backend", "link reals", "right-hand sides")
+    if largest:
+        by_kind = Table(f"Hops at {largest}, GFLOP/s and share of the roofline", heads, PRECISIONS)
+        by_lattice = Table("Hops of the packing stacked with 16 right-hand sides", ("action", "lattice"), PRECISIONS)
+        for r, s in rows:
+            many = int(r["rhs"]) > 1
+            if dims_of(r["dims"]) == largest and not (many and (int(r["reconstruct"]) < 18 or int(r["rhs"]) < 8)):
+                by_kind.put((r["action"], backend_of(r), r["reconstruct"], int(r["rhs"])), r["precision"], gflops(r), s)
+            if r["packing"] == "stacked" and int(r["rhs"]) == 16:
+                by_lattice.put((r["action"], dims_of(r["dims"])), r["precision"], gflops(r), s)
+        return [by_kind, by_lattice]
+    table = Table("Hops, GFLOP/s and share of the triad", ("action", "lattice", "threads", "hops", "link reals", "right-hand sides"), PRECISIONS)
+    for r, s in rows:
+        line = (r["action"], dims_of(r["dims"]), r.get("threads", ""), MODE[r.get("mode", "")], r["reconstruct"], int(r["rhs"]))
+        table.put(line, r["precision"], gflops(r), s)
+    return [table]
+
+
+def solver_tables(rows, machine):
+    cg = Table("Conjugate gradients, milliseconds per iteration and right-hand side",
+               ("action", "lattice", "backend", "link reals", "right-hand sides"), [f"double/{i}" if i != "none" else "double" for i in INNERS])
+    time = Table("Time to solution, seconds per right-hand side (iterations)",
+                 ("action", "lattice", "mass", "way", "backend", "right-hand sides"), cg.columns)
+    for kind, r, s in rows:
+        if kind != "solver" or s.machine != machine or r["precision"] != "double" or str(r["converged"]).lower() != "true":
+            continue
+        column = "double" if r["inner"] == "none" else f'double/{r["inner"]}'
+        lattice = dims_of(r["dims"])
+        if lattice in ("16^4", "16^3 x 32", "32^3 x 64"):
+            if r["solver"] == "cg" and float(r["mass"]) == 0.05:
+                cg.put((r["action"], lattice, backend_of(r), r["reconstruct"], int(r["rhs"])), column, f'{float(r["ms_per_iteration_rhs"]):.4g}', s)
+        elif r["solver"] in ("cg", "block", "deflated", "multishift", "separate") and float(r["mass"]) < 0.05:
+            way = r["solver"] + (f', {r["modes"]} modes' if r.get("modes") else "")
+            time.put((r["action"], lattice, float(r["mass"]), way, backend_of(r), int(r["rhs"])), column,
+                     f'{float(r["seconds_per_rhs"]):.4f} ({r["iterations"]})', s)
+    return [cg, time]
+
+
+def gemm_tables(rows, machine):
+    shapes, table = [], {}
+    for kind, r, s in rows:
+        if kind != "gemm" or s.machine != machine:
+            continue
+        m, n, k = (int(float(r[x])) for x in ("m", "n", "k"))
+        shapes.append(f"{m}^3" if m == n == k else f"{m} x {n} x {k}")
+    wanted = [s for s in ("1000^3", "4096^3", "8192^3", "8192 x 8192 x 32", "8192 x 8192 x 64", "8192 x 8192 x 128", "8192 x 8192 x 156") if s in shapes]
+    if not wanted:
+        wanted = list(dict.fromkeys(shapes))
+    table = Table("Dense products, TFLOP/s and share of the vendor's or system's library", ("precision", "kernel"), wanted)
+    for kind, r, s in rows:
+        if kind != "gemm" or s.machine != machine:
+            continue
+        m, n, k = (int(float(r[x])) for x in ("m", "n", "k"))
+        shape = f"{m}^3" if m == n == k else f"{m} x {n} x {k}"
+        share = f' ({float(r["vs_reference"]):.2f})' if r.get("vs_reference") else ""
+        rate = f'{float(r["gflops_kernel"]) / 1e3:.3g}' if r.get("gflops_kernel") else ""
+        table.put((r["precision"], r["kernel"].split(":128x128")[0]), shape, (rate + share).strip(), s)
+    return [table]
+
+
+def suite_table(rows, machine):
+    table = Table("Suite, right-hand sides to 1e-10 per second", ("class", "action"), ["figure of merit", "of"])
+    for kind, r, s in rows:
+        if kind == "suite" and s.machine == machine and r.get("figure_of_merit"):
+            table.put((r["class"], r["action"]), "figure of merit", f'{r["figure_of_merit"]:.2f}', s)
+            table.put((r["class"], r["action"]), "of", r["figure_of_merit_of"], s)
+    return [table]
+
+
+def other_tables(rows, machine):
+    table = Table("Other codes on this machine", ("code", "what", "lattice", "right-hand sides"), ["double", "single", "half", "double/half"])
+    for kind, r, s in rows:
+        if kind == "other" and s.machine == machine:
+            table.put((r["code"], r["what"], r["lattice"], int(r["rhs"])), r["precision"], r["figure"], s)
+    return [table]
+
+
+def page():
+    rows = read_rows()
+    out = ["# Measured", "",
+           "This page is generated by `scripts/performance.py` from the raw records in [bench/](bench): for each machine the newest figure",
+           "of its kind. [bench/tried.md](bench/tried.md) says what binds the kernels and what was tried and did not help.", "",
+           "A *hop* is Deo, from odd to even sites: 570 operations per output site and right-hand side, 1146 with fat and long links. The",
+           "*roofline* is the compulsory bytes over the bandwidth of a copy in the same run; on a CPU the share is that of a triad with the",
+           "same threads and working set. A share above 1 occurs because a hop reads eleven times what it writes. Figures on a",
+           "GPU are absolute; on shared CPUs the shares within a run count.", ""]
+    machines = list(dict.fromkeys(s.machine for _, _, s in rows))
+    for machine in sorted(machines, key=lambda m: ("GPU" not in m and "NVIDIA" not in m, m)):
+        body = []
+        for make in (hop_tables, solver_tables, suite_table, gemm_tables, other_tables):
+            for table in make(rows, machine):
+                table.write(body)
+        if body:
+            out += [f"## {machine}", ""] + body
+    return "\n".join(out).rstrip() + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="exit 1 where PERFORMANCE.md is not what would be written")
+    arguments = parser.parse_args()
+    path, text = os.path.join(TOP, "PERFORMANCE.md"), page()
+    if arguments.check:
+        with open(path, encoding="utf-8") as file:
+            sys.exit(0 if file.read() == text else "PERFORMANCE.md is not what the records say; run scripts/performance.py")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    main()
