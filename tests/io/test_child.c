@@ -147,7 +147,7 @@ static void file_is_not_blamed(void **state) {
 static void limits_are_not_blamed_on_it(void **state) {
   md_context *context = *state;
   char path[256];
-  int refused = 0, read = 0;
+  int refused = 0, read = 0, told = 0;
   struct rlimit limit, lower;
   const md_child_request request = {.what = MD_CHILD_DESCRIBE_LINKS};
   make_lattice(context, path);
@@ -155,6 +155,7 @@ static void limits_are_not_blamed_on_it(void **state) {
   lower = limit;
   for (lower.rlim_cur = 3; lower.rlim_cur < 64; lower.rlim_cur++) {
     md_child child;
+    context->message[0] = 0;
     setrlimit(RLIMIT_NOFILE, &lower);
     md_status status = md_child_start(context, path, sizeof(md_h5_described), &child);
     if (status == MD_OK) status = md_child_ask(context, &child, &request);
@@ -162,13 +163,31 @@ static void limits_are_not_blamed_on_it(void **state) {
     setrlimit(RLIMIT_NOFILE, &limit);
     if (status == MD_INPUT) fail_msg("%d files: %s", (int)lower.rlim_cur, context->message);
     refused += status == MD_ENVIRONMENT;
+    told += strstr(context->message, "Too many open files; raise the limit") != NULL;
     read += status == MD_OK;
   }
-  assert_true(refused > 0 && read > 0);
+  assert_true(refused > 0 && read > 0 && told > 0);
   io_test_remove(context, path);
+}
+
+/* A file that cannot be opened is told from one that the library does not take: here it has gone
+ * since its length was looked at. */
+static void reason_is_told(void **state) {
+  md_context *context = *state;
+  char path[256];
+  md_child child;
+  const md_child_request request = {.what = MD_CHILD_DESCRIBE_LINKS};
+  make_lattice(context, path);
+  MD_REQUIRE(context, md_child_start(context, path, sizeof(md_h5_described), &child));
+  io_test_remove(context, path);
+  assert_int_equal(md_child_ask(context, &child, &request), MD_INPUT);
+  if (!strstr(context->message, "cannot be read: No such file"))
+    fail_msg("message '%s'", context->message);
+  md_child_stop(&child);
 }
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_forks), cmocka_unit_test(nothing_stays),
-    cmocka_unit_test(file_is_not_blamed), cmocka_unit_test(limits_are_not_blamed_on_it)};
+    cmocka_unit_test(file_is_not_blamed), cmocka_unit_test(limits_are_not_blamed_on_it),
+    cmocka_unit_test(reason_is_told)};
 MD_RUN_TESTS(tests)
