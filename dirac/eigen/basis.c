@@ -1,6 +1,5 @@
 #include "dirac/eigen/basis.h"
 #include "dirac/eigen/hermitian.h"
-#include "lattice/fields/columns.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/panel.h"
 #include "lattice/fields/source.h"
@@ -105,7 +104,7 @@ static md_status orthogonalise(md_eigen_basis *b, int known, const md_field *x, 
 
 static md_status normalise(md_eigen_basis *b, int i, double *norm) {
   double norm2, none = 0.0;
-  MD_TRY(md_linear_norm2(b->context, &b->v[i], &norm2));
+  MD_TRY(md_linear_norm2(b->context, &b->v[i], NULL, &norm2));
   MD_TRY(require_finite(b->context, norm2));
   *norm = sqrt(norm2);
   if (!(*norm > 0.0)) return MD_OK;
@@ -273,14 +272,14 @@ static md_status pairs_of(md_eigen_basis *b, int count, md_field *v, double *val
   double norm2[MD_MAX_RHS], dot[MD_MAX_RHS], minus[MD_MAX_RHS] = {0.0}, rest2[MD_MAX_RHS];
   if (b->block > 1) MD_TRY(join(b, count, v));
   MD_TRY(md_dirac_mdag_m(b->context, b->dirac, 0.0, image, in, &b->scratch.odd));
-  MD_TRY(md_linear_norm2(b->context, in, norm2));
-  MD_TRY(md_linear_dot(b->context, in, image, dot));
+  MD_TRY(md_linear_norm2(b->context, in, NULL, norm2));
+  MD_TRY(md_linear_dot(b->context, in, image, NULL, dot));
   for (int r = 0; r < count; r++) {
     values[r] = dot[r] / norm2[r];
     minus[r] = -values[r];
   }
   md_linear_axpy(minus, in, image);
-  MD_TRY(md_linear_norm2(b->context, image, rest2));
+  MD_TRY(md_linear_norm2(b->context, image, NULL, rest2));
   for (int r = 0; r < count; r++) {
     residuals[r] = sqrt(rest2[r] / norm2[r]);
     MD_TRY(require_finite(b->context, residuals[r]));

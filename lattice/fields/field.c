@@ -1,13 +1,12 @@
 #include "lattice/fields/field.h"
 #include "base/device.h"
 #include "base/memory.h"
-#include "lattice/fields/cuda/device_field.h"
-#include "lattice/fields/linear.h"
+#include "lattice/fields/reals.h"
+#include "lattice/fields/spaces.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* 64-byte aligned planes whose distance is no multiple of 4 KiB, so that the planes of one site
  * do not meet in one cache set. */
@@ -63,6 +62,10 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
   if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
                    shape->n_rhs);
+  if (shape->components < 2 || shape->components > MD_MAX_COMPONENTS || shape->components % 2)
+    return md_fail(context, MD_INPUT,
+                   "a site of a field holds an even number of reals, 2 to %d, got %d",
+                   MD_MAX_COMPONENTS, shape->components);
   *field = describe(geometry, shape, parity, &used, &scale_bytes);
   md_status (*const allocate)(md_context *, size_t, const char *, void **) =
       shape->space == MD_DEVICE ? md_device_allocate : md_allocate;
@@ -86,46 +89,6 @@ void md_field_destroy(md_field *field) {
   *field = (md_field){0};
 }
 
-static double load(const md_field *f, int64_t at) {
-  switch (f->precision) {
-  case MD_DOUBLE:
-    return ((const double *)f->data)[at];
-  case MD_SINGLE:
-    return ((const float *)f->data)[at];
-  case MD_HALF:
-    return md_float_of_half(((const uint16_t *)f->data)[at]);
-  case MD_BF16:
-    return md_float_of_bf16(((const uint16_t *)f->data)[at]);
-  case MD_FIXED:
-    return md_float_of_fixed(((const int16_t *)f->data)[at]);
-  case MD_PRECISIONS:
-    break;
-  }
-  return NAN;
-}
-
-static void store(const md_field *f, int64_t at, double value) {
-  switch (f->precision) {
-  case MD_DOUBLE:
-    ((double *)f->data)[at] = value;
-    break;
-  case MD_SINGLE:
-    ((float *)f->data)[at] = (float)value;
-    break;
-  case MD_HALF:
-    ((uint16_t *)f->data)[at] = md_half_of_float((float)value);
-    break;
-  case MD_BF16:
-    ((uint16_t *)f->data)[at] = md_bf16_of_float((float)value);
-    break;
-  case MD_FIXED:
-    ((int16_t *)f->data)[at] = md_fixed_of_float((float)value);
-    break;
-  case MD_PRECISIONS:
-    break;
-  }
-}
-
 /* What a stored number is a multiple of. */
 static double unit_of(const md_field *f, int64_t site) {
   if (f->scale) return f->scale[site];
@@ -134,82 +97,60 @@ static double unit_of(const md_field *f, int64_t site) {
 
 void md_field_get(const md_field *f, int64_t site, int rhs, double *out) {
   const double scale = unit_of(f, site);
-  for (int c = 0; c < f->components; c++) out[c] = scale * load(f, md_field_at(f, site, c, rhs));
-}
-
-float md_field_scale_of(md_precision precision, float largest) {
-  union {
-    float value;
-    int32_t bits;
-  } word = {largest};
-  word.bits = md_field_scale_bits(precision, word.bits & INT32_MAX);
-  return word.value;
+  for (int c = 0; c < f->components; c++) {
+    md_load_reals(f->precision, f->data, md_field_at(f, site, c, rhs), 1, &out[c]);
+    out[c] *= scale;
+  }
 }
 
 void md_field_set(md_field *f, int64_t site, const double *in) {
   const int n = f->components * f->n_rhs;
   if (f->scale) {
-    float largest = 0.0f;
-    for (int c = 0; c < n; c++) {
-      const float size = fabsf((float)in[c]);
-      if (size > largest || isnan(size)) largest = size;
-    }
-    f->scale[site] = md_field_scale_of(f->precision, largest);
+    int32_t largest = 0;
+    for (int c = 0; c < n; c++) largest = md_larger_bits(largest, (float)in[c]);
+    f->scale[site] = md_scale_of_bits(f->precision, largest);
   }
   const double inverse = 1.0 / unit_of(f, site);
   for (int r = 0; r < f->n_rhs; r++)
-    for (int c = 0; c < f->components; c++)
-      store(f, md_field_at(f, site, c, r), inverse * in[r * f->components + c]);
-}
-
-/* `runs` times `lanes` reals that follow each other, each lane with its factor. */
-#define DEFINE_CONVERT(NAME, TO, ASSIGN, FROM)                                                     \
-  static void NAME(void *out, const void *in, const double *lane, int lanes, int runs) {           \
-    TO *to = out;                                                                                  \
-    const FROM *from = in;                                                                         \
-    for (int k = 0; k < runs; k++, to += lanes, from += lanes)                                     \
-      for (int l = 0; l < lanes; l++) to[l] ASSIGN(TO)(lane[l] * (double)from[l]);                 \
-  }
-DEFINE_CONVERT(double_of_double, double, =, double)
-DEFINE_CONVERT(double_of_float, double, =, float)
-DEFINE_CONVERT(float_of_double, float, =, double)
-DEFINE_CONVERT(float_of_float, float, =, float)
-DEFINE_CONVERT(add_float, double, +=, float)
-
-/* Between double and single, as they lie: what mixed CG does at each update. add: single is added
- * to double. */
-static void convert_unscaled(md_field *out, const double *factor, const md_field *in, bool add) {
-  enum { TOGETHER = 64 }; /* sites of a plane */
-  void (*const converts[2][2])(void *, const void *, const double *, int, int) = {
-      {double_of_double, double_of_float}, {float_of_double, float_of_float}};
-  void (*const convert)(void *, const void *, const double *, int, int) =
-      add ? add_float : converts[out->precision == MD_SINGLE][in->precision == MD_SINGLE];
-  const size_t out_bytes = md_precision_bytes(out->precision);
-  const size_t in_bytes = md_precision_bytes(in->precision);
-  const int n = in->n_rhs, planes = md_field_planes(in), most = n == 1 ? TOGETHER : 1;
-  double lane[2 * MD_MAX_RHS];
-  for (int l = 0; l < 2 * MD_MAX_RHS; l++) lane[l] = factor ? factor[n == 1 ? 0 : l / 2 % n] : 1.0;
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < in->sites; i += most) {
-    const int sites = (int)(in->sites - i < most ? in->sites - i : most);
-    for (int c = 0; c < planes; c++)
-      convert((char *)out->data + (size_t)md_field_at(out, i, c, 0) * out_bytes,
-              (const char *)in->data + (size_t)md_field_at(in, i, c, 0) * in_bytes, lane,
-              n == 1 ? sites : 2 * n, n == 1 ? 1 : in->components / 2);
-  }
+    for (int c = 0; c < f->components; c++) {
+      const double value = inverse * in[r * f->components + c];
+      md_store_reals(f->precision, f->data, md_field_at(f, site, c, r), 1, &value);
+    }
 }
 
 static bool is_unscaled(const md_field *f) {
-  return f->precision == MD_DOUBLE || f->precision == MD_SINGLE;
+  return !f->scale && f->precision != MD_FIXED;
+}
+
+/* Between fields whose numbers are what is stored, run by run: what mixed CG does at each update.
+ * add: to what is there. */
+static md_status convert_unscaled(md_field *out, const double *factor, const md_field *in,
+                                  bool add) {
+  enum { TOGETHER = 64 }; /* sites of a plane */
+  const int n = in->n_rhs, runs = n == 1 ? in->components : in->components / 2;
+  const int most = n == 1 ? TOGETHER : 1;
+  double lane[2 * MD_MAX_RHS];
+  for (int l = 0; l < 2 * MD_MAX_RHS; l++) lane[l] = factor ? factor[n == 1 ? 0 : l / 2 % n] : 1.0;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i += most)
+    for (int k = 0; k < runs; k++) {
+      const int lanes = n > 1 ? 2 * n : (int)(in->sites - i < most ? in->sites - i : most);
+      const int64_t to = md_field_at(out, i, n == 1 ? k : 2 * k, 0);
+      double value[2 * MD_MAX_RHS], old[2 * MD_MAX_RHS];
+      md_load_reals(in->precision, in->data, md_field_at(in, i, n == 1 ? k : 2 * k, 0), lanes,
+                    value);
+      for (int l = 0; l < lanes; l++) value[l] *= lane[l];
+      if (add) md_load_reals(out->precision, out->data, to, lanes, old);
+      for (int l = 0; add && l < lanes; l++) value[l] += old[l];
+      md_store_reals(out->precision, out->data, to, lanes, value);
+    }
+  return MD_OK;
 }
 
 static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   double *buffers = NULL;
-  if (is_unscaled(out) && is_unscaled(in)) {
-    convert_unscaled(out, factor, in, false);
-    return MD_OK;
-  }
+  if (is_unscaled(out) && is_unscaled(in)) return convert_unscaled(out, factor, in, false);
   const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
   MD_TRY(md_allocate(context, (size_t)context->threads * reals * sizeof(double),
                      "conversion buffer", (void **)&buffers));
@@ -270,11 +211,8 @@ md_status md_field_add_single(md_context *context, md_field *out, const double *
   if (out->precision != MD_DOUBLE || in->precision != MD_SINGLE)
     return md_fail(context, MD_INPUT, "a single field can be added to a double one, got %s and %s",
                    md_precision_name(in->precision), md_precision_name(out->precision));
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (out->space == MD_DEVICE) return md_device_add_single(context, out, factor, in);
-#endif
-  convert_unscaled(out, factor, in, true);
-  return MD_OK;
+  return MD_IN_SPACE(out->space, md_device_add_single(context, out, factor, in),
+                     convert_unscaled(out, factor, in, true));
 }
 
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
@@ -284,11 +222,9 @@ md_status md_field_convert(md_context *context, md_field *out, const md_field *i
 md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   MD_TRY(check_shapes(context, out, in));
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (in->space == MD_DEVICE || out->space == MD_DEVICE)
-    return convert_with_device(context, out, factor, in);
-#endif
-  return convert_on_host(context, out, factor, in);
+  const md_space space = in->space == MD_DEVICE ? in->space : out->space;
+  return MD_IN_SPACE(space, convert_with_device(context, out, factor, in),
+                     convert_on_host(context, out, factor, in));
 }
 
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {
@@ -297,4 +233,40 @@ void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {
     for (int c = 0; c < in->components; c++)
       ((double *)out->data)[md_field_at(out, i, c, to)] =
           ((const double *)in->data)[md_field_at(in, i, c, from)];
+}
+
+/* Host; what md_columns_join and md_columns_split do. */
+static md_status turn(const md_field *block, int count, const md_field *columns, bool join) {
+  enum { TOGETHER = 16 }; /* sites: what they have in a block stays in the cache for all columns */
+  const int n = join ? block->n_rhs : count;
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < block->sites; first += TOGETHER) {
+    const int64_t left = block->sites - first, end = first + (left < TOGETHER ? left : TOGETHER);
+    for (int r = 0; r < n; r++)
+      for (int c = 0; c < block->components; c++) {
+        double *column = r < count ? (double *)columns[r].data + c * columns[r].stride : NULL;
+        for (int64_t i = first; i < end; i++) {
+          double *at = (double *)block->data + md_field_at(block, i, c, r);
+          if (join)
+            *at = column ? column[i] : 0.0;
+          else
+            column[i] = *at;
+        }
+      }
+  }
+  return MD_OK;
+}
+
+md_status md_columns_join(md_context *context, int count, const md_field *columns,
+                          md_field *block) {
+  (void)context;
+  return MD_IN_SPACE(block->space, md_device_join(context, count, columns, block),
+                     turn(block, count, columns, true));
+}
+
+md_status md_columns_split(md_context *context, const md_field *block, int count,
+                           md_field *columns) {
+  (void)context;
+  return MD_IN_SPACE(block->space, md_device_split(context, block, count, columns),
+                     turn(block, count, columns, false));
 }

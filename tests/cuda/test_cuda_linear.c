@@ -50,13 +50,13 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   const double size = 12.0 * (double)g->volume;
   same(context, &x, "upload and download");
 
-  md_linear_norm2(context, &x.host, on_host);
-  md_linear_norm2(context, &x.device, on_device);
+  md_linear_norm2(context, &x.host, NULL, on_host);
+  md_linear_norm2(context, &x.device, NULL, on_device);
   same_sums(on_host, on_device, n_rhs, size, 1e-12);
-  md_linear_norm2(context, &x.device, again);
+  md_linear_norm2(context, &x.device, NULL, again);
   assert_memory_equal(again, on_device, (size_t)n_rhs * sizeof *again);
-  md_linear_dot(context, &x.host, &y.host, on_host);
-  md_linear_dot(context, &x.device, &y.device, on_device);
+  md_linear_dot(context, &x.host, &y.host, NULL, on_host);
+  md_linear_dot(context, &x.device, &y.device, NULL, on_device);
   same_sums(on_host, on_device, n_rhs, size, 1e-12);
 
   md_linear_axpy(a, &x.host, &y.host);
@@ -79,8 +79,8 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   same(context, &z, "x of cg_update");
   MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
-  md_linear_axpy_norm2(context, a, &z.host, &y.host, on_host);
-  md_linear_axpy_norm2(context, a, &z.device, &y.device, on_device);
+  md_linear_axpy_norm2(context, a, &z.host, &y.host, NULL, on_host);
+  md_linear_axpy_norm2(context, a, &z.device, &y.device, NULL, on_device);
   same(context, &y, "axpy_norm2");
   same_sums(on_host, on_device, n_rhs, size,
             precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision));
@@ -90,7 +90,7 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   for (int r = 0; r < n_rhs; r++) a[r] = NAN;
   md_linear_axpy(a, &y.device, &x.device);
   md_linear_zero(&x.device);
-  md_linear_norm2(context, &x.device, on_device);
+  md_linear_norm2(context, &x.device, NULL, on_device);
   for (int r = 0; r < n_rhs; r++) assert_true(on_device[r] == 0.0);
   drop(&x);
   drop(&y);

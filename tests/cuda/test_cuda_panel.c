@@ -1,7 +1,6 @@
 /* Products of many vectors with a few on the device against the same on the host, and sums whose
  * bits repeat. */
 #include "gpu_tests.h"
-#include "lattice/fields/columns.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/panel.h"
 
@@ -21,7 +20,7 @@ static void make(md_context *context, const md_geometry *g, md_precision precisi
   for (int k = 0; k < COUNT; k++) {
     double norm2, none = 0.0;
     md_test_random_field(context, g, precision, 1, MD_EVEN, (uint64_t)k + 1, &host[k]);
-    MD_REQUIRE(context, md_linear_norm2(context, &host[k], &norm2));
+    MD_REQUIRE(context, md_linear_norm2(context, &host[k], NULL, &norm2));
     const double scale = 1.0 / sqrt(norm2);
     md_linear_axpby(&scale, &host[k], &none, &host[k]);
     upload(context, &host[k], &device[k]);
@@ -52,7 +51,7 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   make(context, g, precision, host, device);
   md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 77, &y);
   upload(context, &y, &z);
-  MD_REQUIRE(context, md_linear_norm2(context, &y, norm2));
+  MD_REQUIRE(context, md_linear_norm2(context, &y, NULL, norm2));
   MD_REQUIRE(context, md_panel_dots(context, COUNT, host, &y, on_host));
   MD_REQUIRE(context, md_panel_dots(context, COUNT, device, &z, on_device));
   MD_REQUIRE(context, md_panel_dots(context, COUNT, device, &z, again));
