@@ -104,7 +104,7 @@ static bool add_limited(int count, double limit, const double *numbers, double *
   return true;
 }
 
-const md_block_rows MD_JOIN(md_block_rows_, MD_ISA) = {CHUNK, update_rows, gram_cell, add_limited};
+const md_block_loops MD_JOIN(md_block_loops_, MD_ISA) = {CHUNK, update_rows, gram_cell, add_limited};
 
 /* Cells of eight sites are added to doubles without rounding, at most this many; those of more, or
  * of several ranks, go into the exact sums of lattice/fields/sum.h, which round to the same. */
@@ -116,7 +116,7 @@ typedef struct worker {
   double *other;          /* a cell's rows of another field */
   double *cell;           /* its sums, padded */
   double *site;           /* rows of three fields that are not MD_DOUBLE */
-  /* For each slot: those of all its cells, see md_block_rows.add; and n (n + 1) exact sums, i <= j
+  /* For each slot: those of all its cells, see md_block_loops.add; and n (n + 1) exact sums, i <= j
    * row by row, that are in use once `exact` is set. */
   double *high[MD_BLOCK_SLOTS], *low[MD_BLOCK_SLOTS];
   md_sum *sums[MD_BLOCK_SLOTS];
@@ -130,7 +130,7 @@ typedef struct host_block {
   md_block_matrix b, a, c;
   worker *workers;
   bool few[MD_BLOCK_SLOTS];     /* MOST_CELLS or fewer went into the slot */
-  double limit[MD_BLOCK_SLOTS]; /* for md_block_rows.add, from the sums before; 0: exact sums */
+  double limit[MD_BLOCK_SLOTS]; /* for md_block_loops.add, from the sums before; 0: exact sums */
 } host_block;
 
 static void destroy(void *state) {

@@ -83,7 +83,7 @@ MD_DECLARE_EVERY_ISA(const md_block_space, md_block_host);
 typedef struct md_block_matrix { /* as rows of (re, im) and of i times them, (-im, re); n x width */
   double *plain, *turned;
 } md_block_matrix;
-typedef struct md_block_rows {
+typedef struct md_block_loops {
   int chunk; /* width is a multiple of it */
   /* z += y c, then y = y b + x a for some rows; x with a, z with c may be NULL. */
   void (*update)(int rows, int n, int width, const md_block_matrix *b, const double *x,
@@ -97,8 +97,8 @@ typedef struct md_block_rows {
    * 2^-32 limit, and what that leaves to low, in units of 2^-64 limit: additions without rounding,
    * so that their order does not matter. False, and nothing added, for larger or infinite ones. */
   bool (*add)(int count, double limit, const double *numbers, double *high, double *low);
-} md_block_rows;
-MD_DECLARE_EVERY_ISA(const md_block_rows, md_block_rows);
+} md_block_loops;
+MD_DECLARE_EVERY_ISA(const md_block_loops, md_block_loops);
 
 #ifdef MINIDIRAC_HAVE_CUDA
 extern const md_linear_table md_linear_device_double, md_linear_device_single,

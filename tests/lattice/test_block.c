@@ -9,7 +9,7 @@
 
 enum { MOST = MD_MAX_BLOCK, WIDTH = 2 * MOST, SQUARE = MOST * WIDTH, MOST_ROWS = 5 };
 
-static const md_block_rows *const all_rows[MD_ISAS] = MD_EVERY_ISA(&md_block_rows);
+static const md_block_loops *const all_rows[MD_ISAS] = MD_EVERY_ISA(&md_block_loops);
 static const int sizes[] = {2, 3, 5, 8, 16, 17, 33, 64};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -33,7 +33,7 @@ static double memory[6][SQUARE];
 static double complex plain[3][MOST * MOST];
 
 /* Of a site with m rows. */
-static void check_update(const md_block_rows *rows, int m, int n) {
+static void check_update(const md_block_loops *rows, int m, int n) {
   const int width = (2 * n + rows->chunk - 1) / rows->chunk * rows->chunk;
   double complex x[MOST_ROWS * MOST] = {0}, y[MOST_ROWS * MOST] = {0}, z[MOST_ROWS * MOST] = {0};
   double complex want_y[MOST_ROWS * MOST], want_z[MOST_ROWS * MOST];
@@ -66,7 +66,7 @@ static void check_update(const md_block_rows *rows, int m, int n) {
 }
 
 /* Of a cell of eight such sites. */
-static void check_gram(const md_block_rows *rows, int m, int n) {
+static void check_gram(const md_block_loops *rows, int m, int n) {
   static double straight[8 * MOST_ROWS * WIDTH], turned[8 * MOST_ROWS * WIDTH];
   const int width = (2 * n + rows->chunk - 1) / rows->chunk * rows->chunk;
   memset(straight, 0, sizeof straight);
@@ -95,7 +95,7 @@ static void check_gram(const md_block_rows *rows, int m, int n) {
 
 /* Sixty-four times eight numbers over many orders of magnitude, from the front and from the back.
  */
-static void check_add(const md_block_rows *rows) {
+static void check_add(const md_block_loops *rows) {
   enum { COUNT = 8, TIMES = 64 };
   double high[2][COUNT] = {{0.0}}, low[2][COUNT] = {{0.0}}, numbers[COUNT];
   for (int way = 0; way < 2; way++)
