@@ -51,7 +51,7 @@ md_status md_eigen_basis_create(md_context *context, md_dirac *dirac, int most, 
                             .block = dirac->shape.n_rhs,
                             .most = most,
                             .kept = kept,
-                            .unknowns = 3 * (g->volume / 2),
+                            .unknowns = dirac->shape.components / 2 * (g->volume / 2),
                             .seed = seed};
   return md_agree(context, create(basis));
 }
@@ -114,7 +114,7 @@ static md_status normalise(md_eigen_basis *b, int i, double *norm) {
 }
 
 static md_status fill(md_eigen_basis *b, md_field *out) {
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, out->components, 1, true};
   md_field noise[MD_PARITIES] = {{0}, {0}};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)

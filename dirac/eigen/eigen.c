@@ -22,8 +22,8 @@ typedef struct search {
   int below_window; /* Ritz values below it at the last restart; -1: none yet */
 } search;
 
-int64_t md_eigen_unknowns(const md_geometry *geometry) {
-  return 3 * (geometry->volume / 2);
+int64_t md_eigen_unknowns(const md_geometry *geometry, int components) {
+  return components / 2 * (geometry->volume / 2);
 }
 
 /* Vectors of the basis, and of them those that survive a restart: all modes and a quarter of what
@@ -36,17 +36,17 @@ static void sizes(int64_t unknowns, int modes, int block, int *most, int *kept) 
   *kept += (*most - *kept) % block; /* whole blocks between restarts */
 }
 
-void md_eigen_need(const md_geometry *geometry, md_space space, int modes, int block,
+void md_eigen_need(const md_geometry *geometry, const md_field_shape *shape, int modes,
                    md_memory_need *need) {
   enum { SCRATCH = 4, NOISE = 2 };
-  const md_field_shape shape = {MD_DOUBLE, space, MD_FERMION_REALS, 1, true};
-  const md_field_shape columns = {MD_DOUBLE, space, MD_FERMION_REALS, block, true};
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const int block = shape->n_rhs, components = shape->components;
+  const md_field_shape one = {MD_DOUBLE, shape->space, components, 1, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, components, 1, true};
   int most, kept;
-  sizes(md_eigen_unknowns(geometry), modes, block, &most, &kept);
-  *(space == MD_DEVICE ? &need->device : &need->host) +=
-      (most + kept + block) * md_field_bytes(geometry, &shape) +
-      (SCRATCH + (block > 1)) * md_field_bytes(geometry, &columns);
+  sizes(md_eigen_unknowns(geometry, components), modes, block, &most, &kept);
+  *(shape->space == MD_DEVICE ? &need->device : &need->host) +=
+      (most + kept + block) * md_field_bytes(geometry, &one) +
+      (SCRATCH + (block > 1)) * md_field_bytes(geometry, shape);
   need->host += md_eigen_basis_bytes(most, block) + NOISE * md_field_bytes(geometry, &host);
 }
 
@@ -240,7 +240,8 @@ static md_status create(search *s, md_dirac *dirac) {
   const md_eigen_request *request = s->request;
   const size_t modes = (size_t)request->modes;
   int most, kept;
-  sizes(md_eigen_unknowns(dirac->geometry), request->modes, dirac->shape.n_rhs, &most, &kept);
+  sizes(md_eigen_unknowns(dirac->geometry, dirac->shape.components), request->modes,
+        dirac->shape.n_rhs, &most, &kept);
   s->old = calloc(modes, sizeof *s->old);
   s->result->values = calloc(modes, sizeof *s->result->values);
   s->result->residuals = calloc(modes, sizeof *s->result->residuals);
@@ -254,7 +255,7 @@ static md_status create(search *s, md_dirac *dirac) {
 
 static md_status check(md_context *context, const md_dirac *dirac,
                        const md_eigen_request *request) {
-  const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry);
+  const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry, dirac->shape.components);
   if (request->modes > MD_EIGEN_MOST)
     return md_fail(context, MD_INPUT, "one search finds %d modes at most, got %d; ask for fewer",
                    MD_EIGEN_MOST, request->modes);

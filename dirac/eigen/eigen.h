@@ -53,8 +53,9 @@ typedef struct md_eigen_request {
   void *user;
 } md_eigen_request;
 
-/* Eigenvalues that A has, each as often as it is degenerate: 3 per even site. */
-int64_t md_eigen_unknowns(const md_geometry *geometry);
+/* Eigenvalues that A has, each as often as it is degenerate: one for each pair of components of an
+ * even site. */
+int64_t md_eigen_unknowns(const md_geometry *geometry, int components);
 
 /* Thick-restart Lanczos (K. Wu, H. Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602) with full
  * reorthogonalisation on a Chebyshev filter of A. Its window comes from a few steps without filter
@@ -77,9 +78,9 @@ md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_r
                           md_eigen_result *result);
 void md_eigen_result_free(md_eigen_result *result);
 
-/* Adds the fields and matrices that md_eigen_lowest makes for the operator that `space` and the
- * geometry describe. Local. */
-void md_eigen_need(const md_geometry *geometry, md_space space, int modes, int block,
+/* Adds the fields and matrices that md_eigen_lowest makes for the operator with fields of that
+ * shape and geometry. Local. */
+void md_eigen_need(const md_geometry *geometry, const md_field_shape *shape, int modes,
                    md_memory_need *need);
 
 #ifdef __cplusplus

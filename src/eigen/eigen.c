@@ -37,7 +37,7 @@ static md_status require_memory(md_context *context, const run *r,
                                 const md_action_links_request *from, const md_backend *backend) {
   md_geometry geometry;
   MD_TRY(md_action_links_plan(context, from, &geometry));
-  const long long unknowns = (long long)md_eigen_unknowns(&geometry);
+  const long long unknowns = (long long)md_eigen_unknowns(&geometry, MD_FERMION_REALS);
   if (r->modes > unknowns)
     return md_fail(context, MD_INPUT,
                    "--modes must lie in 1 to %lld on this lattice, three for each even site, got "
@@ -45,10 +45,12 @@ static md_status require_memory(md_context *context, const run *r,
                    unknowns, r->modes);
   md_memory_need need = {.host = md_action_links_bytes(&geometry, r->request.action)};
   md_backend_need(&geometry, backend, &r->request, &need);
-  md_eigen_need(&geometry, backend->space, (int)r->modes, r->request.n_rhs, &need);
+  const md_field_shape shape = {MD_DOUBLE, backend->space, MD_FERMION_REALS, r->request.n_rhs,
+                                true};
+  md_eigen_need(&geometry, &shape, (int)r->modes, &need);
   if (r->start) {
-    const md_field_shape shape = {r->start_info.store, MD_HOST, MD_FERMION_REALS, 1, true};
-    need.host += r->start_info.count * md_field_bytes(&geometry, &shape);
+    const md_field_shape start = {r->start_info.store, MD_HOST, MD_FERMION_REALS, 1, true};
+    need.host += r->start_info.count * md_field_bytes(&geometry, &start);
   }
   return md_memory_require(context, &need, "eigen");
 }

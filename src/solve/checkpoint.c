@@ -30,7 +30,7 @@ static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
 /* Host copies of the state's fields in double: exact for every storage type. */
 static md_status host_fields(md_context *context, const md_cg_state *state, int count,
                              md_field host[FIELDS]) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, state->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, state->x.components, state->n_rhs, true};
   memset(host, 0, FIELDS * sizeof *host);
   md_status status = MD_OK;
   for (int f = 0; f < count && status == MD_OK; f++)

@@ -163,27 +163,26 @@ static void does_not_depend_on_the_cut(void **state) {
 }
 
 /* <f_i, f_j> of a whole field against a plain sum over sites of one rank. */
-static void gram_is_of_inner_products(void **state) {
+static void check_products(const md_context *given, int components) {
   enum { N = 5 };
-  const md_context *given = *state;
   md_context alone = {.ranks = 1, .threads = given->threads};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components, N, true};
   md_geometry *g = md_test_geometry(&alone, 8, 4, 4, 4, false);
   double gram[2 * N * N];
   double complex want[N * N] = {0};
   md_block *block;
   md_field f;
-  md_test_random_field(&alone, g, MD_DOUBLE, N, MD_ODD, 5, &f);
+  md_test_random_shape(&alone, g, &shape, MD_ODD, 5, &f);
   MD_REQUIRE(&alone, md_block_create(&alone, &shape, &block));
   MD_REQUIRE(&alone, md_block_gram(&alone, block, &f, 1));
   MD_REQUIRE(&alone, md_block_wait(&alone, block, 1, gram));
   for (int64_t site = 0; site < f.sites; site++)
     for (int i = 0; i < N; i++)
       for (int j = 0; j < N; j++) {
-        double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+        double u[MD_MAX_COMPONENTS], v[MD_MAX_COMPONENTS];
         md_field_get(&f, site, i, u);
         md_field_get(&f, site, j, v);
-        for (int c = 0; c < MD_FERMION_REALS; c += 2)
+        for (int c = 0; c < components; c += 2)
           want[i * N + j] += (u[c] - I * u[c + 1]) * (v[c] + I * v[c + 1]);
       }
   for (int e = 0; e < N * N; e++)
@@ -193,11 +192,17 @@ static void gram_is_of_inner_products(void **state) {
   md_geometry_destroy(g);
 }
 
+static void gram_is_of_inner_products(void **state) {
+  const int components[] = {MD_FERMION_REALS, 24, 64};
+  for (int k = 0; k < 3; k++) check_products(*state, components[k]);
+}
+
 static md_context *context_of_narrow;
+static int components_of_narrow;
 
 static void narrow_copy(const md_geometry *g, md_precision precision, const md_field *of,
                         md_field *f) {
-  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, of->n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, of->components, of->n_rhs, true};
   MD_REQUIRE(context_of_narrow, md_field_create(context_of_narrow, g, &shape, MD_EVEN, f));
   MD_REQUIRE(context_of_narrow, md_field_convert(context_of_narrow, f, of));
 }
@@ -207,7 +212,7 @@ static void narrow_copy(const md_geometry *g, md_precision precision, const md_f
 static void check_narrow(const md_geometry *g, md_precision inner, bool y_is_wide) {
   enum { N = 5, REALS = 2 * N * N };
   md_context *context = context_of_narrow;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components_of_narrow, N, true};
   md_field wide[3], rounded[3], f[3];
   double matrix[3][REALS], want[REALS], got[REALS];
   md_block *block;
@@ -215,7 +220,7 @@ static void check_narrow(const md_geometry *g, md_precision inner, bool y_is_wid
     for (int m = 0; m < 3; m++) matrix[m][e] = 0.3 * number(e + 9 * m);
   for (int k = 0; k < 3; k++) {
     const md_precision own = (k == 0) == y_is_wide ? MD_SINGLE : inner;
-    md_test_random_field(context, g, MD_DOUBLE, N, MD_EVEN, (uint64_t)k + 3, &wide[k]);
+    md_test_random_shape(context, g, &shape, MD_EVEN, (uint64_t)k + 3, &wide[k]);
     narrow_copy(g, k == 2 ? MD_SINGLE : own, &wide[k], &f[k]);
     narrow_copy(g, MD_DOUBLE, &f[k], &rounded[k]);
   }
@@ -253,8 +258,10 @@ static void narrow_fields(void **state) {
   static const md_precision inner[] = {MD_SINGLE, MD_HALF, MD_BF16, MD_FIXED};
   context_of_narrow = *state;
   md_geometry *g = md_test_geometry(context_of_narrow, 4, 4, 8, 4, false);
-  for (int i = 0; i < 4; i++)
-    for (int wide = 0; wide < 2; wide++) check_narrow(g, inner[i], wide == 1);
+  for (int i = 0; i < 16; i++) {
+    components_of_narrow = i < 8 ? MD_FERMION_REALS : 64;
+    check_narrow(g, inner[i / 2 % 4], i % 2 == 1);
+  }
   md_geometry_destroy(g);
 }
 

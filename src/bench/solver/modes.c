@@ -66,7 +66,8 @@ md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *w
   md_physics_apply(wanted->physics, &request);
   MD_TRY(md_backend_find(context, wanted->backend, &request, &backend));
   md_backend_need(bench->links->geometry, backend, &request, &need);
-  md_eigen_need(bench->links->geometry, backend->space, wanted->count, request.n_rhs, &need);
+  const md_field_shape shape = {MD_DOUBLE, backend->space, MD_FERMION_REALS, request.n_rhs, true};
+  md_eigen_need(bench->links->geometry, &shape, wanted->count, &need);
   MD_TRY(md_memory_require(context, &need, "the modes of bench solver"));
   md_status status = md_dirac_create_over(context, bench->links->field, wanted->backend, &request,
                                           bench->halo, &dirac);
@@ -94,7 +95,7 @@ typedef struct forecast {
 static double fall_of(const md_solver_bench *bench, const md_solver_case *c, bool on_host,
                       double norm) {
   const md_modes *modes = &bench->modes;
-  const double unknowns = (double)md_eigen_unknowns(bench->links->geometry);
+  const double unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS);
   const double kappa = md_low_modes_kappa(modes, c->mass, norm);
   if (c->request.precision == MD_DOUBLE)
     return fmin(0.01, md_low_modes_noise(modes, kappa, norm, 0.0));
@@ -113,10 +114,11 @@ static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
   enum { MOST = 100000 };
   md_context *context = bench->context;
   const md_modes *modes = &bench->modes;
-  const md_cg_spectrum spectrum = {.low = modes->values,
-                                   .count = modes->count,
-                                   .density = bench->density,
-                                   .unknowns = (double)md_eigen_unknowns(bench->links->geometry)};
+  const md_cg_spectrum spectrum = {
+      .low = modes->values,
+      .count = modes->count,
+      .density = bench->density,
+      .unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS)};
   md_cg_estimate plain, deflated;
   MD_TRY(md_cg_estimate_of(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
   MD_TRY(md_cg_estimate_of(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST,
