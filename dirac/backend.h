@@ -56,7 +56,8 @@ typedef struct md_backend {
    * serve (a packing and a right-hand-side count that do not go together). May be NULL. */
   md_status (*check)(md_context *context, const md_backend_request *request);
   /* Makes the backend's copy of the links from what dirac/links/ folds; links are not kept.
-   * Local; *state is NULL on failure. */
+   * Local; *state is NULL on failure. In a dry run (base/memory_need.h) links and tables of the
+   * geometry have no data. */
   md_status (*load)(md_context *context, const md_links *links, const md_backend_request *request,
                     void **state);
   void (*unload)(void *state);
@@ -75,8 +76,6 @@ typedef struct md_backend {
   size_t copied_bytes;
   /* Bytes of stored link data that one hop reads per output site. */
   double (*link_bytes)(const md_backend_request *request);
-  /* Bytes of links that it keeps per output site; NULL: link_bytes. */
-  double (*kept_bytes)(const md_backend_request *request);
 } md_backend;
 
 /* The table: NULL-terminated. Every name is there in every build. */
@@ -90,10 +89,5 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
 /* The names of the table as words of a choice behind `first`: "auto|cpu_ref|...". Returns text. */
 enum { MD_BACKEND_WORDS_BYTES = 256 };
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]);
-
-/* Adds what md_dirac_create allocates: links, tables of sites, on a device also the bare links
- * while they are loaded. Needs no tables of the geometry. Local. */
-void md_backend_need(const md_geometry *geometry, const md_backend *backend,
-                     const md_backend_request *request, md_memory_need *need);
 
 #endif

@@ -1,5 +1,6 @@
 #include "base/device.h"
 #include "base/suggest.h"
+#include "base/text.h"
 #include "dirac/backend.h"
 
 #include <stdio.h>
@@ -40,9 +41,9 @@ int md_packing_of(const char *name) {
 }
 
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]) {
-  int used = snprintf(text, MD_BACKEND_WORDS_BYTES, "%s", first);
-  for (const md_backend *const *b = md_backends(); *b && used < MD_BACKEND_WORDS_BYTES; b++)
-    used += snprintf(text + used, (size_t)(MD_BACKEND_WORDS_BYTES - used), "|%s", (*b)->name);
+  snprintf(text, MD_BACKEND_WORDS_BYTES, "%s", first);
+  for (const md_backend *const *b = md_backends(); *b; b++)
+    md_append(text, MD_BACKEND_WORDS_BYTES, "|%s", (*b)->name);
   return text;
 }
 
@@ -144,20 +145,4 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
   md_suggest_choices(&nearest, md_backend_words("auto", known));
   return md_fail(context, MD_INPUT, "backend must be one of %s, got '%s'%s", known, name,
                  nearest.text);
-}
-
-void md_backend_need(const md_geometry *geometry, const md_backend *backend,
-                     const md_backend_request *request, md_memory_need *need) {
-  double (*const kept)(const md_backend_request *) =
-      backend->kept_bytes ? backend->kept_bytes : backend->link_bytes;
-  const int64_t links = (int64_t)((double)(MD_PARITIES * geometry->sites) * kept(request));
-  /* Indices and signs of the neighbours, 8 bytes a term and site. */
-  const int64_t tables =
-      (int64_t)md_action_terms(request->action) * 8 * MD_PARITIES * geometry->sites;
-  if (backend->space == MD_HOST) {
-    need->host += links + tables;
-    return;
-  }
-  need->device += links + tables + md_gauge_bytes(geometry) / MD_DIMS;
-  need->host += tables;
 }

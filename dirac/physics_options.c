@@ -1,4 +1,5 @@
 #include "dirac/physics_options.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +34,10 @@ md_status md_physics_check(md_context *context, const md_physics_options *o) {
     return md_fail(context, MD_INPUT,
                    "--action %s has no fat and long links; give --action asqtad or hisq with --fat",
                    o->action);
+  if (o->fat_file && o->reunitarize)
+    return md_fail(context, MD_INPUT,
+                   "--reunitarize is for thin links, those of --fat and --long are not in SU(3); "
+                   "leave it out");
   MD_TRY(check_parameter(context, o, "u0", o->u0));
   return check_parameter(context, o, "naik-epsilon", o->naik_epsilon);
 }
@@ -65,17 +70,30 @@ void md_physics_report(cJSON *object, const md_backend_request *request) {
 const char *md_physics_words(const md_physics_options *options, const md_backend_request *request,
                              char *text, size_t bytes) {
   const md_recipe *recipe = md_recipe_find(options->action);
-  size_t used = (size_t)snprintf(text, bytes, "%s", options->action);
+  snprintf(text, bytes, "%s", options->action);
   if (options->fat_file)
-    used += (size_t)snprintf(text + used, bytes - used, ", links of files");
+    md_append(text, bytes, ", links of files");
   else if (recipe && md_recipe_takes(recipe, "u0"))
-    used += (size_t)snprintf(text + used, bytes - used, ", u0 %.15g",
-                             isnan(options->u0) ? 1.0 : options->u0);
+    md_append(text, bytes, ", u0 %.15g", isnan(options->u0) ? 1.0 : options->u0);
   else if (recipe)
-    used += (size_t)snprintf(text + used, bytes - used, ", naik-epsilon %.15g",
-                             isnan(options->naik_epsilon) ? 0.0 : options->naik_epsilon);
+    md_append(text, bytes, ", naik-epsilon %.15g",
+              isnan(options->naik_epsilon) ? 0.0 : options->naik_epsilon);
   if (md_links_twisted(&request->twist))
-    snprintf(text + used, bytes - used, ", imaginary mu %.15g, flux quanta %d",
-             request->twist.imaginary_mu, request->twist.flux);
+    md_append(text, bytes, ", imaginary mu %.15g, flux quanta %d", request->twist.imaginary_mu,
+              request->twist.flux);
+  if (options->reunitarize) md_append(text, bytes, ", reunitarized");
   return text;
+}
+
+void md_physics_advise(const md_context *context, const md_physics_options *options,
+                       const md_backend_request *request, double unitarity_deviation) {
+  const double rounding = 1e-10;
+  const md_reconstruct reals = request->reconstruct;
+  if (options->reunitarize || request->precision != MD_DOUBLE || reals == MD_RECONSTRUCT_18 ||
+      !(unitarity_deviation > rounding))
+    return;
+  md_warn(context,
+          "links are in SU(3) within %.1e only, as in single precision, and rebuilding them from "
+          "%s reals costs iterations; --reunitarize projects them once they are read",
+          unitarity_deviation, md_reconstruct_name(reals));
 }

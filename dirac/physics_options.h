@@ -19,6 +19,7 @@ typedef struct md_physics_options {
   double imaginary_mu;
   long long magnetic;
   const char *charge; /* NULL: not given, -1/3 */
+  bool reunitarize;   /* thin links, once they are read: MD_REUNITARIZE_OPTION of some commands */
 } md_physics_options;
 
 /* clang-format off */
@@ -56,8 +57,12 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
 void md_physics_report(cJSON *object, const md_backend_request *request);
 enum { MD_PHYSICS_WORDS_BYTES = 160 };
 /* The same in words with the parameters of the links, "naive" or "hisq, naik-epsilon 0, imaginary
- * mu 0.1, flux quanta -3", into text. */
+ * mu 0.1, flux quanta -3, reunitarized", into text. */
 const char *md_physics_words(const md_physics_options *options, const md_backend_request *request,
                              char *text, size_t bytes);
+/* A warning that names --reunitarize where it would spare iterations: links that are rebuilt from
+ * fewer reals for a solver in double, and are off SU(3) by more than rounding in double. */
+void md_physics_advise(const md_context *context, const md_physics_options *options,
+                       const md_backend_request *request, double unitarity_deviation);
 
 #endif

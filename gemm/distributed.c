@@ -1,4 +1,5 @@
 #include "gemm/distributed.h"
+#include "base/text.h"
 
 #include <limits.h>
 #include <string.h>
@@ -47,8 +48,9 @@ static md_status check(md_context *context, const md_gemm_method *method,
                      (long long)blocks[d]);
   }
   if (request->grid.rows * request->grid.columns != context->ranks)
-    return md_fail(context, MD_INPUT, "process grid %dx%d does not make %d ranks",
-                   request->grid.rows, request->grid.columns, context->ranks);
+    return md_fail(context, MD_INPUT, "process grid %dx%d does not make %d rank%s",
+                   request->grid.rows, request->grid.columns, context->ranks,
+                   md_plural(context->ranks));
   if (method->unavailable)
     return md_fail(context, MD_ENVIRONMENT, "GEMM over ranks by %s is not available: %s",
                    method->name, method->unavailable);

@@ -33,6 +33,8 @@ typedef struct md_gemm_method {
   /* c <- alpha a b + beta c. Collective; all ranks return the same status. */
   md_status (*run)(md_context *context, const md_gemm_request *request, const void *a,
                    const void *b, void *c, md_gemm_rank_times *times);
+  /* Of one without local kernel: as md_gemm_kernel.threads, of each rank. */
+  int (*threads)(int asked);
 } md_gemm_method;
 
 /* The table, NULL-terminated: block_cyclic, summa, scalapack. Every name is there in every build.

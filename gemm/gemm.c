@@ -1,4 +1,5 @@
 #include "gemm/gemm.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,12 +58,10 @@ md_status md_gemm_check(md_context *context, const md_gemm_problem *p) {
 
 /* "double, single" for the message. */
 static void served(const md_gemm_kernel *kernel, char *text, size_t bytes) {
-  int used = 0;
   text[0] = '\0';
   for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
     if (kernel->precisions & 1u << p)
-      used +=
-          snprintf(text + used, bytes - (size_t)used, "%s%s", used ? ", " : "", PRECISIONS[p].name);
+      md_append(text, bytes, "%s%s", *text ? ", " : "", PRECISIONS[p].name);
 }
 
 md_status md_gemm_kernel_check(md_context *context, const md_gemm_kernel *kernel,

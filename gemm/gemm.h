@@ -64,6 +64,9 @@ typedef struct md_gemm_kernel {
   md_status (*run)(md_context *context, const md_gemm_problem *problem,
                    const md_gemm_launch *launch, void *state, const void *a, const void *b,
                    void *c);
+  /* On the host, threads that work when `asked` are asked for; 0: it cannot be told. May be NULL:
+   * as many as asked. Local. */
+  int (*threads)(int asked);
 } md_gemm_kernel;
 
 /* The table, NULL-terminated: the host kernels, then the device ladder. Every name is there in

@@ -19,6 +19,11 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
   return MD_OK;
 }
 
+static int alone(int asked) {
+  (void)asked;
+  return 1;
+}
+
 const md_gemm_kernel md_gemm_naive = {
     .name = "naive",
     .idea = "three loops i, j, k with double sums: the oracle",
@@ -26,4 +31,5 @@ const md_gemm_kernel md_gemm_naive = {
     .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
     .accumulation = "fp64",
     .run = run,
+    .threads = alone,
 };

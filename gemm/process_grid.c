@@ -1,5 +1,6 @@
 #include "gemm/process_grid.h"
 #include "base/ranks_mpi.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 
@@ -12,8 +13,8 @@ md_status md_gemm_grid_make(md_context *context, int rows, int columns, md_gemm_
   }
   if (rows < 1 || columns < 1 || (long long)rows * columns != context->ranks)
     return md_fail(context, MD_INPUT,
-                   "process grid must hold every rank once: %dx%d does not make %d ranks", rows,
-                   columns, context->ranks);
+                   "process grid must hold every rank once: %dx%d does not make %d rank%s", rows,
+                   columns, context->ranks, md_plural(context->ranks));
   *grid = (md_gemm_grid){rows, columns, context->rank / columns, context->rank % columns};
   return MD_OK;
 }

@@ -3,6 +3,7 @@
 #ifdef MINIDIRAC_HAVE_SCALAPACK
 #include "base/ranks_mpi.h"
 #include "base/timer.h"
+#include "gemm/blas_threads.h"
 
 #include <stdlib.h>
 
@@ -63,6 +64,12 @@ static md_status open_grid(md_context *context, const md_gemm_grid *grid, int ha
   return MD_OK;
 }
 
+/* Of the BLAS behind it, where that is OpenBLAS; of any other nothing is known. */
+static int threads(int asked) {
+  const md_blas_library library = md_blas_loaded();
+  return md_blas_threads(&library, asked);
+}
+
 static md_status run(md_context *context, const md_gemm_request *request, const void *a,
                      const void *b, void *c, md_gemm_rank_times *times) {
   *times = (md_gemm_rank_times){0};
@@ -71,17 +78,21 @@ static md_status run(md_context *context, const md_gemm_request *request, const 
   int blacs;
   const md_status status = md_agree(context, open_grid(context, &request->grid, handle, &blacs));
   if (status == MD_OK) {
+    const md_blas_library library = md_blas_loaded();
+    md_blas_place before;
+    md_blas_enter(&library, request->launch.threads, &before);
     md_barrier(context);
     const double start_s = md_time_s();
     multiply(request, blacs, a, b, c);
     times->product_s = times->kernel_s = md_time_s() - start_s;
+    md_blas_leave(&before);
     Cblacs_gridexit(blacs);
     md_maximum(context, (double *)times, 4);
   }
   Cfree_blacs_system_handle(handle);
   return status;
 }
-#define AVAILABILITY .run = run
+#define AVAILABILITY .run = run, .threads = threads
 #else
 #define AVAILABILITY                                                                               \
   .unavailable = "this build found no ScaLAPACK; on Debian or Ubuntu: apt-get install "            \

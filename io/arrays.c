@@ -117,7 +117,7 @@ static size_t padded(size_t bytes) {
 }
 
 static md_status read_array(md_context *context, const reader *r, hid_t file, const md_array *array,
-                            void *data) {
+                            void *data, int64_t *unguarded) {
   hsize_t extents[MD_ARRAY_RANK_MOST + 1] = {0};
   char name[NAME_BYTES];
   hid_t dataset;
@@ -138,6 +138,7 @@ static md_status read_array(md_context *context, const reader *r, hid_t file, co
                             : H5Tget_class(type) == H5T_FLOAT);
   const hid_t here = type_of(array, false);
   md_status status = MD_OK;
+  *unguarded += !md_h5_has_sums(dataset);
   if (!fits)
     status = md_fail(context, MD_INPUT, "%s: %s has another shape or type than it should have",
                      r->path, name);
@@ -150,11 +151,13 @@ static md_status read_array(md_context *context, const reader *r, hid_t file, co
   return status;
 }
 
-/* In the child: attributes, then arrays, each from a multiple of 8 bytes on. */
+/* In the child: the number of arrays without checksums, attributes, then arrays, each from a
+ * multiple of 8 bytes on. */
 static md_status serve(md_context *context, void *state, int request, void *shared) {
   (void)request;
   const reader *r = state;
-  unsigned char *at = shared;
+  int64_t *unguarded = shared;
+  unsigned char *at = (unsigned char *)(unguarded + 1);
   char name[NAME_BYTES];
   hid_t file, group;
   MD_TRY(md_h5_open(context, r->path, &file));
@@ -169,14 +172,14 @@ static md_status serve(md_context *context, void *state, int request, void *shar
     at += padded(attribute_bytes(&a));
   }
   for (int i = 0; i < r->array_count; i++) {
-    MD_TRY(read_array(context, r, file, &r->arrays[i], at));
+    MD_TRY(read_array(context, r, file, &r->arrays[i], at, unguarded));
     at += padded(bytes_of(&r->arrays[i]));
   }
   return MD_OK;
 }
 
 static size_t shared_bytes(const reader *r) {
-  size_t bytes = 8;
+  size_t bytes = sizeof(int64_t);
   for (int i = 0; i < r->attribute_count; i++) bytes += padded(attribute_bytes(&r->attributes[i]));
   for (int i = 0; i < r->array_count; i++) bytes += padded(bytes_of(&r->arrays[i]));
   return bytes;
@@ -207,7 +210,8 @@ md_status md_arrays_read(md_context *context, const char *path, const char *grou
     md_child child;
     status = md_child_start(context, path, serve, &r, shared_bytes(&r), &child);
     if (status == MD_OK) status = md_child_ask(context, &child, OPEN);
-    if (status == MD_OK) take(&r, child.shared);
+    if (status == MD_OK) take(&r, (unsigned char *)child.shared + sizeof(int64_t));
+    if (status == MD_OK && *(int64_t *)child.shared > 0) md_h5_warn_of_sums(context, path);
     md_child_stop(&child);
   }
   MD_TRY(md_agree(context, status));

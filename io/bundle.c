@@ -35,6 +35,10 @@ bool md_bundle_copy_slab(const md_bundle_sites *s, const md_slab *slab, int r, d
       const md_field *f = s->field[md_bundle_one_parity(s) ? 0 : (parity + k) & 1];
       const int64_t site = first + (md_bundle_one_parity(s) ? k : k / 2);
       double *at = raw + (i * length + k) * components;
+      if (f->precision != MD_DOUBLE) {
+        md_field_get(f, site, r, at);
+        continue;
+      }
       for (int c = 0; c < components; c++) {
         double *value = (double *)f->data + md_field_at(f, site, c, r);
         if (store) {

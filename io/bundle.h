@@ -6,9 +6,10 @@
 #include "lattice/fields/field.h"
 
 /* Inside of io: what propagator and checkpoint files have in common. */
-enum { MD_BUNDLE_VERSION = 1, MD_BUNDLE_DATASETS = 16 };
+enum { MD_BUNDLE_VERSION = 1, MD_BUNDLE_DATASETS = 32 };
 
-/* One dataset: both parities in lexicographic order, or one parity alone. */
+/* One dataset of host fields, in double but where they are only written: both parities in
+ * lexicographic order, or one parity alone. */
 typedef struct md_bundle_sites {
   const char *name;
   md_field *field[MD_PARITIES]; /* one parity: field[0] only */
@@ -19,6 +20,7 @@ typedef struct md_bundle {
   const char *group, *object;
   md_bundle_sites *datasets;
   int dataset_count; /* at most MD_BUNDLE_DATASETS */
+  const md_geometry *geometry;
   const md_attribute *attributes;
   int attribute_count;
 } md_bundle;

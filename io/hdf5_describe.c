@@ -58,12 +58,8 @@ static md_status read_attributes(md_context *context, const md_source *source, h
 }
 
 static void note_filters(hid_t dataset, md_notes *notes) {
-  const hid_t create = H5Dget_create_plist(dataset);
-  unsigned flags = 0;
-  size_t none = 0;
-  if (H5Pget_filter_by_id2(create, H5Z_FILTER_FLETCHER32, &flags, &none, NULL, 0, NULL, NULL) < 0)
+  if (!md_h5_has_sums(dataset))
     md_notes_departure(notes, "dataset %s has no Fletcher32 checksums", MD_H5_LINKS);
-  H5Pclose(create);
 }
 
 /* Planes in z that are stored together. */

@@ -166,3 +166,17 @@ bool md_h5_get_attribute(hid_t object, const md_attribute *attribute) {
   H5Aclose(id);
   return found;
 }
+
+bool md_h5_has_sums(hid_t dataset) {
+  const hid_t create = H5Dget_create_plist(dataset);
+  unsigned flags = 0;
+  size_t none = 0;
+  const bool has =
+      H5Pget_filter_by_id2(create, H5Z_FILTER_FLETCHER32, &flags, &none, NULL, 0, NULL, NULL) >= 0;
+  H5Pclose(create);
+  return has;
+}
+
+void md_h5_warn_of_sums(const md_context *context, const char *path) {
+  md_warn(context, "%s has no Fletcher32 checksums: its numbers cannot be verified", path);
+}

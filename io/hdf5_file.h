@@ -55,6 +55,11 @@ md_status md_h5_put_attribute(md_context *context, const char *path, hid_t objec
 /* False when it is absent or of another type or length. In a child. */
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
 
+/* Whether Fletcher32 checksums guard the dataset. In a child. */
+bool md_h5_has_sums(hid_t dataset);
+/* What a reader says where they do not. Local. */
+void md_h5_warn_of_sums(const md_context *context, const char *path);
+
 /* A dataset of complex numbers [lead][t][z][y][x][inner...], or of md_h5_fixed8 without inner;
  * without lead where that is 0. */
 typedef struct md_h5_shape {

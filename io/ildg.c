@@ -1,4 +1,5 @@
 #include "io/ildg.h"
+#include "base/text.h"
 #include "io/lime.h"
 #include "io/payload.h"
 
@@ -246,7 +247,9 @@ static md_status describe(md_context *context, const md_source *source, md_latti
                    "%s is truncated: a LIME record starts at byte %lld, the "
                    "file ends at %lld",
                    source->path, (long long)at, (long long)source->bytes);
-  if (rest > 0) md_notes_departure(notes, "%lld bytes follow the last record", (long long)rest);
+  if (rest > 0)
+    md_notes_departure(notes, "the last record ends %lld byte%s before the file", (long long)rest,
+                       md_plural(rest));
   MD_TRY(settle(context, source, &found, header));
   if (!found.own)
     MD_TRY(

@@ -120,8 +120,9 @@ static md_status judge(md_context *context, const char *path, bool ignored, md_l
   const md_gauge_observables *here = &info->observables;
   MD_TRY(judge_checksum(context, path, ignored, info));
   if (here->bad_links > 0)
-    return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
-                   path, here->bad_links);
+    return md_fail(context, MD_INPUT,
+                   "%s: links must be finite, NaN or infinity is in %lld of them", path,
+                   here->bad_links);
   MD_TRY(found(context, ignored,
                judge_value(context, path, info, "plaquette", header->has_plaquette,
                            header->plaquette, here->plaquette)));

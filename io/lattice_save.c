@@ -67,8 +67,9 @@ md_status md_lattice_save_as(md_context *context, const char *path, const md_lat
   MD_TRY(check_output(context, output));
   MD_TRY(md_gauge_observe(context, gauge, &observables));
   if (observables.bad_links > 0)
-    return md_fail(context, MD_INPUT, "%s: links must be finite, %lld of them are NaN or infinite",
-                   path, observables.bad_links);
+    return md_fail(context, MD_INPUT,
+                   "%s: links must be finite, NaN or infinity is in %lld of them", path,
+                   observables.bad_links);
   memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
   header.plaquette = observables.plaquette;
   header.link_trace = observables.link_trace;

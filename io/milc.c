@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "io/payload.h"
 
 #include <stdio.h>
@@ -48,7 +49,9 @@ static md_status describe(md_context *context, const md_source *source, md_latti
   header->checksum = (md_checksum){
       .kind = MD_CHECKSUM_MILC, .a = word_at(head, 88, big), .b = word_at(head, 92, big)};
   MD_TRY(md_source_check_links(context, source, header, &rest));
-  if (rest > 0) md_notes_departure(notes, "%lld bytes follow the links", (long long)rest);
+  if (rest > 0)
+    md_notes_departure(notes, "the links end %lld byte%s before the file", (long long)rest,
+                       md_plural(rest));
   if (!memchr(head + 20, 0, MILC_STAMP))
     md_notes_departure(notes, "the time stamp is not closed by a zero byte");
   MD_TRY(md_file_texts_add(context, &notes->texts, stamp_name, (const char *)head + 20,

@@ -50,8 +50,8 @@ md_status md_modes_write(md_context *context, const char *path, const md_modes *
 md_status md_modes_describe(md_context *context, const char *path, md_modes_info *info);
 /* The lowest `count` modes of the file that *info describes into `space`, in the file's precision.
  * MD_INPUT when the lattice's extents or the label are others than *wanted, naming the one that
- * differs, the file is damaged, or its vectors are no unit vectors. On failure there is nothing to
- * destroy. Collective. */
+ * differs, the file is damaged, or its vectors are no unit vectors. In a dry run the eigenvalues
+ * alone are read, whatever they belong to. On failure there is nothing to destroy. Collective. */
 md_status md_modes_read(md_context *context, const char *path, const md_geometry *geometry,
                         const md_modes_label *wanted, const md_modes_info *info, int count,
                         md_space space, md_modes *modes);

@@ -1,3 +1,4 @@
+#include "base/memory_need.h"
 #include "io/child.h"
 #include "io/modes_parts.h"
 #include "lattice/fields/sum.h"
@@ -14,6 +15,7 @@ typedef struct common {
   md_modes_info info;
   double scale, values[MD_MODES_MOST], residuals[MD_MODES_MOST];
   long long damaged;
+  bool unguarded; /* without checksums */
   _Alignas(64) unsigned char data[];
 } common;
 
@@ -95,8 +97,10 @@ static md_status describe_in_child(md_context *context, reader *r, common *c) {
   H5Oclose(object);
   if (status != MD_OK) return status;
   r->shape = md_modes_shape(c->info.count, c->info.store);
-  return md_h5_open_sites(context, r->path, r->file, MD_MODES_VECTORS, c->info.dims, &r->shape,
-                          &r->dataset);
+  MD_TRY(md_h5_open_sites(context, r->path, r->file, MD_MODES_VECTORS, c->info.dims, &r->shape,
+                          &r->dataset));
+  c->unguarded = !md_h5_has_sums(r->dataset);
+  return MD_OK;
 }
 
 static md_slab_plan plan_of(const reader *r, size_t *bytes) {
@@ -221,9 +225,10 @@ static md_status read_vectors(md_context *context, reader *r, md_child *child, m
   const common *c = child->shared;
   if (memcmp(&c->info, &r->info, sizeof r->info) != 0)
     return md_fail(context, MD_INPUT, "%s changed while it was read", r->path);
+  if (c->unguarded) md_h5_warn_of_sums(context, r->path);
   memcpy(modes->values, c->values, (size_t)modes->count * sizeof *modes->values);
   memcpy(modes->residuals, c->residuals, (size_t)modes->count * sizeof *modes->residuals);
-  for (int i = 0; i < modes->count; i++)
+  for (int i = 0; i < modes->count && !md_counts(context); i++)
     MD_TRY(read_vector(context, r, child, i, &modes->vectors[i], &norms[i]));
   return MD_OK;
 }
@@ -238,7 +243,7 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
   size_t bytes = 0;
   *modes = (md_modes){0};
   MD_TRY(check_dims(context, path, info, geometry->global));
-  MD_TRY(check_label(context, path, &info->label, wanted));
+  if (!md_counts(context)) MD_TRY(check_label(context, path, &info->label, wanted));
   double *norms = calloc((size_t)count, sizeof *norms);
   md_status status = norms ? MD_OK : md_fail_memory(context, (size_t)count * 8, "modes");
   if (status == MD_OK) status = md_field_create(context, geometry, &host, MD_EVEN, &r.host);
@@ -251,7 +256,7 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
   if (status == MD_OK) status = read_vectors(context, &r, &child, modes, norms);
   md_child_stop(&child);
   status = md_agree(context, status);
-  if (status == MD_OK) status = check_numbers(context, path, modes, norms);
+  if (status == MD_OK && !md_counts(context)) status = check_numbers(context, path, modes, norms);
   free(norms);
   md_field_destroy(&r.host);
   if (status != MD_OK) md_modes_destroy(modes);

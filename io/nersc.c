@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "io/payload.h"
 
 #include <ctype.h>
@@ -132,7 +133,9 @@ static md_status parse_head(md_context *context, const md_source *source, const 
   read_values(head, header, notes);
   header->offset = (int64_t)strlen(head);
   MD_TRY(md_source_check_links(context, source, header, &rest));
-  if (rest > 0) md_notes_departure(notes, "%lld bytes follow the links", (long long)rest);
+  if (rest > 0)
+    md_notes_departure(notes, "the links end %lld byte%s before the file", (long long)rest,
+                       md_plural(rest));
   md_notes_record(notes, &(md_record){.type = "header", .bytes = header->offset});
   md_notes_record(notes, &(md_record){.type = "links",
                                       .offset = header->offset,

@@ -1,6 +1,7 @@
 #include "io/propagator.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "io/bundle.h"
 
 #include <stdio.h>
@@ -39,13 +40,12 @@ static md_status put_attributes(md_context *context, const char *path, hid_t obj
 
 static md_status write_bundle(md_context *context, const char *path, hid_t file,
                               const md_bundle *b) {
-  const md_geometry *geometry = b->datasets[0].field[0]->geometry;
   md_status status = md_agree(context, md_h5_group(context, path, file, b->group));
   for (int i = 0; i < b->dataset_count && status == MD_OK; i++) {
     const md_h5_shape shape = md_bundle_shape(&b->datasets[i]);
     hid_t dataset = H5I_INVALID_HID;
     status = md_agree(context, md_h5_create_sites(context, path, file, b->datasets[i].name,
-                                                  geometry, &shape, &dataset));
+                                                  b->geometry, &shape, &dataset));
     if (status == MD_OK) status = write_sites(context, path, dataset, &b->datasets[i]);
     const int64_t parity = b->datasets[i].field[0]->parity;
     const md_attribute which = {"parity", MD_ATTRIBUTE_INTEGER, 1, (void *)&parity};
@@ -55,7 +55,7 @@ static md_status write_bundle(md_context *context, const char *path, hid_t file,
   }
   if (status != MD_OK) return status;
   const hid_t object = H5Oopen(file, b->object, H5P_DEFAULT);
-  status = put_attributes(context, path, object, geometry, b->attributes, b->attribute_count);
+  status = put_attributes(context, path, object, b->geometry, b->attributes, b->attribute_count);
   H5Oclose(object);
   return md_agree(context, status);
 }
@@ -85,6 +85,7 @@ static md_bundle propagator_bundle(md_bundle_sites *s, md_field *solution,
                      .object = s->name,
                      .datasets = s,
                      .dataset_count = 1,
+                     .geometry = solution[0].geometry,
                      .attributes = attributes,
                      .attribute_count = count};
 }
@@ -113,13 +114,13 @@ md_status md_propagator_read(md_context *context, const char *path, md_field sol
 
 enum { CHECKPOINT_FIELDS = MD_BUNDLE_DATASETS, CHECKPOINT_NAME = 64 };
 
-static md_status checkpoint(md_context *context, const char *path, const md_named_field *fields,
-                            int field_count, const md_attribute *attributes, int count,
-                            bool write) {
+static md_status checkpoint(md_context *context, const char *path, const md_geometry *geometry,
+                            const md_named_field *fields, int field_count,
+                            const md_attribute *attributes, int count, bool write) {
   md_bundle_sites s[CHECKPOINT_FIELDS];
   char names[CHECKPOINT_FIELDS][CHECKPOINT_NAME];
-  if (field_count < 1 || field_count > CHECKPOINT_FIELDS)
-    return md_fail(context, MD_INPUT, "a checkpoint holds 1 to %d fields, got %d",
+  if (field_count > CHECKPOINT_FIELDS)
+    return md_fail(context, MD_INPUT, "a checkpoint holds at most %d fields, got %d",
                    CHECKPOINT_FIELDS, field_count);
   for (int i = 0; i < field_count; i++) {
     snprintf(names[i], sizeof names[i], "/checkpoint/%s", fields[i].name);
@@ -129,17 +130,27 @@ static md_status checkpoint(md_context *context, const char *path, const md_name
                        .object = "/checkpoint",
                        .datasets = s,
                        .dataset_count = field_count,
+                       .geometry = geometry,
                        .attributes = attributes,
                        .attribute_count = count};
+  if (md_counts(context)) return MD_OK;
   return write ? save_bundle(context, path, false, &b) : md_bundle_read(context, path, &b);
 }
 
 md_status md_checkpoint_write(md_context *context, const char *path, const md_named_field *fields,
                               int field_count, const md_attribute *attributes, int count) {
-  return checkpoint(context, path, fields, field_count, attributes, count, true);
+  return checkpoint(context, path, fields[0].field->geometry, fields, field_count, attributes,
+                    count, true);
 }
 
 md_status md_checkpoint_read(md_context *context, const char *path, const md_named_field *fields,
                              int field_count, const md_attribute *attributes, int count) {
-  return checkpoint(context, path, fields, field_count, attributes, count, false);
+  return checkpoint(context, path, fields[0].field->geometry, fields, field_count, attributes,
+                    count, false);
+}
+
+md_status md_checkpoint_read_attributes(md_context *context, const char *path,
+                                        const md_geometry *geometry, const md_attribute *attributes,
+                                        int count) {
+  return checkpoint(context, path, geometry, NULL, 0, attributes, count, false);
 }

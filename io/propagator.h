@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST, of either layout; every rank moves
- * its own part, and a file can be read on another rank grid than it was written on. Files are
+/* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST (those of a checkpoint that is written
+ * may be narrower: a file has their values in double, which is exact), of either layout; every rank
+ * moves its own part, and a file can be read on another rank grid than it was written on. Files are
  * written to a temporary and renamed when complete (base/file.h); every chunk has a Fletcher32,
  * damage is MD_INPUT. All functions are collective. MD_ENVIRONMENT: disk. */
 
@@ -38,10 +39,16 @@ typedef struct md_named_field {
  * all of them or, on failure, the file that was there before. */
 md_status md_checkpoint_write(md_context *context, const char *path, const md_named_field *fields,
                               int field_count, const md_attribute *attributes, int count);
-/* Reads fields and attributes back, bit for bit. MD_INPUT when a field, its parity, the lattice or
- * the number of right-hand sides differ from what is asked for, or an attribute is missing. */
+/* Reads fields, one or more of those that are there, and attributes back, bit for bit. MD_INPUT
+ * when a field, its parity, the lattice or the number of right-hand sides differ from what is asked
+ * for, or an attribute is missing. */
 md_status md_checkpoint_read(md_context *context, const char *path, const md_named_field *fields,
                              int field_count, const md_attribute *attributes, int count);
+/* Attributes alone, of the checkpoint of a lattice of these extents: those of which others depend
+ * first. */
+md_status md_checkpoint_read_attributes(md_context *context, const char *path,
+                                        const md_geometry *geometry, const md_attribute *attributes,
+                                        int count);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@ enum { OPEN = -1 };
 /* Attributes first, then a slab: both seen by the child and the parent. */
 typedef struct common {
   long long damaged;
+  bool unguarded; /* some dataset has no checksums */
   _Alignas(64) unsigned char data[];
 } common;
 
@@ -57,12 +58,13 @@ static md_status get_attributes(md_context *context, const reader *r, hid_t obje
   return MD_OK;
 }
 
-static md_status open_dataset(md_context *context, reader *r, int i) {
+static md_status open_dataset(md_context *context, reader *r, int i, common *c) {
   const md_bundle_sites *s = &r->b->datasets[i];
   const md_h5_shape shape = md_bundle_shape(s);
   int64_t parity = -1;
   MD_TRY(md_h5_open_sites(context, r->path, r->file, s->name, s->field[0]->geometry->global, &shape,
                           &r->dataset[i]));
+  c->unguarded = c->unguarded || !md_h5_has_sums(r->dataset[i]);
   if (md_bundle_one_parity(s) &&
       (!md_h5_get_attribute(r->dataset[i],
                             &(md_attribute){"parity", MD_ATTRIBUTE_INTEGER, 1, &parity}) ||
@@ -78,10 +80,10 @@ static md_status open_in_child(md_context *context, reader *r, common *c) {
   MD_TRY(md_h5_open(context, r->path, &r->file));
   MD_TRY(md_h5_open_object(context, r->path, r->file, b->object, strcmp(b->object, b->group) != 0,
                            &object));
-  MD_TRY(check_own_attributes(context, r->path, object, b->datasets[0].field[0]->geometry));
+  MD_TRY(check_own_attributes(context, r->path, object, b->geometry));
   MD_TRY(get_attributes(context, r, object, c));
   H5Oclose(object);
-  for (int i = 0; i < b->dataset_count; i++) MD_TRY(open_dataset(context, r, i));
+  for (int i = 0; i < b->dataset_count; i++) MD_TRY(open_dataset(context, r, i, c));
   return MD_OK;
 }
 
@@ -141,6 +143,7 @@ static md_status read_all(md_context *context, const char *path, const md_bundle
   MD_TRY(md_child_ask(context, child, OPEN));
   common *c = child->shared;
   take_attributes(b, c);
+  if (c->unguarded) md_h5_warn_of_sums(context, path);
   for (int request = 0; part_of(b, request, &p); request++) {
     const md_bundle_sites *s = &b->datasets[p.dataset];
     const md_slab slab = slab_of(b, &p);

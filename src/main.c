@@ -31,13 +31,22 @@ static void print_usage(FILE *out) {
           MD_VERSION, MD_COMMIT);
   for (int c = 0; c < COMMANDS; c++)
     fprintf(out, "  %-10s %s\n", commands[c].name, commands[c].summary);
-  fputs("\nminidirac COMMAND --help lists the options of one.\n"
+  fputs("\nminidirac COMMAND --help lists the options of one, and so does minidirac help COMMAND.\n"
         "Exit codes: 0 success, 1 the asked result was not reached, 2 bad usage or input,\n"
         "3 environment (device, MPI, memory, disk) or ended early by a signal.\n",
         out);
 }
 
+/* "help COMMAND ..." into "COMMAND ... --help", alone into "--help". */
+static void take_help(int argc, char **argv) {
+  static char flag[] = "--help";
+  if (argc < 2 || (strcmp(argv[1], "help") != 0 && strcmp(argv[1], "-h") != 0)) return;
+  for (int i = 1; i + 1 < argc; i++) argv[i] = argv[i + 1];
+  argv[argc - 1] = flag;
+}
+
 static md_status run(md_context *context, int argc, char **argv) {
+  take_help(argc, argv);
   const char *name = argc > 1 ? argv[1] : "--help";
   if (strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
     if (context->rank == 0 && strcmp(name, "--version") == 0)

@@ -219,7 +219,7 @@ double md_test_distance(md_context *context, const md_field *a, const md_field *
       }
     }
   double values[2];
-  md_sum_finish(context, sums, 2, values);
+  MD_REQUIRE(context, md_sum_finish(context, sums, 2, values));
   return sqrt(values[0] / values[1]);
 }
 

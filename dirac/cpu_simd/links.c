@@ -42,6 +42,7 @@ md_status md_simd_links_create(md_context *context, const md_links *links,
   MD_TRY(md_allocate(context,
                      (size_t)(plan->blocks * per_block) * md_precision_bytes(request->precision),
                      "links of cpu_simd", stored));
+  if (md_counts(context)) return MD_OK;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
   for (int64_t block = 0; block < plan->blocks; block++)
     for (int term = 0; term < terms; term++) {

@@ -118,7 +118,6 @@ static md_status allocate(md_context *context, md_simd_plan *plan) {
   for (int r = MD_RANGE_INTERIOR; r <= MD_RANGE_BOUNDARY; r++)
     MD_TRY(md_allocate(context, blocks * sizeof(int32_t), what, (void **)&plan->range[r]));
   MD_TRY(md_allocate(context, (entries + terms) * sizeof(int32_t), what, (void **)&plan->first));
-  memset(plan->first + entries, 0, terms * sizeof(int32_t));
   MD_TRY(md_allocate(context, entries * sizeof(uint16_t), what, (void **)&plan->sign));
   if (plan->lanes == 1) return MD_OK;
   MD_TRY(md_allocate(context, entries * sizeof(uint16_t), what, (void **)&plan->pattern));
@@ -132,6 +131,9 @@ md_status md_simd_plan_create(md_context *context, const md_links *links, int pa
                          .terms = md_action_terms(links->action),
                          .blocks = (sites + lanes - 1) / lanes};
   md_status status = allocate(context, plan);
+  if (status == MD_OK && md_counts(context)) return MD_OK;
+  if (status == MD_OK)
+    memset(plan->first + plan->blocks * plan->terms, 0, (size_t)plan->terms * sizeof(int32_t));
   int32_t in_order[MD_SIMD_MOST_LANES];
   for (int l = 0; l < lanes; l++) in_order[l] = l;
   bool room = status == MD_OK && (lanes == 1 || pattern_of(plan, in_order) == MD_SIMD_CONTIGUOUS);

@@ -104,9 +104,10 @@ static md_status load_links(md_context *context, cuda_state *s, const md_links *
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_device_allocate(context, links_bytes, "links", (void **)&s->stencil[p].links);
     s->stencil[p].keep_links = links_bytes < (size_t)40 << 20;
-    if (status == MD_OK)
-      status = md_device_allocate(context, bare_bytes, "bare links", (void **)&b.bare[p]);
   }
+  const md_memory_need mark = md_memory_mark(context);
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_device_allocate(context, bare_bytes, "bare links", (void **)&b.bare[p]);
   if (status == MD_OK)
     status = md_device_allocate(context, index_bytes, "neighbours", (void **)&b.neighbour);
   if (status == MD_OK && phase_bytes > 0) {
@@ -114,9 +115,11 @@ static md_status load_links(md_context *context, cuda_state *s, const md_links *
     if (status == MD_OK)
       status = md_device_allocate(context, phase_bytes, "phases of links", (void **)&b.phases);
   }
-  for (int pair = 0; pair < md_stencil_pairs(links->action) && status == MD_OK; pair++)
+  const int pairs = md_counts(context) ? 0 : md_stencil_pairs(links->action);
+  for (int pair = 0; pair < pairs && status == MD_OK; pair++)
     status = load_pair(context, s, links, pair, &b);
   free_buffers(&b);
+  md_memory_return_to(context, mark);
   return status;
 }
 

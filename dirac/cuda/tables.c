@@ -17,7 +17,7 @@ int md_stencil_reals(const md_backend_request *request, int field) {
 
 /* Tables of the stencils on the host, while they are made. */
 typedef struct host_tables {
-  md_row *rows[MD_PARITIES];
+  md_row *rows[MD_PARITIES];           /* NULL as all others in a dry run */
   md_long_row *long_rows[MD_PARITIES]; /* NULL: one link field */
   int32_t *blocks, *order; /* of many right-hand sides, else NULL; order: the blocks sorted for a
                               parity */
@@ -84,7 +84,7 @@ static int sites_per_slot(const md_geometry *g, const md_backend_request *reques
   if (request->n_rhs > 1) return 1;
   int64_t all = half;
   for (int p = 0; p < MD_PARITIES; p++)
-    for (int64_t r = 0; r < count; r++)
+    for (int64_t r = 0; t->rows[p] && r < count; r++)
       for (int d = 0; d < 6; d++)
         all |= t->rows[p][r].base[d] | (t->long_rows[p] ? t->long_rows[p][r].base[d] : 0);
   while (all % v != 0) v /= 2;
@@ -185,7 +185,7 @@ static md_status load_tables(md_context *context, const md_links *links,
   const md_geometry *g = links->field->geometry;
   const size_t rows = (size_t)(2 * g->sites / g->local[0]);
   for (int p = 0; p < MD_PARITIES; p++) {
-    make_rows(links, p, t->rows[p]);
+    if (t->rows[p]) make_rows(links, p, t->rows[p]);
     if (t->long_rows[p]) make_long_rows(links, p, t->long_rows[p]);
   }
   const int v = sites_per_slot(g, request, t);
@@ -213,7 +213,7 @@ static md_status load_tables(md_context *context, const md_links *links,
     for (int r = 0; r < 3; r++)
       st->range[r] = (md_slot_range){.count = (int32_t)st->slots, .gap_at = (int32_t)st->slots};
     st->range[MD_RANGE_BOUNDARY].count = 0;
-    if (g->halo_sites > 0) MD_TRY(make_ranges(context, links, st, t->order));
+    if (g->halo_sites > 0 && !md_counts(context)) MD_TRY(make_ranges(context, links, st, t->order));
   }
   return MD_OK;
 }

@@ -1,4 +1,6 @@
 #include "dirac/eigen/basis.h"
+#include "base/memory.h"
+#include "base/memory_need.h"
 #include "dirac/eigen/hermitian.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/panel.h"
@@ -11,12 +13,6 @@
 /* What is left of a vector of f(A), whose norm is 1, when nothing new is in it. */
 #define NOTHING_NEW 1e-13
 
-int64_t md_eigen_basis_bytes(int most, int block) {
-  const int64_t m = most, n = block;
-  return m * m * 2 * (int64_t)sizeof(double complex) +
-         (m + n) * ((1 + 2 * n) * (int64_t)sizeof(double) + 2 * (int64_t)sizeof(md_field));
-}
-
 /* Vectors of the basis have one right-hand side, whatever the operator takes. */
 static md_status create_vectors(const md_eigen_basis *b, int count, md_field *v) {
   md_field_shape shape = b->dirac->shape;
@@ -26,17 +22,23 @@ static md_status create_vectors(const md_eigen_basis *b, int count, md_field *v)
   return MD_OK;
 }
 
+/* Of zeros. */
+static md_status allocate_matrix(const md_eigen_basis *b, size_t bytes, void **matrix) {
+  MD_TRY(md_allocate(b->context, bytes, "the basis of modes", matrix));
+  if (*matrix) memset(*matrix, 0, bytes);
+  return MD_OK;
+}
+
 static md_status create(md_eigen_basis *b) {
   const size_t most = (size_t)b->most, block = (size_t)b->block;
   b->v = calloc(most + block, sizeof *b->v);
   b->turned = calloc((size_t)b->kept, sizeof *b->turned);
-  b->h = calloc(most * most, sizeof *b->h);
-  b->rotation = calloc(most * most, sizeof *b->rotation);
   b->values = calloc(most, sizeof *b->values);
-  b->dots = calloc(2 * (most + block) * block, sizeof *b->dots);
-  if (!b->v || !b->turned || !b->h || !b->rotation || !b->values || !b->dots)
-    return md_fail_memory(b->context, (size_t)md_eigen_basis_bytes(b->most, b->block),
-                          "the basis of modes");
+  if (!b->v || !b->turned || !b->values)
+    return md_fail_memory(b->context, (most + block) * sizeof *b->v, "the basis of modes");
+  MD_TRY(allocate_matrix(b, most * most * sizeof *b->h, (void **)&b->h));
+  MD_TRY(allocate_matrix(b, most * most * sizeof *b->rotation, (void **)&b->rotation));
+  MD_TRY(allocate_matrix(b, 2 * (most + block) * block * sizeof *b->dots, (void **)&b->dots));
   MD_TRY(create_vectors(b, b->most + b->block, b->v));
   MD_TRY(create_vectors(b, b->kept, b->turned));
   if (b->block > 1) MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->columns));
@@ -119,7 +121,7 @@ static md_status fill(md_eigen_basis *b, md_field *out) {
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_field_create(b->context, b->dirac->geometry, &host, p, &noise[p]);
-  if (status == MD_OK) {
+  if (status == MD_OK && !md_counts(b->context)) {
     md_source_gaussian(noise, b->seed + b->drawn);
     status = md_field_convert(b->context, out, &noise[MD_EVEN]);
   }
@@ -132,6 +134,7 @@ static md_status fill(md_eigen_basis *b, md_field *out) {
 static md_status draw(md_eigen_basis *b, int i) {
   double norm;
   MD_TRY(fill(b, &b->v[i]));
+  if (md_counts(b->context)) return MD_OK;
   for (int again = 0; again < 2; again++) { /* where little is left, what is left is cleaned */
     MD_TRY(orthogonalise(b, i, b->v, &b->v[i], 1, NULL));
     MD_TRY(normalise(b, i, &norm));

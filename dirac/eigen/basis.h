@@ -29,8 +29,6 @@ typedef struct md_eigen_basis {
 md_status md_eigen_basis_create(md_context *context, md_dirac *dirac, int most, int kept,
                                 uint64_t seed, md_eigen_basis *basis);
 void md_eigen_basis_destroy(md_eigen_basis *basis);
-/* Bytes of host memory beside the fields. */
-int64_t md_eigen_basis_bytes(int most, int block);
 
 /* `wanted` random unit vectors, orthogonal to those before them and to each other, wait instead of
  * those that did: a block at most, and no more than the space has room for. Collective. */

@@ -1,5 +1,6 @@
 #include "dirac/eigen/eigen.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "dirac/eigen/basis.h"
 
@@ -34,20 +35,6 @@ static void sizes(int64_t unknowns, int modes, int block, int *most, int *kept) 
   *most = (int)(modes + spare < unknowns ? modes + spare : unknowns);
   *kept = modes + (*most - modes) / 4;
   *kept += (*most - *kept) % block; /* whole blocks between restarts */
-}
-
-void md_eigen_need(const md_geometry *geometry, const md_field_shape *shape, int modes,
-                   md_memory_need *need) {
-  enum { SCRATCH = 4, NOISE = 2 };
-  const int block = shape->n_rhs, components = shape->components;
-  const md_field_shape one = {MD_DOUBLE, shape->space, components, 1, true};
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, components, 1, true};
-  int most, kept;
-  sizes(md_eigen_unknowns(geometry, components), modes, block, &most, &kept);
-  *(shape->space == MD_DEVICE ? &need->device : &need->host) +=
-      (most + kept + block) * md_field_bytes(geometry, &one) +
-      (SCRATCH + (block > 1)) * md_field_bytes(geometry, shape);
-  need->host += md_eigen_basis_bytes(most, block) + NOISE * md_field_bytes(geometry, &host);
 }
 
 /* Ritz values of A from a random vector stand for its unknowns by their weight in it. The filter
@@ -214,6 +201,7 @@ static md_status cycle(search *s) {
 
 static md_status look(search *s) {
   md_eigen_result *r = s->result;
+  if (md_counts(s->context)) return md_eigen_basis_draw(&s->basis, 1);
   MD_TRY(s->request->start && s->request->start->count > 0 ? take_start(s) : probe(s));
   while (!r->converged && !r->interrupted && r->restarts < s->request->max_restarts) {
     md_eigen_filter next;

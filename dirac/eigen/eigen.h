@@ -1,7 +1,6 @@
 #ifndef MD_DIRAC_EIGEN_EIGEN_H
 #define MD_DIRAC_EIGEN_EIGEN_H
 
-#include "base/memory_need.h"
 #include "dirac/operator.h"
 #include "lattice/fields/modes.h"
 
@@ -77,11 +76,6 @@ int64_t md_eigen_unknowns(const md_geometry *geometry, int components);
 md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_request *request,
                           md_eigen_result *result);
 void md_eigen_result_free(md_eigen_result *result);
-
-/* Adds the fields and matrices that md_eigen_lowest makes for the operator with fields of that
- * shape and geometry. Local. */
-void md_eigen_need(const md_geometry *geometry, const md_field_shape *shape, int modes,
-                   md_memory_need *need);
 
 #ifdef __cplusplus
 }

@@ -1,3 +1,4 @@
+#include "base/memory_need.h"
 #include "dirac/links/links.h"
 #include "lattice/fields/sum.h"
 #include "lattice/gauge/su3.h"
@@ -103,7 +104,7 @@ md_status md_request_links(md_context *context, const md_backend_request *reques
   const int whole = md_reconstruct_has_phase(request->reconstruct) ? 1 : action->fields;
   *links =
       (md_links){request->action, field, request->antiperiodic, request->twist, {1.0, 1.0}, 0.0};
-  if (action->special_unitary) return MD_OK;
+  if (action->special_unitary || md_counts(context)) return MD_OK;
   for (int f = 0; f < whole; f++) links->largest[f] = largest_of(context, &field[f]);
   md_maximum(context, links->largest, whole);
   if (whole == action->fields) return MD_OK;
@@ -115,6 +116,7 @@ double md_links_norm(const md_context *context, const md_links *links) {
   const int terms = md_action_terms(links->action);
   double largest = 0.0;
   if (md_action_get(links->action)->special_unitary) return MD_HOP_FACTOR * terms;
+  if (md_counts(context)) return MD_HOP_FACTOR * MD_DIRECTIONS * (9.0 / 8.0 + 1.0 / 24.0);
   for (int p = 0; p < MD_PARITIES; p++)
 #pragma omp parallel for schedule(static) reduction(max : largest) num_threads(context->threads)
     for (int64_t i = 0; i < g->sites; i++) {

@@ -1,5 +1,6 @@
 #include "dirac/solvers/block_cg.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "dirac/solvers/block_steps.h"
 
 #include <math.h>
@@ -72,7 +73,7 @@ md_status md_block_cg_iterate(md_context *context, md_dirac *dirac,
                           .x = &state->x}};
   MD_TRY(md_agree(context, md_block_cg_check(context, dirac)));
   md_status status = md_agree(context, md_block_steps_create(&b.steps));
-  if (status == MD_OK) status = iterate(&b);
+  if (status == MD_OK && !md_counts(context)) status = iterate(&b);
   md_block_steps_destroy(&b.steps);
   return status;
 }

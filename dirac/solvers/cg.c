@@ -1,5 +1,6 @@
 #include "dirac/solvers/cg.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -11,9 +12,11 @@ md_status md_cg_state_create(md_context *context, const md_dirac *dirac, int mos
   *state = (md_cg_state){.n_rhs = (int)n, .most = most};
   state->r_norm2 = calloc(n, sizeof *state->r_norm2);
   state->b_norm = calloc(n, sizeof *state->b_norm);
+  state->start_norm2 = calloc(n, sizeof *state->start_norm2);
   state->rhs_iterations = calloc(n, sizeof *state->rhs_iterations);
   state->history = calloc((size_t)most + 1, sizeof *state->history);
-  if (!state->r_norm2 || !state->b_norm || !state->rhs_iterations || !state->history)
+  if (!state->r_norm2 || !state->b_norm || !state->start_norm2 || !state->rhs_iterations ||
+      !state->history)
     return md_fail_memory(context, ((size_t)most + 1) * sizeof(double), "residual history");
   MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &state->x));
   MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &state->r));
@@ -42,13 +45,28 @@ void md_cg_state_destroy(md_cg_state *state) {
   free(state->carried);
   free(state->r_norm2);
   free(state->b_norm);
+  free(state->start_norm2);
   free(state->rhs_iterations);
   free(state->history);
   *state = (md_cg_state){0};
 }
 
+md_status md_cg_resume(md_context *context, const md_solver_request *request, md_cg_state *state) {
+  return request->resume ? md_agree(context, request->resume(request->user, state)) : MD_OK;
+}
+
+bool md_cg_is_read(const md_solver_request *request, int iteration) {
+  return request->observe && request->save_every > 0 && iteration % request->save_every == 0;
+}
+
+md_status md_cg_leave(md_context *context, const md_solver_request *request,
+                      const md_cg_state *state) {
+  if (!state->interrupted || !request->leave) return MD_OK;
+  return md_agree(context, request->leave(request->user, state));
+}
+
 double md_cg_limit(const md_solver_request *request, const md_cg_state *state, int rhs) {
-  return request->tolerance * request->mass * state->b_norm[rhs];
+  return fmax(request->tolerance, state->tolerance) * request->mass * state->b_norm[rhs];
 }
 
 static bool done(const md_solver_request *request, const md_cg_state *state, int rhs) {
@@ -118,6 +136,7 @@ static md_status iterate_once(md_context *context, md_dirac *dirac,
 
 md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
                         md_cg_state *state) {
+  MD_TRY(md_cg_resume(context, request, state));
 #ifdef MINIDIRAC_HAVE_CUDA
   if (md_dirac_fuses(dirac, dirac->request.precision))
     return md_cg_iterate_fused(context, dirac, request, state);
@@ -126,7 +145,7 @@ md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_re
   md_status status = md_dirac_field(context, dirac, MD_EVEN, &a_p);
   if (status == MD_OK) status = md_dirac_field(context, dirac, MD_ODD, &work);
   status = md_agree(context, status);
-  bool all = status == MD_OK && md_cg_record(request, state);
+  bool all = md_counts(context) || (status == MD_OK && md_cg_record(request, state));
   while (status == MD_OK && !all && state->iteration < state->most) {
     status = iterate_once(context, dirac, request, state, &a_p, &work);
     if (status != MD_OK) break;
@@ -136,5 +155,5 @@ md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_re
   }
   md_field_destroy(&a_p);
   md_field_destroy(&work);
-  return status;
+  return status == MD_OK ? md_cg_leave(context, request, state) : status;
 }

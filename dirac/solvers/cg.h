@@ -20,6 +20,14 @@ void md_cg_state_destroy(md_cg_state *state);
 md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
                         md_cg_state *state);
 
+/* Puts a saved state in the place of the fresh one where the request has one. Collective. */
+md_status md_cg_resume(md_context *context, const md_solver_request *request, md_cg_state *state);
+/* Whether the observer reads the state's fields after this iteration. Local. */
+bool md_cg_is_read(const md_solver_request *request, int iteration);
+/* Hands the state of an interrupted solve to request->leave. Collective. */
+md_status md_cg_leave(md_context *context, const md_solver_request *request,
+                      const md_cg_state *state);
+
 /* For the two ways to iterate. The |r| at which a right-hand side is done; and the history entry
  * of the state's iteration, true when all are done. Local. */
 double md_cg_limit(const md_solver_request *request, const md_cg_state *state, int rhs);

@@ -4,6 +4,7 @@
  * every eighth iteration (device/cg_device.h); the coefficients stay on the device, and the host
  * looks at the residual of one iteration while the device works on the next. */
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "dirac/solvers/cg.h"
 
 #include "dirac/solvers/device/cg_device.h"
@@ -35,14 +36,10 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
   return MD_OK;
 }
 
-static bool will_be_read(const md_solver_request *request, int iteration) {
-  return request->observe && request->save_every > 0 && iteration % request->save_every == 0;
-}
-
 /* True when iteration `queued` must end before more is queued: the observer will read its fields,
  * or the host would fall behind by two. */
 static bool must_wait(const md_solver_request *request, int queued, int reported) {
-  return queued > reported + 1 || (will_be_read(request, queued) && queued > reported);
+  return queued > reported + 1 || (md_cg_is_read(request, queued) && queued > reported);
 }
 
 static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
@@ -55,7 +52,7 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
     if (!state->interrupted && queued < state->most &&
         !must_wait(request, queued, state->iteration)) {
       MD_TRY(md_cg_device_queue(context, cg, dirac, state, work, false));
-      if (will_be_read(request, ++queued)) md_cg_device_complete(cg, state);
+      if (md_cg_is_read(request, ++queued)) md_cg_device_complete(cg, state);
       continue;
     }
     if (state->iteration == queued) break;
@@ -65,7 +62,7 @@ static md_status iterate(md_context *context, md_dirac *dirac, const md_solver_r
     state->interrupted = md_interrupted(context);
   }
   md_cg_device_complete(cg, state);
-  return MD_OK;
+  return md_cg_leave(context, request, state);
 }
 
 md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,
@@ -75,7 +72,8 @@ md_status md_cg_iterate_fused(md_context *context, md_dirac *dirac,
   md_status status = md_dirac_field(context, dirac, MD_ODD, &work);
   if (status == MD_OK) status = md_cg_device_create(context, dirac, &state->p, request->mass, &cg);
   status = md_agree(context, status);
-  if (status == MD_OK) status = iterate(context, dirac, request, cg, state, &work);
+  if (status == MD_OK && !md_counts(context))
+    status = iterate(context, dirac, request, cg, state, &work);
   md_cg_device_destroy(cg);
   md_field_destroy(&work);
   return status;

@@ -1,4 +1,5 @@
 #include "dirac/solvers/choose.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "dirac/solvers/block_cg.h"
 #include "dirac/solvers/block_steps.h"
@@ -166,7 +167,8 @@ static md_status measure_kappa(chooser *c) {
   if (status == MD_OK) status = md_dirac_field(c->context, dirac, MD_EVEN, &b);
   if (status == MD_OK) status = md_dirac_field(c->context, dirac, MD_ODD, &work);
   status = md_agree(c->context, status);
-  if (status == MD_OK) status = find_largest(c, dirac, &a, &b, &work, &largest);
+  if (status == MD_OK && !md_counts(c->context))
+    status = find_largest(c, dirac, &a, &b, &work, &largest);
   md_field_destroy(&a);
   md_field_destroy(&b);
   md_field_destroy(&work);
@@ -305,8 +307,23 @@ static md_status conclude(chooser *c) {
   return stuck(c) || (c->leaves && !ended(c)) ? change_over(c) : MD_OK;
 }
 
+/* A dry run: each of what may come one after the other. */
+static md_status count(chooser *c) {
+  const md_memory_need mark = md_memory_mark(c->context);
+  MD_TRY(measure_kappa(c));
+  md_memory_need most = md_memory_mark(c->context);
+  for (int block = 0; block < 2; block++) {
+    md_memory_return_to(c->context, mark);
+    MD_TRY(phase(c, block == 1, c->most, observe_timing));
+    most = md_memory_larger(most, md_memory_mark(c->context));
+  }
+  md_memory_return_to(c->context, most);
+  return MD_OK;
+}
+
 static md_status choose(chooser *c) {
   md_choice_facts *f = &c->facts;
+  if (md_counts(c->context)) return count(c);
   MD_TRY(find_facts(c));
   if (md_choice_bound(f->kappa, 1.0 / f->left) < MD_CHOICE_LEAST) {
     explain(c, "the solve is too short to find out");

@@ -1,4 +1,5 @@
 #include "dirac/solvers/mixed_block.h"
+#include "base/memory_need.h"
 #include "dirac/solvers/block_deflation.h"
 #include "dirac/solvers/block_steps.h"
 #include "dirac/solvers/cg.h"
@@ -248,7 +249,7 @@ md_status md_mixed_block_iterate(md_context *context, md_dirac *dirac,
   m->outer = (md_outer){.context = context, .dirac = dirac, .request = request, .state = state};
   set_rules(m);
   status = md_agree(context, create(m));
-  if (status == MD_OK) status = iterate(m);
+  if (status == MD_OK && !md_counts(context)) status = iterate(m);
   destroy(m);
   return status;
 }

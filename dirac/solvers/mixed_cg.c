@@ -1,4 +1,5 @@
 #include "dirac/solvers/mixed_cg.h"
+#include "base/memory_need.h"
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/deflation.h"
@@ -23,6 +24,7 @@ typedef struct mixed_cg {
   md_cg_steps *steps;    /* of a device that fuses, else NULL; a_p and work are there without it
                             and for deflation */
   bool due;              /* an update, as soon as no step is under way */
+  bool whole;            /* the fields are as between two iterations: no step is under way */
   md_deflation deflation;
   bool deflates;
   bool narrow;    /* r is in the inner precision */
@@ -31,6 +33,7 @@ typedef struct mixed_cg {
   int since;      /* iterations since the last update */
   int latest;     /* of them that bring an update anyway */
   bool restarted; /* from the present solution */
+  double *saved;  /* numbers of a state to go on from; NULL: none is asked for */
   /* One entry per right-hand side: */
   double alpha[MD_MAX_RHS], beta[MD_MAX_RHS], p_ap[MD_MAX_RHS]; /* of the last step */
   double before[MD_MAX_RHS];                                    /* |r|^2 before it, in units */
@@ -44,7 +47,86 @@ static void destroy(mixed_cg *m) {
   if (m->steps) m->steps->destroy(m->steps);
   md_deflation_destroy(&m->deflation);
   md_outer_destroy(&m->outer);
+  m->state->more = (md_cg_more){0};
+  free(m->saved);
   free(m);
+}
+
+/* Whether a state to go on from will be read or put in. */
+static bool keeps_states(const md_solver_request *request) {
+  return request->save_every > 0 || request->resume || request->leave;
+}
+
+/* What a saved state has beside the solution, the true residual and the source: all that the next
+ * iteration reads. */
+enum { SAVED_FIELDS = 3, SAVED_COUNTS = 4, SAVED_ARRAYS = 5 };
+
+/* Of steps that make residuals from the last two. */
+static md_cg_state *carrier(const mixed_cg *m) {
+  return m->steps && m->steps->state->carried ? m->steps->state : NULL;
+}
+
+static int always_saved(const mixed_cg *m) {
+  return SAVED_FIELDS + (carrier(m) != NULL);
+}
+
+static size_t gram_numbers(const mixed_cg *m) {
+  return m->deflates ? (size_t)m->state->n_rhs * sizeof *m->deflation.gram / sizeof(double) : 0;
+}
+
+static md_status create_saved(mixed_cg *m) {
+  md_cg_more *more = &m->state->more;
+  const size_t arrays = (carrier(m) ? SAVED_ARRAYS + 3 : SAVED_ARRAYS) * (size_t)m->state->n_rhs;
+  const int first = always_saved(m);
+  if (!keeps_states(m->request)) return MD_OK;
+  *more = (md_cg_more){.field = {&m->x, &m->r, &m->p},
+                       .most = first + (m->deflates ? 2 * MD_DEFLATION_KEPT : 0),
+                       .numbers = (int)(SAVED_COUNTS + arrays + gram_numbers(m))};
+  for (int i = 0; i < MD_DEFLATION_KEPT; i++) {
+    more->field[first + 2 * i] = &m->deflation.w[i];
+    more->field[first + 2 * i + 1] = &m->deflation.a_w[i];
+  }
+  if (carrier(m)) more->field[SAVED_FIELDS] = &carrier(m)->before;
+  more->number = m->saved = calloc((size_t)more->numbers, sizeof *m->saved);
+  return m->saved ? MD_OK : md_fail_memory(m->context, sizeof *m->saved, "state of the solver");
+}
+
+/* A count of a saved state, whatever is there. */
+static int whole_number(double count) {
+  return count >= 0.0 && count < 1e9 ? (int)count : 0;
+}
+
+/* The numbers to or from the list, in one order. */
+static void move_numbers(mixed_cg *m, bool save) {
+  md_outer *o = &m->outer;
+  const size_t n = (size_t)m->state->n_rhs;
+  double *at = m->saved, in_vain[MD_MAX_RHS] = {0};
+  double *const arrays[SAVED_ARRAYS] = {m->norm2, m->largest, o->best, o->low, in_vain};
+  md_cg_state *carried = carrier(m);
+  const double counts[SAVED_COUNTS] = {m->since, m->due, m->restarted, carried && carried->carries};
+  for (size_t r = 0; r < n; r++) in_vain[r] = o->in_vain[r];
+  if (save) memcpy(at, counts, sizeof counts);
+  m->since = whole_number(at[0]);
+  m->due = at[1] != 0.0;
+  m->restarted = at[2] != 0.0;
+  at += SAVED_COUNTS;
+  for (int k = 0; k < SAVED_ARRAYS; k++, at += n)
+    memcpy(save ? at : arrays[k], save ? arrays[k] : at, n * sizeof *at);
+  for (size_t r = 0; r < n; r++) o->in_vain[r] = whole_number(in_vain[r]);
+  if (carried) {
+    carried->carries = m->saved[3] != 0.0;
+    memcpy(save ? at : carried->carried, save ? carried->carried : at, 3 * n * sizeof *at);
+    at += 3 * n;
+  }
+  if (!m->deflates) return;
+  double *gram = (double *)m->deflation.gram;
+  memcpy(save ? at : gram, save ? gram : at, gram_numbers(m) * sizeof *at);
+}
+
+static void save(mixed_cg *m) {
+  if (!m->saved) return;
+  m->state->more.fields = always_saved(m) + 2 * m->deflation.count;
+  move_numbers(m, true);
 }
 
 static md_status create(mixed_cg *m) {
@@ -59,12 +141,18 @@ static md_status create(mixed_cg *m) {
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
 #ifdef MINIDIRAC_HAVE_CUDA
   if (!m->flexible && md_dirac_fuses(m->inner, m->r.precision))
-    MD_TRY(
-        md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p, &m->steps));
+    MD_TRY(md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p,
+                              keeps_states(m->request), &m->steps));
 #endif
   if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
+}
+
+/* Tells steps of a device where the fields are. */
+static md_status begin_steps(mixed_cg *m) {
+  m->whole = true;
+  return m->steps ? m->steps->begin(m->context, m->steps, m->norm2, m->outer.done) : MD_OK;
 }
 
 /* The inner r = r of the system / |r|, zero where nothing is left to do. */
@@ -83,7 +171,8 @@ static md_status hand_down(mixed_cg *m) {
 /* The fields of the inner space are ready for the next step. */
 static md_status go_on(mixed_cg *m) {
   m->due = false;
-  return m->steps ? m->steps->begin(m->context, m->steps, m->norm2, m->outer.done) : MD_OK;
+  if (m->steps) m->steps->state->carries = false;
+  return begin_steps(m);
 }
 
 /* Begins a new Krylov space from the true residual of the last update. */
@@ -202,7 +291,7 @@ static md_status step(mixed_cg *m, bool *sound) {
 }
 
 /* Counts the iteration; true when an update is due: a right-hand side has come far enough, all may
- * be done, it takes too long, a signal ends the solve or no iteration is left. */
+ * be done or it takes too long. */
 static bool count(mixed_cg *m) {
   md_cg_state *s = m->state;
   bool far = false;
@@ -213,25 +302,45 @@ static bool count(mixed_cg *m) {
     m->largest[r] = fmax(m->largest[r], m->norm2[r]);
     far = far || md_update_due(m->norm2[r], m->largest[r], m->factor);
   }
-  return far || all || m->since >= m->latest || s->interrupted || s->iteration >= s->most;
+  return far || all || m->since >= m->latest;
 }
 
 /* The same from the device, where the next step is under way when the host learns of this one,
- * unless this one brings an update. */
+ * unless this one brings an update, or the fields are to be read or the iterations to end. */
 static md_status fused_step(mixed_cg *m, bool *sound) {
-  const bool last = m->due || m->state->iteration + 1 >= m->state->most;
+  const md_cg_state *s = m->state;
+  const int now = s->iteration + 1;
+  m->whole = s->interrupted || now >= s->most || md_cg_is_read(m->request, now);
   memcpy(m->before, m->norm2, sizeof m->before);
-  return m->steps->next(m->context, m->steps, last, m->alpha, m->norm2, sound);
+  return m->steps->next(m->context, m->steps,
+                        m->due     ? MD_NEXT_IS_LAST
+                        : m->whole ? MD_NEXT_IS_WHOLE
+                                   : MD_NEXT_GOES_ON,
+                        m->alpha, m->norm2, sound);
 }
 
+/* On the host an update comes with the iteration that asks for it, on a device one later, whether
+ * the state was read in between or not. */
 static md_status iterate_once(mixed_cg *m) {
+  const bool was_due = m->due;
   bool sound;
   MD_TRY(m->steps ? fused_step(m, &sound) : step(m, &sound));
   if (!sound) return recover(m);
   m->due = count(m) || m->due;
-  if (m->due && !(m->steps && m->steps->under_way(m->steps))) return update(m);
-  if (!m->steps) md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
+  if (m->steps ? was_due : m->due) return update(m);
+  if (m->steps) return m->whole ? begin_steps(m) : MD_OK;
+  md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
   return MD_OK;
+}
+
+/* No iteration is left, or a signal has ended the solve: the state is as it was without that, and
+ * is to be saved, before the solution takes what was found since the last update. */
+static md_status end_early(mixed_cg *m) {
+  save(m);
+  MD_TRY(md_cg_leave(m->context, m->request, m->state));
+  if (m->since == 0) return MD_OK;
+  MD_TRY(update_solution(m));
+  return hand_down(m);
 }
 
 /* The rules of reliable_update.h for this system. */
@@ -252,6 +361,34 @@ static void set_rules(mixed_cg *m) {
               md_dirac_fuses(m->inner, m->inner->request.precision);
 }
 
+static md_status begin_or_resume(mixed_cg *m) {
+  if (!m->request->resume) {
+    MD_TRY(begin(m));
+    md_cg_record(m->request, m->state);
+    return MD_OK;
+  }
+  MD_TRY(md_cg_resume(m->context, m->request, m->state));
+  const int beside = m->state->more.fields - always_saved(m);
+  if (beside < 0 || beside % 2 != 0)
+    return md_fail(m->context, MD_INPUT, "a state of mixed CG has %d fields and pairs, got %d",
+                   always_saved(m), m->state->more.fields);
+  m->deflation.count = beside / 2;
+  move_numbers(m, false);
+  md_outer_take_units(&m->outer);
+  return begin_steps(m);
+}
+
+static md_status iterate(mixed_cg *m) {
+  const md_cg_state *s = m->state;
+  while (!md_outer_at_end(&m->outer, m->since)) {
+    MD_TRY(iterate_once(m));
+    if (md_cg_is_read(m->request, s->iteration)) save(m);
+    if (m->request->observe) MD_TRY(m->request->observe(m->request->user, s));
+    if (m->whole && (s->interrupted || s->iteration >= s->most)) MD_TRY(end_early(m));
+  }
+  return MD_OK;
+}
+
 md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
                               const md_solver_request *request, md_cg_state *state) {
   mixed_cg *m = calloc(1, sizeof *m);
@@ -266,12 +403,14 @@ md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
   m->request = request;
   m->state = state;
   set_rules(m);
-  status = md_agree(context, create(m));
-  if (status == MD_OK) status = begin(m);
-  if (status == MD_OK) md_cg_record(request, state);
-  while (status == MD_OK && !md_outer_at_end(&m->outer, m->since)) {
-    status = iterate_once(m);
-    if (status == MD_OK && request->observe) status = request->observe(request->user, state);
+  status = create(m);
+  if (status == MD_OK) status = create_saved(m);
+  status = md_agree(context, status);
+  if (md_counts(context)) {
+    if (status == MD_OK) md_cg_record(request, state);
+  } else {
+    if (status == MD_OK) status = begin_or_resume(m);
+    if (status == MD_OK) status = iterate(m);
   }
   destroy(m);
   return status;

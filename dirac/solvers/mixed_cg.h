@@ -34,11 +34,13 @@
  * spectrum above them, and an update takes out of r what has come back of them.
  *
  * The contract is that of md_cg_iterate, with request->inner not NULL. Between iterations state->p
- * keeps the residual of the start and state->r the true residual of the last update, so that a
- * saved state goes on from there; deflation then begins anew. A sum that is NaN or infinite, or a
- * <p, A p> that is not positive, discards the partial solution and starts again from the last
- * update; MD_UNREACHED with a message when that happens twice from one solution. MD_OK with
- * state->stalled when updates no longer lower the true residual. Collective. */
+ * keeps the residual of the start and state->r the true residual of the last update; state->more
+ * has y, r, p and the deflation space, so that a saved state goes on with the same bits. A signal
+ * or the most iterations end the solve by an update that a saved state knows nothing of. A sum that
+ * is NaN or infinite, or a <p, A p> that is not positive, discards the partial solution and starts
+ * again from the last update; MD_UNREACHED with a message when that happens twice from one
+ * solution. MD_OK with state->stalled when updates no longer lower the true residual. Collective.
+ */
 md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
                               const md_solver_request *request, md_cg_state *state);
 

@@ -1,3 +1,4 @@
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/multishift_state.h"
@@ -55,13 +56,18 @@ static md_status begin_phase(md_multishift_state *m) {
   return md_dirac_field(m->context, m->by, MD_ODD, &m->work);
 }
 
-static md_status create_shift(md_multishift_state *m, int k, md_field *x, md_field *p) {
+static md_status create_solution(md_multishift_state *m, md_field *x) {
   const md_field_shape wide = wide_shape(m);
-  MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, x));
+  return md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, x);
+}
+
+static md_status create_direction(md_multishift_state *m, int k, md_field *p) {
+  const md_field_shape wide = wide_shape(m);
   return md_field_create(m->context, m->by->geometry, k == m->smallest ? &m->by->shape : &wide,
                          MD_EVEN, p);
 }
 
+/* What stays to the end. */
 static md_status create(md_multishift_state *m, const md_field *b) {
   const int n = m->request->n_shifts;
   m->shifts = calloc((size_t)n, sizeof *m->shifts);
@@ -75,14 +81,19 @@ static md_status create(md_multishift_state *m, const md_field *b) {
     if (m->request->shifts[k] < m->request->shifts[m->smallest]) m->smallest = k;
   for (int k = 0; k < n; k++) {
     m->shifts[k].delta = m->request->shifts[k] - m->request->shifts[m->smallest];
-    MD_TRY(create_shift(m, k, &m->shifts[k].x, &m->shifts[k].p));
+    MD_TRY(create_solution(m, &m->shifts[k].x));
   }
-  MD_TRY(begin_phase(m));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_EVEN, &m->source));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_EVEN, &m->x));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_EVEN, &m->residual));
   MD_TRY(md_dirac_field(m->context, m->exact, MD_ODD, &m->work_exact));
   return md_field_convert(m->context, &m->source, b);
+}
+
+/* What destroy_directions takes away. */
+static md_status create_directions(md_multishift_state *m) {
+  for (int k = 0; k < m->request->n_shifts; k++) MD_TRY(create_direction(m, k, &m->shifts[k].p));
+  return begin_phase(m);
 }
 
 /* What has been found stays where it is; residual and directions go on in the narrower precision
@@ -101,7 +112,8 @@ static md_status go_narrow(md_multishift_state *m) {
     md_field p = s->p;
     s->found = s->x;
     s->x = s->p = (md_field){0};
-    if (!s->done) status = create_shift(m, k, &s->x, &s->p);
+    if (!s->done) status = create_solution(m, &s->x);
+    if (!s->done && status == MD_OK) status = create_direction(m, k, &s->p);
     if (!s->done && status == MD_OK) status = md_field_convert(m->context, &s->p, &p);
     md_field_destroy(&p);
   }
@@ -169,13 +181,24 @@ static md_status check(md_context *context, const md_multishift_request *request
 static md_status iterate(md_multishift_state *m) {
   const bool narrows = m->until > 0.0;
   MD_TRY(md_multishift_iterate(m));
-  if (!narrows) return MD_OK;
+  if (!narrows || md_counts(m->context)) return MD_OK; /* a narrow phase takes no more */
   const int most = m->request->max_iterations;
   m->result->double_iterations = m->result->iterations;
   if (m->shifts[m->smallest].done || m->result->interrupted || m->result->iterations >= most)
     return MD_OK;
   MD_TRY(md_agree(m->context, go_narrow(m)));
   return md_multishift_iterate(m);
+}
+
+/* What is known of shifts when a number was none. */
+static void give_up(md_multishift_state *m) {
+  m->result->converged = false;
+  for (int k = 0; k < m->request->n_shifts; k++) {
+    md_shift_result *shift = &m->result->shifts[k];
+    shift->shift = m->request->shifts[k];
+    shift->relative_residual = NAN;
+    shift->converged = false;
+  }
 }
 
 md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *exact,
@@ -200,11 +223,17 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   m->until = md_multishift_narrow_from(&dirac->request, request->tolerance, request->refine);
   m->by = m->until > 0.0 ? exact : dirac;
   m->aim = (m->until > 0.0 ? NARROW_TO : 1.0) * request->tolerance;
-  status = md_agree(context, create(m, b));
-  if (status == MD_OK) status = start(m);
+  status = create(m, b);
+  const md_memory_need mark = md_memory_mark(context);
+  if (status == MD_OK) status = create_directions(m);
+  status = md_agree(context, status);
+  if (status == MD_OK && !md_counts(context)) status = start(m);
   if (status == MD_OK) status = iterate(m);
   destroy_directions(m); /* in favour of what refinements need */
+  md_memory_return_to(context, mark);
   if (status == MD_OK) status = md_multishift_finish(m, x);
+  status = md_agree(context, status);
+  if (status == MD_UNREACHED) give_up(m);
   result->seconds = md_time_s() - start_s;
   result->gflops =
       md_solver_gflops(dirac, md_solver_hops(dirac, exact, NULL) - hops, result->seconds);

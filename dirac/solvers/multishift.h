@@ -53,7 +53,8 @@ typedef struct md_multishift_result {
  * b and x[k]: host, MD_DOUBLE, parity even, n_rhs as the operator's; x is assigned.
  * The iteration runs in the precision of `dirac`, with request->refine in double first; residuals
  * and refinements in `exact`, MD_DOUBLE, which may be `dirac`. MD_OK also when not converged;
- * MD_UNREACHED when a sum is not finite. Free the result also after a failure. Collective. */
+ * MD_UNREACHED when a sum is not finite: then the result says how far it came, no shift has
+ * converged and true residuals are NaN. Free the result also after a failure. Collective. */
 md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *exact,
                               const md_multishift_request *request, md_field *x, const md_field *b,
                               md_multishift_result *result);

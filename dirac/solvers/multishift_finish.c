@@ -1,3 +1,4 @@
+#include "base/memory_need.h"
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/mixed_cg.h"
@@ -31,6 +32,17 @@ static md_status true_residual(md_multishift_state *m, int k, double *norm2) {
   return MD_OK;
 }
 
+/* The right-hand side of CG for the rest of a solution. */
+static void hand_over(const md_multishift_state *m, double mass, const double *norm2,
+                      md_cg_state *state) {
+  md_linear_copy(&state->r, &m->residual);
+  md_linear_copy(&state->p, &m->residual);
+  for (int r = 0; r < state->n_rhs; r++) {
+    state->r_norm2[r] = norm2[r];
+    state->b_norm[r] = m->b_norm[r] / mass; /* its tolerance is on tolerance mass b_norm */
+  }
+}
+
 /* CG in double, or mixed, for the rest of the solution of one shift. */
 static md_status refine(md_multishift_state *m, int k, const double *norm2) {
   md_cg_state state = {0};
@@ -43,18 +55,13 @@ static md_status refine(md_multishift_state *m, int k, const double *norm2) {
                                  .modes = m->request->modes};
   md_status status = md_cg_state_create(m->context, m->exact, how.max_iterations, &state);
   status = md_agree(m->context, status);
-  if (status == MD_OK) {
-    md_linear_copy(&state.r, &m->residual);
-    md_linear_copy(&state.p, &m->residual);
-    for (int r = 0; r < state.n_rhs; r++) {
-      one[r] = 1.0;
-      state.r_norm2[r] = norm2[r];
-      state.b_norm[r] = m->b_norm[r] / how.mass; /* its tolerance is on tolerance mass b_norm */
-    }
+  const bool solves = !md_counts(m->context);
+  if (status == MD_OK && solves) hand_over(m, how.mass, norm2, &state);
+  if (status == MD_OK)
     status = how.inner ? md_mixed_cg_iterate(m->context, m->exact, &how, &state)
                        : md_cg_iterate(m->context, m->exact, &how, &state);
-  }
-  if (status == MD_OK) {
+  if (status == MD_OK && solves) {
+    for (int r = 0; r < state.n_rhs; r++) one[r] = 1.0;
     md_linear_axpy(one, &state.x, &m->x);
     m->result->shifts[k].refine_iterations += state.iteration;
     m->result->interrupted = state.interrupted;
@@ -89,6 +96,8 @@ static md_status take_solution(md_multishift_state *m, const md_shifted *s) {
 /* True residuals, refinements, solutions to the caller. */
 md_status md_multishift_finish(md_multishift_state *m, md_field *x) {
   m->result->converged = true;
+  if (md_counts(m->context)) /* the smallest is the hardest to refine */
+    return m->request->refine ? refine(m, m->smallest, m->r_norm2) : MD_OK;
   for (int k = 0; k < m->request->n_shifts; k++) {
     md_shift_result *result = &m->result->shifts[k];
     double norm2[MD_MAX_RHS];

@@ -1,5 +1,6 @@
 /* The common iterations of multi-shift CG, on the host or on a device. */
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "dirac/solvers/multishift_state.h"
 #include "lattice/fields/linear.h"
 #ifdef MINIDIRAC_HAVE_CUDA
@@ -193,23 +194,24 @@ static md_status iterate_fused(md_multishift_state *m) {
       md_agree(m->context, zeta ? MD_OK : md_fail_memory(m->context, sizeof *zeta, "shifts"));
   if (status == MD_OK)
     status = md_agree(m->context, md_shift_device_create(m->context, m, &device));
-  if (status == MD_OK) status = iterate_on_device(m, device, zeta);
+  if (status == MD_OK && !md_counts(m->context)) status = iterate_on_device(m, device, zeta);
   md_shift_device_destroy(device);
   free(zeta);
   return status;
 }
 #endif
 
-/* One rank or GPUs that share memory, no operand in 16 bits, a backend that fuses. */
+/* One rank or GPUs that share memory, which a dry run takes for granted, no operand in 16 bits, a
+ * backend that fuses. */
 bool md_multishift_fuses(const md_multishift_state *m) {
   const md_precision precision = m->by->shape.precision;
-  return (m->context->ranks == 1 || m->by->peers) && md_precision_bytes(precision) > 2 &&
-         md_dirac_fuses(m->by, precision);
+  const bool shares = m->context->ranks == 1 || m->by->peers || md_counts(m->context);
+  return shares && md_precision_bytes(precision) > 2 && md_dirac_fuses(m->by, precision);
 }
 
 md_status md_multishift_iterate(md_multishift_state *m) {
 #ifdef MINIDIRAC_HAVE_CUDA
   if (md_multishift_fuses(m)) return iterate_fused(m);
 #endif
-  return iterate(m);
+  return md_counts(m->context) ? MD_OK : iterate(m);
 }

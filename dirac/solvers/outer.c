@@ -24,14 +24,19 @@ void md_outer_destroy(md_outer *o) {
   md_field_destroy(&o->odd);
 }
 
+void md_outer_take_units(md_outer *o) {
+  for (int k = 0; k < o->state->n_rhs; k++) {
+    o->unit[k] = sqrt(o->state->r_norm2[k]);
+    o->done[k] = o->unit[k] <= md_cg_limit(o->request, o->state, k);
+  }
+}
+
 md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r) {
   const md_cg_state *s = o->state;
   double inverse[MD_MAX_RHS];
-  for (int k = 0; k < s->n_rhs; k++) {
-    o->unit[k] = sqrt(s->r_norm2[k]);
-    o->done[k] = o->unit[k] <= md_cg_limit(o->request, s, k);
+  md_outer_take_units(o);
+  for (int k = 0; k < s->n_rhs; k++)
     inverse[k] = (o->done[k] && rest) || o->unit[k] == 0.0 ? 0.0 : 1.0 / o->unit[k];
-  }
   return md_agree(o->context, md_field_convert_times(o->context, r, inverse, &s->r));
 }
 

@@ -28,7 +28,9 @@ typedef struct md_outer {
 md_status md_outer_create(md_outer *o, double roundoff);
 void md_outer_destroy(md_outer *o);
 
-/* unit and done from state->r_norm2, and r = r of the system / |r|; zero where there is nothing
+/* unit and done from state->r_norm2. Local. */
+void md_outer_take_units(md_outer *o);
+/* The same, and r = r of the system / |r|; zero where there is nothing
  * left to do if `rest`, else only where |r| is. The factor is applied in double: right-hand sides
  * of one 16-bit field then share their sites' scales fairly. Collective. */
 md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r);

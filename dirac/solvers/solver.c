@@ -1,4 +1,5 @@
 #include "dirac/solvers/solver.h"
+#include "base/memory_need.h"
 #include "base/timer.h"
 #include "dirac/solvers/block_cg.h"
 #include "dirac/solvers/cg.h"
@@ -155,12 +156,10 @@ static iteration *iteration_of(const md_solver_request *request) {
 }
 
 /* The tolerance of the iterations until the next projection: plain CG has no updates at which what
- * is left of the modes, by their rounding, could be taken out before it comes to light. A state
- * that is saved belongs to the first residual, from which they then go all the way. */
+ * is left of the modes, by their rounding, could be taken out before it comes to light. */
 static double next_tolerance(const md_dirac *dirac, const md_solver_request *request, double now) {
   const md_modes *modes = request->modes;
-  if (!modes || modes->count == 0 || request->inner || request->save_every > 0 || request->resume ||
-      dirac->request.precision != MD_DOUBLE)
+  if (!modes || modes->count == 0 || request->inner || dirac->request.precision != MD_DOUBLE)
     return request->tolerance;
   const double kappa = md_low_modes_kappa(modes, request->mass, dirac->norm);
   const double noise = md_low_modes_noise(modes, kappa, dirac->norm, 0.0);
@@ -181,30 +180,40 @@ static double first_residual(const md_cg_state *state, double mass) {
  * side. */
 static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
                      const md_solver_request *request, md_cg_state *state, double *residuals) {
-  double before = INFINITY, mass_less_one[MD_MAX_RHS];
+  double mass_less_one[MD_MAX_RHS];
+  md_solver_request part = *request;
+  state->solved = &s->x[MD_EVEN];
+  state->round_before = INFINITY;
   for (int r = 0; r < state->n_rhs; r++) mass_less_one[r] = request->mass - 1.0;
   MD_TRY(full_norms(context, s->b, state->b_norm));
   MD_TRY(begin(context, s, request, state));
   MD_TRY(start(context, s, state));
-  if (request->resume) MD_TRY(md_agree(context, request->resume(request->user, state)));
-  for (;;) {
-    md_solver_request part = *request;
-    part.tolerance = next_tolerance(dirac, request, first_residual(state, request->mass));
+  memcpy(state->start_norm2, state->r_norm2, (size_t)state->n_rhs * sizeof *state->start_norm2);
+  for (;; part.resume = NULL) {
+    if (!part.resume)
+      state->tolerance = part.tolerance =
+          next_tolerance(dirac, request, first_residual(state, request->mass));
     MD_TRY(iteration_of(request)(context, dirac, &part, state));
-    if (state->interrupted && request->leave)
-      MD_TRY(md_agree(context, request->leave(request->user, state)));
     MD_TRY(collect(context, s, state));
     MD_TRY(true_residuals(context, s, state->b_norm, residuals));
     const double now = largest_of(residuals, state->n_rhs);
     if (now <= request->tolerance || dirac->request.precision != MD_DOUBLE ||
         state->iteration >= state->most || state->stalled || state->interrupted ||
-        !(now < 0.5 * before))
+        !(now < 0.5 * state->round_before))
       return MD_OK;
-    before = now;
+    state->round_before = now;
+    state->round++;
     md_linear_axpy(mass_less_one, &s->work[MD_EVEN], &s->work[MD_EVEN]);
     MD_TRY(project(context, s, request, state));
     MD_TRY(start(context, s, state));
   }
+}
+
+/* A dry run: what the iterations take, and beside it what the caller takes between two of them. */
+static md_status count(md_context *context, md_dirac *dirac, const md_solver_request *request,
+                       md_cg_state *state) {
+  MD_TRY(iteration_of(request)(context, dirac, request, state));
+  return request->leave ? request->leave(request->user, state) : MD_OK;
 }
 
 static void hand_over(md_cg_state *state, const md_solver_request *request, const double *residuals,
@@ -225,6 +234,17 @@ static void hand_over(md_cg_state *state, const md_solver_request *request, cons
   memcpy(result->residuals, residuals, (size_t)state->n_rhs * sizeof *residuals);
   result->relative_residual = largest_of(residuals, state->n_rhs);
   result->converged = result->relative_residual <= request->tolerance;
+}
+
+/* The same of a solve that met a number that is none. */
+static void hand_over_failure(md_cg_state *state, const md_solver_request *request,
+                              md_solver_result *result) {
+  double unknown[MD_MAX_RHS];
+  for (int r = 0; r < state->n_rhs; r++) unknown[r] = NAN;
+  if (state->history[state->iteration] == 0.0) state->history[state->iteration] = NAN;
+  hand_over(state, request, unknown, result);
+  result->relative_residual = NAN;
+  result->converged = false;
 }
 
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner) {
@@ -257,6 +277,10 @@ static md_status check_inner(md_context *context, const md_dirac *dirac, const m
   return MD_OK;
 }
 
+static bool keeps_states(const md_solver_request *request) {
+  return request->save_every > 0 || request->resume || request->leave;
+}
+
 static md_status check_start(md_context *context, const md_dirac *exact,
                              const md_solver_request *request) {
   const md_modes *modes = request->modes;
@@ -271,6 +295,9 @@ static md_status check_start(md_context *context, const md_dirac *exact,
     return md_fail(context, MD_INPUT,
                    "a guess must be an even host field in double with %d right-hand sides",
                    exact->request.n_rhs);
+  if (keeps_states(request) && (request->block || request->choose))
+    return md_fail(context, MD_INPUT,
+                   "block CG and a choice of solvers keep no state to go on from; use CG in step");
   return MD_OK;
 }
 
@@ -289,14 +316,16 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
   if (status == MD_OK) status = system_create(context, exact, request->mass, b, &s);
   if (status == MD_OK) status = md_cg_state_create(context, dirac, request->max_iterations, &state);
-  const bool saves = request->save_every > 0 || request->resume || request->leave;
-  if (status == MD_OK && saves && md_cg_carries(dirac, request))
+  if (status == MD_OK && keeps_states(request) && md_cg_carries(dirac, request))
     status = md_cg_state_carry(context, dirac, &state);
   status = md_agree(context, status);
-  if (status == MD_OK) status = run(context, dirac, &s, request, &state, residuals);
+  if (status == MD_OK)
+    status = md_counts(context) ? count(context, dirac, request, &state)
+                                : run(context, dirac, &s, request, &state, residuals);
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_field_convert(context, &x[p], &s.x[p]);
   status = md_agree(context, status);
+  if (status == MD_UNREACHED) hand_over_failure(&state, request, result);
   if (status == MD_OK) {
     hand_over(&state, request, residuals, result);
     result->seconds = md_time_s() - start_s;

@@ -18,10 +18,22 @@ typedef struct md_solver_choice {
   int changed_at; /* iteration at which the other one took over; 0: none did */
 } md_solver_choice;
 
+/* What a solver keeps from one iteration to the next beside the state's own fields and numbers, of
+ * which it alone knows the meaning: fields of any precision and space, parity even. A saved state
+ * has them all. */
+enum { MD_CG_MORE_FIELDS = 20 };
+typedef struct md_cg_more {
+  md_field *field[MD_CG_MORE_FIELDS]; /* borrowed, `most` of them */
+  double *number;
+  int fields, most; /* fields in use now: where a state is put in, as many as that has */
+  int numbers;
+} md_cg_more;
+
 /* The state of conjugate gradients on the even sites between two iterations: enough to go on with
  * the same bits. Fields have the operator's shape and parity even. */
 typedef struct md_cg_state {
   md_field x, r, p;
+  md_cg_more more;
   double *r_norm2;     /* |r|^2 of each right-hand side, recursive */
   double *b_norm;      /* |b| of each right-hand side, both parities */
   int *rhs_iterations; /* iterations that each right-hand side has had */
@@ -34,7 +46,15 @@ typedef struct md_cg_state {
    * and alpha, beta and <p, A p> of its step, [3][n_rhs]; NULL and no data elsewhere. */
   md_field before;
   double *carried;
-  bool carries;          /* they belong to r; else iterations go on from p */
+  bool carries; /* they belong to r; else iterations go on from p */
+  /* A solve goes on from its true residual in a further round, see md_solve_cg: the number of this
+   * one, its tolerance where that is not the request's yet, the largest true residual before it,
+   * |r|^2 of each right-hand side at the beginning of the first, and what the rounds before have
+   * found (borrowed; double, in the space of the exact operator). */
+  int round;
+  double tolerance, round_before;
+  double *start_norm2;
+  md_field *solved;
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
   int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
   int projections;       /* on the modes of the request */
@@ -51,11 +71,12 @@ typedef struct md_solver_request {
   /* Called after each iteration on every rank; a failure, agreed over ranks, ends the solve. May
    * show progress or save the state. NULL: not called. */
   md_status (*observe)(void *user, const md_cg_state *state);
-  /* `observe` reads the state's fields only in iterations that are multiples of this number, with 0
-   * in none: in all others the fields may be ahead of the state's numbers. */
+  /* `observe` reads the state's fields and `more` only in iterations that are multiples of this
+   * number, with 0 in none: in all others the fields may be ahead of the state's numbers. */
   int save_every;
   /* Called once before the first iteration with the state of a fresh start; may put a saved one in
-   * its place. NULL: not called. */
+   * its place, all of it: iterations go on with the same bits then. NULL: not called. Block CG and
+   * a choice keep no such state: save_every, resume and leave are MD_INPUT with them. */
   md_status (*resume)(void *user, md_cg_state *state);
   /* Called once on every rank when a signal has ended the iterations early, with the state as
    * between two of them; may save it. NULL: not called. */
@@ -111,7 +132,8 @@ typedef struct md_solver_result {
  * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
  * A signal that base/interrupt.h catches ends the solve after the iteration that is under way.
  * MD_OK also when not converged or interrupted (see result); MD_UNREACHED with a message when a sum
- * is NaN or infinite or the operator is not positive. Free the result with md_solver_result_free,
+ * is NaN or infinite or the operator is not positive: then the result says how far it came, its
+ * residuals are NaN and x is as it was. Free the result with md_solver_result_free,
  * also after a failure. Collective. */
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],

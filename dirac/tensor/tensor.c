@@ -71,7 +71,7 @@ static md_status load_links(md_context *context, tensor *s, const md_links *link
       md_device_allocate(context, (size_t)sites * site_bytes, "links of tensor", &s->links[parity]);
   if (status == MD_OK)
     status = md_allocate(context, UPLOAD_SITES * site_bytes, "links on their way", &buffer);
-  for (int64_t first = 0; first < sites && status == MD_OK; first += UPLOAD_SITES) {
+  for (int64_t first = 0; buffer && first < sites && status == MD_OK; first += UPLOAD_SITES) {
     const int64_t count = sites - first < UPLOAD_SITES ? sites - first : UPLOAD_SITES;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++)
@@ -97,7 +97,7 @@ static md_status load_neighbours(md_context *context, tensor *s, const md_links 
 /* Lists of the sites that do not and that do read the halo. */
 static md_status load_ranges(md_context *context, tensor *s, const md_links *links, int parity) {
   const md_geometry *g = s->geometry;
-  if (g->halo_sites == 0) return MD_OK;
+  if (g->halo_sites == 0 || md_counts(context)) return MD_OK;
   int32_t *list = NULL;
   MD_TRY(md_allocate(context, (size_t)g->sites * sizeof *list, "site list", (void **)&list));
   md_status status = MD_OK;

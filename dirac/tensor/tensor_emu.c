@@ -59,6 +59,7 @@ static md_status load(md_context *context, const md_links *links, const md_backe
       unload(s);
       return status;
     }
+    if (md_counts(context)) continue;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < g->sites; i++) {
       double *to = s->links[p] + (size_t)i * reals;
@@ -226,11 +227,6 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
   return MD_OK;
 }
 
-/* Rounded to the storage type, but kept in double. */
-static double kept_bytes(const md_backend_request *request) {
-  return (double)md_action_terms(request->action) * (double)(MD_LINK_REALS * sizeof(double));
-}
-
 const md_backend md_backend_tensor_emu = {
     .name = "tensor_emu",
     .needs = "any CPU (Tensor Core packings, emulated)",
@@ -245,5 +241,4 @@ const md_backend md_backend_tensor_emu = {
     .load = load,
     .unload = unload,
     .hop = hop,
-    .link_bytes = md_tensor_link_bytes,
-    .kept_bytes = kept_bytes};
+    .link_bytes = md_tensor_link_bytes};

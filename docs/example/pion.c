@@ -15,7 +15,12 @@ typedef struct pion {
   md_solver_result result;
 } pion;
 
-static md_status measure(md_context *context, const char *path, double mass, pion *p) {
+static md_status measure(md_context *context, char **arguments, pion *p) {
+  const char *path = arguments[1];
+  char *end = NULL;
+  const double mass = strtod(arguments[2], &end);
+  if (end == arguments[2] || *end != 0)
+    return md_fail(context, MD_INPUT, "MASS must be a number, got '%s'", arguments[2]);
   const int grid[MD_DIMS] = {0, 0, 0, 0}, origin[MD_DIMS] = {0, 0, 0, 0}; /* 0: chosen */
   MD_TRY(md_lattice_load(context, path, grid, false, &p->geometry, &p->gauge, &p->info));
 
@@ -45,7 +50,7 @@ static md_status measure(md_context *context, const char *path, double mass, pio
   if (!p->result.converged)
     return md_fail(context, MD_UNREACHED, "residual %g after %d iterations",
                    p->result.relative_residual, p->result.iterations);
-  md_pion_correlator(context, p->x, p->correlator);
+  MD_TRY(md_pion_correlator(context, p->x, p->correlator));
   for (size_t t = 0; t < times; t++) md_say(context, "%zu %.12e\n", t, p->correlator[t]);
   return MD_OK;
 }
@@ -53,10 +58,13 @@ static md_status measure(md_context *context, const char *path, double mass, pio
 int main(int argc, char **argv) {
   md_context context;
   pion p = {NULL};
-  md_status status = md_context_open(&context, &argc, &argv);
-  if (status == MD_OK)
-    status = argc == 3 ? measure(&context, argv[1], atof(argv[2]), &p)
-                       : md_fail(&context, MD_INPUT, "usage: %s LATTICE MASS", argv[0]);
+  if (md_context_open(&context, &argc, &argv) != MD_OK) {
+    fprintf(stderr, "%s\n", context.message);
+    return MD_ENVIRONMENT;
+  }
+  const md_status status = argc == 3
+                               ? measure(&context, argv, &p)
+                               : md_fail(&context, MD_INPUT, "usage: %s LATTICE MASS", argv[0]);
   if (status != MD_OK && context.rank == 0) fprintf(stderr, "%s\n", context.message);
   for (int parity = 0; parity < MD_PARITIES; parity++) {
     md_field_destroy(&p.b[parity]);

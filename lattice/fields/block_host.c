@@ -1,5 +1,6 @@
 /* The operations of block.h on the host, compiled once for each instruction set. */
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "lattice/fields/reals.h"
 #include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
@@ -104,7 +105,8 @@ static bool add_limited(int count, double limit, const double *numbers, double *
   return true;
 }
 
-const md_block_loops MD_JOIN(md_block_loops_, MD_ISA) = {CHUNK, update_rows, gram_cell, add_limited};
+const md_block_loops MD_JOIN(md_block_loops_, MD_ISA) = {CHUNK, update_rows, gram_cell,
+                                                         add_limited};
 
 /* Cells of eight sites are added to doubles without rounding, at most this many; those of more, or
  * of several ranks, go into the exact sums of lattice/fields/sum.h, which round to the same. */
@@ -197,6 +199,7 @@ static md_status create(md_context *context, const md_field_shape *shape, void *
   if (!b->workers || !b->sums)
     return md_fail_memory(context, threads * sums * sizeof *b->sums, "sums of a block");
   MD_TRY(md_allocate(context, reals * sizeof(double), "block operations", (void **)&b->memory));
+  if (md_counts(context)) return MD_OK;
   memset(b->memory, 0, reals * sizeof(double));
   share_out(b);
   return MD_OK;

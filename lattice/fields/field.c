@@ -1,6 +1,7 @@
 #include "lattice/fields/field.h"
 #include "base/device.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "lattice/fields/reals.h"
 #include "lattice/fields/spaces.h"
 
@@ -74,6 +75,8 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
     status = allocate(context, scale_bytes, "scales of sites", (void **)&field->scale);
   if (status != MD_OK)
     md_field_destroy(field);
+  else if (md_counts(context))
+    return MD_OK;
   else if (shape->space == MD_HOST) {
     touch(field);
     memset((char *)field->data + used, 0, MD_ALIGNMENT);
@@ -103,6 +106,16 @@ void md_field_get(const md_field *f, int64_t site, int rhs, double *out) {
   }
 }
 
+/* The site in units of its scale. */
+static void store_site(md_field *f, int64_t site, const double *in) {
+  const double inverse = 1.0 / unit_of(f, site);
+  for (int r = 0; r < f->n_rhs; r++)
+    for (int c = 0; c < f->components; c++) {
+      const double value = inverse * in[r * f->components + c];
+      md_store_reals(f->precision, f->data, md_field_at(f, site, c, r), 1, &value);
+    }
+}
+
 void md_field_set(md_field *f, int64_t site, const double *in) {
   const int n = f->components * f->n_rhs;
   if (f->scale) {
@@ -110,12 +123,7 @@ void md_field_set(md_field *f, int64_t site, const double *in) {
     for (int c = 0; c < n; c++) largest = md_larger_bits(largest, (float)in[c]);
     f->scale[site] = md_scale_of_bits(f->precision, largest);
   }
-  const double inverse = 1.0 / unit_of(f, site);
-  for (int r = 0; r < f->n_rhs; r++)
-    for (int c = 0; c < f->components; c++) {
-      const double value = inverse * in[r * f->components + c];
-      md_store_reals(f->precision, f->data, md_field_at(f, site, c, r), 1, &value);
-    }
+  store_site(f, site, in);
 }
 
 static bool is_unscaled(const md_field *f) {
@@ -223,8 +231,34 @@ md_status md_field_convert_times(md_context *context, md_field *out, const doubl
                                  const md_field *in) {
   MD_TRY(check_shapes(context, out, in));
   const md_space space = in->space == MD_DEVICE ? in->space : out->space;
+  if (md_counts(context)) return MD_OK;
   return MD_IN_SPACE(space, convert_with_device(context, out, factor, in),
                      convert_on_host(context, out, factor, in));
+}
+
+/* The scale by which a site with this largest value was stored: that many steps of MD_FIXED, whose
+ * product with a float is exact in double; in MD_HALF the largest power of two that loses nothing.
+ */
+static float scale_restored(md_precision precision, double largest) {
+  int exponent;
+  const double part = frexp(largest, &exponent);
+  const double scale = precision == MD_FIXED ? largest / MD_FIXED_STEPS
+                                             : ldexp(1.0, exponent - (part == 0.5 ? 16 : 15));
+  return fmaxf((float)scale, MD_SCALE_OF_ZERO);
+}
+
+md_status md_field_restore(md_context *context, md_field *out, const md_field *in) {
+  MD_TRY(check_shapes(context, out, in));
+  if (!out->scale) return md_field_convert(context, out, in);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i++) {
+    double site[MD_MAX_RHS * MD_MAX_COMPONENTS], largest = 0.0;
+    for (int r = 0; r < in->n_rhs; r++) md_field_get(in, i, r, site + r * in->components);
+    for (int c = 0; c < in->components * in->n_rhs; c++) largest = fmax(largest, fabs(site[c]));
+    out->scale[i] = scale_restored(out->precision, largest);
+    store_site(out, i, site);
+  }
+  return MD_OK;
 }
 
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {

@@ -89,6 +89,10 @@ md_status md_field_convert_times(md_context *context, md_field *out, const doubl
  * with it: one pass where a conversion and an axpy take two. Local. */
 md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
                               const md_field *in);
+/* Assigns what a field of out's precision once held, and `in` holds since, on the host both and in
+ * MD_DOUBLE `in`: where md_field_convert chooses scales of sites anew, to the last bit but one, the
+ * values are the same bits here. Local. */
+md_status md_field_restore(md_context *context, md_field *out, const md_field *in);
 /* Between fields of one right-hand side each and one field that has them side by side, which is
  * what an operator of many right-hand sides takes: two at least. All are MD_DOUBLE fields of one
  * space, parity and geometry; local sites only, halos are left as they are. Numbers are copied bit

@@ -1,4 +1,5 @@
 #include "lattice/gauge/gauge.h"
+#include "base/memory_need.h"
 #include "lattice/halo/halo.h"
 
 static const md_field_shape link_shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
@@ -20,6 +21,7 @@ md_status md_gauge_allocate(md_context *context, const md_geometry *geometry, md
 
 md_status md_gauge_create(md_context *context, const md_geometry *geometry, md_gauge *gauge) {
   MD_TRY(md_gauge_allocate(context, geometry, MD_HOST, gauge));
+  if (md_counts(context)) return MD_OK;
   for (int p = 0; p < MD_PARITIES; p++)
     for (int mu = 0; mu < MD_DIMS; mu++) {
       const md_field *f = &gauge->links[p][mu];

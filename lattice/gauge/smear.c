@@ -147,10 +147,11 @@ static md_status count_projections(work *w) {
   md_sum_integers(w->context, counts, 3);
   if (w->report) w->report->projection = (md_projection_counts){counts[0], counts[1], counts[2]};
   if (counts[2] == 0) return MD_OK;
-  return md_fail(w->context, MD_INPUT,
-                 "%lld of %lld sums of paths have no inverse and so no projection to U(3); other "
-                 "parameters or other links are needed",
-                 counts[2], counts[0]);
+  return md_fail(
+      w->context, MD_INPUT,
+      "sums of paths need an inverse to be projected to U(3), %lld of %lld lack it; other "
+      "parameters or other links are needed",
+      counts[2], counts[0]);
 }
 
 static md_status make_links(work *w, const md_gauge *thin, md_gauge *fat, md_gauge *long_links) {

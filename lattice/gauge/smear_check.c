@@ -33,7 +33,8 @@ md_status md_smear_check_thin(md_context *context, const md_gauge *thin) {
   md_phases phases;
   MD_TRY(md_gauge_observe(context, thin, &observables));
   if (observables.bad_links > 0)
-    return md_fail(context, MD_INPUT, "thin links must be finite, %lld are NaN or infinite",
+    return md_fail(context, MD_INPUT,
+                   "thin links must be finite, NaN or infinity is in %lld of them",
                    observables.bad_links);
   if (observables.unitarity_deviation <= MD_THIN_TOLERANCE) return MD_OK;
   MD_TRY(md_phases_score(context, thin, MD_LINKS_THIN, &phases));

@@ -12,6 +12,10 @@
   {.name = "naik-epsilon", .type = MD_OPTION_REAL, .target = &(naik_epsilon_target),                 \
    .argument = "E", .help = "of hisq: its links of charm and other heavy quarks [0]",                \
    .low = -10.0, .high = 10.0}
+/* Of commands that load thin links: md_gauge_reunitarize, into a bool. */
+#define MD_REUNITARIZE_OPTION(flag)                                                                  \
+  {.name = "reunitarize", .type = MD_OPTION_FLAG, .target = &(flag),                                 \
+   .help = "project the links onto SU(3) once they are read, in double"}
 /* clang-format on */
 
 #endif

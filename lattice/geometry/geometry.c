@@ -1,5 +1,6 @@
 #include "lattice/geometry/geometry.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "lattice/geometry/rank_grid.h"
 
 #include <stdlib.h>
@@ -115,7 +116,7 @@ static void fill_tables(md_geometry *g) {
 
 static md_status allocate_tables(md_context *context, md_geometry *g) {
   const size_t bytes = (size_t)g->sites * sizeof(int32_t);
-  if (g->sites + g->halo_sites > INT32_MAX)
+  if (g->sites + g->halo_sites > INT32_MAX && !md_counts(context))
     return md_fail(context, MD_INPUT,
                    "a rank may hold 2^31 sites of a parity, got %lld; use more ranks",
                    (long long)g->sites);
@@ -174,9 +175,9 @@ md_status md_geometry_create(md_context *context, const md_layout_request *reque
   md_status status = g ? plan(context, request, g) : md_fail_memory(context, sizeof *g, "geometry");
   if (status == MD_OK) status = allocate_tables(context, g);
   status = md_agree(context, status);
-  if (status == MD_OK)
+  if (status == MD_OK && !md_counts(context))
     fill_tables(g);
-  else {
+  else if (status != MD_OK) {
     md_geometry_destroy(g);
     g = NULL;
   }

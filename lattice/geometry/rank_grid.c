@@ -1,4 +1,5 @@
 #include "lattice/geometry/rank_grid.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,10 +58,10 @@ static md_status refuse(md_context *context, const int global[MD_DIMS], const in
                         const char *list) {
   char what[96];
   if (asked[0] == 0)
-    snprintf(what, sizeof what, "%d ranks", context->ranks);
+    snprintf(what, sizeof what, "%d rank%s", context->ranks, md_plural(context->ranks));
   else
-    snprintf(what, sizeof what, "rank grid %dx%dx%dx%d on %d ranks", asked[0], asked[1], asked[2],
-             asked[3], context->ranks);
+    snprintf(what, sizeof what, "rank grid %dx%dx%dx%d on %d rank%s", asked[0], asked[1], asked[2],
+             asked[3], context->ranks, md_plural(context->ranks));
   for (int d = 0; d < MD_DIMS && asked[0] != 0; d++)
     if (asked[d] > 0 && global[d] % asked[d] == 0 && (global[d] / asked[d]) % 2 != 0)
       return md_fail(context, MD_INPUT,

@@ -16,14 +16,16 @@ typedef struct mixed_state {
 static md_status count_neighbours(md_context *context, const md_geometry *g, long long count[2]) {
   int *node = calloc((size_t)context->ranks, sizeof *node);
   bool near = false, far = false;
-  MD_TRY(md_agree(context, node ? MD_OK : md_fail_memory(context, sizeof *node, "nodes")));
-  md_device_nodes(context, node);
-  for (int m = 0; m < g->messages; m++) {
+  md_status status =
+      md_agree(context, node ? MD_OK : md_fail_memory(context, sizeof *node, "nodes"));
+  if (status == MD_OK) status = md_device_nodes(context, node);
+  for (int m = 0; m < g->messages && status == MD_OK; m++) {
     const bool same = node[g->message[m].send_rank] == node[context->rank];
     near = near || same;
     far = far || !same;
   }
   free(node);
+  MD_TRY(status);
   count[0] = near;
   count[1] = far;
   md_sum_integers(context, count, 2);

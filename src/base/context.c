@@ -2,6 +2,7 @@
 #include "base/device.h"
 #include "base/memory_need.h"
 #include "base/number.h"
+#include "base/progress.h"
 #include "base/ranks_mpi.h"
 #include "base/text.h"
 #include "base/timer.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct md_ranks {
   MPI_Comm world, host;
@@ -181,7 +183,8 @@ void md_warn(const md_context *context, const char *format, ...) {
   va_start(arguments, format);
   char *text = printable(false, format, arguments);
   va_end(arguments);
-  if (text) fprintf(stderr, "minidirac: warning: %s\n", text);
+  const char *clear = isatty(STDERR_FILENO) ? MD_PROGRESS_CLEAR : ""; /* a line of progress */
+  if (text) fprintf(stderr, "%sminidirac: warning: %s\n", clear, text);
   free(text);
 }
 
@@ -239,7 +242,7 @@ md_status md_agree(md_context *context, md_status status) {
 }
 
 md_status md_agree_last(md_context *context, md_status status) {
-  if (status != MD_OK) md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
+  if (status != MD_OK) (void)md_watch_begin(context, MD_WATCH_RANKS, context->patience_s, status);
   return agree(context, MPI_COMM_WORLD, status); /* all other steps are those of its copy */
 }
 
@@ -263,7 +266,7 @@ md_status md_agree_soon(md_context *context, md_status status, const char *what)
                        "rank %d waited %.0f s for the other ranks to end %s too; one of them is "
                        "blocked",
                        context->rank, context->patience_s, what);
-    md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
+    (void)md_watch_begin(context, MD_WATCH_RANKS, 6.0, failed);
   }
   return take_worst(context, md_mpi(context), &worst);
 }

@@ -51,6 +51,7 @@ typedef struct md_context {
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */
   long long host_need, device_need;    /* bytes, see base/memory_need.h */
+  struct md_memory_count *count;       /* of a dry run, see base/memory_need.h; NULL: none */
   bool quiet;                          /* no progress, no tables; errors and reports only */
   struct md_ranks *communicator;       /* see base/ranks_mpi.h; NULL: one process without MPI */
   struct md_watch *watch;              /* see base/watch.h; NULL: none */

@@ -21,16 +21,22 @@ md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
                              size_t *memory_bytes);
 
 /* MD_ENVIRONMENT with the bytes needed and free when `bytes` do not fit: for a caller that makes
- * several allocations and is to fail before the first. Opens the device. */
+ * several allocations and is to fail before the first; in a dry run, which counts those
+ * (base/memory_need.h), always MD_OK. Opens the device. */
 md_status md_device_require(md_context *context, size_t bytes, const char *what);
-/* Device memory, zeroed, 256-byte aligned; NULL for zero bytes and on failure. Opens the device. */
+/* Device memory, zeroed, 256-byte aligned; NULL for zero bytes, on failure and in a dry run, which
+ * counts them. Opens the device. */
 md_status md_device_allocate(md_context *context, size_t bytes, const char *what, void **memory);
 /* After the work queued so far. NULL is fine. */
 void md_device_free(void *memory);
 /* Freed memory stays with this process for its next allocations; this waits for the queued work and
  * gives it back, so that allocations of other sizes find it whole. For the end of a phase. */
 void md_device_release(const md_context *context);
-/* Page-locked host memory that the device may also write itself, not cleared. */
+/* The most bytes of md_device_allocate that this process ever held at once; 0: no device is open.
+ */
+long long md_device_peak(const md_context *context);
+/* Page-locked host memory that the device may also write itself, not cleared; handed out in a dry
+ * run too, for little. */
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory);
 void md_device_free_pinned(void *memory);
@@ -38,8 +44,8 @@ void md_device_free_pinned(void *memory);
 md_status md_device_pin(md_context *context, void *memory, size_t bytes);
 void md_device_unpin(void *memory);
 
-/* Queue a copy after the work so far and wait for it. Large ones from and to pageable memory go
- * through page-locked buffers, which several threads fill and empty. */
+/* Queue a copy after the work so far and wait for it; no upload in a dry run. Large ones from and
+ * to pageable memory go through page-locked buffers, which several threads fill and empty. */
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes);
 md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes);
 /* Device to device; queued, not waited for. */

@@ -2,6 +2,7 @@
 #include "base/device_facts.h"
 #include "base/device_nccl.h"
 #include "base/device_staging.h"
+#include "base/memory_need.h"
 
 extern "C" {
 #include "base/timer.h"
@@ -9,6 +10,7 @@ extern "C" {
 }
 
 #include <math.h>
+#include <new>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,6 +119,7 @@ static size_t free_in_pool(int device) {
 
 md_status md_device_require(md_context *context, size_t bytes, const char *what) {
   MD_TRY(md_device_open(context));
+  if (md_counts(context)) return MD_OK; /* what it is about to allocate is counted there */
   size_t available = 0, total = 0;
   MD_TRY(md_cuda_status(context, cudaMemGetInfo(&available, &total), "memory query"));
   available += free_in_pool(context->device);
@@ -132,8 +135,17 @@ md_status md_device_allocate(md_context *context, size_t bytes, const char *what
   *memory = NULL;
   if (bytes == 0) return MD_OK;
   MD_TRY(md_device_require(context, bytes, what));
-  MD_TRY(md_cuda_status(context, cudaMallocAsync(memory, bytes, md_stream()), what));
-  return md_cuda_status(context, cudaMemsetAsync(*memory, 0, bytes, md_stream()), what);
+  if (md_counts(context)) {
+    md_count_memory(context, {0, (int64_t)bytes});
+    return MD_OK;
+  }
+  cudaError_t error = cudaMallocAsync(memory, bytes, md_stream());
+  if (error != cudaSuccess) *memory = NULL;
+  if (error == cudaSuccess) error = cudaMemsetAsync(*memory, 0, bytes, md_stream());
+  if (error == cudaSuccess) return MD_OK;
+  md_device_free(*memory);
+  *memory = NULL;
+  return md_cuda_status(context, error, what);
 }
 
 void md_device_free(void *memory) {
@@ -146,6 +158,15 @@ void md_device_release(const md_context *context) {
   if (cudaStreamSynchronize(md_stream()) != cudaSuccess) return; /* met by the next call */
   if (cudaDeviceGetDefaultMemPool(&pool, context->device) == cudaSuccess)
     cudaMemPoolTrimTo(pool, 0);
+}
+
+long long md_device_peak(const md_context *context) {
+  cudaMemPool_t pool;
+  uint64_t most = 0;
+  if (!context->device_open) return 0;
+  if (cudaDeviceGetDefaultMemPool(&pool, context->device) != cudaSuccess) return 0;
+  cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most);
+  return (long long)most;
 }
 
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
@@ -192,6 +213,7 @@ static bool worth_staging(const void *host, size_t bytes) {
 }
 
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes) {
+  if (md_counts(context)) return MD_OK;
   if (worth_staging(host, bytes)) return md_device_staged_upload(context, device, host, bytes);
   MD_TRY(copy(context, device, host, bytes, cudaMemcpyHostToDevice, "copy to the device"));
   return md_device_synchronise(context);
@@ -275,20 +297,20 @@ md_status md_device_record(md_context *context, md_status (*queue)(md_context *,
   MD_TRY(md_cuda_status(context,
                         cudaStreamBeginCapture(md_stream(), cudaStreamCaptureModeThreadLocal),
                         "recording of work"));
-  const md_status status = queue(context, user);
-  const cudaError_t ended = cudaStreamEndCapture(md_stream(), &graph);
-  MD_TRY(status);
-  MD_TRY(md_cuda_status(context, ended, "recording of work"));
-  md_device_recording *r = new md_device_recording();
+  md_device_recording *r = new (std::nothrow) md_device_recording();
+  md_status status = queue(context, user);
+  cudaError_t error = cudaStreamEndCapture(md_stream(), &graph);
+  if (status == MD_OK && !r) status = md_fail_memory(context, sizeof *r, "recording of work");
   /* What streams of higher priority carry stays ahead. */
-  const cudaError_t made =
-      cudaGraphInstantiate(&r->graph, graph, cudaGraphInstantiateFlagUseNodePriority);
-  cudaGraphDestroy(graph);
-  if (made == cudaSuccess)
+  if (status == MD_OK && error == cudaSuccess)
+    error = cudaGraphInstantiate(&r->graph, graph, cudaGraphInstantiateFlagUseNodePriority);
+  if (status == MD_OK) status = md_cuda_status(context, error, "recording of work");
+  if (graph) cudaGraphDestroy(graph);
+  if (status == MD_OK)
     *recording = r;
   else
     delete r;
-  return md_cuda_status(context, made, "recording of work");
+  return status;
 }
 
 md_status md_device_replay(md_context *context, const md_device_recording *recording) {
@@ -304,20 +326,21 @@ void md_device_recording_destroy(md_device_recording *recording) {
 md_status md_device_timer_create(md_context *context, md_device_timer **timer) {
   *timer = NULL;
   MD_TRY(md_device_open(context));
-  md_device_timer *t = new md_device_timer();
-  md_status status = md_cuda_status(context, cudaEventCreate(&t->start), "event");
+  md_device_timer *t = new (std::nothrow) md_device_timer();
+  md_status status = t ? MD_OK : md_fail_memory(context, sizeof *t, "event");
+  if (status == MD_OK) status = md_cuda_status(context, cudaEventCreate(&t->start), "event");
   if (status == MD_OK) status = md_cuda_status(context, cudaEventCreate(&t->stop), "event");
   if (status == MD_OK)
     *timer = t;
   else
-    delete t;
+    md_device_timer_destroy(t);
   return status;
 }
 
 void md_device_timer_destroy(md_device_timer *timer) {
   if (!timer) return;
-  cudaEventDestroy(timer->start);
-  cudaEventDestroy(timer->stop);
+  if (timer->start) cudaEventDestroy(timer->start);
+  if (timer->stop) cudaEventDestroy(timer->stop);
   delete timer;
 }
 

@@ -5,6 +5,7 @@ extern "C" {
 #include "base/timer.h"
 }
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <nccl.h>
 #include <new>
@@ -49,27 +50,44 @@ struct joining {
   ncclResult_t result;
 };
 
+static std::shared_ptr<joining> begin_joining(const md_context *context, const ncclUniqueId &id) {
+  const int device = context->device, rank = context->rank, ranks = context->ranks;
+  try {
+    const auto j = std::make_shared<joining>();
+    std::thread([j, device, rank, ranks, id] {
+      cudaSetDevice(device);
+      j->result = ncclCommInitRank(&j->ranks, ranks, id, rank);
+      j->ended = true;
+    }).detach();
+    return j;
+  } catch (const std::exception &) { /* no memory, or no thread */
+    return nullptr;
+  }
+}
+
 static md_status join_ranks(md_context *context, const ncclUniqueId &id) {
   constexpr double patience_s = 30.0;
-  const int device = context->device, rank = context->rank, ranks = context->ranks;
-  const auto j = std::make_shared<joining>();
-  std::thread([j, device, rank, ranks, id] {
-    cudaSetDevice(device);
-    j->result = ncclCommInitRank(&j->ranks, ranks, id, rank);
-    j->ended = true;
-  }).detach();
+  const std::shared_ptr<joining> j = begin_joining(context, id);
   const double start_s = md_time_s();
-  while (!j->ended && md_time_s() - start_s < patience_s) usleep(200);
-  const bool ended = j->ended;
+  while (j && !j->ended && md_time_s() - start_s < patience_s) usleep(200);
+  const bool ended = j && j->ended;
   /* A rank that knows why speaks before those that have only waited. */
-  MD_TRY(md_agree(context, ended ? nccl_status(context, j->result, "the start of NCCL") : MD_OK));
-  MD_TRY(md_agree(context, ended ? MD_OK
-                                 : md_fail(context, MD_ENVIRONMENT,
-                                           "NCCL did not start on rank %d within %.0f s; use "
-                                           "another transport, or see NCCL_DEBUG=WARN",
-                                           rank, patience_s)));
-  context->nccl->ranks = j->ranks;
-  return MD_OK;
+  md_status status = MD_OK;
+  if (!j) status = md_fail_memory(context, sizeof *j, "a thread to start NCCL");
+  if (ended) status = nccl_status(context, j->result, "the start of NCCL");
+  const bool joined = ended && status == MD_OK;
+  status = md_agree(context, status);
+  if (status == MD_OK)
+    status = md_agree(context, ended ? MD_OK
+                                     : md_fail(context, MD_ENVIRONMENT,
+                                               "NCCL did not start on rank %d within %.0f s; use "
+                                               "another transport, or see NCCL_DEBUG=WARN",
+                                               context->rank, patience_s));
+  if (status == MD_OK)
+    context->nccl->ranks = j->ranks;
+  else if (joined)
+    ncclCommAbort(j->ranks); /* without the others, who may not have joined */
+  return status;
 }
 
 static md_status start(md_context *context, gpu_name *all) {

@@ -54,6 +54,10 @@ void md_device_free(void *memory) {
 void md_device_release(const md_context *context) {
   (void)context;
 }
+long long md_device_peak(const md_context *context) {
+  (void)context;
+  return 0;
+}
 md_status md_device_allocate_pinned(md_context *context, size_t bytes, const char *what,
                                     void **memory) {
   return md_device_allocate(context, bytes, what, memory);

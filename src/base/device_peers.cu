@@ -8,7 +8,6 @@ extern "C" {
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <vector>
 
 /* What a rank tells the others of its memory. */
 struct announcement {
@@ -28,16 +27,20 @@ static void name_host(const md_context *context, char *host, size_t bytes) {
   fclose(boot);
 }
 
-extern "C" void md_device_nodes(const md_context *context, int *node) {
+extern "C" md_status md_device_nodes(md_context *context, int *node) {
   constexpr size_t bytes = sizeof announcement::host;
-  std::vector<char> all(context->ranks * bytes);
+  char *all = new (std::nothrow) char[context->ranks * bytes];
   char mine[bytes];
   name_host(context, mine, bytes);
-  md_gather_all(context, mine, bytes, all.data());
-  for (int r = 0; r < context->ranks; r++) {
+  const md_status status =
+      md_agree(context, all ? MD_OK : md_fail_memory(context, context->ranks * bytes, "nodes"));
+  if (status == MD_OK) md_gather_all(context, mine, bytes, all);
+  for (int r = 0; r < context->ranks && status == MD_OK; r++) {
     node[r] = 0;
     while (memcmp(&all[node[r] * bytes], &all[r * bytes], bytes) != 0) node[r]++;
   }
+  delete[] all;
+  return status;
 }
 
 /* Plain memory: that of a pool has no handle that another process could open. */

@@ -28,7 +28,7 @@ typedef struct md_device_peers {
 
 /* node[rank]: a number that ranks of one node share. For tests node_size of context->wishes
  * makes nodes of so many ranks, one behind the other, of any host. Collective. */
-void md_device_nodes(const md_context *context, int *node);
+md_status md_device_nodes(md_context *context, int *node);
 
 /* Allocates `bytes` on every rank and maps all of them. MD_ENVIRONMENT on all ranks, with the pair
  * of ranks and the reason, where ranks lie on different hosts or one GPU cannot address another's

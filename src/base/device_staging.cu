@@ -14,16 +14,22 @@ struct md_device_staging {
   cudaEvent_t done[PIECES];
 };
 
-static md_status open_staging(md_context *context) {
-  if (context->staging) return MD_OK;
-  md_device_staging *s = new (std::nothrow) md_device_staging();
-  if (!s) return md_fail_memory(context, sizeof *s, "copy buffers");
-  context->staging = s;
+static md_status make_staging(md_context *context, md_device_staging *s) {
   for (int i = 0; i < PIECES; i++)
     MD_TRY(md_cuda_status(context, cudaEventCreateWithFlags(&s->done[i], cudaEventDisableTiming),
                           "event"));
   return md_device_allocate_pinned(context, PIECES * piece_bytes, "copy buffers",
                                    (void **)&s->memory);
+}
+
+/* All of it or none. */
+static md_status open_staging(md_context *context) {
+  if (context->staging) return MD_OK;
+  md_device_staging *s = context->staging = new (std::nothrow) md_device_staging();
+  if (!s) return md_fail_memory(context, sizeof *s, "copy buffers");
+  const md_status status = make_staging(context, s);
+  if (status != MD_OK) md_device_staging_close(context);
+  return status;
 }
 
 extern "C" void md_device_staging_close(md_context *context) {

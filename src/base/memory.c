@@ -31,8 +31,7 @@ static bool is_in_heap(const void *memory) {
 
 /* Large arrays are streamed through: on huge pages the hardware prefetcher need not stop at every
  * 4 KiB (one core of a Zen 4 reads a stream half as fast again). Advice: no failure if refused. */
-static void *allocate_huge(size_t bytes) {
-  const size_t rounded = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+static void *allocate_huge(size_t rounded) {
   void *memory = aligned_alloc(HUGE_PAGE, rounded);
 #ifdef MADV_HUGEPAGE
   if (memory) madvise(memory, rounded, MADV_HUGEPAGE);
@@ -48,10 +47,15 @@ static void *allocate_huge(size_t bytes) {
 md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory) {
   *memory = NULL;
   if (bytes == 0) return MD_OK;
+  const bool huge = bytes > 2 * HUGE_PAGE - MD_ALIGNMENT;
+  const size_t unit = huge ? HUGE_PAGE : MD_ALIGNMENT, rounded = (bytes + unit - 1) / unit * unit;
+  if (md_counts(context)) {
+    md_count_memory(context, (md_memory_need){.host = (int64_t)rounded});
+    return MD_OK;
+  }
   if (bytes > (size_t)1 << 47) return md_fail_memory(context, bytes, what);
   if (bytes >= LARGE) MD_TRY(md_memory_check(context, bytes, what));
-  const size_t rounded = (bytes + MD_ALIGNMENT - 1) / MD_ALIGNMENT * MD_ALIGNMENT;
-  *memory = rounded < 2 * HUGE_PAGE ? aligned_alloc(MD_ALIGNMENT, rounded) : allocate_huge(rounded);
+  *memory = huge ? allocate_huge(rounded) : aligned_alloc(MD_ALIGNMENT, rounded);
   return *memory ? MD_OK : md_fail_memory(context, bytes, what);
 }
 

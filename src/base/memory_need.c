@@ -137,8 +137,37 @@ static md_status compare(md_context *context, int64_t process, int64_t host, int
   return MD_OK;
 }
 
+void md_count_memory(md_context *context, md_memory_need more) {
+  md_memory_count *count = context->count;
+  count->now.host += more.host;
+  count->now.device += more.device;
+  count->most = md_memory_larger(count->most, count->now);
+}
+
+md_memory_need md_memory_mark(const md_context *context) {
+  return context->count ? context->count->now : (md_memory_need){0};
+}
+
+void md_memory_return_to(md_context *context, md_memory_need mark) {
+  if (context->count) context->count->now = mark;
+}
+
+md_status md_memory_foresee(md_context *context, md_status (*work)(md_context *context, void *user),
+                            void *user, md_memory_need *need) {
+  md_memory_count count = {{0}, {0}};
+  const bool quiet = context->quiet;
+  context->count = &count;
+  context->quiet = true;
+  const md_status status = work(context, user);
+  context->quiet = quiet;
+  context->count = NULL;
+  *need = count.most;
+  return status;
+}
+
 md_status md_memory_require(md_context *context, const md_memory_need *need, const char *what) {
   int ranks = 1;
+  if (md_counts(context)) return MD_OK;
   const int64_t all = md_sum_on_host(context, need->host, &ranks);
   if (need->host > context->host_need) context->host_need = need->host;
   if (need->device > context->device_need) context->device_need = need->device;

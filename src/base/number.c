@@ -3,10 +3,14 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* What strtoll and strtod would skip or take beside digits. */
+/* What strtoll and strtod would skip or take beside decimal digits: blanks, a plus, hexadecimal. */
 static int starts_badly(const char *text) {
   return !((*text >= '0' && *text <= '9') || *text == '-' || *text == '.');
+}
+static int is_hexadecimal(const char *text) {
+  return text[strspn(text, "-0")] == 'x' || text[strspn(text, "-0")] == 'X';
 }
 
 /* An integer that ends at `end`; *text moves behind that. */
@@ -37,7 +41,7 @@ md_number md_number_integers(const char *text, char separator, int count, long l
 md_number md_number_real(const char *text, double low, double high, double *value) {
   char *after;
   const double number = strtod(text, &after);
-  if (starts_badly(text) || after == text || *after || !isfinite(number))
+  if (starts_badly(text) || is_hexadecimal(text) || after == text || *after || !isfinite(number))
     return MD_NUMBER_MALFORMED;
   if (!(number >= low && number <= high)) return MD_NUMBER_OUTSIDE;
   *value = number;

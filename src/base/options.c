@@ -73,9 +73,10 @@ static md_status read_words(md_options_reader *r, int argc, char **argv) {
       MD_TRY(read_flag(r, argc, argv, &at));
       continue;
     }
+    if (argv[at][0] == '-' && argv[at][1]) return unknown(r, "option", argv[at]);
     int k = 0;
     while (k < r->count && (!r->options[k].positional || r->options[k].seen)) k++;
-    if (k == r->count) return unknown(r, argv[at][0] == '-' ? "option" : "argument", argv[at]);
+    if (k == r->count) return unknown(r, "argument", argv[at]);
     r->options[k].seen = true;
     MD_TRY(md_option_store(r->context, &r->options[k], r->options[k].argument, argv[at]));
   }

@@ -83,7 +83,8 @@ typedef struct md_common_options {
    .help = "wait for a rank that does not answer, then end all; 0: for ever [45]"},                       \
   {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \
    .help = "no progress and no tables"},                                                             \
-  {.name = "help", .type = MD_OPTION_FLAG, .target = &(common).help, .help = "this text"}
+  {.name = "help", .short_name = 'h', .type = MD_OPTION_FLAG, .target = &(common).help,              \
+   .help = "this text"}
 /* clang-format on */
 
 typedef struct md_command_text {

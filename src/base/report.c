@@ -1,4 +1,5 @@
 #include "base/report.h"
+#include "base/device.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/machine.h"
@@ -84,13 +85,15 @@ static void make_printable(cJSON *item) {
 
 /* Of the rank that takes most, beyond what the process had when it began. Collective. */
 static void add_memory(const md_context *context, cJSON *root) {
-  double bytes[3] = {(double)context->host_need, (double)context->device_need,
-                     (double)(md_memory_peak() - context->start_bytes)};
-  md_maximum(context, bytes, 3);
+  double bytes[4] = {(double)context->host_need, (double)context->device_need,
+                     (double)(md_memory_peak() - context->start_bytes),
+                     (double)md_device_peak(context)};
+  md_maximum(context, bytes, 4);
   cJSON *memory = cJSON_AddObjectToObject(root, "memory");
   cJSON_AddNumberToObject(memory, "host_bytes_estimated", bytes[0]);
   cJSON_AddNumberToObject(memory, "device_bytes_estimated", bytes[1]);
   cJSON_AddNumberToObject(memory, "host_bytes_peak", bytes[2]);
+  cJSON_AddNumberToObject(memory, "device_bytes_peak", bytes[3]);
 }
 
 md_status md_report_close(md_context *context, md_report *report, const char *path) {

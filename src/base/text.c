@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,4 +59,17 @@ size_t md_printable(const char *text, bool keep_newlines, char *printable, size_
   }
   printable[used] = 0;
   return used;
+}
+
+const char *md_plural(long long count) {
+  return count == 1 ? "" : "s";
+}
+
+bool md_append(char *text, size_t bytes, const char *format, ...) {
+  const size_t used = strnlen(text, bytes - 1);
+  va_list arguments;
+  va_start(arguments, format);
+  const int more = vsnprintf(text + used, bytes - used, format, arguments);
+  va_end(arguments);
+  return more >= 0 && used + (size_t)more < bytes;
 }

@@ -12,4 +12,12 @@
  * Returns its length. text and printable do not overlap. */
 size_t md_printable(const char *text, bool keep_newlines, char *printable, size_t bytes);
 
+/* What ends the name of things that are counted: "" for one, "s" for any other number. */
+const char *md_plural(long long count);
+
+/* Writes behind the text that is there, which is closed by a zero byte within `bytes`, as far as
+ * there is room; false when something was cut. */
+bool md_append(char *text, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

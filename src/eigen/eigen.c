@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "lattice/halo/halo_options.h"
 #include "links/action_links.h"
@@ -33,28 +34,6 @@ static md_modes_label label_of(const run *r) {
   return md_action_links_label(&r->physics, &r->request, r->boundary, &r->links);
 }
 
-static md_status require_memory(md_context *context, const run *r,
-                                const md_action_links_request *from, const md_backend *backend) {
-  md_geometry geometry;
-  MD_TRY(md_action_links_plan(context, from, &geometry));
-  const long long unknowns = (long long)md_eigen_unknowns(&geometry, MD_FERMION_REALS);
-  if (r->modes > unknowns)
-    return md_fail(context, MD_INPUT,
-                   "--modes must lie in 1 to %lld on this lattice, three for each even site, got "
-                   "%lld",
-                   unknowns, r->modes);
-  md_memory_need need = {.host = md_action_links_bytes(&geometry, r->request.action)};
-  md_backend_need(&geometry, backend, &r->request, &need);
-  const md_field_shape shape = {MD_DOUBLE, backend->space, MD_FERMION_REALS, r->request.n_rhs,
-                                true};
-  md_eigen_need(&geometry, &shape, (int)r->modes, &need);
-  if (r->start) {
-    const md_field_shape start = {r->start_info.store, MD_HOST, MD_FERMION_REALS, 1, true};
-    need.host += r->start_info.count * md_field_bytes(&geometry, &start);
-  }
-  return md_memory_require(context, &need, "eigen");
-}
-
 /* Without --block: what the backend that will be taken serves best. */
 static void choose_block(md_context *context, run *r) {
   enum { ON_DEVICE = 16 };
@@ -79,8 +58,13 @@ static md_status set_up(md_context *context, run *r) {
       .identify = r->output || r->start,
   };
   if (r->start) MD_TRY(md_modes_describe(context, r->start, &r->start_info));
-  MD_TRY(require_memory(context, r, &from, backend));
   MD_TRY(md_action_links_load(context, &from, &r->links));
+  const long long unknowns = (long long)md_eigen_unknowns(r->links.geometry, MD_FERMION_REALS);
+  if (r->modes > unknowns)
+    return md_fail(context, MD_INPUT,
+                   "--modes must lie in 1 to %lld on this lattice, three for each even site, got "
+                   "%lld",
+                   unknowns, r->modes);
   if (r->start) {
     const md_modes_label wanted = label_of(r);
     MD_TRY(md_modes_read(context, r->start, r->links.geometry, &wanted, &r->start_info,
@@ -172,8 +156,9 @@ static void print_head(const md_context *context, const run *r) {
   char words[MD_PHYSICS_WORDS_BYTES];
   md_say(context, "lattice      %s%s%dx%dx%dx%d\n", r->lattice ? r->lattice : "",
          r->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
-  md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d threads each\n", context->ranks,
-         g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads);
+  md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d thread%s each\n", context->ranks,
+         g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
+         md_plural(context->threads));
   md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n", r->dirac.backend->name,
          r->packing, r->request.n_rhs, r->boundary);
   md_say(context, "action       %s\n",
@@ -238,23 +223,26 @@ static md_status unreached(md_context *context, const run *r) {
   const md_eigen_result *found = &r->result;
   double worst = 0.0;
   if (found->interrupted)
-    return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the search for modes after %d restarts; %d of %lld had converged, the "
-                   "report has them%s%s",
-                   md_interrupt_name(context), found->restarts, found->below, r->modes,
-                   r->output && found->modes > 0 ? ", go on with --start " : "",
-                   r->output && found->modes > 0 ? r->output : "");
+    return md_fail(
+        context, MD_ENVIRONMENT,
+        "%s ended the search for modes after %d restart%s; %d of %lld had converged, the "
+        "report has them%s%s",
+        md_interrupt_name(context), found->restarts, md_plural(found->restarts), found->below,
+        r->modes, r->output && found->modes > 0 ? ", go on with --start " : "",
+        r->output && found->modes > 0 ? r->output : "");
   for (int i = 0; i < found->modes; i++)
     if (!(found->residuals[i] <= worst)) worst = found->residuals[i];
   if (found->below == r->modes)
-    return md_fail(context, MD_UNREACHED,
-                   "all %lld modes converged, but %d restarts left none to look for others below "
-                   "them; raise --max-restarts",
-                   r->modes, found->restarts);
+    return md_fail(
+        context, MD_UNREACHED,
+        "all modes (%lld) converged, but %d restart%s left none to look for others below "
+        "them; raise --max-restarts",
+        r->modes, found->restarts, md_plural(found->restarts));
   return md_fail(context, MD_UNREACHED,
-                 "residuals of modes must be at most %g, got %.3e after %d restarts; %d of %lld "
+                 "residuals of modes must be at most %g, got %.3e after %d restart%s; %d of %lld "
                  "modes converged; raise --max-restarts or --tol",
-                 r->tolerance, worst, found->restarts, found->below, r->modes);
+                 r->tolerance, worst, found->restarts, md_plural(found->restarts), found->below,
+                 r->modes);
 }
 
 static md_status read_options(md_context *context, run *r, int argc, char **argv) {
@@ -281,6 +269,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
        .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
       MD_HALO_OPTIONS(r->halo),
       MD_PHYSICS_OPTIONS(r->physics),
+      MD_REUNITARIZE_OPTION(r->physics.reunitarize),
       {.name = "output", .type = MD_OPTION_TEXT, .target = &r->output, .argument = "MODES.h5",
        .help = "file for the modes, HDF5, also of a search that ended early", .file = MD_FILE_RESULT},
       {.name = "force", .type = MD_OPTION_FLAG, .target = &r->force,
@@ -311,7 +300,24 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
   return MD_OK;
 }
 
+static void tear_down(run *r) {
+  md_modes_destroy(&r->begun);
+  md_eigen_result_free(&r->result);
+  md_dirac_destroy(&r->dirac);
+  md_action_links_destroy(&r->links);
+}
+
+/* The run without a number: see base/memory_need.h. */
+static md_status dry_run(md_context *context, void *user) {
+  run r = *(const run *)user;
+  md_status status = set_up(context, &r);
+  if (status == MD_OK) status = find(context, &r);
+  tear_down(&r);
+  return status;
+}
+
 md_status md_command_eigen(md_context *context, int argc, char **argv) {
+  md_memory_need need;
   run r = {.backend = "auto",
            .packing = "none",
            .boundary = "antiperiodic",
@@ -324,15 +330,14 @@ md_status md_command_eigen(md_context *context, int argc, char **argv) {
   md_interrupt_catch(context);
   MD_TRY(read_options(context, &r, argc, argv));
   if (r.common.help) return MD_OK;
+  MD_TRY(md_memory_foresee(context, dry_run, &r, &need));
+  MD_TRY(md_memory_require(context, &need, "eigen"));
   md_status status = set_up(context, &r);
   if (status == MD_OK) print_head(context, &r);
   if (status == MD_OK) status = find(context, &r);
   if (status == MD_OK) print_end(context, &r);
   if (status == MD_OK) status = report(context, &r, write_modes(context, &r));
   if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
-  md_modes_destroy(&r.begun);
-  md_eigen_result_free(&r.result);
-  md_dirac_destroy(&r.dirac);
-  md_action_links_destroy(&r.links);
+  tear_down(&r);
   return status;
 }

@@ -1,5 +1,6 @@
 #include "base/options.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "io/lattice_output.h"
 #include "io/site_data.h"
@@ -58,8 +59,8 @@ static void say_dropped(md_context *context, const char *path, const md_lattice_
     md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s", path,
             md_lattice_format_name(format), names);
   if (lost > 0)
-    md_warn(context, "%s: %d records that are no text, or longer than 32 KB, are dropped", path,
-            lost);
+    md_warn(context, "%s: %d record%s of no text, or of more than 32 KB, left out", path, lost,
+            md_plural(lost));
 }
 
 static md_status save(md_context *context, const convert_options *o, const md_lattice_info *info,

@@ -1,5 +1,6 @@
 #include "base/options.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "io/lattice_file.h"
 #include "io/site_data.h"
@@ -38,7 +39,8 @@ static void describe_texts(md_context *context, md_report *report, const md_file
     md_say(context, "  %s: %.*s%s\n", name, SHOWN, text, strlen(text) > SHOWN ? " ..." : "");
   }
   if (texts->lost > 0)
-    md_say(context, "  and %d records that are no text, or longer than 32 KB\n", texts->lost);
+    md_say(context, "  and %d record%s of no text, or of more than 32 KB\n", texts->lost,
+           md_plural(texts->lost));
 }
 
 /* What the links are; where they are not bare SU(3), the phases and boundary sign in them. */

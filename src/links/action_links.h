@@ -26,6 +26,8 @@ typedef struct md_action_links {
   md_action action;
   double plaquette;     /* of the thin links; NaN where there were none */
   double fat_plaquette; /* of fat links that were read; else NaN */
+  double unitarity;     /* deviation from SU(3) of the thin links as read; NaN: none were read */
+  double reunitarized;  /* with --reunitarize the largest change by it; else NaN */
   /* md_links_checksum of the fat and long links that were read, else of the thin links, whose
    * smearing may differ in the last bits from machine to machine; empty unless asked for. */
   char checksum[MD_MODES_TEXT];
@@ -42,22 +44,19 @@ typedef struct md_action_links {
 /* MD_INPUT where neither a lattice nor files were given. Local. */
 md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
                                 const md_physics_options *physics);
-/* Where the operator that this backend, "auto" or a name, makes of the action keeps its fields: the
- * host where there is none. Collective. */
+/* Where operators of the action by this backend, "auto" or a name, keep their fields, whatever
+ * their packing and precision: the host where there are none. Collective. */
 md_space md_action_links_space(md_context *context, const char *backend,
                                const md_physics_options *physics);
 
 /* The geometry that md_action_links_load will make, without tables; errors as there. Collective. */
 md_status md_action_links_plan(md_context *context, const md_action_links_request *request,
                                md_geometry *plan);
-/* Bytes of a rank that the links and their geometry take once they are there, with the buffers of
- * the reader. What it takes to make them is compared with the memory by those that make them. */
-int64_t md_action_links_bytes(const md_geometry *plan, md_action action);
-
 /* Reads or makes the links. Errors as md_lattice_load, md_smear and md_improved_load; MD_INPUT also
  * for files that say that their links are of another action, that fat and long links were made in
- * different ways, or that not all are of one lattice (links/origin.h). On failure there is nothing
- * to destroy. Collective. */
+ * different ways, or that not all are of one lattice (links/origin.h). In a dry run
+ * (base/memory_need.h) nothing but the header is read, and the fields have no data. On failure
+ * there is nothing to destroy. Collective. */
 md_status md_action_links_load(md_context *context, const md_action_links_request *request,
                                md_action_links *links);
 /* The same from thin links with halos exchanged, on a geometry as deep as the action needs. Both
@@ -81,7 +80,8 @@ md_modes_label md_action_links_label(const md_physics_options *physics,
  * converged. Collective. */
 md_status md_deflation_describe(md_context *context, const char *path, md_modes_info *info);
 
-/* Report keys: plaquette where there are thin links; u0 or naik_epsilon, projections,
+/* Report keys: plaquette where there are thin links; reunitarized and largest_link_change where
+ * they were projected; u0 or naik_epsilon, projections,
  * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,
  * long_file, fat_plaquette, fat_phases, fat_boundary, long_phases, long_boundary of links that were
  * read. */

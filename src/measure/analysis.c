@@ -1,5 +1,6 @@
 /* Means, errors and effective masses over the lattices of a study. */
 #include "base/jackknife.h"
+#include "base/text.h"
 #include "measure/measure.h"
 
 #include <math.h>
@@ -194,7 +195,8 @@ md_status md_study_analyse(md_context *context, const md_study *s, cJSON *root) 
   cJSON *condensate = cJSON_AddArrayToObject(root, "condensate");
   cJSON_AddNumberToObject(root, "bins", d.bins);
   if (status == MD_OK && d.done > 0) {
-    md_say(context, "\nlattices       %d, in %d bins of the jackknife\n", d.done, d.bins);
+    md_say(context, "\nlattices       %d, in %d bin%s of the jackknife\n", d.done, d.bins,
+           md_plural(d.bins));
     analyse_links(context, &d, root);
     for (int a = 0; a < o->actions.count; a++)
       for (int m = 0; m < o->masses.count; m++)

@@ -4,6 +4,7 @@
 #include "dirac/backend.h"
 #include "io/site_data.h"
 #include "lattice/gauge/polyakov.h"
+#include "lattice/gauge/reunitarize.h"
 #include "lattice/gauge/smear.h"
 #include "lattice/halo/halo.h"
 #include "links/action_links.h"
@@ -17,6 +18,7 @@ typedef struct loaded {
   md_geometry *geometry;
   md_gauge thin;
   md_lattice_info info;
+  char checksum[MD_MODES_TEXT]; /* of the links as read, with --deflate */
 } loaded;
 
 md_layout_request md_study_layout(md_context *context, const md_study *s) {
@@ -37,11 +39,19 @@ static md_status load(md_context *context, const md_study *s, int lattice, loade
                       md_lattice_sums *sums) {
   const md_link_kind kind = MD_LINKS_THIN;
   const md_layout_request layout = md_study_layout(context, s);
+  const char *name = s->lattice[lattice].name;
+  double change;
   MD_TRY(md_geometry_create(context, &layout, &l->geometry));
-  MD_TRY(md_lattice_load_links(context, s->lattice[lattice].name, &kind, s->options.common.grid,
+  MD_TRY(md_lattice_load_links(context, name, &kind, s->options.common.grid,
                                s->options.ignore_checksum, &l->geometry, &l->thin, &l->info));
   md_checksum_print(&l->info.computed, sums->file, sizeof sums->file);
-  return md_lattice_identity(context, &l->thin, sums->links);
+  MD_TRY(md_lattice_identity(context, &l->thin, sums->links));
+  if (lattice == 0) /* once for all */
+    md_physics_advise(context, &s->options.physics, &s->options.request,
+                      l->info.observables.unitarity_deviation);
+  if (s->options.deflate) MD_TRY(md_links_checksum(context, &l->thin, 1, l->checksum));
+  return s->options.physics.reunitarize ? md_gauge_reunitarize(context, name, &l->thin, &change)
+                                        : MD_OK;
 }
 
 static void unload(loaded *l) {
@@ -79,7 +89,8 @@ static md_status measure_action(md_context *context, const md_study *s, int latt
   memcpy(&links.key, &l->info.observables.plaquette, sizeof links.key);
   md_status status = MD_OK;
   if (s->options.deflate) {
-    status = md_study_modes_read(context, s, lattice, action, &l->thin, space, &modes);
+    status =
+        md_study_modes_read(context, s, lattice, action, l->geometry, l->checksum, space, &modes);
     links.modes = &modes;
   }
   if (status == MD_OK && smear.recipe) {
@@ -111,6 +122,7 @@ md_status md_study_measure(md_context *context, const md_study *s, int lattice, 
   const double start_s = md_time_s();
   for (int i = 0; i < s->record; i++) record[i] = NAN;
   md_status status = load(context, s, lattice, &l, sums);
+  md_memory_release(); /* of the reader's buffers */
   if (status == MD_OK) status = md_study_repeat(context, s, lattice, sums);
   if (status == MD_OK) status = observe_links(context, s, &l, record);
   for (int a = 0; a < s->options.actions.count && status == MD_OK; a++) {

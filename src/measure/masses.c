@@ -1,6 +1,7 @@
 #include "measure/masses.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/multishift.h"
 #include "lattice/fields/linear.h"
@@ -59,15 +60,15 @@ void md_propagator_destroy(md_propagator *p) {
   md_dirac_destroy(&p->inner);
 }
 
-/* How a solve that did not converge ends. */
+/* How a solve that did not converge ends; it ran out of iterations, or stalled. */
 static md_status unreached(md_context *context, const md_propagator *p, bool interrupted,
-                           double mass, double residual) {
+                           bool ran_out, double mass, double residual) {
   if (interrupted)
     return md_fail(context, MD_ENVIRONMENT, "%s ended a solve", md_interrupt_name(context));
   return md_fail(context, MD_UNREACHED,
-                 "the true residual must be at most %g, got %.3e at mass %g; raise --max-iter or "
-                 "--tol%s",
-                 p->s->options.tolerance, residual, mass,
+                 "the true residual must be at most %g, %s %.3e at mass %g; raise %s--tol%s",
+                 p->s->options.tolerance, ran_out ? "got" : "stalled at", residual, mass,
+                 ran_out ? "--max-iter or " : "",
                  p->s->options.request.precision == MD_DOUBLE || p->s->options.mixed
                      ? ""
                      : ", or use --precision double with --inner");
@@ -85,10 +86,15 @@ md_status md_propagate_apart(md_context *context, md_propagator *p) {
                                        .guess = m > 0 ? &p->x[MD_EVEN] : NULL,
                                        .block = strcmp(o->solver, "block") == 0};
     md_solver_result result;
+    const md_memory_need mark = md_memory_mark(context);
     md_status status = md_solve_cg(context, &p->dirac, exact_of(p), &request, p->x, p->b, &result);
+    md_memory_return_to(context, mark);
     if (status == MD_OK && !result.converged)
-      status = unreached(context, p, result.interrupted, request.mass, result.relative_residual);
-    if (status == MD_OK) status = p->observe(p->user, m, result.residuals, result.rhs_iterations);
+      status = unreached(context, p, result.interrupted,
+                         !result.stalled && result.iterations >= request.max_iterations,
+                         request.mass, result.relative_residual);
+    if (status == MD_OK && !md_counts(context))
+      status = p->observe(p->user, m, result.residuals, result.rhs_iterations);
     md_solver_result_free(&result);
     MD_TRY(status);
   }
@@ -103,6 +109,7 @@ typedef struct family {
   bool even, odd;                            /* whether b has such parts */
   double b_norm[MD_MAX_RHS], source_norm[MD_PARITIES][MD_MAX_RHS];
   int iterations;
+  bool ran_out; /* of iterations, so that more would help */
 } family;
 
 static void family_destroy(family *f) {
@@ -186,7 +193,10 @@ static md_status solve_family(md_context *context, md_propagator *p, family *f, 
   md_status status =
       md_solve_multishift(context, &p->dirac, exact_of(p), &request, x, &f->source, &result);
   if (status == MD_OK && result.interrupted && !result.converged)
-    status = unreached(context, p, true, lowest, NAN);
+    status = unreached(context, p, true, false, lowest, NAN);
+  for (int k = 0; k < result.n_shifts && status == MD_OK; k++)
+    f->ran_out = f->ran_out || result.iterations >= request.max_iterations ||
+                 result.shifts[k].refine_iterations >= request.max_iterations;
   if (status == MD_OK && result.iterations > f->iterations) f->iterations = result.iterations;
   md_multishift_result_free(&result);
   md_memory_release(); /* of its fields, before the next family or the assembly has its own */
@@ -246,7 +256,8 @@ static md_status solve_all(md_context *context, md_propagator *p, family *f) {
   for (int m = 0; m < o->masses.count; m++) {
     MD_TRY(assemble(context, p, f, m));
     MD_TRY(true_residuals(context, p, f, m, residuals, &worst));
-    if (!(worst <= o->tolerance)) return unreached(context, p, false, o->masses.value[m], worst);
+    if (!(worst <= o->tolerance))
+      return unreached(context, p, false, f->ran_out, o->masses.value[m], worst);
     MD_TRY(p->observe(p->user, m, residuals, iterations));
   }
   return MD_OK;
@@ -255,7 +266,8 @@ static md_status solve_all(md_context *context, md_propagator *p, family *f) {
 md_status md_propagate_together(md_context *context, md_propagator *p) {
   family f = {0};
   md_status status = md_agree(context, family_create(context, p, &f));
-  if (status == MD_OK) status = solve_all(context, p, &f);
+  if (status == MD_OK)
+    status = md_counts(context) ? solve_family(context, p, &f, f.y) : solve_all(context, p, &f);
   family_destroy(&f);
   return status;
 }

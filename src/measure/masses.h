@@ -12,7 +12,7 @@ typedef struct md_propagator {
   const md_modes *modes;                   /* to deflate with, one mass at a time; NULL: none */
   int first, used; /* the caller's: the batch's first right-hand side, and how many count */
   /* Called with the solution for each mass in x, with true residuals and iterations of each
-   * right-hand side. */
+   * right-hand side. Not called in a dry run; then it may be NULL. */
   md_status (*observe)(void *user, int mass, const double *residuals, const int *iterations);
   void *user;
 } md_propagator;

@@ -1,5 +1,6 @@
 /* minidirac measure: a study of many lattices, one after the other or several at once. */
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "commands.h"
 #include "measure/run.h"
 
@@ -74,6 +75,29 @@ static int next_waiting(const md_study *s, int from) {
   return from;
 }
 
+/* A file that cannot be written now keeps no lattice from being measured: the next one, and the
+ * end, try again. */
+static md_status save(md_study_run *r) {
+  const bool before = r->unsaved;
+  const md_status status = md_study_save(r->whole, &r->study);
+  r->unsaved = status != MD_OK;
+  if (status != MD_ENVIRONMENT) return status;
+  if (!before)
+    md_warn(r->whole, "results are not written yet, the study goes on: %s", r->whole->message);
+  return MD_OK;
+}
+
+/* The last try; the failure that ended the study, if one did, stands above its own. */
+static md_status save_rest(md_study_run *r, md_status status) {
+  char message[sizeof r->whole->message];
+  if (!r->unsaved) return status;
+  snprintf(message, sizeof message, "%s", r->whole->message);
+  const md_status saved = md_study_save(r->whole, &r->study);
+  r->unsaved = saved != MD_OK;
+  if (status != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
+  return status == MD_OK ? saved : status;
+}
+
 /* One lattice for each group, then the file. A failure keeps what the others found. */
 static md_status measure_round(md_study_run *r, const int *lattice, int count, double *record,
                                long long *slots) {
@@ -89,7 +113,7 @@ static md_status measure_round(md_study_run *r, const int *lattice, int count, d
   for (int g = 0; g < count; g++) take(r, lattice[g], slots + (size_t)g * slot, &news, &failed);
   char message[sizeof r->whole->message];
   snprintf(message, sizeof message, "%s", r->whole->message);
-  if (news) MD_TRY(md_study_save(r->whole, &r->study));
+  if (news) MD_TRY(save(r));
   if (failed != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
   return failed;
 }
@@ -113,6 +137,7 @@ static md_status measure_all(md_study_run *r) {
       lattice[count++] = next;
     status = measure_round(r, lattice, count, record, slots);
   }
+  status = save_rest(r, status);
   free(record);
   free(slots);
   free(lattice);
@@ -131,6 +156,7 @@ static void report_settings(const md_study_run *r, md_report *report) {
   for (int i = 0; i < o->sources.count; i++)
     cJSON_AddItemToArray(sources, cJSON_CreateString(o->sources.source[i].text));
   cJSON_AddStringToObject(root, "boundary", o->boundary);
+  if (o->physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
   cJSON_AddStringToObject(root, "solver",
                           md_study_multishift(o)            ? "multishift"
@@ -165,13 +191,14 @@ static md_status finish(md_study_run *r, md_status status) {
   const md_status analysed = md_study_analyse(r->whole, s, report.root);
   snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
   if (status == MD_OK) status = analysed;
-  if (md_interrupt_name(r->whole) && kept + r->skipped < s->lattices)
-    status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattices%s%s%s",
-                     md_interrupt_name(r->whole), kept, s->lattices, kept ? "; " : "",
-                     kept ? s->options.output : "", kept ? " has them, go on with --resume" : "");
+  if (md_interrupt_name(r->whole) && kept + r->skipped < s->lattices && !r->unsaved)
+    status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattice%s%s%s%s",
+                     md_interrupt_name(r->whole), kept, s->lattices, md_plural(s->lattices),
+                     kept ? "; " : "", kept ? s->options.output : "",
+                     kept ? " has them, go on with --resume" : "");
   else if (status == MD_OK && r->skipped > 0)
-    status =
-        md_fail(r->whole, MD_UNREACHED, "%d of %d lattices were left out", r->skipped, s->lattices);
+    status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out", r->skipped, s->lattices,
+                     s->lattices == 1 ? " was" : "s were");
   return md_report_close_after(r->whole, &report, s->options.common.json, status);
 }
 

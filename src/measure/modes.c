@@ -85,16 +85,16 @@ md_status md_study_modes_look(md_context *context, const md_study *s, int lattic
 }
 
 md_status md_study_modes_read(md_context *context, const md_study *s, int lattice, int action,
-                              const md_gauge *thin, md_space space, md_modes *modes) {
+                              const md_geometry *geometry, const char *checksum, md_space space,
+                              md_modes *modes) {
   const md_study_options *o = &s->options;
   const md_physics_options physics = md_study_physics(o, action);
   md_backend_request request = o->request;
-  char name[MD_STUDY_NAME_BYTES], checksum[MD_MODES_TEXT];
+  char name[MD_STUDY_NAME_BYTES];
   md_modes_info info;
   md_physics_apply(&physics, &request);
   MD_TRY(md_study_modes_name(context, s, lattice, action, name));
-  MD_TRY(md_links_checksum(context, thin, 1, checksum));
   MD_TRY(md_deflation_describe(context, name, &info));
   const md_modes_label wanted = md_deflation_label(&physics, &request, o->boundary, checksum);
-  return md_modes_read(context, name, thin->geometry, &wanted, &info, info.converged, space, modes);
+  return md_modes_read(context, name, geometry, &wanted, &info, info.converged, space, modes);
 }

@@ -189,6 +189,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
        .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
       MD_HALO_OPTIONS(o->halo),
       MD_SMEAR_OPTIONS(o->physics.u0, "asqtad", o->physics.naik_epsilon),
+      MD_REUNITARIZE_OPTION(o->physics.reunitarize),
       {.name = "imaginary-mu", .type = MD_OPTION_REAL, .target = &o->physics.imaginary_mu, .argument = "M",
        .help = "phase exp(i M) on t-links [0]", .low = -10, .high = 10},
       {.name = "magnetic", .type = MD_OPTION_INTEGER, .target = &o->physics.magnetic, .argument = "N",

@@ -1,10 +1,11 @@
 /* What is looked at before the first lattice of a study is measured. */
 #include "base/interrupt.h"
 #include "base/memory_need.h"
+#include "base/text.h"
 #include "dirac/backend.h"
-#include "dirac/solvers/need.h"
 #include "io/site_data.h"
 #include "lattice/gauge/smear.h"
+#include "measure/masses.h"
 #include "measure/run.h"
 
 #include <stdio.h>
@@ -84,45 +85,72 @@ static md_status look_at_all(md_study_run *r) {
   for (int i = 0; known && i < r->study.options.sources.count; i++)
     MD_TRY(md_source_check(r->whole, &r->study.options.sources.source[i], r->study.dims));
   if (known) return MD_OK;
-  return md_fail(r->whole, MD_INPUT, "none of the %d lattices can be read", r->study.lattices);
+  return md_fail(r->whole, MD_INPUT, "none of the %d lattice%s can be read", r->study.lattices,
+                 md_plural(r->study.lattices));
 }
 
-/* What a rank of a group holds for one action. */
-static md_status need_of(md_study_run *r, int action, md_memory_need *need) {
-  const md_study_options *o = &r->study.options;
-  const int width = md_study_width(o);
-  const bool together = md_study_multishift(o);
-  const md_physics_options physics = md_study_physics(o, action);
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, width, true};
-  md_layout_request layout = md_study_layout(r->group, &r->study);
+/* One action on a lattice, as a dry run. */
+typedef struct planned {
+  md_study_run *run;
+  int action;
+} planned;
+
+static md_status plan_backend(const planned *p, md_space *space) {
+  const md_study_options *o = &p->run->study.options;
+  const md_physics_options physics = md_study_physics(o, p->action);
   md_backend_request request = o->request;
   const md_backend *backend;
-  md_geometry g;
-  request.n_rhs = width;
+  request.n_rhs = md_study_width(o);
   md_physics_apply(&physics, &request);
-  layout.depth = md_action_depth(md_physics_action(&physics));
-  MD_TRY(md_backend_find(r->group, o->backend, &request, &backend));
-  MD_TRY(md_geometry_plan(r->group, &layout, &g));
-  r->plan = g;
-  r->backend = backend->name;
-  const md_solver_plan plan = {backend,
-                               request,
-                               o->mixed,
-                               together ? o->masses.count : 0,
-                               o->masses.value[0],
-                               o->tolerance,
-                               strcmp(o->solver, "block") == 0,
-                               true};
-  const md_smear_request smear = md_physics_smear(&physics, backend->space);
-  *need = (md_memory_need){.host = md_lattice_load_bytes(&g)};
-  if (smear.recipe) md_smear_need(&g, &smear, need);
-  const int fields = 2 * MD_PARITIES + (together ? 1 + 2 * o->masses.count : 0);
-  need->host += fields * md_field_bytes(&g, &shape);
-  int64_t *space = backend->space == MD_DEVICE ? &need->device : &need->host;
-  *space += r->modes_bytes;
-  if (together) *space += 6 * md_field_bytes(&g, &shape);
-  md_solver_need(&g, &plan, need);
+  MD_TRY(md_backend_find(p->run->group, o->backend, &request, &backend));
+  p->run->backend = backend->name;
+  *space = backend->space;
   return MD_OK;
+}
+
+/* Thin links, which stay, those that are made of them, and the modes. */
+static md_status count_links(md_context *context, const planned *p, md_space space,
+                             const md_geometry *g, md_gauge field[MD_MOST_LINK_FIELDS]) {
+  const md_physics_options physics = md_study_physics(&p->run->study.options, p->action);
+  const md_smear_request smear = md_physics_smear(&physics, space);
+  const int fields = md_action_get(md_physics_action(&physics))->fields;
+  const int64_t modes = p->run->modes_bytes;
+  md_memory_need loading = {md_lattice_load_bytes(g) - md_geometry_bytes(g), 0};
+  md_memory_need making = {md_gauge_bytes(g), 0};
+  if (smear.recipe) md_smear_need(g, &smear, &making);
+  const md_memory_need mark = md_memory_mark(context);
+  md_count_memory(context, loading);
+  md_memory_return_to(context, mark);
+  md_count_memory(context, making);
+  md_memory_return_to(context, mark);
+  for (int f = 0; f < fields; f++) MD_TRY(md_gauge_create(context, g, &field[f]));
+  md_count_memory(context, (md_memory_need){smear.recipe ? md_gauge_bytes(g) : 0, 0});
+  md_count_memory(context,
+                  (md_memory_need){space == MD_HOST ? modes : 0, space == MD_DEVICE ? modes : 0});
+  return MD_OK;
+}
+
+static md_status dry_run(md_context *context, void *user) {
+  const planned *p = user;
+  const md_study *s = &p->run->study;
+  md_layout_request layout = md_study_layout(context, s);
+  md_gauge field[MD_MOST_LINK_FIELDS] = {0};
+  const md_study_links links = {.action = p->action, .field = field};
+  md_propagator propagator = {.s = s};
+  md_space space = MD_HOST;
+  md_geometry *geometry = NULL;
+  MD_TRY(plan_backend(p, &space));
+  MD_TRY(md_geometry_create(context, &layout, &geometry));
+  md_status status = count_links(context, p, space, geometry, field);
+  if (status == MD_OK)
+    status = md_propagator_create(context, &links, md_study_width(&s->options), &propagator);
+  if (status == MD_OK)
+    status = md_study_multishift(&s->options) ? md_propagate_together(context, &propagator)
+                                              : md_propagate_apart(context, &propagator);
+  p->run->plan = *geometry;
+  md_propagator_destroy(&propagator);
+  md_geometry_destroy(geometry);
+  return status;
 }
 
 /* The most that any action needs. */
@@ -130,10 +158,9 @@ static md_status require_memory(md_study_run *r) {
   md_memory_need most = {0}, need;
   md_status status = MD_OK;
   for (int a = 0; a < r->study.options.actions.count && status == MD_OK; a++) {
-    status = need_of(r, a, &need);
-    if (status != MD_OK) break;
-    if (need.host > most.host) most.host = need.host;
-    if (need.device > most.device) most.device = need.device;
+    planned p = {r, a};
+    status = md_memory_foresee(r->group, dry_run, &p, &need);
+    most = md_memory_larger(most, need);
   }
   if (status != MD_OK && r->group != r->whole) /* told by the group */
     snprintf(r->whole->message, sizeof r->whole->message, "%s", r->group->message);

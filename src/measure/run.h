@@ -12,6 +12,7 @@ typedef struct md_study_run {
   md_geometry plan;          /* of its ranks, without tables */
   const char *backend;       /* of the last action */
   int measured, skipped;
+  bool unsaved;        /* the file lacks results, because it could not be written */
   int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */
 } md_study_run;
 
@@ -32,10 +33,12 @@ md_status md_study_modes_list(md_context *context, const md_study *study, md_mad
  * the plan. Collective. */
 md_status md_study_modes_look(md_context *context, const md_study *study, int lattice,
                               const md_geometry *plan, int64_t *bytes);
-/* All modes that converged. MD_INPUT where they belong to another lattice, action or boundary;
+/* All modes that converged; `checksum` is md_links_checksum of the lattice's links as read.
+ * MD_INPUT where they belong to another lattice, action or boundary;
  * on failure there is nothing to destroy. Collective. */
 md_status md_study_modes_read(md_context *context, const md_study *study, int lattice, int action,
-                              const md_gauge *thin, md_space space, md_modes *modes);
+                              const md_geometry *geometry, const char *checksum, md_space space,
+                              md_modes *modes);
 
 /* Results of an earlier run whose lattice is another by now are refused, or with --force waited for
  * again; then, of two lattices that are known to be the same, by their headers or their results,

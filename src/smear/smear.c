@@ -2,10 +2,12 @@
 #include "lattice/gauge/smear.h"
 #include "base/options.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
 #include "io/lattice_output.h"
 #include "io/site_data.h"
+#include "lattice/gauge/reunitarize.h"
 #include "lattice/gauge/smear_options.h"
 
 #include <stdio.h>
@@ -17,7 +19,7 @@ typedef struct request {
   const char *action, *lattice, *fat_out, *long_out, *precision, *on;
   double u0, naik_epsilon, alpha, rho;
   long long steps;
-  bool ignore_checksum, force;
+  bool ignore_checksum, force, reunitarize;
   const md_lattice_format *fat_format, *long_format;
   md_smear_request smear;
 } request;
@@ -30,6 +32,7 @@ typedef struct result {
   md_gauge fat, long_links;
   md_smear_report report;
   double smear_s;
+  double change; /* largest of a link by --reunitarize */
 } result;
 
 /* Links of ape and stout are in SU(3), and as good as thin ones for a file. */
@@ -82,6 +85,8 @@ static md_status make(md_context *context, const request *r, result *made) {
   md_lattice_info_destroy(&info);
   MD_TRY(status);
   status = md_lattice_identity(context, &thin, made->thin_links);
+  if (status == MD_OK && r->reunitarize)
+    status = md_gauge_reunitarize(context, r->lattice, &thin, &made->change);
   const double start_s = md_time_s();
   if (status == MD_OK)
     status = md_smear(context, &thin, &r->smear, &made->fat, r->long_out ? &made->long_links : NULL,
@@ -101,11 +106,11 @@ static void describe(const request *r, char *text, size_t bytes) {
                     {"alpha", r->alpha},
                     {"rho", r->rho},
                     {"steps", (double)r->steps}};
-  size_t used = (size_t)snprintf(text, bytes, "%s", r->action);
+  snprintf(text, bytes, "%s", r->action);
   for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-    if (md_recipe_takes(r->smear.recipe, parameters[i].name) && used < bytes)
-      used += (size_t)snprintf(text + used, bytes - used, ", %s %.10g", parameters[i].name,
-                               parameters[i].value);
+    if (md_recipe_takes(r->smear.recipe, parameters[i].name))
+      md_append(text, bytes, ", %s %.10g", parameters[i].name, parameters[i].value);
+  if (r->reunitarize) md_append(text, bytes, ", reunitarized");
 }
 
 static md_status write_links(md_context *context, const request *r, const result *made,
@@ -174,6 +179,10 @@ static void report_request(md_report *report, const request *r, const result *ma
   cJSON_AddStringToObject(root, "lattice", r->lattice);
   md_report_integers(root, "dims", made->geometry->global, MD_DIMS);
   cJSON_AddStringToObject(root, "action", r->action);
+  if (r->reunitarize) {
+    cJSON_AddBoolToObject(root, "reunitarized", true);
+    cJSON_AddNumberToObject(root, "largest_link_change", made->change);
+  }
   if (md_recipe_takes(recipe, "u0")) cJSON_AddNumberToObject(root, "u0", r->u0);
   if (md_recipe_takes(recipe, "naik-epsilon"))
     cJSON_AddNumberToObject(root, "naik_epsilon", r->naik_epsilon);
@@ -214,6 +223,7 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
       {.name = "action", .type = MD_OPTION_CHOICE, .target = &r.action,
        .help = "which links are made", .choices = md_recipe_names},
       MD_SMEAR_OPTIONS(r.u0, "asqtad and fat7", r.naik_epsilon),
+      MD_REUNITARIZE_OPTION(r.reunitarize),
       {.name = "alpha", .type = MD_OPTION_REAL, .target = &r.alpha, .argument = "A",
        .help = "weight of the staples of ape [0.5]", .low = 0.0, .high = 1.0},
       {.name = "rho", .type = MD_OPTION_REAL, .target = &r.rho, .argument = "R",

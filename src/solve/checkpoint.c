@@ -6,93 +6,293 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = 4, KEY_BYTES = 768 };
+/* What a state belongs to, in words that must be equal one by one: whatever changes a bit of an
+ * iteration, and what the state's solution is added to. */
+enum { KEYS = 14, PARAMETERS_BYTES = 160, WORD_BYTES = 8192 };
 
-/* What the state belongs to, as one text that must be equal on reading. */
-static void key_of(const md_solve_run *run, char key[KEY_BYTES]) {
+typedef struct key {
+  struct {
+    const char *name, *here;
+    char *there;
+    size_t bytes; /* of there */
+  } word[KEYS];
+  char mass[32], rhs[16], words[MD_PHYSICS_WORDS_BYTES], parameters[PARAMETERS_BYTES];
+  char *texts; /* of all there */
+} key;
+
+static const char *file_of(const char *path) {
+  const char *slash = path ? strrchr(path, '/') : NULL;
+  return !path ? "none" : slash ? slash + 1 : path;
+}
+
+/* Local; key->texts is to be freed. */
+static md_status make_key(md_context *context, const md_solve_run *run, key *k) {
   const md_solve_options *o = &run->options;
-  char words[MD_PHYSICS_WORDS_BYTES];
-  const bool files = o->physics.fat_file != NULL;
-  const char *path = files ? o->physics.fat_file : o->lattice, *slash = strrchr(path, '/');
-  const int used = snprintf(
-      key, KEY_BYTES,
-      "plaquette %.15g mass %.17g source %s boundary %s precision %s inner %s rhs %lld "
-      "backend %s packing %s reconstruct %s action %s lattice %.64s",
-      files ? run->links.fat_plaquette : run->links.plaquette, o->mass, o->source.text, o->boundary,
-      o->precision, o->inner, o->rhs, md_solve_operator(run)->backend->name, o->packing,
-      o->reconstruct, md_physics_words(&o->physics, &o->request, words, sizeof words),
-      slash ? slash + 1 : path);
-  if (o->deflate || o->guess) /* what the state's solution is added to */
-    snprintf(key + used, KEY_BYTES - (size_t)used, " deflate %.100s guess %.100s",
-             o->deflate ? o->deflate : "none", o->guess ? o->guess : "none");
+  snprintf(k->mass, sizeof k->mass, "%.17g", o->mass);
+  snprintf(k->rhs, sizeof k->rhs, "%lld", o->rhs);
+  md_physics_words(&o->physics, &o->request, k->words, sizeof k->words);
+  snprintf(k->parameters, sizeof k->parameters, "u0 %.17g, naik-epsilon %.17g, imaginary mu %.17g",
+           o->physics.u0, o->physics.naik_epsilon, o->request.twist.imaginary_mu);
+  const char *const words[KEYS][2] = {{"links", run->links.checksum},
+                                      {"action", k->words},
+                                      {"parameters", k->parameters},
+                                      {"boundary", o->boundary},
+                                      {"mass", k->mass},
+                                      {"source", o->source.text},
+                                      {"rhs", k->rhs},
+                                      {"precision", o->precision},
+                                      {"inner", o->inner},
+                                      {"reconstruct", o->reconstruct},
+                                      {"backend", md_solve_operator(run)->backend->name},
+                                      {"packing", o->packing},
+                                      {"deflate", file_of(o->deflate)},
+                                      {"guess", file_of(o->guess)}};
+  size_t bytes = 0;
+  for (int w = 0; w < KEYS; w++) {
+    const size_t length = strlen(words[w][1]) + 1;
+    k->word[w].name = words[w][0];
+    k->word[w].here = words[w][1];
+    k->word[w].bytes = length > WORD_BYTES ? length : WORD_BYTES;
+    bytes += k->word[w].bytes;
+  }
+  k->texts = calloc(1, bytes);
+  if (!k->texts) return md_fail_memory(context, bytes, "checkpoint");
+  bytes = 0;
+  for (int w = 0; w < KEYS; bytes += k->word[w++].bytes) k->word[w].there = k->texts + bytes;
+  return MD_OK;
 }
 
-/* Host copies of the state's fields in double: exact for every storage type. */
-static md_status host_fields(md_context *context, const md_cg_state *state, int count,
-                             md_field host[FIELDS]) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, state->x.components, state->n_rhs, true};
-  memset(host, 0, FIELDS * sizeof *host);
-  md_status status = MD_OK;
-  for (int f = 0; f < count && status == MD_OK; f++)
-    status = md_field_create(context, state->x.geometry, &shape, MD_EVEN, &host[f]);
-  return md_agree(context, status);
+static void add_key(const key *k, bool there, md_attribute *attributes) {
+  for (int w = 0; w < KEYS; w++)
+    attributes[w] =
+        (md_attribute){k->word[w].name, MD_ATTRIBUTE_TEXT, (int)k->word[w].bytes,
+                       there ? (void *)k->word[w].there : (void *)(uintptr_t)k->word[w].here};
 }
 
-static md_status move(md_context *context, const md_solve_run *run, md_cg_state *state, bool save) {
-  char key[KEY_BYTES], found[KEY_BYTES];
-  md_field host[FIELDS], *fields[FIELDS] = {&state->x, &state->r, &state->p, &state->before};
-  const int n_fields = state->carried ? FIELDS : FIELDS - 1;
-  int64_t iteration = state->iteration, carries = state->carries,
-          *counts = calloc((size_t)state->n_rhs, sizeof *counts);
-  key_of(run, key);
-  memcpy(found, key, sizeof found);
-  for (int r = 0; counts && r < state->n_rhs; r++) counts[r] = state->rhs_iterations[r];
-  const md_attribute attributes[] = {
-      {"belongs_to", MD_ATTRIBUTE_TEXT, KEY_BYTES, found},
-      {"iteration", MD_ATTRIBUTE_INTEGER, 1, &iteration},
-      {"rhs_iterations", MD_ATTRIBUTE_INTEGER, state->n_rhs, counts},
-      {"r_norm2", MD_ATTRIBUTE_REAL, state->n_rhs, state->r_norm2},
-      {"b_norm", MD_ATTRIBUTE_REAL, state->n_rhs, state->b_norm},
-      {"carries", MD_ATTRIBUTE_INTEGER, 1, &carries},
-      {"carried", MD_ATTRIBUTE_REAL, 3 * state->n_rhs, state->carried}};
-  const md_named_field named[FIELDS] = {
-      {"x", &host[0]}, {"r", &host[1]}, {"p", &host[2]}, {"before", &host[3]}};
-  const int count = (int)(sizeof attributes / sizeof *attributes) - (state->carried ? 0 : 2);
-  const char *path = run->options.checkpoint;
-  md_status status = counts ? MD_OK : md_fail_memory(context, 1, "checkpoint");
-  if (status == MD_OK) status = host_fields(context, state, n_fields, host);
-  for (int f = 0; save && f < n_fields && status == MD_OK; f++)
-    status = md_field_convert(context, &host[f], fields[f]);
-  status = md_agree(context, status);
-  if (status == MD_OK)
-    status = save ? md_checkpoint_write(context, path, named, n_fields, attributes, count)
-                  : md_checkpoint_read(context, path, named, n_fields, attributes, count);
-  if (status == MD_OK && strcmp(found, key) != 0)
-    status = md_fail(context, MD_INPUT, "checkpoint %s must belong to this solve, got '%s'", path,
-                     found);
-  if (status == MD_OK && (iteration < 0 || iteration >= state->most))
-    status =
-        md_fail(context, MD_INPUT, "checkpoint %s is at iteration %lld; raise --max-iter above it",
-                path, (long long)iteration);
-  for (int f = 0; !save && f < n_fields && status == MD_OK; f++)
-    status = md_field_convert(context, fields[f], &host[f]);
-  for (int r = 0; !save && status == MD_OK && r < state->n_rhs; r++)
-    state->rhs_iterations[r] = (int)counts[r];
-  if (!save && status == MD_OK) state->iteration = (int)iteration;
-  if (!save && status == MD_OK) state->carries = carries == 1;
-  for (int i = 0; !save && status == MD_OK && i < state->iteration; i++)
-    state->history[i] = NAN; /* of the earlier run, not kept */
-  for (int f = 0; f < FIELDS; f++) md_field_destroy(&host[f]);
-  free(counts);
-  return status;
+/* Names the first word that differs, and long ones from near the place where they do. */
+static md_status check_key(md_context *context, const char *path, const key *k) {
+  for (int w = 0; w < KEYS; w++) {
+    const char *there = k->word[w].there, *here = k->word[w].here;
+    size_t same = 0;
+    while (there[same] && there[same] == here[same]) same++;
+    const size_t from = same > 40 ? same - 20 : 0;
+    if (there[same] != here[same])
+      return md_fail(context, MD_INPUT,
+                     "checkpoint %.300s must belong to this solve: %s %s%.60s there, %s%.60s here",
+                     path, k->word[w].name, from ? "..." : "", there + from, from ? "..." : "",
+                     here + from);
+  }
+  return MD_OK;
+}
+
+/* The counts of a state, on which the length of the rest depends. */
+enum { COUNTS = 8 };
+
+typedef struct counts {
+  int64_t iteration, carries, round, updates, restarts, projections, more_fields, numbers;
+} counts;
+
+static void add_counts(counts *c, md_attribute *attributes) {
+  const md_attribute list[COUNTS] = {{"iteration", MD_ATTRIBUTE_INTEGER, 1, &c->iteration},
+                                     {"carries", MD_ATTRIBUTE_INTEGER, 1, &c->carries},
+                                     {"round", MD_ATTRIBUTE_INTEGER, 1, &c->round},
+                                     {"updates", MD_ATTRIBUTE_INTEGER, 1, &c->updates},
+                                     {"restarts", MD_ATTRIBUTE_INTEGER, 1, &c->restarts},
+                                     {"projections", MD_ATTRIBUTE_INTEGER, 1, &c->projections},
+                                     {"more_fields", MD_ATTRIBUTE_INTEGER, 1, &c->more_fields},
+                                     {"number_count", MD_ATTRIBUTE_INTEGER, 1, &c->numbers}};
+  memcpy(attributes, list, sizeof list);
+}
+
+static counts counts_of(const md_cg_state *s) {
+  return (counts){s->iteration, s->carries,     s->round,       s->updates,
+                  s->restarts,  s->projections, s->more.fields, s->more.numbers};
+}
+
+static md_status check_counts(md_context *context, const char *path, const counts *c,
+                              const md_cg_state *s) {
+  const int64_t all[COUNTS] = {c->iteration, c->carries,     c->round,       c->updates,
+                               c->restarts,  c->projections, c->more_fields, c->numbers};
+  for (int i = 0; i < COUNTS; i++)
+    if (all[i] < 0 || all[i] >= INT32_MAX)
+      return md_fail(context, MD_INPUT, "checkpoint %s has counts that cannot be, such as %lld",
+                     path, (long long)all[i]);
+  if (c->carries > (s->carried != NULL))
+    return md_fail(context, MD_INPUT,
+                   "checkpoint %s carries a residual of iterations on a GPU, which these are not",
+                   path);
+  if (c->numbers != s->more.numbers || c->more_fields > s->more.most)
+    return md_fail(context, MD_INPUT,
+                   "checkpoint %s has %lld fields and %lld numbers of the inner solver, needed are "
+                   "at most %d and %d: on a lattice as small as this --tol decides how it works, "
+                   "give the one of that solve",
+                   path, (long long)c->more_fields, (long long)c->numbers, s->more.most,
+                   s->more.numbers);
+  if (c->iteration >= s->most)
+    return md_fail(context, MD_INPUT,
+                   "checkpoint %s is at iteration %lld; raise --max-iter above it", path,
+                   (long long)c->iteration);
+  return MD_OK;
+}
+
+/* The numbers of a state, after its counts; returns how many attributes that is. */
+enum { NUMBERS = 8 };
+
+static int add_numbers(md_cg_state *s, int64_t *rhs_iterations, int iteration, bool carries,
+                       md_attribute *attributes) {
+  const int n = s->n_rhs;
+  const md_attribute list[] = {{"rhs_iterations", MD_ATTRIBUTE_INTEGER, n, rhs_iterations},
+                               {"r_norm2", MD_ATTRIBUTE_REAL, n, s->r_norm2},
+                               {"residual_history", MD_ATTRIBUTE_REAL, iteration + 1, s->history},
+                               {"tolerance", MD_ATTRIBUTE_REAL, 1, &s->tolerance},
+                               {"round_before", MD_ATTRIBUTE_REAL, 1, &s->round_before}};
+  int count = sizeof list / sizeof *list;
+  memcpy(attributes, list, sizeof list);
+  if (carries)
+    attributes[count++] = (md_attribute){"carried", MD_ATTRIBUTE_REAL, 3 * n, s->carried};
+  if (s->more.numbers > 0)
+    attributes[count++] =
+        (md_attribute){"numbers", MD_ATTRIBUTE_REAL, s->more.numbers, s->more.number};
+  return count;
+}
+
+/* The fields of a state and their names; returns their number. */
+enum { FIELDS = 5 + MD_CG_MORE_FIELDS, NAME_BYTES = 16 };
+
+static int list_fields(md_cg_state *s, md_named_field fields[FIELDS],
+                       char names[FIELDS][NAME_BYTES]) {
+  int count = 0;
+  fields[count++] = (md_named_field){"x", &s->x};
+  fields[count++] = (md_named_field){"r", &s->r};
+  fields[count++] = (md_named_field){"p", &s->p};
+  if (s->carries) fields[count++] = (md_named_field){"before", &s->before};
+  if (s->round > 0) fields[count++] = (md_named_field){"solved", s->solved};
+  for (int i = 0; i < s->more.fields; i++, count++) {
+    snprintf(names[count], NAME_BYTES, "more%d", i);
+    fields[count] = (md_named_field){names[count], s->more.field[i]};
+  }
+  return count;
+}
+
+static md_status create_like(md_context *context, const md_field *field, md_precision precision,
+                             md_field *copy) {
+  const md_field_shape shape = {precision, MD_HOST, field->components, field->n_rhs, true};
+  return md_field_create(context, field->geometry, &shape, field->parity, copy);
 }
 
 md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
                                    const md_cg_state *state) {
-  return move(context, run, (md_cg_state *)state, true);
+  md_cg_state s = *state; /* descriptors, not the data */
+  md_named_field fields[FIELDS];
+  char names[FIELDS][NAME_BYTES];
+  md_field host[FIELDS] = {0};
+  int64_t rhs_iterations[MD_MAX_RHS];
+  md_attribute attributes[KEYS + COUNTS + NUMBERS];
+  key k = {0};
+  counts c = counts_of(&s);
+  const int count = list_fields(&s, fields, names);
+  for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.rhs_iterations[r];
+  md_status status = make_key(context, run, &k);
+  for (int f = 0; f < count && status == MD_OK; f++) {
+    const md_field *from = fields[f].field;
+    if (from->space == MD_HOST) continue;
+    status = create_like(context, from, from->precision, &host[f]);
+    if (status == MD_OK) status = md_field_convert(context, &host[f], from);
+    fields[f].field = &host[f];
+  }
+  status = md_agree(context, status);
+  if (status == MD_OK) {
+    add_key(&k, false, attributes);
+    add_counts(&c, attributes + KEYS);
+    attributes[KEYS + COUNTS] =
+        (md_attribute){"start_norm2", MD_ATTRIBUTE_REAL, s.n_rhs, s.start_norm2};
+    const int numbers =
+        add_numbers(&s, rhs_iterations, s.iteration, s.carries, attributes + KEYS + COUNTS + 1);
+    status = md_checkpoint_write(context, run->options.checkpoint, fields, count, attributes,
+                                 KEYS + COUNTS + 1 + numbers);
+  }
+  for (int f = 0; f < count; f++) md_field_destroy(&host[f]);
+  free(k.texts);
+  return status;
 }
 
-md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run,
-                                   md_cg_state *state) {
-  return move(context, run, state, false);
+/* Key and counts, which are compared and taken over. */
+static md_status load_counts(md_context *context, const md_solve_run *run, md_cg_state *s) {
+  const char *path = run->options.checkpoint;
+  md_attribute attributes[KEYS + COUNTS];
+  key k = {0};
+  counts c = {0};
+  md_status status = md_agree(context, make_key(context, run, &k));
+  if (status == MD_OK) {
+    add_key(&k, true, attributes);
+    add_counts(&c, attributes + KEYS);
+    status = md_checkpoint_read_attributes(context, path, s->x.geometry, attributes, KEYS + COUNTS);
+  }
+  if (status == MD_OK) status = check_key(context, path, &k);
+  if (status == MD_OK) status = check_counts(context, path, &c, s);
+  free(k.texts);
+  if (status != MD_OK) return status;
+  s->iteration = (int)c.iteration;
+  s->carries = c.carries == 1;
+  s->round = (int)c.round;
+  s->updates = (int)c.updates;
+  s->restarts = (int)c.restarts;
+  s->projections = (int)c.projections;
+  s->more.fields = (int)c.more_fields;
+  return MD_OK;
+}
+
+/* The residual that the solve began with says more of modes and guess than their files' names. */
+static md_status check_start(md_context *context, const char *path, const md_cg_state *s,
+                             const double *there) {
+  for (int r = 0; r < s->n_rhs; r++)
+    if (!(fabs(there[r] - s->start_norm2[r]) <= 1e-10 * s->start_norm2[r]))
+      return md_fail(context, MD_INPUT,
+                     "checkpoint %s must belong to this solve: it began with |r|^2 = %.9g of "
+                     "right-hand side %d there, %.9g here; give the same modes and guess",
+                     path, there[r], r, s->start_norm2[r]);
+  return MD_OK;
+}
+
+static md_status load_numbers(md_context *context, const char *path, md_cg_state *s) {
+  double start_norm2[MD_MAX_RHS];
+  int64_t rhs_iterations[MD_MAX_RHS];
+  md_attribute attributes[1 + NUMBERS] = {
+      {"start_norm2", MD_ATTRIBUTE_REAL, s->n_rhs, start_norm2}};
+  const int count = 1 + add_numbers(s, rhs_iterations, s->iteration, s->carries, attributes + 1);
+  MD_TRY(md_checkpoint_read_attributes(context, path, s->x.geometry, attributes, count));
+  MD_TRY(check_start(context, path, s, start_norm2));
+  for (int r = 0; r < s->n_rhs; r++) s->rhs_iterations[r] = (int)rhs_iterations[r];
+  for (int i = 0; i < s->more.numbers; i++)
+    if (!isfinite(s->more.number[i]))
+      return md_fail(context, MD_INPUT, "checkpoint %s must have finite numbers, got %g", path,
+                     s->more.number[i]);
+  return MD_OK;
+}
+
+/* One field, by way of the host in double. */
+static md_status load_field(md_context *context, const char *path, const md_named_field *named) {
+  md_field *field = named->field, wide = {0}, narrow = {0};
+  const bool away = field->space == MD_DEVICE;
+  const md_named_field in = {named->name, &wide};
+  md_status status = create_like(context, field, MD_DOUBLE, &wide);
+  if (status == MD_OK && away) status = create_like(context, field, field->precision, &narrow);
+  status = md_agree(context, status);
+  if (status == MD_OK) status = md_checkpoint_read(context, path, &in, 1, NULL, 0);
+  if (status == MD_OK) status = md_field_restore(context, away ? &narrow : field, &wide);
+  if (status == MD_OK && away) status = md_field_convert(context, field, &narrow);
+  md_field_destroy(&wide);
+  md_field_destroy(&narrow);
+  return md_agree(context, status);
+}
+
+md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run, md_cg_state *s) {
+  const char *path = run->options.checkpoint;
+  md_named_field fields[FIELDS];
+  char names[FIELDS][NAME_BYTES];
+  MD_TRY(load_counts(context, run, s));
+  MD_TRY(load_numbers(context, path, s));
+  const int count = list_fields(s, fields, names);
+  for (int f = 0; f < count; f++) MD_TRY(load_field(context, path, &fields[f]));
+  return MD_OK;
 }

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "lattice/fields/observables.h"
 #include "solve/solve.h"
 
@@ -154,7 +155,7 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
   if (found->condensate) {
     double mean, error;
     mean_condensate(run, &mean, &error);
-    md_say(context, "condensate   tr M^-1 / V = %.12g +- %.2g over %lld sources\n", mean, error,
-           run->options.rhs);
+    md_say(context, "condensate   tr M^-1 / V = %.12g +- %.2g over %lld source%s\n", mean, error,
+           run->options.rhs, md_plural(run->options.rhs));
   }
 }

@@ -1,4 +1,5 @@
 #include "base/report.h"
+#include "base/text.h"
 #include "lattice/halo/halo.h"
 #include "solve/solve.h"
 
@@ -25,9 +26,9 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   print_lattice(context, run);
   md_say(context,
-         "ranks        %d (grid %dx%dx%dx%d), %d threads each, %lld halo bytes per hop and rank\n",
+         "ranks        %d (grid %dx%dx%dx%d), %d thread%s each, %lld halo bytes per hop and rank\n",
          context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
-         (long long)md_halo_bytes(md_solve_operator(run)->halo));
+         md_plural(context->threads), (long long)md_halo_bytes(md_solve_operator(run)->halo));
   if (context->ranks > 1) md_say(context, "rank grid    %s\n", g->grid_reason);
   md_say(context, "transport    %s: %s\n", md_halo_transport(md_solve_operator(run)->halo),
          md_halo_reason(md_solve_operator(run)->halo));
@@ -35,21 +36,23 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
          md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
          o->mass, o->boundary);
   md_solve_print_action(context, run);
-  md_say(context, "source       %s, %d right-hand sides\n", o->source.text, r->n_rhs);
-  md_say(context, "solver       %d iterations, %.3f s, %.2f GFLOP/s\n", r->iterations, r->seconds,
-         r->gflops);
+  md_say(context, "source       %s, %d right-hand side%s\n", o->source.text, r->n_rhs,
+         md_plural(r->n_rhs));
+  md_say(context, "solver       %d iteration%s, %.3f s, %.2f GFLOP/s\n", r->iterations,
+         md_plural(r->iterations), r->seconds, r->gflops);
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
   if (o->deflate)
-    md_say(context, "deflated     %d modes of %s in %s, %d projections\n", run->modes.count,
-           o->deflate, md_modes_store_name(run->modes_info.store), r->projections);
+    md_say(context, "deflated     %d mode%s of %s in %s, %d projection%s\n", run->modes.count,
+           md_plural(run->modes.count), o->deflate, md_modes_store_name(run->modes_info.store),
+           r->projections, md_plural(r->projections));
   if (r->choice.reason[0])
     md_say(context, "chosen       %s: %s\n", r->choice.block ? "block" : "cg", r->choice.reason);
   if (r->block_rank > 0 && r->block_rank < r->n_rhs)
     md_say(context, "block        shrunk: of %d right-hand sides %d were independent at least\n",
            r->n_rhs, r->block_rank);
   if (o->mixed)
-    md_say(context, "updates      %d of the solution in double, %d restarts\n", r->updates,
-           r->restarts);
+    md_say(context, "updates      %d of the solution in double, %d restart%s\n", r->updates,
+           r->restarts, md_plural(r->restarts));
   md_say(context, "residual     %.3e (true, double), asked %g: %s\n", r->relative_residual,
          o->tolerance,
          r->converged              ? "converged"
@@ -88,6 +91,8 @@ static void report_result(cJSON *root, const md_solve_run *run) {
     cJSON_AddNumberToObject(root, "deflated_modes", run->modes.count);
     cJSON_AddNumberToObject(root, "projections", r->projections);
   }
+  if (run->options.checkpoint_every > 0)
+    cJSON_AddNumberToObject(root, "checkpoint_failures", run->checkpoint_failures);
   md_report_reals(root, "residuals", r->residuals, r->n_rhs);
   md_report_integers(root, "rhs_iterations", r->rhs_iterations, r->n_rhs);
   md_report_reals(root, "residual_history", r->history, r->iterations + 1);

@@ -1,6 +1,8 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "lattice/fields/linear.h"
 #include "solve/solve.h"
 
@@ -27,10 +29,10 @@ static void print(const md_context *context, const md_solve_run *run,
   md_say(context, "operator     %s, packing %s, %s, %s reals per link; mass %g, %s\n",
          run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
   md_solve_print_action(context, run);
-  md_say(context, "source       %s, %d right-hand sides, even sites\n", o->source.text,
-         o->request.n_rhs);
-  md_say(context, "solver       %d common iterations%s", result->iterations,
-         result->double_iterations > 0 ? "" : ", ");
+  md_say(context, "source       %s, %d right-hand side%s, even sites\n", o->source.text,
+         o->request.n_rhs, md_plural(o->request.n_rhs));
+  md_say(context, "solver       %d common iteration%s%s", result->iterations,
+         md_plural(result->iterations), result->double_iterations > 0 ? "" : ", ");
   if (result->double_iterations > 0)
     md_say(context, ", the first %d in double, ", result->double_iterations);
   md_say(context, "%.3f s, %.2f GFLOP/s\n", result->seconds, result->gflops);
@@ -46,8 +48,28 @@ static void print(const md_context *context, const md_solve_run *run,
 static double worst_of(const md_multishift_result *result) {
   double worst = 0.0;
   for (int k = 0; k < result->n_shifts; k++)
-    worst = fmax(worst, result->shifts[k].relative_residual);
+    if (!(result->shifts[k].relative_residual <= worst))
+      worst = result->shifts[k].relative_residual;
   return worst;
+}
+
+/* How a solve that did not converge ends, with what to do. */
+static md_status unreached(md_context *context, const md_solve_run *run,
+                           const md_multishift_result *result) {
+  const md_solve_options *o = &run->options;
+  bool ran_out = result->iterations >= o->max_iterations;
+  if (result->interrupted)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s ended the solve after %d common iterations, with a shift at a true "
+                   "residual of %.3e",
+                   md_interrupt_name(context), result->iterations, worst_of(result));
+  for (int k = 0; k < result->n_shifts; k++)
+    ran_out = ran_out || result->shifts[k].refine_iterations >= o->max_iterations;
+  return md_fail(context, MD_UNREACHED,
+                 "the true residual of every shift must be at most %g, %s %.3e after %d "
+                 "iterations; raise %s--tol%s",
+                 o->tolerance, ran_out ? "got" : "stalled at", worst_of(result), result->iterations,
+                 ran_out ? "--max-iter or " : "", o->refine ? "" : ", or add --refine");
 }
 
 static double mass_of(const md_solve_run *run, double shift) {
@@ -160,15 +182,16 @@ static void fill_report(md_report *report, const md_solve_run *run,
   }
 }
 
-/* What was found is reported even where a solution could not be written. */
+/* What was found is reported even where a solution could not be written, or `solved` says that a
+ * number was none. */
 static md_status report_shifts(md_context *context, md_solve_run *run, const md_field *y,
-                               const md_multishift_result *result) {
+                               const md_multishift_result *result, md_status solved) {
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
   fill_report(&report, run, result);
-  const md_status observed =
-      observe_shifts(context, run, y, result, cJSON_GetObjectItem(report.root, "shifts"));
-  return md_report_close_after(context, &report, run->options.common.json, observed);
+  if (solved == MD_OK)
+    solved = observe_shifts(context, run, y, result, cJSON_GetObjectItem(report.root, "shifts"));
+  return md_report_close_after(context, &report, run->options.common.json, solved);
 }
 
 static md_status solve(md_context *context, md_solve_run *run, md_field *x,
@@ -200,20 +223,14 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
     status = md_field_create(context, run->links.geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
-  if (status == MD_OK) md_linear_zero(&run->b[MD_ODD]); /* what is solved for */
+  const bool solves = !md_counts(context);
+  if (status == MD_OK && solves) md_linear_zero(&run->b[MD_ODD]); /* what is solved for */
   if (status == MD_OK) status = solve(context, run, x, &result);
-  if (status == MD_OK) print(context, run, &result);
-  if (status == MD_OK) status = report_shifts(context, run, x, &result);
-  if (status == MD_OK && !result.converged && result.interrupted)
-    status = md_fail(context, MD_ENVIRONMENT,
-                     "%s ended the solve after %d common iterations, with a shift at a true "
-                     "residual of %.3e",
-                     md_interrupt_name(context), result.iterations, worst_of(&result));
-  if (status == MD_OK && !result.converged)
-    status = md_fail(context, MD_UNREACHED,
-                     "the true residual of every shift must be at most %g, got %.3e after %d "
-                     "iterations; raise --max-iter or --tol, or add --refine",
-                     o->tolerance, worst_of(&result), result.iterations);
+  if (solves && (status == MD_OK || status == MD_UNREACHED)) {
+    print(context, run, &result);
+    status = report_shifts(context, run, x, &result, status);
+  }
+  if (status == MD_OK && !result.converged) status = unreached(context, run, &result);
   for (int k = 0; k < o->shifts.count; k++) md_field_destroy(&x[k]);
   md_multishift_result_free(&result);
   return status;

@@ -1,20 +1,38 @@
 #include "solve/solve.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
-#include "dirac/solvers/need.h"
 #include "io/propagator.h"
 #include "io/provenance.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct observer {
   md_context *context;
-  const md_solve_run *run;
+  md_solve_run *run;
   md_progress progress;
 } observer;
+
+/* A state that cannot be written ends no solve: the first one of a row is a warning, and what
+ * became of them is told at the end. */
+static md_status save(observer *o, const md_cg_state *state) {
+  md_solve_run *run = o->run;
+  const md_status status = md_solve_checkpoint_save(o->context, run, state);
+  const bool before = run->checkpoint_message[0] != 0;
+  run->checkpoint_message[0] = 0;
+  if (status != MD_ENVIRONMENT) return status;
+  run->checkpoint_failures++;
+  snprintf(run->checkpoint_message, sizeof run->checkpoint_message, "%s", o->context->message);
+  if (!before)
+    md_warn(o->context, "the checkpoint of iteration %d is not written, the solve goes on: %s",
+            state->iteration, run->checkpoint_message);
+  return MD_OK;
+}
 
 /* The residual falls about exponentially, so its logarithm measures the way done. */
 static md_status observe(void *user, const md_cg_state *state) {
@@ -25,14 +43,13 @@ static md_status observe(void *user, const md_cg_state *state) {
   md_progress_update(&o->progress, fraction, "iteration %d, residual %.2e", state->iteration,
                      residual);
   if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0)
-    return md_solve_checkpoint_save(o->context, o->run, state);
+    return save(o, state);
   return MD_OK;
 }
 
 /* A signal has ended the solve. */
 static md_status leave(void *user, const md_cg_state *state) {
-  observer *o = user;
-  return o->run->options.checkpoint ? md_solve_checkpoint_save(o->context, o->run, state) : MD_OK;
+  return save(user, state);
 }
 
 static md_status resume(void *user, md_cg_state *state) {
@@ -64,28 +81,7 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
   return run->options.mixed ? &run->inner : &run->dirac;
 }
 
-/* Block CG, or perhaps. */
-static bool shares(const md_solve_options *o) {
-  return strcmp(o->solver, "block") == 0 || strcmp(o->solver, "auto") == 0;
-}
-
-/* Lattice, operators, fields here and in the solver: all at once. */
-static md_status require_memory(md_context *context, md_solve_run *run,
-                                const md_action_links_request *from, const md_backend *backend) {
-  const md_solve_options *o = &run->options;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
-  const md_solver_plan plan = {backend, o->request,   o->mixed,  o->shifts.count,
-                               o->mass, o->tolerance, shares(o), o->refine};
-  md_geometry geometry;
-  MD_TRY(md_action_links_plan(context, from, &geometry));
-  const int fields = 2 * MD_PARITIES + o->shifts.count; /* b and x; the checkpoint's are no more */
-  md_memory_need need = {.host = md_action_links_bytes(&geometry, o->request.action) +
-                                 fields * md_field_bytes(&geometry, &shape)};
-  md_solver_need(&geometry, &plan, &need);
-  MD_TRY(md_solve_start_need(context, run, backend->space, &geometry, &need));
-  return md_memory_require(context, &need, "solve");
-}
-
+/* Lattice, operators, fields: all but what the solver has for itself. */
 static md_status set_up(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   const md_backend *backend;
@@ -95,9 +91,9 @@ static md_status set_up(md_context *context, md_solve_run *run) {
                                         .grid = o->common.grid,
                                         .ignore_checksum = o->ignore_checksum,
                                         .space = backend->space,
-                                        .identify = o->deflate != NULL};
-  MD_TRY(require_memory(context, run, &from, backend));
+                                        .identify = o->deflate || o->checkpoint};
   MD_TRY(md_action_links_load(context, &from, &run->links));
+  md_physics_advise(context, &o->physics, &o->request, run->links.unitarity);
   MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
   MD_TRY(md_solve_start_load(context, run, backend->space));
   MD_TRY(create_operators(context, run));
@@ -109,7 +105,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
       status = md_field_create(context, run->links.geometry, &shape, p, &run->x[p]);
   }
   MD_TRY(md_agree(context, status));
-  md_solve_source_fill(o, run->b);
+  if (!md_counts(context)) md_solve_source_fill(o, run->b);
   return MD_OK;
 }
 
@@ -121,7 +117,7 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                      .max_iterations = (int)o->max_iterations,
                                      .observe = observe,
                                      .save_every = (int)o->checkpoint_every,
-                                     .leave = leave,
+                                     .leave = o->checkpoint ? leave : NULL,
                                      .resume = o->resume ? resume : NULL,
                                      .user = &watch,
                                      .inner = o->mixed ? &run->inner : NULL,
@@ -173,24 +169,43 @@ static md_status write_solution(md_context *context, md_solve_run *run) {
 static md_status unreached(md_context *context, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   const md_solve_options *o = &run->options;
+  if (r->interrupted && o->checkpoint && !run->checkpoint_message[0])
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s ended the solve after %d iteration%s at a true residual of %.3e; %s has its "
+                   "state, go on with --resume",
+                   md_interrupt_name(context), r->iterations, md_plural(r->iterations),
+                   r->relative_residual, o->checkpoint);
   if (r->interrupted && o->checkpoint)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the solve after %d iterations at a true residual of %.3e; %s has its "
-                   "state, go on with --resume",
-                   md_interrupt_name(context), r->iterations, r->relative_residual, o->checkpoint);
+                   "%s ended the solve after %d iteration%s at a true residual of %.3e; its state "
+                   "is not in %.200s: %.400s",
+                   md_interrupt_name(context), r->iterations, md_plural(r->iterations),
+                   r->relative_residual, o->checkpoint, run->checkpoint_message);
   if (r->interrupted)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the solve after %d iterations at a true residual of %.3e; with "
+                   "%s ended the solve after %d iteration%s at a true residual of %.3e; with "
                    "--checkpoint FILE --checkpoint-every N a solve can be resumed",
-                   md_interrupt_name(context), r->iterations, r->relative_residual);
+                   md_interrupt_name(context), r->iterations, md_plural(r->iterations),
+                   r->relative_residual);
+  const bool ran_out = !r->stalled && r->iterations >= o->max_iterations;
   return md_fail(
       context, MD_UNREACHED,
-      "the true residual must be at most %g, %s %.3e after %d iterations; raise %s--tol%s",
-      o->tolerance, r->stalled ? "stalled at" : "got", r->relative_residual, r->iterations,
-      r->stalled ? "" : "--max-iter or ",
+      "the true residual must be at most %g, %s %.3e after %d iteration%s; raise %s--tol%s",
+      o->tolerance, ran_out ? "got" : "stalled at", r->relative_residual, r->iterations,
+      md_plural(r->iterations), ran_out ? "--max-iter or " : "",
       o->request.precision == MD_DOUBLE ? ""
       : o->mixed                        ? ", or use a wider --inner"
                                         : ", or use --precision double with --inner");
+}
+
+/* All is done, but for states that could not be written. */
+static md_status check_states(md_context *context, const md_solve_run *run) {
+  if (run->checkpoint_failures == 0) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT,
+                 "the solve is done, but its state could not be written to %.200s %d times%s%.600s",
+                 run->options.checkpoint, run->checkpoint_failures,
+                 run->checkpoint_message[0] ? ", last: " : "; the last one is there",
+                 run->checkpoint_message);
 }
 
 static void tear_down(md_solve_run *run) {
@@ -208,11 +223,24 @@ static void tear_down(md_solve_run *run) {
   md_action_links_destroy(&run->links);
 }
 
+/* The run without a number: see base/memory_need.h. */
+static md_status dry_run(md_context *context, void *user) {
+  md_solve_run run = *(const md_solve_run *)user;
+  md_status status = set_up(context, &run);
+  if (status == MD_OK)
+    status = run.options.shifts.count > 0 ? md_solve_shifts(context, &run) : solve(context, &run);
+  tear_down(&run);
+  return status;
+}
+
 md_status md_command_solve(md_context *context, int argc, char **argv) {
   md_solve_run run = {.start_s = md_time_s()};
+  md_memory_need need;
   md_interrupt_catch(context);
   MD_TRY(md_solve_options_read(context, &run.options, argc, argv));
   if (run.options.common.help) return MD_OK;
+  MD_TRY(md_memory_foresee(context, dry_run, &run, &need));
+  MD_TRY(md_memory_require(context, &need, "solve"));
   md_status status = set_up(context, &run);
   if (run.options.shifts.count > 0) {
     if (status == MD_OK) status = md_solve_shifts(context, &run);
@@ -220,6 +248,10 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
     return status;
   }
   if (status == MD_OK) status = solve(context, &run);
+  if (status == MD_UNREACHED) { /* with a number that is none: what is known is told */
+    md_solve_print(context, &run);
+    status = md_solve_report(context, &run, status);
+  }
   if (status == MD_OK && !md_solve_cut_short(&run)) status = md_solve_observe(context, &run);
   if (status == MD_OK) md_solve_print(context, &run);
   if (status == MD_OK) {
@@ -227,6 +259,7 @@ md_status md_command_solve(md_context *context, int argc, char **argv) {
     status = md_solve_report(context, &run, whole ? write_solution(context, &run) : MD_OK);
   }
   if (status == MD_OK && !run.result.converged) status = unreached(context, &run);
+  if (status == MD_OK) status = check_states(context, &run);
   tear_down(&run);
   return status;
 }

@@ -46,6 +46,8 @@ typedef struct md_solve_run {
   md_modes_info modes_info;
   md_field guess[MD_PARITIES]; /* of --guess: host, double */
   md_solver_result result;
+  int checkpoint_failures;       /* states that could not be written */
+  char checkpoint_message[1024]; /* why the last of them could not */
   md_solve_observables observed;
 } md_solve_run;
 
@@ -70,16 +72,14 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
 md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
                          double *residuals);
 
-/* Adds what the modes and the guess of the options take, which lies in `space`; describes the
- * modes. MD_INPUT when none has converged. Collective. */
-md_status md_solve_start_need(md_context *context, md_solve_run *run, md_space space,
-                              const md_geometry *geometry, md_memory_need *need);
-/* Reads them, the modes into `space`. MD_INPUT when they belong to another lattice, action or
- * boundary, or have another number of right-hand sides. Collective. */
+/* Reads the modes and the guess of the options, the modes into `space`. MD_INPUT when no mode has
+ * converged, or they belong to another lattice, action or boundary, or have another number of
+ * right-hand sides. Collective. */
 md_status md_solve_start_load(md_context *context, md_solve_run *run, md_space space);
 
-/* The state of CG to and from the checkpoint file; it belongs to one lattice, mass, source,
- * boundary, precision and backend, which are compared on reading. Collective. */
+/* The state of CG to and from the checkpoint file; it belongs to one set of links, action,
+ * boundary, mass, source, precision, backend, modes and guess, which are compared on reading:
+ * MD_INPUT names the one that differs. Collective. */
 md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
                                    const md_cg_state *state);
 md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run,

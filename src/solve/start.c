@@ -1,3 +1,4 @@
+#include "base/memory_need.h"
 #include "io/propagator.h"
 #include "solve/solve.h"
 
@@ -5,19 +6,6 @@
 #include <string.h>
 
 /* What a solve begins with: modes to deflate with, and a solution to go on from. */
-
-md_status md_solve_start_need(md_context *context, md_solve_run *run, md_space space,
-                              const md_geometry *geometry, md_memory_need *need) {
-  const md_solve_options *o = &run->options;
-  const md_field_shape guess = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
-  if (o->guess) need->host += MD_PARITIES * md_field_bytes(geometry, &guess);
-  if (!o->deflate) return MD_OK;
-  MD_TRY(md_deflation_describe(context, o->deflate, &run->modes_info));
-  const md_field_shape shape = {run->modes_info.store, space, MD_FERMION_REALS, 1, true};
-  *(space == MD_DEVICE ? &need->device : &need->host) +=
-      run->modes_info.converged * md_field_bytes(geometry, &shape);
-  return MD_OK;
-}
 
 static md_status read_guess(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
@@ -34,6 +22,7 @@ static md_status read_guess(md_context *context, md_solve_run *run) {
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_field_create(context, run->links.geometry, &shape, p, &run->guess[p]);
   MD_TRY(md_agree(context, status));
+  if (md_counts(context)) return MD_OK;
   MD_TRY(md_propagator_read(context, o->guess, run->guess, wanted, 3));
   if (!(fabs(plaquette - here) <= 1e-12))
     return md_fail(context, MD_INPUT,
@@ -51,6 +40,7 @@ md_status md_solve_start_load(md_context *context, md_solve_run *run, md_space s
   const md_solve_options *o = &run->options;
   if (o->guess) MD_TRY(read_guess(context, run));
   if (!o->deflate) return MD_OK;
+  MD_TRY(md_deflation_describe(context, o->deflate, &run->modes_info));
   const md_modes_label wanted =
       md_action_links_label(&o->physics, &o->request, o->boundary, &run->links);
   return md_modes_read(context, o->deflate, run->links.geometry, &wanted, &run->modes_info,

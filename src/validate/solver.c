@@ -1,4 +1,5 @@
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
 #include "validate/validate.h"
@@ -24,7 +25,7 @@ static md_status create(md_context *context, const md_geometry *g, int n_rhs, po
   shape.n_rhs = 3;
   for (int k = 0; k < MD_PARITIES; k++)
     MD_TRY(md_field_create(context, g, &shape, k, &p->colours[k]));
-  md_source_point(p->colours, origin);
+  if (!md_counts(context)) md_source_point(p->colours, origin);
   return MD_OK;
 }
 
@@ -130,6 +131,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   md_dirac dirac = {0}, outer = {0};
   md_solver_result result = {0};
   point_problem p = {0};
+  const md_memory_need mark = md_memory_mark(context);
   plain.precision = MD_DOUBLE;
   plain.packing = MD_PACKING_NONE;
   plain.reconstruct = MD_RECONSTRUCT_18;
@@ -140,17 +142,21 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
     status = md_agree(context, create(context, run->links.geometry, request->n_rhs, &p));
   if (inner) how.inner = &dirac;
   if (status == MD_OK)
-    status = solve_colours(context, inner ? &outer : &dirac, &outer, &how, &p, &result, correlator);
+    status = md_counts(context)
+                 ? md_solve_cg(context, inner ? &outer : &dirac, &outer, &how, p.x, p.b, &result)
+                 : solve_colours(context, inner ? &outer : &dirac, &outer, &how, &p, &result,
+                                 correlator);
   if (status == MD_UNREACHED) { /* a breakdown is a finding, with its own line */
     md_warn(context, "%s: %s", md_precision_name(request->precision), context->message);
     md_solver_result_free(&result);
     status = MD_OK;
   }
-  if (status == MD_OK)
+  if (status == MD_OK && !md_counts(context))
     add_row(context, run, &dirac, inner, &result, exact ? exact : correlator, correlator);
   md_solver_result_free(&result);
   destroy(&p);
   md_dirac_destroy(&dirac);
   md_dirac_destroy(&outer);
+  md_memory_return_to(context, mark);
   return status;
 }

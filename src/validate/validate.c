@@ -1,7 +1,7 @@
 #include "validate/validate.h"
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "commands.h"
-#include "dirac/solvers/need.h"
 #include "lattice/halo/halo_options.h"
 
 #include <stdio.h>
@@ -79,6 +79,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .high = 10000000},
                          MD_HALO_OPTIONS(o->halo),
                          MD_PHYSICS_OPTIONS(o->physics),
+                         MD_REUNITARIZE_OPTION(o->physics.reunitarize),
                          {.name = "csv",
                           .type = MD_OPTION_TEXT,
                           .target = &o->csv,
@@ -278,28 +279,12 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
       status =
           md_validate_solver(context, run, backend, &request, inner == 1, exact, exact + times);
     }
-  if (status == MD_OK) md_validate_print_correlators(context, run);
+  if (status == MD_OK && !md_counts(context)) md_validate_print_correlators(context, run);
   free(exact);
   return status;
 }
 
-/* Of the solvers, three right-hand sides in double each; an operator that needs more says so when
- * its turn comes. */
-static md_status require_memory(md_context *context, const md_validate_options *o,
-                                const md_action_links_request *from) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true};
-  md_solver_plan plan = {.request = {.precision = MD_DOUBLE, .n_rhs = 3}, .mass = o->mass};
-  md_geometry geometry;
-  md_physics_apply(&o->physics, &plan.request);
-  MD_TRY(md_backend_find(context, "auto", &plan.request, &plan.backend));
-  MD_TRY(md_action_links_plan(context, from, &geometry));
-  md_memory_need need = {.host = md_action_links_bytes(&geometry, plan.request.action) +
-                                 3 * MD_PARITIES * md_field_bytes(&geometry, &shape)};
-  md_solver_need(&geometry, &plan, &need);
-  return md_memory_require(context, &need, "validate");
-}
-
-static md_status check_all(md_context *context, md_validate_run *run, cJSON *root) {
+static md_status load_links(md_context *context, md_validate_run *run) {
   md_validate_options *o = &run->options;
   const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
   const md_action_links_request from = {.physics = &o->physics,
@@ -308,8 +293,24 @@ static md_status check_all(md_context *context, md_validate_run *run, cJSON *roo
                                         .ignore_checksum = o->ignore_checksum,
                                         .space =
                                             md_action_links_space(context, backend, &o->physics)};
-  MD_TRY(require_memory(context, o, &from));
-  MD_TRY(md_action_links_load(context, &from, &run->links));
+  return md_action_links_load(context, &from, &run->links);
+}
+
+/* The solvers, which take more than the operators, without a number: see base/memory_need.h. */
+static md_status dry_run(md_context *context, void *user) {
+  md_validate_run run = *(const md_validate_run *)user;
+  MD_TRY(load_links(context, &run));
+  const md_status status = check_solvers(context, &run);
+  md_action_links_destroy(&run.links);
+  return status;
+}
+
+static md_status check_all(md_context *context, md_validate_run *run, cJSON *root) {
+  const md_validate_options *o = &run->options;
+  md_memory_need need;
+  MD_TRY(md_memory_foresee(context, dry_run, run, &need));
+  MD_TRY(md_memory_require(context, &need, "validate"));
+  MD_TRY(load_links(context, run));
   md_action_links_say(context, &o->physics, &run->links);
   run->rows = cJSON_AddArrayToObject(root, "rows");
   run->skipped = cJSON_AddArrayToObject(root, "skipped");

@@ -1,5 +1,6 @@
 /* What ranks agree on: the worst status with the message of the lowest rank that failed with it,
  * extremes that keep NaN, sums and broadcasts. */
+#include "base/text.h"
 #include "support.h"
 
 #include <math.h>
@@ -109,7 +110,7 @@ static void deferred_failure_is_told(void **state) {
       const md_status kept = md_defer(context, md_fail(context, MD_INPUT, "%s", expected));
       assert_int_equal(kept, context->ranks == 1 ? MD_INPUT : MD_OK);
       if (context->ranks == 1) return;
-      md_defer(context, md_fail(context, MD_INPUT, "what follows from it"));
+      (void)md_defer(context, md_fail(context, MD_INPUT, "what follows from it"));
     }
     assert_int_equal(md_agree(context, MD_OK), MD_INPUT);
     assert_string_equal(context->message, expected);
@@ -174,6 +175,19 @@ static void groups_are_runs_of_their_own(void **state) {
   assert_int_equal(sum, context->ranks);
 }
 
+static void appending_stays_within(void **state) {
+  (void)state;
+  char text[8 + 1] = "ab";
+  text[8] = 'X'; /* behind the eight bytes */
+  assert_true(md_append(text, 8, "%s%d", "cd", 1));
+  assert_string_equal(text, "abcd1");
+  assert_false(md_append(text, 8, "|%s", "efgh"));
+  assert_string_equal(text, "abcd1|e");
+  assert_false(md_append(text, 8, "i"));
+  assert_string_equal(text, "abcd1|e");
+  assert_int_equal(text[8], 'X');
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(one_failure_is_that_of_all),
     cmocka_unit_test(worst_failure_wins),
@@ -186,5 +200,6 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(groups_are_runs_of_their_own),
     cmocka_unit_test(broadcast_is_of_rank_0),
     cmocka_unit_test(messages_are_one_line),
+    cmocka_unit_test(appending_stays_within),
 };
 MD_RUN_TESTS(tests)

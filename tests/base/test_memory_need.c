@@ -1,3 +1,4 @@
+#include "base/memory.h"
 #include "base/memory_need.h"
 #include "support.h"
 
@@ -119,6 +120,41 @@ static void refusals_name_both_numbers(void **state) {
   assert_int_equal(context.host_need, (int64_t)1 << 50);
 }
 
+/* Allocates beside what stays: two, then one in their place. */
+static md_status allocate_in_turn(md_context *context, void *user) {
+  void *memory;
+  MD_TRY(md_allocate(context, (size_t)1 << 50, "what stays", &memory));
+  assert_null(memory);
+  const md_memory_need mark = md_memory_mark(context);
+  for (int k = 0; k < 2; k++) MD_TRY(md_allocate(context, 6400, "two", &memory));
+  md_memory_return_to(context, mark);
+  MD_TRY(md_allocate(context, 64, "one", &memory));
+  assert_int_equal(md_memory_mark(context).host, mark.host + 64);
+  assert_int_equal(md_memory_require(context, &mark, "a part"), MD_OK);
+  md_count_memory(context, (md_memory_need){.device = 5});
+  return *(md_status *)user;
+}
+
+/* A dry run counts what is there at once, hands out nothing and refuses nothing. */
+static void dry_runs_count(void **state) {
+  static md_context context = {.ranks = 1};
+  md_memory_need need = {0};
+  md_status ends = MD_OK;
+  void *memory = NULL;
+  (void)state;
+  assert_int_equal(md_memory_foresee(&context, allocate_in_turn, &ends, &need), MD_OK);
+  assert_int_equal(need.host, ((int64_t)1 << 50) + 2 * 6400);
+  assert_int_equal(need.device, 5);
+  ends = MD_INPUT;
+  assert_int_equal(md_memory_foresee(&context, allocate_in_turn, &ends, &need), MD_INPUT);
+  assert_false(md_counts(&context));
+  assert_false(context.quiet);
+  assert_int_equal(md_memory_mark(&context).host, 0);
+  assert_int_equal(md_allocate(&context, 64, "memory", &memory), MD_OK);
+  assert_non_null(memory);
+  free(memory);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(without_groups, begin, end),
@@ -126,6 +162,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(version_1, begin, end),
       cmocka_unit_test_setup_teardown(hidden_names, begin, end),
       cmocka_unit_test_setup_teardown(limit_of_the_process, begin, end),
+      cmocka_unit_test(dry_runs_count),
       cmocka_unit_test(refusals_name_both_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

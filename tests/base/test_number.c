@@ -55,7 +55,9 @@ static void reals_are_finite(void **state) {
   assert_true(value == -1.5e-3);
   assert_int_equal(md_number_real(".5", -1.0, 1.0, &value), MD_NUMBER_OK);
   assert_int_equal(md_number_real("2", -1.0, 1.0, &value), MD_NUMBER_OUTSIDE);
-  static const char *const bad[] = {"nan", "inf", "-inf", "1e999", "", " 1", "1,5", "1m", "-"};
+  static const char *const bad[] = {"nan", "inf", "-inf",     "1e999", "",        " 1",
+                                    "1,5", "1m",  "-",        "0x10",  "-0X1p-3", "1e",
+                                    "+1",  "1 ",  "infinity", "-nan",  "nan(1)"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     if (md_number_real(bad[i], -HUGE_VAL, HUGE_VAL, &value) != MD_NUMBER_MALFORMED)
       fail_msg("%s", bad[i]);

@@ -50,13 +50,13 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   const double size = 12.0 * (double)g->volume;
   same(context, &x, "upload and download");
 
-  md_linear_norm2(context, &x.host, NULL, on_host);
-  md_linear_norm2(context, &x.device, NULL, on_device);
+  MD_REQUIRE(context, md_linear_norm2(context, &x.host, NULL, on_host));
+  MD_REQUIRE(context, md_linear_norm2(context, &x.device, NULL, on_device));
   same_sums(on_host, on_device, n_rhs, size, 1e-12);
-  md_linear_norm2(context, &x.device, NULL, again);
+  MD_REQUIRE(context, md_linear_norm2(context, &x.device, NULL, again));
   assert_memory_equal(again, on_device, (size_t)n_rhs * sizeof *again);
-  md_linear_dot(context, &x.host, &y.host, NULL, on_host);
-  md_linear_dot(context, &x.device, &y.device, NULL, on_device);
+  MD_REQUIRE(context, md_linear_dot(context, &x.host, &y.host, NULL, on_host));
+  MD_REQUIRE(context, md_linear_dot(context, &x.device, &y.device, NULL, on_device));
   same_sums(on_host, on_device, n_rhs, size, 1e-12);
 
   md_linear_axpy(a, &x.host, &y.host);
@@ -69,8 +69,10 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_axpy_complex(a, b, &x.device, &y.device);
   same(context, &y, "axpy_complex");
   double many_on_host[4 * MD_MAX_RHS], many_on_device[4 * MD_MAX_RHS];
-  md_linear_dots(context, 2, (md_field[]){x.host, z.host}, &z.host, many_on_host);
-  md_linear_dots(context, 2, (md_field[]){x.device, z.device}, &z.device, many_on_device);
+  MD_REQUIRE(context,
+             md_linear_dots(context, 2, (md_field[]){x.host, z.host}, &z.host, many_on_host));
+  MD_REQUIRE(context, md_linear_dots(context, 2, (md_field[]){x.device, z.device}, &z.device,
+                                     many_on_device));
   same_sums(many_on_host, many_on_device, 4 * n_rhs, size, 1e-12);
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host)); /* the same bits again */
   md_linear_cg_update(a, b, &x.host, &y.host, &z.host);
@@ -79,8 +81,8 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   same(context, &z, "x of cg_update");
   MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
-  md_linear_axpy_norm2(context, a, &z.host, &y.host, NULL, on_host);
-  md_linear_axpy_norm2(context, a, &z.device, &y.device, NULL, on_device);
+  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, NULL, on_host));
+  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.device, &y.device, NULL, on_device));
   same(context, &y, "axpy_norm2");
   same_sums(on_host, on_device, n_rhs, size,
             precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision));
@@ -90,7 +92,7 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   for (int r = 0; r < n_rhs; r++) a[r] = NAN;
   md_linear_axpy(a, &y.device, &x.device);
   md_linear_zero(&x.device);
-  md_linear_norm2(context, &x.device, NULL, on_device);
+  MD_REQUIRE(context, md_linear_norm2(context, &x.device, NULL, on_device));
   for (int r = 0; r < n_rhs; r++) assert_true(on_device[r] == 0.0);
   drop(&x);
   drop(&y);

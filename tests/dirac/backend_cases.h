@@ -10,7 +10,8 @@ typedef struct backend_case {
 } backend_case;
 
 /* Calls `run` for every combination of backend, precision, reconstruct, packing and the given
- * right-hand-side counts that this build serves, of the naive action without a twist. Backends for
+ * right-hand-side counts that this build serves (which those must be: test_served.c), of the naive
+ * action without a twist. Backends for
  * a device that is not there are passed over; with MINIDIRAC_TEST_BACKEND set in the environment,
  * all other backends are, and the program ends with 77 (skipped) when nothing is left. */
 void each_backend_case(md_context *context, const int *n_rhs, int n_rhs_count,

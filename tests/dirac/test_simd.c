@@ -48,8 +48,8 @@ static void fill_halo(md_context *context, md_field *field) {
   const md_field_shape shape = {field->precision, MD_HOST, MD_FERMION_REALS, field->n_rhs, true};
   md_halo *halo;
   MD_REQUIRE(context, md_halo_create(context, field->geometry, &shape, NULL, &halo));
-  md_halo_begin(halo, field);
-  md_halo_end(halo, field);
+  MD_REQUIRE(context, md_halo_begin(halo, field));
+  MD_REQUIRE(context, md_halo_end(halo, field));
   md_halo_destroy(halo);
 }
 

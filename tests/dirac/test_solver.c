@@ -186,7 +186,7 @@ static void compare_correlators(md_context *context, const backend_case *c) {
                                    c->request.packing, &request, true, &result));
   if (!result.converged)
     fail_msg("%s: residual %g", case_name(c, name, sizeof name), result.relative_residual);
-  md_pion_correlator(context, p.x, got);
+  MD_REQUIRE(context, md_pion_correlator(context, p.x, got));
   for (int k = 0; k < CONVENTIONS; k++)
     for (int t = 0; t < 8; t++)
       md_require_at_most(fabs(got[t] / textbook[k][t] - 1.0), 10.0 * request.tolerance,

@@ -50,6 +50,10 @@ static void read_both(md_context *context, int argc, char **argv) {
       fuzz_require(v.dims[d] >= 2 && v.dims[d] <= 32766, "an extent is in its range");
 }
 
+void fuzz_prepare(md_context *context) {
+  (void)context;
+}
+
 void fuzz_one(md_context *context, const uint8_t *data, size_t bytes) {
   char line[TEXT_MOST + 1], shown[4 * TEXT_MOST + 1], *argv[WORDS_MOST + 1] = {"solve"};
   const uint8_t *end = memchr(data, 0, bytes);

@@ -1,10 +1,11 @@
 #include "fuzz_support.h"
+#include "kinds.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sanitizer/lsan_interface.h>
@@ -30,6 +31,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   the_file = open(the_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   fuzz_require(the_file >= 0, "a file in memory is to be had");
   atexit(remove_file);
+  fuzz_prepare(&the_context);
   return 0;
 }
 
@@ -37,6 +39,26 @@ const char *fuzz_file(const void *data, size_t bytes) {
   fuzz_require(ftruncate(the_file, 0) == 0 && pwrite(the_file, data, bytes, 0) == (ssize_t)bytes,
                "the file in memory can be written");
   return the_name;
+}
+
+unsigned char *fuzz_contents(const char *path, size_t *bytes) {
+  struct stat there;
+  const int from = open(path, O_RDONLY);
+  fuzz_require(from >= 0 && fstat(from, &there) == 0, "a file that was made exists");
+  *bytes = (size_t)there.st_size;
+  unsigned char *data = malloc(*bytes);
+  fuzz_require(data && read(from, data, *bytes) == (ssize_t)*bytes, "it can be read");
+  close(from);
+  return data;
+}
+
+unsigned char *fuzz_made(md_context *context, int kind, size_t *bytes) {
+  char path[80];
+  snprintf(path, sizeof path, "%s.%s", the_name, fuzz_kind_name(kind));
+  fuzz_require(fuzz_kind_write(context, kind, path) == MD_OK, "a file of each kind can be written");
+  unsigned char *data = fuzz_contents(path, bytes);
+  unlink(path);
+  return data;
 }
 
 void fuzz_require(bool holds, const char *text) {

@@ -19,7 +19,7 @@ refuses 2 "must be one of naive" 1 bench gemm --kernels fastest
 refuses 2 "no variant" 1 bench gemm --kernels cpu_tiled:4x4
 refuses 2 "takes inputs in" 1 bench gemm --kernels cpu_tiled --precision half
 refuses 2 "--precision must be one of" 1 bench gemm --precision quad
-refuses 2 "2x3 does not make 1 ranks" 1 bench gemm --process-grid 2x3
+refuses 2 "2x3 does not make 1 rank$" 1 bench gemm --process-grid 2x3
 refuses 2 "--block takes" 1 bench gemm --block 0x4
 refuses 2 "none of them empty" 1 bench gemm --shapes 4x4x4,
 refuses 2 "summa takes sizes up to" 1 bench gemm --kernels summa --shapes 8x8x8,2200000000x1x1 --baseline off
@@ -82,4 +82,24 @@ for row in ranks["rows"]:
     assert (row["seconds_scatter"] > 0) == (row["kernel"] == "block_cyclic")
     assert row["seconds_product"] > 0
 PY
+
+# No ratio with a reference on other threads, and no nan where there is nothing to tell.
+"$minidirac" bench gemm --shapes 48x48x48 --kernels naive,cpu_tiled --repeat 1 --check off --baseline off \
+  --threads 2 --json plain.json >out || complain "a run without baseline"
+grep -qiw nan out && complain "the table has nan: $(cat out)"
+grep -qE '^naive .* - +- +- +-$' out || complain "what is not there is a dash: $(cat out)"
+if "$minidirac" bench gemm --shapes 48x48x48 --kernels naive,cpu_tiled,openblas --repeat 1 --threads 2 \
+  --json two.json >out 2>/dev/null; then
+  grep -q 'on 1 thread, the reference on 2: no vs_ref' out || complain "one thread against two: $(cat out)"
+  OPENBLAS_NUM_THREADS=1 "$minidirac" bench gemm --shapes 48x48x48 --kernels cpu_tiled,openblas --repeat 1 \
+    --threads 2 --json one.json --quiet || complain "OPENBLAS_NUM_THREADS=1"
+  python3 - <<'PY' || complain "threads of the reference"
+import json
+two = {r["kernel"]: r for r in json.load(open("two.json"))["rows"]}
+assert [two[k]["threads"] for k in ("naive", "cpu_tiled", "openblas")] == [1, 2, 2], two
+assert two["naive"]["vs_reference"] is None and two["naive"]["reference_threads"] == 2
+assert two["cpu_tiled"]["vs_reference"] > 0 and two["openblas"]["vs_reference"] == 1
+assert all(r["threads"] == 2 and r["vs_reference"] for r in json.load(open("one.json"))["rows"])
+PY
+fi
 finish

@@ -104,6 +104,40 @@ static void over_table(md_context *context, void (*property)(const subject *, md
   assert_true(covered >= 2);
 }
 
+/* What each kernel must take where it is in the build: over_table passes over what it refuses. */
+static void every_kernel_takes_what_it_promises(void **state) {
+  enum { D = 1u << MD_GEMM_DOUBLE, S = 1u << MD_GEMM_SINGLE, ALL = (1u << MD_GEMM_PRECISIONS) - 1 };
+  enum { TENSOR = ALL & ~(D | S) };
+  static const struct {
+    const char *name;
+    unsigned precisions;
+  } promises[] = {{"naive", ALL},
+                  {"cpu_tiled", D | S},
+                  {"openblas", D | S},
+                  {"k0", D | S},
+                  {"k1", D | S},
+                  {"k2", D | S},
+                  {"k3", S},
+                  {"k4", S},
+                  {"k5", S},
+                  {"k6", S},
+                  {"k7", S},
+                  {"wmma_simple", TENSOR},
+                  {"wmma_tiled", TENSOR},
+                  {"wgmma", TENSOR},
+                  {"dmma", D},
+                  {"cublas", ALL}};
+  enum { KERNELS = sizeof promises / sizeof *promises };
+  (void)state;
+  for (int i = 0; i < KERNELS; i++) {
+    const md_gemm_kernel *kernel = md_gemm_kernels()[i];
+    assert_non_null(kernel);
+    assert_string_equal(kernel->name, promises[i].name);
+    if (!kernel->unavailable) assert_int_equal(kernel->precisions, promises[i].precisions);
+  }
+  assert_null(md_gemm_kernels()[KERNELS]);
+}
+
 static void every_shape(void **state) {
   over_table(*state, shapes);
 }
@@ -187,6 +221,7 @@ static void what_is_missing_says_how_to_get_it(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_kernel_takes_what_it_promises),
     cmocka_unit_test(every_shape),
     cmocka_unit_test(every_factor_and_stride),
     cmocka_unit_test(tiled_bits_do_not_move),

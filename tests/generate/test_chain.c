@@ -37,8 +37,8 @@ static double plaquette(md_context *context, const lattice *l) {
 static void run(md_context *context, lattice *l, double beta) {
   MD_REQUIRE(context, md_gauge_start_hot(context, &l->gauge, 11));
   for (uint64_t sweep = 0; sweep < 2; sweep++) {
-    md_heatbath_sweep(l->heatbath, beta, 5, sweep);
-    md_overrelaxation_sweep(l->heatbath);
+    MD_REQUIRE(context, md_heatbath_sweep(l->heatbath, beta, 5, sweep));
+    MD_REQUIRE(context, md_overrelaxation_sweep(l->heatbath));
   }
 }
 
@@ -86,7 +86,7 @@ static void overrelaxation_keeps_the_action(void **state) {
   double before[MD_LINK_REALS], after[MD_LINK_REALS], moved = 0.0;
   md_gauge_get(&l.gauge, MD_EVEN, MD_X, 0, before);
   const double start = plaquette(context, &l);
-  for (int k = 0; k < 10; k++) md_overrelaxation_sweep(l.heatbath);
+  for (int k = 0; k < 10; k++) MD_REQUIRE(context, md_overrelaxation_sweep(l.heatbath));
   assert_true(fabs(plaquette(context, &l) - start) <= 64 * 0x1p-53);
   md_gauge_get(&l.gauge, MD_EVEN, MD_X, 0, after);
   for (int c = 0; c < MD_LINK_REALS; c++) moved = fmax(moved, fabs(after[c] - before[c]));
@@ -114,8 +114,8 @@ static void check_plaquette(md_context *context, const int dims[4], double beta,
   double values[400], mean, error;
   assert_true(sweeps <= 400);
   for (int i = -thermalise; i < sweeps; i++) {
-    md_heatbath_sweep(l.heatbath, beta, 2, (uint64_t)(i + thermalise));
-    for (int k = 0; k < overrelax; k++) md_overrelaxation_sweep(l.heatbath);
+    MD_REQUIRE(context, md_heatbath_sweep(l.heatbath, beta, 2, (uint64_t)(i + thermalise)));
+    for (int k = 0; k < overrelax; k++) MD_REQUIRE(context, md_overrelaxation_sweep(l.heatbath));
     if (i >= 0) values[i] = plaquette(context, &l);
   }
   MD_REQUIRE(context, md_blocked_mean(context, values, sweeps, &mean, &error));

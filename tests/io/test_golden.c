@@ -80,7 +80,7 @@ static void lattices_of_inputs(void **state) {
 
 static void lattices_of_another_code(void **state) {
   const char *folder = getenv("MINIDIRAC_SHARED_LATTICES");
-  if (!folder || access(folder, R_OK) != 0) return; /* the others do not need it */
+  if (!folder || access(folder, R_OK) != 0) skip();
   check(*state, folder, shared, sizeof shared / sizeof *shared);
 }
 

@@ -51,8 +51,8 @@ static void check_exchange(md_context *context, md_geometry *g, md_field_shape s
     MD_REQUIRE(context, md_field_create(context, g, &shape, p, &f));
     label(&f);
     for (int twice = 0; twice < 2; twice++) { /* persistent requests are used again */
-      md_halo_begin(halo, &f);
-      md_halo_end(halo, &f);
+      MD_REQUIRE(context, md_halo_begin(halo, &f));
+      MD_REQUIRE(context, md_halo_end(halo, &f));
     }
     for (int hop = 1; hop <= g->depth; hop += 2) check_neighbours(&f, hop);
     md_field_destroy(&f);
@@ -121,8 +121,8 @@ static void scales_travel(void **state) {
     const double reals[6] = {big, -big / 2, big / 4, 0, big, big / 8};
     md_field_set(&f, i, reals);
   }
-  md_halo_begin(halo, &f);
-  md_halo_end(halo, &f);
+  MD_REQUIRE(context, md_halo_begin(halo, &f));
+  MD_REQUIRE(context, md_halo_end(halo, &f));
   for (int64_t i = f.sites; i < f.sites + f.halo; i++) {
     double v[6];
     md_field_get(&f, i, 0, v);

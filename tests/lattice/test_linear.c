@@ -100,16 +100,16 @@ static void updates(void **state) {
     md_linear_xpby(&f.x, f.b, &f.y);
     check(&f.y, one, &f.old_x, f.b, &f.old_y);
     md_linear_copy(&f.y, &f.old_y);
-    md_linear_axpy_norm2(*state, f.a, &f.x, &f.y, NULL, norm);
+    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &f.y, NULL, norm));
     check(&f.y, f.a, &f.old_x, one, &f.old_y);
-    md_linear_norm2(*state, &f.y, NULL, again);
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.y, NULL, again));
     for (int r = 0; r < settings[s].n_rhs; r++) assert_true(norm[r] == again[r]);
     md_linear_copy(&f.y, &f.old_y);
     md_linear_cg_update(f.a, f.b, &f.z, &f.x, &f.y); /* y += a x; x = z + b x */
     check(&f.y, f.a, &f.old_x, one, &f.old_y);
     check(&f.x, one, &f.old_z, f.b, &f.old_x);
     md_linear_zero(&f.x);
-    md_linear_norm2(*state, &f.x, NULL, norm);
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.x, NULL, norm));
     assert_true(norm[0] == 0.0);
     drop(&f);
   }
@@ -127,9 +127,9 @@ static void narrow_beside_single(void **state) {
     for (int r = 0; r < MD_MAX_RHS; r++) one[r] = 1.0;
     make(*state, narrow[s], &f);
     make(*state, wide, &w);
-    md_linear_axpy_norm2(*state, f.a, &f.x, &w.y, NULL, norm);
+    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &w.y, NULL, norm));
     check(&w.y, f.a, &f.old_x, one, &w.old_y);
-    md_linear_norm2(*state, &w.y, NULL, again);
+    MD_REQUIRE(*state, md_linear_norm2(*state, &w.y, NULL, again));
     md_linear_copy(&w.y, &w.old_y);
     md_linear_axpby(f.a, &w.x, f.b, &f.y);
     check(&f.y, f.a, &w.old_x, f.b, &f.old_y);
@@ -137,8 +137,8 @@ static void narrow_beside_single(void **state) {
     check(&w.y, f.a, &f.old_x, one, &w.old_y);
     check(&f.x, one, &w.old_z, f.b, &f.old_x);
     for (int r = 0; r < narrow[s].n_rhs; r++) assert_true(norm[r] == again[r]);
-    md_linear_dot(*state, &w.z, &f.old_z, NULL, norm);
-    md_linear_dot(*state, &f.old_z, &w.z, NULL, again);
+    MD_REQUIRE(*state, md_linear_dot(*state, &w.z, &f.old_z, NULL, norm));
+    MD_REQUIRE(*state, md_linear_dot(*state, &f.old_z, &w.z, NULL, again));
     for (int r = 0; r < narrow[s].n_rhs; r++) assert_true(norm[r] == again[r] && norm[r] > 0.0);
     drop(&f);
     drop(&w);
@@ -169,10 +169,10 @@ static void complex_coefficients(void **state) {
     md_linear_zero(&f.z);
     md_linear_axpy_complex(none, unit, &f.old_x, &f.z);
     const int n = settings[s].n_rhs;
-    md_linear_dots(*state, 2, (md_field[]){f.old_y, f.old_x}, &f.old_y, dots);
-    md_linear_norm2(*state, &f.old_y, NULL, turned);
+    MD_REQUIRE(*state, md_linear_dots(*state, 2, (md_field[]){f.old_y, f.old_x}, &f.old_y, dots));
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.old_y, NULL, turned));
     assert_memory_equal(turned, dots, (size_t)n * sizeof *dots);
-    md_linear_dot(*state, &f.z, &f.old_y, NULL, turned);
+    MD_REQUIRE(*state, md_linear_dot(*state, &f.z, &f.old_y, NULL, turned));
     /* the scale of fixed is rounded anew; else i x is exact */
     const double most = settings[s].precision == MD_FIXED ? 1e-6 * (double)f.g->volume : 0.0;
     for (int r = 0; r < n; r++)
@@ -201,8 +201,8 @@ static void norms_and_dots(void **state) {
     fixture f;
     double dots[MD_MAX_RHS], norms[MD_MAX_RHS];
     make(*state, settings[s], &f);
-    md_linear_dot(*state, &f.x, &f.y, NULL, dots);
-    md_linear_norm2(*state, &f.x, NULL, norms);
+    MD_REQUIRE(*state, md_linear_dot(*state, &f.x, &f.y, NULL, dots));
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.x, NULL, norms));
     for (int r = 0; r < settings[s].n_rhs; r++) {
       double sums[2] = {0.0, 0.0}, largest[2];
       for (int64_t i = 0; i < f.x.sites; i++) {
@@ -232,13 +232,13 @@ static void sums_do_not_depend_on_the_cut(void **state) {
     fixture f;
     omp_set_num_threads(1);
     make(&alone, settings[s], &f);
-    md_linear_dot(&alone, &f.x, &f.y, NULL, expected);
+    MD_REQUIRE(&alone, md_linear_dot(&alone, &f.x, &f.y, NULL, expected));
     drop(&f);
     for (int threads = 1; threads <= 3; threads++) {
       double dots[MD_MAX_RHS];
       omp_set_num_threads(threads);
       make(context, settings[s], &f);
-      md_linear_dot(context, &f.x, &f.y, NULL, dots);
+      MD_REQUIRE(context, md_linear_dot(context, &f.x, &f.y, NULL, dots));
       for (int r = 0; r < settings[s].n_rhs; r++) assert_true(dots[r] == expected[r]);
       drop(&f);
     }
@@ -259,7 +259,7 @@ static void long_rows(void **state) {
       md_geometry *g = md_test_geometry(contexts[k], lengths[i], 4, 2, 2, false);
       md_field x;
       md_test_random_field(contexts[k], g, MD_HALF, 1, MD_EVEN, 3, &x);
-      md_linear_norm2(contexts[k], &x, NULL, &norms[k]);
+      MD_REQUIRE(contexts[k], md_linear_norm2(contexts[k], &x, NULL, &norms[k]));
       for (int64_t site = 0; k == 0 && site < x.sites; site++) {
         double v[MD_MAX_COMPONENTS];
         md_field_get(&x, site, 0, v);
@@ -341,14 +341,14 @@ static void same_for_every_instruction_set(void **state) {
         const md_linear_table *table =
             md_linear_host(k ? (md_isa)isa : MD_ISA_BASELINE, settings[s].precision);
         make(*state, settings[s], &f[k]);
-        table->dot(*state, &f[k].x, &f[k].y, NULL, sums[k][0]);
-        table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, sums[k][1]);
+        MD_REQUIRE(*state, table->dot(*state, &f[k].x, &f[k].y, NULL, sums[k][0]));
+        MD_REQUIRE(*state, table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, sums[k][1]));
         const double *const a = f[k].a, *const b = f[k].b;
         const md_field *const z = &f[k].z;
         md_field *const x = &f[k].x, *const y = &f[k].y;
         table->cg_updates(1, 1, &a, &b, &z, &x, &y);
         table->axpy_complex(f[k].a, f[k].b, &f[k].x, &f[k].z);
-        table->dots(*state, 1, &f[k].y, &f[k].z, products[k]);
+        MD_REQUIRE(*state, table->dots(*state, 1, &f[k].y, &f[k].z, products[k]));
       }
       if (!same_bits(&f[0].x, &f[1].x) || !same_bits(&f[0].y, &f[1].y) ||
           !same_bits(&f[0].z, &f[1].z))

@@ -6,7 +6,7 @@
 export OMP_NUM_THREADS=1 # small lattices
 . "$(dirname "$0")/../program/golden_correlators.sh"
 shared=${MINIDIRAC_SHARED_LATTICES:-}
-[ -f "$shared/lat.sample.l4448" ] || shared=
+[ -f "$shared/lat.sample.l4448" ] || { shared= && left_out lattices_of_another_code; }
 
 # correlators LATTICE EXPECTED: every inner precision.
 correlators() {

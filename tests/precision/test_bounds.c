@@ -57,7 +57,7 @@ static double share_of_hop(md_context *context, const md_gauge *gauge, md_dirac 
   md_bound_hop(&links, request, source, &error, &bound);
   md_bound_store(request, &result, &bound);
   host_copy(context, &out, &got);
-  md_errors_add(context, &errors, &got, &result, &bound);
+  MD_REQUIRE(context, md_errors_add(context, &errors, &got, &result, &bound));
   md_field *all[] = {&error, &result, &bound, &in, &out, &got};
   for (int k = 0; k < 6; k++) md_field_destroy(all[k]);
   md_dirac_destroy(&exact);
@@ -295,7 +295,7 @@ static void largest_share_stays(void **state) {
         md_field_set(&f[i], site, v);
       }
     }
-    md_errors_add(context, &errors, &f[0], &f[1], &f[2]);
+    MD_REQUIRE(context, md_errors_add(context, &errors, &f[0], &f[1], &f[2]));
     for (int i = 0; i < 3; i++) md_field_destroy(&f[i]);
   }
   md_require_at_most(fabs(errors.bound_used - 2.0), 1e-9, "share");

@@ -57,7 +57,7 @@ static void insert(md_context *context, fixture *f) {
   md_deflation *d = &f->space;
   MD_REQUIRE(context, md_field_convert(context, &d->w[d->count], &f->v));
   MD_REQUIRE(context, md_field_convert(context, &d->a_w[d->count], &f->a_v));
-  md_deflation_insert(context, d);
+  MD_REQUIRE(context, md_deflation_insert(context, d));
 }
 
 static void check_space(md_context *context, fixture *f) {
@@ -65,7 +65,7 @@ static void check_space(md_context *context, fixture *f) {
   double dots[2 * N_RHS], w[N_RHS];
   for (int i = 0; i < d->count; i++) {
     for (int j = 0; j < d->count; j++) {
-      md_linear_dots(context, 1, &d->w[i], &d->a_w[j], dots);
+      MD_REQUIRE(context, md_linear_dots(context, 1, &d->w[i], &d->a_w[j], dots));
       for (int r = 0; r < N_RHS; r++) {
         const double expected = i == j && r != IDLE ? 1.0 : 0.0;
         md_require_at_most(fabs(dots[r] - expected), 1e-4, "<w_i, A w_j>");
@@ -76,7 +76,7 @@ static void check_space(md_context *context, fixture *f) {
     MD_REQUIRE(context, md_dirac_mdag_m(context, &f->dirac, mass, &f->a_v, &f->v, &f->work));
     MD_REQUIRE(context, md_field_convert(context, &f->r, &f->a_v));
     md_require_at_most(md_test_distance(context, &f->r, &d->a_w[i]), 1e-4, "a_w = A w");
-    md_linear_norm2(context, &d->w[i], NULL, w);
+    MD_REQUIRE(context, md_linear_norm2(context, &d->w[i], NULL, w));
     for (int r = 0; r < N_RHS; r++)
       md_require_at_most(fabs(creal(d->gram[r][i][i]) - w[r]), 1e-4 * w[r] + 1e-30, "Gram matrix");
   }
@@ -109,11 +109,11 @@ static void projection_keeps_the_system(void **state) {
   md_test_random_field(context, f.p.g, MD_DOUBLE, N_RHS, MD_EVEN, 71, &after);
   MD_REQUIRE(context, md_field_convert(context, &f.r, &before));
   md_linear_zero(&f.x);
-  md_deflation_project(context, &f.space, &f.r, &f.x);
+  MD_REQUIRE(context, md_deflation_project(context, &f.space, &f.r, &f.x));
   double dots[2 * N_RHS], one[N_RHS] = {1.0, 1.0, 1.0}, size[N_RHS];
-  md_linear_norm2(context, &f.r, NULL, size);
+  MD_REQUIRE(context, md_linear_norm2(context, &f.r, NULL, size));
   for (int i = 0; i < f.space.count; i++) {
-    md_linear_dots(context, 1, &f.space.w[i], &f.r, dots);
+    MD_REQUIRE(context, md_linear_dots(context, 1, &f.space.w[i], &f.r, dots));
     for (int r = 0; r < N_RHS; r++)
       md_require_at_most(hypot(dots[r], dots[N_RHS + r]), 1e-5 * sqrt(size[r]), "<w, r>");
   }
@@ -134,8 +134,8 @@ static void low_modes_stay(void **state) {
   double a_norm[N_RHS], norm[N_RHS], kept[N_RHS] = {0};
   make(context, &f);
   direction(context, &f, 80, 60);
-  md_linear_dot(context, &f.v, &f.a_v, NULL, a_norm);
-  md_linear_norm2(context, &f.v, NULL, norm);
+  MD_REQUIRE(context, md_linear_dot(context, &f.v, &f.a_v, NULL, a_norm));
+  MD_REQUIRE(context, md_linear_norm2(context, &f.v, NULL, norm));
   insert(context, &f);
   for (int i = 0; i < MD_DEFLATION_KEPT + 6; i++) {
     direction(context, &f, 90 + (uint64_t)i, 0);
@@ -145,7 +145,7 @@ static void low_modes_stay(void **state) {
    * largest one's */
   for (int i = 0; i < f.space.count; i++) {
     double w[N_RHS];
-    md_linear_norm2(context, &f.space.w[i], NULL, w);
+    MD_REQUIRE(context, md_linear_norm2(context, &f.space.w[i], NULL, w));
     for (int r = 0; r < N_RHS; r++) kept[r] += w[r];
   }
   for (int r = 0; r < N_RHS; r++)

@@ -13,6 +13,10 @@ complain() {
   failures=$((failures + 1))
 }
 
+# left_out NAME: says that a part of the test is skipped, as programs of cmocka do; tests/ctest.sh
+# holds such names to tests/may-skip.txt.
+left_out() { echo "[  SKIPPED ] $*"; }
+
 # on RANKS ARGUMENTS...: runs the program on that many ranks. One without mpirun needs no folder of
 # Open MPI, which all of a test would share: those that run side by side remove each other's.
 on() {

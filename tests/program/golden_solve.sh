@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Known numbers of a random source, their mean and error, and which backend `auto` is.
+# Known numbers of a random source, their mean and error, and which backend `auto` is; known
+# eigenvalues.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/golden_correlators.sh"
 on 1 solve --lattice "$own_lattice" --mass 0.1 --source random:3 --rhs 4 --tol 1e-12 --quiet --json "$work/r.json" ||
@@ -15,4 +16,6 @@ mean_and_error=$(awk -v list="$estimates" 'BEGIN {
 close "$(key chiral_condensate "$work/r.json"), $(key chiral_condensate_error "$work/r.json")" "$mean_and_error" 1e-12 ||
   complain "mean and error must be $mean_and_error"
 [[ $(key backend "$work/r.json") =~ ^\"(cpu_simd|cuda)\"$ ]] || complain "auto takes $(key backend "$work/r.json")"
+OMP_NUM_THREADS=1 on 1 eigen "$own_lattice" --modes 8 --tol 1e-8 --quiet --json "$work/e.json" || complain "eigen: exit $?"
+close "$(key eigenvalues "$work/e.json")" "$own_eigenvalues" 1e-10 || complain "eigenvalues are $(key eigenvalues "$work/e.json")"
 finish

@@ -135,6 +135,19 @@ with h5py.File("three.h5", "r+") as file:
   mv kept.cfg3.h5 cfg3.h5
 fi
 rm -f kept.h5
+# A file that cannot be written any more: every lattice is measured and reported, exit 3.
+mkdir gone
+timeout 120 "$minidirac" $slow --output gone/slow.h5 --json slow.json 2>err &
+job=$!
+for ((i = 0; i < 2000; i++)); do
+  [ -e gone/slow.h5 ] && break
+  sleep 0.05
+done
+mv gone went
+wait $job
+[ $? = 3 ] || complain "a folder that goes: $(head -3 err)"
+[ "$(grep -c 'warning: results are not written yet, the study goes on' err)" = 1 ] || complain "a folder that goes: $(head -3 err)"
+[ "$(key measured slow.json)" = 4 ] || complain "a folder that goes: $(key measured slow.json) of 4 lattices"
 
 # A file that is missing, damaged or of another lattice in the middle.
 head -c 30000 cfg2.h5 >cut.h5

@@ -23,4 +23,10 @@ for ranks in 1 2; do
     done
   done
 done
+# Links are made where the operator is, whatever packing it needs.
+for operator in cuda tensor:stacked; do
+  on 1 bench solver --dims 8x8x8x8 --mass 1 --action hisq --operators $operator --rhs 8 --repetitions 1 --tol 1e-6 --quiet \
+    --json links.json || complain "bench solver --operators $operator: exit $?"
+  [ "$(key smear_on links.json)" = '"gpu"' ] || complain "bench solver --operators $operator made its links on the host"
+done
 finish

@@ -17,7 +17,40 @@ refuses 2 "packings must be one of .*got 'blok8'; did you mean 'block8'\?" 1 ben
 refuses 2 "operators must be one of .*did you mean 'tensor'\?" 1 bench solver --dims 4x4x4x4 --operators tenser:stacked
 refuses 2 "source must be one of point.wall.random.points.*, got 'walls'; did you mean 'wall'\?" 1 $s --source walls:1
 
+refuses 2 "action must be one of .*got 'HISQ'; did you mean 'hisq'\?$" 1 $s --action HISQ
+refuses 2 "got 'Solve'|'Solve' is not known.*did you mean 'solve'\?" 1 Solve
+refuses 2 "backend must be one of .*did you mean 'cuda' or 'tensor'\?" 1 $s --backend gpu
+refuses 2 "backends must be one of .*did you mean 'cuda' or 'tensor'\?" 1 bench dirac --backends gpu
+refuses 2 "precision must be one of .*got 'float'; did you mean 'single'\?" 1 $s --precision float
+
+# Help by another word; a dash begins no file name.
+for words in "help" "-h"; do
+  on 1 $words | grep -q '^usage: minidirac COMMAND' || complain "$words"
+done
+for words in "help solve" "solve -h" "solve --help"; do
+  on 1 $words | grep -q '^usage: minidirac solve LATTICE' || complain "$words"
+done
+on 1 help bench gemm | grep -q '^usage: minidirac bench gemm' || complain "help bench gemm"
+refuses 2 "'slove' is not known.*did you mean 'solve'\?" 1 help slove
+refuses 2 "does not know the option '-z'" 1 solve -z --mass 0.1
+
+# One is not many.
+on 1 solve "$lattice" --mass 0.5 --threads 1 --source random:1 --rhs 1 >"$work/out" || complain "solve: exit $?"
+on 1 eigen "$lattice" --modes 1 --tol 1e-2 --threads 1 >>"$work/out" || complain "eigen: exit $?"
+on 1 measure --lattices "$lattice" --output "$work/one.h5" --masses 0.5 --threads 1 >>"$work/out" || complain "measure: exit $?"
+on 1 bench dirac --dims 4x4x4x4 --backends cpu_simd --precisions single --repetitions 1 --threads 1 >>"$work/out" ||
+  complain "bench dirac: exit $?"
+on 1 bench suite --class XS --parts gemm,cg1 --threads 1 >>"$work/out" || complain "bench suite: exit $?"
+grep -nE '(^|[^0-9.])1 (threads|ranks|sources|modes|bins|lattices|iterations|restarts|vectors|right-hand sides)' "$work/out" &&
+  complain "one of a thing is many"
+grep -qE 'residual.*, at most 1e-10$' "$work/out" || complain "no bound: $(grep residual "$work/out")"
+grep -q 'expected 0 within' "$work/out" && complain "a bound is said as what is expected"
+
 # Numbers are read whole.
+for number in 0x10 0X1p-3 1e +0.1 '0.1 ' inf nan; do
+  on 1 solve "$lattice" --mass "$number" >/dev/null 2>"$work/err"
+  [ $? = 2 ] && grep -q "mass must be a finite number, got '$number'" "$work/err" || complain "mass $number: $(cat "$work/err")"
+done
 refuses 2 "dims takes 1 to 32767 in each direction, got '4294967300x4x4x4'" 2 generate --dims 4294967300x4x4x4 --output "$work/x.h5"
 refuses 2 'grid takes 1 to 1048576' 1 $s --grid 4294967297x1x1x1
 refuses 2 'source must be point:x,y,z,t.*integers below 2\^31' 1 $s --source point:4294967296,0,0,0

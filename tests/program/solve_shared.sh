@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/golden_correlators.sh"
 shared=${MINIDIRAC_SHARED_LATTICES:-}
-[ -f "$shared/lat.sample.l4448" ] || shared=
+[ -f "$shared/lat.sample.l4448" ] || { shared= && left_out lattices_of_another_code; }
 
 # same_everywhere LATTICE EXPECTED
 same_everywhere() {
@@ -40,6 +40,9 @@ if [ -n "$shared" ]; then
     --output "$work/study.h5" --quiet --json "$work/study.json" || complain "measure: exit $?"
   close "$(key correlator "$work/study.json")" "$shared_correlator" 1e-10 || complain "measure: $(key correlator "$work/study.json")"
 fi
+on 2 measure --lattices "$own_lattice" --masses 0.1,0.2 --tol 1e-12 --groups 2 --output "$work/own-study.h5" --quiet --json "$work/study.json" ||
+  complain "measure: exit $?"
+close "$(key correlator "$work/study.json")" "$own_correlator" 1e-10 || complain "measure: $(key correlator "$work/study.json")"
 on 2 convert "$own_lattice" "$work/own.h5" --quiet || complain "convert: exit $?"
 on 2 solve --lattice "$work/own.h5" --mass 0.1 --tol 1e-12 --quiet --json "$work/h5.json"
 close "$(key pion_correlator "$work/h5.json")" "$own_correlator" 1e-10 || complain "HDF5 file: another correlator"

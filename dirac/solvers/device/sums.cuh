@@ -13,8 +13,7 @@ static inline md_status partial_sums_create(md_context *context, int n_rhs, cons
                                             md_partial_sums *sums) {
   const size_t bytes = (size_t)n_rhs * MD_SUM_SLOTS * sizeof *sums->sum;
   *sums = {NULL, units};
-  MD_TRY(md_device_allocate(context, bytes, "sums", (void **)&sums->sum));
-  return md_cuda_status(context, cudaMemsetAsync(sums->sum, 0, bytes, md_stream()), "sums");
+  return md_device_allocate(context, bytes, "sums", (void **)&sums->sum);
 }
 static inline void partial_sums_clear(const md_partial_sums *sums, int n_rhs) {
   cudaMemsetAsync(sums->sum, 0, (size_t)n_rhs * MD_SUM_SLOTS * sizeof *sums->sum, md_stream());

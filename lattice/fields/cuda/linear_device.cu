@@ -52,7 +52,7 @@ static __global__ void combine(coefficients a, coefficients b, linear_view<X> x,
                                int64_t sites, int n_rhs, int pairs) {
   using T = real_of<X>;
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  store_site<ONE, C>(y, at, pairs, [&](T (&v)[1][C], int g) {
+  store_site<ONE, C>(y, at, pairs, [&](T(&v)[1][C], int g) {
     T u[1][C];
     load_piece<ONE>(from_pair<ONE, C>(x, at, g), at, u);
     load_piece<ONE>(from_pair<ONE, C>(y, at, g), at, v);
@@ -186,6 +186,7 @@ static cudaError_t make_space(const md_field *x, int quantities, sum_space *s) {
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
                                    MD_SUM_SLOTS * sizeof *s->part);
   const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
+  if (error != cudaSuccess) s->units = NULL;
   s->total = (unit_sum *)(s->units + s->count);
   s->part = s->total + s->count;
   s->largest = (unsigned long long *)(s->part + s->count * MD_SUM_SLOTS);
@@ -250,9 +251,9 @@ static md_status reduce(md_context *context, const md_field *x, int quantities, 
     for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
     add_parts<<<(unsigned)s.count, MD_SUM_SLOTS, 0, md_stream()>>>(s.part, s.total);
     cudaMemcpyAsync(host, s.total, s.count * sizeof *s.total, cudaMemcpyDeviceToHost, md_stream());
-    cudaFreeAsync(s.units, md_stream());
-    error = cudaStreamSynchronize(md_stream());
   }
+  if (s.units) cudaFreeAsync(s.units, md_stream());
+  if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
   if (error == cudaSuccess) error = cudaPeekAtLastError();
   MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum over a field")));
   for (size_t first = 0; first < s.count; first += s.n) {
@@ -318,7 +319,8 @@ template <class S> struct linear_device {
       for (int j = 0; j < steps; j++)
         cg_update(a[k * steps + j], b[k * steps + j], r[j], p[k], x[k]);
   }
-  static constexpr md_linear_table table = {copy, axpby, axpy_complex, dot, dots, nullptr, cg_updates};
+  static constexpr md_linear_table table = {copy, axpby,   axpy_complex, dot,
+                                            dots, nullptr, cg_updates};
 };
 
 extern "C" const md_linear_table md_linear_device_double = linear_device<double>::table;

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/bandwidth/report.h"
 #include "bench/bench.h"
@@ -67,9 +68,10 @@ static double add_row(md_context *context, const measurement *m, cJSON *rows) {
 
 void md_stream_bench_head(const md_context *context) {
   md_say(context,
-         "%d ranks x %d threads; copy a[i] = b[i] counts 16 bytes, triad a[i] = b[i] + "
+         "%d rank%s x %d thread%s; copy a[i] = b[i] counts 16 bytes, triad a[i] = b[i] + "
          "s c[i] 24;\nMB of the arrays of one rank, GB/s of all\n\n%-6s %12s %12s %10s\n",
-         context->ranks, context->threads, "kernel", "MB", "seconds", "GB/s");
+         context->ranks, md_plural(context->ranks), context->threads, md_plural(context->threads),
+         "kernel", "MB", "seconds", "GB/s");
 }
 
 md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,

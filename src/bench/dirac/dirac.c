@@ -1,6 +1,7 @@
 #include "base/device.h"
 #include "base/interrupt.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
 #include "bench/dirac/matvec.h"
@@ -69,7 +70,7 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_physics_words(bench->physics, &request, words, sizeof words);
   const int *d = bench->links->geometry->global, terms = md_action_terms(action);
   md_say(context,
-         "%d x %d x %d x %d, %s, %d ranks x %d threads, median of %lld\n"
+         "%d x %d x %d x %d, %s, %d rank%s x %d thread%s, median of %lld\n"
          "action      %s\n"
          "flops       %d per site and right-hand side: %d x 66 + %d x 6\n"
          "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x 6 reals;\n"
@@ -79,30 +80,47 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
          "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n",
          d[0], d[1], d[2], d[3], strcmp(s->mode, "turn") == 0 ? "Deo and Doe in turn" : "Deo alone",
-         context->ranks, context->threads, s->repetitions, words, md_action_flops(action), terms,
-         terms - 1, terms, terms, terms);
+         context->ranks, md_plural(context->ranks), context->threads, md_plural(context->threads),
+         s->repetitions, words, md_action_flops(action), terms, terms - 1, terms, terms, terms);
   md_dirac_bench_head(context);
 }
 
-/* Links, the oracle's copy of them, and the oracle's fields; what a case needs beyond is compared
- * when it begins. */
+/* Links, the oracle's copy of them and its fields, the first case's, and about as much as that hop
+ * reads and writes once more to measure the bandwidth of. What a case needs beyond is compared when
+ * it begins. */
+typedef struct planned {
+  const settings *settings;
+  const md_physics_options *physics;
+  const md_geometry *geometry; /* without tables */
+} planned;
+
+static md_status dry_run(md_context *context, void *user) {
+  const planned *p = user;
+  const md_integers *rhs = &p->settings->n_rhs;
+  md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = 1};
+  md_gauge field[MD_MOST_LINK_FIELDS] = {0};
+  md_physics_apply(p->physics, &exact);
+  for (int i = 0; i < rhs->count; i++)
+    if (rhs->value[i] > exact.n_rhs) exact.n_rhs = rhs->value[i];
+  md_count_memory(context, (md_memory_need){.host = md_geometry_bytes(p->geometry)});
+  for (int f = 0; f < md_action_get(exact.action)->fields; f++)
+    MD_TRY(md_gauge_create(context, p->geometry, &field[f]));
+  for (int k = 0; k < 2; k++) {
+    md_dirac oracle;
+    md_field unused;
+    MD_TRY(md_dirac_create(context, field, "cpu_ref", &exact, &oracle));
+    for (int f = 0; f < 2 * MD_PARITIES; f++)
+      MD_TRY(md_dirac_field(context, &oracle, f % MD_PARITIES, &unused));
+    md_dirac_destroy(&oracle);
+  }
+  return MD_OK;
+}
+
 static md_status require_memory(md_context *context, const settings *s,
                                 const md_physics_options *physics, const md_geometry *plan) {
-  const md_backend *oracle;
-  md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = 1};
-  md_physics_apply(physics, &exact);
-  for (int i = 0; i < s->n_rhs.count; i++)
-    if (s->n_rhs.value[i] > exact.n_rhs) exact.n_rhs = s->n_rhs.value[i];
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, exact.n_rhs, true};
-  MD_TRY(md_backend_find(context, "cpu_ref", &exact, &oracle));
-  const int64_t links = md_action_get(exact.action)->fields * md_gauge_bytes(plan);
-  md_memory_need need = {.host = md_geometry_bytes(plan) + links +
-                                 2 * MD_PARITIES * md_field_bytes(plan, &shape)};
-  md_backend_need(plan, oracle, &exact, &need);
-  /* The first case: its links and fields, and as much again to measure the bandwidth of. */
-  md_memory_need one = {.host = 2 * md_field_bytes(plan, &shape)};
-  md_backend_need(plan, oracle, &exact, &one);
-  need.host += 2 * one.host;
+  planned p = {s, physics, plan};
+  md_memory_need need;
+  MD_TRY(md_memory_foresee(context, dry_run, &p, &need));
   return md_memory_require(context, &need, "bench dirac");
 }
 
@@ -110,10 +128,8 @@ static md_status require_memory(md_context *context, const settings *s,
 static md_space links_space(md_context *context, const settings *s,
                             const md_physics_options *physics) {
   for (int k = 0; k < s->backend.count; k++) {
-    const md_backend *b = md_backends()[s->backend.value[k]];
-    const bool serves = !b->unavailable && b->actions & 1u << md_physics_action(physics);
-    if (serves && b->space == MD_DEVICE && md_agree(context, md_device_open(context)) == MD_OK)
-      return MD_DEVICE;
+    const char *name = md_backends()[s->backend.value[k]]->name;
+    if (md_action_links_space(context, name, physics) == MD_DEVICE) return MD_DEVICE;
   }
   return MD_HOST;
 }

@@ -129,13 +129,19 @@ static md_status kernel_runs(md_context *context, const md_gemm_settings *settin
   return status;
 }
 
+/* Of each rank; 0: it cannot be told. */
+static int threads_of(const md_gemm_kernel *kernel, const md_gemm_method *method, int asked) {
+  int (*threads)(int) = method && !method->local_kernel ? method->threads : kernel->threads;
+  return threads ? threads(asked) : asked;
+}
+
 md_status md_gemm_case_kernel(md_context *context, const md_gemm_settings *settings,
                               md_gemm_matrices *x, const md_gemm_kernel *kernel, int variant,
                               int threads, int repeat, md_gemm_result *result) {
   *result = (md_gemm_result){.kernel = kernel,
                              .problem = x->problem,
                              .ranks = 1,
-                             .threads = threads,
+                             .threads = threads_of(kernel, NULL, threads),
                              .grid = {1, 1},
                              .scatter_s = NAN,
                              .product_s = NAN,
@@ -232,11 +238,12 @@ md_status md_gemm_case_method(md_context *context, const md_gemm_settings *setti
                               md_gemm_matrices *x, const md_gemm_method *method,
                               md_gemm_result *result) {
   const md_gemm_request request = md_gemm_case_request(settings, &x->problem);
-  *result = (md_gemm_result){.method = method,
-                             .problem = x->problem,
-                             .ranks = context->ranks,
-                             .threads = settings->threads,
-                             .grid = {settings->grid.rows, settings->grid.columns}};
+  *result =
+      (md_gemm_result){.method = method,
+                       .problem = x->problem,
+                       .ranks = context->ranks,
+                       .threads = threads_of(settings->local_kernel, method, settings->threads),
+                       .grid = {settings->grid.rows, settings->grid.columns}};
   snprintf(result->name, sizeof result->name, "%s", method->name);
   MD_TRY(md_gemm_request_check(context, method, &request));
   parts part = {0};

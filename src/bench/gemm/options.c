@@ -1,5 +1,6 @@
 #include "bench/gemm/options.h"
 #include "base/number.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,10 +83,10 @@ static md_status read_kernels(md_context *context, const char *label, const char
 enum { WORDS_BYTES = 64 };
 /* As the choices of an option. */
 static const char *precision_words(char text[WORDS_BYTES]) {
-  int used = 0;
+  text[0] = 0;
   for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
-    used += snprintf(text + used, (size_t)(WORDS_BYTES - used), "%s%s", p ? "|" : "",
-                     md_gemm_precision_name((md_gemm_precision)p));
+    md_append(text, WORDS_BYTES, "%s%s", p ? "|" : "",
+              md_gemm_precision_name((md_gemm_precision)p));
   return text;
 }
 

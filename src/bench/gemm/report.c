@@ -1,5 +1,7 @@
 #include "bench/gemm/report.h"
+#include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void add_real(cJSON *row, const char *key, double value) {
@@ -18,11 +20,26 @@ static const char *reference_name(const md_gemm_result *result) {
   return result->kernel->space == MD_GEMM_DEVICE ? "cublas" : "openblas";
 }
 
-static double reference_time_s(const md_gemm_result *results, int count,
-                               const md_gemm_result *result) {
+/* NULL: it is not among the results. */
+static const md_gemm_result *reference_of(const md_gemm_result *results, int count,
+                                          const md_gemm_result *result) {
   for (int r = 0; r < count; r++)
-    if (strcmp(results[r].name, reference_name(result)) == 0) return results[r].kernel_s.median;
-  return NAN;
+    if (strcmp(results[r].name, reference_name(result)) == 0) return &results[r];
+  return NULL;
+}
+
+/* Times of other numbers of threads are no measure of a kernel; on a device none of them matter. */
+static double vs_reference(const md_gemm_result *reference, const md_gemm_result *r) {
+  const bool device = r->kernel && r->kernel->space == MD_GEMM_DEVICE;
+  if (!reference || (!device && (r->threads == 0 || reference->threads != r->threads))) return NAN;
+  return reference->kernel_s.median / r->kernel_s.median;
+}
+
+static void add_threads(cJSON *row, const char *key, int threads) {
+  if (threads > 0)
+    cJSON_AddNumberToObject(row, key, threads);
+  else
+    cJSON_AddNullToObject(row, key);
 }
 
 static const char *memory_name(md_gemm_host_memory kind) {
@@ -31,7 +48,7 @@ static const char *memory_name(md_gemm_host_memory kind) {
 
 static void add_how(cJSON *row, const md_gemm_settings *settings, const md_gemm_result *r) {
   const int block[3] = {(int)settings->block[0], (int)settings->block[1], (int)settings->block[2]};
-  cJSON_AddNumberToObject(row, "threads", r->threads);
+  add_threads(row, "threads", r->threads);
   cJSON_AddNumberToObject(row, "alpha", r->problem.alpha);
   cJSON_AddNumberToObject(row, "beta", r->problem.beta);
   if (r->method)
@@ -47,7 +64,7 @@ static void add_how(cJSON *row, const md_gemm_settings *settings, const md_gemm_
 }
 
 static cJSON *make_row(const md_gemm_settings *settings, const md_gemm_result *r,
-                       double reference_s, double baseline_s) {
+                       const md_gemm_result *reference, double baseline_s) {
   cJSON *row = cJSON_CreateObject();
   cJSON_AddStringToObject(row, "kernel", r->name);
   cJSON_AddStringToObject(row, "precision", md_gemm_precision_name(r->problem.precision));
@@ -70,11 +87,12 @@ static cJSON *make_row(const md_gemm_settings *settings, const md_gemm_result *r
   add_real(row, "relative_bound", r->error.relative_bound);
   add_real(row, "excess", r->error.excess);
   cJSON_AddStringToObject(row, "checked", r->checked);
-  add_real(row, "vs_reference", reference_s / r->kernel_s.median);
+  add_real(row, "vs_reference", vs_reference(reference, r));
   add_real(row, "seconds_scatter", r->scatter_s);
   add_real(row, "seconds_product", r->product_s);
   add_real(row, "seconds_gather", r->gather_s);
   add_how(row, settings, r);
+  add_threads(row, "reference_threads", reference ? reference->threads : 0);
   return row;
 }
 
@@ -82,7 +100,7 @@ void md_gemm_report_add(cJSON *rows, const md_gemm_settings *settings,
                         const md_gemm_result *results, int count, double baseline_s) {
   for (int r = 0; r < count; r++)
     cJSON_AddItemToArray(rows, make_row(settings, &results[r],
-                                        reference_time_s(results, count, &results[r]), baseline_s));
+                                        reference_of(results, count, &results[r]), baseline_s));
 }
 
 void md_gemm_table_head(const md_context *context) {
@@ -96,18 +114,42 @@ static double real_of(const cJSON *row, const char *key) {
   return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
+/* A number of the row, or "-" where it has none. */
+static void say_real(const md_context *context, const cJSON *row, const char *key, int width,
+                     const char *format) {
+  const double value = real_of(row, key);
+  char text[32] = "-";
+  if (isfinite(value)) snprintf(text, sizeof text, format, value);
+  md_say(context, " %*s", width, text);
+}
+
+/* Why a row has no ratio with the reference that ran beside it. */
+static void say_threads(const md_context *context, const cJSON *row) {
+  const double threads = real_of(row, "threads"), other = real_of(row, "reference_threads");
+  if (isnan(threads))
+    md_say(context,
+           "%18s on as many threads as its library likes, which are not known: no vs_ref\n", "");
+  else if (isfinite(other) && other != threads)
+    md_say(context, "%18s on %.0f thread%s, the reference on %.0f: no vs_ref\n", "", threads,
+           md_plural((long long)threads), other);
+}
+
 void md_gemm_table_rows(const md_context *context, const cJSON *rows, int count) {
   const int size = cJSON_GetArraySize(rows);
   for (int i = size - count; i < size; i++) {
     const cJSON *row = cJSON_GetArrayItem(rows, i);
-    md_say(context,
-           "%-18s %-7s %6.0f %6.0f %6.0f %5.0f %11.4e %10.2e %9.2f %9.2f %8.2f %8.3f %9.1e %9.1e\n",
+    md_say(context, "%-18s %-7s %6.0f %6.0f %6.0f %5.0f %11.4e %10.2e %9.2f %9.2f",
            cJSON_GetObjectItem(row, "kernel")->valuestring,
            cJSON_GetObjectItem(row, "precision")->valuestring, real_of(row, "m"), real_of(row, "n"),
            real_of(row, "k"), real_of(row, "ranks"), real_of(row, "seconds_median"),
-           real_of(row, "seconds_std"), real_of(row, "gflops_kernel"), real_of(row, "gflops_total"),
-           real_of(row, "speedup"), real_of(row, "vs_reference"), real_of(row, "relative_error"),
-           real_of(row, "relative_bound"));
+           real_of(row, "seconds_std"), real_of(row, "gflops_kernel"),
+           real_of(row, "gflops_total"));
+    say_real(context, row, "speedup", 8, "%.2f");
+    say_real(context, row, "vs_reference", 8, "%.3f");
+    say_real(context, row, "relative_error", 9, "%.1e");
+    say_real(context, row, "relative_bound", 9, "%.1e");
+    md_say(context, "\n");
+    say_threads(context, row);
     if (isfinite(real_of(row, "seconds_scatter")) && real_of(row, "seconds_scatter") > 0.0)
       md_say(context, "%18s scatter %.4e s, product %.4e s, gather %.4e s\n", "",
              real_of(row, "seconds_scatter"), real_of(row, "seconds_product"),

@@ -9,7 +9,7 @@
 /* Adds one row for each result. baseline_s: the sequential time of this shape (NaN: none was
  * measured). vs_reference is the GFLOP/s of the product over that of the library of the same kind
  * (openblas on the host, cublas on a device, scalapack over ranks), null when it is not among the
- * results. Local. */
+ * results or ran on another number of threads. Local. */
 void md_gemm_report_add(cJSON *rows, const md_gemm_settings *settings,
                         const md_gemm_result *results, int count, double baseline_s);
 /* Prints the table's head, and the last `count` rows added. */

@@ -1,4 +1,6 @@
 #include "base/interrupt.h"
+#include "base/memory_need.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
@@ -32,12 +34,17 @@ static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_m
   md_eigen_result found;
   const double start_s = md_time_s();
   md_status status = md_eigen_lowest(bench->context, dirac, &request, &found);
+  if (md_counts(bench->context)) {
+    md_eigen_result_free(&found);
+    return status;
+  }
   if (status == MD_OK && !found.converged) {
     status = md_interrupt_check(bench->context, "bench solver");
     if (status == MD_OK)
       status = md_fail(bench->context, MD_UNREACHED,
-                       "%d modes must converge to %g, %d did after %d restarts; raise --modes-tol",
-                       wanted->count, wanted->tolerance, found.below, found.restarts);
+                       "%d modes must converge to %g, %d did after %d restart%s; raise --modes-tol",
+                       wanted->count, wanted->tolerance, found.below, found.restarts,
+                       md_plural(found.restarts));
   }
   if (status == MD_OK) status = keep(bench->context, &found, wanted->store, &bench->modes);
   bench->modes_s = md_time_s() - start_s;
@@ -53,6 +60,23 @@ static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_m
   return status;
 }
 
+/* What a search for modes begins with. */
+typedef struct search {
+  md_solver_bench *bench;
+  const md_solver_modes *wanted;
+  const md_backend_request *request;
+} search;
+
+static md_status look(md_context *context, void *user) {
+  const search *s = user;
+  md_dirac dirac = {0};
+  md_status status = md_dirac_create_over(context, s->bench->links->field, s->wanted->backend,
+                                          s->request, s->bench->halo, &dirac);
+  if (status == MD_OK) status = find(s->bench, &dirac, s->wanted);
+  md_dirac_destroy(&dirac);
+  return status;
+}
+
 md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *wanted) {
   md_context *context = bench->context;
   md_backend_request request = {.precision = MD_DOUBLE,
@@ -60,20 +84,12 @@ md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *w
                                 .packing = wanted->packing,
                                 .n_rhs = wanted->block,
                                 .antiperiodic = true};
-  const md_backend *backend;
-  md_memory_need need = {0};
-  md_dirac dirac = {0};
+  search s = {bench, wanted, &request};
+  md_memory_need need;
   md_physics_apply(wanted->physics, &request);
-  MD_TRY(md_backend_find(context, wanted->backend, &request, &backend));
-  md_backend_need(bench->links->geometry, backend, &request, &need);
-  const md_field_shape shape = {MD_DOUBLE, backend->space, MD_FERMION_REALS, request.n_rhs, true};
-  md_eigen_need(bench->links->geometry, &shape, wanted->count, &need);
+  MD_TRY(md_memory_foresee(context, look, &s, &need));
   MD_TRY(md_memory_require(context, &need, "the modes of bench solver"));
-  md_status status = md_dirac_create_over(context, bench->links->field, wanted->backend, &request,
-                                          bench->halo, &dirac);
-  if (status == MD_OK) status = find(bench, &dirac, wanted);
-  md_dirac_destroy(&dirac);
-  return status;
+  return look(context, &s);
 }
 
 /* Seconds per source of n, the set-up included, `together` at once. */

@@ -70,6 +70,9 @@ md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
   const int n = c->request.n_rhs;
   const bool converged = f->residual <= bench->tolerance;
   if (!converged) bench->missed++;
+  bench->ran_out =
+      bench->ran_out || (!converged && (f->iterations >= bench->max_iterations ||
+                                        f->refine_iterations >= bench->max_iterations));
   if (converged && bench->reference_s == 0.0) bench->reference_s = f->seconds / n;
   const double speedup = converged ? bench->reference_s / (f->seconds / n) : NAN;
   cJSON *row = cJSON_CreateObject();

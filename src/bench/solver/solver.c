@@ -1,6 +1,7 @@
 /* minidirac bench solver: what it takes to reach a true residual, by each way to solve. */
 #include "base/interrupt.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "bench/bench.h"
 #include "bench/links.h"
 #include "bench/operators.h"
@@ -57,7 +58,7 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
   md_physics_words(&s->physics, &request, words, sizeof words);
   md_action_links_say(bench->context, &s->physics, bench->links);
   md_say(bench->context,
-         "%d x %d x %d x %d, plaquette%s %.12f, %s, true residual %g, %d ranks x %d threads, "
+         "%d x %d x %d x %d, plaquette%s %.12f, %s, true residual %g, %d rank%s x %d thread%s, "
          "median of "
          "%d\n"
          "seconds     of the whole solve: source, copies of fields and true residual included\n"
@@ -67,7 +68,8 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
          "speed-up    seconds per right-hand side of the mass's first line over those\n",
          d[0], d[1], d[2], d[3], thin ? "" : " of fat links",
          thin ? bench->links->plaquette : bench->links->fat_plaquette, words, bench->tolerance,
-         bench->context->ranks, bench->context->threads, bench->repetitions);
+         bench->context->ranks, md_plural(bench->context->ranks), bench->context->threads,
+         md_plural(bench->context->threads), bench->repetitions);
   bool shifted = false;
   for (int k = 0; k < s->solvers.count; k++)
     shifted = shifted || s->solvers.value[k] >= MD_BENCH_MULTISHIFT;
@@ -216,6 +218,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
        .argument = "N", .help = "timed solves of each line [3]", .low = 1, .high = 1e6},
       MD_HALO_OPTIONS(s->halo),
       MD_PHYSICS_OPTIONS(s->physics),
+      MD_REUNITARIZE_OPTION(s->physics.reunitarize),
       {.name = "csv", .type = MD_OPTION_TEXT, .target = &s->csv, .argument = "FILE",
        .help = "the rows as CSV", .file = MD_FILE_REPORT},
       MD_COMMON_OPTIONS(s->common)};
@@ -235,6 +238,9 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
     return md_fail(context, MD_INPUT,
                    "bench solver needs --lattice FILE (or --fat FILE and --long FILE) or --dims "
                    "AxBxCxD, one of the two");
+  if (s->physics.reunitarize && !s->lattice)
+    return md_fail(context, MD_INPUT,
+                   "--reunitarize is for the links of --lattice FILE; leave it out");
   bool deflated = s->modes == 0;
   for (int k = 0; k < s->solvers.count; k++)
     deflated = deflated || s->solvers.value[k] == MD_BENCH_DEFLATED;
@@ -269,7 +275,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   if (status == MD_OK && bench.missed > 0)
     status = md_fail(context, MD_UNREACHED,
                      "every line must reach a true residual of %g, which %d missed; raise "
-                     "--max-iter or --tol, or add 'refined'",
-                     s.tolerance, bench.missed);
+                     "%s--tol, or add 'refined'",
+                     s.tolerance, bench.missed, bench.ran_out ? "--max-iter or " : "");
   return status;
 }

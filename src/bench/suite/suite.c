@@ -3,6 +3,7 @@
 #include "bench/suite/suite.h"
 #include "base/energy.h"
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "bench/links.h"
@@ -52,8 +53,12 @@ void md_suite_check(md_suite *suite, const char *name, double value, double expe
   md_report_real(check, "expected", expected);
   md_report_real(check, "tolerance", tolerance);
   cJSON_AddBoolToObject(check, "pass", pass);
-  md_say(suite->context, "%s  %s: %.15g, expected %.15g within %.3g\n", pass ? "PASS" : "FAIL",
-         name, value, expected, tolerance);
+  md_say(suite->context, "%s  %s", pass ? "PASS" : "FAIL", name);
+  if (expected != 0.0)
+    md_say(suite->context, ": %.15g, expected %.15g within %.3g", value, expected, tolerance);
+  else if (tolerance > 0.0)
+    md_say(suite->context, ": %.3g, at most %.3g", value, tolerance);
+  md_say(suite->context, "\n");
   suite->failed = suite->failed || !pass;
 }
 
@@ -81,10 +86,11 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
                                           .beta = MD_SUITE_BETA,
                                           .sweeps = MD_SUITE_SWEEPS};
   md_say(suite->context,
-         "class %s (%s): %dx%dx%dx%d, beta %g, %d sweeps, mass %g; %d ranks x %d "
-         "threads\n",
+         "class %s (%s): %dx%dx%dx%d, beta %g, %d sweeps, mass %g; %d rank%s x %d "
+         "thread%s\n",
          c->name, c->machine, c->dims[0], c->dims[1], c->dims[2], c->dims[3], MD_SUITE_BETA,
-         MD_SUITE_SWEEPS, c->mass, suite->context->ranks, suite->context->threads);
+         MD_SUITE_SWEEPS, c->mass, suite->context->ranks, md_plural(suite->context->ranks),
+         suite->context->threads, md_plural(suite->context->threads));
   MD_TRY(md_bench_links_make(suite->context, &request, &suite->links));
   const double setup_s = md_time_s() - start_s;
   md_report_grid(report, suite->links.geometry->grid, suite->links.geometry->grid_asked,
@@ -175,11 +181,12 @@ static void report_merit(md_report *report, md_suite *suite, const settings *s) 
   const bool whole = s->parts.count == PART_COUNT, merit = whole && suite->merit > 0.0;
   char best[128] = "";
   if (suite->merit_row)
-    snprintf(best, sizeof best, "%s, packing %s, inner %s, %d right-hand sides at once",
+    snprintf(best, sizeof best, "%s, packing %s, inner %s, %d right-hand side%s at once",
              cJSON_GetObjectItem(suite->merit_row, "backend")->valuestring,
              cJSON_GetObjectItem(suite->merit_row, "packing")->valuestring,
              cJSON_GetObjectItem(suite->merit_row, "inner")->valuestring,
-             cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint);
+             cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint,
+             md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
   report_energy(report, suite);
   cJSON_AddBoolToObject(root, "whole", whole);
   cJSON_AddBoolToObject(root, "pass", !suite->failed);

@@ -29,7 +29,8 @@ typedef struct md_suite {
   cJSON *merit_row;       /* borrowed from rows */
 } md_suite;
 
-/* Adds a check to the report and says it: |value - expected| <= tolerance. */
+/* Adds a check to the report and says it: |value - expected| <= tolerance. Where 0 is expected the
+ * tolerance is a bound, and is said as one. */
 void md_suite_check(md_suite *suite, const char *name, double value, double expected,
                     double tolerance);
 

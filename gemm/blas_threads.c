@@ -1,0 +1,82 @@
+#include "gemm/blas_threads.h"
+
+#include <dlfcn.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { MOST_CORES = 1 << 16 };
+
+/* dlsym has no other way to give a function than as void *. */
+static void find(const char *name, void *function) {
+  *(void **)function = dlsym(RTLD_DEFAULT, name);
+}
+
+/* Whether both stand in one library. */
+static bool together(const char *a, const char *b) {
+  void *const at[] = {dlsym(RTLD_DEFAULT, a), dlsym(RTLD_DEFAULT, b)};
+  Dl_info in[2];
+  return at[0] && at[1] && dladdr(at[0], &in[0]) && dladdr(at[1], &in[1]) &&
+         in[0].dli_fbase == in[1].dli_fbase;
+}
+
+md_blas_library md_blas_loaded(void) {
+  md_blas_library found = {0};
+  if (!together("dgemm_", "openblas_set_num_threads")) return found;
+  find("openblas_set_num_threads", &found.set_threads);
+  find("openblas_get_num_threads", &found.threads);
+  find("openblas_get_parallel", &found.parallel);
+  return found.set_threads && found.threads && found.parallel ? found : (md_blas_library){0};
+}
+
+/* Adds the cores of all places of OpenMP, of which there are none where it does not bind. */
+static void add_places(cpu_set_t *cores, size_t bytes) {
+  for (int p = 0; p < omp_get_num_places(); p++) {
+    const int count = omp_get_place_num_procs(p);
+    int *core = calloc((size_t)count + 1, sizeof *core);
+    if (core) omp_get_place_proc_ids(p, core);
+    for (int i = 0; core && i < count; i++)
+      if (core[i] >= 0 && core[i] < MOST_CORES) CPU_SET_S((size_t)core[i], bytes, cores);
+    free(core);
+  }
+}
+
+/* Leaves *before all zero where there is nothing to take back. */
+static void widen(md_blas_place *before) {
+  const size_t bytes = CPU_ALLOC_SIZE(MOST_CORES);
+  cpu_set_t *wide = calloc(1, bytes), *now = calloc(1, bytes);
+  *before = (md_blas_place){0};
+  if (wide && now && sched_getaffinity(0, bytes, now) == 0) {
+    CPU_OR_S(bytes, wide, wide, now);
+    add_places(wide, bytes);
+    if (!CPU_EQUAL_S(bytes, wide, now) && sched_setaffinity(0, bytes, wide) == 0) {
+      *before = (md_blas_place){now, bytes};
+      now = NULL;
+    }
+  }
+  free(wide);
+  free(now);
+}
+
+int md_blas_enter(const md_blas_library *library, int threads, md_blas_place *before) {
+  *before = (md_blas_place){0};
+  if (!library->set_threads) return 0;
+  if (library->parallel() == 0) return 1;
+  widen(before);
+  library->set_threads(threads);
+  return library->threads();
+}
+
+void md_blas_leave(md_blas_place *before) {
+  if (before->cores) sched_setaffinity(0, before->bytes, before->cores);
+  free(before->cores);
+  *before = (md_blas_place){0};
+}
+
+int md_blas_threads(const md_blas_library *library, int threads) {
+  md_blas_place before;
+  const int taken = md_blas_enter(library, threads, &before);
+  md_blas_leave(&before);
+  return taken;
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Checkpoints of solve on a GPU: the same bits in every inner precision, whether states are saved on
+# the way, a solve is cut off and resumed, or nothing disturbs it. Skipped where there is no GPU.
+. "$(dirname "$0")/common.sh"
+cd "$work"
+on 1 generate --dims 8x8x8x8 --start hot --seed 5 -o a.h5 --quiet || complain "generate: exit $?"
+on 1 solve a.h5 --mass 0.5 --backend cuda --quiet 2>err
+got=$?
+[ $got = 3 ] && grep -qE 'not available|GPU code needs|no CUDA' err && exit 77
+[ $got = 0 ] || complain "cuda: exit $got, $(cat err)"
+on 1 eigen a.h5 --modes 4 --output modes.h5 --quiet || complain "eigen: exit $?"
+numbers() { grep -E '"(iterations|relative_residual|residual.*|.*correlator|reliable_updates|inner_restarts|rhs_iterations|projections)":' "$1"; }
+for backend in cuda 'tensor --packing stacked'; do
+  for inner in none single half bf16 fixed 'half --deflate modes.h5' 'none --deflate modes.h5'; do
+    with="solve a.h5 --mass 0.1 --backend $backend --inner $inner --quiet"
+    rm -f k.h5
+    on 1 $with --json through.json || complain "$with: exit $?"
+    on 1 $with --checkpoint k.h5 --checkpoint-every 13 --json saving.json || complain "$with, saving: exit $?"
+    [ "$(numbers through.json)" = "$(numbers saving.json)" ] || complain "$with: saving changes bits"
+    on 1 $with --checkpoint k.h5 --checkpoint-every 13 --max-iter 78 2>err # a multiple
+    on 1 $with --checkpoint k.h5 --checkpoint-every 13 --resume --json resumed.json || complain "$with resumed: exit $?"
+    [ "$(numbers through.json)" = "$(numbers resumed.json)" ] ||
+      complain "$with resumed: other bits: $(key iterations through.json) and $(key iterations resumed.json) iterations"
+  done
+done
+finish
