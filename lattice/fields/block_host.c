@@ -13,8 +13,8 @@ enum { VECTORS = 4, CHUNK = VECTORS * MD_LANES, MOST_ROWS = 3 };
 enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * MD_LANES };
 
 /* sum += the chunk of (rows times matrix) that starts at real `first`; a row is n numbers long. */
-static inline void multiply(int rows, int n, int width, const double *from,
-                            const md_block_matrix *m, int first, md_lanes sum[][VECTORS]) {
+MD_INLINE void multiply(int rows, int n, int width, const double *from, const md_block_matrix *m,
+                        int first, md_lanes sum[][VECTORS]) {
   const double *plain = m->plain + first, *turned = m->turned + first;
   md_lanes now[MOST_ROWS][VECTORS]; /* in registers */
   memcpy(now, sum, (size_t)rows * sizeof *now);
@@ -28,15 +28,15 @@ static inline void multiply(int rows, int n, int width, const double *from,
   memcpy(sum, now, (size_t)rows * sizeof *now);
 }
 
-static inline void store(int rows, int n, int first, md_lanes sum[][VECTORS], double *to) {
+MD_INLINE void store(int rows, int n, int first, md_lanes sum[][VECTORS], double *to) {
   const int left = 2 * n - first, reals = left < CHUNK ? left : CHUNK;
   for (int r = 0; r < rows; r++)
     memcpy(to + 2 * r * n + first, sum[r], (size_t)reals * sizeof(double));
 }
 
-static inline void update_few(int rows, int n, int width, const md_block_matrix *b, const double *x,
-                              const md_block_matrix *a, double *y, double *z,
-                              const md_block_matrix *c) {
+MD_INLINE void update_few(int rows, int n, int width, const md_block_matrix *b, const double *x,
+                          const md_block_matrix *a, double *y, double *z,
+                          const md_block_matrix *c) {
   double fresh[MOST_ROWS * 2 * MD_MAX_BLOCK];
   for (int first = 0; first < 2 * n; first += CHUNK) {
     md_lanes sum[MOST_ROWS][VECTORS] = {0};
@@ -70,8 +70,8 @@ static void update_rows(int rows, int n, int width, const md_block_matrix *b, co
   }
 }
 
-static void gram_cell(int rows, int n, int width, const double *x, const double *plain,
-                      const double *turned, bool whole, double *cell) {
+MD_INLINE void gram_cell(int rows, int n, int width, const double *x, const double *plain,
+                         const double *turned, bool whole, double *cell) {
   for (int first = 0; first < 2 * n; first += TILE_REALS)
     for (int i = 0; i < n && (whole || 2 * i < first + TILE_REALS); i += TILE_ROWS) {
       md_lanes sum[TILE_ROWS][TILE_VECTORS] = {0};
@@ -281,7 +281,10 @@ static void flush(const host_block *b, worker *w, int slot) {
 /* Adds the rows of a cell. Which way it goes depends on the cell and on sums of the whole lattice
  * alone, so that the result does not depend on the cut. */
 static void add_cell(const host_block *b, worker *w, int slot) {
-  gram_cell(CORNERS * b->rows, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
+  if (b->rows == MOST_ROWS) /* known to the loops */
+    gram_cell(CORNERS * MOST_ROWS, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
+  else
+    gram_cell(CORNERS * b->rows, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
   if (b->limit[slot] > 0.0 &&
       add_limited(b->n * b->width, b->limit[slot], w->cell, w->high[slot], w->low[slot]))
     return;

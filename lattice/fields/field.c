@@ -127,31 +127,44 @@ void md_field_set(md_field *f, int64_t site, const double *in) {
 }
 
 static bool is_unscaled(const md_field *f) {
-  return !f->scale && f->precision != MD_FIXED;
+  return f->precision == MD_DOUBLE || f->precision == MD_SINGLE;
 }
 
-/* Between fields whose numbers are what is stored, run by run: what mixed CG does at each update.
- * add: to what is there. */
+/* `runs` times `lanes` reals that follow each other, each lane with its factor; add: single to
+ * double. */
+static void convert_run(const md_field *out, int64_t to, const double *lane, const md_field *in,
+                        int64_t from, int lanes, int runs, bool add) {
+#define CONVERT(TO, ASSIGN, FROM)                                                                  \
+  for (; runs > 0; runs--, to += lanes, from += lanes)                                             \
+    for (int l = 0; l < lanes; l++)                                                                \
+  ((TO *)out->data)[to + l] ASSIGN(TO)(lane[l] * (double)((const FROM *)in->data)[from + l])
+  if (add)
+    CONVERT(double, +=, float);
+  else if (out->precision == MD_DOUBLE && in->precision == MD_DOUBLE)
+    CONVERT(double, =, double);
+  else if (out->precision == MD_DOUBLE)
+    CONVERT(double, =, float);
+  else if (in->precision == MD_DOUBLE)
+    CONVERT(float, =, double);
+  else
+    CONVERT(float, =, float);
+#undef CONVERT
+}
+
+/* Between double and single, as they lie: what mixed CG does at each update. */
 static md_status convert_unscaled(md_field *out, const double *factor, const md_field *in,
                                   bool add) {
   enum { TOGETHER = 64 }; /* sites of a plane */
-  const int n = in->n_rhs, runs = n == 1 ? in->components : in->components / 2;
-  const int most = n == 1 ? TOGETHER : 1;
+  const int n = in->n_rhs, planes = md_field_planes(in), most = n == 1 ? TOGETHER : 1;
   double lane[2 * MD_MAX_RHS];
   for (int l = 0; l < 2 * MD_MAX_RHS; l++) lane[l] = factor ? factor[n == 1 ? 0 : l / 2 % n] : 1.0;
 #pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < in->sites; i += most)
-    for (int k = 0; k < runs; k++) {
-      const int lanes = n > 1 ? 2 * n : (int)(in->sites - i < most ? in->sites - i : most);
-      const int64_t to = md_field_at(out, i, n == 1 ? k : 2 * k, 0);
-      double value[2 * MD_MAX_RHS], old[2 * MD_MAX_RHS];
-      md_load_reals(in->precision, in->data, md_field_at(in, i, n == 1 ? k : 2 * k, 0), lanes,
-                    value);
-      for (int l = 0; l < lanes; l++) value[l] *= lane[l];
-      if (add) md_load_reals(out->precision, out->data, to, lanes, old);
-      for (int l = 0; add && l < lanes; l++) value[l] += old[l];
-      md_store_reals(out->precision, out->data, to, lanes, value);
-    }
+  for (int64_t i = 0; i < in->sites; i += most) {
+    const int sites = (int)(in->sites - i < most ? in->sites - i : most);
+    for (int c = 0; c < planes; c++)
+      convert_run(out, md_field_at(out, i, c, 0), lane, in, md_field_at(in, i, c, 0),
+                  n == 1 ? sites : 2 * n, n == 1 ? 1 : in->components / 2, add);
+  }
   return MD_OK;
 }
 

@@ -8,10 +8,10 @@
 
 enum {
   DIRECT = PRECISION == MD_DOUBLE || PRECISION == MD_SINGLE, /* arithmetic in the stored type */
-  SCALED = PRECISION == MD_HALF || PRECISION == MD_FIXED,
   MOST_LANES = 2 * MD_MAX_RHS,
-  MOST_SITES = MOST_LANES / 2, /* of a strip of one right-hand side */
-  MOST_REALS = MD_MAX_COMPONENTS * MD_MAX_RHS
+  MOST_SITES = MOST_LANES / 2,                 /* of a strip of one right-hand side */
+  MOST_REALS = MD_MAX_COMPONENTS * MD_MAX_RHS, /* of a strip */
+  BUFFER = DIRECT ? 1 : MOST_REALS + 80 /* of one that is converted; no multiple of 4 KiB apart */
 };
 _Static_assert(MOST_SITES *MD_MAX_COMPONENTS <= MOST_REALS, "one right-hand side");
 
@@ -46,7 +46,7 @@ static inline strip strip_load(const md_field *f, int64_t site, int sites, MD_RE
   }
   for (int c = 0; c < planes; c++)
     md_load_reals(PRECISION, f->data, s.start + c * s.apart, lanes, buffer + c * lanes);
-  for (int c = 0; SCALED && c < planes; c++) {
+  for (int c = 0; md_is_scaled(PRECISION) && c < planes; c++) {
     MD_REAL *values = buffer + c * lanes;
     const float *scale = f->scale + site;
     if (one)
@@ -83,13 +83,13 @@ static inline void strip_rescale(const md_field *f, const strip *s) {
 /* Ends a change of the values; nothing is left to do where they lie in the field. */
 static inline void strip_store(const md_field *f, const strip *s) {
   if (in_place(f)) return;
-  if (SCALED) strip_rescale(f, s);
+  if (md_is_scaled(PRECISION)) strip_rescale(f, s);
   for (int c = 0; c < s->planes; c++)
     md_store_reals(PRECISION, f->data, s->start + c * s->apart, s->lanes, s->at + c * s->lanes);
 }
 
 /* i times the values: (re, im) are neighbouring planes of one right-hand side, neighbouring lanes
- * of many. */
+ * of many. The whole strip, so that what is read has been written long before. */
 static inline void strip_turn(const md_field *f, const strip *s, MD_REAL *buffer) {
   for (int c = 0; c < s->planes; c++) {
     MD_REAL *turned = buffer + c * s->lanes;
@@ -130,8 +130,8 @@ static void axpby(const double *a, const md_field *x, const double *b, md_field 
   spread(y, b, right);
 #pragma omp parallel
   {
-    MD_REAL buffer[2][MOST_REALS];
-#pragma omp for schedule(static)
+    MD_REAL buffer[2][BUFFER];
+#pragma omp for schedule(static) nowait
     for (int64_t i = 0; i < y->sites; i += sites_per_strip(y)) {
       const strip xs = strip_load(x, i, sites_from(y, i), buffer[0]);
       const strip ys = strip_load(y, i, sites_from(y, i), buffer[1]);
@@ -151,8 +151,8 @@ static void axpy_complex(const double *re, const double *im, const md_field *x, 
   spread(y, im, right);
 #pragma omp parallel
   {
-    MD_REAL buffer[2][MOST_REALS], turned[MOST_REALS];
-#pragma omp for schedule(static)
+    MD_REAL buffer[2][BUFFER], turned[MOST_REALS];
+#pragma omp for schedule(static) nowait
     for (int64_t i = 0; i < y->sites; i += sites_per_strip(y)) {
       const strip xs = strip_load(x, i, sites_from(y, i), buffer[0]);
       const strip ys = strip_load(y, i, sites_from(y, i), buffer[1]);
@@ -174,7 +174,7 @@ typedef struct spread_steps {
 } spread_steps;
 
 static inline void cg_update_strip(const spread_steps *by, int steps, const strip *rs, md_field *p,
-                                   md_field *x, int64_t site, MD_REAL (*buffer)[MOST_REALS]) {
+                                   md_field *x, int64_t site, MD_REAL (*buffer)[BUFFER]) {
   const strip xs = strip_load(x, site, sites_from(x, site), buffer[0]);
   const strip ps = strip_load(p, site, sites_from(x, site), buffer[1]);
   for (int c = 0; c < xs.planes; c++) {
@@ -202,8 +202,8 @@ static void cg_updates(int count, int steps, const double *const *a, const doubl
     }
 #pragma omp parallel
   {
-    MD_REAL buffer[MD_LINEAR_MOST_STEPS + 2][MOST_REALS];
-#pragma omp for schedule(static)
+    MD_REAL buffer[MD_LINEAR_MOST_STEPS + 2][BUFFER];
+#pragma omp for schedule(static) nowait
     for (int64_t i = 0; i < r[0]->sites; i += sites_per_strip(r[0])) {
       strip rs[MD_LINEAR_MOST_STEPS];
       for (int j = 0; j < steps; j++)
@@ -215,21 +215,18 @@ static void cg_updates(int count, int steps, const double *const *a, const doubl
     cg_updates(count - now, steps, a + now * steps, b + now * steps, r, p + now, x + now);
 }
 
-/* What one strip adds to the lanes' sums; may also write. The buffers hold strips where they are
- * not used in place, and the last a turned one. */
-enum { BUFFERS = DIRECT ? 1 : 3 };
+/* What one strip adds to the lanes' sums; may also write. */
 typedef struct sum_job {
   const MD_REAL *a;
   const md_field *x;
   md_field *y;
-  MD_REAL (*buffer)[MOST_REALS];
+  MD_REAL (*buffer)[BUFFER], *turned;
   void (*add)(const struct sum_job *job, int64_t site, int sites, double *lane);
 } sum_job;
 
 static void sum_product(const sum_job *job, int64_t site, int sites, double *lane) {
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
-  const strip ys =
-      job->y == job->x ? xs : strip_load(job->y, site, sites, job->buffer[DIRECT ? 0 : 1]);
+  const strip ys = job->y == job->x ? xs : strip_load(job->y, site, sites, job->buffer[1]);
   for (int c = 0; c < xs.planes; c++) {
     const MD_REAL *u = xs.at + c * xs.distance, *v = ys.at + c * ys.distance;
     for (int l = 0; l < xs.lanes; l++) lane[l] += (double)u[l] * (double)v[l];
@@ -238,22 +235,21 @@ static void sum_product(const sum_job *job, int64_t site, int sites, double *lan
 
 static void sum_turned(const sum_job *job, int64_t site, int sites, double *lane) {
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
-  const strip ys = strip_load(job->y, site, sites, job->buffer[DIRECT ? 0 : 1]);
-  MD_REAL *turned = job->buffer[BUFFERS - 1];
-  strip_turn(job->x, &xs, turned);
+  const strip ys = strip_load(job->y, site, sites, job->buffer[1]);
+  strip_turn(job->x, &xs, job->turned);
   for (int c = 0; c < xs.planes; c++)
     for (int l = 0; l < xs.lanes; l++)
-      lane[l] += (double)turned[c * xs.lanes + l] * (double)ys.at[c * ys.distance + l];
+      lane[l] += (double)job->turned[c * xs.lanes + l] * (double)ys.at[c * ys.distance + l];
 }
 
 /* The norm is that of what was stored, after rounding. */
 static void sum_axpy(const sum_job *job, int64_t site, int sites, double *lane) {
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
-  const strip ys = strip_load(job->y, site, sites, job->buffer[DIRECT ? 0 : 1]);
+  const strip ys = strip_load(job->y, site, sites, job->buffer[1]);
   for (int c = 0; c < xs.planes; c++) {
-    const MD_REAL *u = xs.at + c * xs.distance;
+    const MD_REAL *u = xs.at + c * xs.distance, *a = job->a;
     MD_REAL *v = ys.at + c * ys.distance;
-    for (int l = 0; l < xs.lanes; l++) v[l] += job->a[l] * u[l];
+    for (int l = 0; l < xs.lanes; l++) v[l] += a[l] * u[l];
   }
   strip_store(job->y, &ys);
   const strip stored = strip_load(job->y, site, sites, ys.at);
@@ -315,8 +311,9 @@ static md_status reduce(md_context *context, sum_job job, double *values) {
 #pragma omp parallel firstprivate(job)
   {
     md_sum mine[MD_MAX_RHS];
-    MD_REAL buffer[BUFFERS][MOST_REALS];
+    MD_REAL buffer[2][BUFFER], turned[MOST_REALS];
     job.buffer = buffer;
+    job.turned = turned;
     memset(mine, 0, (size_t)n * sizeof *mine);
 #pragma omp for schedule(static)
     for (int k = 0; k < z * t; k++) {

@@ -14,6 +14,8 @@ enum {
   TOGETHER = 4 /* vectors that are multiplied at once */
 };
 
+enum { STAGGERED = 6 }; /* components that inner loops are made for, beside those for any number */
+
 /* Of a vector's cell, (re, im) pairs; reals of its strip of cells, of its strip of sites. */
 static int rows_of(const md_field *f) {
   return CORNERS * f->components / 2;
@@ -41,8 +43,8 @@ static double sum_of(md_lanes v) {
 }
 
 /* sums[4] += <x, y> over a strip of cells, x and y [corner][component][CELLS]. */
-static void dots_one(int rows, const double *x, const double *y, const md_panel_units *units,
-                     double *sums) {
+static inline void dots_one(int rows, const double *x, const double *y, const md_panel_units *units,
+                            double *sums) {
   const md_lanes none = {0}, to_high = none + units->high, to_low = none + units->low;
   md_lanes high[2] = {none, none}, low[2] = {none, none};
   for (int cell = 0; cell < CELLS; cell += MD_LANES) {
@@ -66,9 +68,9 @@ static void dots_one(int rows, const double *x, const double *y, const md_panel_
 /* The same with right-hand sides: a cell's rows plain and turned; the cell's numbers of TOGETHER
  * vectors, x[k] with CELLS from one to the next. high and low are [TOGETHER][width], to_high and
  * to_low the units of each lane, [width]. */
-static void dots_many(int rows, int width, const double *const *x, const double *plain,
-                      const double *turned, const double *to_high, const double *to_low,
-                      double *high, double *low) {
+static inline void dots_many(int rows, int width, const double *const *x, const double *plain,
+                             const double *turned, const double *to_high, const double *to_low,
+                             double *high, double *low) {
   for (int first = 0; first < width; first += MD_LANES) {
     md_lanes sum[TOGETHER] = {0};
     for (int row = 0; row < rows; row++) {
@@ -119,10 +121,13 @@ static inline void add_many(int rows, int count, int width, int64_t apart, const
   }
 }
 
-/* Component c of `count` neighbouring sites of a field of one right-hand side. */
-static inline void load_line(const md_field *f, int c, int64_t site, int count, double *to) {
-  md_load_reals(f->precision, f->data, c * f->stride + site, count, to);
-  for (int i = 0; f->scale && i < count; i++) to[i] *= (double)f->scale[site + i];
+/* Component c of `count` neighbouring sites of a field of one right-hand side and that precision.
+ */
+MD_INLINE void load_line(md_precision precision, const md_field *f, int c, int64_t site, int count,
+                         double *to) {
+  md_load_reals(precision, f->data, c * f->stride + site, count, to);
+  if (!md_is_scaled(precision)) return;
+  for (int i = 0; i < count; i++) to[i] *= (double)f->scale[site + i];
 }
 
 /* Up to CELLS cells that follow each other in a plane of cells of one z and t, row by row. */
@@ -153,15 +158,33 @@ static inline int64_t site_of(const strip_place *s, int corner, int i) {
 }
 
 /* [corner][component][CELLS] but for the lanes beyond the cells of the strip. */
-static void load_strip(const md_field *f, const strip_place *s, double *to) {
+MD_INLINE void load_cells(md_precision precision, int components, const md_field *f,
+                          const strip_place *s, double *to) {
   for (int i = 0; i < s->cells;) {
     const int to_end = s->row - (s->first + i) % s->row, left = s->cells - i;
     const int run = to_end < left ? to_end : left;
     for (int corner = 0; corner < CORNERS; corner++)
-      for (int c = 0; c < f->components; c++)
-        load_line(f, c, site_of(s, corner, i), run, to + (corner * f->components + c) * CELLS + i);
+      for (int c = 0; c < components; c++)
+        load_line(precision, f, c, site_of(s, corner, i), run,
+                  to + (corner * components + c) * CELLS + i);
     i += run;
   }
+}
+
+/* Runs are short: what does not change in the loops is known to them where it matters. */
+static void load_strip(const md_field *f, const strip_place *s, double *to) {
+  if (f->components != STAGGERED)
+    load_cells(f->precision, f->components, f, s, to);
+  else if (f->precision == MD_DOUBLE)
+    load_cells(MD_DOUBLE, STAGGERED, f, s, to);
+  else if (f->precision == MD_SINGLE)
+    load_cells(MD_SINGLE, STAGGERED, f, s, to);
+  else if (f->precision == MD_HALF)
+    load_cells(MD_HALF, STAGGERED, f, s, to);
+  else if (f->precision == MD_FIXED)
+    load_cells(MD_FIXED, STAGGERED, f, s, to);
+  else
+    load_cells(f->precision, STAGGERED, f, s, to);
 }
 
 typedef struct dots_job {
@@ -204,7 +227,10 @@ static void strip_of_one(const dots_job *job, worker *w, const strip_place *s) {
   load_strip(job->y, s, y);
   for (int k = 0; k < job->count; k++) {
     load_strip(&job->x[k], s, w->strips);
-    dots_one(rows_of(job->y), w->strips, y, job->units, w->high + 4 * k);
+    if (job->y->components == STAGGERED)
+      dots_one(CORNERS * STAGGERED / 2, w->strips, y, job->units, w->high + 4 * k);
+    else
+      dots_one(rows_of(job->y), w->strips, y, job->units, w->high + 4 * k);
   }
 }
 
@@ -291,7 +317,7 @@ static void add_column(int count, const md_field *x, double *loaded, const doubl
   double *block = loaded + count * block_reals(y);
   memset(block, 0, (size_t)block_reals(y) * sizeof *block);
   for (int k = 0; k < y->components && !assign; k++)
-    load_line(y, k, first, sites, block + k * SITES);
+    load_line(MD_DOUBLE, y, k, first, sites, block + k * SITES);
   for (int k = 0; k < count; k++) {
     const bool lies = in_place(x, columns, sites);
     add_one(y->components, c + 2 * ((int64_t)k * columns + i),
@@ -347,7 +373,7 @@ static md_status add(md_context *context, int count, const md_field *x, const do
       if (loads && sites < SITES) memset(block, 0, share * sizeof *block);
       for (int k = 0; loads && k < count; k++)
         for (int i = 0; i < y->components; i++)
-          load_line(&x[k], i, first, sites, block + k * block_reals(y) + i * SITES);
+          load_line(x->precision, &x[k], i, first, sites, block + k * block_reals(y) + i * SITES);
       if (n > 1) add_rows(count, width, block, plain, turned, first, sites, y);
       for (int i = 0; n == 1 && i < fields; i++)
         add_column(count, x, block, c, fields, i, first, sites, &y[i], assign);

@@ -9,14 +9,20 @@
 
 #include <string.h>
 
+#define MD_INLINE static inline __attribute__((always_inline))
 #ifndef MD_REAL
 #define MD_REAL double
 #endif
 
+/* md_precision_scaled, of a precision that the compiler may know. */
+static inline bool md_is_scaled(md_precision precision) {
+  return precision == MD_HALF || precision == MD_FIXED;
+}
+
 /* to[i], i < count: the reals of a field's data from element `at` on, as they are stored, without
  * scales. Short runs of doubles are copied in pieces: a call would take longer than the copy. */
-static inline void md_load_reals(md_precision precision, const void *data, int64_t at, int count,
-                                 MD_REAL *to) {
+MD_INLINE void md_load_reals(md_precision precision, const void *data, int64_t at, int count,
+                             MD_REAL *to) {
 #define MD_LOAD_EACH(STORED, LOAD)                                                                 \
   for (int i = 0; i < count; i++) to[i] = (MD_REAL)LOAD(((const STORED *)data)[at + i])
   enum { AT_ONCE = 4 };
@@ -105,8 +111,8 @@ static inline int64_t md_cell_site(const md_geometry *g, const int64_t half[MD_D
 
 /* A row of (re, im) pairs, and what belongs to the imaginary part of its partner: with sign 1
  * (-im, re), for rows of coefficients, with -1 (im, -re), for the right operand of <x, y>. */
-static inline void md_turn_row(int reals, double sign, const double *from, double *plain,
-                               double *turned) {
+MD_INLINE void md_turn_row(int reals, double sign, const double *from, double *plain,
+                           double *turned) {
   for (int l = 0; l < reals; l += 2) {
     plain[l] = from[l];
     plain[l + 1] = from[l + 1];
