@@ -11,7 +11,7 @@ struct md_block {
 
 static const md_block_space *space_of(md_space space) {
   static const md_block_space *const host[MD_ISAS] = MD_EVERY_ISA(&md_block_host);
-  return MD_IN_SPACE(space, &md_block_device, host[md_isa_best()]);
+  return MINIDIRAC_HAVE_CUDA && space == MD_DEVICE ? &md_block_device : host[md_isa_best()];
 }
 
 md_status md_block_create(md_context *context, const md_field_shape *shape, md_block **block) {

@@ -192,10 +192,9 @@ static md_status convert_on_host(md_context *context, md_field *out, const doubl
   return MD_OK;
 }
 
-#ifdef MINIDIRAC_HAVE_CUDA
 /* The device converts: a field of the host goes there, or a result comes from there, as it is. */
-static md_status convert_with_device(md_context *context, md_field *out, const double *factor,
-                                     const md_field *in) {
+static inline md_status convert_with_device(md_context *context, md_field *out,
+                                            const double *factor, const md_field *in) {
   const md_field *host = in->space == MD_HOST ? in : out;
   const md_field_shape shape = {host->precision, MD_DEVICE, host->components, host->n_rhs,
                                 host->scale != NULL};
@@ -214,7 +213,6 @@ static md_status convert_with_device(md_context *context, md_field *out, const d
   md_field_destroy(&staged);
   return status;
 }
-#endif
 
 /* Fields of one shape, but for the precision. */
 static md_status check_shapes(md_context *context, const md_field *out, const md_field *in) {
@@ -232,8 +230,9 @@ md_status md_field_add_single(md_context *context, md_field *out, const double *
   if (out->precision != MD_DOUBLE || in->precision != MD_SINGLE)
     return md_fail(context, MD_INPUT, "a single field can be added to a double one, got %s and %s",
                    md_precision_name(in->precision), md_precision_name(out->precision));
-  return MD_IN_SPACE(out->space, md_device_add_single(context, out, factor, in),
-                     convert_unscaled(out, factor, in, true));
+  if (MINIDIRAC_HAVE_CUDA && out->space == MD_DEVICE)
+    return md_device_add_single(context, out, factor, in);
+  return convert_unscaled(out, factor, in, true);
 }
 
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
@@ -243,10 +242,10 @@ md_status md_field_convert(md_context *context, md_field *out, const md_field *i
 md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   MD_TRY(check_shapes(context, out, in));
-  const md_space space = in->space == MD_DEVICE ? in->space : out->space;
   if (md_counts(context)) return MD_OK;
-  return MD_IN_SPACE(space, convert_with_device(context, out, factor, in),
-                     convert_on_host(context, out, factor, in));
+  if (MINIDIRAC_HAVE_CUDA && (in->space == MD_DEVICE || out->space == MD_DEVICE))
+    return convert_with_device(context, out, factor, in);
+  return convert_on_host(context, out, factor, in);
 }
 
 /* The scale by which a site with this largest value was stored: that many steps of MD_FIXED, whose
@@ -306,14 +305,14 @@ static md_status turn(const md_field *block, int count, const md_field *columns,
 
 md_status md_columns_join(md_context *context, int count, const md_field *columns,
                           md_field *block) {
-  (void)context;
-  return MD_IN_SPACE(block->space, md_device_join(context, count, columns, block),
-                     turn(block, count, columns, true));
+  if (MINIDIRAC_HAVE_CUDA && block->space == MD_DEVICE)
+    return md_device_join(context, count, columns, block);
+  return turn(block, count, columns, true);
 }
 
 md_status md_columns_split(md_context *context, const md_field *block, int count,
                            md_field *columns) {
-  (void)context;
-  return MD_IN_SPACE(block->space, md_device_split(context, block, count, columns),
-                     turn(block, count, columns, false));
+  if (MINIDIRAC_HAVE_CUDA && block->space == MD_DEVICE)
+    return md_device_split(context, block, count, columns);
+  return turn(block, count, columns, false);
 }

@@ -7,7 +7,7 @@
 
 static const md_panel_space *space_of(const md_field *f) {
   static const md_panel_space *const host[MD_ISAS] = MD_EVERY_ISA(&md_panel_host);
-  return MD_IN_SPACE(f->space, &md_panel_device, host[md_isa_best()]);
+  return MINIDIRAC_HAVE_CUDA && f->space == MD_DEVICE ? &md_panel_device : host[md_isa_best()];
 }
 
 /* For sums whose terms have absolute values that add up to no more than 4 norms (Cauchy and

@@ -11,13 +11,6 @@
  * kernels; a failure of theirs is met by the next call that returns a status, and by sums as NaN.
  */
 
-/* Chooses by space; without CUDA no field lies on a device, and nothing of one is named. */
-#ifdef MINIDIRAC_HAVE_CUDA
-#define MD_IN_SPACE(space, device, host) ((space) == MD_DEVICE ? (device) : (host))
-#else
-#define MD_IN_SPACE(space, device, host) ((void)(space), (host))
-#endif
-
 /* The operations of linear.h for one storage type in one space; same contracts. */
 typedef struct md_linear_table {
   void (*copy)(md_field *out, const md_field *in); /* in NULL: zeros */
@@ -100,9 +93,8 @@ typedef struct md_block_loops {
 } md_block_loops;
 MD_DECLARE_EVERY_ISA(const md_block_loops, md_block_loops);
 
-#ifdef MINIDIRAC_HAVE_CUDA
-extern const md_linear_table md_linear_device_double, md_linear_device_single,
-    md_linear_device_half, md_linear_device_bf16, md_linear_device_fixed;
+/* In a build without CUDA these are named only where no field can lie. */
+extern const md_linear_table md_linear_device[MD_PRECISIONS];
 extern const md_panel_space md_panel_device;
 extern const md_block_space md_block_device;
 /* md_field_convert_times, md_field_add_single and md_columns_* of fields that lie on the device. */
@@ -115,6 +107,4 @@ md_status md_device_split(md_context *context, const md_field *block, int count,
 /* Data and scales with halo between fields of one shape, of which one or both are host fields.
  * Waits. Local. */
 md_status md_device_transfer(md_context *context, md_field *out, const md_field *in);
-#endif
-
 #endif

@@ -113,7 +113,7 @@ template <bool ONE, int C>
 static __global__ void add_single(linear_view<double> out, coefficients factor,
                                   linear_view<float> in, int64_t sites, int n_rhs, int pairs) {
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  store_site<ONE, C>(out, at, pairs, [&](double (&v)[1][C], int g) {
+  store_site<ONE, C>(out, at, pairs, [&](double(&v)[1][C], int g) {
     float u[1][C];
     double w[1][C];
     load_piece<ONE>(from_pair<ONE, C>(in, at, g), at, u);
@@ -175,9 +175,9 @@ static __device__ inline place in_block(int e) {
 /* `count` columns are there; a join sets the others of the block's n to zero. C: components of a
  * site where the compiler knows them, or 0. */
 template <bool JOIN, int C>
-static __global__ void __launch_bounds__(THREADS) turn(double *block, int n,
-                                                       column_pointers columns, int count,
-                                                       int64_t stride, int64_t sites, int all) {
+static __global__ void __launch_bounds__(THREADS)
+    turn(double *block, int n, column_pointers columns, int count, int64_t stride, int64_t sites,
+         int all) {
   __shared__ double tile[COLUMNS][COMPONENTS][SITES + 1];
   const int64_t site = (int64_t)blockIdx.x * SITES;
   const int first = (int)blockIdx.y * COLUMNS, from = C ? 0 : (int)blockIdx.z * COMPONENTS;

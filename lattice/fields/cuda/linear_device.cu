@@ -179,8 +179,9 @@ struct sum_space {
   unsigned long long *largest;
 };
 
-static cudaError_t make_space(const md_field *x, int quantities, sum_space *s) {
-  const unsigned most = 1056, all = all_blocks(x, block_of(x));
+static cudaError_t make_space(const md_context *context, const md_field *x, int quantities,
+                              sum_space *s) {
+  const unsigned most = 8 * context->gpu.multiprocessors, all = all_blocks(x, block_of(x));
   s->blocks = all < most ? all : most;
   s->n = (size_t)x->n_rhs, s->count = s->n * quantities;
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
@@ -241,7 +242,7 @@ static md_status reduce(md_context *context, const md_field *x, int quantities, 
                         double *values, QUEUE queue) {
   sum_space s;
   double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
-  cudaError_t error = make_space(x, quantities, &s);
+  cudaError_t error = make_space(context, x, quantities, &s);
   if (!guess)
     error = find_units(context, x, s, quantities, error, queue);
   else if (error == cudaSuccess)
@@ -323,8 +324,6 @@ template <class S> struct linear_device {
                                             dots, nullptr, cg_updates};
 };
 
-extern "C" const md_linear_table md_linear_device_double = linear_device<double>::table;
-extern "C" const md_linear_table md_linear_device_single = linear_device<float>::table;
-extern "C" const md_linear_table md_linear_device_half = linear_device<__half>::table;
-extern "C" const md_linear_table md_linear_device_bf16 = linear_device<__nv_bfloat16>::table;
-extern "C" const md_linear_table md_linear_device_fixed = linear_device<fixed16>::table;
+extern "C" const md_linear_table md_linear_device[MD_PRECISIONS] = {
+    linear_device<double>::table, linear_device<float>::table, linear_device<__half>::table,
+    linear_device<__nv_bfloat16>::table, linear_device<fixed16>::table};

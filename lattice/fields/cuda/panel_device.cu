@@ -16,7 +16,7 @@ namespace {
 
 constexpr int THREADS = 256;
 constexpr int VECTORS = 32, SITES = 16, COLUMNS = 16; /* of a tile */
-constexpr int COLOURS = 3, COMPONENTS = 6; /* of a site that a tile has at once */
+constexpr int COLOURS = 3, COMPONENTS = 6;            /* of a site that a tile has at once */
 
 /* The many: pointers in device memory. */
 template <class S> struct vectors {
@@ -84,7 +84,8 @@ static __global__ void __launch_bounds__(THREADS)
       load_tile<WHOLE>(x, first, site, from, components, xs);
       for (int e = threadIdx.x; e < SITES * COLOURS * r; e += THREADS) {
         const int i = e % r, c = e / r % COLOURS, s = e / r / COLOURS, at = blockIdx.z * r + i;
-        const bool there = at < y.count && site + s < x.sites && (WHOLE || from + 2 * c < components);
+        const bool there =
+            at < y.count && site + s < x.sites && (WHOLE || from + 2 * c < components);
         ys[s][c][i] = there ? load_number(y, at, site + s, from / 2 + c) : make_double2(0.0, 0.0);
       }
       __syncthreads();
@@ -216,12 +217,10 @@ int tile_columns(int count) {
   return r;
 }
 
-dim3 grid_of(int64_t sites, int tiles, int columns) {
-  int device = 0, processors = 132, column_tiles = (columns - 1) / tile_columns(columns) + 1;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+dim3 grid_of(const md_context *context, int64_t sites, int tiles, int columns) {
+  const int column_tiles = (columns - 1) / tile_columns(columns) + 1;
   const int64_t chunks = (sites + SITES - 1) / SITES;
-  const int64_t wanted = 8 * (int64_t)processors / (tiles * column_tiles) + 1;
+  const int64_t wanted = 8 * (int64_t)context->gpu.multiprocessors / (tiles * column_tiles) + 1;
   return dim3((unsigned)(chunks < wanted ? chunks : wanted), (unsigned)tiles,
               (unsigned)column_tiles);
 }
@@ -237,9 +236,9 @@ md_status dots(md_context *context, int count, const md_field *x, const md_field
     cudaMemsetAsync(to, 0, products * sizeof *sums, md_stream());
     with_type(x->precision, [&](auto type) {
       using S = decltype(type);
-      const auto kernel = y->components == COMPONENTS ? multiply_columns<S, true>
-                                                      : multiply_columns<S, false>;
-      kernel<<<grid_of(x->sites, (count + VECTORS - 1) / VECTORS, s.few.count), THREADS, 0,
+      const auto kernel =
+          y->components == COMPONENTS ? multiply_columns<S, true> : multiply_columns<S, false>;
+      kernel<<<grid_of(context, x->sites, (count + VECTORS - 1) / VECTORS, s.few.count), THREADS, 0,
                md_stream()>>>(many_of<S>(s, x), s.few, tile_columns(s.few.count),
                               (sum_units *)s.device, to, y->components);
     });
@@ -255,11 +254,12 @@ md_status add(md_context *context, int count, const md_field *x, const double *c
   const size_t few = y->n_rhs == 1 ? fields : y->n_rhs;
   call s;
   const cudaError_t error = open(&s, count, x, fields, y, count * few, c, 0);
-  if (error == cudaSuccess) with_type(x->precision, [&](auto type) {
+  if (error == cudaSuccess)
+    with_type(x->precision, [&](auto type) {
       using S = decltype(type);
-      const auto kernel = y->components == COMPONENTS ? add_columns<S, true>
-                                                      : add_columns<S, false>;
-      kernel<<<grid_of(x->sites, 1, s.few.count), THREADS, 0, md_stream()>>>(
+      const auto kernel =
+          y->components == COMPONENTS ? add_columns<S, true> : add_columns<S, false>;
+      kernel<<<grid_of(context, x->sites, 1, s.few.count), THREADS, 0, md_stream()>>>(
           many_of<S>(s, x), s.few, tile_columns(s.few.count), (double2 *)s.device, assign,
           y->components);
     });
