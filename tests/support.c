@@ -190,12 +190,18 @@ md_geometry *md_test_action_geometry(md_context *context, md_action action, cons
 
 void md_test_random_field(md_context *context, const md_geometry *geometry, md_precision precision,
                           int n_rhs, int parity, uint64_t seed, md_field *field) {
-  const md_field_shape exact = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
   const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  md_test_random_shape(context, geometry, &shape, parity, seed, field);
+}
+
+void md_test_random_shape(md_context *context, const md_geometry *geometry,
+                          const md_field_shape *shape, int parity, uint64_t seed, md_field *field) {
+  const int n_rhs = shape->n_rhs;
+  const md_field_shape exact = {MD_DOUBLE, MD_HOST, shape->components, n_rhs, true};
   md_field both[MD_PARITIES] = {{.n_rhs = n_rhs}, {.n_rhs = n_rhs}}; /* one of them without sites */
   MD_REQUIRE(context, md_field_create(context, geometry, &exact, parity, &both[parity]));
   md_source_gaussian(both, seed);
-  MD_REQUIRE(context, md_field_create(context, geometry, &shape, parity, field));
+  MD_REQUIRE(context, md_field_create(context, geometry, shape, parity, field));
   MD_REQUIRE(context, md_field_convert(context, field, &both[parity]));
   md_field_destroy(&both[parity]);
 }
@@ -204,10 +210,10 @@ double md_test_distance(md_context *context, const md_field *a, const md_field *
   md_sum sums[2] = {0};
   for (int64_t i = 0; i < a->sites; i++)
     for (int r = 0; r < a->n_rhs; r++) {
-      double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+      double u[MD_MAX_COMPONENTS], v[MD_MAX_COMPONENTS];
       md_field_get(a, i, r, u);
       md_field_get(b, i, r, v);
-      for (int c = 0; c < MD_FERMION_REALS; c++) {
+      for (int c = 0; c < a->components; c++) {
         md_sum_add(&sums[0], (u[c] - v[c]) * (u[c] - v[c]));
         md_sum_add(&sums[1], v[c] * v[c]);
       }

@@ -66,6 +66,9 @@ md_geometry *md_test_action_geometry(md_context *context, md_action action, cons
 /* Host field of the shape with normal deviates of the sites (seed, parity, site, rhs). */
 void md_test_random_field(md_context *context, const md_geometry *geometry, md_precision precision,
                           int n_rhs, int parity, uint64_t seed, md_field *field);
+/* The same of any shape on the host. */
+void md_test_random_shape(md_context *context, const md_geometry *geometry,
+                          const md_field_shape *shape, int parity, uint64_t seed, md_field *field);
 /* Relative L2 distance |a - b| / |b| of two host fields of any precision; collective. */
 double md_test_distance(md_context *context, const md_field *a, const md_field *b);
 

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "base/memory_need.h"
 #include "dirac/eigen/hermitian.h"
-#include "lattice/fields/columns.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/panel.h"
 #include "lattice/fields/source.h"
@@ -54,7 +53,7 @@ md_status md_eigen_basis_create(md_context *context, md_dirac *dirac, int most, 
                             .block = dirac->shape.n_rhs,
                             .most = most,
                             .kept = kept,
-                            .unknowns = 3 * (g->volume / 2),
+                            .unknowns = dirac->shape.components / 2 * (g->volume / 2),
                             .seed = seed};
   return md_agree(context, create(basis));
 }
@@ -107,7 +106,7 @@ static md_status orthogonalise(md_eigen_basis *b, int known, const md_field *x, 
 
 static md_status normalise(md_eigen_basis *b, int i, double *norm) {
   double norm2, none = 0.0;
-  MD_TRY(md_linear_norm2(b->context, &b->v[i], &norm2));
+  MD_TRY(md_linear_norm2(b->context, &b->v[i], NULL, &norm2));
   MD_TRY(require_finite(b->context, norm2));
   *norm = sqrt(norm2);
   if (!(*norm > 0.0)) return MD_OK;
@@ -117,7 +116,7 @@ static md_status normalise(md_eigen_basis *b, int i, double *norm) {
 }
 
 static md_status fill(md_eigen_basis *b, md_field *out) {
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, out->components, 1, true};
   md_field noise[MD_PARITIES] = {{0}, {0}};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
@@ -276,14 +275,14 @@ static md_status pairs_of(md_eigen_basis *b, int count, md_field *v, double *val
   double norm2[MD_MAX_RHS], dot[MD_MAX_RHS], minus[MD_MAX_RHS] = {0.0}, rest2[MD_MAX_RHS];
   if (b->block > 1) MD_TRY(join(b, count, v));
   MD_TRY(md_dirac_mdag_m(b->context, b->dirac, 0.0, image, in, &b->scratch.odd));
-  MD_TRY(md_linear_norm2(b->context, in, norm2));
-  MD_TRY(md_linear_dot(b->context, in, image, dot));
+  MD_TRY(md_linear_norm2(b->context, in, NULL, norm2));
+  MD_TRY(md_linear_dot(b->context, in, image, NULL, dot));
   for (int r = 0; r < count; r++) {
     values[r] = dot[r] / norm2[r];
     minus[r] = -values[r];
   }
   md_linear_axpy(minus, in, image);
-  MD_TRY(md_linear_norm2(b->context, image, rest2));
+  MD_TRY(md_linear_norm2(b->context, image, NULL, rest2));
   for (int r = 0; r < count; r++) {
     residuals[r] = sqrt(rest2[r] / norm2[r]);
     MD_TRY(require_finite(b->context, residuals[r]));

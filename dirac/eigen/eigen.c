@@ -23,8 +23,8 @@ typedef struct search {
   int below_window; /* Ritz values below it at the last restart; -1: none yet */
 } search;
 
-int64_t md_eigen_unknowns(const md_geometry *geometry) {
-  return 3 * (geometry->volume / 2);
+int64_t md_eigen_unknowns(const md_geometry *geometry, int components) {
+  return components / 2 * (geometry->volume / 2);
 }
 
 /* Vectors of the basis, and of them those that survive a restart: all modes and a quarter of what
@@ -228,7 +228,8 @@ static md_status create(search *s, md_dirac *dirac) {
   const md_eigen_request *request = s->request;
   const size_t modes = (size_t)request->modes;
   int most, kept;
-  sizes(md_eigen_unknowns(dirac->geometry), request->modes, dirac->shape.n_rhs, &most, &kept);
+  sizes(md_eigen_unknowns(dirac->geometry, dirac->shape.components), request->modes,
+        dirac->shape.n_rhs, &most, &kept);
   s->old = calloc(modes, sizeof *s->old);
   s->result->values = calloc(modes, sizeof *s->result->values);
   s->result->residuals = calloc(modes, sizeof *s->result->residuals);
@@ -242,7 +243,7 @@ static md_status create(search *s, md_dirac *dirac) {
 
 static md_status check(md_context *context, const md_dirac *dirac,
                        const md_eigen_request *request) {
-  const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry);
+  const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry, dirac->shape.components);
   if (request->modes > MD_EIGEN_MOST)
     return md_fail(context, MD_INPUT, "one search finds %d modes at most, got %d; ask for fewer",
                    MD_EIGEN_MOST, request->modes);

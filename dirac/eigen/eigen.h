@@ -52,8 +52,9 @@ typedef struct md_eigen_request {
   void *user;
 } md_eigen_request;
 
-/* Eigenvalues that A has, each as often as it is degenerate: 3 per even site. */
-int64_t md_eigen_unknowns(const md_geometry *geometry);
+/* Eigenvalues that A has, each as often as it is degenerate: one for each pair of components of an
+ * even site. */
+int64_t md_eigen_unknowns(const md_geometry *geometry, int components);
 
 /* Thick-restart Lanczos (K. Wu, H. Simon, SIAM J. Matrix Anal. Appl. 22 (2000) 602) with full
  * reorthogonalisation on a Chebyshev filter of A. Its window comes from a few steps without filter

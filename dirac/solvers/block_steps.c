@@ -33,7 +33,7 @@ md_status md_block_steps_create(md_block_steps *b) {
     b->kept[k] = &b->others[k - 1];
     MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, b->kept[k]));
   }
-  MD_TRY(md_block_create(b->context, b->dirac->geometry, &b->dirac->shape, &b->block));
+  MD_TRY(md_block_create(b->context, &b->dirac->shape, &b->block));
   MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->a_p));
   return md_dirac_field(b->context, b->dirac, MD_ODD, &b->work);
 }

@@ -115,10 +115,10 @@ static md_status iterate_once(md_context *context, md_dirac *dirac,
   double p_ap[MD_MAX_RHS], alpha[MD_MAX_RHS], minus[MD_MAX_RHS], beta[MD_MAX_RHS];
   double norm2[MD_MAX_RHS];
   MD_TRY(md_dirac_mdag_m(context, dirac, request->mass, a_p, &state->p, work));
-  MD_TRY(md_linear_dot(context, &state->p, a_p, p_ap));
+  MD_TRY(md_linear_dot(context, &state->p, a_p, NULL, p_ap));
   MD_TRY(step_lengths(context, request, state, p_ap, alpha));
   for (int r = 0; r < state->n_rhs; r++) minus[r] = -alpha[r];
-  MD_TRY(md_linear_axpy_norm2(context, minus, a_p, &state->r, norm2));
+  MD_TRY(md_linear_axpy_norm2(context, minus, a_p, &state->r, NULL, norm2));
   for (int r = 0; r < state->n_rhs; r++) {
     const bool going = alpha[r] != 0.0;
     beta[r] = going ? norm2[r] / state->r_norm2[r] : 0.0;

@@ -146,7 +146,7 @@ static md_status find_largest(chooser *c, md_dirac *dirac, md_field *a, md_field
   MD_TRY(md_agree(c->context, md_field_convert_times(c->context, a, scale, &c->state->r)));
   for (int k = 0; k < STEPS; k++) {
     MD_TRY(md_dirac_mdag_m(c->context, dirac, c->request->mass, b, a, work));
-    MD_TRY(md_linear_norm2_near(c->context, b, guess, norm2));
+    MD_TRY(md_linear_norm2(c->context, b, guess, norm2));
     for (int r = 0; r < n; r++) {
       *largest = fmax(*largest, sqrt(norm2[r]));
       scale[r] = norm2[r] > 0.0 ? 1.0 / sqrt(norm2[r]) : 0.0;

@@ -133,7 +133,7 @@ static md_status orthonormalise(md_context *context, md_deflation *d) {
     axpy(-1.0, h, &d->w[i], w);
     axpy(-1.0, h, &d->a_w[i], a_w);
   }
-  MD_TRY(md_linear_dot(context, w, a_w, norm2));
+  MD_TRY(md_linear_dot(context, w, a_w, NULL, norm2));
   for (int r = 0; r < d->n_rhs; r++)
     scale[r] = norm2[r] > 0.0 && isfinite(norm2[r]) ? 1.0 / sqrt(norm2[r]) : 0.0;
   md_linear_axpby(scale, w, none, w);

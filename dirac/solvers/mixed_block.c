@@ -103,7 +103,7 @@ static md_status project(mixed_block *m) {
   m->misled = false;
   if (m->deflation.count == 0) return MD_OK;
   MD_TRY(md_block_deflation_project(m->context, &m->deflation, m->rest, &m->x));
-  MD_TRY(md_linear_norm2(m->context, m->rest, norm2));
+  MD_TRY(md_linear_norm2(m->context, m->rest, NULL, norm2));
   for (int r = 0; r < m->state->n_rhs; r++) m->misled = m->misled || !(norm2[r] <= most);
   if (!m->misled) return MD_OK;
   md_block_deflation_forget(&m->deflation);

@@ -160,7 +160,7 @@ static md_status hand_down(mixed_cg *m) {
   MD_TRY(md_outer_hand_down(&m->outer, true, &m->r));
   md_linear_zero(&m->x);
   if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, &m->r, &m->x));
-  MD_TRY(md_linear_norm2_near(m->context, &m->r, one, m->norm2));
+  MD_TRY(md_linear_norm2(m->context, &m->r, one, m->norm2));
   for (int r = 0; r < m->state->n_rhs; r++) m->largest[r] = m->norm2[r];
   m->since = 0;
   return MD_OK;
@@ -233,10 +233,10 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
   for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->norm2[r]);
   if (another && m->steps) {
     MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
-    MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap));
+    MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, NULL, m->p_ap));
   }
-  MD_TRY(another ? md_linear_dot(m->context, &m->a_p, &m->r, product)
-                 : md_linear_dot_near(m->context, &m->p, &m->r, guess, product));
+  MD_TRY(another ? md_linear_dot(m->context, &m->a_p, &m->r, NULL, product)
+                 : md_linear_dot(m->context, &m->p, &m->r, guess, product));
   for (int r = 0; r < m->state->n_rhs; r++) {
     of_r[r] = 1.0;
     of_p[r] = 0.0;
@@ -269,7 +269,7 @@ static md_status step(mixed_cg *m, bool *sound) {
   const int n = m->state->n_rhs;
   double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
   MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
-  MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, m->p_ap));
+  MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, NULL, m->p_ap));
   *sound = true;
   for (int r = 0; r < n; r++) {
     if (!m->outer.done[r] && !(m->p_ap[r] > 0.0 && isfinite(m->p_ap[r]))) *sound = false;
@@ -278,8 +278,8 @@ static md_status step(mixed_cg *m, bool *sound) {
     m->before[r] = m->norm2[r];
   }
   if (!*sound) return MD_OK;
-  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, m->norm2));
-  if (m->flexible) MD_TRY(md_linear_dot(m->context, &m->a_p, &m->r, r_ap));
+  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, NULL, m->norm2));
+  if (m->flexible) MD_TRY(md_linear_dot(m->context, &m->a_p, &m->r, NULL, r_ap));
   for (int r = 0; r < n; r++) {
     m->beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / m->before[r];
     if (m->outer.done[r]) m->beta[r] = 0.0;

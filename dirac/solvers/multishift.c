@@ -136,7 +136,7 @@ static md_status deflate(md_multishift_state *m) {
 
 static md_status start(md_multishift_state *m) {
   const int n = m->source.n_rhs;
-  MD_TRY(md_linear_norm2(m->context, &m->source, m->b_norm));
+  MD_TRY(md_linear_norm2(m->context, &m->source, NULL, m->b_norm));
   for (int r = 0; r < n; r++) {
     if (!isfinite(m->b_norm[r]))
       return md_fail(m->context, MD_UNREACHED,
@@ -155,7 +155,7 @@ static md_status start(md_multishift_state *m) {
     for (int r = 0; r < n; r++) s->zeta[r] = s->before[r] = 1.0;
   }
   MD_TRY(md_agree(m->context, status));
-  MD_TRY(md_linear_norm2(m->context, &m->r, m->r_norm2));
+  MD_TRY(md_linear_norm2(m->context, &m->r, NULL, m->r_norm2));
   for (int k = 0; k < m->request->n_shifts; k++)
     for (int r = 0; r < n; r++) m->shifts[k].residual[r] = sqrt(m->r_norm2[r]);
   return MD_OK;

@@ -19,7 +19,7 @@ static md_status true_residual(md_multishift_state *m, int k, double *norm2) {
                          &m->work_exact));
   for (int r = 0; r < n; r++) minus[r] = -1.0;
   md_linear_xpby(&m->source, minus, &m->residual);
-  MD_TRY(md_linear_norm2(m->context, &m->residual, norm2));
+  MD_TRY(md_linear_norm2(m->context, &m->residual, NULL, norm2));
   for (int r = 0; r < n; r++) {
     if (!isfinite(norm2[r]))
       return md_fail(m->context, MD_UNREACHED,

@@ -109,7 +109,7 @@ static md_status iterate_once(md_multishift_state *m, int iteration) {
   double norm2[MD_MAX_RHS];
   MD_TRY(md_dirac_mdag_m(m->context, m->by, md_shift_mass(m, m->smallest), &m->a_p, &base->p,
                          &m->work));
-  MD_TRY(md_linear_dot(m->context, &base->p, &m->a_p, p_ap));
+  MD_TRY(md_linear_dot(m->context, &base->p, &m->a_p, NULL, p_ap));
   for (int r = 0; r < n; r++) {
     alpha[r] = 0.0;
     if (!rhs_done(m, base, r)) {
@@ -122,7 +122,7 @@ static md_status iterate_once(md_multishift_state *m, int iteration) {
     }
     minus[r] = -alpha[r];
   }
-  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, norm2));
+  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, NULL, norm2));
   for (int r = 0; r < n; r++) beta[r] = alpha[r] != 0.0 ? norm2[r] / m->r_norm2[r] : 0.0;
   update_fields(m, alpha, beta);
   for (int r = 0; r < n; r++)

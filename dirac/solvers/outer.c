@@ -53,8 +53,8 @@ static md_status true_residual(md_outer *o, const double *norm2) {
   }
   MD_TRY(md_dirac_hop(o->context, o->dirac, &o->odd, &s->x, NULL));
   MD_TRY(md_dirac_hop(o->context, o->dirac, &o->scratch, &o->odd, &minus_a));
-  if (!norm2) return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, s->r_norm2);
-  return md_linear_axpy_norm2_near(o->context, one, &s->p, &o->scratch, guess, s->r_norm2);
+  if (!norm2) return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, NULL, s->r_norm2);
+  return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, guess, s->r_norm2);
 }
 
 /* x += y. The inner operator may work in another space. */

@@ -43,8 +43,8 @@ static md_status system_create(md_context *context, md_dirac *dirac, double mass
 /* norms[r] = the square root of the sum over both parities. */
 static md_status full_norms(md_context *context, const md_field f[MD_PARITIES], double *norms) {
   double odd[MD_MAX_RHS];
-  MD_TRY(md_linear_norm2(context, &f[MD_EVEN], norms));
-  MD_TRY(md_linear_norm2(context, &f[MD_ODD], odd));
+  MD_TRY(md_linear_norm2(context, &f[MD_EVEN], NULL, norms));
+  MD_TRY(md_linear_norm2(context, &f[MD_ODD], NULL, odd));
   for (int r = 0; r < f[0].n_rhs; r++) norms[r] = sqrt(norms[r] + odd[r]);
   return MD_OK;
 }
@@ -122,7 +122,7 @@ static md_status start(md_context *context, exact_system *s, md_cg_state *state)
   md_linear_copy(&state->p, &state->r);
   md_linear_zero(&state->x);
   state->carries = false;
-  MD_TRY(md_linear_norm2(context, &state->r, state->r_norm2));
+  MD_TRY(md_linear_norm2(context, &state->r, NULL, state->r_norm2));
   for (int r = 0; r < state->n_rhs; r++)
     if (!isfinite(state->r_norm2[r]) || !isfinite(state->b_norm[r]))
       return md_fail(context, MD_UNREACHED,

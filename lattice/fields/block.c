@@ -1,5 +1,5 @@
 #include "lattice/fields/block.h"
-#include "lattice/fields/block_space.h"
+#include "lattice/fields/spaces.h"
 
 #include <stdlib.h>
 
@@ -10,17 +10,17 @@ struct md_block {
 };
 
 static const md_block_space *space_of(md_space space) {
-  return MINIDIRAC_HAVE_CUDA && space == MD_DEVICE ? &md_block_device : &md_block_host;
+  static const md_block_space *const host[MD_ISAS] = MD_EVERY_ISA(&md_block_host);
+  return MINIDIRAC_HAVE_CUDA && space == MD_DEVICE ? &md_block_device : host[md_isa_best()];
 }
 
-md_status md_block_create(md_context *context, const md_geometry *geometry,
-                          const md_field_shape *shape, md_block **block) {
+md_status md_block_create(md_context *context, const md_field_shape *shape, md_block **block) {
   md_block *b = calloc(1, sizeof *b);
   *block = b;
   if (!b) return md_fail_memory(context, sizeof *b, "block operations");
   b->space = space_of(shape->space);
   b->n = shape->n_rhs;
-  return b->space->create(context, geometry, b->n, &b->state);
+  return b->space->create(context, shape, &b->state);
 }
 
 void md_block_destroy(md_block *block) {

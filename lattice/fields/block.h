@@ -20,8 +20,7 @@ enum { MD_MAX_BLOCK = 64, MD_MAX_NARROW_BLOCK = 32, MD_BLOCK_SLOTS = 2 };
 /* Work space: sums on their way. */
 typedef struct md_block md_block;
 /* For fields of this shape. Local. */
-md_status md_block_create(md_context *context, const md_geometry *geometry,
-                          const md_field_shape *shape, md_block **block);
+md_status md_block_create(md_context *context, const md_field_shape *shape, md_block **block);
 void md_block_destroy(md_block *block); /* NULL is fine */
 
 /* Gram matrix x^H x, entry [i][j] = <x_i, x_j>, into a slot, 0 .. MD_BLOCK_SLOTS - 1, from which

@@ -2,13 +2,12 @@
 #include "base/device.h"
 #include "base/memory.h"
 #include "base/memory_need.h"
-#include "lattice/fields/cuda/device_field.h"
-#include "lattice/fields/linear.h"
+#include "lattice/fields/reals.h"
+#include "lattice/fields/spaces.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* 64-byte aligned planes whose distance is no multiple of 4 KiB, so that the planes of one site
  * do not meet in one cache set. */
@@ -64,6 +63,10 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
   if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
                    shape->n_rhs);
+  if (shape->components < 2 || shape->components > MD_MAX_COMPONENTS || shape->components % 2)
+    return md_fail(context, MD_INPUT,
+                   "a site of a field holds an even number of reals, 2 to %d, got %d",
+                   MD_MAX_COMPONENTS, shape->components);
   *field = describe(geometry, shape, parity, &used, &scale_bytes);
   md_status (*const allocate)(md_context *, size_t, const char *, void **) =
       shape->space == MD_DEVICE ? md_device_allocate : md_allocate;
@@ -89,46 +92,6 @@ void md_field_destroy(md_field *field) {
   *field = (md_field){0};
 }
 
-static double load(const md_field *f, int64_t at) {
-  switch (f->precision) {
-  case MD_DOUBLE:
-    return ((const double *)f->data)[at];
-  case MD_SINGLE:
-    return ((const float *)f->data)[at];
-  case MD_HALF:
-    return md_float_of_half(((const uint16_t *)f->data)[at]);
-  case MD_BF16:
-    return md_float_of_bf16(((const uint16_t *)f->data)[at]);
-  case MD_FIXED:
-    return md_float_of_fixed(((const int16_t *)f->data)[at]);
-  case MD_PRECISIONS:
-    break;
-  }
-  return NAN;
-}
-
-static void store(const md_field *f, int64_t at, double value) {
-  switch (f->precision) {
-  case MD_DOUBLE:
-    ((double *)f->data)[at] = value;
-    break;
-  case MD_SINGLE:
-    ((float *)f->data)[at] = (float)value;
-    break;
-  case MD_HALF:
-    ((uint16_t *)f->data)[at] = md_half_of_float((float)value);
-    break;
-  case MD_BF16:
-    ((uint16_t *)f->data)[at] = md_bf16_of_float((float)value);
-    break;
-  case MD_FIXED:
-    ((int16_t *)f->data)[at] = md_fixed_of_float((float)value);
-    break;
-  case MD_PRECISIONS:
-    break;
-  }
-}
-
 /* What a stored number is a multiple of. */
 static double unit_of(const md_field *f, int64_t site) {
   if (f->scale) return f->scale[site];
@@ -137,63 +100,61 @@ static double unit_of(const md_field *f, int64_t site) {
 
 void md_field_get(const md_field *f, int64_t site, int rhs, double *out) {
   const double scale = unit_of(f, site);
-  for (int c = 0; c < f->components; c++) out[c] = scale * load(f, md_field_at(f, site, c, rhs));
-}
-
-float md_field_scale_of(md_precision precision, float largest) {
-  union {
-    float value;
-    int32_t bits;
-  } word = {largest};
-  word.bits = md_field_scale_bits(precision, word.bits & INT32_MAX);
-  return word.value;
+  for (int c = 0; c < f->components; c++) {
+    md_load_reals(f->precision, f->data, md_field_at(f, site, c, rhs), 1, &out[c]);
+    out[c] *= scale;
+  }
 }
 
 /* The site in units of its scale. */
 static void store_site(md_field *f, int64_t site, const double *in) {
   const double inverse = 1.0 / unit_of(f, site);
   for (int r = 0; r < f->n_rhs; r++)
-    for (int c = 0; c < f->components; c++)
-      store(f, md_field_at(f, site, c, r), inverse * in[r * f->components + c]);
+    for (int c = 0; c < f->components; c++) {
+      const double value = inverse * in[r * f->components + c];
+      md_store_reals(f->precision, f->data, md_field_at(f, site, c, r), 1, &value);
+    }
 }
 
 void md_field_set(md_field *f, int64_t site, const double *in) {
   const int n = f->components * f->n_rhs;
   if (f->scale) {
-    float largest = 0.0f;
-    for (int c = 0; c < n; c++) {
-      const float size = fabsf((float)in[c]);
-      if (size > largest || isnan(size)) largest = size;
-    }
-    f->scale[site] = md_field_scale_of(f->precision, largest);
+    int32_t largest = 0;
+    for (int c = 0; c < n; c++) largest = md_larger_bits(largest, (float)in[c]);
+    f->scale[site] = md_scale_of_bits(f->precision, largest);
   }
   store_site(f, site, in);
 }
 
-/* `runs` times `lanes` reals that follow each other, each lane with its factor. */
-#define DEFINE_CONVERT(NAME, TO, ASSIGN, FROM)                                                     \
-  static void NAME(void *out, const void *in, const double *lane, int lanes, int runs) {           \
-    TO *to = out;                                                                                  \
-    const FROM *from = in;                                                                         \
-    for (int k = 0; k < runs; k++, to += lanes, from += lanes)                                     \
-      for (int l = 0; l < lanes; l++) to[l] ASSIGN(TO)(lane[l] * (double)from[l]);                 \
-  }
-DEFINE_CONVERT(double_of_double, double, =, double)
-DEFINE_CONVERT(double_of_float, double, =, float)
-DEFINE_CONVERT(float_of_double, float, =, double)
-DEFINE_CONVERT(float_of_float, float, =, float)
-DEFINE_CONVERT(add_float, double, +=, float)
+static bool is_unscaled(const md_field *f) {
+  return f->precision == MD_DOUBLE || f->precision == MD_SINGLE;
+}
 
-/* Between double and single, as they lie: what mixed CG does at each update. add: single is added
- * to double. */
-static void convert_unscaled(md_field *out, const double *factor, const md_field *in, bool add) {
+/* `runs` times `lanes` reals that follow each other, each lane with its factor; add: single to
+ * double. */
+static void convert_run(const md_field *out, int64_t to, const double *lane, const md_field *in,
+                        int64_t from, int lanes, int runs, bool add) {
+#define CONVERT(TO, ASSIGN, FROM)                                                                  \
+  for (; runs > 0; runs--, to += lanes, from += lanes)                                             \
+    for (int l = 0; l < lanes; l++)                                                                \
+  ((TO *)out->data)[to + l] ASSIGN(TO)(lane[l] * (double)((const FROM *)in->data)[from + l])
+  if (add)
+    CONVERT(double, +=, float);
+  else if (out->precision == MD_DOUBLE && in->precision == MD_DOUBLE)
+    CONVERT(double, =, double);
+  else if (out->precision == MD_DOUBLE)
+    CONVERT(double, =, float);
+  else if (in->precision == MD_DOUBLE)
+    CONVERT(float, =, double);
+  else
+    CONVERT(float, =, float);
+#undef CONVERT
+}
+
+/* Between double and single, as they lie: what mixed CG does at each update. */
+static md_status convert_unscaled(md_field *out, const double *factor, const md_field *in,
+                                  bool add) {
   enum { TOGETHER = 64 }; /* sites of a plane */
-  void (*const converts[2][2])(void *, const void *, const double *, int, int) = {
-      {double_of_double, double_of_float}, {float_of_double, float_of_float}};
-  void (*const convert)(void *, const void *, const double *, int, int) =
-      add ? add_float : converts[out->precision == MD_SINGLE][in->precision == MD_SINGLE];
-  const size_t out_bytes = md_precision_bytes(out->precision);
-  const size_t in_bytes = md_precision_bytes(in->precision);
   const int n = in->n_rhs, planes = md_field_planes(in), most = n == 1 ? TOGETHER : 1;
   double lane[2 * MD_MAX_RHS];
   for (int l = 0; l < 2 * MD_MAX_RHS; l++) lane[l] = factor ? factor[n == 1 ? 0 : l / 2 % n] : 1.0;
@@ -201,23 +162,16 @@ static void convert_unscaled(md_field *out, const double *factor, const md_field
   for (int64_t i = 0; i < in->sites; i += most) {
     const int sites = (int)(in->sites - i < most ? in->sites - i : most);
     for (int c = 0; c < planes; c++)
-      convert((char *)out->data + (size_t)md_field_at(out, i, c, 0) * out_bytes,
-              (const char *)in->data + (size_t)md_field_at(in, i, c, 0) * in_bytes, lane,
-              n == 1 ? sites : 2 * n, n == 1 ? 1 : in->components / 2);
+      convert_run(out, md_field_at(out, i, c, 0), lane, in, md_field_at(in, i, c, 0),
+                  n == 1 ? sites : 2 * n, n == 1 ? 1 : in->components / 2, add);
   }
-}
-
-static bool is_unscaled(const md_field *f) {
-  return f->precision == MD_DOUBLE || f->precision == MD_SINGLE;
+  return MD_OK;
 }
 
 static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   double *buffers = NULL;
-  if (is_unscaled(out) && is_unscaled(in)) {
-    convert_unscaled(out, factor, in, false);
-    return MD_OK;
-  }
+  if (is_unscaled(out) && is_unscaled(in)) return convert_unscaled(out, factor, in, false);
   const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
   MD_TRY(md_allocate(context, (size_t)context->threads * reals * sizeof(double),
                      "conversion buffer", (void **)&buffers));
@@ -278,8 +232,7 @@ md_status md_field_add_single(md_context *context, md_field *out, const double *
                    md_precision_name(in->precision), md_precision_name(out->precision));
   if (MINIDIRAC_HAVE_CUDA && out->space == MD_DEVICE)
     return md_device_add_single(context, out, factor, in);
-  convert_unscaled(out, factor, in, true);
-  return MD_OK;
+  return convert_unscaled(out, factor, in, true);
 }
 
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in) {
@@ -311,7 +264,7 @@ md_status md_field_restore(md_context *context, md_field *out, const md_field *i
   if (!out->scale) return md_field_convert(context, out, in);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < in->sites; i++) {
-    double site[MD_MAX_RHS * MD_FERMION_REALS], largest = 0.0;
+    double site[MD_MAX_RHS * MD_MAX_COMPONENTS], largest = 0.0;
     for (int r = 0; r < in->n_rhs; r++) md_field_get(in, i, r, site + r * in->components);
     for (int c = 0; c < in->components * in->n_rhs; c++) largest = fmax(largest, fabs(site[c]));
     out->scale[i] = scale_restored(out->precision, largest);
@@ -326,4 +279,40 @@ void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {
     for (int c = 0; c < in->components; c++)
       ((double *)out->data)[md_field_at(out, i, c, to)] =
           ((const double *)in->data)[md_field_at(in, i, c, from)];
+}
+
+/* Host; what md_columns_join and md_columns_split do. */
+static md_status turn(const md_field *block, int count, const md_field *columns, bool join) {
+  enum { TOGETHER = 16 }; /* sites: what they have in a block stays in the cache for all columns */
+  const int n = join ? block->n_rhs : count;
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < block->sites; first += TOGETHER) {
+    const int64_t left = block->sites - first, end = first + (left < TOGETHER ? left : TOGETHER);
+    for (int r = 0; r < n; r++)
+      for (int c = 0; c < block->components; c++) {
+        double *column = r < count ? (double *)columns[r].data + c * columns[r].stride : NULL;
+        for (int64_t i = first; i < end; i++) {
+          double *at = (double *)block->data + md_field_at(block, i, c, r);
+          if (join)
+            *at = column ? column[i] : 0.0;
+          else
+            column[i] = *at;
+        }
+      }
+  }
+  return MD_OK;
+}
+
+md_status md_columns_join(md_context *context, int count, const md_field *columns,
+                          md_field *block) {
+  if (MINIDIRAC_HAVE_CUDA && block->space == MD_DEVICE)
+    return md_device_join(context, count, columns, block);
+  return turn(block, count, columns, true);
+}
+
+md_status md_columns_split(md_context *context, const md_field *block, int count,
+                           md_field *columns) {
+  if (MINIDIRAC_HAVE_CUDA && block->space == MD_DEVICE)
+    return md_device_split(context, block, count, columns);
+  return turn(block, count, columns, false);
 }

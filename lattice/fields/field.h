@@ -14,9 +14,11 @@ typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
  *
  * n_rhs == 1: structure of arrays. Plane c (0 .. components-1) starts at data + c*stride elements,
  *   holds `sites` local values, then `halo` values; stride >= sites + halo, every plane 64-byte
- *   aligned. Components of a fermion: colour*2 + (0 re, 1 im); of a link: (row*3 + column)*2 + ...
- * n_rhs > 1: one plane of [site][colour][rhs] complex numbers (re, im), rhs fastest; element
- *   (site, colour, rhs, part) at ((site*3 + colour)*n_rhs + rhs)*2 + part; halo sites follow.
+ *   aligned. Components of a staggered fermion: colour*2 + (0 re, 1 im); of a link:
+ *   (row*3 + column)*2 + ...
+ * n_rhs > 1: one plane of [site][pair][rhs] complex numbers (re, im), rhs fastest; element
+ *   (site, pair, rhs, part) at ((site*components/2 + pair)*n_rhs + rhs)*2 + part, the pairs of a
+ *   staggered fermion being its colours; halo sites follow.
  *
  * MD_HALF: value = stored * scale[site] with one power-of-two float a site (also over the halo),
  *   chosen so that the site's largest |stored| over colours and rhs lies in [2^14, 2^15); fp16
@@ -29,7 +31,7 @@ typedef struct md_field {
   md_precision precision;
   md_space space;
   int parity;
-  int components; /* reals of a site and right-hand side: 6 fermion, 18 or 12 link */
+  int components; /* reals of a site and right-hand side, an even number: (re, im) pairs */
   int n_rhs;
   int64_t sites, halo, stride; /* stride in elements of a plane; n_rhs > 1: in sites */
   void *data;
@@ -37,24 +39,9 @@ typedef struct md_field {
   const md_geometry *geometry;
 } md_field;
 
-enum { MD_MAX_RHS = 128 }; /* of one field; more are solved in several fields */
+enum { MD_MAX_RHS = 128 };        /* of one field; more are solved in several fields */
+enum { MD_MAX_COMPONENTS = 128 }; /* of one site and right-hand side */
 #define MD_SCALE_OF_ZERO 0x1p-126f
-/* The bits of a site's scale from those of the magnitude of its largest component. */
-static inline int32_t md_field_scale_bits(md_precision precision, int32_t largest) {
-  const int32_t one = 1 << 23, smallest = one; /* in the exponent; MD_SCALE_OF_ZERO */
-  union {
-    int32_t bits;
-    float value;
-  } scale = {largest};
-  if (precision == MD_FIXED)
-    scale.value *= 1.0f / MD_FIXED_STEPS;
-  else
-    scale.bits = (largest & 0x7f800000) - 14 * one;
-  return scale.bits > smallest ? scale.bits : smallest;
-}
-/* The scale of a site whose largest component is `largest` >= 0 or NaN. */
-float md_field_scale_of(md_precision precision, float largest);
-
 typedef struct md_field_shape {
   md_precision precision;
   md_space space;
@@ -106,6 +93,16 @@ md_status md_field_add_single(md_context *context, md_field *out, const double *
  * MD_DOUBLE `in`: where md_field_convert chooses scales of sites anew, to the last bit but one, the
  * values are the same bits here. Local. */
 md_status md_field_restore(md_context *context, md_field *out, const md_field *in);
+/* Between fields of one right-hand side each and one field that has them side by side, which is
+ * what an operator of many right-hand sides takes: two at least. All are MD_DOUBLE fields of one
+ * space, parity and geometry; local sites only, halos are left as they are. Numbers are copied bit
+ * by bit. On a device the copy is queued only. */
+/* Right-hand side r of `block` becomes columns[r] for r < count, zero for count <= r < n_rhs.
+ * Local. */
+md_status md_columns_join(md_context *context, int count, const md_field *columns, md_field *block);
+/* columns[r] becomes right-hand side r of `block` for r < count, n_rhs at most. Local. */
+md_status md_columns_split(md_context *context, const md_field *block, int count,
+                           md_field *columns);
 /* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);
 

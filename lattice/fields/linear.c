@@ -1,5 +1,5 @@
 #include "lattice/fields/linear.h"
-#include "lattice/fields/linear_table.h"
+#include "lattice/fields/spaces.h"
 
 const md_linear_table *md_linear_host(md_isa isa, md_precision precision) {
   static const md_linear_table *const tables[MD_PRECISIONS][MD_ISAS] = {
@@ -24,41 +24,37 @@ static const md_linear_table *narrower(const md_field *x, const md_field *y) {
 }
 
 void md_linear_zero(md_field *x) {
-  table_of(x)->zero(x);
+  table_of(x)->copy(x, NULL);
 }
 
 void md_linear_copy(md_field *out, const md_field *in) {
   table_of(in)->copy(out, in);
 }
 
-void md_linear_axpy(const double *a, const md_field *x, md_field *y) {
-  narrower(x, y)->axpy(a, x, y);
-}
-
-void md_linear_xpby(const md_field *x, const double *b, md_field *y) {
-  narrower(x, y)->xpby(x, b, y);
-}
-
 void md_linear_axpby(const double *a, const md_field *x, const double *b, md_field *y) {
   narrower(x, y)->axpby(a, x, b, y);
 }
 
-md_status md_linear_norm2(md_context *context, const md_field *x, double *norms) {
-  return table_of(x)->norm2(context, x, NULL, norms);
+void md_linear_axpy(const double *a, const md_field *x, md_field *y) {
+  md_linear_axpby(a, x, NULL, y);
 }
 
-md_status md_linear_norm2_near(md_context *context, const md_field *x, const double *guess,
-                               double *norms) {
-  return table_of(x)->norm2(context, x, guess, norms);
+void md_linear_xpby(const md_field *x, const double *b, md_field *y) {
+  md_linear_axpby(NULL, x, b, y);
 }
 
-md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y, double *dots) {
-  return narrower(x, y)->dot(context, x, y, NULL, dots);
+void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
+  narrower(x, y)->axpy_complex(re, im, x, y);
 }
 
-md_status md_linear_dot_near(md_context *context, const md_field *x, const md_field *y,
-                             const double *guess, double *dots) {
+md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y,
+                        const double *guess, double *dots) {
   return narrower(x, y)->dot(context, x, y, guess, dots);
+}
+
+md_status md_linear_norm2(md_context *context, const md_field *x, const double *guess,
+                          double *norms) {
+  return md_linear_dot(context, x, x, guess, norms);
 }
 
 md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
@@ -66,23 +62,17 @@ md_status md_linear_dots(md_context *context, int count, const md_field *x, cons
   return count > 0 ? narrower(x, y)->dots(context, count, x, y, dots) : MD_OK;
 }
 
-void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
-  narrower(x, y)->axpy_complex(re, im, x, y);
-}
-
 md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                               double *norms) {
-  return narrower(x, y)->axpy_norm2(context, a, x, y, NULL, norms);
-}
-
-md_status md_linear_axpy_norm2_near(md_context *context, const double *a, const md_field *x,
-                                    md_field *y, const double *guess, double *norms) {
-  return narrower(x, y)->axpy_norm2(context, a, x, y, guess, norms);
+                               const double *guess, double *norms) {
+  const md_linear_table *table = narrower(x, y);
+  if (table->axpy_norm2) return table->axpy_norm2(context, a, x, y, norms);
+  table->axpby(a, x, NULL, y);
+  return md_linear_norm2(context, y, guess, norms);
 }
 
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x) {
-  table_of(p)->cg_update(a, b, r, p, x);
+  md_linear_cg_updates(1, 1, &a, &b, &r, &p, &x);
 }
 
 void md_linear_cg_updates(int count, int steps, const double *const *a, const double *const *b,

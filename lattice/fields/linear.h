@@ -24,30 +24,26 @@ void md_linear_axpy(const double *a, const md_field *x, md_field *y);
 void md_linear_xpby(const md_field *x, const double *b, md_field *y);
 /* y = a x + b y; x may be y itself, so that b = 0 scales. */
 void md_linear_axpby(const double *a, const md_field *x, const double *b, md_field *y);
+/* y = (re + i im) x + y; x may be y itself. */
+void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y);
+/* Sums take a guess where the size of the result is known about, NULL elsewhere: guess[r], the same
+ * on all ranks, is not below the sum of the absolute terms by more than 2^14 nor above the result
+ * by more than 2^40. A device then reads the fields once less. Beyond the lower bound the result is
+ * as accurate, but its last bits depend on how the lattice is cut. The host needs none. */
 /* norms[r] = |x_r|^2 */
-md_status md_linear_norm2(md_context *context, const md_field *x, double *norms);
+md_status md_linear_norm2(md_context *context, const md_field *x, const double *guess,
+                          double *norms);
 /* dots[r] = Re <x_r, y_r> */
-md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y, double *dots);
+md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y,
+                        const double *guess, double *dots);
 /* <x[k]_r, y_r>, linear in y, for `count` fields x of one precision: the real part in
  * dots[2 k n_rhs + r], the imaginary part in dots[(2 k + 1) n_rhs + r]. On a device the host waits
  * once for all. */
 md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
                          double *dots);
-/* y = (re + i im) x + y; x may be y itself. */
-void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y);
-/* y = a x + y and norms[r] = |y_r|^2 in one pass. */
+/* y = a x + y and norms[r] = |y_r|^2, on the host in one pass. */
 md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                               double *norms);
-/* The same three where the size of the result is known about: guess[r], the same on all ranks, is
- * not below the sum of the absolute terms by more than 2^14 nor above the result by more than 2^40.
- * A device then reads the fields once less. Beyond the lower bound the result is as accurate, but
- * its last bits depend on how the lattice is cut. */
-md_status md_linear_norm2_near(md_context *context, const md_field *x, const double *guess,
-                               double *norms);
-md_status md_linear_dot_near(md_context *context, const md_field *x, const md_field *y,
-                             const double *guess, double *dots);
-md_status md_linear_axpy_norm2_near(md_context *context, const double *a, const md_field *x,
-                                    md_field *y, const double *guess, double *norms);
+                               const double *guess, double *norms);
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x);

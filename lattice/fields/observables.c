@@ -5,12 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double site_norm2(const md_field *x, int64_t site) {
-  double sum = 0.0, v[MD_FERMION_REALS];
-  for (int r = 0; r < x->n_rhs; r++) {
-    md_field_get(x, site, r, v);
-    for (int c = 0; c < MD_FERMION_REALS; c++) sum += v[c] * v[c];
-  }
+/* Of right-hand side r at a site, added to `sum`. */
+static double add_norm2(const md_field *x, int64_t site, int r, double sum) {
+  double v[MD_MAX_COMPONENTS];
+  md_field_get(x, site, r, v);
+  for (int c = 0; c < x->components; c++) sum += v[c] * v[c];
   return sum;
 }
 
@@ -23,8 +22,11 @@ md_status md_pion_correlator(md_context *context, const md_field x[MD_PARITIES],
     const int here = t - g->origin[MD_T];
     if (here >= 0 && here < g->local[MD_T])
       for (int p = 0; p < MD_PARITIES; p++)
-        for (int64_t i = here * slice; i < (here + 1) * slice; i++)
-          md_sum_add(&sum, site_norm2(&x[p], i));
+        for (int64_t i = here * slice; i < (here + 1) * slice; i++) {
+          double norm2 = 0.0;
+          for (int r = 0; r < x[p].n_rhs; r++) norm2 = add_norm2(&x[p], i, r, norm2);
+          md_sum_add(&sum, norm2);
+        }
     MD_TRY(md_sum_finish(context, &sum, 1, &correlator[t]));
   }
   return MD_OK;
@@ -74,10 +76,8 @@ static void add_site(const md_field *x, int64_t site, int r, const int at[MD_DIM
                      const int origin[MD_DIMS], const md_momenta *momenta, const waves *w,
                      md_sum *sum) {
   const int *extent = x->geometry->global;
-  double v[MD_FERMION_REALS], norm2 = 0.0;
+  const double norm2 = add_norm2(x, site, r, 0.0);
   int away[MD_DIMS];
-  md_field_get(x, site, r, v);
-  for (int c = 0; c < MD_FERMION_REALS; c++) norm2 += v[c] * v[c];
   for (int d = 0; d < MD_DIMS; d++) away[d] = (at[d] - origin[d] + extent[d]) % extent[d];
   for (int q = 0; q < momenta->count; q++)
     md_sum_add(&sum[q * extent[MD_T] + away[MD_T]], norm2 * wave_at(w, momenta, q, away));
@@ -121,8 +121,8 @@ md_status md_pion_correlators(md_context *context, const md_field x[MD_PARITIES]
 md_status md_chiral_condensate(md_context *context, const md_field b[MD_PARITIES],
                                const md_field x[MD_PARITIES], double *estimates) {
   double odd[MD_MAX_RHS];
-  MD_TRY(md_linear_dot(context, &b[MD_EVEN], &x[MD_EVEN], estimates));
-  MD_TRY(md_linear_dot(context, &b[MD_ODD], &x[MD_ODD], odd));
+  MD_TRY(md_linear_dot(context, &b[MD_EVEN], &x[MD_EVEN], NULL, estimates));
+  MD_TRY(md_linear_dot(context, &b[MD_ODD], &x[MD_ODD], NULL, odd));
   for (int r = 0; r < x[0].n_rhs; r++)
     estimates[r] = (estimates[r] + odd[r]) / (double)x[0].geometry->volume;
   return MD_OK;

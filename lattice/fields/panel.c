@@ -1,13 +1,13 @@
 #include "lattice/fields/panel.h"
-#include "lattice/fields/linear.h"
-#include "lattice/fields/panel_space.h"
+#include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 static const md_panel_space *space_of(const md_field *f) {
-  return MINIDIRAC_HAVE_CUDA && f->space == MD_DEVICE ? &md_panel_device : &md_panel_host;
+  static const md_panel_space *const host[MD_ISAS] = MD_EVERY_ISA(&md_panel_host);
+  return MINIDIRAC_HAVE_CUDA && f->space == MD_DEVICE ? &md_panel_device : host[md_isa_best()];
 }
 
 /* For sums whose terms have absolute values that add up to no more than 4 norms (Cauchy and
@@ -24,7 +24,7 @@ static md_status dots_into(md_context *context, int count, const md_field *x, co
   md_panel_units units[MD_MAX_RHS];
   double norm2[MD_MAX_RHS];
   const int products = count * y->n_rhs;
-  MD_TRY(md_linear_norm2(context, y, norm2));
+  MD_TRY(md_linear_norm2(context, y, NULL, norm2));
   for (int r = 0; r < y->n_rhs; r++) units[r] = units_for(sqrt(norm2[r]));
   MD_TRY(md_defer(context, space_of(y)->dots(context, count, x, y, units, sums)));
   MD_TRY(md_sum_whole(context, sums, 4 * products));

@@ -15,23 +15,26 @@ static md_random stream(const md_source_vector *v, uint64_t purpose, int64_t sit
   return md_random_at(v->seed, purpose + ((uint64_t)v->number << 32), (uint64_t)site);
 }
 
-static void z2_noise(const md_source_vector *v, int64_t site, double *out) {
+static void z2_noise(const md_source_vector *v, int64_t site, int components, double *out) {
   md_random random = stream(v, PURPOSE_NOISE, site);
-  const uint64_t bits = md_random_bits(&random);
-  for (int c = 0; c < MD_FERMION_REALS; c++) out[c] = bits >> (63 - c) & 1 ? M_SQRT1_2 : -M_SQRT1_2;
+  uint64_t bits = 0;
+  for (int c = 0; c < components; c++) {
+    if (c % 64 == 0) bits = md_random_bits(&random);
+    out[c] = bits >> (63 - c % 64) & 1 ? M_SQRT1_2 : -M_SQRT1_2;
+  }
 }
 
-static void u1_noise(const md_source_vector *v, int64_t site, double *out) {
+static void u1_noise(const md_source_vector *v, int64_t site, int components, double *out) {
   md_random random = stream(v, PURPOSE_PHASE, site);
-  for (int c = 0; c < MD_FERMION_REALS; c += 2) {
+  for (int c = 0; c < components; c += 2) {
     const double angle = 2.0 * M_PI * md_random_uniform(&random);
     out[c] = cos(angle);
     out[c + 1] = sin(angle);
   }
 }
 
-static void normal_deviates(md_random random, double scale, double *out) {
-  for (int c = 0; c < MD_FERMION_REALS; c += 2) {
+static void normal_deviates(md_random random, double scale, int components, double *out) {
+  for (int c = 0; c < components; c += 2) {
     md_random_normal(&random, out + c);
     out[c] *= scale;
     out[c + 1] *= scale;
@@ -39,11 +42,11 @@ static void normal_deviates(md_random random, double scale, double *out) {
 }
 
 /* Normal deviates have no preferred direction. */
-static void random_colour(const md_source_vector *v, int64_t site, double *out) {
+static void random_colour(const md_source_vector *v, int64_t site, int components, double *out) {
   double norm2 = 0.0;
-  normal_deviates(stream(v, PURPOSE_COLOUR, site), 1.0, out);
-  for (int c = 0; c < MD_FERMION_REALS; c++) norm2 += out[c] * out[c];
-  for (int c = 0; c < MD_FERMION_REALS; c++) out[c] *= sqrt(3.0 / norm2);
+  normal_deviates(stream(v, PURPOSE_COLOUR, site), 1.0, components, out);
+  for (int c = 0; c < components; c++) norm2 += out[c] * out[c];
+  for (int c = 0; c < components; c++) out[c] *= sqrt(0.5 * components / norm2);
 }
 
 /* Whether a source that is 1 on some sites is so at x. */
@@ -64,25 +67,25 @@ static bool covers(const md_source_vector *v, const int x[MD_DIMS]) {
   }
 }
 
-/* The six reals of the site with global coordinates x; `out` holds zeros. */
+/* The reals of the site with global coordinates x; `out` holds zeros. */
 static void value_at(const md_source_vector *v, const md_geometry *g, const int x[MD_DIMS],
-                     double *out) {
+                     int components, double *out) {
   const int64_t site = md_global_index(g, x);
   switch (v->kind) {
   case MD_SOURCE_Z2:
-    z2_noise(v, site, out);
+    z2_noise(v, site, components, out);
     return;
   case MD_SOURCE_U1:
-    u1_noise(v, site, out);
+    u1_noise(v, site, components, out);
     return;
   case MD_SOURCE_GAUSSIAN:
-    normal_deviates(stream(v, PURPOSE_GAUSSIAN, site), M_SQRT1_2, out);
+    normal_deviates(stream(v, PURPOSE_GAUSSIAN, site), M_SQRT1_2, components, out);
     return;
   case MD_SOURCE_COLOUR_WALL:
-    if (covers(v, x)) random_colour(v, site, out);
+    if (covers(v, x)) random_colour(v, site, components, out);
     return;
   default:
-    if (v->colour < 3 && covers(v, x)) out[2 * v->colour] = 1.0;
+    if (2 * v->colour < components && covers(v, x)) out[2 * v->colour] = 1.0;
   }
 }
 
@@ -90,11 +93,12 @@ void md_source_fill(md_field b[MD_PARITIES], const md_source_vector *vectors) {
   for (int p = 0; p < MD_PARITIES; p++) {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < b[p].sites; i++) {
-      double reals[MD_FERMION_REALS * MD_MAX_RHS] = {0};
+      double reals[MD_MAX_COMPONENTS * MD_MAX_RHS];
       int x[MD_DIMS];
+      memset(reals, 0, (size_t)(b[p].components * b[p].n_rhs) * sizeof *reals);
       md_global_coordinates(b[p].geometry, p, i, x);
       for (int r = 0; r < b[p].n_rhs; r++)
-        value_at(&vectors[r], b[p].geometry, x, reals + r * MD_FERMION_REALS);
+        value_at(&vectors[r], b[p].geometry, x, b[p].components, reals + r * b[p].components);
       md_field_set(&b[p], i, reals);
     }
   }

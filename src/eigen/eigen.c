@@ -59,7 +59,7 @@ static md_status set_up(md_context *context, run *r) {
   };
   if (r->start) MD_TRY(md_modes_describe(context, r->start, &r->start_info));
   MD_TRY(md_action_links_load(context, &from, &r->links));
-  const long long unknowns = (long long)md_eigen_unknowns(r->links.geometry);
+  const long long unknowns = (long long)md_eigen_unknowns(r->links.geometry, MD_FERMION_REALS);
   if (r->modes > unknowns)
     return md_fail(context, MD_INPUT,
                    "--modes must lie in 1 to %lld on this lattice, three for each even site, got "

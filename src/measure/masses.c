@@ -147,9 +147,9 @@ static md_status family_create(md_context *context, md_propagator *p, family *f)
 static md_status measure_sources(md_context *context, md_propagator *p, family *f) {
   double odd[MD_MAX_RHS];
   MD_TRY(md_dirac_hop(context, exact_of(p), &f->work[MD_EVEN], &f->b[MD_ODD], NULL));
-  MD_TRY(md_linear_norm2(context, &f->b[MD_EVEN], f->source_norm[MD_EVEN]));
-  MD_TRY(md_linear_norm2(context, &f->work[MD_EVEN], f->source_norm[MD_ODD]));
-  MD_TRY(md_linear_norm2(context, &f->b[MD_ODD], odd));
+  MD_TRY(md_linear_norm2(context, &f->b[MD_EVEN], NULL, f->source_norm[MD_EVEN]));
+  MD_TRY(md_linear_norm2(context, &f->work[MD_EVEN], NULL, f->source_norm[MD_ODD]));
+  MD_TRY(md_linear_norm2(context, &f->b[MD_ODD], NULL, odd));
   for (int r = 0; r < p->b[0].n_rhs; r++) {
     f->even = f->even || f->source_norm[MD_EVEN][r] > 0.0;
     f->odd = f->odd || f->source_norm[MD_ODD][r] > 0.0;
@@ -229,8 +229,8 @@ static md_status true_residuals(md_context *context, md_propagator *p, family *f
   for (int r = 0; r < n; r++) minus[r] = -1.0;
   MD_TRY(md_dirac_m(context, exact_of(p), p->s->options.masses.value[m], f->work, f->x));
   for (int k = 0; k < MD_PARITIES; k++) md_linear_xpby(&f->b[k], minus, &f->work[k]);
-  MD_TRY(md_linear_norm2(context, &f->work[MD_EVEN], residuals));
-  MD_TRY(md_linear_norm2(context, &f->work[MD_ODD], odd));
+  MD_TRY(md_linear_norm2(context, &f->work[MD_EVEN], NULL, residuals));
+  MD_TRY(md_linear_norm2(context, &f->work[MD_ODD], NULL, odd));
   *worst = 0.0;
   for (int r = 0; r < n; r++) {
     residuals[r] = f->b_norm[r] > 0.0 ? sqrt(residuals[r] + odd[r]) / f->b_norm[r] : 0.0;

@@ -46,8 +46,8 @@ static double largest_ratio(md_context *context, const md_field a[2], const md_f
     MD_REQUIRE(context, md_field_convert(context, &copy, &a[q]));
     for (int r = 0; r < a[q].n_rhs; r++) minus[r] = -1.0;
     md_linear_axpy(minus, &b[q], &copy);
-    MD_REQUIRE(context, md_linear_norm2(context, &copy, d2));
-    MD_REQUIRE(context, md_linear_norm2(context, &c[q], s2));
+    MD_REQUIRE(context, md_linear_norm2(context, &copy, NULL, d2));
+    MD_REQUIRE(context, md_linear_norm2(context, &c[q], NULL, s2));
     for (int r = 0; r < a[q].n_rhs; r++) difference[r] += d2[r], size[r] += s2[r];
     md_field_destroy(&copy);
   }

@@ -80,8 +80,8 @@ static void check(md_context *context, const md_geometry *g, int n) {
   fill(n, 0.1, a);
   fill(n, 0.2, b);
   fill(n, 0.3, c);
-  MD_REQUIRE(context, md_block_create(context, g, &host, &on_host));
-  MD_REQUIRE(context, md_block_create(context, g, &shape, &on_device));
+  MD_REQUIRE(context, md_block_create(context, &host, &on_host));
+  MD_REQUIRE(context, md_block_create(context, &shape, &on_device));
   MD_REQUIRE(context, md_block_gram(context, on_host, &x.host, 0));
   MD_REQUIRE(context, md_block_gram(context, on_device, &x.device, 0));
   MD_REQUIRE(context, md_block_gram(context, on_device, &x.device, 1));
@@ -197,8 +197,8 @@ static void check_narrow(md_context *context, const md_geometry *g, int n, md_pr
   make_of(context, g, MD_SINGLE, n, 3, &z);
   fill(n, 0.1, a);
   fill(n, 0.2, b);
-  MD_REQUIRE(context, md_block_create(context, g, &host, &on.host));
-  MD_REQUIRE(context, md_block_create(context, g, &shape, &on.device));
+  MD_REQUIRE(context, md_block_create(context, &host, &on.host));
+  MD_REQUIRE(context, md_block_create(context, &shape, &on.device));
   MD_REQUIRE(context, md_block_cross(context, on.host, &x[0].host, &y.host, host_gram));
   MD_REQUIRE(context, md_block_cross(context, on.device, &x[0].device, &y.device, device_gram));
   if (precision == MD_SINGLE)

@@ -5,14 +5,22 @@
 #include <math.h>
 #include <string.h>
 
+static int components = MD_FERMION_REALS; /* of the fields that the tests make now */
+
+static void random_field(md_context *context, const md_geometry *g, md_precision precision,
+                         int n_rhs, uint64_t seed, md_field *f) {
+  const md_field_shape shape = {precision, MD_HOST, components, n_rhs, true};
+  md_test_random_shape(context, g, &shape, MD_EVEN, seed, f);
+}
+
 typedef struct pair {
   md_field host, device;
 } pair;
 
 static void make(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                  uint64_t seed, pair *f) {
-  const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n_rhs, true};
-  md_test_random_field(context, g, precision, n_rhs, MD_EVEN, seed, &f->host);
+  const md_field_shape shape = {precision, MD_DEVICE, components, n_rhs, true};
+  random_field(context, g, precision, n_rhs, seed, &f->host);
   MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
   MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
 }
@@ -24,8 +32,7 @@ static void drop(pair *f) {
 
 static void same(md_context *context, const pair *f, const char *what) {
   md_field back;
-  md_test_random_field(context, f->host.geometry, f->host.precision, f->host.n_rhs, MD_EVEN, 99,
-                       &back);
+  random_field(context, f->host.geometry, f->host.precision, f->host.n_rhs, 99, &back);
   MD_REQUIRE(context, md_field_convert(context, &back, &f->device));
   md_require_at_most(md_test_distance(context, &back, &f->host),
                      2.0 * md_precision_roundoff(f->host.precision), what);
@@ -50,13 +57,13 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   const double size = 12.0 * (double)g->volume;
   same(context, &x, "upload and download");
 
-  MD_REQUIRE(context, md_linear_norm2(context, &x.host, on_host));
-  MD_REQUIRE(context, md_linear_norm2(context, &x.device, on_device));
+  MD_REQUIRE(context, md_linear_norm2(context, &x.host, NULL, on_host));
+  MD_REQUIRE(context, md_linear_norm2(context, &x.device, NULL, on_device));
   same_sums(on_host, on_device, n_rhs, size, 1e-12);
-  MD_REQUIRE(context, md_linear_norm2(context, &x.device, again));
+  MD_REQUIRE(context, md_linear_norm2(context, &x.device, NULL, again));
   assert_memory_equal(again, on_device, (size_t)n_rhs * sizeof *again);
-  MD_REQUIRE(context, md_linear_dot(context, &x.host, &y.host, on_host));
-  MD_REQUIRE(context, md_linear_dot(context, &x.device, &y.device, on_device));
+  MD_REQUIRE(context, md_linear_dot(context, &x.host, &y.host, NULL, on_host));
+  MD_REQUIRE(context, md_linear_dot(context, &x.device, &y.device, NULL, on_device));
   same_sums(on_host, on_device, n_rhs, size, 1e-12);
 
   md_linear_axpy(a, &x.host, &y.host);
@@ -81,8 +88,8 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   same(context, &z, "x of cg_update");
   MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
-  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, on_host));
-  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.device, &y.device, on_device));
+  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, NULL, on_host));
+  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.device, &y.device, NULL, on_device));
   same(context, &y, "axpy_norm2");
   same_sums(on_host, on_device, n_rhs, size,
             precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision));
@@ -92,7 +99,7 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   for (int r = 0; r < n_rhs; r++) a[r] = NAN;
   md_linear_axpy(a, &y.device, &x.device);
   md_linear_zero(&x.device);
-  MD_REQUIRE(context, md_linear_norm2(context, &x.device, on_device));
+  MD_REQUIRE(context, md_linear_norm2(context, &x.device, NULL, on_device));
   for (int r = 0; r < n_rhs; r++) assert_true(on_device[r] == 0.0);
   drop(&x);
   drop(&y);
@@ -122,7 +129,7 @@ static void converts_as_the_host(void **state) {
       MD_REQUIRE(context, md_field_convert(context, &out.host, &in.host));
       MD_REQUIRE(context, md_field_convert(context, &out.device, &in.device));
       md_field back;
-      md_test_random_field(context, g, (md_precision)to, 2, MD_EVEN, 99, &back);
+      random_field(context, g, (md_precision)to, 2, 99, &back);
       MD_REQUIRE(context, md_field_convert(context, &back, &out.device));
       md_require_at_most(md_test_distance(context, &back, &out.host), 0.0, "device conversion");
       MD_REQUIRE(context, md_field_convert(context, &back, &in.device));
@@ -155,7 +162,7 @@ static void adds_single_as_the_host(void **state) {
     MD_REQUIRE(context, md_field_add_single(context, &out.host, factor, &in.host));
     MD_REQUIRE(context, md_field_add_single(context, &out.device, factor, &in.device));
     md_field back;
-    md_test_random_field(context, g, MD_DOUBLE, rhs[k], MD_EVEN, 99, &back);
+    random_field(context, g, MD_DOUBLE, rhs[k], 99, &back);
     MD_REQUIRE(context, md_field_convert(context, &back, &out.device));
     md_require_at_most(md_test_distance(context, &back, &out.host), 0x1p-50, "device addition");
     md_field_destroy(&back);
@@ -163,6 +170,18 @@ static void adds_single_as_the_host(void **state) {
     drop(&out);
   }
   md_geometry_destroy(g);
+}
+
+/* All of that with other numbers of reals per site. */
+static void with_any_components(void **state) {
+  static const int any[] = {24, 64};
+  for (int k = 0; k < 2; k++) {
+    components = any[k];
+    as_on_the_host(state);
+    converts_as_the_host(state);
+    adds_single_as_the_host(state);
+  }
+  components = MD_FERMION_REALS;
 }
 
 static void too_large_is_refused(void **state) {
@@ -175,5 +194,6 @@ static void too_large_is_refused(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(as_on_the_host), cmocka_unit_test(converts_as_the_host),
-    cmocka_unit_test(adds_single_as_the_host), cmocka_unit_test(too_large_is_refused)};
+    cmocka_unit_test(adds_single_as_the_host), cmocka_unit_test(with_any_components),
+    cmocka_unit_test(too_large_is_refused)};
 MD_RUN_GPU_TESTS(tests)

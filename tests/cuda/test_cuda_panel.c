@@ -1,7 +1,6 @@
 /* Products of many vectors with a few on the device against the same on the host, and sums whose
  * bits repeat. */
 #include "gpu_tests.h"
-#include "lattice/fields/columns.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/panel.h"
 
@@ -10,8 +9,16 @@
 
 enum { COUNT = 37, MOST_RHS = 19, ROWS = 18 }; /* more than a tile of each */
 
+static int components = MD_FERMION_REALS; /* of the fields that the tests make now */
+
+static void random_field(md_context *context, const md_geometry *g, md_precision precision,
+                         int n_rhs, uint64_t seed, md_field *f) {
+  const md_field_shape shape = {precision, MD_HOST, components, n_rhs, true};
+  md_test_random_shape(context, g, &shape, MD_EVEN, seed, f);
+}
+
 static void upload(md_context *context, const md_field *host, md_field *device) {
-  const md_field_shape shape = {host->precision, MD_DEVICE, MD_FERMION_REALS, host->n_rhs, true};
+  const md_field_shape shape = {host->precision, MD_DEVICE, components, host->n_rhs, true};
   MD_REQUIRE(context, md_field_create(context, host->geometry, &shape, MD_EVEN, device));
   MD_REQUIRE(context, md_field_convert(context, device, host));
 }
@@ -20,8 +27,8 @@ static void make(md_context *context, const md_geometry *g, md_precision precisi
                  md_field host[COUNT], md_field device[COUNT]) {
   for (int k = 0; k < COUNT; k++) {
     double norm2, none = 0.0;
-    md_test_random_field(context, g, precision, 1, MD_EVEN, (uint64_t)k + 1, &host[k]);
-    MD_REQUIRE(context, md_linear_norm2(context, &host[k], &norm2));
+    random_field(context, g, precision, 1, (uint64_t)k + 1, &host[k]);
+    MD_REQUIRE(context, md_linear_norm2(context, &host[k], NULL, &norm2));
     const double scale = 1.0 / sqrt(norm2);
     md_linear_axpby(&scale, &host[k], &none, &host[k]);
     upload(context, &host[k], &device[k]);
@@ -37,7 +44,7 @@ static void drop(md_field *host, md_field *device, int count) {
 
 static void same(md_context *context, const md_field *host, const md_field *device) {
   md_field back;
-  md_test_random_field(context, host->geometry, MD_DOUBLE, host->n_rhs, MD_EVEN, 99, &back);
+  random_field(context, host->geometry, MD_DOUBLE, host->n_rhs, 99, &back);
   MD_REQUIRE(context, md_field_convert(context, &back, device));
   md_require_at_most(md_test_distance(context, &back, host), 1e-14, "a sum of vectors");
   md_field_destroy(&back);
@@ -50,9 +57,9 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_field host[COUNT], device[COUNT], y, z;
   double norm2[MOST_RHS];
   make(context, g, precision, host, device);
-  md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 77, &y);
+  random_field(context, g, MD_DOUBLE, n_rhs, 77, &y);
   upload(context, &y, &z);
-  MD_REQUIRE(context, md_linear_norm2(context, &y, norm2));
+  MD_REQUIRE(context, md_linear_norm2(context, &y, NULL, norm2));
   MD_REQUIRE(context, md_panel_dots(context, COUNT, host, &y, on_host));
   MD_REQUIRE(context, md_panel_dots(context, COUNT, device, &z, on_device));
   MD_REQUIRE(context, md_panel_dots(context, COUNT, device, &z, again));
@@ -72,8 +79,8 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
 static void check_columns(md_context *context, const md_geometry *g, int count, int n_rhs) {
   md_field host[COUNT], device[COUNT], block, on_device, back;
   make(context, g, MD_DOUBLE, host, device);
-  md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 5, &block);
-  md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, 6, &back);
+  random_field(context, g, MD_DOUBLE, n_rhs, 5, &block);
+  random_field(context, g, MD_DOUBLE, n_rhs, 6, &back);
   upload(context, &block, &on_device);
   MD_REQUIRE(context, md_columns_join(context, count, host, &block));
   MD_REQUIRE(context, md_columns_join(context, count, device, &on_device));
@@ -82,7 +89,7 @@ static void check_columns(md_context *context, const md_geometry *g, int count, 
   MD_REQUIRE(context, md_columns_split(context, &on_device, count, device + COUNT - count));
   for (int k = 0; k < count; k++) {
     md_field one;
-    md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, 7, &one);
+    random_field(context, g, MD_DOUBLE, 1, 7, &one);
     MD_REQUIRE(context, md_field_convert(context, &one, &device[COUNT - count + k]));
     assert_true(md_test_distance(context, &one, &host[k]) == 0.0);
     md_field_destroy(&one);
@@ -118,7 +125,7 @@ static void rotate(void **state) {
   make(context, g, MD_DOUBLE, host, device);
   for (int i = 0; i < 2 * ROWS * COUNT; i++) rotation[i] = sin(1.0 + i);
   for (int i = 0; i < ROWS; i++) {
-    md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, 5, &out[i]);
+    random_field(context, g, MD_DOUBLE, 1, 5, &out[i]);
     upload(context, &out[i], &out_device[i]);
   }
   MD_REQUIRE(context, md_panel_rotate(context, COUNT, host, ROWS, rotation, out));
@@ -129,6 +136,19 @@ static void rotate(void **state) {
   md_geometry_destroy(g);
 }
 
+/* All of that with other numbers of reals per site. */
+static void with_any_components(void **state) {
+  static const int any[] = {24, 64};
+  for (int k = 0; k < 2; k++) {
+    components = any[k];
+    against_host(state);
+    columns(state);
+    rotate(state);
+  }
+  components = MD_FERMION_REALS;
+}
+
 static struct CMUnitTest tests[] = {cmocka_unit_test(against_host), cmocka_unit_test(columns),
-                                    cmocka_unit_test(rotate)};
+                                    cmocka_unit_test(rotate),
+                                    cmocka_unit_test(with_any_components)};
 MD_RUN_GPU_TESTS(tests)

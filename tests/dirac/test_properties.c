@@ -32,10 +32,10 @@ static void antihermitian(md_context *context, const backend_case *c) {
   md_test_random_field(context, g, MD_DOUBLE, c->request.n_rhs, MD_ODD, 2, &b);
   hop_in_double(context, c, gauge, &b, &db);
   hop_in_double(context, c, gauge, &a, &da);
-  MD_REQUIRE(context, md_linear_dot(context, &a, &db, left));
-  MD_REQUIRE(context, md_linear_dot(context, &da, &b, right));
-  MD_REQUIRE(context, md_linear_norm2(context, &a, na));
-  MD_REQUIRE(context, md_linear_norm2(context, &db, nb));
+  MD_REQUIRE(context, md_linear_dot(context, &a, &db, NULL, left));
+  MD_REQUIRE(context, md_linear_dot(context, &da, &b, NULL, right));
+  MD_REQUIRE(context, md_linear_norm2(context, &a, NULL, na));
+  MD_REQUIRE(context, md_linear_norm2(context, &db, NULL, nb));
   for (int r = 0; r < c->request.n_rhs; r++)
     md_require_at_most(fabs(left[r] + right[r]), case_tolerance(c) * sqrt(na[r] * nb[r]),
                        case_name(c, name, sizeof name));
@@ -160,14 +160,14 @@ static void squares(md_context *context, const backend_case *c) {
   MD_REQUIRE(context, md_dirac_m_dagger(context, &dirac, mass, minus, in));
   MD_REQUIRE(context, md_dirac_m_dagger(context, &dirac, mass, twice, once));
   /* <v, M^dag M v> = |M v|^2 = m^2 |v|^2 + |D v|^2; M^dag v is m v - D v */
-  MD_REQUIRE(context, md_linear_norm2(context, &in[MD_EVEN], norm));
-  MD_REQUIRE(context, md_linear_norm2(context, &once[MD_ODD], hopped));
-  MD_REQUIRE(context, md_linear_dot(context, &once[MD_ODD], &minus[MD_ODD], product));
+  MD_REQUIRE(context, md_linear_norm2(context, &in[MD_EVEN], NULL, norm));
+  MD_REQUIRE(context, md_linear_norm2(context, &once[MD_ODD], NULL, hopped));
+  MD_REQUIRE(context, md_linear_dot(context, &once[MD_ODD], &minus[MD_ODD], NULL, product));
   for (int r = 0; r < c->request.n_rhs; r++)
     md_require_at_most(fabs(product[r] + hopped[r]), 8.0 * roundoff * hopped[r],
                        case_name(c, name, sizeof name));
   MD_REQUIRE(context, md_dirac_mdag_m(context, &dirac, mass, &work, &in[MD_EVEN], &minus[MD_ODD]));
-  MD_REQUIRE(context, md_linear_dot(context, &in[MD_EVEN], &work, product));
+  MD_REQUIRE(context, md_linear_dot(context, &in[MD_EVEN], &work, NULL, product));
   for (int r = 0; r < c->request.n_rhs; r++)
     md_require_at_most(fabs(product[r] / (mass * mass * norm[r] + hopped[r]) - 1.0), 8.0 * roundoff,
                        case_name(c, name, sizeof name));

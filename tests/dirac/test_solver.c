@@ -268,9 +268,9 @@ static double residual_of(md_context *context, problem *p, double mass) {
   MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, mx, p->x));
   for (int k = 0; k < 2; k++) {
     md_linear_xpby(&p->b[k], &minus, &mx[k]);
-    MD_REQUIRE(context, md_linear_norm2(context, &mx[k], &norm2));
+    MD_REQUIRE(context, md_linear_norm2(context, &mx[k], NULL, &norm2));
     sums[0] += norm2;
-    MD_REQUIRE(context, md_linear_norm2(context, &p->b[k], &norm2));
+    MD_REQUIRE(context, md_linear_norm2(context, &p->b[k], NULL, &norm2));
     sums[1] += norm2;
     md_field_destroy(&mx[k]);
   }

@@ -74,7 +74,7 @@ static void tear_down(problem *p) {
 static void check(md_context *context, md_action action, const int dims[MD_DIMS], int modes,
                   int block) {
   problem p = set_up(context, action, dims);
-  const int n = (int)md_eigen_unknowns(p.geometry);
+  const int n = (int)md_eigen_unknowns(p.geometry, MD_FERMION_REALS);
   md_dirac reference, dirac;
   md_eigen_result result;
   MD_REQUIRE(context, md_dirac_create(context, p.links, "cpu_ref", &p.request, &reference));

@@ -30,7 +30,7 @@ static void check(md_context *context, md_dirac *dirac, md_eigen_result *modes,
     MD_REQUIRE(context,
                md_eigen_filter_apply(context, dirac, filter, &scratch, &out, &modes->vectors[i]));
     md_linear_axpy(&minus, &modes->vectors[i], &out);
-    MD_REQUIRE(context, md_linear_norm2(context, &out, &norm2));
+    MD_REQUIRE(context, md_linear_norm2(context, &out, NULL, &norm2));
     largest = fmax(largest, sqrt(norm2));
   }
   md_require_at_most(largest, 1e-11, "filtered vector");

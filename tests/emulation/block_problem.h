@@ -6,7 +6,6 @@
 
 #include <vector>
 
-#include "lattice/fields/cuda/block_device.cuh"
 #include "lattice/fields/cuda/block_narrow.cuh"
 
 extern "C" {

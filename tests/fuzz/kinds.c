@@ -39,7 +39,7 @@ md_status fuzz_kinds_prepare(md_context *context) {
   MD_TRY(md_field_create(context, made.geometry, &one, MD_EVEN, &made.vector));
   md_field both[MD_PARITIES] = {made.vector, odd};
   md_source_gaussian(both, 3);
-  MD_TRY(md_linear_norm2(context, &made.vector, &norm2));
+  MD_TRY(md_linear_norm2(context, &made.vector, NULL, &norm2));
   const double scale = 1.0 / sqrt(norm2);
   md_linear_axpby(&scale, &made.vector, &none, &made.vector);
   return MD_OK;

@@ -22,7 +22,7 @@ static void make(md_context *context, const md_geometry *g, md_modes *modes) {
     double norm2, none = 0.0;
     md_field_destroy(&modes->vectors[i]);
     md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, (uint64_t)i, &modes->vectors[i]);
-    MD_REQUIRE(context, md_linear_norm2(context, &modes->vectors[i], &norm2));
+    MD_REQUIRE(context, md_linear_norm2(context, &modes->vectors[i], NULL, &norm2));
     const double scale = 1.0 / sqrt(norm2);
     md_linear_axpby(&scale, &modes->vectors[i], &none, &modes->vectors[i]);
     modes->values[i] = 0.01 * (i + 1);

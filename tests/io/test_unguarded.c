@@ -152,7 +152,7 @@ static void modes(void **state) {
   double norm2, none = 0.0, value = 0.01, residual = 1e-9;
   io_test_name(context, ".h5", path, sizeof path);
   md_test_random_field(context, c.geometry, MD_DOUBLE, 1, MD_EVEN, 1, &c.field);
-  MD_REQUIRE(context, md_linear_norm2(context, &c.field, &norm2));
+  MD_REQUIRE(context, md_linear_norm2(context, &c.field, NULL, &norm2));
   const double scale = 1.0 / sqrt(norm2);
   md_linear_axpby(&scale, &c.field, &none, &c.field);
   const md_modes one = {.count = 1, .values = &value, .residuals = &residual, .vectors = &c.field};

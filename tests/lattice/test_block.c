@@ -1,16 +1,15 @@
 /* Block operations on the host: the inner loops of every instruction set against plain ones, sums
  * whose order does not matter, the same bits for every rank grid and thread count. */
-#include "lattice/fields/block.h"
-#include "lattice/fields/block_rows.h"
+#include "lattice/fields/spaces.h"
 #include "support.h"
 
 #include <complex.h>
 #include <math.h>
 #include <string.h>
 
-enum { MOST = MD_MAX_BLOCK, WIDTH = 2 * MOST, SQUARE = MOST * WIDTH };
+enum { MOST = MD_MAX_BLOCK, WIDTH = 2 * MOST, SQUARE = MOST * WIDTH, MOST_ROWS = 5 };
 
-static const md_block_rows *const all_rows[MD_ISAS] = MD_EVERY_ISA(&md_block_rows);
+static const md_block_loops *const all_rows[MD_ISAS] = MD_EVERY_ISA(&md_block_loops);
 static const int sizes[] = {2, 3, 5, 8, 16, 17, 33, 64};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
@@ -33,22 +32,23 @@ static void fill(int n, int width, int seed, md_block_matrix m, double complex *
 static double memory[6][SQUARE];
 static double complex plain[3][MOST * MOST];
 
-static void check_update(const md_block_rows *rows, int n) {
+/* Of a site with m rows. */
+static void check_update(const md_block_loops *rows, int m, int n) {
   const int width = (2 * n + rows->chunk - 1) / rows->chunk * rows->chunk;
-  double complex x[3 * MOST] = {0}, y[3 * MOST] = {0}, z[3 * MOST] = {0};
-  double complex want_y[3 * MOST], want_z[3 * MOST];
+  double complex x[MOST_ROWS * MOST] = {0}, y[MOST_ROWS * MOST] = {0}, z[MOST_ROWS * MOST] = {0};
+  double complex want_y[MOST_ROWS * MOST], want_z[MOST_ROWS * MOST];
   const md_block_matrix b = {memory[0], memory[1]}, a = {memory[2], memory[3]},
                         c = {memory[4], memory[5]};
   memset(memory, 0, sizeof memory);
   fill(n, width, 1, b, plain[0]);
   fill(n, width, 2, a, plain[1]);
   fill(n, width, 3, c, plain[2]);
-  for (int e = 0; e < 3 * n; e++) {
+  for (int e = 0; e < m * n; e++) {
     x[e] = number(e) + I * number(2 * e + 1);
     y[e] = number(3 * e) + I * number(e + 5);
     z[e] = number(5 * e) + I * number(e + 9);
   }
-  for (int r = 0; r < 3; r++)
+  for (int r = 0; r < m; r++)
     for (int j = 0; j < n; j++) {
       want_y[r * n + j] = 0.0;
       want_z[r * n + j] = z[r * n + j];
@@ -58,19 +58,20 @@ static void check_update(const md_block_rows *rows, int n) {
         want_z[r * n + j] += y[r * n + i] * plain[2][i * n + j];
       }
     }
-  rows->update(n, width, &b, (double *)x, &a, (double *)y, (double *)z, &c);
-  for (int e = 0; e < 3 * n; e++) {
+  rows->update(m, n, width, &b, (double *)x, &a, (double *)y, (double *)z, &c);
+  for (int e = 0; e < m * n; e++) {
     md_require_at_most(cabs(y[e] - want_y[e]), 4e-15 * n, "y of an update");
     md_require_at_most(cabs(z[e] - want_z[e]), 4e-15 * n, "z of an update");
   }
 }
 
-static void check_gram(const md_block_rows *rows, int n) {
-  static double straight[MD_BLOCK_CELL_ROWS * WIDTH], turned[MD_BLOCK_CELL_ROWS * WIDTH];
+/* Of a cell of eight such sites. */
+static void check_gram(const md_block_loops *rows, int m, int n) {
+  static double straight[8 * MOST_ROWS * WIDTH], turned[8 * MOST_ROWS * WIDTH];
   const int width = (2 * n + rows->chunk - 1) / rows->chunk * rows->chunk;
   memset(straight, 0, sizeof straight);
   memset(turned, 0, sizeof turned);
-  for (int r = 0; r < MD_BLOCK_CELL_ROWS; r++)
+  for (int r = 0; r < 8 * m; r++)
     for (int j = 0; j < n; j++) {
       const double re = number(r * n + j), im = number(r + 3 * j);
       double *s = straight + r * width + 2 * j, *t = turned + r * width + 2 * j;
@@ -78,11 +79,11 @@ static void check_gram(const md_block_rows *rows, int n) {
       s[1] = t[0] = im;
       t[1] = -re;
     }
-  rows->gram(n, width, straight, straight, turned, false, memory[0]);
+  rows->gram(8 * m, n, width, straight, straight, turned, false, memory[0]);
   for (int i = 0; i < n; i++)
     for (int j = i; j < n; j++) {
       double complex want = 0.0;
-      for (int r = 0; r < MD_BLOCK_CELL_ROWS; r++) {
+      for (int r = 0; r < 8 * m; r++) {
         const double *u = straight + r * width + 2 * i, *v = straight + r * width + 2 * j;
         want += (u[0] - I * u[1]) * (v[0] + I * v[1]);
       }
@@ -94,7 +95,7 @@ static void check_gram(const md_block_rows *rows, int n) {
 
 /* Sixty-four times eight numbers over many orders of magnitude, from the front and from the back.
  */
-static void check_add(const md_block_rows *rows) {
+static void check_add(const md_block_loops *rows) {
   enum { COUNT = 8, TIMES = 64 };
   double high[2][COUNT] = {{0.0}}, low[2][COUNT] = {{0.0}}, numbers[COUNT];
   for (int way = 0; way < 2; way++)
@@ -123,10 +124,11 @@ static void every_instruction_set(void **state) {
   for (int k = 0; k < MD_ISAS; k++) {
     if (!md_isa_runs((md_isa)k)) continue;
     ran++;
-    for (int s = 0; s < SIZES; s++) {
-      check_update(all_rows[k], sizes[s]);
-      check_gram(all_rows[k], sizes[s]);
-    }
+    for (int s = 0; s < SIZES; s++)
+      for (int m = 3; m <= MOST_ROWS; m += 2) {
+        check_update(all_rows[k], m, sizes[s]);
+        check_gram(all_rows[k], m, sizes[s]);
+      }
     check_add(all_rows[k]);
   }
   assert_true(ran >= 1);
@@ -146,7 +148,7 @@ static void does_not_depend_on_the_cut(void **state) {
     md_block *block;
     md_field f;
     md_test_random_field(contexts[i], g, MD_DOUBLE, N, MD_EVEN, 5, &f);
-    MD_REQUIRE(contexts[i], md_block_create(contexts[i], g, &shape, &block));
+    MD_REQUIRE(contexts[i], md_block_create(contexts[i], &shape, &block));
     for (int k = 0; k < 2; k++) {
       MD_REQUIRE(contexts[i], md_block_gram(contexts[i], block, &f, 1));
       MD_REQUIRE(contexts[i], md_block_wait(contexts[i], block, 1, grams[i][k]));
@@ -161,27 +163,26 @@ static void does_not_depend_on_the_cut(void **state) {
 }
 
 /* <f_i, f_j> of a whole field against a plain sum over sites of one rank. */
-static void gram_is_of_inner_products(void **state) {
+static void check_products(const md_context *given, int components) {
   enum { N = 5 };
-  const md_context *given = *state;
   md_context alone = {.ranks = 1, .threads = given->threads};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components, N, true};
   md_geometry *g = md_test_geometry(&alone, 8, 4, 4, 4, false);
   double gram[2 * N * N];
   double complex want[N * N] = {0};
   md_block *block;
   md_field f;
-  md_test_random_field(&alone, g, MD_DOUBLE, N, MD_ODD, 5, &f);
-  MD_REQUIRE(&alone, md_block_create(&alone, g, &shape, &block));
+  md_test_random_shape(&alone, g, &shape, MD_ODD, 5, &f);
+  MD_REQUIRE(&alone, md_block_create(&alone, &shape, &block));
   MD_REQUIRE(&alone, md_block_gram(&alone, block, &f, 1));
   MD_REQUIRE(&alone, md_block_wait(&alone, block, 1, gram));
   for (int64_t site = 0; site < f.sites; site++)
     for (int i = 0; i < N; i++)
       for (int j = 0; j < N; j++) {
-        double u[MD_FERMION_REALS], v[MD_FERMION_REALS];
+        double u[MD_MAX_COMPONENTS], v[MD_MAX_COMPONENTS];
         md_field_get(&f, site, i, u);
         md_field_get(&f, site, j, v);
-        for (int c = 0; c < MD_FERMION_REALS; c += 2)
+        for (int c = 0; c < components; c += 2)
           want[i * N + j] += (u[c] - I * u[c + 1]) * (v[c] + I * v[c + 1]);
       }
   for (int e = 0; e < N * N; e++)
@@ -191,11 +192,17 @@ static void gram_is_of_inner_products(void **state) {
   md_geometry_destroy(g);
 }
 
+static void gram_is_of_inner_products(void **state) {
+  const int components[] = {MD_FERMION_REALS, 24, 64};
+  for (int k = 0; k < 3; k++) check_products(*state, components[k]);
+}
+
 static md_context *context_of_narrow;
+static int components_of_narrow;
 
 static void narrow_copy(const md_geometry *g, md_precision precision, const md_field *of,
                         md_field *f) {
-  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, of->n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, of->components, of->n_rhs, true};
   MD_REQUIRE(context_of_narrow, md_field_create(context_of_narrow, g, &shape, MD_EVEN, f));
   MD_REQUIRE(context_of_narrow, md_field_convert(context_of_narrow, f, of));
 }
@@ -205,7 +212,7 @@ static void narrow_copy(const md_geometry *g, md_precision precision, const md_f
 static void check_narrow(const md_geometry *g, md_precision inner, bool y_is_wide) {
   enum { N = 5, REALS = 2 * N * N };
   md_context *context = context_of_narrow;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components_of_narrow, N, true};
   md_field wide[3], rounded[3], f[3];
   double matrix[3][REALS], want[REALS], got[REALS];
   md_block *block;
@@ -213,12 +220,12 @@ static void check_narrow(const md_geometry *g, md_precision inner, bool y_is_wid
     for (int m = 0; m < 3; m++) matrix[m][e] = 0.3 * number(e + 9 * m);
   for (int k = 0; k < 3; k++) {
     const md_precision own = (k == 0) == y_is_wide ? MD_SINGLE : inner;
-    md_test_random_field(context, g, MD_DOUBLE, N, MD_EVEN, (uint64_t)k + 3, &wide[k]);
+    md_test_random_shape(context, g, &shape, MD_EVEN, (uint64_t)k + 3, &wide[k]);
     narrow_copy(g, k == 2 ? MD_SINGLE : own, &wide[k], &f[k]);
     narrow_copy(g, MD_DOUBLE, &f[k], &rounded[k]);
   }
   md_block_step step = {.b = matrix[0], .x = &rounded[1], .a = matrix[1], .slot = 1};
-  MD_REQUIRE(context, md_block_create(context, g, &shape, &block));
+  MD_REQUIRE(context, md_block_create(context, &shape, &block));
   MD_REQUIRE(context, md_block_cross(context, block, &rounded[0], &rounded[1], want));
   MD_REQUIRE(context, md_block_cross(context, block, &f[0], &f[1], got));
   assert_memory_equal(want, got, sizeof want); /* nothing is rounded */
@@ -251,8 +258,10 @@ static void narrow_fields(void **state) {
   static const md_precision inner[] = {MD_SINGLE, MD_HALF, MD_BF16, MD_FIXED};
   context_of_narrow = *state;
   md_geometry *g = md_test_geometry(context_of_narrow, 4, 4, 8, 4, false);
-  for (int i = 0; i < 4; i++)
-    for (int wide = 0; wide < 2; wide++) check_narrow(g, inner[i], wide == 1);
+  for (int i = 0; i < 16; i++) {
+    components_of_narrow = i < 8 ? MD_FERMION_REALS : 64;
+    check_narrow(g, inner[i / 2 % 4], i % 2 == 1);
+  }
   md_geometry_destroy(g);
 }
 

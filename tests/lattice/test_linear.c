@@ -1,6 +1,6 @@
 /* Vector operations against plain loops over md_field_get, for every precision and layout, and
  * sums that are the same to the last bit on every rank grid and thread count. */
-#include "lattice/fields/linear_table.h"
+#include "lattice/fields/spaces.h"
 #include "support.h"
 
 #include <math.h>
@@ -10,11 +10,15 @@
 
 typedef struct setting {
   md_precision precision;
-  int n_rhs;
+  int n_rhs, components; /* 0: those of a staggered fermion */
 } setting;
-static const setting settings[] = {{MD_DOUBLE, 1},   {MD_SINGLE, 1}, {MD_HALF, 1}, {MD_BF16, 1},
-                                   {MD_DOUBLE, 3},   {MD_SINGLE, 8}, {MD_HALF, 5}, {MD_BF16, 2},
-                                   {MD_DOUBLE, 128}, {MD_FIXED, 1},  {MD_FIXED, 3}};
+static const setting settings[] = {
+    {MD_DOUBLE, 1, 0},   {MD_SINGLE, 1, 0},  {MD_HALF, 1, 0},    {MD_BF16, 1, 0},
+    {MD_DOUBLE, 3, 0},   {MD_SINGLE, 8, 0},  {MD_HALF, 5, 0},    {MD_BF16, 2, 0},
+    {MD_DOUBLE, 128, 0}, {MD_FIXED, 1, 0},   {MD_FIXED, 3, 0},   {MD_DOUBLE, 1, 24},
+    {MD_DOUBLE, 3, 64},  {MD_DOUBLE, 8, 24}, {MD_SINGLE, 1, 64}, {MD_SINGLE, 3, 24},
+    {MD_SINGLE, 8, 64},  {MD_HALF, 1, 24},   {MD_HALF, 3, 64},   {MD_HALF, 8, 24},
+    {MD_HALF, 1, 64},    {MD_FIXED, 1, 24},  {MD_FIXED, 8, 64},  {MD_BF16, 3, 24}};
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 typedef struct fixture {
@@ -26,9 +30,10 @@ typedef struct fixture {
 static void make(md_context *context, setting s, fixture *f) {
   f->g = md_test_geometry(context, 12, 4, 8, 4, false);
   md_field *fields[] = {&f->x, &f->y, &f->z}, *copies[] = {&f->old_x, &f->old_y, &f->old_z};
-  const md_field_shape shape = {s.precision, MD_HOST, MD_FERMION_REALS, s.n_rhs, true};
+  const int components = s.components ? s.components : MD_FERMION_REALS;
+  const md_field_shape shape = {s.precision, MD_HOST, components, s.n_rhs, true};
   for (int i = 0; i < 3; i++) {
-    md_test_random_field(context, f->g, s.precision, s.n_rhs, MD_ODD, 11 + (uint64_t)i, fields[i]);
+    md_test_random_shape(context, f->g, &shape, MD_ODD, 11 + (uint64_t)i, fields[i]);
     MD_REQUIRE(context, md_field_create(context, f->g, &shape, MD_ODD, copies[i]));
     const int64_t reals =
         md_field_planes(fields[i]) * fields[i]->stride * md_field_entry(fields[i]);
@@ -54,11 +59,12 @@ static double size_of(const double *p, const md_field *u, const double *q, const
                       int64_t site, int rhs) {
   double size = 0.0;
   for (int r = 0; r < u->n_rhs; r++) {
-    double a[6], b[6];
+    double a[MD_MAX_COMPONENTS], b[MD_MAX_COMPONENTS];
     if (r != rhs && u->precision != MD_FIXED && v->precision != MD_FIXED) continue;
     md_field_get(u, site, r, a);
     md_field_get(v, site, r, b);
-    for (int c = 0; c < 6; c++) size = fmax(size, fabs(p[r] * a[c]) + fabs(q[r] * b[c]));
+    for (int c = 0; c < u->components; c++)
+      size = fmax(size, fabs(p[r] * a[c]) + fabs(q[r] * b[c]));
   }
   return size;
 }
@@ -69,12 +75,12 @@ static void check(const md_field *got, const double *p, const md_field *u, const
   const double tolerance = 4.0 * md_precision_roundoff(got->precision);
   for (int64_t i = 0; i < got->sites; i++)
     for (int r = 0; r < got->n_rhs; r++) {
-      double w[6], a[6], b[6];
+      double w[MD_MAX_COMPONENTS], a[MD_MAX_COMPONENTS], b[MD_MAX_COMPONENTS];
       const double size = size_of(p, u, q, v, i, r);
       md_field_get(got, i, r, w);
       md_field_get(u, i, r, a);
       md_field_get(v, i, r, b);
-      for (int c = 0; c < 6; c++) {
+      for (int c = 0; c < got->components; c++) {
         const double error = fabs(w[c] - (p[r] * a[c] + q[r] * b[c]));
         if (!(error <= tolerance * size))
           fail_msg("site %lld: %g of %g", (long long)i, error, size);
@@ -94,16 +100,16 @@ static void updates(void **state) {
     md_linear_xpby(&f.x, f.b, &f.y);
     check(&f.y, one, &f.old_x, f.b, &f.old_y);
     md_linear_copy(&f.y, &f.old_y);
-    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &f.y, norm));
+    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &f.y, NULL, norm));
     check(&f.y, f.a, &f.old_x, one, &f.old_y);
-    MD_REQUIRE(*state, md_linear_norm2(*state, &f.y, again));
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.y, NULL, again));
     for (int r = 0; r < settings[s].n_rhs; r++) assert_true(norm[r] == again[r]);
     md_linear_copy(&f.y, &f.old_y);
     md_linear_cg_update(f.a, f.b, &f.z, &f.x, &f.y); /* y += a x; x = z + b x */
     check(&f.y, f.a, &f.old_x, one, &f.old_y);
     check(&f.x, one, &f.old_z, f.b, &f.old_x);
     md_linear_zero(&f.x);
-    MD_REQUIRE(*state, md_linear_norm2(*state, &f.x, norm));
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.x, NULL, norm));
     assert_true(norm[0] == 0.0);
     drop(&f);
   }
@@ -112,18 +118,18 @@ static void updates(void **state) {
 /* 16-bit operands beside single ones, in every place that the contract allows, and y = a x + b y.
  */
 static void narrow_beside_single(void **state) {
-  const setting narrow[] = {{MD_HALF, 1}, {MD_BF16, 1},  {MD_HALF, 5},
-                            {MD_BF16, 2}, {MD_FIXED, 1}, {MD_FIXED, 3}};
-  for (int s = 0; s < 6; s++) {
-    const setting wide = {MD_SINGLE, narrow[s].n_rhs};
+  const setting narrow[] = {{MD_HALF, 1, 0},  {MD_BF16, 1, 0},  {MD_HALF, 5, 0},  {MD_BF16, 2, 0},
+                            {MD_FIXED, 1, 0}, {MD_FIXED, 3, 0}, {MD_HALF, 1, 64}, {MD_HALF, 3, 24}};
+  for (int s = 0; s < 8; s++) {
+    const setting wide = {MD_SINGLE, narrow[s].n_rhs, narrow[s].components};
     fixture f, w;
     double one[MD_MAX_RHS], norm[MD_MAX_RHS], again[MD_MAX_RHS];
     for (int r = 0; r < MD_MAX_RHS; r++) one[r] = 1.0;
     make(*state, narrow[s], &f);
     make(*state, wide, &w);
-    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &w.y, norm));
+    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &w.y, NULL, norm));
     check(&w.y, f.a, &f.old_x, one, &w.old_y);
-    MD_REQUIRE(*state, md_linear_norm2(*state, &w.y, again));
+    MD_REQUIRE(*state, md_linear_norm2(*state, &w.y, NULL, again));
     md_linear_copy(&w.y, &w.old_y);
     md_linear_axpby(f.a, &w.x, f.b, &f.y);
     check(&f.y, f.a, &w.old_x, f.b, &f.old_y);
@@ -131,8 +137,8 @@ static void narrow_beside_single(void **state) {
     check(&w.y, f.a, &f.old_x, one, &w.old_y);
     check(&f.x, one, &w.old_z, f.b, &f.old_x);
     for (int r = 0; r < narrow[s].n_rhs; r++) assert_true(norm[r] == again[r]);
-    MD_REQUIRE(*state, md_linear_dot(*state, &w.z, &f.old_z, norm));
-    MD_REQUIRE(*state, md_linear_dot(*state, &f.old_z, &w.z, again));
+    MD_REQUIRE(*state, md_linear_dot(*state, &w.z, &f.old_z, NULL, norm));
+    MD_REQUIRE(*state, md_linear_dot(*state, &f.old_z, &w.z, NULL, again));
     for (int r = 0; r < narrow[s].n_rhs; r++) assert_true(norm[r] == again[r] && norm[r] > 0.0);
     drop(&f);
     drop(&w);
@@ -150,11 +156,11 @@ static void complex_coefficients(void **state) {
     md_linear_axpy_complex(f.a, f.b, &f.x, &f.y);
     for (int64_t i = 0; i < f.x.sites; i++)
       for (int r = 0; r < settings[s].n_rhs; r++) {
-        double x[6], y[6], old[6];
+        double x[MD_MAX_COMPONENTS], y[MD_MAX_COMPONENTS], old[MD_MAX_COMPONENTS];
         md_field_get(&f.old_x, i, r, x);
         md_field_get(&f.old_y, i, r, old);
         md_field_get(&f.y, i, r, y);
-        for (int c = 0; c < 6; c++) {
+        for (int c = 0; c < f.x.components; c++) {
           const double i_x = c % 2 ? x[c - 1] : -x[c + 1];
           const double expected = old[c] + f.a[r] * x[c] + f.b[r] * i_x;
           md_require_at_most(fabs(y[c] - expected), 64.0 * roundoff, "y = (a + i b) x + y");
@@ -164,9 +170,9 @@ static void complex_coefficients(void **state) {
     md_linear_axpy_complex(none, unit, &f.old_x, &f.z);
     const int n = settings[s].n_rhs;
     MD_REQUIRE(*state, md_linear_dots(*state, 2, (md_field[]){f.old_y, f.old_x}, &f.old_y, dots));
-    MD_REQUIRE(*state, md_linear_norm2(*state, &f.old_y, turned));
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.old_y, NULL, turned));
     assert_memory_equal(turned, dots, (size_t)n * sizeof *dots);
-    MD_REQUIRE(*state, md_linear_dot(*state, &f.z, &f.old_y, turned));
+    MD_REQUIRE(*state, md_linear_dot(*state, &f.z, &f.old_y, NULL, turned));
     /* the scale of fixed is rounded anew; else i x is exact */
     const double most = settings[s].precision == MD_FIXED ? 1e-6 * (double)f.g->volume : 0.0;
     for (int r = 0; r < n; r++)
@@ -182,7 +188,7 @@ static void converts_with_factors(void **state) {
     for (int to = 0; to < MD_PRECISIONS; to++) {
       fixture from, into;
       make(*state, settings[s], &from);
-      make(*state, (setting){(md_precision)to, settings[s].n_rhs}, &into);
+      make(*state, (setting){(md_precision)to, settings[s].n_rhs, settings[s].components}, &into);
       MD_REQUIRE(*state, md_field_convert_times(*state, &into.y, from.b, &from.x));
       check(&into.y, from.b, &from.x, none, &into.y);
       drop(&from);
@@ -195,15 +201,15 @@ static void norms_and_dots(void **state) {
     fixture f;
     double dots[MD_MAX_RHS], norms[MD_MAX_RHS];
     make(*state, settings[s], &f);
-    MD_REQUIRE(*state, md_linear_dot(*state, &f.x, &f.y, dots));
-    MD_REQUIRE(*state, md_linear_norm2(*state, &f.x, norms));
+    MD_REQUIRE(*state, md_linear_dot(*state, &f.x, &f.y, NULL, dots));
+    MD_REQUIRE(*state, md_linear_norm2(*state, &f.x, NULL, norms));
     for (int r = 0; r < settings[s].n_rhs; r++) {
       double sums[2] = {0.0, 0.0}, largest[2];
       for (int64_t i = 0; i < f.x.sites; i++) {
-        double u[6], v[6];
+        double u[MD_MAX_COMPONENTS], v[MD_MAX_COMPONENTS];
         md_field_get(&f.x, i, r, u);
         md_field_get(&f.y, i, r, v);
-        for (int c = 0; c < 6; c++) sums[0] += u[c] * v[c], sums[1] += u[c] * u[c];
+        for (int c = 0; c < f.x.components; c++) sums[0] += u[c] * v[c], sums[1] += u[c] * u[c];
       }
       if (((md_context *)*state)->ranks > 1) continue;
       /* steps times the scale of fixed is rounded to float, other stored numbers are exact */
@@ -226,13 +232,13 @@ static void sums_do_not_depend_on_the_cut(void **state) {
     fixture f;
     omp_set_num_threads(1);
     make(&alone, settings[s], &f);
-    MD_REQUIRE(&alone, md_linear_dot(&alone, &f.x, &f.y, expected));
+    MD_REQUIRE(&alone, md_linear_dot(&alone, &f.x, &f.y, NULL, expected));
     drop(&f);
     for (int threads = 1; threads <= 3; threads++) {
       double dots[MD_MAX_RHS];
       omp_set_num_threads(threads);
       make(context, settings[s], &f);
-      MD_REQUIRE(context, md_linear_dot(context, &f.x, &f.y, dots));
+      MD_REQUIRE(context, md_linear_dot(context, &f.x, &f.y, NULL, dots));
       for (int r = 0; r < settings[s].n_rhs; r++) assert_true(dots[r] == expected[r]);
       drop(&f);
     }
@@ -253,11 +259,11 @@ static void long_rows(void **state) {
       md_geometry *g = md_test_geometry(contexts[k], lengths[i], 4, 2, 2, false);
       md_field x;
       md_test_random_field(contexts[k], g, MD_HALF, 1, MD_EVEN, 3, &x);
-      MD_REQUIRE(contexts[k], md_linear_norm2(contexts[k], &x, &norms[k]));
+      MD_REQUIRE(contexts[k], md_linear_norm2(contexts[k], &x, NULL, &norms[k]));
       for (int64_t site = 0; k == 0 && site < x.sites; site++) {
-        double v[6];
+        double v[MD_MAX_COMPONENTS];
         md_field_get(&x, site, 0, v);
-        for (int c = 0; c < 6; c++) plain += v[c] * v[c];
+        for (int c = 0; c < x.components; c++) plain += v[c] * v[c];
       }
       md_field_destroy(&x);
       md_geometry_destroy(g);
@@ -270,10 +276,10 @@ static void long_rows(void **state) {
 static bool same_bits(const md_field *a, const md_field *b) {
   for (int64_t i = 0; i < a->sites; i++)
     for (int r = 0; r < a->n_rhs; r++) {
-      double u[6], v[6];
+      double u[MD_MAX_COMPONENTS], v[MD_MAX_COMPONENTS];
       md_field_get(a, i, r, u);
       md_field_get(b, i, r, v);
-      for (int c = 0; c < 6; c++)
+      for (int c = 0; c < a->components; c++)
         if (!(u[c] == v[c])) return false;
     }
   return true;
@@ -281,11 +287,11 @@ static bool same_bits(const md_field *a, const md_field *b) {
 
 /* A single field times factors is added to a double one as two steps would. */
 static void adds_single(void **state) {
-  static const int rhs[] = {1, 3, 16, 128};
-  for (int k = 0; k < 4; k++) {
+  static const int rhs[] = {1, 3, 16, 128, 1, 8}, components[] = {0, 0, 0, 0, 24, 64};
+  for (int k = 0; k < 6; k++) {
     fixture f, g;
-    make(*state, (setting){MD_SINGLE, rhs[k]}, &f);
-    make(*state, (setting){MD_DOUBLE, rhs[k]}, &g);
+    make(*state, (setting){MD_SINGLE, rhs[k], components[k]}, &f);
+    make(*state, (setting){MD_DOUBLE, rhs[k], components[k]}, &g);
     MD_REQUIRE(*state, md_field_convert(*state, &g.z, &f.x));
     md_linear_axpy(f.a, &g.z, &g.y);
     MD_REQUIRE(*state, md_field_add_single(*state, &g.old_y, f.a, &f.x));
@@ -303,17 +309,17 @@ static void conversions(void **state) {
     const int n = k / 4 == 0 ? 1 : k / 4 == 1 ? 3 : 128;
     const md_precision from = precisions[k & 1], to = precisions[k >> 1 & 1];
     fixture f, g;
-    make(*state, (setting){from, n}, &f);
-    make(*state, (setting){to, n}, &g);
+    make(*state, (setting){from, n, 0}, &f);
+    make(*state, (setting){to, n, 0}, &g);
     MD_REQUIRE(*state, md_field_convert_times(*state, &g.y, f.a, &f.x));
     MD_REQUIRE(*state, md_field_convert(*state, &g.z, &f.x));
     for (int64_t i = 0; i < f.x.sites; i++)
       for (int r = 0; r < n; r++) {
-        double x[6], scaled[6], plain[6];
+        double x[MD_MAX_COMPONENTS], scaled[MD_MAX_COMPONENTS], plain[MD_MAX_COMPONENTS];
         md_field_get(&f.x, i, r, x);
         md_field_get(&g.y, i, r, scaled);
         md_field_get(&g.z, i, r, plain);
-        for (int c = 0; c < 6; c++) {
+        for (int c = 0; c < f.x.components; c++) {
           const double product = f.a[r] * x[c];
           assert_true(scaled[c] == (to == MD_SINGLE ? (float)product : product));
           assert_true(plain[c] == (to == MD_SINGLE ? (float)x[c] : x[c]));
@@ -336,8 +342,11 @@ static void same_for_every_instruction_set(void **state) {
             md_linear_host(k ? (md_isa)isa : MD_ISA_BASELINE, settings[s].precision);
         make(*state, settings[s], &f[k]);
         MD_REQUIRE(*state, table->dot(*state, &f[k].x, &f[k].y, NULL, sums[k][0]));
-        MD_REQUIRE(*state, table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, NULL, sums[k][1]));
-        table->cg_update(f[k].a, f[k].b, &f[k].z, &f[k].x, &f[k].y);
+        MD_REQUIRE(*state, table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, sums[k][1]));
+        const double *const a = f[k].a, *const b = f[k].b;
+        const md_field *const z = &f[k].z;
+        md_field *const x = &f[k].x, *const y = &f[k].y;
+        table->cg_updates(1, 1, &a, &b, &z, &x, &y);
         table->axpy_complex(f[k].a, f[k].b, &f[k].x, &f[k].z);
         MD_REQUIRE(*state, table->dots(*state, 1, &f[k].y, &f[k].z, products[k]));
       }

@@ -25,7 +25,7 @@ static void make(md_context *context, const md_geometry *g, md_precision precisi
   for (int k = 0; k < COUNT; k++) {
     double norm2, none = 0.0;
     md_test_random_field(context, g, precision, 1, MD_EVEN, (uint64_t)k + 1, &x[k]);
-    MD_REQUIRE(context, md_linear_norm2(context, &x[k], &norm2));
+    MD_REQUIRE(context, md_linear_norm2(context, &x[k], NULL, &norm2));
     const double scale = 1.0 / sqrt(norm2);
     md_linear_axpby(&scale, &x[k], &none, &x[k]);
   }
@@ -54,7 +54,7 @@ static void check_dots(md_context *context, const md_geometry *g, md_precision p
   double dots[2 * COUNT * MOST_RHS], norm2[MOST_RHS];
   make(context, g, precision, x);
   md_test_random_field(context, g, MD_DOUBLE, n, MD_EVEN, 99, &y);
-  MD_REQUIRE(context, md_linear_norm2(context, &y, norm2));
+  MD_REQUIRE(context, md_linear_norm2(context, &y, NULL, norm2));
   MD_REQUIRE(context, md_panel_dots(context, COUNT, x, &y, dots));
   for (int k = 0; k < COUNT; k++)
     for (int r = 0; r < n; r++) {

@@ -76,7 +76,7 @@ static void check_space(md_context *context, fixture *f) {
     MD_REQUIRE(context, md_dirac_mdag_m(context, &f->dirac, mass, &f->a_v, &f->v, &f->work));
     MD_REQUIRE(context, md_field_convert(context, &f->r, &f->a_v));
     md_require_at_most(md_test_distance(context, &f->r, &d->a_w[i]), 1e-4, "a_w = A w");
-    MD_REQUIRE(context, md_linear_norm2(context, &d->w[i], w));
+    MD_REQUIRE(context, md_linear_norm2(context, &d->w[i], NULL, w));
     for (int r = 0; r < N_RHS; r++)
       md_require_at_most(fabs(creal(d->gram[r][i][i]) - w[r]), 1e-4 * w[r] + 1e-30, "Gram matrix");
   }
@@ -111,7 +111,7 @@ static void projection_keeps_the_system(void **state) {
   md_linear_zero(&f.x);
   MD_REQUIRE(context, md_deflation_project(context, &f.space, &f.r, &f.x));
   double dots[2 * N_RHS], one[N_RHS] = {1.0, 1.0, 1.0}, size[N_RHS];
-  MD_REQUIRE(context, md_linear_norm2(context, &f.r, size));
+  MD_REQUIRE(context, md_linear_norm2(context, &f.r, NULL, size));
   for (int i = 0; i < f.space.count; i++) {
     MD_REQUIRE(context, md_linear_dots(context, 1, &f.space.w[i], &f.r, dots));
     for (int r = 0; r < N_RHS; r++)
@@ -134,8 +134,8 @@ static void low_modes_stay(void **state) {
   double a_norm[N_RHS], norm[N_RHS], kept[N_RHS] = {0};
   make(context, &f);
   direction(context, &f, 80, 60);
-  MD_REQUIRE(context, md_linear_dot(context, &f.v, &f.a_v, a_norm));
-  MD_REQUIRE(context, md_linear_norm2(context, &f.v, norm));
+  MD_REQUIRE(context, md_linear_dot(context, &f.v, &f.a_v, NULL, a_norm));
+  MD_REQUIRE(context, md_linear_norm2(context, &f.v, NULL, norm));
   insert(context, &f);
   for (int i = 0; i < MD_DEFLATION_KEPT + 6; i++) {
     direction(context, &f, 90 + (uint64_t)i, 0);
@@ -145,7 +145,7 @@ static void low_modes_stay(void **state) {
    * largest one's */
   for (int i = 0; i < f.space.count; i++) {
     double w[N_RHS];
-    MD_REQUIRE(context, md_linear_norm2(context, &f.space.w[i], w));
+    MD_REQUIRE(context, md_linear_norm2(context, &f.space.w[i], NULL, w));
     for (int r = 0; r < N_RHS; r++) kept[r] += w[r];
   }
   for (int r = 0; r < N_RHS; r++)

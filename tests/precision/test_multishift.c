@@ -41,8 +41,8 @@ static double residual_of(md_context *context, problem *p, double shift, md_fiel
   for (int r = 0; r < MD_MAX_RHS; r++) minus[r] = -1.0, factor[r] = shift;
   md_linear_axpy(factor, x, &a_x);
   md_linear_axpy(minus, &p->b[MD_EVEN], &a_x);
-  MD_REQUIRE(context, md_linear_norm2(context, &a_x, r2));
-  MD_REQUIRE(context, md_linear_norm2(context, &p->b[MD_EVEN], b2));
+  MD_REQUIRE(context, md_linear_norm2(context, &a_x, NULL, r2));
+  MD_REQUIRE(context, md_linear_norm2(context, &p->b[MD_EVEN], NULL, b2));
   for (int r = 0; r < x->n_rhs; r++) worst = fmax(worst, sqrt(r2[r] / b2[r]));
   md_field_destroy(&a_x);
   md_field_destroy(&work);

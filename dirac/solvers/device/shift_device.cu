@@ -222,7 +222,7 @@ extern "C" md_status md_shift_device_create(md_context *context, const md_multis
   }
   MD_TRY(md_agree(context, allocate(context, d)));
   if (md_counts(context)) return MD_OK;
-  MD_TRY(md_linear_norm2(context, &m->shifts[m->smallest].p, p_norm2));
+  MD_TRY(md_linear_norm2(context, &m->shifts[m->smallest].p, NULL, p_norm2));
   return upload(context, d, m, p_norm2);
 }
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <new>
 
-#include "lattice/fields/cuda/block_device.cuh"
+#include "lattice/fields/cuda/block_rows.cuh"
 
 extern "C" {
 #include "base/watch.h"
-#include "lattice/fields/block_space.h"
+#include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
 }
 #include <math.h>
@@ -26,8 +26,14 @@ void destroy(void *state) {
   delete d;
 }
 
-md_status create(md_context *context, const md_geometry *geometry, int n, void **state) {
-  (void)geometry;
+md_status create(md_context *context, const md_field_shape *shape, void **state) {
+  const int n = shape->n_rhs;
+  if (shape->precision != MD_DOUBLE && shape->components != 2 * COLOURS)
+    return md_fail(
+        context, MD_INPUT,
+        "a block of narrow fields on a GPU has %d reals per site, got %d; take fields in "
+        "double",
+        2 * COLOURS, shape->components);
   device_block *d = new (std::nothrow) device_block();
   *state = d;
   if (!d) return md_fail_memory(context, sizeof *d, "block operations");
@@ -159,9 +165,18 @@ md_status wait_for(md_context *context, const device_block *d, int slot) {
   return MD_OK;
 }
 
-/* Adds over the ranks in an order that does not matter. */
-md_status add_ranks(md_context *context, int n, double *gram) {
+/* Entries of a tile, whose first is (row, column), of an n x n matrix; NULL: NaN. */
+void take_tile(const double *tile, int n, int row, int column, double *to) {
+  for (int i = 0; i < SIDE && row + i < n; i++)
+    for (int e = 0; e < 2 * SIDE && 2 * column + e < 2 * n; e++)
+      to[2 * ((row + i) * n + column) + e] = tile ? tile[2 * i * SIDE + e] : NAN;
+}
+
+/* Adds over the ranks, one of which may have failed, in an order that does not matter. */
+md_status over_ranks(md_context *context, md_status own, int n, double *gram) {
   const int reals = 2 * n * n;
+  if (context->ranks == 1) return own;
+  MD_TRY(md_agree_soon(context, own, "a sum of the block solver"));
   md_sum *sums = new (std::nothrow) md_sum[reals]();
   MD_TRY(md_agree(context,
                   sums ? MD_OK : md_fail_memory(context, reals * sizeof *sums, "block sums")));
@@ -180,14 +195,8 @@ md_status wait(md_context *context, void *state, int slot, double *gram) {
   const double *tile = d->values + (size_t)slot * d->tiles * TILE;
   for (int column = 0; column < n; column += SIDE)
     for (int row = 0; row <= column; row += SIDE, tile += TILE)
-      for (int i = row; i < row + SIDE && i < n; i++)
-        for (int j = column; j < column + SIDE && j < n; j++)
-          for (int part = 0; part < 2; part++)
-            gram[2 * (i * n + j) + part] =
-                status == MD_OK ? tile[2 * ((i - row) * SIDE + j - column) + part] : NAN;
-  if (context->ranks == 1) return MD_OK;
-  MD_TRY(md_agree_soon(context, status, "a sum of the block solver"));
-  return add_ranks(context, n, gram);
+      take_tile(status == MD_OK ? tile : NULL, n, row, column, gram);
+  return over_ranks(context, status, n, gram);
 }
 
 md_status add(md_context *context, void *state, md_field *z, int count, const md_field *x,
@@ -213,16 +222,11 @@ md_status take_products(md_context *context, device_block *d, double *product) {
   md_status status = md_cuda_launched(context, "products of a block");
   for (int k = 0; k < tiles * ADDERS && status == MD_OK; k++)
     status = md_device_await(context, &d->serials[k], d->serial, "a sum of the block solver");
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < n; j++) {
-      const double *tile = d->values + (size_t)(i / SIDE * side + j / SIDE) * TILE;
-      for (int part = 0; part < 2; part++)
-        product[2 * (i * n + j) + part] =
-            status == MD_OK ? tile[2 * (i % SIDE * SIDE + j % SIDE) + part] : NAN;
-    }
-  if (context->ranks == 1) return status;
-  MD_TRY(md_agree_soon(context, status, "a sum of the block solver"));
-  return add_ranks(context, n, product);
+  const double *tile = d->values;
+  for (int row = 0; row < n; row += SIDE)
+    for (int column = 0; column < n; column += SIDE, tile += TILE)
+      take_tile(status == MD_OK ? tile : NULL, n, row, column, product);
+  return over_ranks(context, status, n, product);
 }
 
 md_status cross(md_context *context, void *state, const md_field *x, const md_field *y,

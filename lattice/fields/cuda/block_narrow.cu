@@ -1,5 +1,4 @@
 /* Launches of block_narrow.cuh by the precisions of the fields. */
-#include "lattice/fields/cuda/block_device.cuh"
 #include "lattice/fields/cuda/block_narrow.cuh"
 
 #include <math.h>
@@ -9,20 +8,6 @@
 namespace {
 
 using namespace md_block_rows;
-
-/* f(S()) with the storage type of a precision. */
-template <class F> auto with_type(md_precision precision, F f) {
-  switch (precision) {
-  case MD_HALF:
-    return f(__half());
-  case MD_BF16:
-    return f(__nv_bfloat16());
-  case MD_FIXED:
-    return f(fixed16());
-  default:
-    return f(0.0f);
-  }
-}
 
 /* A matrix as staged_matrix has it. Zeros, and columns that are not finite, in units of one. */
 template <int Q> void stage(int n, const double *matrix, staged_matrix<Q> *to) {
@@ -101,7 +86,7 @@ template <class F> auto with_columns(int n, F f) {
  * eigenvector of a small eigenvalue. */
 void md_block_narrow_gram(const device_block *d, const md_field *x, double *partial) {
   const dim3 grid(d->blocks, d->tiles);
-  with_type(x->precision, [&](auto type) {
+  with_narrow_type(x->precision, [&](auto type) {
     using S = decltype(type);
     if constexpr (std::is_same<S, float>::value)
       multiply_self<<<grid, THREADS, MD_BLOCK_GRAM_BYTES, md_stream()>>>(narrow_view_of<S>(x),
@@ -118,7 +103,7 @@ void md_block_narrow_gram(const device_block *d, const md_field *x, double *part
 
 md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
                                  const md_block_step *s, const md_field *with, double *partial) {
-  return with_type(y->precision, [&](auto type) {
+  return with_narrow_type(y->precision, [&](auto type) {
     using S = decltype(type);
     return with_columns(d->n, [&](auto groups, auto columns) {
       constexpr int Q = groups(), N = columns();
@@ -133,7 +118,7 @@ md_status md_block_narrow_update(md_context *context, device_block *d, md_field 
 
 md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z, int count,
                               const md_field *x, const double *c, const md_block_part *part) {
-  return with_type(x->precision, [&](auto type) {
+  return with_narrow_type(x->precision, [&](auto type) {
     using S = decltype(type);
     return with_columns(d->n, [&](auto groups, auto columns) {
       return launch_add<groups(), S, columns()>(context, d, z, count, x, c, part);
@@ -149,7 +134,7 @@ void md_block_pairs(const device_block *d, const md_field *x, const md_field *y,
                                                                        partial);
     return;
   }
-  with_type(x->precision, [&](auto type) {
+  with_narrow_type(x->precision, [&](auto type) {
     using S = decltype(type);
     if constexpr (std::is_same<S, float>::value)
       multiply_pair<<<grid, THREADS, MD_BLOCK_GRAM_BYTES, md_stream()>>>(

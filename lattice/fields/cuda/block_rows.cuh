@@ -8,8 +8,8 @@ extern "C" {
 #include "lattice/fields/block.h"
 }
 
-/* Block operations on fp64 Tensor Cores. A field is a tall matrix of 3 x sites rows, each n complex
- * numbers; a warp works on eight rows at a time by mma.m16n8k8.
+/* Block operations on fp64 Tensor Cores. A field is a tall matrix with a row of n complex numbers for
+ * each site and pair of components; a warp works on eight rows at a time by mma.m16n8k8.
  *
  * The products are formed transposed, (small matrix)^T (rows)^T, so that what a lane gets is what
  * it needs next without an exchange. Lane l = 4 g + t loads of row g the complex numbers 4 s + t:
@@ -18,13 +18,14 @@ extern "C" {
  * lines when stored, and for the Gram matrix an operand whose k, the rows, lies in t as it must.
  * The small matrix a lane needs for (q, s) is one complex number, entry (4 s + t, 8 q + g).
  *
- * A pass is bound by memory as long as it does: 3 n^2 multiply-adds of complex numbers a site and
+ * A pass is bound by memory as long as it does: n^2 multiply-adds of complex numbers a row and
  * matrix. Sums: each warp adds its rows, each block its warps, a second kernel the blocks, in an
  * order that does not change from run to run. */
 
 namespace md_block_rows {
 
-constexpr int THREADS = 256, WARPS = THREADS / 32, ROWS = 8, COLOURS = 3;
+constexpr int THREADS = 256, WARPS = THREADS / 32, ROWS = 8;
+constexpr int COLOURS = 3;            /* of narrow fields */
 constexpr int SIDE = 16;              /* of a tile of the Gram matrix */
 constexpr int TILE = 2 * SIDE * SIDE; /* its reals */
 constexpr int ADDERS = 16;            /* blocks that add up one tile */
@@ -39,7 +40,7 @@ struct view {
 };
 
 static inline view view_of(const md_field *f) {
-  return {(double2 *)f->data, f->sites * COLOURS, f->n_rhs};
+  return {(double2 *)f->data, f->sites * (f->components / 2), f->n_rhs};
 }
 
 /* A lane's part of a Gram tile: entries (g, j), (g, j + 1), (g + 8, j), (g + 8, j + 1) with
@@ -245,5 +246,64 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
 }
 
 } // namespace md_block_rows
+
+/* Fields that one pass adds at most. */
+constexpr int MD_BLOCK_ADDED = 8;
+
+/* The work space of block operations on a device. */
+struct device_block {
+  int n, blocks, tiles; /* tiles of a triangle */
+  double *partial;      /* [slot][tile][block][TILE] */
+  double2 *matrices;    /* MD_BLOCK_ADDED of staged_matrix, on the device */
+  double2 *staging;     /* the same on the host */
+  double *values;       /* [slot][tile][TILE], page-locked */
+  long long *serials;   /* [slot][tile][ADDERS], page-locked */
+  long long serial, of_slot[MD_BLOCK_SLOTS];
+  bool pending[MD_BLOCK_SLOTS]; /* the blocks have left their sums, nothing has added them yet */
+};
+
+/* Bytes of shared memory that adding up warps takes. */
+constexpr size_t MD_BLOCK_GRAM_BYTES = sizeof(double) * md_block_rows::WARPS * md_block_rows::TILE;
+
+/* Groups of eight right-hand sides, Q of the kernels, and of the narrow ones at most. */
+static inline int md_block_groups(int n) {
+  return n <= 8 ? 1 : n <= 16 ? 2 : n <= 32 ? 4 : 8;
+}
+
+/* And with so many groups: no more than 97 KiB of matrices, which the shared memory of every GPU
+ * holds. */
+static inline int md_block_added(int groups) {
+  return groups > 2 ? MD_BLOCK_ADDED / 2 : MD_BLOCK_ADDED;
+}
+
+/* Before a launch: the shared memory that the kernel takes, and the staged matrices on their way.
+ */
+template <class Kernel>
+static md_status md_block_prepare(md_context *context, const device_block *d, Kernel kernel,
+                                  size_t shared_bytes, size_t matrix_bytes) {
+  if (shared_bytes > 48 * 1024) /* more than a kernel gets unasked */
+    MD_TRY(md_cuda_status(context,
+                          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               (int)shared_bytes),
+                          "shared memory of a block update"));
+  return md_cuda_status(
+      context,
+      cudaMemcpyAsync(d->matrices, d->staging, matrix_bytes, cudaMemcpyHostToDevice, md_stream()),
+      "copy of block matrices");
+}
+
+/* For fields that are not MD_DOUBLE, of up to MD_MAX_NARROW_BLOCK right-hand sides; queued only.
+ * The sums of x, or of the new y, to `partial`, where an update with up to 16 right-hand sides
+ * leaves them and one with more does not (`partial` NULL: nowhere). `with` not NULL: the products
+ * of `with` and the new y instead, for fields in 16 bits, up to 16 right-hand sides and a step with
+ * x. */
+void md_block_narrow_gram(const device_block *d, const md_field *x, double *partial);
+md_status md_block_narrow_update(md_context *context, device_block *d, md_field *y,
+                                 const md_block_step *step, const md_field *with, double *partial);
+/* z += x[k] c[k], k < count <= md_block_added, in the part of the sites; queued only. */
+md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z, int count,
+                              const md_field *x, const double *c, const md_block_part *part);
+/* All tiles of <x_i, y_j>, of one precision. */
+void md_block_pairs(const device_block *d, const md_field *x, const md_field *y, double *partial);
 
 #endif

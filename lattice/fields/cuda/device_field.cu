@@ -1,16 +1,17 @@
-#include "base/device.cuh"
+/* Conversions and copies of fields on the device. */
+#include "lattice/fields/cuda/pieces.cuh"
 
 extern "C" {
-#include "lattice/fields/cuda/device_field.h"
+#include "lattice/fields/spaces.h"
 }
-#include "lattice/fields/cuda/pieces.cuh"
 
 /* Reals of any precision through one kernel: conversions are rare beside stencils. */
 struct field_view {
   void *data;
   float *scale;
   int64_t sites, stride;
-  int precision, components, n_rhs;
+  md_precision precision;
+  int components, n_rhs;
 };
 
 static field_view view_of(const md_field *f) {
@@ -23,38 +24,15 @@ static __device__ int64_t index_of(const field_view &f, int64_t site, int c, int
 }
 
 static __device__ double load(const field_view &f, int64_t at) {
-  switch (f.precision) {
-  case MD_DOUBLE:
-    return ((const double *)f.data)[at];
-  case MD_SINGLE:
-    return ((const float *)f.data)[at];
-  case MD_HALF:
-    return __half2float(((const __half *)f.data)[at]);
-  case MD_FIXED:
-    return load_real(((const fixed16 *)f.data)[at]);
-  default:
-    return __bfloat162float(((const __nv_bfloat16 *)f.data)[at]);
-  }
+  return with_type(f.precision,
+                   [&](auto s) { return (double)load_real(((const decltype(s) *)f.data)[at]); });
 }
 
 static __device__ void store(const field_view &f, int64_t at, double value) {
-  switch (f.precision) {
-  case MD_DOUBLE:
-    ((double *)f.data)[at] = value;
-    break;
-  case MD_SINGLE:
-    ((float *)f.data)[at] = (float)value;
-    break;
-  case MD_HALF:
-    ((__half *)f.data)[at] = __float2half_rn((float)value);
-    break;
-  case MD_FIXED:
-    ((fixed16 *)f.data)[at] = store_real<fixed16>((float)value);
-    break;
-  default:
-    ((__nv_bfloat16 *)f.data)[at] = __float2bfloat16_rn((float)value);
-    break;
-  }
+  with_type(f.precision, [&](auto s) {
+    using S = decltype(s);
+    ((S *)f.data)[at] = store_real<S>((real_of<S>)value);
+  });
 }
 
 /* What a stored number is a multiple of. */
@@ -97,11 +75,11 @@ template <class S, class From, bool ONE>
 static __global__ void narrow(linear_view<S> out, coefficients factor, linear_view<From> in,
                               int64_t sites, int n_rhs) {
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  From u[1][6];
-  float v[1][6];
+  From u[1][MD_WHOLE];
+  float v[1][MD_WHOLE];
   load_piece<ONE>(in, at, u);
 #pragma unroll
-  for (int c = 0; c < 6; c++) v[0][c] = (float)(factor.of[at.rhs] * u[0][c]);
+  for (int c = 0; c < MD_WHOLE; c++) v[0][c] = (float)(factor.of[at.rhs] * u[0][c]);
   store_piece<ONE>(out, at, v);
 }
 
@@ -117,13 +95,13 @@ extern "C" md_status md_device_convert(md_context *context, md_field *out, const
                                        const md_field *in) {
   const dim3 block = block_of(in);
   const coefficients factors = coefficients_of(factor, in->n_rhs);
-  const bool fermion = in->components == MD_FERMION_REALS;
-  const bool from_double = fermion && in->precision == MD_DOUBLE;
+  const bool whole = in->components == MD_WHOLE;
+  const bool from_double = whole && in->precision == MD_DOUBLE;
   if (from_double && out->precision == MD_SINGLE)
     launch_narrow<float, double>(out, factors, in);
   else if (from_double && out->precision == MD_HALF)
     launch_narrow<__half, double>(out, factors, in);
-  else if (fermion && in->precision == MD_SINGLE && out->precision == MD_HALF)
+  else if (whole && in->precision == MD_SINGLE && out->precision == MD_HALF)
     launch_narrow<__half, float>(out, factors, in);
   else
     convert<<<all_blocks(in, block), block, 0, md_stream()>>>(view_of(out), factors, view_of(in));
@@ -131,27 +109,29 @@ extern "C" md_status md_device_convert(md_context *context, md_field *out, const
 }
 
 /* out += factor in */
-template <bool ONE>
+template <bool ONE, int C>
 static __global__ void add_single(linear_view<double> out, coefficients factor,
-                                  linear_view<float> in, int64_t sites, int n_rhs) {
+                                  linear_view<float> in, int64_t sites, int n_rhs, int pairs) {
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  float u[1][6];
-  double v[1][6], w[1][6];
-  load_piece<ONE>(in, at, u);
-  load_piece<ONE>(out, at, v);
+  store_site<ONE, C>(out, at, pairs, [&](double(&v)[1][C], int g) {
+    float u[1][C];
+    double w[1][C];
+    load_piece<ONE>(from_pair<ONE, C>(in, at, g), at, u);
+    load_piece<ONE>(from_pair<ONE, C>(out, at, g), at, v);
 #pragma unroll
-  for (int c = 0; c < 6; c++) w[0][c] = u[0][c];
-  add_times<ONE>(v, factor.of, at, w);
-  store_piece<ONE>(out, at, v);
+    for (int c = 0; c < C; c++) w[0][c] = u[0][c];
+    add_times<ONE>(v, factor.of, at, w);
+  });
 }
 
 extern "C" md_status md_device_add_single(md_context *context, md_field *out, const double *factor,
                                           const md_field *in) {
   const dim3 block = block_of(in);
-  const auto kernel = in->n_rhs == 1 ? add_single<true> : add_single<false>;
-  kernel<<<all_blocks(in, block), block, 0, md_stream()>>>(
-      linear_view_of<double>(out), coefficients_of(factor, in->n_rhs), linear_view_of<float>(in),
-      in->sites, in->n_rhs);
+  with_layout(in, [&](auto one, auto reals) {
+    add_single<one(), reals()><<<all_blocks(in, block), block, 0, md_stream()>>>(
+        linear_view_of<double>(out), coefficients_of(factor, in->n_rhs), linear_view_of<float>(in),
+        in->sites, in->n_rhs, in->components / 2);
+  });
   return md_cuda_launched(context, "sum of fields");
 }
 
@@ -166,4 +146,88 @@ extern "C" md_status md_device_transfer(md_context *context, md_field *out, cons
   MD_TRY(copy(context, out->data, in->data, bytes_of(in)));
   return in->scale ? copy(context, out->scale, in->scale, (size_t)in->stride * sizeof(float))
                    : MD_OK;
+}
+
+/* Columns: a block of threads turns a tile of 16 sites, 16 columns and six components in shared
+ * memory, so that it reads and writes whole lines on both sides. */
+namespace turning {
+
+constexpr int THREADS = 256, SITES = 16, COLUMNS = 16, COMPONENTS = MD_WHOLE;
+constexpr int TILE = SITES * COLUMNS * COMPONENTS;
+
+struct column_pointers {
+  double *of[MD_MAX_RHS];
+};
+
+/* Element e of a tile as it lies in columns, site fastest, and in the block: part, column, pair,
+ * site. */
+struct place {
+  int s, c, r;
+};
+static __device__ inline place in_columns(int e) {
+  return {e % SITES, e / SITES % COMPONENTS, e / (SITES * COMPONENTS)};
+}
+static __device__ inline place in_block(int e) {
+  const int pair = e / (2 * COLUMNS) % (COMPONENTS / 2);
+  return {e / (COLUMNS * COMPONENTS), 2 * pair + e % 2, e / 2 % COLUMNS};
+}
+
+/* `count` columns are there; a join sets the others of the block's n to zero. C: components of a
+ * site where the compiler knows them, or 0. */
+template <bool JOIN, int C>
+static __global__ void __launch_bounds__(THREADS)
+    turn(double *block, int n, column_pointers columns, int count, int64_t stride, int64_t sites,
+         int all) {
+  __shared__ double tile[COLUMNS][COMPONENTS][SITES + 1];
+  const int64_t site = (int64_t)blockIdx.x * SITES;
+  const int first = (int)blockIdx.y * COLUMNS, from = C ? 0 : (int)blockIdx.z * COMPONENTS;
+  const int components = C ? C : all;
+  const auto in_range = [&](const place &p, int most) {
+    return first + p.r < most && site + p.s < sites && (C || from + p.c < components);
+  };
+  const auto column = [&](const place &p) {
+    return columns.of[first + p.r] + (from + p.c) * stride + site + p.s;
+  };
+  const auto of_block = [&](const place &p) {
+    const int64_t row = (site + p.s) * (components / 2) + (from + p.c) / 2;
+    return block + (row * n + first + p.r) * 2 + p.c % 2;
+  };
+  for (int e = threadIdx.x; e < TILE; e += THREADS) {
+    const place p = JOIN ? in_columns(e) : in_block(e);
+    tile[p.r][p.c][p.s] = in_range(p, count) ? *(JOIN ? column(p) : of_block(p)) : 0.0;
+  }
+  __syncthreads();
+  for (int e = threadIdx.x; e < TILE; e += THREADS) {
+    const place p = JOIN ? in_block(e) : in_columns(e);
+    if (in_range(p, JOIN ? n : count)) *(JOIN ? of_block(p) : column(p)) = tile[p.r][p.c][p.s];
+  }
+}
+
+template <bool JOIN>
+static md_status launch(md_context *context, int count, const md_field *columns,
+                        const md_field *block) {
+  column_pointers pointers = {};
+  for (int r = 0; r < count; r++) pointers.of[r] = (double *)columns[r].data;
+  const int wanted = JOIN ? block->n_rhs : count;
+  const dim3 grid((unsigned)((block->sites + SITES - 1) / SITES),
+                  (unsigned)((wanted + COLUMNS - 1) / COLUMNS),
+                  (unsigned)((block->components + COMPONENTS - 1) / COMPONENTS));
+  if (wanted == 0) return MD_OK;
+  const auto kernel = block->components == COMPONENTS ? turn<JOIN, COMPONENTS> : turn<JOIN, 0>;
+  kernel<<<grid, THREADS, 0, md_stream()>>>((double *)block->data, block->n_rhs, pointers, count,
+                                            count > 0 ? columns[0].stride : 0, block->sites,
+                                            block->components);
+  return md_cuda_launched(context, "a copy between vectors and a block of them");
+}
+
+} // namespace turning
+
+extern "C" md_status md_device_join(md_context *context, int count, const md_field *columns,
+                                    md_field *block) {
+  return turning::launch<true>(context, count, columns, block);
+}
+
+extern "C" md_status md_device_split(md_context *context, const md_field *block, int count,
+                                     md_field *columns) {
+  return turning::launch<false>(context, count, columns, block);
 }

@@ -1,5 +1,329 @@
-#include "lattice/fields/cuda/linear_device.cuh"
+/* Vector operations on the device for one storage type S; beside 16-bit operands others may be
+ * float. Where the caller has no guess of a sum it takes two passes: one finds the largest term of
+ * any site, which sets the units for the other (unit_sum.cuh). Both results do not depend on how
+ * the lattice is cut. */
+#include "lattice/fields/cuda/pieces.cuh"
+
+extern "C" {
+#include "lattice/fields/spaces.h"
+#include "lattice/fields/sum.h"
+}
+#include <math.h>
+
+/* total[r] = the sum of r's parts; a block of MD_SUM_SLOTS threads each. */
+static __global__ void add_parts(const unit_sum *part, unit_sum *total) {
+  const unit_sum sum = add_threads(load_sum(&part[blockIdx.x * MD_SUM_SLOTS + threadIdx.x]));
+  if (threadIdx.x == 0) store_sum(&total[blockIdx.x], sum);
+}
+
+/* Units for sums of `terms` terms of which none is larger than largest[r]. */
+static __global__ void choose_units(const double *largest, double terms, int count,
+                                    sum_units *units) {
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) units[i] = units_for(largest[i] * terms, 0);
+}
+
+/* largest[rhs] = the largest of the block's values of each right-hand side and of what is there. */
+template <bool ONE>
+static __device__ inline void keep_largest(unsigned long long value, int n_rhs,
+                                           unsigned long long *largest) {
+  __shared__ unsigned long long of_block[MD_MAX_RHS];
+  const int thread = (int)(threadIdx.y * blockDim.x + threadIdx.x);
+  if (thread < n_rhs) of_block[thread] = 0;
+  __syncthreads();
+  if constexpr (ONE)
+    for (int left = 16; left > 0; left /= 2)
+      value = max(value, __shfl_down_sync(0xffffffffu, value, left));
+  if (!ONE || thread % 32 == 0) atomicMax(&of_block[ONE ? 0 : threadIdx.x], value);
+  __syncthreads();
+  if (thread < n_rhs) atomicMax(&largest[thread], of_block[thread]);
+}
+
+enum linear_operation { COMBINE, COMBINE_COMPLEX, DOT, DOT_IMAGINARY };
+
+/* i times the component of neighbouring (re, im) pairs. */
+template <class T> static __device__ inline T turned(const T *v, int c) {
+  return c % 2 ? v[c - 1] : -v[c + 1];
+}
+
+/* COMBINE: y = a x + b y; COMBINE_COMPLEX: y = (a + i b) x + y. */
+template <class X, class Y, bool ONE, linear_operation OP, int C>
+static __global__ void combine(coefficients a, coefficients b, linear_view<X> x, linear_view<Y> y,
+                               int64_t sites, int n_rhs, int pairs) {
+  using T = real_of<X>;
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  store_site<ONE, C>(y, at, pairs, [&](T(&v)[1][C], int g) {
+    T u[1][C];
+    load_piece<ONE>(from_pair<ONE, C>(x, at, g), at, u);
+    load_piece<ONE>(from_pair<ONE, C>(y, at, g), at, v);
+    const T left = (T)a.of[at.rhs], right = (T)b.of[at.rhs];
+#pragma unroll
+    for (int c = 0; c < C; c++)
+      v[0][c] = OP == COMBINE_COMPLEX ? v[0][c] + left * u[0][c] + right * turned(u[0], c)
+                                      : left * u[0][c] + right * v[0][c];
+  });
+}
+
+/* The terms of a sum, site by site. DOT: Re <x, y>; DOT_IMAGINARY: Im <x, y> = Re <i x, y>. With
+ * `largest` not NULL largest[rhs] becomes the largest |term|, as bits: those of numbers >= 0 are in
+ * the order of the numbers, infinity and NaN above all. Else the blocks leave sums. */
+template <class X, class Y, bool ONE, linear_operation OP, int C>
+static __global__ void multiply(linear_view<X> x, linear_view<Y> y, int64_t sites, int n_rhs,
+                                unsigned long long *largest, block_sums to, int pairs) {
+  using T = real_of<X>;
+  const int rhs = ONE ? 0 : (int)threadIdx.x;
+  unsigned long long most = 0;
+  unit_adder<> sum;
+  if (!largest) sum.begin(to.units[rhs]);
+  for (int64_t block = blockIdx.x; block * blockDim.y < sites; block += gridDim.x) {
+    const piece_place at = place_of<1, ONE>(sites, n_rhs, block);
+    double term[1], all = 0.0;
+    for (int g = 0; g < (C == MD_WHOLE ? 1 : pairs); g++) {
+      T u[1][C], v[1][C], w[1][C];
+      load_piece<ONE>(from_pair<ONE, C>(x, at, g), at, u);
+      load_piece<ONE>(from_pair<ONE, C>(y, at, g), at, v);
+#pragma unroll
+      for (int c = 0; c < C; c++) w[0][c] = OP == DOT ? u[0][c] : turned(u[0], c);
+      products_of(term, at, w, v);
+      all = C == MD_WHOLE ? term[0] : all + term[0];
+    }
+    if (largest)
+      most = max(most, (unsigned long long)__double_as_longlong(fabs(all)));
+    else
+      sum.add(all);
+  }
+  if (!largest) {
+    unit_sum value[1] = {sum.sum(to.units[rhs])};
+    add_block<ONE, false>(value, place_of<1, ONE>(sites, n_rhs, 0), to, blockIdx.x);
+  } else {
+    keep_largest<ONE>(most, n_rhs, largest);
+  }
+}
+
+/* x += a p; p = r + b p */
+template <class S, class W, bool ONE>
+static __global__ void cg_step(coefficients a, coefficients b, linear_view<W> residual,
+                               linear_view<S> p, linear_view<W> x, int64_t sites, int n_rhs) {
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  real_of<S> u[1][MD_WHOLE], v[1][MD_WHOLE], w[1][MD_WHOLE];
+  load_piece<ONE>(residual, at, u);
+  load_piece<ONE>(p, at, v);
+  load_piece<ONE>(x, at, w);
+  add_times<ONE>(w, a.of, at, v);
+  add_times<ONE>(u, b.of, at, v);
+  store_piece<ONE>(x, at, w);
+  store_piece<ONE>(p, at, u);
+}
+
+/* f(X(), Y()) with the operands' types: S, or float beside a 16-bit S. */
+template <class S, class F> static void with_types(const md_field *x, const md_field *y, F f) {
+  if constexpr (sizeof(S) == 2) {
+    if (x->precision == MD_SINGLE) return f(0.0f, S());
+    if (y->precision == MD_SINGLE) return f(S(), 0.0f);
+  }
+  f(S(), S());
+}
+
+template <class S, linear_operation OP>
+static void queue_combine(const double *a, const md_field *x, const double *b, md_field *y) {
+  const dim3 block = block_of(x);
+  const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
+  with_types<S>(x, y, [&](auto of_x, auto of_y) {
+    using X = decltype(of_x);
+    using Y = decltype(of_y);
+    with_layout(x, [&](auto one, auto reals) {
+      combine<X, Y, one(), OP, reals()><<<all_blocks(x, block), block, 0, md_stream()>>>(
+          as, bs, linear_view_of<X>(x), linear_view_of<Y>(y), x->sites, x->n_rhs,
+          x->components / 2);
+    });
+  });
+}
+
+/* One of the two passes of a sum. */
+struct sum_pass {
+  unsigned blocks;
+  unsigned long long *largest;
+  block_sums to;
+};
+
+template <class S, linear_operation OP>
+static void queue_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
+  const dim3 block = block_of(x);
+  with_types<S>(x, y, [&](auto of_x, auto of_y) {
+    using X = decltype(of_x);
+    using Y = decltype(of_y);
+    with_layout(x, [&](auto one, auto reals) {
+      multiply<X, Y, one(), OP, reals()><<<p.blocks, block, shared_of(block), md_stream()>>>(
+          linear_view_of<X>(x), linear_view_of<Y>(y), x->sites, x->n_rhs, p.largest, p.to,
+          x->components / 2);
+    });
+  });
+}
+
+template <class S, class W>
+static void queue_cg_step(const double *a, const double *b, const md_field *r, md_field *p,
+                          md_field *x) {
+  const dim3 block = block_of(x);
+  const auto kernel = x->n_rhs == 1 ? cg_step<S, W, true> : cg_step<S, W, false>;
+  kernel<<<all_blocks(x, block), block, 0, md_stream()>>>(
+      coefficients_of(a, x->n_rhs), coefficients_of(b, x->n_rhs), linear_view_of<W>(r),
+      linear_view_of<S>(p), linear_view_of<W>(x), x->sites, x->n_rhs);
+}
+
+/* Memory of one call of `reduce`, in one piece. */
+struct sum_space {
+  unsigned blocks;
+  size_t n, count; /* right-hand sides; sums */
+  sum_units *units;
+  unit_sum *total, *part; /* [sum]; [sum][MD_SUM_SLOTS] */
+  unsigned long long *largest;
+};
+
+static cudaError_t make_space(const md_context *context, const md_field *x, int quantities,
+                              sum_space *s) {
+  const unsigned most = 8 * context->gpu.multiprocessors, all = all_blocks(x, block_of(x));
+  s->blocks = all < most ? all : most;
+  s->n = (size_t)x->n_rhs, s->count = s->n * quantities;
+  const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
+                                   MD_SUM_SLOTS * sizeof *s->part);
+  const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
+  if (error != cudaSuccess) s->units = NULL;
+  s->total = (unit_sum *)(s->units + s->count);
+  s->part = s->total + s->count;
+  s->largest = (unsigned long long *)(s->part + s->count * MD_SUM_SLOTS);
+  return error;
+}
+
+/* What the q-th pass reads and writes. */
+static sum_pass pass_of(const sum_space &s, int q, bool largest) {
+  const size_t at = q * s.n;
+  return {s.blocks, largest ? s.largest + at : NULL, {s.part + at * MD_SUM_SLOTS, s.units + at}};
+}
+
+/* Units from the largest terms, which passes of `queue` find. Ranks agree on them; every rank goes
+ * through it, whatever it has met. */
+template <class QUEUE>
+static cudaError_t find_units(md_context *context, const md_field *x, const sum_space &s,
+                              int quantities, cudaError_t error, QUEUE queue) {
+  double *host = (double *)alloca(s.count * sizeof(double));
+  if (error == cudaSuccess) {
+    cudaMemsetAsync(s.largest, 0, s.count * sizeof *s.largest, md_stream());
+    for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, true));
+  }
+  if (context->ranks > 1) {
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(host, s.largest, s.count * sizeof(double), cudaMemcpyDeviceToHost,
+                              md_stream());
+    if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
+    md_sum_largest(context, host, (int)s.count);
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(s.largest, host, s.count * sizeof(double), cudaMemcpyHostToDevice,
+                              md_stream());
+  }
+  if (error != cudaSuccess) return error;
+  const double terms = (double)(x->geometry->volume / MD_PARITIES);
+  choose_units<<<(unsigned)(s.count + 255) / 256, 256, 0, md_stream()>>>(
+      (const double *)s.largest, terms, (int)s.count, s.units);
+  return cudaSuccess;
+}
+
+/* Units from a guess of each sum, the same on all ranks. */
+static cudaError_t take_units(const sum_space &s, const double *guess) {
+  sum_units *host = (sum_units *)alloca(s.count * sizeof *host);
+  for (size_t i = 0; i < s.count; i++) host[i] = units_for(guess[i]);
+  return cudaMemcpyAsync(s.units, host, s.count * sizeof *host, cudaMemcpyHostToDevice,
+                         md_stream());
+}
+
+/* values[q * n_rhs + r], the q-th of `quantities` sums, whose passes `queue` launches; waits and
+ * adds over ranks; a failure of the device is met here. guess: of the values, or NULL. */
+template <class QUEUE>
+static md_status reduce(md_context *context, const md_field *x, int quantities, const double *guess,
+                        double *values, QUEUE queue) {
+  sum_space s;
+  double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
+  cudaError_t error = make_space(context, x, quantities, &s);
+  if (!guess)
+    error = find_units(context, x, s, quantities, error, queue);
+  else if (error == cudaSuccess)
+    error = take_units(s, guess);
+  if (error == cudaSuccess) {
+    cudaMemsetAsync(s.part, 0, s.count * MD_SUM_SLOTS * sizeof *s.part, md_stream());
+    for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
+    add_parts<<<(unsigned)s.count, MD_SUM_SLOTS, 0, md_stream()>>>(s.part, s.total);
+    cudaMemcpyAsync(host, s.total, s.count * sizeof *s.total, cudaMemcpyDeviceToHost, md_stream());
+  }
+  if (s.units) cudaFreeAsync(s.units, md_stream());
+  if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
+  if (error == cudaSuccess) error = cudaPeekAtLastError();
+  MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum over a field")));
+  for (size_t first = 0; first < s.count; first += s.n) {
+    md_sum sums[MD_MAX_RHS] = {};
+    for (size_t r = 0; r < s.n; r++)
+      for (size_t w = 0; w < 2; w++)
+        md_sum_add(&sums[r], error == cudaSuccess ? host[2 * (first + r) + w] : NAN);
+    MD_TRY(md_sum_finish(context, sums, (int)s.n, values + first));
+  }
+  return MD_OK;
+}
+
+template <class S> struct linear_device {
+  static void copy(md_field *out, const md_field *in) {
+    const size_t entry = (size_t)md_field_entry(out) * sizeof(S), planes = md_field_planes(out);
+    if (in) {
+      cudaMemcpy2DAsync(out->data, out->stride * entry, in->data, in->stride * entry,
+                        in->sites * entry, planes, cudaMemcpyDeviceToDevice, md_stream());
+      if (in->scale)
+        cudaMemcpyAsync(out->scale, in->scale, in->sites * sizeof(float), cudaMemcpyDeviceToDevice,
+                        md_stream());
+      return;
+    }
+    const double none[MD_MAX_RHS] = {};
+    cudaMemsetAsync(out->data, 0, planes * out->stride * entry, md_stream());
+    if (!out->scale) return;
+    cudaMemsetAsync(out->scale, 0, out->sites * sizeof(float), md_stream()); /* one may be NaN */
+    axpby(none, out, NULL, out);
+  }
+  static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
+    queue_combine<S, COMBINE>(a, x, b, y);
+  }
+  static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
+    queue_combine<S, COMBINE_COMPLEX>(re, x, im, y);
+  }
+  static md_status dot(md_context *context, const md_field *x, const md_field *y,
+                       const double *guess, double *dots) {
+    return reduce(context, x, 1, guess, dots,
+                  [&](int, const sum_pass &p) { queue_multiply<S, DOT>(x, y, p); });
+  }
+  static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
+                        double *values) {
+    return reduce(context, y, 2 * count, NULL, values, [&](int q, const sum_pass &p) {
+      if (q % 2 == 0)
+        queue_multiply<S, DOT>(&x[q / 2], y, p);
+      else
+        queue_multiply<S, DOT_IMAGINARY>(&x[q / 2], y, p);
+    });
+  }
+  static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
+                        md_field *x) {
+    if (x->components != MD_WHOLE) {
+      axpby(a, p, NULL, x);
+      return axpby(NULL, r, b, p);
+    }
+    if constexpr (sizeof(S) == 2)
+      if (x->precision == MD_SINGLE) return queue_cg_step<S, float>(a, b, r, p, x);
+    queue_cg_step<S, S>(a, b, r, p, x);
+  }
+  static void cg_updates(int count, int steps, const double *const *a, const double *const *b,
+                         const md_field *const *r, md_field *const *p, md_field *const *x) {
+    for (int k = 0; k < count; k++)
+      for (int j = 0; j < steps; j++)
+        cg_update(a[k * steps + j], b[k * steps + j], r[j], p[k], x[k]);
+  }
+  static constexpr md_linear_table table = {copy, axpby,   axpy_complex, dot,
+                                            dots, nullptr, cg_updates};
+};
 
 extern "C" const md_linear_table md_linear_device[MD_PRECISIONS] = {
-    linear_table_of<double>(), linear_table_of<float>(), linear_table_of<__half>(),
-    linear_table_of<__nv_bfloat16>(), linear_table_of<fixed16>()};
+    linear_device<double>::table, linear_device<float>::table, linear_device<__half>::table,
+    linear_device<__nv_bfloat16>::table, linear_device<fixed16>::table};

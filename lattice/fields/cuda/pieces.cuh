@@ -11,18 +11,30 @@ extern "C" {
 #include "lattice/fields/field.h"
 }
 
-/* What kernels over vectors share. A thread has a piece of a field: the six reals of V neighbours,
- * which are sites of the only right-hand side (ONE), V dividing their number, or right-hand sides
- * of a site, V dividing theirs. Thread (j, i) of a block of block_of has the j-th piece of the
- * block's i-th site. */
+/* What kernels over vectors share. A thread has a piece of a field: C reals of V neighbours, which
+ * are sites of the only right-hand side (ONE), V dividing their number, or right-hand sides of a
+ * site, V dividing theirs. C is all that a staggered site has, MD_WHOLE, or one pair of components
+ * at a time of a site with any number of them. Thread (j, i) of a block of block_of has the j-th
+ * piece of the block's i-th site. */
+enum { MD_WHOLE = 6, MD_PAIR = 2 };
 
 template <class S> struct linear_view {
   S *data;
   float *scale;
-  int64_t stride;
+  int64_t stride; /* from component to component, of many the pairs of a site */
 };
 template <class S> static linear_view<S> linear_view_of(const md_field *f) {
-  return {(S *)f->data, f->scale, f->stride};
+  return {(S *)f->data, f->scale, f->n_rhs == 1 ? f->stride : f->components / 2};
+}
+
+/* f(ONE, C) by a field's layout, as types; C is MD_WHOLE or MD_PAIR. */
+template <class F> static void with_layout(const md_field *x, F f) {
+  const std::integral_constant<int, MD_WHOLE> whole;
+  const std::integral_constant<int, MD_PAIR> pair;
+  if (x->components == MD_WHOLE)
+    x->n_rhs == 1 ? f(std::true_type(), whole) : f(std::false_type(), whole);
+  else
+    x->n_rhs == 1 ? f(std::true_type(), pair) : f(std::false_type(), pair);
 }
 
 /* One for each right-hand side; ones for NULL. */
@@ -64,28 +76,36 @@ static inline size_t shared_of(dim3 block, int v = 1) {
 /* Neighbouring reals of a piece, `piece_reals` of them, lie together for each of its parts:
  * components of ONE, colours of many. Real i of part c is v[neighbour][component]. */
 template <int V, bool ONE> constexpr int piece_reals = ONE ? V : 2 * V;
-template <bool ONE> constexpr int piece_parts = ONE ? 6 : 3;
-template <bool ONE, class T, int V>
-static __device__ inline T &real_at(T (&v)[V][6], int c, int i) {
+template <bool ONE, int C> constexpr int piece_parts = ONE ? C : C / 2;
+template <bool ONE, class T, int V, int C>
+static __device__ inline T &real_at(T (&v)[V][C], int c, int i) {
   if constexpr (ONE)
     return v[i][c];
   else
     return v[i / 2][2 * c + i % 2];
 }
-template <bool ONE>
+template <bool ONE, int C>
 static __device__ inline int64_t part_at(int64_t stride, const piece_place &at, int c) {
-  return ONE ? c * stride + at.site : ((at.site * 3 + c) * at.n_rhs + at.rhs) * 2;
+  if constexpr (ONE) return c * stride + at.site;
+  return ((at.site * (C == MD_WHOLE ? C / 2 : stride) + c) * at.n_rhs + at.rhs) * 2;
+}
+/* The view whose first pair of components is f's pair g. */
+template <bool ONE, int C, class S>
+static __device__ inline linear_view<S> from_pair(const linear_view<S> &f, const piece_place &at,
+                                                  int g) {
+  if constexpr (C == MD_WHOLE) return f;
+  return {f.data + 2 * g * (ONE ? f.stride : (int64_t)at.n_rhs), f.scale, f.stride};
 }
 
-template <bool ONE, class S, int V>
+template <bool ONE, class S, int V, int C>
 static __device__ inline void load_piece(const linear_view<S> &f, const piece_place &at,
-                                         real_of<S> (&v)[V][6]) {
+                                         real_of<S> (&v)[V][C]) {
   constexpr int reals = piece_reals<V, ONE>;
   using read_as = typename std::conditional<ONE, typename by_mantissa<S>::type, S>::type;
 #pragma unroll
-  for (int c = 0; c < piece_parts<ONE>; c++) {
+  for (int c = 0; c < piece_parts<ONE, C>; c++) {
     const auto part = *reinterpret_cast<const vector_of<read_as, reals> *>(
-        f.data + part_at<ONE>(f.stride, at, c));
+        f.data + part_at<ONE, C>(f.stride, at, c));
 #pragma unroll
     for (int i = 0; i < reals; i++) real_at<ONE>(v, c, i) = load_real(part.v[i]);
   }
@@ -94,7 +114,7 @@ static __device__ inline void load_piece(const linear_view<S> &f, const piece_pl
     for (int i = 0; i < V; i++) {
       const float scale = f.scale[at.site + (ONE ? i : 0)];
 #pragma unroll
-      for (int c = 0; c < 6; c++) v[i][c] *= scale;
+      for (int c = 0; c < C; c++) v[i][c] *= scale;
     }
 }
 
@@ -103,17 +123,19 @@ static __device__ inline bool sites_share_warps() {
   return 32 % blockDim.x == 0;
 }
 
-/* New scales of the piece's sites, from all right-hand sides of each. */
-template <bool ONE, class S, int V>
+/* New scales of the piece's sites, from all right-hand sides of each; `before`: the largest of
+ * components that are not in v. */
+template <bool ONE, class S, int V, int C>
 static __device__ inline void choose_scales(const linear_view<S> &f, const piece_place &at,
-                                            const float (&v)[V][6], float (&scale)[V]) {
+                                            const float (&v)[V][C], float (&scale)[V],
+                                            float before = 0.0f) {
   __shared__ float shared[256];
-  float largest = 0.0f;
+  float largest = before;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    if (ONE) largest = 0.0f;
+    if (ONE) largest = before;
 #pragma unroll
-    for (int c = 0; c < 6; c++) largest = larger_component<S>(largest, v[i][c]);
+    for (int c = 0; c < C; c++) largest = larger_component<S>(largest, v[i][c]);
     scale[i] = scale_of<S>(largest);
     if (ONE && at.active) f.scale[at.site + i] = scale[i];
   }
@@ -133,19 +155,17 @@ static __device__ inline void choose_scales(const linear_view<S> &f, const piece
   if (at.active && at.rhs == 0) f.scale[at.site] = scale[0];
 }
 
-/* Stores them, v as they then read back; the threads of the block go through it together. */
-template <bool ONE, class S, int V>
-static __device__ inline void store_piece(const linear_view<S> &f, const piece_place &at,
-                                          real_of<S> (&v)[V][6]) {
+/* Stores them in units of the scales, v as they then read back. */
+template <bool ONE, class S, int V, int C>
+static __device__ inline void store_scaled(const linear_view<S> &f, const piece_place &at,
+                                           real_of<S> (&v)[V][C], const float (&scale)[V]) {
   constexpr int reals = piece_reals<V, ONE>;
-  float scale[V], inverse[V];
-  if constexpr (is_scaled<S>) {
-    choose_scales<ONE>(f, at, v, scale);
+  float inverse[V];
+  if constexpr (is_scaled<S>)
 #pragma unroll
     for (int i = 0; i < V; i++) inverse[i] = inverse_of_scale<S>(scale[i]);
-  }
 #pragma unroll
-  for (int c = 0; c < piece_parts<ONE>; c++) {
+  for (int c = 0; c < piece_parts<ONE, C>; c++) {
     vector_of<S, reals> part;
 #pragma unroll
     for (int i = 0; i < reals; i++) {
@@ -156,31 +176,65 @@ static __device__ inline void store_piece(const linear_view<S> &f, const piece_p
       if constexpr (is_scaled<S>) value *= scale[ONE ? i : i / 2];
     }
     if (at.active)
-      *reinterpret_cast<vector_of<S, reals> *>(f.data + part_at<ONE>(f.stride, at, c)) = part;
+      *reinterpret_cast<vector_of<S, reals> *>(f.data + part_at<ONE, C>(f.stride, at, c)) = part;
+  }
+}
+
+/* With new scales; the threads of the block go through it together. */
+template <bool ONE, class S, int V, int C>
+static __device__ inline void store_piece(const linear_view<S> &f, const piece_place &at,
+                                          real_of<S> (&v)[V][C]) {
+  float scale[V];
+  if constexpr (is_scaled<S>) choose_scales<ONE>(f, at, v, scale);
+  store_scaled<ONE>(f, at, v, scale);
+}
+
+/* Stores all components of a site, `pairs` of them: result(v, g) sets v to those of pair g, or to
+ * all where C is MD_WHOLE, from what is stored, and is asked twice where scales depend on all. */
+template <bool ONE, int C, class S, class F>
+static __device__ inline void store_site(const linear_view<S> &f, const piece_place &at, int pairs,
+                                         F result) {
+  real_of<S> v[1][C];
+  if constexpr (C == MD_WHOLE) {
+    result(v, 0);
+    store_piece<ONE>(f, at, v);
+    return;
+  }
+  float scale[1], largest = 0.0f;
+  if constexpr (is_scaled<S>) {
+    for (int g = 0; g < pairs; g++) {
+      result(v, g);
+      for (int c = 0; c < C; c++) largest = larger_component<S>(largest, v[0][c]);
+    }
+    choose_scales<ONE>(f, at, v, scale, largest);
+  }
+  for (int g = 0; g < pairs; g++) {
+    result(v, g);
+    store_scaled<ONE>(from_pair<ONE, C>(f, at, g), at, v, scale);
   }
 }
 
 /* y += a[right-hand side] x */
-template <bool ONE, class T, int V>
-static __device__ inline void add_times(T (&y)[V][6], const double *a, const piece_place &at,
-                                        const T (&x)[V][6]) {
+template <bool ONE, class T, int V, int C>
+static __device__ inline void add_times(T (&y)[V][C], const double *a, const piece_place &at,
+                                        const T (&x)[V][C]) {
 #pragma unroll
   for (int i = 0; i < V; i++) {
     const T factor = (T)a[at.rhs + (ONE ? 0 : i)];
 #pragma unroll
-    for (int c = 0; c < 6; c++) y[i][c] += factor * x[i][c];
+    for (int c = 0; c < C; c++) y[i][c] += factor * x[i][c];
   }
 }
 
 /* term[i] = <u, v> of neighbour i, 0 where the place is not active */
-template <class T, int V>
+template <class T, int V, int C>
 static __device__ inline void products_of(double (&term)[V], const piece_place &at,
-                                          const T (&u)[V][6], const T (&v)[V][6]) {
+                                          const T (&u)[V][C], const T (&v)[V][C]) {
 #pragma unroll
   for (int i = 0; i < V; i++) {
     term[i] = 0.0;
 #pragma unroll
-    for (int c = 0; c < 6; c++) term[i] += at.active ? (double)u[i][c] * (double)v[i][c] : 0.0;
+    for (int c = 0; c < C; c++) term[i] += at.active ? (double)u[i][c] * (double)v[i][c] : 0.0;
   }
 }
 

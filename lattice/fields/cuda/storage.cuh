@@ -5,6 +5,10 @@
 #include <cuda_fp16.h>
 #include <stdint.h>
 
+extern "C" {
+#include "base/precision.h"
+}
+
 /* Storage type S -> type of arithmetic: double computes in double, the rest in float. */
 template <class S> struct arithmetic { using real = float; };
 template <> struct arithmetic<double> { using real = double; };
@@ -23,6 +27,26 @@ template <class S> constexpr bool is_fixed = false;
 template <> constexpr bool is_fixed<fixed16> = true;
 template <> constexpr bool is_fixed<fixed16_mantissa> = true;
 constexpr int fixed_steps = 32767;
+
+/* f(S()) with the storage type of a precision; the second for those that are not MD_DOUBLE. Also for
+ * the device, which the compiler would warn of where f is for the host. */
+#pragma nv_exec_check_disable
+template <class F> static __host__ __device__ inline auto with_narrow_type(md_precision p, F f) {
+  switch (p) {
+  case MD_HALF:
+    return f(__half());
+  case MD_BF16:
+    return f(__nv_bfloat16());
+  case MD_FIXED:
+    return f(fixed16());
+  default:
+    return f(0.0f);
+  }
+}
+#pragma nv_exec_check_disable
+template <class F> static __host__ __device__ inline auto with_type(md_precision p, F f) {
+  return p == MD_DOUBLE ? f(0.0) : with_narrow_type(p, f);
+}
 
 /* Fermions carry a scale per site (lattice/fields/field.h). */
 template <class S> constexpr bool is_scaled = is_fixed<S>;

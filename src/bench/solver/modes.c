@@ -111,7 +111,7 @@ typedef struct forecast {
 static double fall_of(const md_solver_bench *bench, const md_solver_case *c, bool on_host,
                       double norm) {
   const md_modes *modes = &bench->modes;
-  const double unknowns = (double)md_eigen_unknowns(bench->links->geometry);
+  const double unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS);
   const double kappa = md_low_modes_kappa(modes, c->mass, norm);
   if (c->request.precision == MD_DOUBLE)
     return fmin(0.01, md_low_modes_noise(modes, kappa, norm, 0.0));
@@ -130,10 +130,11 @@ static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
   enum { MOST = 100000 };
   md_context *context = bench->context;
   const md_modes *modes = &bench->modes;
-  const md_cg_spectrum spectrum = {.low = modes->values,
-                                   .count = modes->count,
-                                   .density = bench->density,
-                                   .unknowns = (double)md_eigen_unknowns(bench->links->geometry)};
+  const md_cg_spectrum spectrum = {
+      .low = modes->values,
+      .count = modes->count,
+      .density = bench->density,
+      .unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS)};
   md_cg_estimate plain, deflated;
   MD_TRY(md_cg_estimate_of(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
   MD_TRY(md_cg_estimate_of(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST,
