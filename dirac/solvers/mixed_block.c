@@ -26,6 +26,7 @@ typedef struct mixed_block {
   md_block_deflation deflation;
   md_context *context; /* as in outer */
   const md_solver_request *request;
+  md_operator *inner;
   md_cg_state *state;
   md_field r, p, x;           /* in the inner space; x is MD_SINGLE */
   md_field single;            /* a new block's A w; and rest where r is too narrow for it */
@@ -52,7 +53,7 @@ static void destroy(mixed_block *m) {
 /* r and the deflation space. On a device, where bytes decide, r is as narrow as p: iterations are
  * as many. On the host arithmetic does, of which a scale for each site takes more. */
 static md_status create_residual(mixed_block *m, const md_field_shape *wide) {
-  const md_dirac *inner = m->request->inner;
+  const md_operator *inner = m->inner;
   const bool narrow = wide->space == MD_DEVICE;
   const bool short_blocks = md_block_deflation_narrows(wide->space, inner->shape.precision);
   const md_field_shape *of_r = narrow ? &inner->shape : wide;
@@ -63,19 +64,15 @@ static md_status create_residual(mixed_block *m, const md_field_shape *wide) {
 }
 
 static md_status create(mixed_block *m) {
-  md_dirac *inner = m->request->inner;
+  md_operator *inner = m->inner;
   md_field_shape wide = inner->shape;
   wide.precision = MD_SINGLE;
-  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->request.precision)));
-  MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->p));
+  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->precision)));
+  MD_TRY(md_operator_field(m->context, inner, &m->p));
   MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->single));
-  m->steps = (md_block_steps){.context = m->context,
-                              .dirac = inner,
-                              .mass = m->request->mass,
-                              .r = &m->r,
-                              .p = &m->p,
-                              .x = &m->x};
+  m->steps =
+      (md_block_steps){.context = m->context, .a = inner, .r = &m->r, .p = &m->p, .x = &m->x};
   MD_TRY(md_block_steps_create(&m->steps));
   return create_residual(m, &wide);
 }
@@ -136,8 +133,7 @@ static md_status recover(mixed_block *m, bool strays) {
                    "sums of the inner block solver must be finite, which failed twice from one "
                    "solution, last in iteration %d; check the links for NaN, or use a wider inner "
                    "precision than %s",
-                   m->state->iteration + 1,
-                   md_precision_name(m->request->inner->request.precision));
+                   m->state->iteration + 1, md_precision_name(m->inner->precision));
   m->restarted = true;
   m->state->restarts++;
   md_block_deflation_forget(&m->deflation);
@@ -213,12 +209,12 @@ static md_status iterate_once(mixed_block *m) {
 
 /* The rules of reliable_update.h for this system. */
 static void set_rules(mixed_block *m) {
-  const double norm = m->outer.dirac->norm;
-  const double kappa = md_low_modes_kappa(m->request->modes, m->request->mass, norm);
+  const md_operator *a = m->outer.a;
+  const double kappa = md_low_modes_kappa(m->request->modes, a->least, a->most);
   m->latest = md_update_latest(kappa, UPDATE_FACTOR);
   /* The error in the norm of A falls, |A|^-1/2 |r| <= |error| <= |A^-1|^1/2 |r|: |r|^2 may grow by
    * the whole condition number. */
-  const double whole = md_update_kappa(m->request->mass, norm);
+  const double whole = md_update_kappa(a->least, a->most - a->least);
   m->most_norm2 = PROJECTION_RAISES * PROJECTION_RAISES * whole;
 }
 
@@ -232,21 +228,20 @@ static md_status iterate(mixed_block *m) {
   return MD_OK;
 }
 
-md_status md_mixed_block_iterate(md_context *context, md_dirac *dirac,
-                                 const md_solver_request *request, md_cg_state *state) {
-  mixed_block *m = NULL;
-  md_status status = md_block_steps_check(context, request->inner);
-  if (status == MD_OK) m = calloc(1, sizeof *m);
-  if (status == MD_OK && !m) status = md_fail_memory(context, sizeof *m, "mixed block CG");
-  status = md_agree(context, status);
+md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job,
+                                 md_cg_state *state) {
+  mixed_block *m = calloc(1, sizeof *m);
+  md_status status =
+      md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed block CG"));
   if (status != MD_OK) {
     free(m);
     return status;
   }
   m->context = context;
-  m->request = request;
+  m->request = job->request;
+  m->inner = job->inner;
   m->state = state;
-  m->outer = (md_outer){.context = context, .dirac = dirac, .request = request, .state = state};
+  m->outer = (md_outer){.context = context, .a = job->a, .request = job->request, .state = state};
   set_rules(m);
   status = md_agree(context, create(m));
   if (status == MD_OK && !md_counts(context)) status = iterate(m);

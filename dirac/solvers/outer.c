@@ -9,19 +9,17 @@
 
 md_status md_outer_create(md_outer *o, double roundoff) {
   const md_modes *modes = o->request->modes;
-  const double norm = o->dirac->norm;
+  const md_operator *a = o->a;
   if (modes && modes->count > 0) { /* 32: of the iterations until an update, as measured */
-    const double kappa = md_low_modes_kappa(modes, o->request->mass, norm);
-    o->low_noise = 32.0 * md_low_modes_noise(modes, kappa, norm, roundoff);
+    const double kappa = md_low_modes_kappa(modes, a->least, a->most);
+    o->low_noise = 32.0 * md_low_modes_noise(modes, kappa, a->most - a->least, roundoff);
   }
   for (int r = 0; r < o->state->n_rhs; r++) o->best[r] = sqrt(o->state->r_norm2[r]);
-  MD_TRY(md_dirac_field(o->context, o->dirac, MD_EVEN, &o->scratch));
-  return md_dirac_field(o->context, o->dirac, MD_ODD, &o->odd);
+  return md_operator_field(o->context, a, &o->scratch);
 }
 
 void md_outer_destroy(md_outer *o) {
   md_field_destroy(&o->scratch);
-  md_field_destroy(&o->odd);
 }
 
 void md_outer_take_units(md_outer *o) {
@@ -44,15 +42,13 @@ md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r) {
  * it stagnates not far above the last one; NULL: a projection may have raised it. */
 static md_status true_residual(md_outer *o, const double *norm2) {
   md_cg_state *s = o->state;
-  const double mass2 = o->request->mass * o->request->mass;
-  const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
+  const md_operator_end minus = {.b = -1.0};
   double one[MD_MAX_RHS], guess[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
     one[r] = 1.0;
     if (norm2) guess[r] = o->unit[r] * o->unit[r] * fmax(norm2[r], 0x1p-10);
   }
-  MD_TRY(md_dirac_hop(o->context, o->dirac, &o->odd, &s->x, NULL));
-  MD_TRY(md_dirac_hop(o->context, o->dirac, &o->scratch, &o->odd, &minus_a));
+  MD_TRY(md_operator_apply(o->context, o->a, &o->scratch, &s->x, &minus));
   if (!norm2) return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, s->r_norm2);
   return md_linear_axpy_norm2_near(o->context, one, &s->p, &o->scratch, guess, s->r_norm2);
 }
@@ -86,8 +82,8 @@ md_status md_outer_project(md_outer *o) {
     near = near || o->low[r] * o->low[r] > least[r];
   }
   if (!near) return MD_OK;
-  MD_TRY(md_low_modes_project(o->context, o->request->modes, o->request->mass, &o->scratch, least,
-                              &s->x, part2, &o->projected));
+  MD_TRY(md_low_modes_project(o->context, o->request->modes, o->a->least, &o->scratch, least, &s->x,
+                              part2, &o->projected));
   for (int r = 0; r < s->n_rhs; r++) o->low[r] = o->projected ? 0.0 : sqrt(part2[r]);
   if (!o->projected) return MD_OK;
   s->projections++;
@@ -133,7 +129,7 @@ bool md_outer_count(md_outer *o, const double *norm2) {
   s->iteration++;
   for (int r = 0; r < s->n_rhs; r++) {
     const double size = o->unit[r] * (o->done[r] ? 1.0 : sqrt(norm2[r]));
-    if (s->b_norm[r] > 0.0) worst = fmax(worst, size / (o->request->mass * s->b_norm[r]));
+    if (s->scale[r] > 0.0) worst = fmax(worst, size / s->scale[r]);
     if (o->done[r]) continue;
     s->rhs_iterations[r]++;
     all = all && size <= md_cg_limit(o->request, s, r);

@@ -1,7 +1,6 @@
 #ifndef MD_DIRAC_SOLVERS_OUTER_H
 #define MD_DIRAC_SOLVERS_OUTER_H
 
-#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 
 /* The double-precision side of solvers whose iterations run in a narrower precision: the solution
@@ -9,10 +8,10 @@
  * the iterations have found since, y, and their residual are in units of that residual's norm. */
 typedef struct md_outer {
   md_context *context;
-  md_dirac *dirac; /* MD_DOUBLE */
+  md_operator *a; /* MD_DOUBLE */
   const md_solver_request *request;
   md_cg_state *state;
-  md_field scratch, odd;
+  md_field scratch;
   bool projected;         /* the last update took the request's modes out of the residual */
   double low_noise;       /* what the inner precision brings back of the modes, over |r| */
   double low[MD_MAX_RHS]; /* bound on what |r| of the last update has in the modes */
@@ -23,7 +22,7 @@ typedef struct md_outer {
   int in_vain[MD_MAX_RHS]; /* updates in a row that did not lower it by a tenth */
 } md_outer;
 
-/* For context, dirac, request and state, which are set; roundoff of the inner precision. Destroy
+/* For context, a, request and state, which are set; roundoff of the inner precision. Destroy
  * also after a failure. Local. */
 md_status md_outer_create(md_outer *o, double roundoff);
 void md_outer_destroy(md_outer *o);

@@ -77,14 +77,14 @@ static md_status unreached(md_context *context, const md_propagator *p, bool int
 md_status md_propagate_apart(md_context *context, md_propagator *p) {
   const md_study_options *o = &p->s->options;
   for (int m = 0; m < o->masses.count; m++) {
-    const md_solver_request request = {.mass = o->masses.value[m],
-                                       .tolerance = o->tolerance,
-                                       .max_iterations = (int)o->max_iterations,
-                                       .inner = o->mixed ? &p->inner : NULL,
-                                       .modes = p->modes,
-                                       /* of the mass before: x is read before it is assigned */
-                                       .guess = m > 0 ? &p->x[MD_EVEN] : NULL,
-                                       .block = strcmp(o->solver, "block") == 0};
+    md_solver_request request = {.mass = o->masses.value[m],
+                                 .tolerance = o->tolerance,
+                                 .max_iterations = (int)o->max_iterations,
+                                 .inner = o->mixed ? &p->inner : NULL,
+                                 .modes = p->modes,
+                                 /* of the mass before: x is read before it is assigned */
+                                 .guess = m > 0 ? &p->x[MD_EVEN] : NULL};
+    md_solver_options_apply(&o->how, &request);
     md_solver_result result;
     const md_memory_need mark = md_memory_mark(context);
     md_status status = md_solve_cg(context, &p->dirac, exact_of(p), &request, p->x, p->b, &result);

@@ -22,7 +22,7 @@ static md_status check_shift_files(md_context *context, const md_solve_options *
 }
 
 static md_status check_shifts(md_context *context, md_solve_options *o) {
-  const bool multishift = strcmp(o->solver, "multishift") == 0;
+  const bool multishift = !o->how.by;
   if (multishift != (o->shifts.count > 0) || (o->refine && !multishift))
     return md_fail(context, MD_INPUT,
                    "--shifts A,B,... and --solver multishift need each other, --refine needs both");
@@ -32,7 +32,7 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
         context, MD_INPUT,
         "--solver multishift needs one residual for all shifts, which no guess gives: it "
         "goes without --guess");
-  if (strcmp(o->inner, "none") != 0 || o->checkpoint)
+  if (o->mixed || o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--solver multishift goes without --inner and --checkpoint; mixed "
                    "precision is --precision single --refine");
@@ -65,10 +65,9 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "--momenta needs a source of points, whose correlators have them, got '%s'",
                    o->source.text);
-  MD_TRY(check_shifts(context, o));
   o->mixed = strcmp(o->inner, "none") != 0;
-  if ((strcmp(o->solver, "block") == 0 || strcmp(o->solver, "auto") == 0) && o->checkpoint)
-    return md_fail(context, MD_INPUT, "--solver %s goes without --checkpoint", o->solver);
+  MD_TRY(md_solver_options_read(context, &o->how, o->mixed, o->checkpoint, o->deflate));
+  MD_TRY(check_shifts(context, o));
   if (o->mixed && strcmp(o->precision, "double") != 0)
     return md_fail(context, MD_INPUT,
                    "--inner needs --precision double, in which the residual is kept, got %s",
@@ -91,7 +90,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .precision = "double",
                           .inner = "none",
                           .reconstruct = "18",
-                          .solver = "cg",
+                          .how = {.solver = "cg", .precondition = "none"},
                           .boundary = "antiperiodic",
                           .halo = {.transport = "auto"},
                           .physics = MD_PHYSICS_DEFAULTS,
@@ -140,9 +139,10 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .help = "reals a link is stored in [18]"},
                          {.name = "solver",
                           .type = MD_OPTION_CHOICE,
-                          .target = &o->solver,
-                          .choices = "auto|cg|block|multishift",
+                          .target = &o->how.solver,
+                          .choices = &(MD_SOLVER_WORDS "|multishift")[1],
                           .help = "auto: cg or block; multishift: M^dag M + shifts [cg]"},
+                         MD_PRECONDITION_OPTIONS(o->how),
                          {.name = "shifts",
                           .type = MD_OPTION_REALS,
                           .target = &o->shifts,

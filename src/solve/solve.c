@@ -112,19 +112,18 @@ static md_status set_up(md_context *context, md_solve_run *run) {
 static md_status solve(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   observer watch = {context, run, md_progress_start(context, "solve")};
-  const md_solver_request request = {.mass = o->mass,
-                                     .tolerance = o->tolerance,
-                                     .max_iterations = (int)o->max_iterations,
-                                     .observe = observe,
-                                     .save_every = (int)o->checkpoint_every,
-                                     .leave = o->checkpoint ? leave : NULL,
-                                     .resume = o->resume ? resume : NULL,
-                                     .user = &watch,
-                                     .inner = o->mixed ? &run->inner : NULL,
-                                     .modes = o->deflate ? &run->modes : NULL,
-                                     .guess = o->guess ? &run->guess[MD_EVEN] : NULL,
-                                     .block = strcmp(o->solver, "block") == 0,
-                                     .choose = strcmp(o->solver, "auto") == 0};
+  md_solver_request request = {.mass = o->mass,
+                               .tolerance = o->tolerance,
+                               .max_iterations = (int)o->max_iterations,
+                               .observe = observe,
+                               .save_every = (int)o->checkpoint_every,
+                               .leave = o->checkpoint ? leave : NULL,
+                               .resume = o->resume ? resume : NULL,
+                               .user = &watch,
+                               .inner = o->mixed ? &run->inner : NULL,
+                               .modes = o->deflate ? &run->modes : NULL,
+                               .guess = o->guess ? &run->guess[MD_EVEN] : NULL};
+  md_solver_options_apply(&o->how, &request);
   md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
   const md_status status =
       md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);
