@@ -1,5 +1,7 @@
 #include "dirac/solvers/solver_options.h"
 
+#include <stdio.h>
+
 static md_status check(md_context *context, const md_solver_options *o, bool inner, bool states,
                        bool modes) {
   const unsigned takes = o->by ? o->by->takes : 0;
@@ -27,6 +29,15 @@ md_status md_solver_options_read(md_context *context, md_solver_options *o, bool
   MD_TRY(check(context, o, inner, states, modes));
   if (o->degree == 0) o->degree = MD_SOLVER_DEGREE;
   return MD_OK;
+}
+
+const char *md_solver_help(const char *before, const char *after, char text[MD_SOLVER_HELP_BYTES]) {
+  size_t used = (size_t)snprintf(text, MD_SOLVER_HELP_BYTES, "%s", before);
+  for (const md_solver *const *s = md_solvers(); *s && used < MD_SOLVER_HELP_BYTES; s++)
+    used += (size_t)snprintf(text + used, MD_SOLVER_HELP_BYTES - used, "%-5s %s\n", (*s)->name,
+                             (*s)->help);
+  if (used < MD_SOLVER_HELP_BYTES) snprintf(text + used, MD_SOLVER_HELP_BYTES - used, "%s", after);
+  return text;
 }
 
 void md_solver_options_report(cJSON *object, const md_solver_options *o) {

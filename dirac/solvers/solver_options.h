@@ -34,6 +34,9 @@ enum { MD_SOLVER_DEGREE = 8 }; /* where none is given */
  * --inner precision or a state to go on from, or lack the modes of --deflate. Local. */
 md_status md_solver_options_read(md_context *context, md_solver_options *o, bool inner, bool states,
                                  bool modes);
+/* For --help: `before`, a line for each solver of the table, then `after`. Returns text. */
+enum { MD_SOLVER_HELP_BYTES = 2048 };
+const char *md_solver_help(const char *before, const char *after, char text[MD_SOLVER_HELP_BYTES]);
 /* Keys of a report: precondition, degree; none where the solver takes no preconditioner. */
 void md_solver_options_report(cJSON *object, const md_solver_options *o);
 /* The part of a request. */

@@ -239,12 +239,15 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .help = "a checksum that does not fit is a warning"},
                          MD_COMMON_OPTIONS(o->common)};
   enum { COUNT = sizeof options / sizeof *options };
-  const md_command_text text = {"solve", "Solve M x = b on a lattice and report.",
-                                MD_SOURCE_DETAILS
-                                "Points and walls report the pion correlator, noise the chiral "
-                                "condensate.\nMulti-shift solves on even sites, for the masses "
-                                "sqrt(mass^2 + shift); --output OUT.h5\nthen makes OUT-0.h5, "
-                                "OUT-1.h5, ... in the order of the shifts."};
+  char help[MD_SOLVER_HELP_BYTES];
+  const md_command_text text = {
+      "solve", "Solve M x = b on a lattice and report.",
+      md_solver_help(MD_SOURCE_DETAILS "Solvers:\n",
+                     "Points and walls report the pion correlator, noise the chiral "
+                     "condensate.\nMulti-shift solves on even sites, for the masses "
+                     "sqrt(mass^2 + shift); --output OUT.h5\nthen makes OUT-0.h5, "
+                     "OUT-1.h5, ... in the order of the shifts.",
+                     help)};
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->common, argc, argv));
   if (o->common.help) return MD_OK;
   MD_TRY(md_action_links_check(context, "solve", o->lattice, &o->physics));

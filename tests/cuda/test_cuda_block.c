@@ -228,7 +228,7 @@ static void narrow_as_on_the_host(void **state) {
 }
 
 static const md_solver_request block = {
-    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .block = true};
+    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .solver = &md_solver_block};
 
 static md_status solve(md_context *context, problem *p, const char *backend, md_packing packing,
                        const md_solver_request *request, md_solver_result *result) {

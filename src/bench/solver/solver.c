@@ -227,14 +227,15 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       MD_COMMON_OPTIONS(s->common)};
   /* clang-format on */
   enum { COUNT = sizeof options / sizeof *options };
+  char help[MD_SOLVER_HELP_BYTES];
   const md_command_text text = {
       "bench solver", "Time to the same true residual by each way to solve.",
-      "cg: right-hand sides in step, mixed with --inner; block: one Krylov space for all of them;\n"
-      "auto: one of the two by a rule; fcg, gcr: with --precondition, in the precision of "
-      "--inner;\n"
-      "deflated: cg with the modes of --modes, which adds it to the list;\n"
-      "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
-      "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol."};
+      md_solver_help(
+          "",
+          "deflated: cg with the modes of --modes, which adds it to the list;\n"
+          "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
+          "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol.",
+          help)};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
   if (s->common.help) return MD_OK;
   MD_TRY(md_solver_options_read(context, &s->how, false, false, s->modes > 0));
