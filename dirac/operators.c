@@ -66,7 +66,7 @@ static md_status apply_normal(md_context *context, md_operator *a, md_field *out
                               const md_operator_end *end) {
   md_normal *n = a->normal;
   const double mass2 = n->mass * n->mass, b = end ? end->b : 1.0;
-  const md_epilogue second = {.x = in, .a = b * mass2 + (end && end->x ? end->a : 0.0), .b = -b};
+  const md_hop_end second = {.x = in, .a = b * mass2 + (end && end->x ? end->a : 0.0), .b = -b};
   MD_TRY(md_dirac_hop(context, n->dirac, &n->odd, in, NULL));
   return md_dirac_hop(context, n->dirac, out, &n->odd, &second);
 }

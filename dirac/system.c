@@ -74,15 +74,15 @@ static double mass_of(const md_system *s) {
 
 /* s = m b_e - Deo b_o */
 static md_status even_source(md_context *context, md_system *s) {
-  const md_epilogue epilogue = {.x = &s->b[MD_EVEN], .a = mass_of(s), .b = -1.0};
-  return md_dirac_hop(context, dirac_of(s), &s->work[MD_EVEN], &s->b[MD_ODD], &epilogue);
+  const md_hop_end end = {.x = &s->b[MD_EVEN], .a = mass_of(s), .b = -1.0};
+  return md_dirac_hop(context, dirac_of(s), &s->work[MD_EVEN], &s->b[MD_ODD], &end);
 }
 
 /* s - A x_e = m (b_e - m x_e) + Deo (Doe x_e - b_o) */
 static md_status even_residual(md_context *context, md_system *s) {
   const double mass = mass_of(s);
-  const md_epilogue less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
-  const md_epilogue plus_b = {.x = &s->b[MD_EVEN], .a = mass, .b = 1.0};
+  const md_hop_end less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
+  const md_hop_end plus_b = {.x = &s->b[MD_EVEN], .a = mass, .b = 1.0};
   double minus[MD_MAX_RHS];
   for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -mass * mass;
   MD_TRY(md_dirac_hop(context, dirac_of(s), &s->work[MD_ODD], &s->x[MD_EVEN], &less_b));
@@ -94,8 +94,8 @@ static md_status even_residual(md_context *context, md_system *s) {
 /* x_o = (b_o - Doe x_e) / m */
 static md_status reconstruct_odd(md_context *context, md_system *s) {
   const double mass = mass_of(s);
-  const md_epilogue epilogue = {.x = &s->b[MD_ODD], .a = 1.0 / mass, .b = -1.0 / mass};
-  return md_dirac_hop(context, dirac_of(s), &s->x[MD_ODD], &s->x[MD_EVEN], &epilogue);
+  const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0 / mass, .b = -1.0 / mass};
+  return md_dirac_hop(context, dirac_of(s), &s->x[MD_ODD], &s->x[MD_EVEN], &end);
 }
 
 md_status md_system_even_odd(md_context *context, md_operator *full, const md_field b[MD_PARITIES],

@@ -50,7 +50,7 @@ calls() { # calls PATTERN REGEX: only files whose path matches REGEX may call wh
   fi
 }
 calls '_exit|exit|abort|MPI_Abort' '^(src/main|io/child)\.c:'
-calls '(secure_)?getenv' '^src/base/(context|options|threads|waiting)\.c:'
+calls '(secure_)?getenv' '^src/base/(context|options|progress|threads|waiting)\.c:'
 # What returns a status is marked by its type (src/base/status.h): nothing that drops one compiles.
 compiles() { # COMPILER LANGUAGE BODY
   printf '#include "base/status.h"\nmd_status f(void);\nvoid g(void);\nvoid g(void) { %s }\n' "$3" |

@@ -94,7 +94,7 @@ static md_status orthonormalise(md_block_steps *b) {
 static md_status find_step(md_block_steps *b) {
   md_normal *of = b->a->normal;
   const double mass2 = of->mass * of->mass;
-  const md_epilogue second = {.x = b->p, .a = mass2, .b = -1.0};
+  const md_hop_end second = {.x = b->p, .a = mass2, .b = -1.0};
   double complex **m = b->matrix;
   const int n = b->n;
   MD_TRY(md_dirac_hop(b->context, of->dirac, &of->odd, b->p, NULL));

@@ -167,9 +167,8 @@ static md_status iterate_once(md_context *context, const md_solver_job *job, md_
 static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
   if (job->inner) return md_mixed_cg_iterate(context, job, state);
   MD_TRY(md_cg_resume(context, job->request, state));
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (md_normal_fuses(job->a, job->a->precision)) return md_cg_iterate_fused(context, job, state);
-#endif
+  if (MINIDIRAC_HAVE_CUDA && md_normal_fuses(job->a, job->a->precision))
+    return md_cg_iterate_fused(context, job, state);
   md_field a_p = {0};
   md_status status = md_agree(context, md_operator_field(context, job->a, &a_p));
   bool ends =

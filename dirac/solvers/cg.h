@@ -51,9 +51,7 @@ md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests
 /* MD_UNREACHED with the reason of a step, or of any sum over p, that is broken. Local. */
 md_status md_cg_step_fail(md_context *context, const md_cg_step *step, int iteration);
 
-#ifdef MINIDIRAC_HAVE_CUDA
-/* iterate of CG for a backend that fuses. Collective. */
+/* iterate of CG for a backend that fuses; only in builds with CUDA. Collective. */
 md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_cg_state *state);
-#endif
 
 #endif

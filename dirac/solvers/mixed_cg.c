@@ -134,11 +134,9 @@ static md_status create(mixed_cg *m) {
   MD_TRY(m->narrow ? md_operator_field(m->context, m->inner, &m->r)
                    : md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_operator_field(m->context, m->inner, &m->p));
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (!m->flexible && md_normal_fuses(m->inner, m->r.precision))
+  if (MINIDIRAC_HAVE_CUDA && !m->flexible && md_normal_fuses(m->inner, m->r.precision))
     MD_TRY(md_cg_steps_create(m->context, m->inner, &m->x, &m->r, &m->p,
                               md_cg_keeps_states(m->request), &m->steps));
-#endif
   if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
   return md_operator_field(m->context, m->inner, &m->a_p);
 }

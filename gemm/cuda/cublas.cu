@@ -122,7 +122,8 @@ const md_gemm_kernel md_gemm_cublas = {"cublas",
                                        nullptr,
                                        open,
                                        close,
-                                       run};
+                                       run,
+                                       nullptr};
 
 static md_status open_gemv(md_context *context, const md_gemv_problem *, void *stream,
                            void **state) {

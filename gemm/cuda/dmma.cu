@@ -235,4 +235,5 @@ const md_gemm_kernel md_gemm_dmma = {"dmma",
                                      serves,
                                      open,
                                      close_tensor_plan,
-                                     run};
+                                     run,
+                                     nullptr};

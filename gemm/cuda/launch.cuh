@@ -92,7 +92,7 @@ constexpr md_gemm_kernel stateless(const char *name, const char *idea, unsigned 
                                    const char *accumulation, decltype(md_gemm_kernel::run) run,
                                    const char *const *variants = nullptr) {
   return {name,    idea,    MD_GEMM_DEVICE, precisions, accumulation, variants,
-          nullptr, nullptr, nullptr,        nullptr,    run};
+          nullptr, nullptr, nullptr,        nullptr,    run,          nullptr};
 }
 
 enum : unsigned { SINGLE = 1u << MD_GEMM_SINGLE, DOUBLE = 1u << MD_GEMM_DOUBLE };

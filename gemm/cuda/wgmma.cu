@@ -138,4 +138,5 @@ const md_gemm_kernel md_gemm_wgmma = {"wgmma",
                                       serves,
                                       open,
                                       close_tensor_plan,
-                                      run};
+                                      run,
+                                      nullptr};

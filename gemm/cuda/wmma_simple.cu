@@ -66,4 +66,5 @@ const md_gemm_kernel md_gemm_wmma_simple = {"wmma_simple",
                                             nullptr,
                                             open_workspace,
                                             close_workspace,
-                                            run};
+                                            run,
+                                            nullptr};

@@ -173,4 +173,5 @@ const md_gemm_kernel md_gemm_wmma_tiled = {"wmma_tiled",
                                            nullptr,
                                            open_workspace,
                                            close_workspace,
-                                           run};
+                                           run,
+                                           nullptr};

@@ -9,7 +9,7 @@
 /* clang-format off */
 #define MD_HALO_OPTIONS(halo)                                                                        \
   {.name = "transport", .type = MD_OPTION_TEXT, .target = &(halo).transport, .argument = "NAME",     \
-   .help = "of halos: auto, or a name of the README's table [auto]"},                                \
+   .help = "of halos: auto, or a name of docs/backends.md [auto]"},                                \
   {.name = "check-halo", .type = MD_OPTION_FLAG, .target = &(halo).check,                            \
    .help = "verify number and hash of every halo message"}
 /* clang-format on */

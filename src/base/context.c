@@ -121,10 +121,7 @@ void md_context_join(md_context *whole, md_context *part) {
   const md_context found = *part;
   md_device_close(part);
   md_watch_end(part);
-  whole->device_open = found.device_open;
-  whole->device = found.device;
-  whole->device_capability = found.device_capability;
-  whole->device_code = found.device_code;
+  whole->gpu = found.gpu;
   MPI_Comm_free(&part->communicator->host);
   MPI_Comm_free(&part->communicator->world);
   free(part->communicator);

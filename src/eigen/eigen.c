@@ -262,7 +262,7 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
       {.name = "seed", .type = MD_OPTION_INTEGER, .target = &r->seed, .argument = "N",
        .help = "of the vectors that begin a search [1]", .low = 0, .high = 1e18},
       {.name = "backend", .type = MD_OPTION_CHOICE, .target = &r->backend,
-       .choices = md_backend_words("auto", backends), .help = "see the README's table [auto]"},
+       .choices = md_backend_words("auto", backends), .help = "see docs/backends.md [auto]"},
       {.name = "packing", .type = MD_OPTION_CHOICE, .target = &r->packing,
        .choices = &(MD_PACKING_WORDS)[1], .help = "of Tensor Core backends [none]"},
       {.name = "boundary", .type = MD_OPTION_CHOICE, .target = &r->boundary,

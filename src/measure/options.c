@@ -180,7 +180,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       {.name = "deflate", .type = MD_OPTION_TEXT, .target = &o->deflate, .argument = "MODES.h5",
        .help = "lowest modes of eigen for each lattice: {lattice}, {name}, {action} are filled in"},
       {.name = "backend", .type = MD_OPTION_CHOICE, .target = &o->backend,
-       .choices = md_backend_words("auto", backends), .help = "see the README's table [auto]"},
+       .choices = md_backend_words("auto", backends), .help = "see docs/backends.md [auto]"},
       {.name = "packing", .type = MD_OPTION_CHOICE, .target = &o->packing, .choices = &(MD_PACKING_WORDS)[1],
        .help = "of Tensor Core backends [none]"},
       {.name = "precision", .type = MD_OPTION_CHOICE, .target = &o->precision,

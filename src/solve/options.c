@@ -116,7 +116,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                           .type = MD_OPTION_CHOICE,
                           .target = &o->backend,
                           .choices = md_backend_words("auto", backends),
-                          .help = "see the README's table [auto]"},
+                          .help = "see docs/backends.md [auto]"},
                          {.name = "packing",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->packing,

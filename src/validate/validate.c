@@ -35,7 +35,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                           .type = MD_OPTION_CHOICE,
                           .target = &o->backend,
                           .choices = md_backend_words("all", backends),
-                          .help = "see the README's table; all that are available [all]"},
+                          .help = "see docs/backends.md; all that are available [all]"},
                          {.name = "packing",
                           .type = MD_OPTION_CHOICE,
                           .target = &o->packing,

@@ -230,7 +230,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .choices = md_backend_words("", backends) + 1,
                           .initial = "all",
                           .argument = "A,B",
-                          .help = "see the README's table [all]"},
+                          .help = "see docs/backends.md [all]"},
                          {.name = "packings",
                           .type = MD_OPTION_CHOICES,
                           .target = &s.packing,
