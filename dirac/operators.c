@@ -145,12 +145,17 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
 md_status md_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {
   static const md_operator_kind kind = {"full", apply_full, false, destroy_state};
   *a = of_dirac(dirac, &kind, MD_PARITIES, 2);
-  a->least = mass; /* D is anti-Hermitian */
-  a->most = hypot(mass, dirac->norm);
   full *f = a->state = malloc(sizeof *f);
   if (!f) return md_fail_memory(context, sizeof *f, "operator");
-  *f = (full){dirac, mass};
+  f->dirac = dirac;
+  md_full_set_mass(a, mass);
   return MD_OK;
+}
+
+void md_full_set_mass(md_operator *a, double mass) {
+  full *f = a->state;
+  f->mass = a->least = mass; /* D is anti-Hermitian */
+  a->most = hypot(mass, f->dirac->norm);
 }
 
 md_dirac *md_full_dirac(const md_operator *a) {

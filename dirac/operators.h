@@ -74,8 +74,9 @@ md_status md_shifted_create(md_context *context, md_operator *of, double sigma, 
 
 /* M = m + D on both parities: dirac outlives it. Destroy also after a failure. Local. */
 md_status md_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
-/* The stencil of one that is. */
+/* The stencil of one that is; the same operator for another mass. Local. */
 md_dirac *md_full_dirac(const md_operator *a);
+void md_full_set_mass(md_operator *a, double mass);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,8 @@
 #include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "dirac/solvers/block_steps.h"
+#include "dirac/solvers/cg.h"
 #include "dirac/solvers/mixed_block.h"
-
-#include <math.h>
 
 typedef struct block_cg {
   const md_solver_request *request;
@@ -22,19 +21,12 @@ static md_status check(md_context *context, const md_solver_job *job) {
 /* Writes the history; true when all are done. */
 static bool record(block_cg *b) {
   md_cg_state *s = b->state;
-  bool all = true;
-  double worst = 0.0;
   for (int j = 0; j < s->n_rhs; j++) {
-    const double scale = s->scale[j];
     s->r_norm2[j] = md_block_steps_norm2(&b->steps, j);
-    if (scale > 0.0) worst = fmax(worst, sqrt(s->r_norm2[j]) / scale);
-    const bool done = sqrt(s->r_norm2[j]) <= b->request->tolerance * scale;
-    if (!done) s->rhs_iterations[j] = s->iteration;
-    all = all && done;
+    if (!md_cg_done(b->request, s, j)) s->rhs_iterations[j] = s->iteration;
   }
-  s->history[s->iteration] = worst;
   if (s->block_rank == 0 || b->steps.rank < s->block_rank) s->block_rank = b->steps.rank;
-  return all;
+  return md_cg_record(b->request, s);
 }
 
 static md_status check_sound(const block_cg *b) {

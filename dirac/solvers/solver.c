@@ -173,6 +173,17 @@ static void hand_over_failure(md_cg_state *state, const md_solver_request *reque
   result->converged = false;
 }
 
+md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
+                              const md_backend_request *request, const md_halo_request *how,
+                              bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner) {
+  md_dirac *iterates = mixed ? inner : dirac;
+  MD_TRY(md_dirac_create_over(context, gauge, backend, request, how, iterates));
+  if (!mixed && request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18)
+    return MD_OK;
+  return md_dirac_create_exact(context, gauge, iterates->backend->name, request, how,
+                               mixed ? dirac : exact);
+}
+
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner) {
   return dirac->hops + (exact != dirac ? exact->hops : 0) + (inner ? inner->hops : 0);
 }

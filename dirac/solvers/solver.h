@@ -187,6 +187,13 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       md_field b[MD_PARITIES], md_solver_result *result);
 void md_solver_result_free(md_solver_result *result);
 
+/* The operators of a solve by `request`, which is that of the iterations: `dirac` alone where they
+ * are exact; with `mixed`, inner in their precision below a double `dirac`; else `exact` beside it.
+ * All three are to be destroyed, also after a failure. Collective. */
+md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
+                              const md_backend_request *request, const md_halo_request *how,
+                              bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner);
+
 /* Hops that the operators of a solve have applied so far, where one operator that stands there
  * twice counts once; inner may be NULL. */
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);

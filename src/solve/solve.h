@@ -56,6 +56,8 @@ typedef struct md_solve_run {
 bool md_solve_cut_short(const md_solve_run *run);
 /* The operator that does the iterations. */
 const md_dirac *md_solve_operator(const md_solve_run *run);
+/* And the one that decides. */
+md_dirac *md_solve_exact(md_solve_run *run);
 
 /* Reads and checks the options; sets request and parsed_source. Collective. */
 md_status md_solve_options_read(md_context *context, md_solve_options *options, int argc,

@@ -58,6 +58,18 @@ static md_status queue(md_context *context, device_steps *s) {
                                  &s->a->normal->odd);
 }
 
+/* The scalars of the step that a further residual needs; before r_norm2 takes that of the report.
+ */
+static void carry(md_cg_state *state, const md_cg_report *reports) {
+  const int n = state->n_rhs;
+  for (int r = 0; state->carried && r < n; r++) {
+    const double alpha = reports[r].alpha;
+    state->carried[r] = alpha;
+    state->carried[n + r] = alpha != 0.0 ? reports[r].r_norm2 / state->r_norm2[r] : 0.0;
+    state->carried[2 * n + r] = reports[r].value;
+  }
+}
+
 static md_status next(md_context *context, md_cg_steps *steps, md_cg_next then, double *alpha,
                       double *norm2, bool *sound) {
   device_steps *s = (device_steps *)steps;
@@ -69,17 +81,11 @@ static md_status next(md_context *context, md_cg_steps *steps, md_cg_next then, 
   MD_TRY(md_cg_device_wait(context, s->device, reports));
   s->reported++;
   *sound = true;
+  carry(&s->state, reports);
   for (int r = 0; r < s->state.n_rhs; r++) {
     if (reports[r].failure) *sound = false;
-    if (s->state.carried) {
-      const int n = s->state.n_rhs;
-      s->state.carried[r] = reports[r].alpha;
-      s->state.carried[n + r] = reports[r].alpha != 0.0 ? reports[r].r_norm2 / s->norm2[r] : 0.0;
-      s->state.carried[2 * n + r] = reports[r].value;
-      s->norm2[r] = reports[r].r_norm2;
-    }
     alpha[r] = reports[r].alpha;
-    norm2[r] = reports[r].r_norm2;
+    s->norm2[r] = norm2[r] = reports[r].r_norm2;
   }
   return MD_OK;
 }
@@ -112,6 +118,7 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
   md_cg_report reports[MD_MAX_RHS];
   MD_TRY(md_cg_device_wait(context, cg, reports));
   state->iteration++;
+  carry(state, reports);
   for (int r = 0; r < state->n_rhs; r++) {
     if (reports[r].failure)
       return md_fail(context, MD_UNREACHED,
@@ -119,13 +126,6 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
                      "%d; check the links for NaN, or use a wider precision",
                      reports[r].failure == 3 ? "the residual" : "<p, A p>", reports[r].value,
                      state->iteration, r);
-    if (state->carried) {
-      const double alpha = reports[r].alpha;
-      state->carried[r] = alpha;
-      state->carried[state->n_rhs + r] =
-          alpha != 0.0 ? reports[r].r_norm2 / state->r_norm2[r] : 0.0;
-      state->carried[2 * state->n_rhs + r] = reports[r].value;
-    }
     state->r_norm2[r] = reports[r].r_norm2;
     state->rhs_iterations[r] = reports[r].iterations;
   }
