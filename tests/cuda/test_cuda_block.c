@@ -245,7 +245,7 @@ static void solves(md_context *context, const char *backend, md_packing packing,
   md_solver_result alone, here, there;
   md_solver_request single = block;
   double residuals[MD_MAX_RHS];
-  single.block = false;
+  single.solver = NULL;
   problem_make(context, n, &p);
   MD_REQUIRE(context, solve(context, &p, "cpu_simd", MD_PACKING_NONE, &single, &alone));
   MD_REQUIRE(context, solve(context, &p, "cpu_simd", MD_PACKING_NONE, &block, &there));
