@@ -1,9 +1,8 @@
-#include "dirac/solvers/block_cg.h"
 #include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "dirac/solvers/block_steps.h"
-
-#include <math.h>
+#include "dirac/solvers/cg.h"
+#include "dirac/solvers/mixed_block.h"
 
 typedef struct block_cg {
   const md_solver_request *request;
@@ -11,32 +10,26 @@ typedef struct block_cg {
   md_block_steps steps;
 } block_cg;
 
-md_status md_block_cg_check(md_context *context, const md_dirac *dirac) {
-  if (dirac->shape.precision != MD_DOUBLE)
-    return md_fail(context, MD_INPUT, "block CG works with fields in double, got %s of backend %s",
-                   md_precision_name(dirac->shape.precision), dirac->backend->name);
-  return md_block_steps_check(context, dirac);
+static md_status check(md_context *context, const md_solver_job *job) {
+  const md_operator *a = job->inner ? job->inner : job->a;
+  if (!job->inner && a->shape.precision != MD_DOUBLE)
+    return md_fail(context, MD_INPUT, "block CG works with fields in double, got %s of operator %s",
+                   md_precision_name(a->shape.precision), a->kind->name);
+  return md_block_steps_check(context, a);
 }
 
 /* Writes the history; true when all are done. */
 static bool record(block_cg *b) {
   md_cg_state *s = b->state;
-  bool all = true;
-  double worst = 0.0;
   for (int j = 0; j < s->n_rhs; j++) {
-    const double scale = b->request->mass * s->b_norm[j];
     s->r_norm2[j] = md_block_steps_norm2(&b->steps, j);
-    if (scale > 0.0) worst = fmax(worst, sqrt(s->r_norm2[j]) / scale);
-    const bool done = sqrt(s->r_norm2[j]) <= b->request->tolerance * scale;
-    if (!done) s->rhs_iterations[j] = s->iteration;
-    all = all && done;
+    if (!md_cg_done(b->request, s, j)) s->rhs_iterations[j] = s->iteration;
   }
-  s->history[s->iteration] = worst;
   if (s->block_rank == 0 || b->steps.rank < s->block_rank) s->block_rank = b->steps.rank;
-  return all;
+  return md_cg_record(b->request, s);
 }
 
-static md_status check(const block_cg *b) {
+static md_status check_sound(const block_cg *b) {
   if (b->steps.sound) return MD_OK;
   return md_fail(b->steps.context, MD_UNREACHED,
                  "sums of the block solver must be finite, which failed in iteration %d; check "
@@ -44,14 +37,14 @@ static md_status check(const block_cg *b) {
                  b->state->iteration + 1);
 }
 
-static md_status iterate(block_cg *b) {
+static md_status iterate_in_double(block_cg *b) {
   md_cg_state *s = b->state;
   MD_TRY(md_block_steps_begin(&b->steps));
-  MD_TRY(check(b));
+  MD_TRY(check_sound(b));
   bool all = record(b);
   while (!all && s->iteration < s->most) {
     MD_TRY(md_block_steps_residual(&b->steps));
-    MD_TRY(check(b));
+    MD_TRY(check_sound(b));
     MD_TRY(md_block_steps_direction(&b->steps));
     s->iteration++;
     all = record(b);
@@ -61,19 +54,26 @@ static md_status iterate(block_cg *b) {
   return md_block_steps_end(&b->steps);
 }
 
-md_status md_block_cg_iterate(md_context *context, md_dirac *dirac,
-                              const md_solver_request *request, md_cg_state *state) {
-  block_cg b = {.request = request,
-                .state = state,
-                .steps = {.context = context,
-                          .dirac = dirac,
-                          .mass = request->mass,
-                          .r = &state->r,
-                          .p = &state->p,
-                          .x = &state->x}};
-  MD_TRY(md_agree(context, md_block_cg_check(context, dirac)));
+static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
+  block_cg b = {
+      .request = job->request,
+      .state = state,
+      .steps = {.context = context, .a = job->a, .r = &state->r, .p = &state->p, .x = &state->x}};
+  if (job->inner) return md_mixed_block_iterate(context, job, state);
   md_status status = md_agree(context, md_block_steps_create(&b.steps));
-  if (status == MD_OK && !md_counts(context)) status = iterate(&b);
+  if (status == MD_OK && !md_counts(context)) status = iterate_in_double(&b);
   md_block_steps_destroy(&b.steps);
   return status;
 }
+
+/* Block conjugate gradients BCGrQ (A. Dubrulle, Electron. Trans. Numer. Anal. 12 (2001) 216; the
+ * form of M. Clark et al., arXiv:1710.09745): all right-hand sides search in the sum of their
+ * Krylov spaces, so that iterations fall as their number grows. The residuals are kept as Q C with
+ * orthonormal columns Q, which the recursion never divides by; columns that become dependent are
+ * set to zero and drop out. For fields of 2 .. MD_MAX_BLOCK right-hand sides, on host or device;
+ * state->p is the residual after it. */
+const md_solver md_solver_block = {.name = "block",
+                                   .help = "block CG, one Krylov space for all right-hand sides",
+                                   .takes = MD_TAKES_INNER,
+                                   .check = check,
+                                   .iterate = iterate};

@@ -1,4 +1,5 @@
 #include "dirac/solvers/block_steps.h"
+#include "dirac/backend.h"
 #include "dirac/solvers/small_matrix.h"
 
 #include <stdlib.h>
@@ -6,19 +7,22 @@
 
 enum { OF_DIRECTIONS, OF_HOPPED }; /* slots of sums */
 
-md_status md_block_steps_check(md_context *context, const md_dirac *dirac) {
-  const bool narrow = dirac->shape.precision != MD_DOUBLE && dirac->shape.space == MD_DEVICE;
+md_status md_block_steps_check(md_context *context, const md_operator *a) {
+  const bool narrow = a->shape.precision != MD_DOUBLE && a->shape.space == MD_DEVICE;
   const int most = narrow ? MD_MAX_NARROW_BLOCK : MD_MAX_BLOCK;
-  if (dirac->shape.n_rhs >= 2 && dirac->shape.n_rhs <= most) return MD_OK;
+  if (!a->normal)
+    return md_fail(context, MD_INPUT, "block CG needs an operator m^2 - Deo Doe, got %s",
+                   a->kind->name);
+  if (a->shape.n_rhs >= 2 && a->shape.n_rhs <= most) return MD_OK;
   return md_fail(context, MD_INPUT, "block CG takes 2 to %d right-hand sides%s, got %d", most,
-                 narrow ? " with an inner precision on a GPU" : "", dirac->shape.n_rhs);
+                 narrow ? " with an inner precision on a GPU" : "", a->shape.n_rhs);
 }
 
 md_status md_block_steps_create(md_block_steps *b) {
-  const bool narrow = b->dirac->shape.precision != MD_DOUBLE;
-  b->n = b->dirac->shape.n_rhs;
+  const bool narrow = b->a->shape.precision != MD_DOUBLE;
+  b->n = b->a->shape.n_rhs;
   b->sound = true;
-  b->apart = narrow && b->dirac->shape.space == MD_DEVICE;
+  b->apart = narrow && b->a->shape.space == MD_DEVICE;
   b->least_pivot = b->apart ? 4e-7 : 1e-13;
   b->enough_pivot = b->apart ? 1e-4 : 1e-6;
   const size_t entries = (size_t)b->n * (size_t)b->n;
@@ -31,17 +35,15 @@ md_status md_block_steps_create(md_block_steps *b) {
   b->kept[0] = b->p;
   for (int k = 1; k < MD_BLOCK_KEPT && b->apart; k++) {
     b->kept[k] = &b->others[k - 1];
-    MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, b->kept[k]));
+    MD_TRY(md_operator_field(b->context, b->a, b->kept[k]));
   }
-  MD_TRY(md_block_create(b->context, &b->dirac->shape, &b->block));
-  MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->a_p));
-  return md_dirac_field(b->context, b->dirac, MD_ODD, &b->work);
+  MD_TRY(md_block_create(b->context, &b->a->shape, &b->block));
+  return md_operator_field(b->context, b->a, &b->a_p);
 }
 
 void md_block_steps_destroy(md_block_steps *b) {
   md_block_destroy(b->block);
   md_field_destroy(&b->a_p);
-  md_field_destroy(&b->work);
   for (int k = 1; k < MD_BLOCK_KEPT; k++) md_field_destroy(&b->others[k - 1]);
   free(b->matrix[0]);
 }
@@ -90,15 +92,17 @@ static md_status orthonormalise(md_block_steps *b) {
 /* a_p = A p, ALPHA and STEP, where p^H A p = m^2 p^H p + (D p)^H D p; the host works while the
  * device is at the second stencil. */
 static md_status find_step(md_block_steps *b) {
-  const md_hop_end second = {.x = b->p, .a = b->mass * b->mass, .b = -1.0};
+  md_normal *of = b->a->normal;
+  const double mass2 = of->mass * of->mass;
+  const md_hop_end second = {.x = b->p, .a = mass2, .b = -1.0};
   double complex **m = b->matrix;
   const int n = b->n;
-  MD_TRY(md_dirac_hop(b->context, b->dirac, &b->work, b->p, NULL));
-  MD_TRY(md_block_gram(b->context, b->block, &b->work, OF_HOPPED));
-  MD_TRY(md_dirac_hop(b->context, b->dirac, &b->a_p, &b->work, &second));
+  MD_TRY(md_dirac_hop(b->context, of->dirac, &of->odd, b->p, NULL));
+  MD_TRY(md_block_gram(b->context, b->block, &of->odd, OF_HOPPED));
+  MD_TRY(md_dirac_hop(b->context, of->dirac, &b->a_p, &of->odd, &second));
   MD_TRY(wait(b, OF_DIRECTIONS, MD_BLOCK_OTHER));
   MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
-  for (int e = 0; e < n * n; e++) m[MD_BLOCK_GRAM][e] += b->mass * b->mass * m[MD_BLOCK_OTHER][e];
+  for (int e = 0; e < n * n; e++) m[MD_BLOCK_GRAM][e] += mass2 * m[MD_BLOCK_OTHER][e];
   factorise(b, MD_MATRIX_LEAST_PIVOT);
   md_matrix_adjoint_of(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT]);
   md_matrix_product(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT], m[MD_BLOCK_ALPHA]);

@@ -3,8 +3,7 @@
 
 #include <complex.h>
 
-#include "dirac/backend.h"
-#include "dirac/operator.h"
+#include "dirac/operators.h"
 #include "lattice/fields/block.h"
 
 /* Iterations of block conjugate gradients BCGrQ (A. Dubrulle, Electron. Trans. Numer. Anal. 12
@@ -36,11 +35,10 @@ enum { MD_BLOCK_KEPT = 4 };
 
 typedef struct md_block_steps {
   md_context *context;
-  md_dirac *dirac;
-  double mass;
+  md_operator *a;
   int n;
   md_field *r, *p, *x; /* the caller's; p, of the operator's shape, is the present direction */
-  md_field a_p, work;  /* A p of the last step */
+  md_field a_p;        /* A p of the last step */
   md_field others[MD_BLOCK_KEPT - 1], *kept[MD_BLOCK_KEPT]; /* iteration k's direction: k % KEPT */
   int count, added[MD_BLOCK_KEPT]; /* iterations; those that each part of x has */
   md_block *block;
@@ -56,9 +54,10 @@ typedef struct md_block_steps {
   double least_pivot, enough_pivot;
 } md_block_steps;
 
-/* MD_INPUT with the reason where the operator has too few or too many right-hand sides. Local. */
-md_status md_block_steps_check(md_context *context, const md_dirac *dirac);
-/* For context, dirac, mass, r, p and x, which are set. Destroy also after a failure. Local. */
+/* MD_INPUT with the reason where the operator has too few or too many right-hand sides, or is not
+ * of the form m^2 + D^dag D. Local. */
+md_status md_block_steps_check(md_context *context, const md_operator *a);
+/* For context, a, r, p and x, which are set. Destroy also after a failure. Local. */
 md_status md_block_steps_create(md_block_steps *b);
 void md_block_steps_destroy(md_block_steps *b);
 

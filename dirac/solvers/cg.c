@@ -1,40 +1,40 @@
 #include "dirac/solvers/cg.h"
 #include "base/interrupt.h"
 #include "base/memory_need.h"
+#include "dirac/solvers/mixed_cg.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-md_status md_cg_state_create(md_context *context, const md_dirac *dirac, int most,
+md_status md_cg_state_create(md_context *context, const md_operator *a, int most,
                              md_cg_state *state) {
-  const size_t n = (size_t)dirac->request.n_rhs;
+  const size_t n = (size_t)a->shape.n_rhs;
   *state = (md_cg_state){.n_rhs = (int)n, .most = most};
-  state->r_norm2 = calloc(n, sizeof *state->r_norm2);
-  state->b_norm = calloc(n, sizeof *state->b_norm);
-  state->start_norm2 = calloc(n, sizeof *state->start_norm2);
+  double **const numbers[] = {&state->r_norm2, &state->b_norm, &state->scale, &state->start_norm2};
+  bool there = true;
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    there = (*numbers[i] = calloc(n, sizeof(double))) && there;
   state->rhs_iterations = calloc(n, sizeof *state->rhs_iterations);
   state->history = calloc((size_t)most + 1, sizeof *state->history);
-  if (!state->r_norm2 || !state->b_norm || !state->start_norm2 || !state->rhs_iterations ||
-      !state->history)
+  if (!there || !state->rhs_iterations || !state->history)
     return md_fail_memory(context, ((size_t)most + 1) * sizeof(double), "residual history");
-  MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &state->x));
-  MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &state->r));
-  return md_dirac_field(context, dirac, MD_EVEN, &state->p);
+  MD_TRY(md_operator_field(context, a, &state->x));
+  MD_TRY(md_operator_field(context, a, &state->r));
+  return md_operator_field(context, a, &state->p);
 }
 
-bool md_cg_carries(const md_dirac *dirac, const md_solver_request *request) {
-  const md_precision precision = dirac->request.precision;
-  return !request->inner && !request->block && !request->choose &&
-         md_precision_bytes(precision) > 2 && md_dirac_fuses(dirac, precision);
+bool md_cg_carries(const md_solver_job *job) {
+  const md_precision precision = job->a->precision;
+  return !job->inner && md_precision_bytes(precision) > 2 && md_normal_fuses(job->a, precision);
 }
 
-md_status md_cg_state_carry(md_context *context, const md_dirac *dirac, md_cg_state *state) {
+md_status md_cg_state_carry(md_context *context, const md_operator *a, md_cg_state *state) {
   state->carried = calloc(3 * (size_t)state->n_rhs, sizeof *state->carried);
   if (!state->carried)
     return md_fail_memory(context, 3 * (size_t)state->n_rhs * sizeof *state->carried,
                           "state of the solver");
-  return md_dirac_field(context, dirac, MD_EVEN, &state->before);
+  return md_operator_field(context, a, &state->before);
 }
 
 void md_cg_state_destroy(md_cg_state *state) {
@@ -45,10 +45,15 @@ void md_cg_state_destroy(md_cg_state *state) {
   free(state->carried);
   free(state->r_norm2);
   free(state->b_norm);
+  free(state->scale);
   free(state->start_norm2);
   free(state->rhs_iterations);
   free(state->history);
   *state = (md_cg_state){0};
+}
+
+bool md_cg_keeps_states(const md_solver_request *request) {
+  return request->save_every > 0 || request->resume || request->leave;
 }
 
 md_status md_cg_resume(md_context *context, const md_solver_request *request, md_cg_state *state) {
@@ -67,92 +72,115 @@ md_status md_cg_leave(md_context *context, const md_solver_request *request,
 }
 
 double md_cg_limit(const md_solver_request *request, const md_cg_state *state, int rhs) {
-  return fmax(request->tolerance, state->tolerance) * request->mass * state->b_norm[rhs];
+  return fmax(request->tolerance, state->tolerance) * state->scale[rhs];
 }
 
-static bool done(const md_solver_request *request, const md_cg_state *state, int rhs) {
+bool md_cg_done(const md_solver_request *request, const md_cg_state *state, int rhs) {
   return sqrt(state->r_norm2[rhs]) <= md_cg_limit(request, state, rhs);
 }
 
-/* Writes the history entry of this iteration; true when no right-hand side is left. */
 bool md_cg_record(const md_solver_request *request, md_cg_state *state) {
   double largest = 0.0;
   bool all = true;
   for (int r = 0; r < state->n_rhs; r++) {
-    const double scale = request->mass * state->b_norm[r];
+    const double scale = state->scale[r];
     if (scale > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / scale);
-    all = all && done(request, state, r);
+    all = all && md_cg_done(request, state, r);
   }
   state->history[state->iteration] = largest;
   return all;
 }
 
-/* alpha = |r|^2 / <p, A p> of the right-hand sides that go on, 0 for the others. */
-static md_status step_lengths(md_context *context, const md_solver_request *request,
-                              const md_cg_state *state, const double *p_ap, double *alpha) {
+md_status md_cg_conclude(md_context *context, const md_solver_request *request, const double *alpha,
+                         const double *norm2, md_cg_state *state, bool *ends) {
+  state->iteration++;
   for (int r = 0; r < state->n_rhs; r++) {
-    alpha[r] = 0.0;
-    if (done(request, state, r)) continue;
-    if (!isfinite(p_ap[r]))
-      return md_fail(context, MD_UNREACHED,
-                     "sums of the solver must be finite, got %g in iteration %d of right-hand side "
-                     "%d; check the links for NaN, or use a wider precision",
-                     p_ap[r], state->iteration + 1, r);
-    if (!(p_ap[r] > 0.0))
-      return md_fail(context, MD_UNREACHED,
-                     "<p, A p> must be positive, got %g in iteration %d of right-hand side %d; the "
-                     "precision is too narrow for this mass, use a wider one",
-                     p_ap[r], state->iteration + 1, r);
-    alpha[r] = state->r_norm2[r] / p_ap[r];
-  }
-  return MD_OK;
-}
-
-/* One iteration in this order: A p and <p, A p>; r -= alpha A p and |r|^2; x and p together. */
-static md_status iterate_once(md_context *context, md_dirac *dirac,
-                              const md_solver_request *request, md_cg_state *state, md_field *a_p,
-                              md_field *work) {
-  double p_ap[MD_MAX_RHS], alpha[MD_MAX_RHS], minus[MD_MAX_RHS], beta[MD_MAX_RHS];
-  double norm2[MD_MAX_RHS];
-  MD_TRY(md_dirac_mdag_m(context, dirac, request->mass, a_p, &state->p, work));
-  MD_TRY(md_linear_dot(context, &state->p, a_p, NULL, p_ap));
-  MD_TRY(step_lengths(context, request, state, p_ap, alpha));
-  for (int r = 0; r < state->n_rhs; r++) minus[r] = -alpha[r];
-  MD_TRY(md_linear_axpy_norm2(context, minus, a_p, &state->r, NULL, norm2));
-  for (int r = 0; r < state->n_rhs; r++) {
-    const bool going = alpha[r] != 0.0;
-    beta[r] = going ? norm2[r] / state->r_norm2[r] : 0.0;
-    if (!going) continue;
+    if (alpha[r] == 0.0) continue;
     if (!isfinite(norm2[r]))
       return md_fail(context, MD_UNREACHED,
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
-                     norm2[r], state->iteration + 1, r);
+                     norm2[r], state->iteration, r);
     state->r_norm2[r] = norm2[r];
     state->rhs_iterations[r]++;
   }
-  md_linear_cg_update(alpha, beta, &state->r, &state->p, &state->x);
-  state->iteration++;
+  *ends = md_cg_record(request, state) || state->iteration >= state->most;
+  if (request->observe) MD_TRY(request->observe(request->user, state));
+  state->interrupted = md_interrupted(context);
+  *ends = *ends || state->interrupted;
   return MD_OK;
 }
 
-md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
-                        md_cg_state *state) {
-  MD_TRY(md_cg_resume(context, request, state));
-  if (MINIDIRAC_HAVE_CUDA && md_dirac_fuses(dirac, dirac->request.precision))
-    return md_cg_iterate_fused(context, dirac, request, state);
-  md_field a_p = {0}, work = {0};
-  md_status status = md_dirac_field(context, dirac, MD_EVEN, &a_p);
-  if (status == MD_OK) status = md_dirac_field(context, dirac, MD_ODD, &work);
-  status = md_agree(context, status);
-  bool all = md_counts(context) || (status == MD_OK && md_cg_record(request, state));
-  while (status == MD_OK && !all && state->iteration < state->most) {
-    status = iterate_once(context, dirac, request, state, &a_p, &work);
-    if (status != MD_OK) break;
-    all = md_cg_record(request, state);
-    if (request->observe) status = request->observe(request->user, state);
-    if (status == MD_OK && (state->interrupted = md_interrupted(context))) break;
+md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests,
+                          const double *before, bool flexible, md_field *r, md_field *p,
+                          md_field *a_p, md_cg_step *step) {
+  const int n = r->n_rhs;
+  double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
+  MD_TRY(md_operator_apply(context, a, a_p, p, NULL));
+  MD_TRY(md_linear_dot(context, p, a_p, NULL, step->p_ap));
+  step->broken = -1;
+  for (int k = n - 1; k >= 0; k--) {
+    if (!rests[k] && !(step->p_ap[k] > 0.0 && isfinite(step->p_ap[k]))) step->broken = k;
+    step->alpha[k] = rests[k] ? 0.0 : before[k] / step->p_ap[k];
+    minus[k] = -step->alpha[k];
   }
-  md_field_destroy(&a_p);
-  md_field_destroy(&work);
-  return status == MD_OK ? md_cg_leave(context, request, state) : status;
+  if (step->broken >= 0) return MD_OK;
+  MD_TRY(md_linear_axpy_norm2(context, minus, a_p, r, NULL, step->norm2));
+  if (flexible) MD_TRY(md_linear_dot(context, a_p, r, NULL, r_ap));
+  for (int k = 0; k < n; k++) {
+    step->beta[k] = (flexible ? minus[k] * r_ap[k] : step->norm2[k]) / before[k];
+    if (rests[k]) step->beta[k] = 0.0;
+    if (!isfinite(step->beta[k])) step->broken = k;
+  }
+  return MD_OK;
 }
+
+md_status md_cg_step_fail(md_context *context, const md_cg_step *step, int iteration) {
+  const int r = step->broken;
+  const double p_ap = step->p_ap[r];
+  if (p_ap > 0.0 && isfinite(p_ap))
+    return md_fail(context, MD_UNREACHED,
+                   "the residual must be finite, got %g in iteration %d of right-hand side %d",
+                   step->norm2[r], iteration, r);
+  return isfinite(p_ap)
+             ? md_fail(context, MD_UNREACHED,
+                       "<p, A p> must be positive, got %g in iteration %d of right-hand side %d; "
+                       "the precision is too narrow for this mass, use a wider one",
+                       p_ap, iteration, r)
+             : md_fail(context, MD_UNREACHED,
+                       "sums of the solver must be finite, got %g in iteration %d of right-hand "
+                       "side %d; check the links for NaN, or use a wider precision",
+                       p_ap, iteration, r);
+}
+
+/* One iteration in this order: A p and <p, A p>; r -= alpha A p and |r|^2; x and p together. */
+static md_status iterate_once(md_context *context, const md_solver_job *job, md_cg_state *state,
+                              md_field *a_p, bool *ends) {
+  bool rests[MD_MAX_RHS];
+  md_cg_step step;
+  for (int r = 0; r < state->n_rhs; r++) rests[r] = md_cg_done(job->request, state, r);
+  MD_TRY(md_cg_step_take(context, job->a, rests, state->r_norm2, false, &state->r, &state->p, a_p,
+                         &step));
+  if (step.broken >= 0) return md_cg_step_fail(context, &step, state->iteration + 1);
+  md_linear_cg_update(step.alpha, step.beta, &state->r, &state->p, &state->x);
+  return md_cg_conclude(context, job->request, step.alpha, step.norm2, state, ends);
+}
+
+static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
+  if (job->inner) return md_mixed_cg_iterate(context, job, state);
+  MD_TRY(md_cg_resume(context, job->request, state));
+  if (MINIDIRAC_HAVE_CUDA && md_normal_fuses(job->a, job->a->precision))
+    return md_cg_iterate_fused(context, job, state);
+  md_field a_p = {0};
+  md_status status = md_agree(context, md_operator_field(context, job->a, &a_p));
+  bool ends =
+      md_counts(context) ||
+      (status == MD_OK && (md_cg_record(job->request, state) || state->iteration >= state->most));
+  while (status == MD_OK && !ends) status = iterate_once(context, job, state, &a_p, &ends);
+  md_field_destroy(&a_p);
+  return status == MD_OK ? md_cg_leave(context, job->request, state) : status;
+}
+
+const md_solver md_solver_cg = {.name = "cg",
+                                .help = "conjugate gradients, right-hand sides in step",
+                                .takes = MD_TAKES_INNER | MD_TAKES_STATES,
+                                .iterate = iterate};

@@ -1,8 +1,6 @@
 #ifndef MD_DIRAC_SOLVERS_CG_STEPS_H
 #define MD_DIRAC_SOLVERS_CG_STEPS_H
 
-#include "dirac/backend.h"
-#include "dirac/operator.h"
 #include "dirac/solvers/solver.h"
 
 /* Iterations of conjugate gradients on the device, handed out one at a time while the next is
@@ -29,11 +27,11 @@ struct md_cg_steps {
   md_cg_state *state;
 };
 
-/* For an operator that fuses into fields of r's precision. x, r and p are even fields of the
- * caller's, which outlive the steps; x or both x and r may be MD_SINGLE where p is 16-bit. reads:
- * MD_NEXT_IS_WHOLE will be asked for. *steps is to be destroyed after a failure too, unless NULL.
- * Only in builds with CUDA. Local. */
-md_status md_cg_steps_create(md_context *context, md_dirac *dirac, double mass, const md_field *x,
+/* For an operator that fuses into fields of r's precision (md_normal_fuses). x, r and p are even
+ * fields of the caller's, which outlive the steps; x or both x and r may be MD_SINGLE where p is
+ * 16-bit. reads: MD_NEXT_IS_WHOLE will be asked for. *steps is to be destroyed after a failure too,
+ * unless NULL. Only in builds with CUDA. Local. */
+md_status md_cg_steps_create(md_context *context, md_operator *a, const md_field *x,
                              const md_field *r, const md_field *p, bool reads, md_cg_steps **steps);
 
 #endif

@@ -26,16 +26,13 @@ typedef struct mixed_block {
   md_block_deflation deflation;
   md_context *context; /* as in outer */
   const md_solver_request *request;
+  md_operator *inner;
   md_cg_state *state;
-  md_field r, p, x;           /* in the inner space; x is MD_SINGLE */
-  md_field single;            /* a new block's A w; and rest where r is too narrow for it */
-  md_field *rest;             /* that one or r: what is projected */
-  double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
-  double largest[MD_MAX_RHS]; /* its largest value since the last update */
-  double most_norm2;          /* what norm2 cannot exceed but by rounding */
-  int since, latest;          /* iterations since the last update; most of them */
-  bool restarted;             /* from the present solution */
-  bool misled;                /* the last projection had to be taken back */
+  md_field r, p, x;  /* in the inner space; x is MD_SINGLE */
+  md_field single;   /* a new block's A w; and rest where r is too narrow for it */
+  md_field *rest;    /* that one or r: what is projected */
+  double most_norm2; /* what norm2 cannot exceed but by rounding */
+  bool misled;       /* the last projection had to be taken back */
 } mixed_block;
 
 static void destroy(mixed_block *m) {
@@ -52,7 +49,7 @@ static void destroy(mixed_block *m) {
 /* r and the deflation space. On a device, where bytes decide, r is as narrow as p: iterations are
  * as many. On the host arithmetic does, of which a scale for each site takes more. */
 static md_status create_residual(mixed_block *m, const md_field_shape *wide) {
-  const md_dirac *inner = m->request->inner;
+  const md_operator *inner = m->inner;
   const bool narrow = wide->space == MD_DEVICE;
   const bool short_blocks = md_block_deflation_narrows(wide->space, inner->shape.precision);
   const md_field_shape *of_r = narrow ? &inner->shape : wide;
@@ -63,19 +60,15 @@ static md_status create_residual(mixed_block *m, const md_field_shape *wide) {
 }
 
 static md_status create(mixed_block *m) {
-  md_dirac *inner = m->request->inner;
+  md_operator *inner = m->inner;
   md_field_shape wide = inner->shape;
   wide.precision = MD_SINGLE;
-  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->request.precision)));
-  MD_TRY(md_dirac_field(m->context, inner, MD_EVEN, &m->p));
+  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(inner->precision)));
+  MD_TRY(md_operator_field(m->context, inner, &m->p));
   MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(md_field_create(m->context, inner->geometry, &wide, MD_EVEN, &m->single));
-  m->steps = (md_block_steps){.context = m->context,
-                              .dirac = inner,
-                              .mass = m->request->mass,
-                              .r = &m->r,
-                              .p = &m->p,
-                              .x = &m->x};
+  m->steps =
+      (md_block_steps){.context = m->context, .a = inner, .r = &m->r, .p = &m->p, .x = &m->x};
   MD_TRY(md_block_steps_create(&m->steps));
   return create_residual(m, &wide);
 }
@@ -83,14 +76,13 @@ static md_status create(mixed_block *m) {
 /* norm2 from C, and the fewest columns. */
 static void take_norms(mixed_block *m) {
   md_cg_state *s = m->state;
-  for (int r = 0; r < s->n_rhs; r++) m->norm2[r] = md_block_steps_norm2(&m->steps, r);
+  for (int r = 0; r < s->n_rhs; r++) m->outer.norm2[r] = md_block_steps_norm2(&m->steps, r);
   if (s->block_rank == 0 || m->steps.rank < s->block_rank) s->block_rank = m->steps.rank;
 }
 
 static void go_on(mixed_block *m) {
   take_norms(m);
-  memcpy(m->largest, m->norm2, sizeof m->largest);
-  m->since = 0;
+  md_outer_go_on(&m->outer);
 }
 
 /* rest = the true residual in units of its norm, less what the deflation space has of it, which
@@ -129,16 +121,15 @@ static md_status begin(mixed_block *m) {
 /* Begins anew from the last update, without the deflation space, which may be what misled it; the
  * second time from one solution `strays` says that the solve has stalled. */
 static md_status recover(mixed_block *m, bool strays) {
-  for (int r = 0; strays && m->restarted && r < m->state->n_rhs; r++)
+  for (int r = 0; strays && m->outer.restarted && r < m->state->n_rhs; r++)
     m->outer.in_vain[r] = MD_UPDATES_MOST_IN_VAIN;
-  if (m->restarted && !strays)
+  if (m->outer.restarted && !strays)
     return md_fail(m->context, MD_UNREACHED,
                    "sums of the inner block solver must be finite, which failed twice from one "
                    "solution, last in iteration %d; check the links for NaN, or use a wider inner "
                    "precision than %s",
-                   m->state->iteration + 1,
-                   md_precision_name(m->request->inner->request.precision));
-  m->restarted = true;
+                   m->state->iteration + 1, md_precision_name(m->inner->precision));
+  m->outer.restarted = true;
   m->state->restarts++;
   md_block_deflation_forget(&m->deflation);
   return begin(m);
@@ -155,25 +146,18 @@ static bool lost(const mixed_block *m) {
  * the old units: a new block to deflate with. state->r, the old residuals, and x are overwritten.
  */
 static md_status deflate_more(mixed_block *m) {
-  md_cg_state *s = m->state;
-  double minus[MD_MAX_RHS], inverse[MD_MAX_RHS];
-  for (int r = 0; r < s->n_rhs; r++) {
-    minus[r] = -1.0;
-    inverse[r] = m->outer.unit[r] > 0.0 ? 1.0 / m->outer.unit[r] : 0.0;
-  }
-  md_linear_axpy(minus, &m->outer.scratch, &s->r);
-  MD_TRY(md_agree(m->context, md_field_convert_times(m->context, &m->single, inverse, &s->r)));
+  MD_TRY(md_outer_change(&m->outer, false, &m->single));
   return md_block_deflation_insert(m->context, &m->deflation, &m->x, &m->single);
 }
 
 /* A reliable update. */
 static md_status update(mixed_block *m) {
   MD_TRY(md_block_steps_solution(&m->steps));
-  MD_TRY(md_outer_add(&m->outer, m->norm2, &m->x));
+  MD_TRY(md_outer_add(&m->outer, &m->x));
   MD_TRY(deflate_more(m));
   MD_TRY(md_outer_project(&m->outer));
   MD_TRY(md_outer_take(&m->outer));
-  m->restarted = false;
+  m->outer.restarted = false;
   if (lost(m)) return begin(m);
   MD_TRY(hand_down(m));
   MD_TRY(m->misled ? md_block_steps_begin(&m->steps) : md_block_steps_replaced(&m->steps));
@@ -181,25 +165,17 @@ static md_status update(mixed_block *m) {
   return MD_OK;
 }
 
-/* Counts the iteration; true when an update is due, as in mixed_cg.c. */
+/* Counts the iteration; true when an update is due. */
 static bool count(mixed_block *m) {
-  md_cg_state *s = m->state;
-  bool far = false;
   take_norms(m);
-  const bool all = md_outer_count(&m->outer, m->norm2);
-  m->since++;
-  for (int r = 0; r < s->n_rhs; r++) {
-    if (m->outer.done[r]) continue;
-    m->largest[r] = fmax(m->largest[r], m->norm2[r]);
-    far = far || md_update_due(m->norm2[r], m->largest[r], UPDATE_FACTOR);
-  }
-  return far || all || m->since >= m->latest || s->interrupted || s->iteration >= s->most;
+  const bool due = md_outer_count(&m->outer);
+  return due || m->state->interrupted || m->state->iteration >= m->state->most;
 }
 
 /* Whether |r| of some right-hand side is larger than it can be in exact arithmetic. */
 static bool strays(const mixed_block *m) {
   for (int r = 0; r < m->state->n_rhs; r++)
-    if (!m->outer.done[r] && !(m->norm2[r] <= m->most_norm2)) return true;
+    if (!m->outer.done[r] && !(m->outer.norm2[r] <= m->most_norm2)) return true;
   return false;
 }
 
@@ -213,40 +189,40 @@ static md_status iterate_once(mixed_block *m) {
 
 /* The rules of reliable_update.h for this system. */
 static void set_rules(mixed_block *m) {
-  const double norm = m->outer.dirac->norm;
-  const double kappa = md_low_modes_kappa(m->request->modes, m->request->mass, norm);
-  m->latest = md_update_latest(kappa, UPDATE_FACTOR);
+  const md_operator *a = m->outer.a;
+  const double kappa = md_low_modes_kappa(m->request->modes, a->least, a->most);
+  m->outer.factor = UPDATE_FACTOR;
+  m->outer.latest = md_update_latest(kappa, UPDATE_FACTOR);
   /* The error in the norm of A falls, |A|^-1/2 |r| <= |error| <= |A^-1|^1/2 |r|: |r|^2 may grow by
    * the whole condition number. */
-  const double whole = md_update_kappa(m->request->mass, norm);
+  const double whole = md_update_kappa(a->least, a->most - a->least);
   m->most_norm2 = PROJECTION_RAISES * PROJECTION_RAISES * whole;
 }
 
 static md_status iterate(mixed_block *m) {
   MD_TRY(begin(m));
   md_cg_record(m->request, m->state);
-  while (!md_outer_at_end(&m->outer, m->since)) {
+  while (!md_outer_at_end(&m->outer)) {
     MD_TRY(iterate_once(m));
     if (m->request->observe) MD_TRY(m->request->observe(m->request->user, m->state));
   }
   return MD_OK;
 }
 
-md_status md_mixed_block_iterate(md_context *context, md_dirac *dirac,
-                                 const md_solver_request *request, md_cg_state *state) {
-  mixed_block *m = NULL;
-  md_status status = md_block_steps_check(context, request->inner);
-  if (status == MD_OK) m = calloc(1, sizeof *m);
-  if (status == MD_OK && !m) status = md_fail_memory(context, sizeof *m, "mixed block CG");
-  status = md_agree(context, status);
+md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job,
+                                 md_cg_state *state) {
+  mixed_block *m = calloc(1, sizeof *m);
+  md_status status =
+      md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed block CG"));
   if (status != MD_OK) {
     free(m);
     return status;
   }
   m->context = context;
-  m->request = request;
+  m->request = job->request;
+  m->inner = job->inner;
   m->state = state;
-  m->outer = (md_outer){.context = context, .dirac = dirac, .request = request, .state = state};
+  m->outer = (md_outer){.context = context, .a = job->a, .request = job->request, .state = state};
   set_rules(m);
   status = md_agree(context, create(m));
   if (status == MD_OK && !md_counts(context)) status = iterate(m);

@@ -1,7 +1,6 @@
 #ifndef MD_DIRAC_SOLVERS_MIXED_BLOCK_H
 #define MD_DIRAC_SOLVERS_MIXED_BLOCK_H
 
-#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 
 /* Block CG (dirac/solvers/block_steps.h has its iteration) in an operator of a narrower precision,
@@ -34,7 +33,6 @@
  * space costs no more than zeros would.
  *
  * The contract is that of md_mixed_cg_iterate. Collective. */
-md_status md_mixed_block_iterate(md_context *context, md_dirac *dirac,
-                                 const md_solver_request *request, md_cg_state *state);
+md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);
 
 #endif

@@ -15,34 +15,28 @@
 typedef struct mixed_cg {
   md_outer outer;
   md_context *context; /* as in outer */
-  md_dirac *inner;
+  md_operator *inner;
   const md_solver_request *request;
   md_cg_state *state;
-  md_field x;            /* in the inner space: MD_SINGLE */
-  md_field r;            /* likewise, or in the inner precision if `narrow` */
-  md_field p, a_p, work; /* in the inner space: the inner precision */
-  md_cg_steps *steps;    /* of a device that fuses, else NULL; a_p and work are there without it
-                            and for deflation */
-  bool due;              /* an update, as soon as no step is under way */
-  bool whole;            /* the fields are as between two iterations: no step is under way */
+  md_field x;         /* in the inner space: MD_SINGLE */
+  md_field r;         /* likewise, or in the inner precision if `narrow` */
+  md_field p, a_p;    /* in the inner space: the inner precision */
+  md_cg_steps *steps; /* of a device that fuses, else NULL; a_p is there without it and for
+                         deflation */
+  bool due;           /* an update, as soon as no step is under way */
+  bool whole;         /* the fields are as between two iterations: no step is under way */
   md_deflation deflation;
   bool deflates;
-  bool narrow;    /* r is in the inner precision */
-  bool flexible;  /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
-  double factor;  /* of |r| for an update */
-  int since;      /* iterations since the last update */
-  int latest;     /* of them that bring an update anyway */
-  bool restarted; /* from the present solution */
-  double *saved;  /* numbers of a state to go on from; NULL: none is asked for */
+  bool narrow;   /* r is in the inner precision */
+  bool flexible; /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
+  double *saved; /* numbers of a state to go on from; NULL: none is asked for */
   /* One entry per right-hand side: */
-  double alpha[MD_MAX_RHS], beta[MD_MAX_RHS], p_ap[MD_MAX_RHS]; /* of the last step */
-  double before[MD_MAX_RHS];                                    /* |r|^2 before it, in units */
-  double norm2[MD_MAX_RHS];                                     /* recursive |r|^2 in units */
-  double largest[MD_MAX_RHS]; /* its largest value since the last update */
+  md_cg_step step;           /* the last one */
+  double before[MD_MAX_RHS]; /* |r|^2 before it, in units */
 } mixed_cg;
 
 static void destroy(mixed_cg *m) {
-  md_field *fields[] = {&m->r, &m->x, &m->p, &m->a_p, &m->work};
+  md_field *fields[] = {&m->r, &m->x, &m->p, &m->a_p};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
   if (m->steps) m->steps->destroy(m->steps);
   md_deflation_destroy(&m->deflation);
@@ -50,11 +44,6 @@ static void destroy(mixed_cg *m) {
   m->state->more = (md_cg_more){0};
   free(m->saved);
   free(m);
-}
-
-/* Whether a state to go on from will be read or put in. */
-static bool keeps_states(const md_solver_request *request) {
-  return request->save_every > 0 || request->resume || request->leave;
 }
 
 /* What a saved state has beside the solution, the true residual and the source: all that the next
@@ -78,7 +67,7 @@ static md_status create_saved(mixed_cg *m) {
   md_cg_more *more = &m->state->more;
   const size_t arrays = (carrier(m) ? SAVED_ARRAYS + 3 : SAVED_ARRAYS) * (size_t)m->state->n_rhs;
   const int first = always_saved(m);
-  if (!keeps_states(m->request)) return MD_OK;
+  if (!md_cg_keeps_states(m->request)) return MD_OK;
   *more = (md_cg_more){.field = {&m->x, &m->r, &m->p},
                        .most = first + (m->deflates ? 2 * MD_DEFLATION_KEPT : 0),
                        .numbers = (int)(SAVED_COUNTS + arrays + gram_numbers(m))};
@@ -101,14 +90,15 @@ static void move_numbers(mixed_cg *m, bool save) {
   md_outer *o = &m->outer;
   const size_t n = (size_t)m->state->n_rhs;
   double *at = m->saved, in_vain[MD_MAX_RHS] = {0};
-  double *const arrays[SAVED_ARRAYS] = {m->norm2, m->largest, o->best, o->low, in_vain};
+  double *const arrays[SAVED_ARRAYS] = {m->outer.norm2, m->outer.largest, o->best, o->low, in_vain};
   md_cg_state *carried = carrier(m);
-  const double counts[SAVED_COUNTS] = {m->since, m->due, m->restarted, carried && carried->carries};
+  const double counts[SAVED_COUNTS] = {m->outer.since, m->due, m->outer.restarted,
+                                       carried && carried->carries};
   for (size_t r = 0; r < n; r++) in_vain[r] = o->in_vain[r];
   if (save) memcpy(at, counts, sizeof counts);
-  m->since = whole_number(at[0]);
+  m->outer.since = whole_number(at[0]);
   m->due = at[1] != 0.0;
-  m->restarted = at[2] != 0.0;
+  m->outer.restarted = at[2] != 0.0;
   at += SAVED_COUNTS;
   for (int k = 0; k < SAVED_ARRAYS; k++, at += n)
     memcpy(save ? at : arrays[k], save ? arrays[k] : at, n * sizeof *at);
@@ -134,23 +124,22 @@ static md_status create(mixed_cg *m) {
   wide.precision = MD_SINGLE;
   if (m->deflates)
     MD_TRY(md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation));
-  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(m->inner->request.precision)));
+  MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(m->inner->precision)));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
-  MD_TRY(m->narrow ? md_dirac_field(m->context, m->inner, MD_EVEN, &m->r)
+  MD_TRY(m->narrow ? md_operator_field(m->context, m->inner, &m->r)
                    : md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
-  MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
-  if (MINIDIRAC_HAVE_CUDA && !m->flexible && md_dirac_fuses(m->inner, m->r.precision))
-    MD_TRY(md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p,
-                              keeps_states(m->request), &m->steps));
+  MD_TRY(md_operator_field(m->context, m->inner, &m->p));
+  if (MINIDIRAC_HAVE_CUDA && !m->flexible && md_normal_fuses(m->inner, m->r.precision))
+    MD_TRY(md_cg_steps_create(m->context, m->inner, &m->x, &m->r, &m->p,
+                              md_cg_keeps_states(m->request), &m->steps));
   if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
-  MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
-  return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);
+  return md_operator_field(m->context, m->inner, &m->a_p);
 }
 
 /* Tells steps of a device where the fields are. */
 static md_status begin_steps(mixed_cg *m) {
   m->whole = true;
-  return m->steps ? m->steps->begin(m->context, m->steps, m->norm2, m->outer.done) : MD_OK;
+  return m->steps ? m->steps->begin(m->context, m->steps, m->outer.norm2, m->outer.done) : MD_OK;
 }
 
 /* The inner r = r of the system / |r|, zero where nothing is left to do. */
@@ -160,9 +149,8 @@ static md_status hand_down(mixed_cg *m) {
   MD_TRY(md_outer_hand_down(&m->outer, true, &m->r));
   md_linear_zero(&m->x);
   if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, &m->r, &m->x));
-  MD_TRY(md_linear_norm2(m->context, &m->r, one, m->norm2));
-  for (int r = 0; r < m->state->n_rhs; r++) m->largest[r] = m->norm2[r];
-  m->since = 0;
+  MD_TRY(md_linear_norm2(m->context, &m->r, one, m->outer.norm2));
+  md_outer_go_on(&m->outer);
   return MD_OK;
 }
 
@@ -181,13 +169,13 @@ static md_status begin(mixed_cg *m) {
 }
 
 static md_status recover(mixed_cg *m) {
-  if (m->restarted)
+  if (m->outer.restarted)
     return md_fail(m->context, MD_UNREACHED,
                    "sums of the inner solver must be finite and <p, A p> positive, which failed "
                    "twice from one solution, last in iteration %d; check the links for NaN, or use "
                    "a wider inner precision than %s",
-                   m->state->iteration + 1, md_precision_name(m->inner->request.precision));
-  m->restarted = true;
+                   m->state->iteration + 1, md_precision_name(m->inner->precision));
+  m->outer.restarted = true;
   m->state->restarts++;
   return begin(m);
 }
@@ -195,27 +183,19 @@ static md_status recover(mixed_cg *m) {
 /* The partial solution and A times it, the change of the true residual to that in scratch, in the
  * old units: a new direction to deflate with. state->r, the old residual, is overwritten. */
 static md_status deflate_more(mixed_cg *m) {
-  md_cg_state *s = m->state;
   md_deflation *d = &m->deflation;
-  double minus[MD_MAX_RHS], inverse[MD_MAX_RHS];
-  for (int r = 0; r < s->n_rhs; r++) {
-    minus[r] = -1.0;
-    inverse[r] = m->outer.done[r] ? 0.0 : 1.0 / m->outer.unit[r];
-  }
-  md_linear_axpy(minus, &m->outer.scratch, &s->r);
-  MD_TRY(
-      md_agree(m->context, md_field_convert_times(m->context, &d->a_w[d->count], inverse, &s->r)));
+  MD_TRY(md_outer_change(&m->outer, true, &d->a_w[d->count]));
   md_linear_copy(&d->w[d->count], &m->x);
   return md_deflation_insert(m->context, d);
 }
 
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
-  MD_TRY(md_outer_add(&m->outer, m->norm2, &m->x));
+  MD_TRY(md_outer_add(&m->outer, &m->x));
   if (m->deflates) MD_TRY(deflate_more(m));
   MD_TRY(md_outer_project(&m->outer));
   MD_TRY(md_outer_take(&m->outer));
-  m->restarted = false;
+  m->outer.restarted = false;
   return MD_OK;
 }
 
@@ -230,10 +210,10 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
   const bool another =
       m->deflates || m->outer.projected;         /* residual than the recursion's next one */
   double product[MD_MAX_RHS], guess[MD_MAX_RHS]; /* |p| is seldom more than a few times |r| */
-  for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->norm2[r]);
+  for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->outer.norm2[r]);
   if (another && m->steps) {
-    MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
-    MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, NULL, m->p_ap));
+    MD_TRY(md_operator_apply(m->context, m->inner, &m->a_p, &m->p, NULL));
+    MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, NULL, m->step.p_ap));
   }
   MD_TRY(another ? md_linear_dot(m->context, &m->a_p, &m->r, NULL, product)
                  : md_linear_dot(m->context, &m->p, &m->r, guess, product));
@@ -242,12 +222,12 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
     of_p[r] = 0.0;
     if (m->outer.done[r] || m->outer.in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) continue;
     if (another) {
-      of_p[r] = -product[r] / m->p_ap[r];
+      of_p[r] = -product[r] / m->step.p_ap[r];
       continue;
     }
     const double ratio = unit_before[r] / m->outer.unit[r];
-    of_p[r] = m->norm2[r] / (m->before[r] * ratio);
-    of_r[r] = 1.0 - of_p[r] * product[r] / m->norm2[r];
+    of_p[r] = m->outer.norm2[r] / (m->before[r] * ratio);
+    of_r[r] = 1.0 - of_p[r] * product[r] / m->outer.norm2[r];
   }
   return MD_OK;
 }
@@ -256,7 +236,7 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
 static md_status update(mixed_cg *m) {
   double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
   memcpy(unit_before, m->outer.unit, sizeof unit_before);
-  md_linear_axpy(m->alpha, &m->p, &m->x);
+  md_linear_axpy(m->step.alpha, &m->p, &m->x);
   MD_TRY(update_solution(m));
   MD_TRY(hand_down(m));
   MD_TRY(keep_direction(m, unit_before, of_r, of_p));
@@ -266,41 +246,12 @@ static md_status update(mixed_cg *m) {
 
 /* alpha and the new r, |r|^2, beta; false when a sum is not what it must be. */
 static md_status step(mixed_cg *m, bool *sound) {
-  const int n = m->state->n_rhs;
-  double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
-  MD_TRY(md_dirac_mdag_m(m->context, m->inner, m->request->mass, &m->a_p, &m->p, &m->work));
-  MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, NULL, m->p_ap));
-  *sound = true;
-  for (int r = 0; r < n; r++) {
-    if (!m->outer.done[r] && !(m->p_ap[r] > 0.0 && isfinite(m->p_ap[r]))) *sound = false;
-    m->alpha[r] = m->outer.done[r] ? 0.0 : m->norm2[r] / m->p_ap[r];
-    minus[r] = -m->alpha[r];
-    m->before[r] = m->norm2[r];
-  }
-  if (!*sound) return MD_OK;
-  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, NULL, m->norm2));
-  if (m->flexible) MD_TRY(md_linear_dot(m->context, &m->a_p, &m->r, NULL, r_ap));
-  for (int r = 0; r < n; r++) {
-    m->beta[r] = (m->flexible ? minus[r] * r_ap[r] : m->norm2[r]) / m->before[r];
-    if (m->outer.done[r]) m->beta[r] = 0.0;
-    if (!isfinite(m->beta[r])) *sound = false;
-  }
+  memcpy(m->before, m->outer.norm2, sizeof m->before);
+  MD_TRY(md_cg_step_take(m->context, m->inner, m->outer.done, m->before, m->flexible, &m->r, &m->p,
+                         &m->a_p, &m->step));
+  *sound = m->step.broken < 0;
+  if (*sound) memcpy(m->outer.norm2, m->step.norm2, sizeof m->outer.norm2);
   return MD_OK;
-}
-
-/* Counts the iteration; true when an update is due: a right-hand side has come far enough, all may
- * be done or it takes too long. */
-static bool count(mixed_cg *m) {
-  md_cg_state *s = m->state;
-  bool far = false;
-  const bool all = md_outer_count(&m->outer, m->norm2);
-  m->since++;
-  for (int r = 0; r < s->n_rhs; r++) {
-    if (m->outer.done[r]) continue;
-    m->largest[r] = fmax(m->largest[r], m->norm2[r]);
-    far = far || md_update_due(m->norm2[r], m->largest[r], m->factor);
-  }
-  return far || all || m->since >= m->latest;
 }
 
 /* The same from the device, where the next step is under way when the host learns of this one,
@@ -309,12 +260,12 @@ static md_status fused_step(mixed_cg *m, bool *sound) {
   const md_cg_state *s = m->state;
   const int now = s->iteration + 1;
   m->whole = s->interrupted || now >= s->most || md_cg_is_read(m->request, now);
-  memcpy(m->before, m->norm2, sizeof m->before);
+  memcpy(m->before, m->outer.norm2, sizeof m->before);
   return m->steps->next(m->context, m->steps,
                         m->due     ? MD_NEXT_IS_LAST
                         : m->whole ? MD_NEXT_IS_WHOLE
                                    : MD_NEXT_GOES_ON,
-                        m->alpha, m->norm2, sound);
+                        m->step.alpha, m->outer.norm2, sound);
 }
 
 /* On the host an update comes with the iteration that asks for it, on a device one later, whether
@@ -324,10 +275,10 @@ static md_status iterate_once(mixed_cg *m) {
   bool sound;
   MD_TRY(m->steps ? fused_step(m, &sound) : step(m, &sound));
   if (!sound) return recover(m);
-  m->due = count(m) || m->due;
+  m->due = md_outer_count(&m->outer) || m->due;
   if (m->steps ? was_due : m->due) return update(m);
   if (m->steps) return m->whole ? begin_steps(m) : MD_OK;
-  md_linear_cg_update(m->alpha, m->beta, &m->r, &m->p, &m->x);
+  md_linear_cg_update(m->step.alpha, m->step.beta, &m->r, &m->p, &m->x);
   return MD_OK;
 }
 
@@ -336,7 +287,7 @@ static md_status iterate_once(mixed_cg *m) {
 static md_status end_early(mixed_cg *m) {
   save(m);
   MD_TRY(md_cg_leave(m->context, m->request, m->state));
-  if (m->since == 0) return MD_OK;
+  if (m->outer.since == 0) return MD_OK;
   MD_TRY(update_solution(m));
   return hand_down(m);
 }
@@ -344,19 +295,19 @@ static md_status end_early(mixed_cg *m) {
 /* The rules of reliable_update.h for this system. */
 static void set_rules(mixed_cg *m) {
   const md_modes *modes = m->request->modes;
-  const double norm = m->outer.dirac->norm;
-  const double kappa = md_low_modes_kappa(modes, m->request->mass, norm);
-  const double unknowns = 1.5 * (double)m->outer.dirac->geometry->volume;
-  const double roundoff = md_precision_roundoff(m->inner->request.precision);
+  const md_operator *a = m->outer.a;
+  const double kappa = md_low_modes_kappa(modes, a->least, a->most);
+  const double unknowns = 0.25 * a->shape.components * (double)a->geometry->volume;
+  const double roundoff = md_precision_roundoff(m->inner->precision);
   const double noise = md_update_noise(kappa, roundoff);
-  m->deflates =
-      md_update_deflates(m->inner->shape.space == MD_HOST, noise,
-                         md_update_kappa(m->request->mass, norm), m->request->tolerance, unknowns);
-  m->factor = md_update_factor(m->deflates, noise);
+  m->deflates = md_update_deflates(m->inner->shape.space == MD_HOST, noise,
+                                   md_update_kappa(a->least, a->most - a->least),
+                                   m->request->tolerance, unknowns);
+  m->outer.factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
-  m->latest = md_update_latest(kappa, m->factor);
+  m->outer.latest = md_update_latest(kappa, m->outer.factor);
   m->narrow = !m->deflates && !m->flexible && md_update_narrows(noise) &&
-              md_dirac_fuses(m->inner, m->inner->request.precision);
+              md_normal_fuses(m->inner, m->inner->precision);
 }
 
 static md_status begin_or_resume(mixed_cg *m) {
@@ -378,7 +329,7 @@ static md_status begin_or_resume(mixed_cg *m) {
 
 static md_status iterate(mixed_cg *m) {
   const md_cg_state *s = m->state;
-  while (!md_outer_at_end(&m->outer, m->since)) {
+  while (!md_outer_at_end(&m->outer)) {
     MD_TRY(iterate_once(m));
     if (md_cg_is_read(m->request, s->iteration)) save(m);
     if (m->request->observe) MD_TRY(m->request->observe(m->request->user, s));
@@ -387,8 +338,7 @@ static md_status iterate(mixed_cg *m) {
   return MD_OK;
 }
 
-md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
-                              const md_solver_request *request, md_cg_state *state) {
+md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
   mixed_cg *m = calloc(1, sizeof *m);
   md_status status = md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed CG"));
   if (status != MD_OK) {
@@ -396,16 +346,16 @@ md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
     return status;
   }
   m->context = context;
-  m->outer = (md_outer){.context = context, .dirac = dirac, .request = request, .state = state};
-  m->inner = request->inner;
-  m->request = request;
+  m->outer = (md_outer){.context = context, .a = job->a, .request = job->request, .state = state};
+  m->inner = job->inner;
+  m->request = job->request;
   m->state = state;
   set_rules(m);
   status = create(m);
   if (status == MD_OK) status = create_saved(m);
   status = md_agree(context, status);
   if (md_counts(context)) {
-    if (status == MD_OK) md_cg_record(request, state);
+    if (status == MD_OK) md_cg_record(job->request, state);
   } else {
     if (status == MD_OK) status = begin_or_resume(m);
     if (status == MD_OK) status = iterate(m);

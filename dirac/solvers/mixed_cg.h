@@ -1,11 +1,10 @@
 #ifndef MD_DIRAC_SOLVERS_MIXED_CG_H
 #define MD_DIRAC_SOLVERS_MIXED_CG_H
 
-#include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
 
-/* Conjugate gradients whose iterations run in `inner`, an operator of the same links in a narrower
- * precision, while the solution x and the true residual s - A x are kept in `dirac` (MD_DOUBLE).
+/* Conjugate gradients whose iterations run in `inner`, the same operator in a narrower
+ * precision, while the solution x and the true residual s - A x are kept in `a` (MD_DOUBLE).
  * From time to time the residual is recomputed in double, a reliable update (G. Sleijpen and
  * H. van der Vorst, Computing 56 (1996) 141; M. Clark et al., Comput. Phys. Commun. 181 (2010)
  * 1517, arXiv:0911.3191). A x = s is the system on the even sites, r the residual, p the search
@@ -33,7 +32,7 @@
  * With modes of the request (dirac/solvers/low_modes.h) the rules of updates are those of the
  * spectrum above them, and an update takes out of r what has come back of them.
  *
- * The contract is that of md_cg_iterate, with request->inner not NULL. Between iterations state->p
+ * The contract is that of md_solver.iterate, with job->inner not NULL. Between iterations state->p
  * keeps the residual of the start and state->r the true residual of the last update; state->more
  * has y, r, p and the deflation space, so that a saved state goes on with the same bits. A signal
  * or the most iterations end the solve by an update that a saved state knows nothing of. A sum that
@@ -41,7 +40,6 @@
  * again from the last update; MD_UNREACHED with a message when that happens twice from one
  * solution. MD_OK with state->stalled when updates no longer lower the true residual. Collective.
  */
-md_status md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
-                              const md_solver_request *request, md_cg_state *state);
+md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);
 
 #endif

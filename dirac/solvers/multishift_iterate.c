@@ -1,6 +1,7 @@
 /* The common iterations of multi-shift CG, on the host or on a device. */
 #include "base/interrupt.h"
 #include "base/memory_need.h"
+#include "dirac/solvers/cg.h"
 #include "dirac/solvers/device/shift_device.h"
 #include "dirac/solvers/multishift_state.h"
 #include "lattice/fields/linear.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
-  return s->residual[r] <= m->aim * m->b_norm[r];
+  return s->residual[r] <= m->aim * m->system.b_norm[r];
 }
 
 /* Marks the shifts that are done now, with their iteration, and writes the history; true when all
@@ -27,8 +28,8 @@ static bool mark(md_multishift_state *m, int iteration, double *worst) {
     for (int r = 0; r < m->r.n_rhs; r++) {
       if (!rhs_done(m, s, r)) s->residual[r] = fabs(s->zeta[r]) * sqrt(m->r_norm2[r]);
       done = done && rhs_done(m, s, r);
-      if (m->b_norm[r] > 0.0)
-        result->estimate = fmax(result->estimate, s->residual[r] / m->b_norm[r]);
+      const double b_norm = m->system.b_norm[r];
+      if (b_norm > 0.0) result->estimate = fmax(result->estimate, s->residual[r] / b_norm);
     }
     *worst = fmax(*worst, result->estimate);
     result->iterations = iteration;
@@ -104,32 +105,18 @@ static void update_fields(md_multishift_state *m, const double *alpha, const dou
 
 static md_status iterate_once(md_multishift_state *m, int iteration) {
   md_shifted *base = &m->shifts[m->smallest];
-  const int n = m->r.n_rhs;
-  double p_ap[MD_MAX_RHS], alpha[MD_MAX_RHS], beta[MD_MAX_RHS], minus[MD_MAX_RHS];
-  double norm2[MD_MAX_RHS];
-  MD_TRY(md_dirac_mdag_m(m->context, m->by, md_shift_mass(m, m->smallest), &m->a_p, &base->p,
-                         &m->work));
-  MD_TRY(md_linear_dot(m->context, &base->p, &m->a_p, NULL, p_ap));
-  for (int r = 0; r < n; r++) {
-    alpha[r] = 0.0;
-    if (!rhs_done(m, base, r)) {
-      if (!isfinite(p_ap[r]) || !(p_ap[r] > 0.0))
-        return md_fail(m->context, MD_UNREACHED,
-                       "sums of the solver must be finite and <p, A p> positive, got %g in "
-                       "iteration %d of right-hand side %d; use a wider precision",
-                       p_ap[r], iteration, r);
-      alpha[r] = m->r_norm2[r] / p_ap[r];
-    }
-    minus[r] = -alpha[r];
-  }
-  MD_TRY(md_linear_axpy_norm2(m->context, minus, &m->a_p, &m->r, NULL, norm2));
-  for (int r = 0; r < n; r++) beta[r] = alpha[r] != 0.0 ? norm2[r] / m->r_norm2[r] : 0.0;
-  update_fields(m, alpha, beta);
-  for (int r = 0; r < n; r++)
-    if (alpha[r] != 0.0) {
-      m->r_norm2[r] = norm2[r];
-      m->alpha[r] = alpha[r];
-      m->beta[r] = beta[r];
+  bool rests[MD_MAX_RHS];
+  md_cg_step step;
+  for (int r = 0; r < m->r.n_rhs; r++) rests[r] = rhs_done(m, base, r);
+  MD_TRY(md_cg_step_take(m->context, m->by, rests, m->r_norm2, false, &m->r, &base->p, &m->a_p,
+                         &step));
+  if (step.broken >= 0) return md_cg_step_fail(m->context, &step, iteration);
+  update_fields(m, step.alpha, step.beta);
+  for (int r = 0; r < m->r.n_rhs; r++)
+    if (step.alpha[r] != 0.0) {
+      m->r_norm2[r] = step.norm2[r];
+      m->alpha[r] = step.alpha[r];
+      m->beta[r] = step.beta[r];
     }
   return MD_OK;
 }
@@ -142,7 +129,7 @@ static md_status observe(md_multishift_state *m, double worst) {
 /* The residual has come to where narrower iterations will do. */
 static bool reached(const md_multishift_state *m) {
   for (int r = 0; r < m->r.n_rhs; r++)
-    if (sqrt(m->r_norm2[r]) > m->until * m->b_norm[r]) return false;
+    if (sqrt(m->r_norm2[r]) > m->until * m->system.b_norm[r]) return false;
   return m->until > 0.0;
 }
 
@@ -202,8 +189,9 @@ static inline md_status iterate_fused(md_multishift_state *m) {
  * backend that fuses. */
 bool md_multishift_fuses(const md_multishift_state *m) {
   const md_precision precision = m->by->shape.precision;
-  const bool shares = m->context->ranks == 1 || m->by->peers || md_counts(m->context);
-  return shares && md_precision_bytes(precision) > 2 && md_dirac_fuses(m->by, precision);
+  const bool shares =
+      m->context->ranks == 1 || m->by->normal->dirac->peers || md_counts(m->context);
+  return shares && md_precision_bytes(precision) > 2 && md_normal_fuses(m->by, precision);
 }
 
 md_status md_multishift_iterate(md_multishift_state *m) {

@@ -2,6 +2,7 @@
 #define MD_DIRAC_SOLVERS_MULTISHIFT_STATE_H
 
 #include "dirac/solvers/multishift.h"
+#include "dirac/system.h"
 #include "lattice/fields/linear.h"
 
 /* Inside multi-shift CG. */
@@ -27,19 +28,19 @@ typedef struct md_shifted {
 
 typedef struct md_multishift_state {
   md_context *context;
-  md_dirac *dirac, *exact; /* of the request */
-  md_dirac *by;            /* of the two, the one that iterates now */
-  double aim;              /* |r| over |b| at which a shift is done */
-  double until;            /* |r| over |b| at which `dirac` takes over from `exact`; 0: it has */
+  md_operator narrow, exact; /* m^2 - Deo Doe of the smallest shift by those of the request */
+  md_operator *by;           /* of the two, the one that iterates now */
+  double aim;                /* |r| over |b| at which a shift is done */
+  double until;              /* |r| over |b| at which `dirac` takes over from `exact`; 0: it has */
   const md_multishift_request *request;
   md_multishift_result *result;
   md_shifted *shifts;
   int smallest;
-  md_field r, a_p, work;                    /* in the space of by */
-  md_field behind[MD_SHIFT_KEPT - 1];       /* residuals of the iterations whose updates wait */
-  int waiting;                              /* their number */
-  md_field source, x, residual, work_exact; /* in the space of exact, double */
-  double b_norm[MD_MAX_RHS], r_norm2[MD_MAX_RHS];
+  md_field r, a_p;                    /* in the space of by */
+  md_field behind[MD_SHIFT_KEPT - 1]; /* residuals of the iterations whose updates wait */
+  int waiting;                        /* their number */
+  md_system system;                   /* b, a solution and its residual, by `exact` */
+  double r_norm2[MD_MAX_RHS];
   double alpha[MD_MAX_RHS], beta[MD_MAX_RHS]; /* of the last iteration */
 } md_multishift_state;
 
@@ -56,8 +57,5 @@ bool md_multishift_fuses(const md_multishift_state *m);
 /* Common iterations by m->by, until all shifts are done, the residual is at m->until, or they end
  * for another reason. Collective. */
 md_status md_multishift_iterate(md_multishift_state *m);
-/* After the iteration: true residuals, refinements where they are asked for, solutions to the
- * caller. Collective. */
-md_status md_multishift_finish(md_multishift_state *m, md_field *x);
 
 #endif

@@ -6,22 +6,21 @@
 #include "lattice/fields/linear.h"
 
 #include <math.h>
+#include <string.h>
 
 md_status md_outer_create(md_outer *o, double roundoff) {
   const md_modes *modes = o->request->modes;
-  const double norm = o->dirac->norm;
+  const md_operator *a = o->a;
   if (modes && modes->count > 0) { /* 32: of the iterations until an update, as measured */
-    const double kappa = md_low_modes_kappa(modes, o->request->mass, norm);
-    o->low_noise = 32.0 * md_low_modes_noise(modes, kappa, norm, roundoff);
+    const double kappa = md_low_modes_kappa(modes, a->least, a->most);
+    o->low_noise = 32.0 * md_low_modes_noise(modes, kappa, a->most - a->least, roundoff);
   }
   for (int r = 0; r < o->state->n_rhs; r++) o->best[r] = sqrt(o->state->r_norm2[r]);
-  MD_TRY(md_dirac_field(o->context, o->dirac, MD_EVEN, &o->scratch));
-  return md_dirac_field(o->context, o->dirac, MD_ODD, &o->odd);
+  return md_operator_field(o->context, a, &o->scratch);
 }
 
 void md_outer_destroy(md_outer *o) {
   md_field_destroy(&o->scratch);
-  md_field_destroy(&o->odd);
 }
 
 void md_outer_take_units(md_outer *o) {
@@ -31,28 +30,37 @@ void md_outer_take_units(md_outer *o) {
   }
 }
 
-md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r) {
-  const md_cg_state *s = o->state;
+/* to = from in units, zero as md_outer_hand_down says. */
+static md_status in_units(const md_outer *o, bool rest, md_field *to, const md_field *from) {
   double inverse[MD_MAX_RHS];
-  md_outer_take_units(o);
-  for (int k = 0; k < s->n_rhs; k++)
+  for (int k = 0; k < o->state->n_rhs; k++)
     inverse[k] = (o->done[k] && rest) || o->unit[k] == 0.0 ? 0.0 : 1.0 / o->unit[k];
-  return md_agree(o->context, md_field_convert_times(o->context, r, inverse, &s->r));
+  return md_agree(o->context, md_field_convert_times(o->context, to, inverse, from));
+}
+
+md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r) {
+  md_outer_take_units(o);
+  return in_units(o, rest, r, &o->state->r);
+}
+
+md_status md_outer_change(md_outer *o, bool rest, md_field *a_y) {
+  double minus[MD_MAX_RHS];
+  for (int k = 0; k < o->state->n_rhs; k++) minus[k] = -1.0;
+  md_linear_axpy(minus, &o->scratch, &o->state->r);
+  return in_units(o, rest, a_y, &o->state->r);
 }
 
 /* scratch = s - A x in double, and its norm^2. norm2: it should be what the recursion says, where
  * it stagnates not far above the last one; NULL: a projection may have raised it. */
 static md_status true_residual(md_outer *o, const double *norm2) {
   md_cg_state *s = o->state;
-  const double mass2 = o->request->mass * o->request->mass;
-  const md_hop_end minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
+  const md_operator_end minus = {.b = -1.0};
   double one[MD_MAX_RHS], guess[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
     one[r] = 1.0;
     if (norm2) guess[r] = o->unit[r] * o->unit[r] * fmax(norm2[r], 0x1p-10);
   }
-  MD_TRY(md_dirac_hop(o->context, o->dirac, &o->odd, &s->x, NULL));
-  MD_TRY(md_dirac_hop(o->context, o->dirac, &o->scratch, &o->odd, &minus_a));
+  MD_TRY(md_operator_apply(o->context, o->a, &o->scratch, &s->x, &minus));
   if (!norm2) return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, NULL, s->r_norm2);
   return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, guess, s->r_norm2);
 }
@@ -66,9 +74,9 @@ static md_status add_partial(md_outer *o, const md_field *y) {
   return MD_OK;
 }
 
-md_status md_outer_add(md_outer *o, const double *norm2, const md_field *y) {
+md_status md_outer_add(md_outer *o, const md_field *y) {
   MD_TRY(md_agree(o->context, add_partial(o, y)));
-  return true_residual(o, norm2);
+  return true_residual(o, o->norm2);
 }
 
 /* As long as neither what was there nor what the iterations since can have added come near a tenth
@@ -86,8 +94,8 @@ md_status md_outer_project(md_outer *o) {
     near = near || o->low[r] * o->low[r] > least[r];
   }
   if (!near) return MD_OK;
-  MD_TRY(md_low_modes_project(o->context, o->request->modes, o->request->mass, &o->scratch, least,
-                              &s->x, part2, &o->projected));
+  MD_TRY(md_low_modes_project(o->context, o->request->modes, o->a->least, &o->scratch, least, &s->x,
+                              part2, &o->projected));
   for (int r = 0; r < s->n_rhs; r++) o->low[r] = o->projected ? 0.0 : sqrt(part2[r]);
   if (!o->projected) return MD_OK;
   s->projections++;
@@ -113,7 +121,7 @@ md_status md_outer_take(md_outer *o) {
   return MD_OK;
 }
 
-bool md_outer_at_end(const md_outer *o, int since) {
+bool md_outer_at_end(const md_outer *o) {
   md_cg_state *s = o->state;
   bool all = true;
   s->stalled = false;
@@ -123,22 +131,30 @@ bool md_outer_at_end(const md_outer *o, int since) {
     s->stalled = s->stalled || stalled;
   }
   s->stalled = s->stalled && all;
-  return all || s->iteration >= s->most || (s->interrupted && since == 0);
+  return all || s->iteration >= s->most || (s->interrupted && o->since == 0);
 }
 
-bool md_outer_count(md_outer *o, const double *norm2) {
+void md_outer_go_on(md_outer *o) {
+  memcpy(o->largest, o->norm2, sizeof o->largest);
+  o->since = 0;
+}
+
+bool md_outer_count(md_outer *o) {
   md_cg_state *s = o->state;
-  bool all = true;
+  bool all = true, far = false;
   double worst = 0.0;
   s->iteration++;
+  o->since++;
   for (int r = 0; r < s->n_rhs; r++) {
-    const double size = o->unit[r] * (o->done[r] ? 1.0 : sqrt(norm2[r]));
-    if (s->b_norm[r] > 0.0) worst = fmax(worst, size / (o->request->mass * s->b_norm[r]));
+    const double size = o->unit[r] * (o->done[r] ? 1.0 : sqrt(o->norm2[r]));
+    if (s->scale[r] > 0.0) worst = fmax(worst, size / s->scale[r]);
     if (o->done[r]) continue;
     s->rhs_iterations[r]++;
     all = all && size <= md_cg_limit(o->request, s, r);
+    o->largest[r] = fmax(o->largest[r], o->norm2[r]);
+    far = far || md_update_due(o->norm2[r], o->largest[r], o->factor);
   }
   s->history[s->iteration] = worst;
   s->interrupted = md_interrupted(o->context);
-  return all;
+  return far || all || o->since >= o->latest;
 }

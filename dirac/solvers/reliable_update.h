@@ -7,10 +7,10 @@
 /* When mixed-precision CG recomputes its residual. `norm2` is the recursive
  * |r|^2 of a right-hand side, `largest` the largest since its last update. */
 
-/* Bound on the condition number of A = m^2 + D^dag D, |D| <= norm (4 for links in SU(3) with one
- * hop; md_dirac.norm). */
-static inline double md_update_kappa(double mass, double norm) {
-  return 1.0 + norm * norm / (mass * mass);
+/* Bound on the condition number of an A whose spectrum begins at `least` and ends `spread` later at
+ * most. */
+static inline double md_update_kappa(double least, double spread) {
+  return 1.0 + spread / least;
 }
 /* Roundoff of the inner precision times that: above ten an update finds little of what the inner
  * iterations claim in the lowest modes. */

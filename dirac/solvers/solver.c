@@ -1,124 +1,57 @@
 #include "dirac/solvers/solver.h"
 #include "base/memory_need.h"
 #include "base/timer.h"
-#include "dirac/solvers/block_cg.h"
+#include "dirac/backend.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/choose.h"
 #include "dirac/solvers/low_modes.h"
-#include "dirac/solvers/mixed_block.h"
-#include "dirac/solvers/mixed_cg.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The system in the space of the exact operator, in double. */
-typedef struct exact_system {
-  md_dirac *dirac;
-  double mass;
-  md_field b[MD_PARITIES], x[MD_PARITIES], work[MD_PARITIES];
-} exact_system;
-
-static void system_destroy(exact_system *s) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    md_field_destroy(&s->b[p]);
-    md_field_destroy(&s->x[p]);
-    md_field_destroy(&s->work[p]);
-  }
+const md_solver *const *md_solvers(void) {
+#define MD_SOLVER_ROW(id, name) &md_solver_##name,
+  static const md_solver *const table[] = {MD_SOLVER_TABLE(MD_SOLVER_ROW) NULL};
+#undef MD_SOLVER_ROW
+  return table;
 }
 
-static md_status system_create(md_context *context, md_dirac *dirac, double mass,
-                               md_field b[MD_PARITIES], exact_system *s) {
-  *s = (exact_system){.dirac = dirac, .mass = mass};
-  for (int p = 0; p < MD_PARITIES; p++) {
-    MD_TRY(md_dirac_field(context, dirac, p, &s->b[p]));
-    MD_TRY(md_dirac_field(context, dirac, p, &s->x[p]));
-    MD_TRY(md_dirac_field(context, dirac, p, &s->work[p]));
-    MD_TRY(md_field_convert(context, &s->b[p], &b[p]));
-  }
-  return MD_OK;
+const md_solver *md_solver_find(const char *name) {
+  const md_solver *const *solver = md_solvers();
+  while (*solver && strcmp((*solver)->name, name) != 0) solver++;
+  return *solver;
 }
 
-/* norms[r] = the square root of the sum over both parities. */
-static md_status full_norms(md_context *context, const md_field f[MD_PARITIES], double *norms) {
-  double odd[MD_MAX_RHS];
-  MD_TRY(md_linear_norm2(context, &f[MD_EVEN], NULL, norms));
-  MD_TRY(md_linear_norm2(context, &f[MD_ODD], NULL, odd));
-  for (int r = 0; r < f[0].n_rhs; r++) norms[r] = sqrt(norms[r] + odd[r]);
-  return MD_OK;
+static const md_solver *solver_of(const md_solver_request *request) {
+  return request->solver ? request->solver : &md_solver_cg;
 }
 
-/* work[even] = s = m b_e - Deo b_o */
-static md_status prepare_source(md_context *context, exact_system *s) {
-  const md_hop_end end = {.x = &s->b[MD_EVEN], .a = s->mass, .b = -1.0};
-  return md_dirac_hop(context, s->dirac, &s->work[MD_EVEN], &s->b[MD_ODD], &end);
-}
-
-/* x_o = (b_o - Doe x_e) / m */
-static md_status reconstruct_odd(md_context *context, exact_system *s) {
-  const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0 / s->mass, .b = -1.0 / s->mass};
-  return md_dirac_hop(context, s->dirac, &s->x[MD_ODD], &s->x[MD_EVEN], &end);
-}
-
-/* work = b - M x and residuals[r] = |work_r| / |b_r|; 0 for a source of zeros. */
-static md_status true_residuals(md_context *context, exact_system *s, const double *b_norm,
-                                double *residuals) {
-  double minus[MD_MAX_RHS];
-  for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -1.0;
-  MD_TRY(md_dirac_m(context, s->dirac, s->mass, s->work, s->x));
-  for (int p = 0; p < MD_PARITIES; p++) md_linear_xpby(&s->b[p], minus, &s->work[p]);
-  MD_TRY(full_norms(context, s->work, residuals));
-  for (int r = 0; r < s->x[0].n_rhs; r++) {
-    if (!isfinite(residuals[r]))
-      return md_fail(context, MD_UNREACHED,
-                     "the true residual must be finite, got %g for right-hand side %d",
-                     residuals[r], r);
-    residuals[r] = b_norm[r] > 0.0 ? residuals[r] / b_norm[r] : residuals[r];
-  }
-  return MD_OK;
-}
-
-/* work[even] = s - A x_e = m (b_e - m x_e) + Deo (Doe x_e - b_o) */
-static md_status even_residual(md_context *context, exact_system *s) {
-  const md_hop_end less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
-  const md_hop_end plus_b = {.x = &s->b[MD_EVEN], .a = s->mass, .b = 1.0};
-  double minus[MD_MAX_RHS];
-  for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -s->mass * s->mass;
-  MD_TRY(md_dirac_hop(context, s->dirac, &s->work[MD_ODD], &s->x[MD_EVEN], &less_b));
-  MD_TRY(md_dirac_hop(context, s->dirac, &s->work[MD_EVEN], &s->work[MD_ODD], &plus_b));
-  md_linear_axpy(minus, &s->x[MD_EVEN], &s->work[MD_EVEN]);
-  return MD_OK;
-}
-
-/* Takes the modes' part of the solution into x_e; work[even] is the residual before and after. */
-static md_status project(md_context *context, exact_system *s, const md_solver_request *request,
+/* Takes the modes' part of the solution into y; work[0] is the residual before and after. */
+static md_status project(md_context *context, const md_solver_job *job, md_system *s,
                          md_cg_state *state) {
+  const md_modes *modes = job->request->modes;
   double part2[MD_MAX_RHS];
   bool added;
-  if (!request->modes || request->modes->count == 0) return MD_OK;
-  MD_TRY(md_low_modes_project(context, request->modes, s->mass, &s->work[MD_EVEN], NULL,
-                              &s->x[MD_EVEN], part2, &added));
+  if (!modes || modes->count == 0) return MD_OK;
+  MD_TRY(md_low_modes_project(context, modes, job->a->least, &s->work[0], NULL, &s->x[0], part2,
+                              &added));
   state->projections++;
-  return even_residual(context, s);
+  return s->kind->residual(context, s);
 }
 
-/* work[even] = s of the system, less A times what is known of the solution, which is put into x_e.
- */
-static md_status begin(md_context *context, exact_system *s, const md_solver_request *request,
+/* work[0] = c of the system, less A times what is known of the solution, which is put into y. */
+static md_status begin(md_context *context, const md_solver_job *job, md_system *s,
                        md_cg_state *state) {
-  if (request->guess) {
-    MD_TRY(md_agree(context, md_field_convert(context, &s->x[MD_EVEN], request->guess)));
-    MD_TRY(even_residual(context, s));
-  } else {
-    MD_TRY(prepare_source(context, s));
-  }
-  return project(context, s, request, state);
+  const md_field *guess = job->request->guess;
+  if (guess) MD_TRY(md_agree(context, md_field_convert(context, &s->x[0], guess)));
+  MD_TRY(guess ? s->kind->residual(context, s) : s->kind->source(context, s));
+  return project(context, job, s, state);
 }
 
-/* Starts CG from the even right-hand side in work[even]. */
-static md_status start(md_context *context, exact_system *s, md_cg_state *state) {
-  MD_TRY(md_agree(context, md_field_convert(context, &state->r, &s->work[MD_EVEN])));
+/* Starts a solver from the right-hand side in work[0]. */
+static md_status start(md_context *context, md_system *s, md_cg_state *state) {
+  MD_TRY(md_agree(context, md_field_convert(context, &state->r, &s->work[0])));
   md_linear_copy(&state->p, &state->r);
   md_linear_zero(&state->x);
   state->carries = false;
@@ -131,13 +64,13 @@ static md_status start(md_context *context, exact_system *s, md_cg_state *state)
   return MD_OK;
 }
 
-/* x_e += the solution in state->x; x_o follows from it. work[even] is overwritten. */
-static md_status collect(md_context *context, exact_system *s, const md_cg_state *state) {
+/* y += the solution in state->x; the rest of x follows from it. work[0] is overwritten. */
+static md_status collect(md_context *context, md_system *s, const md_cg_state *state) {
   double one[MD_MAX_RHS];
   for (int r = 0; r < state->n_rhs; r++) one[r] = 1.0;
-  MD_TRY(md_agree(context, md_field_convert(context, &s->work[MD_EVEN], &state->x)));
-  md_linear_axpy(one, &s->work[MD_EVEN], &s->x[MD_EVEN]);
-  return reconstruct_odd(context, s);
+  MD_TRY(md_agree(context, md_field_convert(context, &s->work[0], &state->x)));
+  md_linear_axpy(one, &s->work[0], &s->x[0]);
+  return s->kind->reconstruct(context, s);
 }
 
 static double largest_of(const double *values, int count) {
@@ -146,73 +79,66 @@ static double largest_of(const double *values, int count) {
   return largest;
 }
 
-typedef md_status iteration(md_context *context, md_dirac *dirac, const md_solver_request *request,
-                            md_cg_state *state);
-
-static iteration *iteration_of(const md_solver_request *request) {
-  if (request->choose) return md_choose_iterate;
-  if (request->block) return request->inner ? md_mixed_block_iterate : md_block_cg_iterate;
-  return request->inner ? md_mixed_cg_iterate : md_cg_iterate;
-}
-
 /* The tolerance of the iterations until the next projection: plain CG has no updates at which what
  * is left of the modes, by their rounding, could be taken out before it comes to light. */
-static double next_tolerance(const md_dirac *dirac, const md_solver_request *request, double now) {
-  const md_modes *modes = request->modes;
-  if (!modes || modes->count == 0 || request->inner || dirac->request.precision != MD_DOUBLE)
-    return request->tolerance;
-  const double kappa = md_low_modes_kappa(modes, request->mass, dirac->norm);
-  const double noise = md_low_modes_noise(modes, kappa, dirac->norm, 0.0);
-  return fmax(request->tolerance, now * fmin(0.01, noise));
+static double next_tolerance(const md_solver_job *job, double now) {
+  const md_modes *modes = job->request->modes;
+  const md_operator *a = job->a;
+  if (!modes || modes->count == 0 || job->inner || a->precision != MD_DOUBLE)
+    return job->request->tolerance;
+  const double kappa = md_low_modes_kappa(modes, a->least, a->most);
+  const double noise = md_low_modes_noise(modes, kappa, a->most - a->least, 0.0);
+  return fmax(job->request->tolerance, now * fmin(0.01, noise));
 }
 
-/* Largest |r| / (m |b|). */
-static double first_residual(const md_cg_state *state, double mass) {
+/* Largest |r| / scale. */
+static double first_residual(const md_cg_state *state) {
   double largest = 0.0;
   for (int r = 0; r < state->n_rhs; r++)
-    if (state->b_norm[r] > 0.0)
-      largest = fmax(largest, sqrt(state->r_norm2[r]) / (mass * state->b_norm[r]));
+    if (state->scale[r] > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / state->scale[r]);
   return largest;
 }
 
-/* CG, true residual, and in double again from the true residual as long as that halves it. The
- * even residual of the whole system is (s - A x_e) / m, so m times it is the next right-hand
- * side. */
-static md_status run(md_context *context, md_dirac *dirac, exact_system *s,
-                     const md_solver_request *request, md_cg_state *state, double *residuals) {
-  double mass_less_one[MD_MAX_RHS];
+/* Iterations, true residual, and in double again from the true residual as long as that halves it.
+ */
+static md_status run(md_context *context, const md_solver_job *job, md_system *s,
+                     md_cg_state *state, double *residuals) {
+  const md_solver_request *request = job->request;
+  const size_t bytes = (size_t)state->n_rhs * sizeof(double);
   md_solver_request part = *request;
-  state->solved = &s->x[MD_EVEN];
+  md_solver_job now = *job;
+  now.request = &part;
+  state->solved = &s->x[0];
   state->round_before = INFINITY;
-  for (int r = 0; r < state->n_rhs; r++) mass_less_one[r] = request->mass - 1.0;
-  MD_TRY(full_norms(context, s->b, state->b_norm));
-  MD_TRY(begin(context, s, request, state));
+  MD_TRY(md_system_measure(context, s));
+  memcpy(state->b_norm, s->b_norm, bytes);
+  memcpy(state->scale, s->scale, bytes);
+  MD_TRY(begin(context, job, s, state));
   MD_TRY(start(context, s, state));
-  memcpy(state->start_norm2, state->r_norm2, (size_t)state->n_rhs * sizeof *state->start_norm2);
+  memcpy(state->start_norm2, state->r_norm2, bytes);
   for (;; part.resume = NULL) {
     if (!part.resume)
-      state->tolerance = part.tolerance =
-          next_tolerance(dirac, request, first_residual(state, request->mass));
-    MD_TRY(iteration_of(request)(context, dirac, &part, state));
+      state->tolerance = part.tolerance = next_tolerance(job, first_residual(state));
+    MD_TRY(solver_of(request)->iterate(context, &now, state));
     MD_TRY(collect(context, s, state));
-    MD_TRY(true_residuals(context, s, state->b_norm, residuals));
-    const double now = largest_of(residuals, state->n_rhs);
-    if (now <= request->tolerance || dirac->request.precision != MD_DOUBLE ||
+    MD_TRY(md_system_true_residuals(context, s, residuals));
+    const double worst = largest_of(residuals, state->n_rhs);
+    if (worst <= request->tolerance || job->a->precision != MD_DOUBLE ||
         state->iteration >= state->most || state->stalled || state->interrupted ||
-        !(now < 0.5 * state->round_before))
+        !(worst < 0.5 * state->round_before))
       return MD_OK;
-    state->round_before = now;
+    state->round_before = worst;
     state->round++;
-    md_linear_axpy(mass_less_one, &s->work[MD_EVEN], &s->work[MD_EVEN]);
-    MD_TRY(project(context, s, request, state));
+    md_system_go_on(s);
+    MD_TRY(project(context, job, s, state));
     MD_TRY(start(context, s, state));
   }
 }
 
 /* A dry run: what the iterations take, and beside it what the caller takes between two of them. */
-static md_status count(md_context *context, md_dirac *dirac, const md_solver_request *request,
-                       md_cg_state *state) {
-  MD_TRY(iteration_of(request)(context, dirac, request, state));
+static md_status count(md_context *context, const md_solver_job *job, md_cg_state *state) {
+  const md_solver_request *request = job->request;
+  MD_TRY(solver_of(request)->iterate(context, job, state));
   return request->leave ? request->leave(request->user, state) : MD_OK;
 }
 
@@ -247,6 +173,17 @@ static void hand_over_failure(md_cg_state *state, const md_solver_request *reque
   result->converged = false;
 }
 
+md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
+                              const md_backend_request *request, const md_halo_request *how,
+                              bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner) {
+  md_dirac *iterates = mixed ? inner : dirac;
+  MD_TRY(md_dirac_create_over(context, gauge, backend, request, how, iterates));
+  if (!mixed && request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18)
+    return MD_OK;
+  return md_dirac_create_exact(context, gauge, iterates->backend->name, request, how,
+                               mixed ? dirac : exact);
+}
+
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner) {
   return dirac->hops + (exact != dirac ? exact->hops : 0) + (inner ? inner->hops : 0);
 }
@@ -277,28 +214,107 @@ static md_status check_inner(md_context *context, const md_dirac *dirac, const m
   return MD_OK;
 }
 
-static bool keeps_states(const md_solver_request *request) {
-  return request->save_every > 0 || request->resume || request->leave;
-}
-
-static md_status check_start(md_context *context, const md_dirac *exact,
+static md_status check_start(md_context *context, const md_system *s,
                              const md_solver_request *request) {
   const md_modes *modes = request->modes;
-  const md_field *guess = request->guess;
+  const md_field *guess = request->guess, *y = &s->x[0];
   if (modes && modes->count > 0 &&
-      (modes->vectors->space != exact->shape.space || modes->vectors->geometry != exact->geometry))
+      (modes->vectors->space != y->space || modes->vectors->geometry != y->geometry))
     return md_fail(
         context, MD_INPUT,
         "modes to deflate with must lie in the space and on the geometry of the operator");
   if (guess && (guess->space != MD_HOST || guess->precision != MD_DOUBLE ||
-                guess->parity != MD_EVEN || guess->n_rhs != exact->request.n_rhs))
+                guess->parity != y->parity || guess->n_rhs != y->n_rhs))
     return md_fail(context, MD_INPUT,
                    "a guess must be an even host field in double with %d right-hand sides",
-                   exact->request.n_rhs);
-  if (keeps_states(request) && (request->block || request->choose))
-    return md_fail(context, MD_INPUT,
-                   "block CG and a choice of solvers keep no state to go on from; use CG in step");
+                   y->n_rhs);
   return MD_OK;
+}
+
+md_status md_solver_check(md_context *context, const md_solver *solver, const md_solver_job *job) {
+  const md_operator *a = job->a;
+  if (a->parity == MD_PARITIES)
+    return md_fail(context, MD_INPUT,
+                   "solvers work on fields of one parity, got operator %s on both", a->kind->name);
+  if (!solver->any_operator && !(a->hermitian && a->positive))
+    return md_fail(context, MD_INPUT,
+                   "solver %s needs a Hermitian and positive operator, got %s; take gcr",
+                   solver->name, a->kind->name);
+  if (job->inner && !(solver->takes & MD_TAKES_INNER))
+    return md_fail(context, MD_INPUT, "solver %s iterates in one precision, got an inner operator",
+                   solver->name);
+  if (job->precondition && !(solver->takes & MD_TAKES_PRECONDITION))
+    return md_fail(context, MD_INPUT, "solver %s takes no preconditioner; fcg and gcr do",
+                   solver->name);
+  if (md_cg_keeps_states(job->request) && !(solver->takes & MD_TAKES_STATES))
+    return md_fail(context, MD_INPUT, "solver %s keeps no state to go on from; take cg",
+                   solver->name);
+  return solver->check ? solver->check(context, job) : MD_OK;
+}
+
+md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
+                   md_solver_result *result) {
+  const md_solver_request *request = job->request;
+  double residuals[MD_MAX_RHS] = {0};
+  md_cg_state state = {0};
+  *result = (md_solver_result){0};
+  MD_TRY(md_agree(context, check_start(context, s, request)));
+  MD_TRY(md_agree(context, md_solver_check(context, solver_of(request), job)));
+  result->residuals = calloc((size_t)s->x[0].n_rhs, sizeof *result->residuals);
+  md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
+  if (status == MD_OK)
+    status = md_cg_state_create(context, job->a, request->max_iterations, &state);
+  if (status == MD_OK && md_cg_keeps_states(request) && md_cg_carries(job))
+    status = md_cg_state_carry(context, job->a, &state);
+  status = md_agree(context, status);
+  if (status == MD_OK)
+    status =
+        md_counts(context) ? count(context, job, &state) : run(context, job, s, &state, residuals);
+  if (status == MD_UNREACHED) hand_over_failure(&state, request, result);
+  if (status == MD_OK) hand_over(&state, request, residuals, result);
+  md_cg_state_destroy(&state);
+  return status;
+}
+
+/* What md_solve_cg makes of its operators. */
+typedef struct parts {
+  md_operator full, a, inner, polynomial, narrowed;
+  md_system system;
+} parts;
+
+static void destroy(parts *p) {
+  md_system_destroy(&p->system);
+  md_operator_destroy(&p->narrowed);
+  md_operator_destroy(&p->polynomial);
+  md_operator_destroy(&p->inner);
+  md_operator_destroy(&p->a);
+  md_operator_destroy(&p->full);
+}
+
+/* The preconditioner of the request, which works in the inner precision where there is one. */
+static md_status create_preconditioner(md_context *context, const md_solver_request *request,
+                                       parts *p, md_solver_job *job) {
+  const bool narrow = request->inner != NULL;
+  job->precondition = narrow ? &p->narrowed : &p->polynomial;
+  job->inner = NULL;
+  if (request->precondition == MD_PRECONDITION_MODES)
+    return narrow ? md_fail(context, MD_INPUT,
+                            "modes precondition in double; leave out the inner precision")
+                  : md_modes_preconditioner_create(context, &p->a, request->modes, &p->polynomial);
+  MD_TRY(md_chebyshev_create(context, narrow ? &p->inner : &p->a, request->degree, &p->polynomial));
+  return narrow ? md_narrowed_create(context, &p->a, &p->polynomial, &p->narrowed) : MD_OK;
+}
+
+static md_status create(md_context *context, md_dirac *dirac, md_dirac *exact,
+                        const md_solver_request *request, md_field b[MD_PARITIES], parts *p,
+                        md_solver_job *job) {
+  MD_TRY(md_full_create(context, exact, request->mass, &p->full));
+  MD_TRY(md_system_even_odd(context, &p->full, b, &p->system));
+  MD_TRY(md_normal_create(context, dirac, request->mass, &p->a));
+  if (request->inner) MD_TRY(md_normal_create(context, request->inner, request->mass, &p->inner));
+  *job = (md_solver_job){&p->a, request->inner ? &p->inner : NULL, NULL, request};
+  if (request->precondition == MD_PRECONDITION_NONE) return MD_OK;
+  return create_preconditioner(context, request, p, job);
 }
 
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
@@ -306,34 +322,24 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       md_field b[MD_PARITIES], md_solver_result *result) {
   const double start_s = md_time_s();
   const int64_t hops = md_solver_hops(dirac, exact, request->inner);
-  double residuals[MD_MAX_RHS] = {0};
-  exact_system s = {0};
-  md_cg_state state = {0};
+  md_solver_request how = *request;
+  md_solver_job job;
+  parts p = {0};
   *result = (md_solver_result){0};
   MD_TRY(md_agree(context, check_inner(context, dirac, request->inner)));
-  MD_TRY(md_agree(context, check_start(context, exact, request)));
-  result->residuals = calloc((size_t)dirac->request.n_rhs, sizeof *result->residuals);
-  md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
-  if (status == MD_OK) status = system_create(context, exact, request->mass, b, &s);
-  if (status == MD_OK) status = md_cg_state_create(context, dirac, request->max_iterations, &state);
-  if (status == MD_OK && keeps_states(request) && md_cg_carries(dirac, request))
-    status = md_cg_state_carry(context, dirac, &state);
+  md_status status = md_agree(context, create(context, dirac, exact, request, b, &p, &job));
+  if (request->precondition == MD_PRECONDITION_MODES) how.modes = NULL; /* they are in there */
+  job.request = &how;
+  if (status == MD_OK) status = md_solve(context, &job, &p.system, result);
+  for (int k = 0; k < MD_PARITIES && status == MD_OK; k++)
+    status = md_field_convert(context, &x[k], &p.system.x[k]);
   status = md_agree(context, status);
-  if (status == MD_OK)
-    status = md_counts(context) ? count(context, dirac, request, &state)
-                                : run(context, dirac, &s, request, &state, residuals);
-  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
-    status = md_field_convert(context, &x[p], &s.x[p]);
-  status = md_agree(context, status);
-  if (status == MD_UNREACHED) hand_over_failure(&state, request, result);
   if (status == MD_OK) {
-    hand_over(&state, request, residuals, result);
     result->seconds = md_time_s() - start_s;
     const int64_t done = md_solver_hops(dirac, exact, request->inner) - hops;
     result->gflops = md_solver_gflops(dirac, done, result->seconds);
   }
-  md_cg_state_destroy(&state);
-  system_destroy(&s);
+  destroy(&p);
   return status;
 }
 

@@ -1,20 +1,19 @@
 #ifndef MD_DIRAC_SOLVERS_SOLVER_H
 #define MD_DIRAC_SOLVERS_SOLVER_H
 
-#include "dirac/operator.h"
-#include "lattice/fields/modes.h"
+#include "dirac/precondition/precondition.h"
+#include "dirac/system.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What a solve that chooses between block CG and CG in step came to, and why. */
+/* What a solve by md_solver_auto came to, and why. */
 typedef struct md_solver_choice {
-  bool block;       /* the last word */
+  bool block;       /* the last word: block CG, or CG in step */
   char reason[320]; /* "": nothing was to be chosen */
-  /* Seconds of an iteration in step and of block CG, as timed or, where block CG was not, as it may
-   * be at most; iterations that each was expected to take. 0: it did not come to that. */
-  double step_s, block_s, steps_expected, block_expected;
+  /* Iterations that each can be expected to take at most; 0: it did not come to that. */
+  double steps_expected, block_expected;
   int changed_at; /* iteration at which the other one took over; 0: none did */
 } md_solver_choice;
 
@@ -36,11 +35,12 @@ typedef struct md_cg_state {
   md_cg_more more;
   double *r_norm2;     /* |r|^2 of each right-hand side, recursive */
   double *b_norm;      /* |b| of each right-hand side, both parities */
+  double *scale;       /* md_system.scale: a residual r is done at tolerance * scale */
   int *rhs_iterations; /* iterations that each right-hand side has had */
   int iteration;
-  /* history[i] is the largest norm(s - A x_e) / (m norm(b)) over right-hand sides after iteration
-   * i, by the recursion; [0] is that of the start. With odd sites reconstructed from the even ones
-   * it is norm(b - M x) / norm(b). */
+  /* history[i] is the largest norm(s - A x_e) / scale over right-hand sides after iteration i, by
+   * the recursion; [0] is that of the start. With odd sites reconstructed from the even ones it is
+   * norm(b - M x) / norm(b). */
   double *history;
   /* Where iterations make the next residual from the last two (md_cg_carries): the one before r,
    * and alpha, beta and <p, A p> of its step, [3][n_rhs]; NULL and no data elsewhere. */
@@ -75,8 +75,8 @@ typedef struct md_solver_request {
    * number, with 0 in none: in all others the fields may be ahead of the state's numbers. */
   int save_every;
   /* Called once before the first iteration with the state of a fresh start; may put a saved one in
-   * its place, all of it: iterations go on with the same bits then. NULL: not called. Block CG and
-   * a choice keep no such state: save_every, resume and leave are MD_INPUT with them. */
+   * its place, all of it: iterations go on with the same bits then. NULL: not called. Solvers that
+   * keep no such state (md_solver.takes) take no save_every, resume and leave: MD_INPUT. */
   md_status (*resume)(void *user, md_cg_state *state);
   /* Called once on every rank when a signal has ended the iterations early, with the state as
    * between two of them; may save it. NULL: not called. */
@@ -92,13 +92,11 @@ typedef struct md_solver_request {
   /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of the operator.
    * NULL: zero. */
   const md_field *guess;
-  /* Block CG over all right-hand sides: dirac/solvers/block_cg.h, with `inner` mixed_block.h. */
-  bool block;
-  /* Block CG or not, by what the solve measures: dirac/solvers/choose.h. `block` is not read. */
-  bool choose;
-  /* In place of the wall clock by which `choose` decides, for tests: called once when a way to
-   * solve begins and after each of its iterations. NULL: the wall clock. */
-  double (*clock_s)(void *user, bool block);
+  /* How to iterate; NULL: md_solver_cg. */
+  const struct md_solver *solver;
+  /* Of solvers that take one (dirac/precondition/precondition.h), of this degree. */
+  md_precondition precondition;
+  int degree;
 } md_solver_request;
 
 typedef struct md_solver_result {
@@ -120,8 +118,57 @@ typedef struct md_solver_result {
   double gflops;  /* of the action's flops per hop, site and right-hand side, all ranks */
 } md_solver_result;
 
-/* Solves M x = b for all right-hand sides at once by conjugate gradients on the even sites
- * (Hestenes and Stiefel, J. Res. NBS 49, 409, 1952):
+/* What a solver iterates on. */
+typedef struct md_solver_job {
+  md_operator *a;     /* of its system; MD_DOUBLE beside an inner one */
+  md_operator *inner; /* the same in a narrower precision, by which it iterates; NULL: a does */
+  md_operator *precondition; /* approximates the inverse of a, on its fields; NULL: none */
+  const md_solver_request *request;
+} md_solver_job;
+
+/* A way to iterate: a constant md_solver_NAME in a file of its own and a line here, X(id, name). */
+#define MD_SOLVER_TABLE(X)                                                                         \
+  X(CG, cg)                                                                                        \
+  X(BLOCK, block)                                                                                  \
+  X(AUTO, auto)                                                                                    \
+  X(FCG, fcg)                                                                                      \
+  X(GCR, gcr)
+enum { /* what it takes */
+       MD_TAKES_INNER = 1,
+       MD_TAKES_STATES = 2, /* save_every, resume and leave */
+       MD_TAKES_PRECONDITION = 4
+};
+typedef struct md_solver {
+  const char *name; /* of --solver */
+  const char *help; /* a line */
+  unsigned takes;
+  bool any_operator; /* else it needs a Hermitian and positive one */
+  /* What else it needs of the job: MD_INPUT with the reason. NULL: nothing. Local. */
+  md_status (*check)(md_context *context, const md_solver_job *job);
+  /* Iterates A y = r0, from state->r = state->p = r0 and r_norm2 set, until every right-hand side
+   * has |r| <= tolerance * scale or state->iteration reaches the most. The solution is added to
+   * state->x. Keeps to request->observe and the interrupt; in a dry run (base/memory_need.h) it
+   * takes its memory and leaves the rest. Collective. */
+  md_status (*iterate)(md_context *context, const md_solver_job *job, md_cg_state *state);
+} md_solver;
+#define MD_SOLVER_ROW(id, name) extern const md_solver md_solver_##name;
+MD_SOLVER_TABLE(MD_SOLVER_ROW)
+#undef MD_SOLVER_ROW
+/* All of them in this order; NULL-terminated. By name: NULL where there is none. */
+const md_solver *const *md_solvers(void);
+const md_solver *md_solver_find(const char *name);
+/* MD_INPUT with the reason where a solver cannot do a job. Local. */
+md_status md_solver_check(md_context *context, const md_solver *solver, const md_solver_job *job);
+
+/* Solves a system for all right-hand sides at once by request->solver; job->request's mass, inner,
+ * modes and precondition beside the job are not read but for modes, which are those of s->a's
+ * normal operator m^2 - Deo Doe. Contract as md_solve_cg's, of which the solution is s->x, and
+ * seconds and gflops are not set. Collective. */
+md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
+                   md_solver_result *result);
+
+/* Solves M x = b for all right-hand sides at once on the even sites by request->solver, if that is
+ * none by conjugate gradients (Hestenes and Stiefel, J. Res. NBS 49, 409, 1952):
  *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
  * Right-hand sides advance in step; one that has converged is left alone.
  * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator; x is assigned, and
@@ -139,6 +186,13 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result);
 void md_solver_result_free(md_solver_result *result);
+
+/* The operators of a solve by `request`, which is that of the iterations: `dirac` alone where they
+ * are exact; with `mixed`, inner in their precision below a double `dirac`; else `exact` beside it.
+ * All three are to be destroyed, also after a failure. Collective. */
+md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
+                              const md_backend_request *request, const md_halo_request *how,
+                              bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner);
 
 /* Hops that the operators of a solve have applied so far, where one operator that stands there
  * twice counts once; inner may be NULL. */

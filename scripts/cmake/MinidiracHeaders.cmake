@@ -2,7 +2,8 @@
 # tests/program/install.sh fails when a header is missing here or stands here without need.
 set(MD_PUBLIC_HEADERS
   base/context.h base/device.h base/device_facts.h base/precision.h base/random.h base/status.h
-  dirac/action.h dirac/operator.h dirac/request.h dirac/solvers/multishift.h dirac/solvers/solver.h
+  dirac/action.h dirac/operator.h dirac/operators.h dirac/precondition/precondition.h dirac/request.h dirac/system.h
+  dirac/solvers/multishift.h dirac/solvers/solver.h
   gemm/gemm.h
   io/attribute.h io/file_texts.h io/lattice_file.h io/lattice_output.h io/modes_file.h io/propagator.h io/provenance.h
   io/site_format.h lattice/fields/field.h lattice/fields/linear.h lattice/fields/modes.h lattice/fields/observables.h

@@ -9,11 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-/* True when the operator itself decides: nothing of it is rounded or reconstructed. */
-static bool is_exact(const md_backend_request *request) {
-  return request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18;
-}
-
 static md_dirac *exact_of(md_propagator *p) {
   return p->exact.backend ? &p->exact : &p->dirac;
 }
@@ -25,15 +20,8 @@ static md_status create_operators(md_context *context, const md_study_links *lin
   md_backend_request request = o->request;
   request.n_rhs = width;
   md_physics_apply(&physics, &request);
-  if (o->mixed) {
-    MD_TRY(md_dirac_create_over(context, links->field, o->backend, &request, &o->halo, &p->inner));
-    return md_dirac_create_exact(context, links->field, p->inner.backend->name, &request, &o->halo,
-                                 &p->dirac);
-  }
-  MD_TRY(md_dirac_create_over(context, links->field, o->backend, &request, &o->halo, &p->dirac));
-  if (is_exact(&request)) return MD_OK;
-  return md_dirac_create_exact(context, links->field, p->dirac.backend->name, &request, &o->halo,
-                               &p->exact);
+  return md_solver_operators(context, links->field, o->backend, &request, &o->halo, o->mixed,
+                             &p->dirac, &p->exact, &p->inner);
 }
 
 md_status md_propagator_create(md_context *context, const md_study_links *links, int width,
@@ -77,14 +65,14 @@ static md_status unreached(md_context *context, const md_propagator *p, bool int
 md_status md_propagate_apart(md_context *context, md_propagator *p) {
   const md_study_options *o = &p->s->options;
   for (int m = 0; m < o->masses.count; m++) {
-    const md_solver_request request = {.mass = o->masses.value[m],
-                                       .tolerance = o->tolerance,
-                                       .max_iterations = (int)o->max_iterations,
-                                       .inner = o->mixed ? &p->inner : NULL,
-                                       .modes = p->modes,
-                                       /* of the mass before: x is read before it is assigned */
-                                       .guess = m > 0 ? &p->x[MD_EVEN] : NULL,
-                                       .block = strcmp(o->solver, "block") == 0};
+    md_solver_request request = {.mass = o->masses.value[m],
+                                 .tolerance = o->tolerance,
+                                 .max_iterations = (int)o->max_iterations,
+                                 .inner = o->mixed ? &p->inner : NULL,
+                                 .modes = p->modes,
+                                 /* of the mass before: x is read before it is assigned */
+                                 .guess = m > 0 ? &p->x[MD_EVEN] : NULL};
+    md_solver_options_apply(&o->how, &request);
     md_solver_result result;
     const md_memory_need mark = md_memory_mark(context);
     md_status status = md_solve_cg(context, &p->dirac, exact_of(p), &request, p->x, p->b, &result);
@@ -103,21 +91,19 @@ md_status md_propagate_apart(md_context *context, md_propagator *p) {
 
 /* Multi-shift of one batch. */
 typedef struct family {
-  md_field b[MD_PARITIES], x[MD_PARITIES], work[MD_PARITIES]; /* of the exact operator */
-  md_field source;                                            /* host: b_e, then Deo b_o */
+  md_operator full; /* M of the exact operator, for one mass after the other */
+  md_system system; /* M x = b */
+  md_field source;  /* host: b_e, then Deo b_o */
   md_field y[MD_LIST_MOST], z[MD_LIST_MOST]; /* host, by mass; z where there is one */
   bool even, odd;                            /* whether b has such parts */
-  double b_norm[MD_MAX_RHS], source_norm[MD_PARITIES][MD_MAX_RHS];
+  double source_norm[MD_PARITIES][MD_MAX_RHS];
   int iterations;
   bool ran_out; /* of iterations, so that more would help */
 } family;
 
 static void family_destroy(family *f) {
-  for (int k = 0; k < MD_PARITIES; k++) {
-    md_field_destroy(&f->b[k]);
-    md_field_destroy(&f->x[k]);
-    md_field_destroy(&f->work[k]);
-  }
+  md_system_destroy(&f->system);
+  md_operator_destroy(&f->full);
   md_field_destroy(&f->source);
   for (int m = 0; m < MD_LIST_MOST; m++) {
     md_field_destroy(&f->y[m]);
@@ -129,12 +115,8 @@ static md_status family_create(md_context *context, md_propagator *p, family *f)
   const int masses = p->s->options.masses.count;
   const md_field *host = &p->b[MD_EVEN];
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, host->n_rhs, true};
-  for (int k = 0; k < MD_PARITIES; k++) {
-    MD_TRY(md_dirac_field(context, exact_of(p), k, &f->b[k]));
-    MD_TRY(md_dirac_field(context, exact_of(p), k, &f->x[k]));
-    MD_TRY(md_dirac_field(context, exact_of(p), k, &f->work[k]));
-    MD_TRY(md_field_convert(context, &f->b[k], &p->b[k]));
-  }
+  MD_TRY(md_full_create(context, exact_of(p), 1.0, &f->full));
+  MD_TRY(md_system_even_odd(context, &f->full, p->b, &f->system));
   MD_TRY(md_field_create(context, host->geometry, &shape, MD_EVEN, &f->source));
   for (int m = 0; m < masses; m++) {
     MD_TRY(md_field_create(context, host->geometry, &shape, MD_EVEN, &f->y[m]));
@@ -145,16 +127,14 @@ static md_status family_create(md_context *context, md_propagator *p, family *f)
 
 /* Norms of b_e, Deo b_o and b; work[even] = Deo b_o. */
 static md_status measure_sources(md_context *context, md_propagator *p, family *f) {
-  double odd[MD_MAX_RHS];
-  MD_TRY(md_dirac_hop(context, exact_of(p), &f->work[MD_EVEN], &f->b[MD_ODD], NULL));
-  MD_TRY(md_linear_norm2(context, &f->b[MD_EVEN], NULL, f->source_norm[MD_EVEN]));
-  MD_TRY(md_linear_norm2(context, &f->work[MD_EVEN], NULL, f->source_norm[MD_ODD]));
-  MD_TRY(md_linear_norm2(context, &f->b[MD_ODD], NULL, odd));
+  md_system *s = &f->system;
+  MD_TRY(md_system_measure(context, s));
+  MD_TRY(md_dirac_hop(context, exact_of(p), &s->work[MD_EVEN], &s->b[MD_ODD], NULL));
+  MD_TRY(md_system_norms(context, 1, &s->b[MD_EVEN], f->source_norm[MD_EVEN]));
+  MD_TRY(md_system_norms(context, 1, &s->work[MD_EVEN], f->source_norm[MD_ODD]));
   for (int r = 0; r < p->b[0].n_rhs; r++) {
     f->even = f->even || f->source_norm[MD_EVEN][r] > 0.0;
     f->odd = f->odd || f->source_norm[MD_ODD][r] > 0.0;
-    f->b_norm[r] = sqrt(f->source_norm[MD_EVEN][r] + odd[r]);
-    for (int k = 0; k < MD_PARITIES; k++) f->source_norm[k][r] = sqrt(f->source_norm[k][r]);
   }
   return MD_OK;
 }
@@ -170,9 +150,9 @@ static double tolerance_of(const md_propagator *p, const family *f) {
   const md_study_options *o = &p->s->options;
   double tolerance = o->tolerance;
   for (int r = 0; r < p->used; r++)
-    if (f->b_norm[r] > 0.0)
+    if (f->system.b_norm[r] > 0.0)
       tolerance = fmin(
-          tolerance, o->tolerance * f->b_norm[r] /
+          tolerance, o->tolerance * f->system.b_norm[r] /
                          (f->source_norm[MD_EVEN][r] + f->source_norm[MD_ODD][r] / lowest_mass(o)));
   return tolerance;
 }
@@ -203,39 +183,27 @@ static md_status solve_family(md_context *context, md_propagator *p, family *f, 
   return status;
 }
 
-/* x = M^-1 b for mass m from y and z, on the exact operator's fields and in p->x. */
-static md_status assemble(md_context *context, md_propagator *p, family *f, int m) {
+/* x = M^-1 b for mass m from y and z, on the exact operator's fields and in p->x; its true
+ * residuals, and the largest in *worst. */
+static md_status assemble(md_context *context, md_propagator *p, family *f, int m,
+                          double *residuals, double *worst) {
+  md_system *s = &f->system;
   const double mass = p->s->options.masses.value[m];
   double scale[MD_MAX_RHS], minus[MD_MAX_RHS];
   for (int r = 0; r < p->b[0].n_rhs; r++) {
     scale[r] = mass;
     minus[r] = -1.0;
   }
-  MD_TRY(md_agree(context, md_field_convert(context, &f->x[MD_EVEN], &f->y[m])));
-  MD_TRY(md_agree(context, md_field_convert(context, &f->work[MD_EVEN], &f->z[m])));
-  md_linear_axpby(minus, &f->work[MD_EVEN], scale, &f->x[MD_EVEN]);
-  const md_hop_end rest = {.x = &f->b[MD_ODD], .a = 1.0 / mass, .b = -1.0 / mass};
-  MD_TRY(md_dirac_hop(context, exact_of(p), &f->x[MD_ODD], &f->x[MD_EVEN], &rest));
+  md_full_set_mass(&f->full, mass);
+  MD_TRY(md_agree(context, md_field_convert(context, &s->x[MD_EVEN], &f->y[m])));
+  MD_TRY(md_agree(context, md_field_convert(context, &s->work[MD_EVEN], &f->z[m])));
+  md_linear_axpby(minus, &s->work[MD_EVEN], scale, &s->x[MD_EVEN]);
+  MD_TRY(s->kind->reconstruct(context, s));
   for (int k = 0; k < MD_PARITIES; k++)
-    MD_TRY(md_agree(context, md_field_convert(context, &p->x[k], &f->x[k])));
-  return MD_OK;
-}
-
-/* norm(b - M x) / norm(b); 0 for a source of zeros. Returns the largest in *worst. */
-static md_status true_residuals(md_context *context, md_propagator *p, family *f, int m,
-                                double *residuals, double *worst) {
-  double minus[MD_MAX_RHS], odd[MD_MAX_RHS];
-  const int n = p->b[0].n_rhs;
-  for (int r = 0; r < n; r++) minus[r] = -1.0;
-  MD_TRY(md_dirac_m(context, exact_of(p), p->s->options.masses.value[m], f->work, f->x));
-  for (int k = 0; k < MD_PARITIES; k++) md_linear_xpby(&f->b[k], minus, &f->work[k]);
-  MD_TRY(md_linear_norm2(context, &f->work[MD_EVEN], NULL, residuals));
-  MD_TRY(md_linear_norm2(context, &f->work[MD_ODD], NULL, odd));
+    MD_TRY(md_agree(context, md_field_convert(context, &p->x[k], &s->x[k])));
+  MD_TRY(md_system_true_residuals(context, s, residuals));
   *worst = 0.0;
-  for (int r = 0; r < n; r++) {
-    residuals[r] = f->b_norm[r] > 0.0 ? sqrt(residuals[r] + odd[r]) / f->b_norm[r] : 0.0;
-    if (!(residuals[r] <= *worst)) *worst = residuals[r];
-  }
+  for (int r = 0; r < p->b[0].n_rhs; r++) *worst = fmax(*worst, residuals[r]);
   return MD_OK;
 }
 
@@ -245,7 +213,7 @@ static md_status solve_all(md_context *context, md_propagator *p, family *f) {
   int iterations[MD_MAX_RHS];
   MD_TRY(measure_sources(context, p, f));
   if (f->odd) {
-    MD_TRY(md_agree(context, md_field_convert(context, &f->source, &f->work[MD_EVEN])));
+    MD_TRY(md_agree(context, md_field_convert(context, &f->source, &f->system.work[MD_EVEN])));
     MD_TRY(solve_family(context, p, f, f->z));
   }
   if (f->even) {
@@ -254,8 +222,7 @@ static md_status solve_all(md_context *context, md_propagator *p, family *f) {
   }
   for (int r = 0; r < p->b[0].n_rhs; r++) iterations[r] = f->iterations;
   for (int m = 0; m < o->masses.count; m++) {
-    MD_TRY(assemble(context, p, f, m));
-    MD_TRY(true_residuals(context, p, f, m, residuals, &worst));
+    MD_TRY(assemble(context, p, f, m, residuals, &worst));
     if (!(worst <= o->tolerance))
       return unreached(context, p, false, f->ran_out, o->masses.value[m], worst);
     MD_TRY(p->observe(p->user, m, residuals, iterations));

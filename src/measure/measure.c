@@ -158,10 +158,8 @@ static void report_settings(const md_study_run *r, md_report *report) {
   cJSON_AddStringToObject(root, "boundary", o->boundary);
   if (o->physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
-  cJSON_AddStringToObject(root, "solver",
-                          md_study_multishift(o)            ? "multishift"
-                          : strcmp(o->solver, "block") == 0 ? "block"
-                                                            : "cg");
+  cJSON_AddStringToObject(root, "solver", md_study_multishift(o) ? "multishift" : o->how.by->name);
+  md_solver_options_report(root, &o->how);
   if (o->deflate) cJSON_AddStringToObject(root, "deflate", o->deflate);
   cJSON_AddStringToObject(root, "backend", r->backend);
   cJSON_AddStringToObject(root, "precision", o->precision);

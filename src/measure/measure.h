@@ -4,7 +4,7 @@
 #include "base/options.h"
 #include "base/report.h"
 #include "dirac/physics_options.h"
-#include "dirac/solvers/solver.h"
+#include "dirac/solvers/solver_options.h"
 #include "io/lattice_file.h"
 #include "sources/sources.h"
 
@@ -19,7 +19,7 @@ enum {
 
 typedef struct md_study_options {
   md_common_options common;
-  const char *lattices, *backend, *packing, *precision, *inner, *reconstruct, *solver, *boundary;
+  const char *lattices, *backend, *packing, *precision, *inner, *reconstruct, *boundary;
   const char *output, *deflate; /* deflate: a pattern of names, or NULL */
   md_choices actions;
   md_reals masses;
@@ -34,6 +34,7 @@ typedef struct md_study_options {
   md_halo_request halo;
   md_physics_options physics; /* but for the action, which is one of `actions` */
   bool mixed;
+  md_solver_options how;                  /* by: NULL of multishift */
   md_backend_request request;             /* of the iterations; action and width are set for each */
   char settings[MD_STUDY_SETTINGS_BYTES]; /* in words, what results must share to be in one file */
 } md_study_options;

@@ -55,7 +55,10 @@ static md_status check_actions(md_context *context, const md_study_options *o) {
 
 static md_status check(md_context *context, md_study_options *o) {
   o->mixed = strcmp(o->inner, "none") != 0;
-  const bool multishift = strcmp(o->solver, "multishift") == 0;
+  MD_TRY(md_solver_options_read(context, &o->how, o->mixed, false, o->deflate));
+  const bool multishift = !o->how.by;
+  if (o->how.by == &md_solver_auto)
+    o->how.by = o->masses.count > 1 && !o->mixed && !o->deflate ? NULL : &md_solver_cg;
   MD_TRY(check_actions(context, o));
   if (o->mixed && multishift)
     return md_fail(context, MD_INPUT, "--solver multishift goes without --inner");
@@ -138,7 +141,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
                           .precision = "double",
                           .inner = "none",
                           .reconstruct = "18",
-                          .solver = "auto",
+                          .how = {.solver = "auto", .precondition = "none"},
                           .boundary = "antiperiodic",
                           .halo = {.transport = "auto"},
                           .physics = MD_PHYSICS_DEFAULTS,
@@ -167,8 +170,9 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
        .argument = "X,Y,Z;...", .help = MD_MOMENTA_HELP},
       {.name = "rhs", .type = MD_OPTION_INTEGER, .target = &o->rhs, .argument = "N",
        .help = "right-hand sides solved in step, at most [16]", .low = 1, .high = MD_MAX_RHS},
-      {.name = "solver", .type = MD_OPTION_CHOICE, .target = &o->solver, .choices = "auto|cg|block|multishift",
+      {.name = "solver", .type = MD_OPTION_CHOICE, .target = &o->how.solver, .choices = &(MD_SOLVER_WORDS "|multishift")[1],
        .help = "auto: multishift for several masses without --inner and --deflate, else cg [auto]"},
+      MD_PRECONDITION_OPTIONS(o->how),
       {.name = "tol", .type = MD_OPTION_REAL, .target = &o->tolerance, .argument = "T",
        .help = "on norm(b - M x) / norm(b) [1e-10]", .low = 1e-20, .high = 0.1},
       {.name = "max-iter", .type = MD_OPTION_INTEGER, .target = &o->max_iterations, .argument = "N",

@@ -10,8 +10,7 @@
 #include <string.h>
 
 bool md_study_multishift(const md_study_options *o) {
-  if (strcmp(o->solver, "auto") == 0) return o->masses.count > 1 && !o->mixed && !o->deflate;
-  return strcmp(o->solver, "multishift") == 0;
+  return !o->how.by;
 }
 
 static int count_vectors(const md_study_options *o) {

@@ -40,6 +40,9 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
          md_plural(r->n_rhs));
   md_say(context, "solver       %d iteration%s, %.3f s, %.2f GFLOP/s\n", r->iterations,
          md_plural(r->iterations), r->seconds, r->gflops);
+  if (o->how.before == MD_PRECONDITION_CHEBYSHEV)
+    md_say(context, "polynomial   of degree %lld, in %s\n", o->how.degree,
+           o->mixed ? o->inner : o->precision);
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
   if (o->deflate)
     md_say(context, "deflated     %d mode%s of %s in %s, %d projection%s\n", run->modes.count,
@@ -50,7 +53,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   if (r->block_rank > 0 && r->block_rank < r->n_rhs)
     md_say(context, "block        shrunk: of %d right-hand sides %d were independent at least\n",
            r->n_rhs, r->block_rank);
-  if (o->mixed)
+  if (o->mixed && o->how.before == MD_PRECONDITION_NONE)
     md_say(context, "updates      %d of the solution in double, %d restart%s\n", r->updates,
            r->restarts, md_plural(r->restarts));
   md_say(context, "residual     %.3e (true, double), asked %g: %s\n", r->relative_residual,
@@ -64,8 +67,6 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
 /* What was known when one of the two ways was chosen, and when it was given up. */
 static void report_choice(cJSON *root, const md_solver_choice *choice) {
   cJSON *known = cJSON_AddObjectToObject(root, "solver_criterion");
-  cJSON_AddNumberToObject(known, "cg_seconds_per_iteration", choice->step_s);
-  cJSON_AddNumberToObject(known, "block_seconds_per_iteration", choice->block_s);
   cJSON_AddNumberToObject(known, "cg_iterations_expected", choice->steps_expected);
   cJSON_AddNumberToObject(known, "block_iterations_expected", choice->block_expected);
   cJSON_AddNumberToObject(known, "changed_at_iteration", choice->changed_at);
@@ -82,7 +83,7 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   if (r->choice.reason[0]) {
     cJSON_AddStringToObject(root, "solver_chosen", r->choice.block ? "block" : "cg");
     cJSON_AddStringToObject(root, "solver_reason", r->choice.reason);
-    if (r->choice.step_s > 0.0) report_choice(root, &r->choice);
+    if (r->choice.steps_expected > 0.0) report_choice(root, &r->choice);
   }
   if (r->block_rank > 0) cJSON_AddNumberToObject(root, "block_rank", r->block_rank);
   if (run->options.guess) cJSON_AddStringToObject(root, "guess", run->options.guess);
@@ -120,7 +121,8 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   cJSON_AddStringToObject(root, "precision", o->precision);
   cJSON_AddStringToObject(root, "inner", o->inner);
   cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
-  cJSON_AddStringToObject(root, "solver", o->solver);
+  cJSON_AddStringToObject(root, "solver", o->how.solver);
+  md_solver_options_report(root, &o->how);
   cJSON_AddStringToObject(root, "source", o->source.text);
   cJSON_AddNumberToObject(root, "rhs", o->request.n_rhs);
   cJSON_AddNumberToObject(root, "tolerance", o->tolerance);

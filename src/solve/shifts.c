@@ -76,10 +76,6 @@ static double mass_of(const md_solve_run *run, double shift) {
   return sqrt(run->options.mass * run->options.mass + shift);
 }
 
-static md_dirac *exact_of(md_solve_run *run) {
-  return run->exact.backend ? &run->exact : &run->dirac;
-}
-
 const char *md_solve_shift_path(const char *output, int k, char path[MD_SOLVE_PATH_BYTES]) {
   const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
   const size_t stem =
@@ -98,11 +94,11 @@ static md_status complete(md_context *context, md_solve_run *run, double shift, 
     scale[r] = m;
     minus[r] = -1.0;
   }
-  md_status status = md_dirac_field(context, exact_of(run), MD_EVEN, &even);
-  if (status == MD_OK) status = md_dirac_field(context, exact_of(run), MD_ODD, &odd);
+  md_status status = md_dirac_field(context, md_solve_exact(run), MD_EVEN, &even);
+  if (status == MD_OK) status = md_dirac_field(context, md_solve_exact(run), MD_ODD, &odd);
   if (status == MD_OK) status = md_field_convert(context, &even, y);
   status = md_agree(context, status);
-  if (status == MD_OK) status = md_dirac_hop(context, exact_of(run), &odd, &even, NULL);
+  if (status == MD_OK) status = md_dirac_hop(context, md_solve_exact(run), &odd, &even, NULL);
   if (status == MD_OK) {
     md_linear_axpby(minus, &odd, zero, &odd);
     md_linear_axpby(scale, &even, zero, &even);
@@ -207,8 +203,8 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
                                          .modes = o->deflate ? &run->modes : NULL,
                                          .observe = observe,
                                          .user = &watch};
-  const md_status status = md_solve_multishift(context, &run->dirac, exact_of(run), &request, x,
-                                               &run->b[MD_EVEN], result);
+  const md_status status = md_solve_multishift(context, &run->dirac, md_solve_exact(run), &request,
+                                               x, &run->b[MD_EVEN], result);
   md_progress_stop(&watch.progress);
   md_memory_release(); /* of the solver's fields, before solutions are completed */
   return status;

@@ -57,24 +57,8 @@ static md_status resume(void *user, md_cg_state *state) {
   return md_solve_checkpoint_load(o->context, o->run, state);
 }
 
-/* True when the operator itself decides: nothing of it is rounded or reconstructed. */
-static bool is_exact(const md_backend_request *request) {
-  return request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18;
-}
-
-static md_status create_operators(md_context *context, md_solve_run *run) {
-  const md_solve_options *o = &run->options;
-  if (o->mixed) {
-    MD_TRY(md_dirac_create_over(context, run->links.field, o->backend, &o->request, &o->halo,
-                                &run->inner));
-    return md_dirac_create_exact(context, run->links.field, run->inner.backend->name, &o->request,
-                                 &o->halo, &run->dirac);
-  }
-  MD_TRY(md_dirac_create_over(context, run->links.field, o->backend, &o->request, &o->halo,
-                              &run->dirac));
-  if (is_exact(&o->request)) return MD_OK;
-  return md_dirac_create_exact(context, run->links.field, run->dirac.backend->name, &o->request,
-                               &o->halo, &run->exact);
+md_dirac *md_solve_exact(md_solve_run *run) {
+  return run->exact.backend ? &run->exact : &run->dirac;
 }
 
 const md_dirac *md_solve_operator(const md_solve_run *run) {
@@ -96,7 +80,8 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   md_physics_advise(context, &o->physics, &o->request, run->links.unitarity);
   MD_TRY(md_source_check(context, &o->source, run->links.geometry->global));
   MD_TRY(md_solve_start_load(context, run, backend->space));
-  MD_TRY(create_operators(context, run));
+  MD_TRY(md_solver_operators(context, run->links.field, o->backend, &o->request, &o->halo, o->mixed,
+                             &run->dirac, &run->exact, &run->inner));
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
@@ -112,22 +97,20 @@ static md_status set_up(md_context *context, md_solve_run *run) {
 static md_status solve(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   observer watch = {context, run, md_progress_start(context, "solve")};
-  const md_solver_request request = {.mass = o->mass,
-                                     .tolerance = o->tolerance,
-                                     .max_iterations = (int)o->max_iterations,
-                                     .observe = observe,
-                                     .save_every = (int)o->checkpoint_every,
-                                     .leave = o->checkpoint ? leave : NULL,
-                                     .resume = o->resume ? resume : NULL,
-                                     .user = &watch,
-                                     .inner = o->mixed ? &run->inner : NULL,
-                                     .modes = o->deflate ? &run->modes : NULL,
-                                     .guess = o->guess ? &run->guess[MD_EVEN] : NULL,
-                                     .block = strcmp(o->solver, "block") == 0,
-                                     .choose = strcmp(o->solver, "auto") == 0};
-  md_dirac *exact = o->mixed || is_exact(&o->request) ? &run->dirac : &run->exact;
-  const md_status status =
-      md_solve_cg(context, &run->dirac, exact, &request, run->x, run->b, &run->result);
+  md_solver_request request = {.mass = o->mass,
+                               .tolerance = o->tolerance,
+                               .max_iterations = (int)o->max_iterations,
+                               .observe = observe,
+                               .save_every = (int)o->checkpoint_every,
+                               .leave = o->checkpoint ? leave : NULL,
+                               .resume = o->resume ? resume : NULL,
+                               .user = &watch,
+                               .inner = o->mixed ? &run->inner : NULL,
+                               .modes = o->deflate ? &run->modes : NULL,
+                               .guess = o->guess ? &run->guess[MD_EVEN] : NULL};
+  md_solver_options_apply(&o->how, &request);
+  const md_status status = md_solve_cg(context, &run->dirac, md_solve_exact(run), &request, run->x,
+                                       run->b, &run->result);
   md_progress_stop(&watch.progress);
   return status;
 }

@@ -4,7 +4,7 @@
 #include "base/options.h"
 #include "base/report.h"
 #include "dirac/solvers/multishift.h"
-#include "dirac/solvers/solver.h"
+#include "dirac/solvers/solver_options.h"
 #include "links/action_links.h"
 #include "sources/sources.h"
 
@@ -12,12 +12,13 @@
 
 typedef struct md_solve_options {
   md_common_options common;
-  const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *solver, *boundary;
+  const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *boundary;
   const char *output, *checkpoint, *deflate, *guess;
   double mass, tolerance;
   long long rhs, max_iterations, checkpoint_every;
   md_reals shifts; /* none: not a multishift solve */
   bool resume, ignore_checksum, refine, force;
+  md_solver_options how;
   md_backend_request request; /* of the iterations, from the words above */
   md_halo_request halo;
   md_physics_options physics;
@@ -55,6 +56,8 @@ typedef struct md_solve_run {
 bool md_solve_cut_short(const md_solve_run *run);
 /* The operator that does the iterations. */
 const md_dirac *md_solve_operator(const md_solve_run *run);
+/* And the one that decides. */
+md_dirac *md_solve_exact(md_solve_run *run);
 
 /* Reads and checks the options; sets request and parsed_source. Collective. */
 md_status md_solve_options_read(md_context *context, md_solve_options *options, int argc,

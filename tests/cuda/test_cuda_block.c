@@ -228,7 +228,7 @@ static void narrow_as_on_the_host(void **state) {
 }
 
 static const md_solver_request block = {
-    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .block = true};
+    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .solver = &md_solver_block};
 
 static md_status solve(md_context *context, problem *p, const char *backend, md_packing packing,
                        const md_solver_request *request, md_solver_result *result) {
@@ -245,7 +245,7 @@ static void solves(md_context *context, const char *backend, md_packing packing,
   md_solver_result alone, here, there;
   md_solver_request single = block;
   double residuals[MD_MAX_RHS];
-  single.block = false;
+  single.solver = NULL;
   problem_make(context, n, &p);
   MD_REQUIRE(context, solve(context, &p, "cpu_simd", MD_PACKING_NONE, &single, &alone));
   MD_REQUIRE(context, solve(context, &p, "cpu_simd", MD_PACKING_NONE, &block, &there));

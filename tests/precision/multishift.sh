@@ -32,7 +32,7 @@ on 1 $with --solver auto --inner half --source random:1 --rhs 4 --tol 1e-10 --gu
   >"$work/auto.out" || complain "auto from a guess: exit $?"
 [ "$(key iterations "$work/auto.json")" = 0 ] || complain "a guess that solves the system was iterated on"
 [ "$(key solver_chosen "$work/auto.json")" = '"cg"' ] || complain "auto: chose $(key solver_chosen "$work/auto.json")"
-grep -q '^chosen  *cg: the solve is too short' "$work/auto.out" || complain "auto: no reason"
+grep -q '^chosen  *cg: 4 right-hand sides, at most' "$work/auto.out" || complain "auto: no reason"
 refuses 2 'auto goes without --checkpoint' 1 $with --solver auto --checkpoint "$work/c.h5" --checkpoint-every 9
 refuses 2 'block CG works with fields in double, got single' 2 $with --solver block --precision single
 refuses 2 '2 to 64 right-hand sides, got 1' 1 $with --solver block --source random:1

@@ -13,7 +13,7 @@
 
 static const md_solver_request single = {.mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000};
 static const md_solver_request block = {
-    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .block = true};
+    .mass = 0.1, .tolerance = 1e-11, .max_iterations = 2000, .solver = &md_solver_block};
 
 static md_status solve(md_context *context, problem *p, const char *backend,
                        const md_solver_request *request, md_solver_result *result) {
@@ -185,7 +185,9 @@ static void new_directions_are_conjugate(void **state) {
   md_test_random_field(context, q.g, MD_DOUBLE, N, MD_EVEN, 17, &other);
   MD_REQUIRE(context, md_field_convert(context, &r, &q.b[MD_EVEN]));
   for (int j = 0; j < N; j++) one[j] = 0.01, times[j] = 2.0 + j;
-  md_block_steps b = {.context = context, .dirac = &dirac, .mass = 0.1, .r = &r, .p = &p, .x = &x};
+  md_operator a;
+  MD_REQUIRE(context, md_normal_create(context, &dirac, 0.1, &a));
+  md_block_steps b = {.context = context, .a = &a, .r = &r, .p = &p, .x = &x};
   MD_REQUIRE(context, md_block_steps_create(&b));
   MD_REQUIRE(context, md_block_steps_begin(&b));
   MD_REQUIRE(context, md_block_steps_residual(&b));
@@ -197,6 +199,7 @@ static void new_directions_are_conjugate(void **state) {
   for (int e = 0; e < ENTRIES; e++)
     md_require_at_most(cabs(product[e]), 1e-13 * cabs(size[0]), "product of directions");
   md_block_steps_destroy(&b);
+  md_operator_destroy(&a);
   for (int k = 0; k < 4; k++) md_field_destroy(fields[k]);
   md_dirac_destroy(&dirac);
   problem_drop(&q);

@@ -18,7 +18,7 @@ static void converges(void **state) {
                                    .tolerance = tolerance,
                                    .max_iterations = 4000,
                                    .inner = &narrow,
-                                   .block = true};
+                                   .solver = &md_solver_block};
     MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, &how, p.x, p.b, &result));
     print_message("%d right-hand sides: %d iterations, %d begun anew\n", widths[k],
                   result.iterations, result.restarts);

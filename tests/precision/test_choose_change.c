@@ -2,104 +2,82 @@
  * the solution; any number of ranks takes the same iterations to it as one does. The linker puts
  * the functions __wrap_ below in place of the two mixed solvers, so that a way stalls when a case
  * says so, whatever a machine's rounding. */
-#include "dirac/solvers/choose.h"
 #include "dirac/solvers/mixed_block.h"
 #include "dirac/solvers/mixed_cg.h"
 #include "problem.h"
 
 #include <string.h>
 
-typedef md_status iterate(md_context *, md_dirac *, const md_solver_request *, md_cg_state *);
+typedef md_status iterate(md_context *, const md_solver_job *, md_cg_state *);
 iterate __real_md_mixed_cg_iterate, __real_md_mixed_block_iterate;
 iterate __wrap_md_mixed_cg_iterate, __wrap_md_mixed_block_iterate;
 
-/* Iterations after which each way stalls, and a clock for which one in step takes a second; that of
- * ranks other than 0, which have no say, takes one way for the other. */
+/* Iterations after which each way stalls, of the solve under way. */
 typedef struct stalls {
   int in_step, block;
-  double block_s;
 } stalls;
-typedef struct stall_clock {
-  stalls of;
-  bool astray;
-  double time_s;
-} stall_clock;
-/* Of the solve under way: a request that reaches the functions below has the chooser as its user.
- */
-static stall_clock now;
+static stalls now;
 
-static double clock_s(void *user, bool block) {
-  stall_clock *c = user;
-  c->time_s += block != c->astray ? c->of.block_s : 1.0;
-  return c->time_s;
-}
-
-static md_status until_it_stalls(iterate *real, int at, md_context *context, md_dirac *dirac,
-                                 const md_solver_request *request, md_cg_state *state) {
+static md_status until_it_stalls(iterate *real, int at, md_context *context,
+                                 const md_solver_job *job, md_cg_state *state) {
   const int most = state->most;
   if (at < most) state->most = at > state->iteration ? at : state->iteration;
-  const md_status status = real(context, dirac, request, state);
+  const md_status status = real(context, job, state);
   state->stalled = state->stalled || state->iteration == at;
   state->most = most;
   return status;
 }
 
-md_status __wrap_md_mixed_cg_iterate(md_context *context, md_dirac *dirac,
-                                     const md_solver_request *request, md_cg_state *state) {
-  return until_it_stalls(__real_md_mixed_cg_iterate, now.of.in_step, context, dirac, request,
-                         state);
+md_status __wrap_md_mixed_cg_iterate(md_context *context, const md_solver_job *job,
+                                     md_cg_state *state) {
+  return until_it_stalls(__real_md_mixed_cg_iterate, now.in_step, context, job, state);
 }
 
-md_status __wrap_md_mixed_block_iterate(md_context *context, md_dirac *dirac,
-                                        const md_solver_request *request, md_cg_state *state) {
-  return until_it_stalls(__real_md_mixed_block_iterate, now.of.block, context, dirac, request,
-                         state);
+md_status __wrap_md_mixed_block_iterate(md_context *context, const md_solver_job *job,
+                                        md_cg_state *state) {
+  return until_it_stalls(__real_md_mixed_block_iterate, now.block, context, job, state);
 }
 
-enum { NEVER = 1000000, N_RHS = 6 };
+enum { NEVER = 1000000, FEW = 6, MANY = 8 }; /* few: in step first; many: block */
 static const double tolerance = 1e-10;
 
 static void solve(md_context *context, problem *p, double mass, const stalls *s,
                   md_solver_result *result) {
-  md_solver_request how = {.mass = mass,
-                           .tolerance = tolerance,
-                           .max_iterations = 4000,
-                           .choose = true,
-                           .clock_s = clock_s,
-                           .user = &now};
+  md_solver_request how = {
+      .mass = mass, .tolerance = tolerance, .max_iterations = 4000, .solver = &md_solver_auto};
   md_dirac dirac, narrow;
   problem_dirac(context, p, "cpu_simd", MD_DOUBLE, &dirac);
   problem_dirac(context, p, "cpu_simd", MD_HALF, &narrow);
   how.inner = &narrow;
-  now = (stall_clock){.of = *s, .astray = context->rank != 0};
+  now = *s;
   MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, &how, p->x, p->b, result));
   md_dirac_destroy(&dirac);
   md_dirac_destroy(&narrow);
 }
 
 typedef struct stall_case {
+  int n_rhs;
   stalls of;
   bool converges, block; /* what it must come to */
   int at;                /* where the other way took over; 0: nowhere */
   const char *reason;
 } stall_case;
 static const stall_case cases[] = {
-    {{NEVER, NEVER, 99.0}, true, false, 0, "in step, about"},
-    {{100, NEVER, 99.0}, true, true, 100, "; at iteration 100 in step stalled"},
-    {{20, NEVER, 99.0}, true, true, 20, "timed; at iteration 20 in step stalled"},
-    {{NEVER, 100, 1.2}, true, false, 100, "; at iteration 100 block stalled"},
-    {{NEVER, 55, 1.2}, true, false, 55, "timed; at iteration 55 block stalled"},
-    {{100, 150, 99.0}, false, true, 100, "; at iteration 100 in step stalled"},
+    {FEW, {NEVER, NEVER}, true, false, 0, "6 right-hand sides, at most"},
+    {FEW, {100, NEVER}, true, true, 100, "; at iteration 100 in step stalled"},
+    {MANY, {NEVER, NEVER}, true, true, 0, "8 right-hand sides, at most"},
+    {MANY, {NEVER, 40}, true, false, 40, "; at iteration 40 block stalled"},
+    {FEW, {100, 150}, false, true, 100, "; at iteration 100 in step stalled"},
 };
 
 static void solves_after_a_stall(void **state) {
   md_context *context = *state;
   problem p;
-  problem_make(context, N_RHS, &p);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     const stall_case *c = &cases[k];
     double residuals[MD_MAX_RHS];
     md_solver_result result;
+    problem_make(context, c->n_rhs, &p);
     solve(context, &p, 0.05, &c->of, &result);
     print_message("%d: %d iterations, %s\n", (int)k, result.iterations, result.choice.reason);
     assert_non_null(strstr(result.choice.reason, c->reason));
@@ -108,11 +86,11 @@ static void solves_after_a_stall(void **state) {
     assert_int_equal(result.converged, c->converges);
     assert_int_equal(result.stalled, !c->converges);
     problem_residuals(context, &p, 0.05, residuals);
-    for (int r = 0; r < N_RHS && c->converges; r++)
+    for (int r = 0; r < c->n_rhs && c->converges; r++)
       md_require_at_most(residuals[r], 1.1 * tolerance, "after a stall");
     md_solver_result_free(&result);
+    problem_drop(&p);
   }
-  problem_drop(&p);
 }
 
 /* One rank and all of them: the same history to the last bit, and so the same choice. */
@@ -123,7 +101,7 @@ static void ranks_agree(void **state) {
     md_solver_result results[2];
     for (int c = 0; c < 2; c++) {
       problem p;
-      problem_make(contexts[c], N_RHS, &p);
+      problem_make(contexts[c], cases[k].n_rhs, &p);
       solve(contexts[c], &p, 0.05, &cases[k].of, &results[c]);
       problem_drop(&p);
     }

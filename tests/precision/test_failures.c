@@ -124,8 +124,10 @@ static md_status run_cg(md_context *context, problem *p, solver_kind kind) {
   const md_precision narrow = kind == DEFLATED ? MD_BF16 : MD_HALF;
   md_dirac dirac = {0}, inner = {0};
   md_solver_result result = {0};
-  md_solver_request request = {
-      .mass = 0.8, .tolerance = 1e-9, .max_iterations = 400, .block = kind == BLOCK};
+  md_solver_request request = {.mass = 0.8,
+                               .tolerance = 1e-9,
+                               .max_iterations = 400,
+                               .solver = kind == BLOCK ? &md_solver_block : NULL};
   md_status status = create(context, p, MD_DOUBLE, &dirac);
   if (status == MD_OK && (kind == MIXED || kind == DEFLATED)) {
     request.inner = &inner;

@@ -51,8 +51,8 @@ static void condition_bound_is_reached(void **state) {
   MD_REQUIRE(context, md_linear_dot(context, &v, &a_v, NULL, &product));
   const double largest = product / norm2[0];
   md_require_at_most(fabs(norm2[1] - largest * product), 1e-12 * norm2[1], "an eigenvector");
-  md_require_at_most(fabs(largest / (mass * mass) / md_update_kappa(mass, 4.0) - 1.0), 1e-14,
-                     "kappa");
+  md_require_at_most(fabs(largest / (mass * mass) / md_update_kappa(mass * mass, 16.0) - 1.0),
+                     1e-14, "kappa");
   md_field *fields[] = {&v, &a_v, &work};
   for (int i = 0; i < 3; i++) md_field_destroy(fields[i]);
   md_dirac_destroy(&dirac);
@@ -71,7 +71,7 @@ static void factors_are_those_of_the_table(void **state) {
               {MD_SINGLE, 0.05, 0.05, 0.05}, {MD_SINGLE, 0.001, 0.05, 0.2},
               {MD_HALF, 0.02, 0.6, 0.6},     {MD_BF16, 0.05, 0.6, 0.6}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const double noise = md_update_noise(md_update_kappa(rows[i].mass, 4.0),
+    const double noise = md_update_noise(md_update_kappa(rows[i].mass * rows[i].mass, 16.0),
                                          md_precision_roundoff(rows[i].precision));
     const double factor = md_update_factor(false, noise);
     md_require_at_most(factor, rows[i].high, "factor");
@@ -113,8 +113,8 @@ static void updates_are_few_and_cheap(void **state) {
     problem_dirac(context, &p, "auto", precisions[i], &inner);
     request.inner = &inner;
     MD_REQUIRE(context, md_solve_cg(context, &outer, &outer, &request, p.x, p.b, &mixed));
-    const double noise =
-        md_update_noise(md_update_kappa(request.mass, 4.0), md_precision_roundoff(precisions[i]));
+    const double noise = md_update_noise(md_update_kappa(request.mass * request.mass, 16.0),
+                                         md_precision_roundoff(precisions[i]));
     const double decades = log(request.tolerance * request.mass);
     const double expected = decades / log(md_update_factor(false, noise));
     print_message("%s: %d iterations of %d, %d updates, %.1f expected\n",

@@ -111,7 +111,7 @@ struct md_shift_device {
   int n_shifts, smallest, n_rhs;
   double mass2;
   fields f;
-  md_field work;
+  md_normal *of;
   scalars *on_device;
   md_partial_sums stencil;
   int turn;        /* the present residual is r[turn] */
@@ -163,7 +163,6 @@ void update(md_shift_device *d, int count) {
 
 md_status allocate(md_context *context, md_shift_device *d) {
   const size_t n = (size_t)d->n_rhs;
-  MD_TRY(md_dirac_field(context, d->dirac, MD_ODD, &d->work));
   MD_TRY(md_device_allocate(context, sizeof *d->on_device, "shifts", (void **)&d->on_device));
   MD_TRY(partial_sums_create(context, d->n_rhs, d->on_device->of_hop, &d->stencil));
   MD_TRY(md_device_allocate_pinned(context, SLOTS * n * sizeof *d->reports, "reports",
@@ -186,7 +185,7 @@ md_status upload(md_context *context, md_shift_device *d, const md_multishift_st
     s->alpha[r] = m->alpha[r];
     s->beta[r] = m->beta[r];
     s->r_norm2[r] = m->r_norm2[r];
-    s->limit[r] = m->aim * m->b_norm[r];
+    s->limit[r] = m->aim * m->system.b_norm[r];
     s->of_hop[r] = units_for(16.0 * m->r_norm2[r]);
     for (int k = 0; k < d->n_shifts; k++) {
       s->zeta[k][r] = m->shifts[k].zeta[r];
@@ -203,12 +202,13 @@ md_status upload(md_context *context, md_shift_device *d, const md_multishift_st
 
 extern "C" md_status md_shift_device_create(md_context *context, const md_multishift_state *m,
                                             md_shift_device **shifts) {
-  const double mass = md_shift_mass(m, m->smallest);
+  const double mass = m->by->normal->mass;
   double p_norm2[MD_MAX_RHS];
   md_shift_device *d = new (std::nothrow) md_shift_device();
   *shifts = d;
   if (!d) return md_agree(context, md_fail_memory(context, sizeof *d, "shifts"));
-  d->dirac = m->by;
+  d->of = m->by->normal;
+  d->dirac = d->of->dirac;
   d->n_shifts = m->request->n_shifts;
   d->smallest = m->smallest;
   d->n_rhs = m->r.n_rhs;
@@ -250,7 +250,6 @@ extern "C" void md_shift_device_destroy(md_shift_device *d) {
   if (!d) return;
   cudaStreamSynchronize(md_stream());
   for (int j = 0; j < STEPS; j++) md_recorded_step_destroy(&d->iteration[j]);
-  md_field_destroy(&d->work);
   md_device_free(d->on_device);
   partial_sums_destroy(&d->stencil);
   md_device_free_pinned(d->reports);
@@ -270,9 +269,9 @@ static md_status queue_iteration(md_context *context, void *user) {
   first.backwards = true;
   second.by = d->on_device->step[0];
   second.before = d->anew ? r : &d->f.r[(d->turn + STEPS - 1) % STEPS];
-  MD_TRY(md_dirac_hop_step(context, d->dirac, &d->work, from, NULL, &first));
+  MD_TRY(md_dirac_hop_step(context, d->dirac, &d->of->odd, from, NULL, &first));
   md_launch_early(find_alpha, blocks, threads, 0, d->on_device, d->stencil, ranks);
-  MD_TRY(md_dirac_hop_step(context, d->dirac, &d->f.r[(d->turn + 1) % STEPS], &d->work, &end,
+  MD_TRY(md_dirac_hop_step(context, d->dirac, &d->f.r[(d->turn + 1) % STEPS], &d->of->odd, &end,
                            &second));
   md_launch_early(find_beta, blocks, threads, 0, d->on_device, d->stencil, ranks, d->n_shifts,
                   d->reports, d->zeta);

@@ -15,8 +15,8 @@
 enum { SOURCE_SEED = 7, WARM_ITERATIONS = 3, MOST_HOPS = 10 };
 #define WINDOW_S 0.05 /* of the timed hops */
 
-#define MD_ROW(id, name) name,
-static const char *const kind_names[] = {MD_SOLVER_TABLE(MD_ROW)};
+#define MD_ROW(id, name) #name,
+static const char *const kind_names[] = {MD_BENCH_WAYS(MD_ROW)};
 #undef MD_ROW
 
 const char *md_solver_kind_name(md_solver_kind kind) {
@@ -76,16 +76,18 @@ static md_status note_condensate(solve *s) {
 /* CG, mixed CG or block CG of M x = b with this mass; adds to what the solve says. */
 static md_status run_cg(solve *s, double mass, int max_iterations) {
   const bool mixed = s->c->request.precision != MD_DOUBLE;
-  const md_solver_request request = {.mass = mass,
-                                     .tolerance = s->bench->tolerance,
-                                     .max_iterations = max_iterations,
-                                     .observe = observe,
-                                     .user = s,
-                                     .inner = mixed ? &s->narrow : NULL,
-                                     .modes =
-                                         s->c->kind == MD_BENCH_DEFLATED ? &s->bench->modes : NULL,
-                                     .block = s->c->kind == MD_BENCH_BLOCK,
-                                     .choose = s->c->kind == MD_BENCH_AUTO};
+  md_solver_request request = {.mass = mass,
+                               .tolerance = s->bench->tolerance,
+                               .max_iterations = max_iterations,
+                               .observe = observe,
+                               .user = s,
+                               .inner = mixed ? &s->narrow : NULL,
+                               .modes = s->c->kind == MD_BENCH_DEFLATED ? &s->bench->modes : NULL};
+  md_solver_options how = s->bench->how;
+  how.by = s->c->kind < MD_BENCH_DEFLATED ? md_solvers()[s->c->kind] : &md_solver_cg;
+  if (!(how.by->takes & MD_TAKES_PRECONDITION)) how.before = MD_PRECONDITION_NONE;
+  if (how.before == MD_PRECONDITION_MODES) request.modes = &s->bench->modes;
+  md_solver_options_apply(&how, &request);
   md_solver_result result;
   md_dirac *outer = mixed ? &s->exact : iterating(s);
   md_status status =
@@ -238,7 +240,8 @@ static md_status project(md_context *context, void *user) {
   projection_pass *p = user;
   double part2[MD_MAX_RHS];
   bool added;
-  return md_low_modes_project(context, p->modes, p->mass, &p->r, NULL, &p->x, part2, &added);
+  return md_low_modes_project(context, p->modes, p->mass * p->mass, &p->r, NULL, &p->x, part2,
+                              &added);
 }
 
 /* Seconds of a projection on the modes. Collective. */
@@ -304,7 +307,7 @@ static md_status measure(solve *s, md_solver_figures *f) {
                              .refine_iterations = s->refine_iterations,
                              .double_iterations = s->double_iterations,
                              .residual = s->residual,
-                             .condensate = s->c->kind <= MD_BENCH_AUTO ? s->condensate : NAN,
+                             .condensate = s->c->kind < MD_BENCH_DEFLATED ? s->condensate : NAN,
                              .joules = joules / n,
                              .seconds = median_s,
                              .min_s = samples[0],

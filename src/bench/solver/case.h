@@ -5,7 +5,7 @@
 #include "base/report.h"
 #include "bench/solver/model.h"
 #include "dirac/solvers/multishift.h"
-#include "dirac/solvers/solver.h"
+#include "dirac/solvers/solver_options.h"
 #include "links/action_links.h"
 
 /* One run of bench solver: what its solves share. */
@@ -13,7 +13,8 @@ typedef struct md_solver_bench {
   md_context *context;
   const md_action_links *links;
   const md_halo_request *halo;
-  double tolerance; /* on the true residual */
+  md_solver_options how; /* the preconditioner of solvers that take one */
+  double tolerance;      /* on the true residual */
   int max_iterations, repetitions;
   const double *shifts; /* of M^dag M, for the solvers that take them */
   int n_shifts;
@@ -31,19 +32,17 @@ typedef struct md_solver_bench {
   double reference_s; /* seconds per right-hand side of the mass's first solve that did; 0: none */
 } md_solver_bench;
 
-/* The ways to solve: X(id, name on the command line). */
-#define MD_SOLVER_TABLE(X)                                                                         \
-  X(MD_BENCH_CG, "cg")       /* right-hand sides in step; with an inner precision mixed CG */      \
-  X(MD_BENCH_BLOCK, "block") /* block CG */                                                        \
-  X(MD_BENCH_AUTO, "auto")   /* whichever of the two is faster, as it measures */                  \
-  X(MD_BENCH_DEFLATED, "deflated")     /* CG with the modes of the run */                          \
-  X(MD_BENCH_MULTISHIFT, "multishift") /* all shifts in one Krylov space, no refinement */         \
-  X(MD_BENCH_REFINED, "refined")       /* and refinement of what misses the tolerance */           \
-  X(MD_BENCH_SEPARATE, "separate")     /* every shift by CG of its own */
-#define MD_ROW(id, name) id,
-typedef enum md_solver_kind { MD_SOLVER_TABLE(MD_ROW) MD_BENCH_SOLVERS } md_solver_kind;
+/* The ways to solve, X(id, name): the solvers of the table, and beside them */
+#define MD_BENCH_WAYS(X)                                                                           \
+  MD_SOLVER_TABLE(X)                                                                               \
+  X(DEFLATED, deflated)     /* CG with the modes of the run */                                     \
+  X(MULTISHIFT, multishift) /* all shifts in one Krylov space, no refinement */                    \
+  X(REFINED, refined)       /* and refinement of what misses the tolerance */                      \
+  X(SEPARATE, separate)     /* every shift by CG of its own */
+#define MD_ROW(id, name) MD_BENCH_##id,
+typedef enum md_solver_kind { MD_BENCH_WAYS(MD_ROW) MD_BENCH_SOLVERS } md_solver_kind;
 #undef MD_ROW
-#define MD_SOLVER_WORDS MD_SOLVER_TABLE(MD_WORD) /* of a choice, see base/precision.h */
+#define MD_BENCH_WORDS MD_BENCH_WAYS(MD_SOLVER_WORD) /* of a choice */
 const char *md_solver_kind_name(md_solver_kind kind);
 
 typedef struct md_solver_case {

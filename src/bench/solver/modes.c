@@ -112,15 +112,16 @@ static double fall_of(const md_solver_bench *bench, const md_solver_case *c, boo
                       double norm) {
   const md_modes *modes = &bench->modes;
   const double unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS);
-  const double kappa = md_low_modes_kappa(modes, c->mass, norm);
+  const double least = c->mass * c->mass, spread = norm * norm;
+  const double kappa = md_low_modes_kappa(modes, least, least + spread);
   if (c->request.precision == MD_DOUBLE)
-    return fmin(0.01, md_low_modes_noise(modes, kappa, norm, 0.0));
+    return fmin(0.01, md_low_modes_noise(modes, kappa, spread, 0.0));
   const double roundoff = md_precision_roundoff(c->request.precision);
   const double noise = md_update_noise(kappa, roundoff);
-  const bool deflates = md_update_deflates(on_host, noise, md_update_kappa(c->mass, norm),
+  const bool deflates = md_update_deflates(on_host, noise, md_update_kappa(least, spread),
                                            bench->tolerance, unknowns);
   return fmin(md_update_factor(deflates, noise),
-              320.0 * md_low_modes_noise(modes, kappa, norm, roundoff));
+              320.0 * md_low_modes_noise(modes, kappa, spread, roundoff));
 }
 
 /* Iterations by CG on the spectrum with the lowest modes and without them; a projection at the

@@ -29,6 +29,9 @@ void md_solver_bench_request(cJSON *row, const md_solver_case *c, const char *ba
 static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solver_case *c,
                         const md_solver_figures *f, double speedup) {
   const int n = c->request.n_rhs;
+  const bool takes =
+      c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
+  cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
   cJSON_AddStringToObject(row, "outer_backend", f->outer->name);
   cJSON_AddStringToObject(row, "transport", f->transport);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);

@@ -26,6 +26,7 @@ typedef struct settings {
   md_physics_options physics;
   md_reals masses, shifts;
   md_integers rhs;
+  md_solver_options how;
   md_choices solvers, inner; /* md_solver_kind; md_precision, where MD_DOUBLE stands for none */
   md_bench_operators operators;
 } settings;
@@ -172,6 +173,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
                   .tolerance = 1e-12,
                   .modes_tolerance = 1e-8,
                   .modes_store = "single",
+                  .how = {.solver = "fcg", .precondition = "none"},
                   .halo = {.transport = "auto"},
                   .physics = MD_PHYSICS_DEFAULTS};
   /* clang-format off */
@@ -188,12 +190,13 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       {.name = "mass", .type = MD_OPTION_REALS, .target = &s->masses, .argument = "M,N",
        .initial = "0.05", .help = "quark masses [0.05]", .low = 1e-6, .high = 100.0},
       {.name = "solvers", .type = MD_OPTION_CHOICES, .target = &s->solvers, .argument = "A,B",
-       .choices = &(MD_SOLVER_WORDS)[1], .initial = "cg", .help = "ways to solve, or all [cg]"},
+       .choices = &(MD_BENCH_WORDS)[1], .initial = "cg", .help = "ways to solve, or all [cg]"},
       {.name = "operators", .type = MD_OPTION_PARSED, .target = &s->operators, .argument = "A,B",
        .parse = md_bench_operators_read, .initial = "auto", .help = "BACKEND[:PACKING[:REALS]] [auto]"},
       {.name = "inner", .type = MD_OPTION_CHOICES, .target = &s->inner, .argument = "A,B",
        .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all",
        .help = "precisions of the iterations, none: double [all]"},
+      MD_PRECONDITION_OPTIONS(s->how),
       {.name = "rhs", .type = MD_OPTION_INTEGERS, .target = &s->rhs, .argument = "N,M",
        .initial = "1", .help = "right-hand sides at once [1]", .low = 1, .high = MD_MAX_RHS},
       {.name = "modes", .type = MD_OPTION_INTEGER, .target = &s->modes, .argument = "N",
@@ -224,15 +227,18 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       MD_COMMON_OPTIONS(s->common)};
   /* clang-format on */
   enum { COUNT = sizeof options / sizeof *options };
+  char help[MD_SOLVER_HELP_BYTES];
   const md_command_text text = {
       "bench solver", "Time to the same true residual by each way to solve.",
-      "cg: right-hand sides in step, mixed with --inner; block: one Krylov space for all of them;\n"
-      "auto: whichever of the two is faster, as it measures on the way;\n"
-      "deflated: cg with the modes of --modes, which adds it to the list;\n"
-      "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
-      "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol."};
+      md_solver_help(
+          "",
+          "deflated: cg with the modes of --modes, which adds it to the list;\n"
+          "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
+          "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol.",
+          help)};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
   if (s->common.help) return MD_OK;
+  MD_TRY(md_solver_options_read(context, &s->how, false, false, s->modes > 0));
   const bool files = s->lattice || s->physics.fat_file;
   if (!files == (s->dims[0] == 0))
     return md_fail(context, MD_INPUT,
@@ -256,6 +262,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   MD_TRY(md_agree(context, md_report_open(context, "bench solver", &report)));
   md_solver_bench bench = {.context = context,
                            .halo = &s.halo,
+                           .how = s.how,
                            .tolerance = s.tolerance,
                            .max_iterations = (int)s.max_iterations,
                            .repetitions = (int)s.repetitions,

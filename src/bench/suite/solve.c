@@ -47,6 +47,7 @@ md_status md_suite_solve(md_suite *suite, int n_rhs) {
                            .tolerance = MD_SUITE_TOLERANCE,
                            .max_iterations = MOST_ITERATIONS,
                            .repetitions = suite->repetitions,
+                           .how = {.solver = "cg", .precondition = "none"},
                            .rows = suite->rows,
                            .skipped = suite->skipped};
   md_solver_bench_head(&bench);

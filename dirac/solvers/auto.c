@@ -1,0 +1,78 @@
+#include "dirac/solvers/auto.h"
+#include "base/memory_need.h"
+#include "dirac/solvers/low_modes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+double md_auto_bound(double kappa, double tolerance) {
+  return tolerance < 1.0 ? 0.5 * sqrt(kappa) * log(2.0 / tolerance) : 0.0;
+}
+
+bool md_auto_takes_block(const md_auto_facts *f, double *steps, double *resolved) {
+  *steps = fmin(md_auto_bound(f->kappa, f->tolerance), f->unknowns);
+  *resolved = MD_AUTO_RESOLVED * sqrt(f->sites / f->n_rhs);
+  return f->n_rhs >= MD_AUTO_LEAST_RHS &&
+         *steps > (f->on_host ? MD_AUTO_GAIN_HOST : MD_AUTO_GAIN_DEVICE) * *resolved;
+}
+
+static md_status iterate_by(md_context *context, const md_solver_job *job, bool block,
+                            md_cg_state *state) {
+  state->choice.block = block;
+  return (block ? &md_solver_block : &md_solver_cg)->iterate(context, job, state);
+}
+
+/* A dry run: each of what may come one after the other. */
+static md_status count(md_context *context, const md_solver_job *job, md_cg_state *state) {
+  const md_memory_need mark = md_memory_mark(context);
+  md_memory_need most = mark;
+  for (int block = 0; block < 2; block++) {
+    md_memory_return_to(context, mark);
+    MD_TRY(iterate_by(context, job, block == 1, state));
+    most = md_memory_larger(most, md_memory_mark(context));
+  }
+  md_memory_return_to(context, most);
+  return MD_OK;
+}
+
+/* The way by the rule; where it stalls the other one goes on from there, once: each deflates, or
+ * loses what rounding spoils, in its own way. */
+static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
+  md_solver_choice *choice = &state->choice;
+  const md_operator *a = job->a;
+  const md_auto_facts facts = {.n_rhs = state->n_rhs,
+                               .kappa = md_low_modes_kappa(job->request->modes, a->least, a->most),
+                               .tolerance = job->request->tolerance,
+                               .sites = (double)a->geometry->volume,
+                               .unknowns = 0.25 * a->shape.components * (double)a->geometry->volume,
+                               .on_host = a->shape.space == MD_HOST};
+  double steps, resolved;
+  if (choice->reason[0])
+    return iterate_by(context, job, choice->block, state); /* a further round */
+  if (md_solver_block.check(context, job) != MD_OK) {
+    snprintf(choice->reason, sizeof choice->reason, "%.300s", context->message);
+    return iterate_by(context, job, false, state);
+  }
+  if (md_counts(context)) return count(context, job, state);
+  const bool block = md_auto_takes_block(&facts, &steps, &resolved);
+  choice->steps_expected = steps;
+  choice->block_expected = steps / hypot(1.0, steps / resolved);
+  snprintf(
+      choice->reason, sizeof choice->reason,
+      "%d right-hand sides, at most %.0f iterations in step, and about %.0f until block CG has "
+      "resolved the lowest modes",
+      facts.n_rhs, steps, resolved);
+  MD_TRY(iterate_by(context, job, block, state));
+  if (!state->stalled || state->interrupted || state->iteration >= state->most) return MD_OK;
+  const size_t said = strlen(choice->reason);
+  snprintf(choice->reason + said, sizeof choice->reason - said, "; at iteration %d %s stalled",
+           state->iteration, block ? "block" : "in step");
+  choice->changed_at = state->iteration;
+  return iterate_by(context, job, !block, state);
+}
+
+const md_solver md_solver_auto = {.name = "auto",
+                                  .help = "block or cg, by the rule of docs/solvers.md",
+                                  .takes = MD_TAKES_INNER,
+                                  .iterate = iterate};

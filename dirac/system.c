@@ -1,0 +1,128 @@
+#include "dirac/system.h"
+#include "dirac/backend.h"
+#include "lattice/fields/linear.h"
+
+#include <math.h>
+
+md_status md_system_norms(md_context *context, int count, const md_field *f, double *norms) {
+  double odd[MD_MAX_RHS];
+  MD_TRY(md_linear_norm2(context, &f[0], NULL, norms));
+  if (count > 1) MD_TRY(md_linear_norm2(context, &f[1], NULL, odd));
+  for (int r = 0; r < f[0].n_rhs; r++) norms[r] = sqrt(count > 1 ? norms[r] + odd[r] : norms[r]);
+  return MD_OK;
+}
+
+static md_status create(md_context *context, const md_system_kind *kind, md_operator *a, int fields,
+                        const md_field *b, md_system *s) {
+  *s = (md_system){.kind = kind, .a = a, .fields = fields};
+  for (int k = 0; k < fields; k++) {
+    md_field *own[] = {&s->b[k], &s->x[k], &s->work[k]};
+    for (int i = 0; i < 3; i++)
+      MD_TRY(md_field_create(context, a->geometry, &a->shape, b[k].parity, own[i]));
+    MD_TRY(md_field_convert(context, &s->b[k], &b[k]));
+  }
+  return MD_OK;
+}
+
+void md_system_destroy(md_system *s) {
+  for (int k = 0; k < MD_PARITIES; k++) {
+    md_field_destroy(&s->b[k]);
+    md_field_destroy(&s->x[k]);
+    md_field_destroy(&s->work[k]);
+  }
+}
+
+md_status md_system_measure(md_context *context, md_system *s) {
+  MD_TRY(md_system_norms(context, s->fields, s->b, s->b_norm));
+  for (int r = 0; r < s->b[0].n_rhs; r++) s->scale[r] = s->kind->of_true(s) * s->b_norm[r];
+  return MD_OK;
+}
+
+static md_status residual_of(md_context *context, md_system *s) {
+  const md_operator_end less = {s->b, 1.0, -1.0};
+  return md_operator_apply(context, s->a, s->work, s->x, &less);
+}
+
+md_status md_system_true_residuals(md_context *context, md_system *s, double *residuals) {
+  MD_TRY(s->kind->true_residual(context, s));
+  MD_TRY(md_system_norms(context, s->fields, s->work, residuals));
+  for (int r = 0; r < s->x[0].n_rhs; r++) {
+    if (!isfinite(residuals[r]))
+      return md_fail(context, MD_UNREACHED,
+                     "the true residual must be finite, got %g for right-hand side %d",
+                     residuals[r], r);
+    residuals[r] = s->b_norm[r] > 0.0 ? residuals[r] / s->b_norm[r] : residuals[r];
+  }
+  return MD_OK;
+}
+
+void md_system_go_on(md_system *s) {
+  double less_one[MD_MAX_RHS];
+  const double factor = s->kind->of_true(s);
+  for (int r = 0; r < s->x[0].n_rhs; r++) less_one[r] = factor - 1.0;
+  if (factor != 1.0) md_linear_axpy(less_one, &s->work[0], &s->work[0]);
+}
+
+/* Even and odd sites. */
+static md_dirac *dirac_of(const md_system *s) {
+  return md_full_dirac(s->a);
+}
+
+static double mass_of(const md_system *s) {
+  return s->a->least;
+}
+
+/* s = m b_e - Deo b_o */
+static md_status even_source(md_context *context, md_system *s) {
+  const md_hop_end end = {.x = &s->b[MD_EVEN], .a = mass_of(s), .b = -1.0};
+  return md_dirac_hop(context, dirac_of(s), &s->work[MD_EVEN], &s->b[MD_ODD], &end);
+}
+
+/* s - A x_e = m (b_e - m x_e) + Deo (Doe x_e - b_o) */
+static md_status even_residual(md_context *context, md_system *s) {
+  const double mass = mass_of(s);
+  const md_hop_end less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
+  const md_hop_end plus_b = {.x = &s->b[MD_EVEN], .a = mass, .b = 1.0};
+  double minus[MD_MAX_RHS];
+  for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -mass * mass;
+  MD_TRY(md_dirac_hop(context, dirac_of(s), &s->work[MD_ODD], &s->x[MD_EVEN], &less_b));
+  MD_TRY(md_dirac_hop(context, dirac_of(s), &s->work[MD_EVEN], &s->work[MD_ODD], &plus_b));
+  md_linear_axpy(minus, &s->x[MD_EVEN], &s->work[MD_EVEN]);
+  return MD_OK;
+}
+
+/* x_o = (b_o - Doe x_e) / m */
+static md_status reconstruct_odd(md_context *context, md_system *s) {
+  const double mass = mass_of(s);
+  const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0 / mass, .b = -1.0 / mass};
+  return md_dirac_hop(context, dirac_of(s), &s->x[MD_ODD], &s->x[MD_EVEN], &end);
+}
+
+md_status md_system_even_odd(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
+                             md_system *s) {
+  static const md_system_kind kind = {"even-odd",      even_source, even_residual,
+                                      reconstruct_odd, residual_of, mass_of};
+  return create(context, &kind, full, MD_PARITIES, b, s);
+}
+
+/* The equation itself. */
+static md_status copy_source(md_context *context, md_system *s) {
+  (void)context;
+  md_linear_copy(&s->work[0], &s->b[0]);
+  return MD_OK;
+}
+
+static md_status nothing(md_context *context, md_system *s) {
+  (void)context, (void)s;
+  return MD_OK;
+}
+
+static double one(const md_system *s) {
+  (void)s;
+  return 1.0;
+}
+
+md_status md_system_plain(md_context *context, md_operator *a, const md_field *b, md_system *s) {
+  static const md_system_kind kind = {"plain", copy_source, residual_of, nothing, residual_of, one};
+  return create(context, &kind, a, 1, b, s);
+}

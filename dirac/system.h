@@ -1,0 +1,63 @@
+#ifndef MD_DIRAC_SYSTEM_H
+#define MD_DIRAC_SYSTEM_H
+
+#include "dirac/operators.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How an equation that is asked for becomes A y = c, which solvers see, and back, and its true
+ * residual, which decides: in double, of the original equation, from the solution alone. One kind
+ * for each family of actions. */
+typedef struct md_system md_system;
+
+typedef struct md_system_kind {
+  const char *name;
+  /* work[0] = c; work[0] = c - A y. Collective, as the other two. */
+  md_status (*source)(md_context *context, md_system *s);
+  md_status (*residual)(md_context *context, md_system *s);
+  /* The rest of x from y, if there is one; then work = b - (what is asked for) x. */
+  md_status (*reconstruct)(md_context *context, md_system *s);
+  md_status (*true_residual)(md_context *context, md_system *s);
+  /* work[0] from the last one is c - A y times this, 1 where y is all that is asked for. */
+  double (*of_true)(const md_system *s);
+} md_system_kind;
+
+/* Fields are MD_DOUBLE, of the operator `a`; y is x[0]. */
+struct md_system {
+  const md_system_kind *kind;
+  md_operator *a; /* borrowed: the exact operator of the equation that is asked for */
+  int fields;     /* of b, x and work: MD_PARITIES or 1 */
+  md_field b[MD_PARITIES], x[MD_PARITIES], work[MD_PARITIES];
+  double b_norm[MD_MAX_RHS]; /* |b| */
+  /* |c - A y| <= tolerance * scale is |b - (..) x| <= tolerance * |b|. */
+  double scale[MD_MAX_RHS];
+};
+
+/* M x = b for the staggered family by its even sites, where `full` is M (md_full_create):
+ *   A y = (m^2 - Deo Doe) x_e = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m
+ * With odd sites from even ones the residual of M x = b is that of A y = c over m. */
+md_status md_system_even_odd(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
+                             md_system *s);
+/* A x = b itself, for any operator of one parity. b: host or device, any precision, of a's
+ * components, as above. Local, both; destroy also after a failure. */
+md_status md_system_plain(md_context *context, md_operator *a, const md_field *b, md_system *s);
+void md_system_destroy(md_system *s);
+
+/* b_norm and scale from b; to be called again where b or the operator has changed. Collective. */
+md_status md_system_measure(md_context *context, md_system *s);
+/* work = b - (..) x and residuals[r] = |work_r| / |b_r|, |work_r| for a source of zeros.
+ * MD_UNREACHED where one is not finite. Collective. */
+md_status md_system_true_residuals(md_context *context, md_system *s, double *residuals);
+/* work[0] = c - A y from the last true residual. Local. */
+void md_system_go_on(md_system *s);
+
+/* The norm of each right-hand side over `count` fields. Collective. */
+md_status md_system_norms(md_context *context, int count, const md_field *f, double *norms);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
