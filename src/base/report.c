@@ -18,21 +18,18 @@ md_status md_report_open(md_context *context, const char *command, md_report *re
   report->root = cJSON_CreateObject();
   if (!report->root) return md_fail_memory(context, sizeof(cJSON), "report");
   const int one[4] = {1, 1, 1, 1};
-  cJSON_AddNumberToObject(report->root, "schema_version", MD_REPORT_SCHEMA_VERSION);
-  cJSON_AddStringToObject(report->root, "command", command);
-  cJSON_AddStringToObject(report->root, "version", MD_VERSION);
-  cJSON_AddStringToObject(report->root, "commit", MD_COMMIT);
-  cJSON_AddNumberToObject(report->root, "ranks", context->ranks);
-  cJSON_AddNumberToObject(report->root, "threads", context->threads);
-  cJSON_AddStringToObject(report->root, "waiting", md_waiting_name());
+  md_report_add(report->root,
+                "schema_version=%d command=%s version=%s commit=%s ranks=%d threads=%d "
+                "waiting=%s",
+                MD_REPORT_SCHEMA_VERSION, command, MD_VERSION, MD_COMMIT, context->ranks,
+                context->threads, md_waiting_name());
   md_report_integers(report->root, "grid", one, 4);
   return MD_OK;
 }
 
 void md_report_grid(md_report *report, const int grid[4], bool asked, const char *reason) {
   cJSON_ReplaceItemInObject(report->root, "grid", cJSON_CreateIntArray(grid, 4));
-  cJSON_AddStringToObject(report->root, "grid_chosen_by", asked ? "user" : "auto");
-  cJSON_AddStringToObject(report->root, "grid_reason", reason);
+  md_report_add(report->root, "grid_chosen_by=%s grid_reason=%s", asked ? "user" : "auto", reason);
 }
 
 void md_report_real(cJSON *object, const char *key, double value) {
@@ -90,10 +87,10 @@ static void add_memory(const md_context *context, cJSON *root) {
                      (double)md_device_peak(context)};
   md_maximum(context, bytes, 4);
   cJSON *memory = cJSON_AddObjectToObject(root, "memory");
-  cJSON_AddNumberToObject(memory, "host_bytes_estimated", bytes[0]);
-  cJSON_AddNumberToObject(memory, "device_bytes_estimated", bytes[1]);
-  cJSON_AddNumberToObject(memory, "host_bytes_peak", bytes[2]);
-  cJSON_AddNumberToObject(memory, "device_bytes_peak", bytes[3]);
+  md_report_add(memory,
+                "host_bytes_estimated=%g device_bytes_estimated=%g host_bytes_peak=%g "
+                "device_bytes_peak=%g",
+                bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
 md_status md_report_close(md_context *context, md_report *report, const char *path) {

@@ -1,8 +1,7 @@
 #ifndef MD_BASE_REPORT_H
 #define MD_BASE_REPORT_H
 
-#include "base/context.h"
-#include <cjson/cJSON.h>
+#include "base/rows.h"
 
 /* Of docs/report.schema.json: rises when a key changes its meaning or goes, not when one is added.
  */

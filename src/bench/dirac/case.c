@@ -272,71 +272,48 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   return status;
 }
 
-void md_dirac_bench_head(const md_context *context) {
-  md_say(context, "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n", "backend", "packing",
-         "prec", "rec", "rhs", "seconds", "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
-}
+#define REQUEST "backend=%-10s packing=%-8s precision|prec=%-6s reconstruct|rec=%3s rhs=%4d"
+#define COLUMNS                                                                                    \
+  REQUEST " ranks=%d transport=%s transport_reason=%s seconds_median|seconds=%11.3e "              \
+          "seconds_min=%g seconds_max=%g repetitions=%d gflops|GFLOP/s=%10.2f "                    \
+          "gbytes_per_s|GB/s=%9.2f bandwidth_gbytes_per_s|bandwidth=%9.2f "                        \
+          "roofline_fraction|fraction=%8.3f error=%9.1e mode=%s bandwidth=%s "                     \
+          "bandwidth_gbytes_per_s_min=%g bandwidth_gbytes_per_s_max=%g no_reuse_gbytes_per_s=%g "  \
+          "site_bytes=%g site_bytes_no_reuse=%g load_seconds=%g"
 
-static void add_request(cJSON *row, const md_backend *backend, const md_backend_request *r) {
-  cJSON_AddStringToObject(row, "backend", backend->name);
-  cJSON_AddStringToObject(row, "packing", md_packing_name(r->packing));
-  cJSON_AddStringToObject(row, "precision", md_precision_name(r->precision));
-  cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(r->reconstruct));
-  cJSON_AddNumberToObject(row, "rhs", r->n_rhs);
-  md_physics_report(row, r);
+void md_dirac_bench_head(const md_context *context) {
+  md_rows_head(context, COLUMNS);
 }
 
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
   const double sites = (double)bench->links->geometry->volume / 2;
-  const double gflops = 1e-9 * md_action_flops(r->action) * r->n_rhs * sites / t->median_s;
   const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
   const double gbytes = 1e-9 * bytes * sites / t->median_s;
   const double all = md_dirac_site_bytes(dirac->backend, r, false);
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(bench->rows, row);
-  add_request(row, dirac->backend, r);
+  cJSON *row = md_rows_add(
+      bench->context, bench->rows, COLUMNS, dirac->backend->name, md_packing_name(r->packing),
+      md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs,
+      bench->context->ranks, md_halo_transport(dirac->halo), md_halo_reason(dirac->halo),
+      t->median_s, t->min_s, t->max_s, bench->repetitions,
+      1e-9 * md_action_flops(r->action) * r->n_rhs * sites / t->median_s, gbytes,
+      t->stream_gbytes_per_s, gbytes / t->stream_gbytes_per_s, error,
+      bench->turn ? "turn" : "single", md_stream_name(t->stream), t->stream_min, t->stream_max,
+      1e-9 * all * sites / t->median_s, bytes, all, dirac->load_s);
+  md_physics_report(row, r);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
-  cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
-  cJSON_AddStringToObject(row, "transport", md_halo_transport(dirac->halo));
-  cJSON_AddStringToObject(row, "transport_reason", md_halo_reason(dirac->halo));
-  cJSON_AddNumberToObject(row, "seconds_median", t->median_s);
-  cJSON_AddNumberToObject(row, "seconds_min", t->min_s);
-  cJSON_AddNumberToObject(row, "seconds_max", t->max_s);
-  cJSON_AddNumberToObject(row, "repetitions", bench->repetitions);
-  cJSON_AddNumberToObject(row, "gflops", gflops);
-  cJSON_AddNumberToObject(row, "gbytes_per_s", gbytes);
-  cJSON_AddNumberToObject(row, "roofline_fraction", gbytes / t->stream_gbytes_per_s);
-  cJSON_AddNumberToObject(row, "error", error);
-  cJSON_AddStringToObject(row, "mode", bench->turn ? "turn" : "single");
-  cJSON_AddStringToObject(row, "bandwidth", md_stream_name(t->stream));
-  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s", t->stream_gbytes_per_s);
-  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_min", t->stream_min);
-  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_max", t->stream_max);
-  cJSON_AddNumberToObject(row, "no_reuse_gbytes_per_s", 1e-9 * all * sites / t->median_s);
-  cJSON_AddNumberToObject(row, "site_bytes", bytes);
-  cJSON_AddNumberToObject(row, "site_bytes_no_reuse", all);
-  cJSON_AddNumberToObject(row, "load_seconds", dirac->load_s);
   md_hop_parts_report(dirac, &t->parts, row);
-  md_say(bench->context, "%-10s %-8s %-6s %3s %4d %11.3e %10.2f %9.2f %9.2f %8.3f %9.1e\n",
-         dirac->backend->name, md_packing_name(r->packing), md_precision_name(r->precision),
-         md_reconstruct_name(r->reconstruct), r->n_rhs, t->median_s, gflops, gbytes,
-         t->stream_gbytes_per_s, gbytes / t->stream_gbytes_per_s, error);
 }
 
 /* Notes why a configuration is not timed; says it once for each backend and reason. */
-static void skip(md_dirac_bench *bench, const md_backend *backend,
-                 const md_backend_request *request) {
+static void skip(md_dirac_bench *bench, const md_backend *backend, const md_backend_request *r) {
   const char *reason = bench->context->message;
-  bool said = false;
-  for (const cJSON *one = bench->skipped->child; one; one = one->next)
-    said = said || (strcmp(cJSON_GetObjectItem(one, "reason")->valuestring, reason) == 0 &&
-                    strcmp(cJSON_GetObjectItem(one, "backend")->valuestring, backend->name) == 0);
   cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(bench->skipped, row);
-  add_request(row, backend, request);
-  cJSON_AddStringToObject(row, "reason", reason);
-  if (!said) md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
+  md_report_add(row, REQUEST, backend->name, md_packing_name(r->packing),
+                md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs);
+  md_physics_report(row, r);
+  if (md_rows_skip(bench->skipped, row, "backend", reason))
+    md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
 }
 
 md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,

@@ -72,21 +72,12 @@ md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field field
 }
 
 void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON *row) {
-  const struct {
-    const char *key;
-    const md_part_time *time;
-  } all[] = {{"exchange", &parts->exchange},
-             {"interior", &parts->interior},
-             {"boundary", &parts->boundary}};
+  const md_part_time *e = &parts->exchange, *i = &parts->interior, *b = &parts->boundary;
   if (dirac->geometry->halo_sites == 0) return;
-  for (int k = 0; k < 3; k++) {
-    const double seconds[] = {all[k].time->median_s, all[k].time->min_s, all[k].time->max_s};
-    for (int i = 0; i < 3; i++) {
-      static const char *const ends[] = {"", "_min", "_max"};
-      char key[32];
-      snprintf(key, sizeof key, "%s_seconds%s", all[k].key, ends[i]);
-      cJSON_AddNumberToObject(row, key, seconds[i]);
-    }
-  }
-  cJSON_AddNumberToObject(row, "halo_bytes", (double)md_halo_bytes(dirac->halo));
+  md_report_add(row,
+                "exchange_seconds=%g exchange_seconds_min=%g exchange_seconds_max=%g "
+                "interior_seconds=%g interior_seconds_min=%g interior_seconds_max=%g "
+                "boundary_seconds=%g boundary_seconds_min=%g boundary_seconds_max=%g halo_bytes=%g",
+                e->median_s, e->min_s, e->max_s, i->median_s, i->min_s, i->max_s, b->median_s,
+                b->min_s, b->max_s, (double)md_halo_bytes(dirac->halo));
 }

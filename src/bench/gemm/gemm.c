@@ -120,10 +120,8 @@ static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_
   md_gemm_matrices_free(&x);
   b->done++;
   md_progress_stop(&b->progress); /* the table goes on where the line was */
-  if (md_report_is_due(b->context, status) && b->context->rank == 0) {
-    md_gemm_report_add(b->rows, &b->order.settings, results, count, baseline_s);
-    md_gemm_table_rows(b->context, b->rows, count);
-  }
+  if (md_report_is_due(b->context, status) && b->context->rank == 0)
+    md_gemm_report_add(b->context, b->rows, &b->order.settings, results, count, baseline_s);
   free(results);
   return status;
 }

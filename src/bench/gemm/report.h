@@ -6,15 +6,14 @@
 
 /* The results of one shape as rows of the report and lines of the table. */
 
-/* Adds one row for each result. baseline_s: the sequential time of this shape (NaN: none was
- * measured). vs_reference is the GFLOP/s of the product over that of the library of the same kind
- * (openblas on the host, cublas on a device, scalapack over ranks), null when it is not among the
- * results or ran on another number of threads. Local. */
-void md_gemm_report_add(cJSON *rows, const md_gemm_settings *settings,
-                        const md_gemm_result *results, int count, double baseline_s);
-/* Prints the table's head, and the last `count` rows added. */
+/* The head of the table. */
 void md_gemm_table_head(const md_context *context);
-void md_gemm_table_rows(const md_context *context, const cJSON *rows, int count);
+/* Adds a row and a line for each result. baseline_s: the sequential time of this shape (NaN: none
+ * was measured). vs_reference is the GFLOP/s of the product over that of the library of the same
+ * kind (openblas on the host, cublas on a device, scalapack over ranks), null when it is not among
+ * the results or ran on another number of threads. Local. */
+void md_gemm_report_add(const md_context *context, cJSON *rows, const md_gemm_settings *settings,
+                        const md_gemm_result *results, int count, double baseline_s);
 
 /* bench gemm as argv asks for it, into rows of another report, which are on rank 0. *worst_excess,
  * on every rank: the largest of the checked products' errors over their bounds. Collective. */

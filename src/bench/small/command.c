@@ -94,27 +94,23 @@ static md_status read_blocks(md_context *context, const char *label, const char 
 
 static md_status read_options(md_small_bench *bench, int argc, char **argv) {
   const md_small_kind *kind = bench->kind;
-  /* clang-format off */
-  const md_option blocks = {.name = "blocks", .type = MD_OPTION_PARSED, .target = bench,
-                            .parse = read_blocks, .argument = "XxY,...", .help = kind->blocks_help,
-                            .initial = kind->blocks};
-  md_option options[] = {
-      blocks,
-      {.name = "dims", .type = MD_OPTION_PARSED, .target = bench, .parse = read_dims,
-       .argument = kind->dims_argument, .help = kind->dims_help, .initial = kind->dims},
-      {.name = "type", .type = MD_OPTION_CHOICE, .target = &bench->type,
-       .help = "of the elements, 4 bytes each [both]", .choices = "integer|single|both"},
-      {.name = "space", .type = MD_OPTION_CHOICE, .target = &bench->space,
-       .help = "whose kernels; both: a missing device is passed over [both]",
-       .choices = "host|device|both"},
-      {.name = "repeat", .type = MD_OPTION_INTEGER, .target = &bench->repeat, .argument = "N",
-       .help = "timed runs of each [10]", .low = 1, .high = 1000000},
-      {.name = "seed", .type = MD_OPTION_INTEGER, .target = &bench->seed, .argument = "N",
-       .help = "of the elements [987654]", .low = 0, .high = 9.2e18},
-      {.name = "csv", .type = MD_OPTION_TEXT, .target = &bench->csv, .argument = "FILE",
-       .help = "the rows as a table", .file = MD_FILE_REPORT},
-      MD_COMMON_OPTIONS(bench->common)};
-  /* clang-format on */
+  const md_option blocks = MD_OPTION(PARSED, "blocks", bench, "XxY,...", kind->blocks_help,
+                                     .parse = read_blocks, .initial = kind->blocks);
+  md_option options[] = {blocks,
+                         MD_OPTION(PARSED, "dims", bench, kind->dims_argument, kind->dims_help,
+                                   .parse = read_dims, .initial = kind->dims),
+                         MD_OPTION(CHOICE, "type", &bench->type, NULL,
+                                   "of the elements, 4 bytes each [both]",
+                                   .choices = "integer|single|both"),
+                         MD_OPTION(CHOICE, "space", &bench->space, NULL,
+                                   "whose kernels; both: a missing device is passed over [both]",
+                                   .choices = "host|device|both"),
+                         MD_OPTION(INTEGER, "repeat", &bench->repeat, "N",
+                                   "timed runs of each [10]", .low = 1, .high = 1000000),
+                         MD_OPTION(INTEGER, "seed", &bench->seed, "N", "of the elements [987654]",
+                                   .low = 0, .high = 9.2e18),
+                         MD_CSV_OPTION(bench->csv),
+                         MD_COMMON_OPTIONS(bench->common)};
   const int skip = kind->blocks ? 0 : 1, count = sizeof options / sizeof *options - skip;
   return md_options_read(bench->context, &kind->text, options + skip, count, &bench->common, argc,
                          argv);

@@ -88,12 +88,13 @@ typedef struct md_solver_figures {
   md_solver_choice choice; /* of `auto`; reason "" else */
 } md_solver_figures;
 
-/* The table's head; a line with its row; a line, once for each reason, for one that is missing,
- * with the reason in the context's message. */
-void md_solver_bench_request(cJSON *row, const md_solver_case *c, const char *backend);
+/* An object with the keys that say what is solved and how; the caller's. Local. */
+cJSON *md_solver_bench_request(const md_solver_case *c, const char *backend);
 /* Seconds per source and break-even number of a solve by CG, with or without modes. Local. */
 md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
                                   const md_solver_figures *f);
+/* The table's head; a line with its row; a line, once for each reason, for one that is missing,
+ * with the reason in the context's message. */
 void md_solver_bench_head(const md_solver_bench *bench);
 md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
                               const md_solver_figures *f);

@@ -159,16 +159,13 @@ static md_status compare(md_solver_bench *bench, const md_solver_case *c,
   MD_TRY(foresee(bench, c, f, cg_s, &will));
   const double predicted = break_even(bench->modes_s, together, cg_s, will.seconds);
   const double measured = break_even(bench->modes_s, together, cg_s, f->seconds);
-  cJSON *row = cJSON_CreateObject();
+  cJSON *row = md_solver_bench_request(c, f->backend->name);
   cJSON_AddItemToArray(bench->break_even, row);
-  md_solver_bench_request(row, c, f->backend->name);
-  cJSON_AddNumberToObject(row, "modes", bench->modes.count);
-  cJSON_AddNumberToObject(row, "predicted_iteration_ratio", will.iterations);
-  cJSON_AddNumberToObject(row, "predicted_projections", will.projections);
-  cJSON_AddNumberToObject(row, "predicted_seconds", will.seconds);
-  cJSON_AddNumberToObject(row, "projection_seconds", f->projection_s);
-  md_report_real(row, "predicted", predicted);
-  md_report_real(row, "measured", measured);
+  md_report_add(row,
+                "modes=%d predicted_iteration_ratio=%g predicted_projections=%d "
+                "predicted_seconds=%g projection_seconds=%g predicted=%g measured=%g",
+                bench->modes.count, will.iterations, will.projections, will.seconds,
+                f->projection_s, predicted, measured);
   md_say(bench->context,
          "%-6s %3s %-10s break-even at %.1f sources by the spectrum, %.1f measured (nan: never)\n",
          "", "", md_solver_kind_name(c->kind), predicted, measured);
@@ -186,15 +183,11 @@ md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *
   for (int i = 0; i < bench->n_sources.count; i++) {
     const int n = (int)bench->n_sources.value[i];
     const double per_s = amortised(setup_s, f->seconds, together, n);
-    cJSON *row = cJSON_CreateObject();
+    cJSON *row = md_solver_bench_request(c, f->backend->name);
     cJSON_AddItemToArray(bench->sources, row);
-    md_solver_bench_request(row, c, f->backend->name);
-    cJSON_AddNumberToObject(row, "modes", deflated ? bench->modes.count : 0);
-    cJSON_AddNumberToObject(row, "n_sources", n);
-    cJSON_AddNumberToObject(row, "seconds_per_rhs", per_s);
-    cJSON_AddNumberToObject(row, "setup_seconds", setup_s);
-    md_report_real(row, "speedup",
-                   deflated && cg_s > 0.0 ? amortised(0.0, cg_s, together, n) / per_s : NAN);
+    md_report_add(row, "modes=%d n_sources=%d seconds_per_rhs=%g setup_seconds=%g speedup=%g",
+                  deflated ? bench->modes.count : 0, n, per_s, setup_s,
+                  deflated && cg_s > 0.0 ? amortised(0.0, cg_s, together, n) / per_s : NAN);
     md_say(bench->context, "%-6s %3s %-10s %4d sources: %.4f s each, set-up %.3f s included\n", "",
            "", md_solver_kind_name(c->kind), n, per_s, setup_s);
   }

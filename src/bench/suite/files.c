@@ -13,23 +13,17 @@ enum { SAMPLES = 3, FORMATS = 2 };
 static const char *const formats[FORMATS] = {"hdf5", "ildg"};
 #define ENOUGH_S 5.0
 
+#define COLUMNS                                                                                    \
+  "work=%-6s format=%-6s |MB=%11.2f ranks=%d bytes=%g seconds_median|seconds=%11.4f "              \
+  "seconds_min=%g seconds_max=%g repetitions=%d gbytes_per_s|GB/s=%9.2f"
+
 static void add_times(md_suite *suite, const char *work, const char *format, double times_s[],
                       int count) {
   const double bytes = (double)suite->links.geometry->volume * MD_DIMS * MD_LINK_REALS * 8;
   const double median_s = md_median(times_s, count);
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(suite->rows, row);
-  cJSON_AddStringToObject(row, "work", work);
-  cJSON_AddStringToObject(row, "format", format);
-  cJSON_AddNumberToObject(row, "ranks", suite->context->ranks);
-  cJSON_AddNumberToObject(row, "bytes", bytes);
-  cJSON_AddNumberToObject(row, "seconds_median", median_s);
-  cJSON_AddNumberToObject(row, "seconds_min", times_s[0]);
-  cJSON_AddNumberToObject(row, "seconds_max", times_s[count - 1]);
-  cJSON_AddNumberToObject(row, "repetitions", count);
-  cJSON_AddNumberToObject(row, "gbytes_per_s", 1e-9 * bytes / median_s);
-  md_say(suite->context, "%-6s %-6s %11.2f %11.4f %9.2f\n", work, format, 1e-6 * bytes, median_s,
-         1e-9 * bytes / median_s);
+  md_rows_add(suite->context, suite->rows, COLUMNS, work, format, 1e-6 * bytes,
+              suite->context->ranks, bytes, median_s, times_s[0], times_s[count - 1], count,
+              1e-9 * bytes / median_s);
 }
 
 static md_status write_once(md_suite *suite, const char *path, const md_lattice_format *format,
@@ -95,7 +89,7 @@ md_status md_suite_files_list(const md_suite *suite, md_made_files *files) {
 }
 
 md_status md_suite_files(md_suite *suite) {
-  md_say(suite->context, "%-6s %-6s %11s %11s %9s\n", "work", "format", "MB", "seconds", "GB/s");
+  md_rows_head(suite->context, COLUMNS);
   for (int f = 0; f < FORMATS; f++) {
     char path[PATH_MAX];
     name_of(suite, formats[f], path);

@@ -108,27 +108,19 @@ static md_status time_exchange(md_suite *suite, exchange *e, double times_s[], i
   return md_agree(context, md_halo_verify(e->halo));
 }
 
+#define COLUMNS                                                                                    \
+  "backend=%-10s precision|prec=%-6s rhs=%4d ranks=%d transport=%-10s |MB~sent=%12.4f bytes=%g "   \
+  "seconds_median|seconds=%11.3e seconds_min=%g seconds_max=%g repetitions=%d "                    \
+  "gbytes_per_s|GB/s=%9.2f"
+
 static void add_exchange(md_suite *suite, const md_dirac *dirac, double times_s[], int count) {
-  md_context *context = suite->context;
   double bytes = (double)md_halo_bytes(dirac->halo);
   const double median_s = md_median(times_s, count);
-  md_maximum(context, &bytes, 1);
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(suite->rows, row);
-  cJSON_AddStringToObject(row, "backend", dirac->backend->name);
-  cJSON_AddStringToObject(row, "precision", md_precision_name(dirac->request.precision));
-  cJSON_AddNumberToObject(row, "rhs", dirac->request.n_rhs);
-  cJSON_AddNumberToObject(row, "ranks", context->ranks);
-  cJSON_AddStringToObject(row, "transport", md_halo_transport(dirac->halo));
-  cJSON_AddNumberToObject(row, "bytes", bytes);
-  cJSON_AddNumberToObject(row, "seconds_median", median_s);
-  cJSON_AddNumberToObject(row, "seconds_min", times_s[0]);
-  cJSON_AddNumberToObject(row, "seconds_max", times_s[count - 1]);
-  cJSON_AddNumberToObject(row, "repetitions", count);
-  cJSON_AddNumberToObject(row, "gbytes_per_s", 1e-9 * bytes / median_s);
-  md_say(context, "%-10s %-6s %4d %-10s %12.4f %11.3e %9.2f\n", dirac->backend->name,
-         md_precision_name(dirac->request.precision), dirac->request.n_rhs,
-         md_halo_transport(dirac->halo), 1e-6 * bytes, median_s, 1e-9 * bytes / median_s);
+  md_maximum(suite->context, &bytes, 1);
+  md_rows_add(suite->context, suite->rows, COLUMNS, dirac->backend->name,
+              md_precision_name(dirac->request.precision), dirac->request.n_rhs,
+              suite->context->ranks, md_halo_transport(dirac->halo), 1e-6 * bytes, bytes, median_s,
+              times_s[0], times_s[count - 1], count, 1e-9 * bytes / median_s);
 }
 
 static md_status halo_case(md_suite *suite, int n_rhs) {
@@ -153,14 +145,12 @@ static md_status halo_case(md_suite *suite, int n_rhs) {
 md_status md_suite_halo(md_suite *suite) {
   if (suite->context->ranks == 1) {
     cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(suite->skipped, row);
     cJSON_AddStringToObject(row, "part", "halo");
-    cJSON_AddStringToObject(row, "reason", "one rank has no halo to exchange");
+    md_rows_skip(suite->skipped, row, NULL, "one rank has no halo to exchange");
     md_say(suite->context, "one rank has no halo to exchange\n");
     return MD_OK;
   }
-  md_say(suite->context, "%-10s %-6s %4s %-10s %12s %11s %9s\n", "backend", "prec", "rhs",
-         "transport", "MB sent", "seconds", "GB/s");
+  md_rows_head(suite->context, COLUMNS);
   MD_TRY(halo_case(suite, 1));
   return halo_case(suite, MANY_RHS);
 }
