@@ -3,7 +3,7 @@
  * It is loaded by who opens it, since loading it takes longer than the rest of a start. */
 #include "base/shared_library.h"
 #include "gemm/cuda/launch.cuh"
-#include "gemm/gemv.h"
+#include "gemm/small.h"
 #include <cublas_v2.h>
 #include <new>
 
@@ -124,12 +124,12 @@ const md_gemm_kernel md_gemm_cublas = {"cublas",
                                        close,
                                        run};
 
-static md_status open_gemv(md_context *context, const md_gemv_problem *, void *stream,
+static md_status open_gemv(md_context *context, const md_small_problem *, void *stream,
                            void **state) {
   return open_handle(context, stream, state);
 }
 
-static md_status run_gemv(md_context *context, const md_gemv_problem *p, void *, void *state,
+static md_status run_gemv(md_context *context, const md_small_problem *p, void *, void *state,
                           const void *a, const void *x, void *y) {
   const Library *library = (const Library *)state;
   const float alpha = 1.0f, beta = 0.0f;
@@ -140,7 +140,7 @@ static md_status run_gemv(md_context *context, const md_gemv_problem *p, void *,
                                          : fail_cublas(context, library, status, "multiply");
 }
 
-const md_gemv_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",
-                                       MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE,
-                                       nullptr,        open_gemv,
-                                       close,          run_gemv};
+const md_small_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",
+                                        MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE,
+                                        nullptr,        run_gemv,
+                                        open_gemv,      close};

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/timer.h"
 #include "bench/gemm/shapes.h"
-#include "gemm/element.h"
+#include "gemm/matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "bench/statistics.h"
 #include "gemm/distributed.h"
-#include "gemm/verify.h"
+#include "gemm/matrix.h"
 
 /* One row of bench gemm: a product by one kernel or one method over ranks, checked, then timed. */
 typedef struct md_gemm_settings {

@@ -1,7 +1,7 @@
 #include "base/device.h"
 #include "bench/gemm/report.h"
 #include "bench/suite/suite.h"
-#include "gemm/kernels.h"
+#include "gemm/gemm.h"
 
 #include <stdio.h>
 #include <string.h>

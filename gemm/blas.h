@@ -1,5 +1,5 @@
-#ifndef MD_GEMM_BLAS_THREADS_H
-#define MD_GEMM_BLAS_THREADS_H
+#ifndef MD_GEMM_BLAS_H
+#define MD_GEMM_BLAS_H
 
 #include <stddef.h>
 
