@@ -1,5 +1,4 @@
 #include "gemm/gemm.h"
-#include "base/suggest.h"
 #include "base/text.h"
 #include "gemm/matrix.h"
 

@@ -1,7 +1,6 @@
 #include "base/context.h"
 #include "base/device.h"
 #include "base/memory_need.h"
-#include "base/number.h"
 #include "base/progress.h"
 #include "base/ranks_mpi.h"
 #include "base/text.h"

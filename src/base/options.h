@@ -2,7 +2,7 @@
 #define MD_BASE_OPTIONS_H
 
 #include "base/context.h"
-#include "base/output.h"
+#include "base/file.h"
 
 /* Command line and INI deck, from one table. `--name VALUE` and `--name=VALUE` are the same; a
  * deck holds `name = value` lines (also under a section [command]). What the command line says

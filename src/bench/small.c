@@ -7,9 +7,9 @@
 #include "base/options.h"
 #include "base/random.h"
 #include "base/report.h"
+#include "base/statistics.h"
 #include "bench/bench.h"
-#include "bench/gemm/shapes.h"
-#include "bench/statistics.h"
+#include "bench/gemm/options.h"
 #include "gemm/local.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Means, errors and effective masses over the lattices of a study. */
-#include "base/jackknife.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "measure/measure.h"
 

@@ -1,6 +1,7 @@
 #ifndef MD_BENCH_BANDWIDTH_BANDWIDTH_H
 #define MD_BENCH_BANDWIDTH_BANDWIDTH_H
 
+#include "base/report.h"
 #include "lattice/fields/field.h"
 
 /* The memory bandwidth that kernels are held against, measured in the same run. */
@@ -39,5 +40,13 @@ md_status md_time_stream(md_context *context, md_stream_arrays *arrays, md_strea
                          int passes, double *time_s);
 md_status md_stream_passes_for(md_context *context, md_stream_arrays *arrays, md_stream stream,
                                double window_s, int *passes);
+
+/* The head of the table whose lines md_stream_bench prints. */
+void md_stream_bench_head(const md_context *context);
+/* Times one stream through about `bytes` per rank, adds a row of {kernel, space, bytes, ranks,
+ * threads, seconds_median, seconds_min, seconds_max, repetitions, gbytes_per_s}, and assigns the
+ * last of these, that of all ranks. Collective. */
+md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
+                          int repetitions, cJSON *rows, double *gbytes_per_s);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "base/timer.h"
-#include "bench/bandwidth/report.h"
+#include "bench/bandwidth/bandwidth.h"
 #include "bench/bench.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
-#include "bench/dirac/matvec.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/halo/halo_options.h"
 

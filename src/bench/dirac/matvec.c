@@ -1,4 +1,4 @@
-#include "bench/dirac/matvec.h"
+#include "bench/dirac/case.h"
 
 #include "base/device.h"
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 #include "bench/gemm/case.h"
 #include "base/memory.h"
 #include "base/timer.h"
-#include "bench/gemm/shapes.h"
+#include "bench/gemm/options.h"
 #include "gemm/matrix.h"
 
 #include <stdio.h>

@@ -1,8 +1,7 @@
-#ifndef MD_VALIDATE_LINK_BOUND_H
-#define MD_VALIDATE_LINK_BOUND_H
+#ifndef MD_VALIDATE_BOUND_H
+#define MD_VALIDATE_BOUND_H
 
 #include "dirac/backend.h"
-
 #include <stdbool.h>
 
 /* What storing changes of a link: docs/precision.md, section 2. Links are 18 reals in double,
