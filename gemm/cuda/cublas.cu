@@ -112,17 +112,9 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
                                          : fail_cublas(context, library, status, "multiply");
 }
 
-const md_gemm_kernel md_gemm_cublas = {"cublas",
-                                       "the vendor's library, same types and math mode",
-                                       MD_GEMM_DEVICE,
-                                       (1u << MD_GEMM_PRECISIONS) - 1,
-                                       "fp64 for double, else fp32",
-                                       nullptr,
-                                       nullptr,
-                                       nullptr,
-                                       open,
-                                       close,
-                                       run};
+const md_gemm_kernel md_gemm_cublas =
+    entry("cublas", "the vendor's library, same types and math mode",
+          (1u << MD_GEMM_PRECISIONS) - 1, "fp64 for double, else fp32", run, nullptr, open, close);
 
 static md_status open_gemv(md_context *context, const md_small_problem *, void *stream,
                            void **state) {

@@ -41,7 +41,8 @@ static bool rows_aligned(const Operands<float> &g) {
  * into wide reads, and that is K4. */
 template <bool TRANSPOSED>
 static __global__ void __launch_bounds__(THREADS) registers(Operands<float> g) {
-  __shared__ __align__(TRANSPOSED ? 16 : 4) float as[TRANSPOSED ? DEPTH : TILE][TRANSPOSED ? TILE : DEPTH];
+  __shared__ __align__(
+      TRANSPOSED ? 16 : 4) float as[TRANSPOSED ? DEPTH : TILE][TRANSPOSED ? TILE : DEPTH];
   __shared__ __align__(TRANSPOSED ? 16 : 4) float bs[DEPTH][TILE];
   const auto a_at = [&](int i, int l) -> float & { return TRANSPOSED ? as[l][i] : as[i][l]; };
   const Tile tile = tile_of(blockIdx.x, g.m, g.n, TILE, TILE, BAND);
@@ -141,12 +142,12 @@ static md_status run_vectors(md_context *context, const md_gemm_problem *p,
 }
 
 const md_gemm_kernel md_gemm_k3 =
-    stateless("k3", "8x8 elements per thread, column of A and row of B in registers", SINGLE,
-              "as inputs", run_step<3, float, registers<false>, TILE, TILE, THREADS>);
+    entry("k3", "8x8 elements per thread, column of A and row of B in registers", SINGLE,
+          "as inputs", run_step<3, float, registers<false>, TILE, TILE, THREADS>);
 const md_gemm_kernel md_gemm_k4 =
-    stateless("k4", "tile of A transposed in shared memory", SINGLE, "as inputs",
-              run_step<4, float, registers<true>, TILE, TILE, THREADS>);
-const md_gemm_kernel md_gemm_k5 = stateless("k5", "16-byte accesses to global memory", SINGLE,
-                                            "as inputs", run_vectors<5, Square>);
-const md_gemm_kernel md_gemm_k6 = stateless("k6", "warp tiles of 32x64, conflict-free reads",
-                                            SINGLE, "as inputs", run_vectors<6, Pieces>);
+    entry("k4", "tile of A transposed in shared memory", SINGLE, "as inputs",
+          run_step<4, float, registers<true>, TILE, TILE, THREADS>);
+const md_gemm_kernel md_gemm_k5 =
+    entry("k5", "16-byte accesses to global memory", SINGLE, "as inputs", run_vectors<5, Square>);
+const md_gemm_kernel md_gemm_k6 = entry("k6", "warp tiles of 32x64, conflict-free reads", SINGLE,
+                                        "as inputs", run_vectors<6, Pieces>);

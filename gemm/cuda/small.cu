@@ -246,7 +246,7 @@ md_status open_scratch(md_context *context, const md_small_problem *p, void *, v
                             "the products of a matrix-vector product", state);
 }
 
-constexpr md_small_kernel entry(const char *name, const char *idea,
+constexpr md_small_kernel small(const char *name, const char *idea,
                                 decltype(md_small_kernel::run) start,
                                 decltype(md_small_kernel::open) open = nullptr,
                                 decltype(md_small_kernel::close) close = nullptr) {
@@ -256,22 +256,22 @@ constexpr md_small_kernel entry(const char *name, const char *idea,
 } // namespace
 
 const md_small_kernel md_transpose_naive =
-    entry("naive", "reads along rows, writes down columns", run<TransposeDirect>);
+    small("naive", "reads along rows, writes down columns", run<TransposeDirect>);
 const md_small_kernel md_transpose_tile =
-    entry("tile", "through a tile in shared memory", run<TransposeTile>);
-const md_small_kernel md_transpose_padded = entry(
+    small("tile", "through a tile in shared memory", run<TransposeTile>);
+const md_small_kernel md_transpose_padded = small(
     "padded", "the tile's rows padded by one element: no bank conflicts", run<TransposePadded>);
 const md_small_kernel md_shift_direct =
-    entry("direct", "two loads per thread, caches hold the overlap", run<ShiftDirect>);
+    small("direct", "two loads per thread, caches hold the overlap", run<ShiftDirect>);
 const md_small_kernel md_shift_shared =
-    entry("shared", "rows in shared memory, each element read once", run<ShiftShared>);
-const md_small_kernel md_gemv_thread_row = entry("thread_row", "a thread per row", run<ThreadRow>);
+    small("shared", "rows in shared memory, each element read once", run<ShiftShared>);
+const md_small_kernel md_gemv_thread_row = small("thread_row", "a thread per row", run<ThreadRow>);
 const md_small_kernel md_gemv_two_phase =
-    entry("two_phase", "all products into device memory, then a tree per row", run<TwoPhase>,
+    small("two_phase", "all products into device memory, then a tree per row", run<TwoPhase>,
           open_scratch, md_device_free);
 const md_small_kernel md_gemv_block_serial =
-    entry("block_serial", "a block per row, one thread adds up", run<BlockSerial>);
+    small("block_serial", "a block per row, one thread adds up", run<BlockSerial>);
 const md_small_kernel md_gemv_block_atomic =
-    entry("block_atomic", "a block per row, atomics on shared memory", run<BlockAtomic>);
+    small("block_atomic", "a block per row, atomics on shared memory", run<BlockAtomic>);
 const md_small_kernel md_gemv_warp_shuffle =
-    entry("warp_shuffle", "a warp per row, shuffles", run<WarpShuffle>);
+    small("warp_shuffle", "a warp per row, shuffles", run<WarpShuffle>);

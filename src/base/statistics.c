@@ -1,4 +1,5 @@
 #include "base/statistics.h"
+#include "base/timer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,4 +92,13 @@ void md_effective_mass(const double *correlator, int times, double *mass) {
     const double ratio = (correlator[t - 1] + correlator[(t + 1) % times]) / (2.0 * correlator[t]);
     mass[t] = ratio >= 1.0 ? acosh(ratio) : NAN;
   }
+}
+
+md_statistics md_statistics_of(double *values, int count) {
+  md_statistics s = {0.0, 0.0, md_median(values, count), values[0], values[count - 1]};
+  for (int i = 0; i < count; i++) s.mean += values[i] / count;
+  for (int i = 0; i < count && count > 1; i++)
+    s.std += (values[i] - s.mean) * (values[i] - s.mean) / (count - 1);
+  s.std = sqrt(s.std);
+  return s;
 }

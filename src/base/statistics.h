@@ -2,8 +2,6 @@
 #define MD_BASE_STATISTICS_H
 
 #include "base/context.h"
-#include "base/timer.h"
-#include <math.h>
 
 /* Mean of a Markov chain's measurements, and its standard error with autocorrelation seen:
  * neighbours are averaged into blocks of 1, 2, 4, ... values while 16 blocks remain, and the
@@ -40,18 +38,11 @@ void md_autocorrelation_time(const double *values, int count, double *tau, doubl
  * (C(t-1) + C(t+1)) / (2 C(t)) with C periodic; NaN where that is below 1, and at t = 0. */
 void md_effective_mass(const double *correlator, int times, double *mass);
 
-typedef struct md_bench_statistics {
+/* Of samples, times most of all. */
+typedef struct md_statistics {
   double mean, std, median, min, max; /* std: of the sample, 0 for one value */
-} md_bench_statistics;
-
+} md_statistics;
 /* Of count >= 1 values, which it sorts. */
-static inline md_bench_statistics md_bench_statistics_of(double *values, int count) {
-  md_bench_statistics s = {0.0, 0.0, md_median(values, count), values[0], values[count - 1]};
-  for (int i = 0; i < count; i++) s.mean += values[i] / count;
-  for (int i = 0; i < count && count > 1; i++)
-    s.std += (values[i] - s.mean) * (values[i] - s.mean) / (count - 1);
-  s.std = sqrt(s.std);
-  return s;
-}
+md_statistics md_statistics_of(double *values, int count);
 
 #endif

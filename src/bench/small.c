@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/report.h"
 #include "base/statistics.h"
+#include "base/timer.h"
 #include "bench/bench.h"
 #include "bench/gemm/options.h"
 #include "gemm/local.h"
@@ -151,7 +152,7 @@ static md_status once(const call *c, double *time_s) {
 }
 
 /* One call that is not timed, then the timed ones. */
-static md_status time_call(const call *c, md_bench_statistics *seconds) {
+static md_status time_call(const call *c, md_statistics *seconds) {
   bench *b = c->b;
   const int repeat = (int)b->repeat;
   double *samples = malloc((size_t)repeat * sizeof *samples);
@@ -161,7 +162,7 @@ static md_status time_call(const call *c, md_bench_statistics *seconds) {
     status = once(c, &samples[r]);
     if (status == MD_OK) status = md_interrupt_check(b->context, b->kind->text.command);
   }
-  if (status == MD_OK) *seconds = md_bench_statistics_of(samples, repeat);
+  if (status == MD_OK) *seconds = md_statistics_of(samples, repeat);
   free(samples);
   return status;
 }
@@ -254,7 +255,7 @@ static double bytes_moved(const bench *b) {
   "kernel=%-8s type=%-8s width=%10lld height=%10lld warp_load_sectors|load=%4d "                   \
   "warp_shifted_load_sectors|shifted=%7d warp_store_sectors|store=%5d" TIMES
 
-static void add_row(const call *c, const md_bench_statistics *s) {
+static void add_row(const call *c, const md_statistics *s) {
   bench *b = c->b;
   const md_small_problem *p = &c->problem;
   const bool on_host = c->kernel->space == MD_GEMM_HOST;
@@ -283,7 +284,7 @@ static void add_row(const call *c, const md_bench_statistics *s) {
 static md_status run_call(const call *c) {
   bench *b = c->b;
   double unused_s;
-  md_bench_statistics seconds = {0};
+  md_statistics seconds = {0};
   memset(c->out->host, 0xff, bytes_of(c->out)); /* what a kernel leaves out shows */
   MD_TRY(put(b, c->out));
   MD_TRY(once(c, &unused_s));
@@ -353,7 +354,7 @@ static md_status time_copies(bench *b) {
     const bool host = copies[k].space == MD_GEMM_HOST;
     if (strcmp(b->space, copies[1 - k].name) == 0 || !(host || b->has_device)) continue;
     const call c = {b, &copies[k], {.columns = from->rows * from->columns}, NULL, to};
-    md_bench_statistics seconds = {0};
+    md_statistics seconds = {0};
     MD_TRY(time_call(&c, &seconds));
     const double rate = 2e-9 * (double)bytes_of(from) / seconds.median;
     b->copy_gbytes_per_s[copies[k].space] = rate;

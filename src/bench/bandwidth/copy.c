@@ -1,9 +1,7 @@
-#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
 #include "bench/bench.h"
 
@@ -12,40 +10,6 @@
 #include <string.h>
 
 #define WINDOW_S 0.02 /* of one repetition */
-
-typedef struct measurement {
-  md_space space;
-  md_stream stream;
-  double bytes; /* of one pass on one rank */
-  int repetitions;
-  double median_s, min_s, max_s;
-} measurement;
-
-/* Times m->stream through about m->bytes per rank, and says how many they were. Collective. */
-static md_status measure(md_context *context, measurement *m) {
-  double *samples = NULL;
-  md_stream_arrays arrays = {0};
-  int passes;
-  md_status status =
-      md_allocate(context, (size_t)m->repetitions * sizeof *samples, "times", (void **)&samples);
-  if (status == MD_OK) status = md_stream_create(context, m->space, m->stream, m->bytes, &arrays);
-  status = md_agree(context, status);
-  if (status == MD_OK)
-    status = md_stream_passes_for(context, &arrays, m->stream, WINDOW_S, &passes);
-  for (int k = 0; k < m->repetitions && status == MD_OK; k++) {
-    status = md_time_stream(context, &arrays, m->stream, passes, &samples[k]);
-    if (status == MD_OK) status = md_interrupt_check(context, "bench copy");
-  }
-  if (status == MD_OK) {
-    m->bytes = md_stream_bytes(&arrays, m->stream);
-    m->median_s = md_median(samples, m->repetitions);
-    m->min_s = samples[0];
-    m->max_s = samples[m->repetitions - 1];
-  }
-  free(samples);
-  md_stream_destroy(&arrays);
-  return status;
-}
 
 #define COLUMNS                                                                                    \
   "kernel=%-6s |MB=%12.3f space=%s bytes=%g ranks=%d threads=%d seconds_median|seconds=%12.3e "    \
@@ -61,17 +25,30 @@ void md_stream_bench_head(const md_context *context) {
 
 md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
                           int repetitions, cJSON *rows, double *gbytes_per_s) {
-  measurement m = {.space = space, .stream = stream, .bytes = bytes, .repetitions = repetitions};
-  MD_TRY(measure(context, &m));
-  *gbytes_per_s = 1e-9 * m.bytes * context->ranks / m.median_s;
-  md_rows_add(context, rows, COLUMNS, md_stream_name(stream), 1e-6 * m.bytes,
-              space == MD_DEVICE ? "device" : "host", m.bytes, context->ranks, context->threads,
-              m.median_s, m.min_s, m.max_s, repetitions, *gbytes_per_s);
-  return MD_OK;
+  double *samples = NULL;
+  md_stream_arrays arrays = {0};
+  md_statistics s;
+  md_status status =
+      md_allocate(context, (size_t)repetitions * sizeof *samples, "times", (void **)&samples);
+  if (status == MD_OK) status = md_stream_create(context, space, stream, bytes, &arrays);
+  status = md_agree(context, status);
+  if (status == MD_OK)
+    status = md_time_samples(context, space, md_stream_pass, &arrays, WINDOW_S,
+                             MD_STREAM_MOST_PASSES, "bench copy", repetitions, samples, &s);
+  if (status == MD_OK) {
+    const double moved = md_stream_bytes(&arrays);
+    *gbytes_per_s = 1e-9 * moved * context->ranks / s.median;
+    md_rows_add(context, rows, COLUMNS, md_stream_name(stream), 1e-6 * moved,
+                space == MD_DEVICE ? "device" : "host", moved, context->ranks, context->threads,
+                s.median, s.min, s.max, repetitions, *gbytes_per_s);
+  }
+  free(samples);
+  md_stream_destroy(&arrays);
+  return status;
 }
 
-static md_status run(md_context *context, const md_reals *sizes, md_space space, int repetitions,
-                     md_report *report, cJSON *rows) {
+static md_status time_sizes(md_context *context, const md_reals *sizes, md_space space,
+                            int repetitions, md_report *report, cJSON *rows) {
   double largest = 0.0, copy = NAN, gbytes;
   md_stream_bench_head(context);
   for (int i = 0; i < sizes->count; i++)
@@ -107,8 +84,8 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "bench copy", &report));
   cJSON *rows = cJSON_CreateArray();
-  md_status status = run(context, &sizes, strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
-                         (int)repetitions, &report, rows);
+  md_status status = time_sizes(context, &sizes, strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
+                                (int)repetitions, &report, rows);
   cJSON_AddItemToObject(report.root, "rows", rows);
   return md_report_finish(context, &report, rows, csv, common.json, status);
 }

@@ -43,20 +43,18 @@ static md_status replay_part(md_context *context, void *user) {
   return md_device_replay(context, ((part *)user)->recording);
 }
 
-static md_status time_part(md_context *context, part *p, md_part_time *time) {
+static md_status time_part(md_context *context, part *p, md_statistics *time) {
   const md_space space = p->dirac->backend->space;
   md_status status = MD_OK;
   double samples[PART_SAMPLES] = {0};
-  int passes = 1;
   if (space == MD_DEVICE && md_halo_queued(p->dirac->halo))
     status = md_agree(context, md_device_record(context, queue_part, p, &p->recording));
-  md_status (*const once)(md_context *, void *) = p->recording ? replay_part : queue_part;
-  if (status == MD_OK) status = md_passes_for(context, space, once, p, PART_WINDOW_S, 100, &passes);
-  for (int k = 0; k < PART_SAMPLES && status == MD_OK; k++)
-    status = md_time_work(context, space, once, p, passes, &samples[k]);
-  if (status == MD_OK) time->median_s = md_median(samples, PART_SAMPLES) / AT_ONCE; /* sorts them */
-  time->min_s = samples[0] / AT_ONCE;
-  time->max_s = samples[PART_SAMPLES - 1] / AT_ONCE;
+  if (status == MD_OK)
+    status = md_time_samples(context, space, p->recording ? replay_part : queue_part, p,
+                             PART_WINDOW_S, 100, "bench dirac", PART_SAMPLES, samples, time);
+  time->median /= AT_ONCE;
+  time->min /= AT_ONCE;
+  time->max /= AT_ONCE;
   md_device_recording_destroy(p->recording);
   return status;
 }
@@ -65,7 +63,7 @@ md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field field
                             md_hop_parts *parts) {
   const struct {
     md_range range;
-    md_part_time *time;
+    md_statistics *time;
   } all[] = {{MD_RANGE_ALL, &parts->exchange},
              {MD_RANGE_INTERIOR, &parts->interior},
              {MD_RANGE_BOUNDARY, &parts->boundary}};
@@ -79,14 +77,14 @@ md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field field
 }
 
 void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON *row) {
-  const md_part_time *e = &parts->exchange, *i = &parts->interior, *b = &parts->boundary;
+  const md_statistics *e = &parts->exchange, *i = &parts->interior, *b = &parts->boundary;
   if (dirac->geometry->halo_sites == 0) return;
   md_report_add(row,
                 "exchange_seconds=%g exchange_seconds_min=%g exchange_seconds_max=%g "
                 "interior_seconds=%g interior_seconds_min=%g interior_seconds_max=%g "
                 "boundary_seconds=%g boundary_seconds_min=%g boundary_seconds_max=%g halo_bytes=%g",
-                e->median_s, e->min_s, e->max_s, i->median_s, i->min_s, i->max_s, b->median_s,
-                b->min_s, b->max_s, (double)md_halo_bytes(dirac->halo));
+                e->median, e->min, e->max, i->median, i->min, i->max, b->median, b->min, b->max,
+                (double)md_halo_bytes(dirac->halo));
 }
 
 enum { SOURCE_SEED = 7, RECORDED = 20 };
@@ -245,19 +243,12 @@ static md_status replay(md_context *context, void *user) {
 }
 
 typedef struct timing {
-  double median_s, min_s, max_s; /* one hop */
+  md_statistics hop; /* of one */
   md_stream stream;
-  /* Triad or copy of the same working set, all ranks: median, slowest, fastest. */
-  double stream_gbytes_per_s, stream_min, stream_max;
+  md_statistics copy; /* triad or copy of the same working set, seconds */
+  double copy_bytes;  /* of all ranks */
   md_hop_parts parts;
 } timing;
-
-static double median_of(double *values, int count, double *smallest, double *largest) {
-  const double median = md_median(values, count);
-  *smallest = values[0];
-  *largest = values[count - 1];
-  return median;
-}
 
 /* Stencil and bandwidth are timed in turn, so that a change of the machine's load meets both. In
  * turn mode the fields grow by about sqrt(2) a hop: few hops from a fresh source each time. */
@@ -271,7 +262,8 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
   double *stream = samples + n;
   int passes, stream_passes;
   MD_TRY(md_passes_for(context, space, pass_once, work, WINDOW_S, most, &passes));
-  MD_TRY(md_stream_passes_for(context, arrays, result->stream, WINDOW_S, &stream_passes));
+  MD_TRY(md_passes_for(context, space, md_stream_pass, arrays, WINDOW_S, MD_STREAM_MOST_PASSES,
+                       &stream_passes));
   for (int k = 0; k < n; k++) {
     MD_TRY(md_interrupt_check(context, "bench dirac"));
     if (bench->turn) MD_TRY(md_agree(context, set_source(bench, scratch, &work->fields[MD_ODD])));
@@ -279,15 +271,12 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
         md_time_work(context, space, pass_once, work, 1, &samples[k])); /* caches as in a solver */
     MD_TRY(md_time_work(context, space, pass_once, work, passes, &samples[k]));
     samples[k] /= hops;
-    MD_TRY(md_time_stream(context, arrays, result->stream, 1, &stream[k]));
-    MD_TRY(md_time_stream(context, arrays, result->stream, stream_passes, &stream[k]));
+    MD_TRY(md_time_work(context, space, md_stream_pass, arrays, 1, &stream[k]));
+    MD_TRY(md_time_work(context, space, md_stream_pass, arrays, stream_passes, &stream[k]));
   }
-  result->median_s = median_of(samples, n, &result->min_s, &result->max_s);
-  const double bytes = md_stream_bytes(arrays, result->stream) * context->ranks;
-  double shortest_s, longest_s;
-  result->stream_gbytes_per_s = 1e-9 * bytes / median_of(stream, n, &shortest_s, &longest_s);
-  result->stream_min = 1e-9 * bytes / longest_s;
-  result->stream_max = 1e-9 * bytes / shortest_s;
+  result->hop = md_statistics_of(samples, n);
+  result->copy = md_statistics_of(stream, n);
+  result->copy_bytes = md_stream_bytes(arrays) * context->ranks;
   return MD_OK;
 }
 
@@ -298,17 +287,16 @@ static md_status note_copy(md_dirac_bench *bench, md_space space, double bytes) 
   enum { SAMPLES = 5 };
   double samples[SAMPLES];
   md_stream_arrays arrays;
-  int passes;
+  md_statistics s;
   md_context *context = bench->context;
   MD_TRY(md_agree(context, md_stream_create(context, space, MD_STREAM_COPY, bytes, &arrays)));
-  md_status status = md_stream_passes_for(context, &arrays, MD_STREAM_COPY, WINDOW_S, &passes);
-  for (int k = 0; k < SAMPLES && status == MD_OK; k++)
-    status = md_time_stream(context, &arrays, MD_STREAM_COPY, passes, &samples[k]);
+  md_status status = md_time_samples(context, space, md_stream_pass, &arrays, WINDOW_S,
+                                     MD_STREAM_MOST_PASSES, "bench dirac", SAMPLES, samples, &s);
   if (status == MD_OK) {
-    const double gbytes = 1e-9 * md_stream_bytes(&arrays, MD_STREAM_COPY) * context->ranks;
-    bench->copy_gbytes_per_s = gbytes / md_median(samples, SAMPLES); /* sorts them */
-    bench->copy_min = gbytes / samples[SAMPLES - 1];
-    bench->copy_max = gbytes / samples[0];
+    const double gbytes = 1e-9 * md_stream_bytes(&arrays) * context->ranks;
+    bench->copy_gbytes_per_s = gbytes / s.median;
+    bench->copy_min = gbytes / s.max;
+    bench->copy_max = gbytes / s.min;
     bench->copy_bytes = bytes;
     bench->copy_space = space;
   }
@@ -364,19 +352,19 @@ void md_dirac_bench_head(const md_context *context) {
 
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
-  const double sites = (double)bench->links->geometry->volume / 2;
+  const double sites = (double)bench->links->geometry->volume / 2, hop_s = t->hop.median;
   const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
-  const double gbytes = 1e-9 * bytes * sites / t->median_s;
   const double all = md_dirac_site_bytes(dirac->backend, r, false);
+  const double gbytes = 1e-9 * bytes * sites / hop_s, copied = 1e-9 * t->copy_bytes;
   cJSON *row = md_rows_add(
       bench->context, bench->rows, COLUMNS, dirac->backend->name, md_packing_name(r->packing),
       md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs,
-      bench->context->ranks, md_halo_transport(dirac->halo), md_halo_reason(dirac->halo),
-      t->median_s, t->min_s, t->max_s, bench->repetitions,
-      1e-9 * md_action_flops(r->action) * r->n_rhs * sites / t->median_s, gbytes,
-      t->stream_gbytes_per_s, gbytes / t->stream_gbytes_per_s, error,
-      bench->turn ? "turn" : "single", md_stream_name(t->stream), t->stream_min, t->stream_max,
-      1e-9 * all * sites / t->median_s, bytes, all, dirac->load_s);
+      bench->context->ranks, md_halo_transport(dirac->halo), md_halo_reason(dirac->halo), hop_s,
+      t->hop.min, t->hop.max, bench->repetitions,
+      1e-9 * md_action_flops(r->action) * r->n_rhs * sites / hop_s, gbytes, copied / t->copy.median,
+      gbytes / (copied / t->copy.median), error, bench->turn ? "turn" : "single",
+      md_stream_name(t->stream), copied / t->copy.max, copied / t->copy.min,
+      1e-9 * all * sites / hop_s, bytes, all, dirac->load_s);
   md_physics_report(row, r);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   md_hop_parts_report(dirac, &t->parts, row);

@@ -3,17 +3,15 @@
 
 #include "base/options.h"
 #include "base/report.h"
+#include "base/statistics.h"
 #include "dirac/backend.h"
 #include "dirac/operator.h"
 #include "links/action_links.h"
 
 /* Seconds of what a hop of a split lattice consists of, each alone. They add up to more than the
  * hop where the exchange hides behind the interior. */
-typedef struct md_part_time {
-  double median_s, min_s, max_s;
-} md_part_time;
 typedef struct md_hop_parts {
-  md_part_time exchange, interior, boundary;
+  md_statistics exchange, interior, boundary;
 } md_hop_parts;
 
 /* Times them on fields of the operator, whose halos are filled; the longest of the ranks each.

@@ -89,38 +89,30 @@ static md_status once(md_context *context, products *p, int packing, int passes)
   return md_device_synchronise(context);
 }
 
-typedef struct timing {
-  double median_s, min_s, max_s;
-  int repetitions; /* fewer than asked for where one takes long */
-} timing;
-
+/* *n: how many samples it takes, fewer than asked for where one takes long. */
 static md_status time_passes(md_context *context, products *p, int packing, int passes,
-                             int repetitions, timing *result) {
+                             int repetitions, md_statistics *seconds, int *n) {
   double times[MOST_REPETITIONS];
   const double first_s = md_time_s();
-  int n = 0;
+  *n = 0;
   do {
     const double start_s = md_time_s();
     MD_TRY(once(context, p, packing, passes));
-    times[n++] = md_time_s() - start_s;
-  } while (n < repetitions && (n < 3 || md_time_s() - first_s < LONGEST_S));
-  *result = (timing){.median_s = md_median(times, n)}; /* which sorts them */
-  result->min_s = times[0];
-  result->max_s = times[n - 1];
-  result->repetitions = n;
+    times[(*n)++] = md_time_s() - start_s;
+  } while (*n < repetitions && (*n < 3 || md_time_s() - first_s < LONGEST_S));
+  *seconds = md_statistics_of(times, *n);
   return MD_OK;
 }
 
 /* One kernel without its launch: what PASSES more of them in a launch add. The host has no launch
  * to take off. */
 static md_status time_kernel(md_context *context, products *p, int packing, int repetitions,
-                             const timing *launch, timing *kernel) {
-  *kernel = *launch;
+                             double launch_s, md_statistics *kernel, int *n) {
   if (packing < 0) return MD_OK;
-  MD_TRY(time_passes(context, p, packing, 1 + PASSES, repetitions, kernel));
-  kernel->median_s = (kernel->median_s - launch->median_s) / PASSES;
-  kernel->min_s = (kernel->min_s - launch->median_s) / PASSES;
-  kernel->max_s = (kernel->max_s - launch->median_s) / PASSES;
+  MD_TRY(time_passes(context, p, packing, 1 + PASSES, repetitions, kernel, n));
+  kernel->median = (kernel->median - launch_s) / PASSES;
+  kernel->min = (kernel->min - launch_s) / PASSES;
+  kernel->max = (kernel->max - launch_s) / PASSES;
   return MD_OK;
 }
 
@@ -151,16 +143,18 @@ static md_status check(md_context *context, products *p, int packing, double *er
 static md_status bench_one(md_context *context, products *p, int kernel, int repetitions,
                            cJSON *rows) {
   const int packing = KERNELS[kernel].packing;
+  const double many = (double)p->count;
   double error;
-  timing launch, inside;
+  int n;
+  md_statistics launch, inside;
   MD_TRY(check(context, p, packing, &error));
-  MD_TRY(time_passes(context, p, packing, 1, repetitions, &launch));
-  MD_TRY(time_kernel(context, p, packing, repetitions, &launch, &inside));
-  const double n = (double)p->count;
-  md_rows_add(context, rows, COLUMNS, KERNELS[kernel].name, (long long)p->count, inside.median_s,
-              inside.min_s, inside.max_s, launch.median_s, launch.min_s, launch.max_s,
-              inside.repetitions, 1e9 * inside.median_s / n, 1e9 * launch.median_s / n,
-              KERNELS[kernel].published_ns, error);
+  MD_TRY(time_passes(context, p, packing, 1, repetitions, &launch, &n));
+  inside = launch;
+  MD_TRY(time_kernel(context, p, packing, repetitions, launch.median, &inside, &n));
+  md_rows_add(context, rows, COLUMNS, KERNELS[kernel].name, (long long)p->count, inside.median,
+              inside.min, inside.max, launch.median, launch.min, launch.max, n,
+              1e9 * inside.median / many, 1e9 * launch.median / many, KERNELS[kernel].published_ns,
+              error);
   return MD_OK;
 }
 

@@ -53,7 +53,7 @@ typedef struct md_gemm_result {
   const md_gemm_method *method;
   md_gemm_problem problem;
   int ranks, threads, grid[2];           /* threads: of each rank; 0: not known */
-  md_bench_statistics kernel_s, total_s; /* the product; with transfers, scatter and gather */
+  md_statistics kernel_s, total_s;       /* the product; with transfers, scatter and gather */
   double scatter_s, product_s, gather_s; /* medians; NaN for a kernel of one rank */
   const char *checked;                   /* "all", "rows", "off" */
   md_gemm_error error;                   /* NaN when off */

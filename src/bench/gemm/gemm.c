@@ -68,7 +68,7 @@ static void say_threads(const md_context *context, int threads, int other) {
 static void add_row(const md_context *context, cJSON *rows, const md_gemm_settings *settings,
                     const md_gemm_result *r, const md_gemm_result *reference, double baseline_s) {
   const md_gemm_problem *p = &r->problem;
-  const md_bench_statistics *s = &r->kernel_s;
+  const md_statistics *s = &r->kernel_s;
   const int block[3] = {(int)settings->block[0], (int)settings->block[1], (int)settings->block[2]};
   const int other = reference ? reference->threads : 0;
   const char *local = r->kernel                 ? r->kernel->name

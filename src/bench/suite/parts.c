@@ -102,36 +102,25 @@ static md_status exchange_once(md_context *context, void *user) {
   return md_halo_end(e->halo, e->field);
 }
 
-static md_status time_exchange(md_suite *suite, exchange *e, double times_s[], int count) {
-  md_context *context = suite->context;
-  const md_space space = e->field->space;
-  int passes;
-  MD_TRY(md_passes_for(context, space, exchange_once, e, WINDOW_S, MOST_EXCHANGES, &passes));
-  for (int k = 0; k < count; k++) {
-    MD_TRY(md_time_work(context, space, exchange_once, e, passes, &times_s[k]));
-    MD_TRY(md_interrupt_check(context, "bench suite"));
-  }
-  return md_agree(context, md_halo_verify(e->halo));
-}
-
 #define HALO_COLUMNS                                                                               \
   "backend=%-10s precision|prec=%-6s rhs=%4d ranks=%d transport=%-10s |MB~sent=%12.4f bytes=%g "   \
   "seconds_median|seconds=%11.3e seconds_min=%g seconds_max=%g repetitions=%d "                    \
   "gbytes_per_s|GB/s=%9.2f"
 
-static void add_exchange(md_suite *suite, const md_dirac *dirac, double times_s[], int count) {
+static void add_exchange(md_suite *suite, const md_dirac *dirac, const md_statistics *seconds,
+                         int count) {
   double bytes = (double)md_halo_bytes(dirac->halo);
-  const double median_s = md_median(times_s, count);
   md_maximum(suite->context, &bytes, 1);
   md_rows_add(suite->context, suite->rows, HALO_COLUMNS, dirac->backend->name,
               md_precision_name(dirac->request.precision), dirac->request.n_rhs,
-              suite->context->ranks, md_halo_transport(dirac->halo), 1e-6 * bytes, bytes, median_s,
-              times_s[0], times_s[count - 1], count, 1e-9 * bytes / median_s);
+              suite->context->ranks, md_halo_transport(dirac->halo), 1e-6 * bytes, bytes,
+              seconds->median, seconds->min, seconds->max, count, 1e-9 * bytes / seconds->median);
 }
 
 static md_status halo_case(md_suite *suite, int n_rhs) {
   enum { SAMPLES = 15 };
   double times_s[SAMPLES];
+  md_statistics seconds;
   md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = n_rhs, .antiperiodic = true};
   md_dirac dirac;
   md_field field = {0};
@@ -141,8 +130,11 @@ static md_status halo_case(md_suite *suite, int n_rhs) {
   md_status status =
       md_agree(suite->context, md_dirac_field(suite->context, &dirac, MD_EVEN, &field));
   exchange e = {dirac.halo, &field};
-  if (status == MD_OK) status = time_exchange(suite, &e, times_s, SAMPLES);
-  if (status == MD_OK) add_exchange(suite, &dirac, times_s, SAMPLES);
+  if (status == MD_OK)
+    status = md_time_samples(suite->context, field.space, exchange_once, &e, WINDOW_S,
+                             MOST_EXCHANGES, "bench suite", SAMPLES, times_s, &seconds);
+  if (status == MD_OK) status = md_agree(suite->context, md_halo_verify(dirac.halo));
+  if (status == MD_OK) add_exchange(suite, &dirac, &seconds, SAMPLES);
   md_field_destroy(&field);
   md_dirac_destroy(&dirac);
   return status;
@@ -307,10 +299,9 @@ static const char *const formats[FORMATS] = {"hdf5", "ildg"};
 static void add_times(md_suite *suite, const char *work, const char *format, double times_s[],
                       int count) {
   const double bytes = (double)suite->links.geometry->volume * MD_DIMS * MD_LINK_REALS * 8;
-  const double median_s = md_median(times_s, count);
+  const md_statistics s = md_statistics_of(times_s, count);
   md_rows_add(suite->context, suite->rows, FILE_COLUMNS, work, format, 1e-6 * bytes,
-              suite->context->ranks, bytes, median_s, times_s[0], times_s[count - 1], count,
-              1e-9 * bytes / median_s);
+              suite->context->ranks, bytes, s.median, s.min, s.max, count, 1e-9 * bytes / s.median);
 }
 
 static md_status write_once(md_suite *suite, const char *path, const md_lattice_format *format,
