@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_DISTRIBUTED_H
-#define MD_GEMM_DISTRIBUTED_H
+#pragma once
 
 #include "gemm/local.h"
 #include "gemm/matrix.h"
@@ -93,5 +92,3 @@ md_status md_gemm_request_check(md_context *context, const md_gemm_method *metho
                                 const md_gemm_request *request);
 
 extern const md_gemm_method md_gemm_block_cyclic, md_gemm_summa, md_gemm_scalapack;
-
-#endif

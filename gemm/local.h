@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_LOCAL_H
-#define MD_GEMM_LOCAL_H
+#pragma once
 
 #include "gemm/gemm.h"
 
@@ -100,5 +99,3 @@ md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c
 /* The product once more on what lies on the device, without transfers; device kernels only. C
  * there takes the result in. */
 md_status md_gemm_local_again(md_context *context, md_gemm_local *local, double *kernel_s);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_MATRIX_H
-#define MD_GEMM_MATRIX_H
+#pragma once
 
 #include "base/precision.h"
 #include "gemm/gemm.h"
@@ -114,5 +113,3 @@ md_gemm_error md_gemm_error_of(const md_gemm_row_sums *sums, int64_t samples);
 /* `samples` rows out of `m`, evenly spread, the first and the last among them; all for
  * samples >= m. Returns how many were stored. */
 int64_t md_gemm_sample_rows(int64_t m, int64_t samples, int64_t *rows);
-
-#endif

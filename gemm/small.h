@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_SMALL_H
-#define MD_GEMM_SMALL_H
+#pragma once
 
 #include "gemm/gemm.h"
 #ifdef __cplusplus
@@ -63,5 +62,4 @@ md_shift_sectors md_shift_warp_sectors(int block_x, int block_y);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_LAUNCH_CUH
-#define MD_GEMM_CUDA_LAUNCH_CUH
+#pragma once
 
 /* What every device GEMM shares: operands with their types, the map from block number to tile,
  * guarded loads and the store of alpha x + beta c. */
@@ -114,5 +113,3 @@ constexpr md_gemm_kernel entry(const char *name, const char *idea, unsigned prec
 enum : unsigned { SINGLE = 1u << MD_GEMM_SINGLE, DOUBLE = 1u << MD_GEMM_DOUBLE };
 
 } // namespace md
-
-#endif

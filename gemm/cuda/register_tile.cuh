@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_REGISTER_TILE_CUH
-#define MD_GEMM_CUDA_REGISTER_TILE_CUH
+#pragma once
 
 /* The block shape of the steps k3 .. k6, which k7 begins with: 256 threads compute a 128 x 128 tile
  * of C, eight deep at a time, 8 x 8 elements each. */
@@ -19,5 +18,3 @@ __device__ inline void outer_product(float (&sum)[M][N], const float (&a)[M], co
 }
 
 } // namespace md
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_WMMA_CUH
-#define MD_GEMM_CUDA_WMMA_CUH
+#pragma once
 
 /* WMMA fragments by input type: 16 x 16 tiles of C in fp32, row-major A and B, 16 deep for 16-bit
  * inputs and 8 for TF32. */
@@ -83,5 +82,3 @@ md_status run_inputs(md_context *context, const md_gemm_problem *p, const md_gem
 }
 
 } // namespace md
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_FACTS_H
-#define MD_BASE_DEVICE_FACTS_H
+#pragma once
 
 #include "base/context.h"
 
@@ -23,6 +22,4 @@ void md_device_ask(const md_context *context, md_device_facts *facts);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

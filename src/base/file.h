@@ -1,5 +1,4 @@
-#ifndef MD_BASE_FILE_H
-#define MD_BASE_FILE_H
+#pragma once
 
 #include "base/context.h"
 #include <limits.h>
@@ -94,5 +93,3 @@ void md_made_files_free(md_made_files *files);
  * 0 looks. Collective. */
 md_status md_outputs_check(md_context *context, const md_named_file *files, size_t count,
                            bool force);
-
-#endif

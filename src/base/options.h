@@ -1,5 +1,4 @@
-#ifndef MD_BASE_OPTIONS_H
-#define MD_BASE_OPTIONS_H
+#pragma once
 
 #include "base/context.h"
 #include "base/file.h"
@@ -149,5 +148,3 @@ int md_choice_of(const char *choices, const char *word);
 /* Splits "a,b,c" into words: at most `most` pointers into `copy` (the caller's buffer, which
  * receives the text). Returns the count, or -1 when a word is empty or there are too many. */
 int md_words(const char *text, char *copy, size_t copy_bytes, const char **words, int most);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_REPORT_H
-#define MD_BASE_REPORT_H
+#pragma once
 
 #include "base/context.h"
 #include "base/rows.h"
@@ -62,5 +61,3 @@ md_status md_machine_report(md_context *context, cJSON *root);
 char *md_command_line(void);
 /* Now, as 2026-01-31T23:59:59Z; empty where the clock does not tell. Local. */
 void md_date_utc(char *date, size_t bytes);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_ROWS_H
-#define MD_BASE_ROWS_H
+#pragma once
 
 #include "base/context.h"
 #include <cjson/cJSON.h>
@@ -29,5 +28,3 @@ cJSON *md_rows_add(const md_context *context, cJSON *rows, const char *columns, 
 bool md_rows_skip(cJSON *skipped, cJSON *object, const char *key, const char *reason);
 /* The reason of the first that was skipped; NULL: there is none. Local. */
 const char *md_rows_skipped(const cJSON *skipped);
-
-#endif

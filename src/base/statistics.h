@@ -1,5 +1,4 @@
-#ifndef MD_BASE_STATISTICS_H
-#define MD_BASE_STATISTICS_H
+#pragma once
 
 #include "base/context.h"
 
@@ -44,5 +43,3 @@ typedef struct md_statistics {
 } md_statistics;
 /* Of count >= 1 values, which it sorts. */
 md_statistics md_statistics_of(double *values, int count);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_TEXT_H
-#define MD_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void md_suggest_choices(md_suggestion *suggestion, const char *choices);
 /* Letters to change, insert, remove or swap with their neighbour, no letter twice (optimal string
  * alignment), to make one of the other, whatever their case; 3 when it is more than 2. */
 int md_letters_apart(const char *a, size_t a_length, const char *b, size_t b_length);
-
-#endif

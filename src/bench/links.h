@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_LINKS_H
-#define MD_BENCH_LINKS_H
+#pragma once
 
 #include "dirac/physics_options.h"
 #include "links/action_links.h"
@@ -42,5 +41,3 @@ md_status md_bench_operators_read(md_context *context, const char *label, const 
 /* On a GPU where one of the operators keeps its fields there. Collective. */
 md_space md_bench_operators_space(md_context *context, const md_bench_operators *operators,
                                   const md_physics_options *physics);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_VALIDATE_VALIDATE_H
-#define MD_VALIDATE_VALIDATE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -77,5 +76,3 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
                              double *correlator);
 /* The deviations of all solver rows on each time slice, as a table. */
 void md_validate_print_correlators(const md_context *context, const md_validate_run *run);
-
-#endif

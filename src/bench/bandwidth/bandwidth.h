@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_BANDWIDTH_BANDWIDTH_H
-#define MD_BENCH_BANDWIDTH_BANDWIDTH_H
+#pragma once
 
 #include "base/report.h"
 #include "base/statistics.h"
@@ -53,5 +52,3 @@ void md_stream_bench_head(const md_context *context);
  * last of these, that of all ranks. Collective. */
 md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
                           int repetitions, cJSON *rows, double *gbytes_per_s);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_DIRAC_CASE_H
-#define MD_BENCH_DIRAC_CASE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -66,5 +65,3 @@ double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *
  * Local: every rank does the same. */
 md_status md_bench_matvec(md_context *context, const md_integers *counts, int repetitions,
                           cJSON *rows);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_GEMM_CASE_H
-#define MD_BENCH_GEMM_CASE_H
+#pragma once
 
 #include "base/report.h"
 #include "base/statistics.h"
@@ -91,5 +90,3 @@ void md_gemm_report_add(const md_context *context, cJSON *rows, const md_gemm_se
  * on every rank: the largest of the checked products' errors over their bounds. Collective. */
 md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
                              double *worst_excess);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_GEMM_OPTIONS_H
-#define MD_BENCH_GEMM_OPTIONS_H
+#pragma once
 
 #include "base/context.h"
 #include "base/options.h"
@@ -63,5 +62,3 @@ typedef struct md_gemm_order {
 /* Reads the command line of bench gemm. With --help only order->common.help is set. Collective; all
  * ranks return the same. */
 md_status md_gemm_order_read(md_context *context, int argc, char **argv, md_gemm_order *order);
-
-#endif

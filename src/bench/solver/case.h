@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_SOLVER_CASE_H
-#define MD_BENCH_SOLVER_CASE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -120,5 +119,3 @@ void md_solver_bench_head(const md_solver_bench *bench);
 md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
                               const md_solver_figures *f);
 void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_SUITE_SUITE_H
-#define MD_BENCH_SUITE_SUITE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -69,5 +68,3 @@ md_status md_suite_files(md_suite *suite);
 
 /* Appends the files that md_suite_files makes, none of which may be there. Local. */
 md_status md_suite_files_list(const md_suite *suite, md_made_files *files);
-
-#endif
