@@ -6,6 +6,7 @@
 #include "lattice/fields/field.h"
 #include "lattice/fields/rank_sums.h"
 #include "lattice/gauge/gauge.h"
+#include "lattice/halo/arrivals.h"
 
 /* Which sites one stencil call assigns. Interior and boundary are disjoint and together all; the
  * backend draws the line where it likes, as long as no interior site reads the halo. */
@@ -21,23 +22,53 @@ typedef struct md_partial_sums {
   const struct sum_units *units;
 } md_partial_sums;
 
-/* Optional end of a stencil call: out = a * x + b * (D in) instead of out = D in. x has the shape
- * and parity of out and may be out itself. The last four only for backends that fuse; with `step`
- * out may be MD_SINGLE where the operator and x are 16-bit, see `fuses`; then |out|^2 may be that
- * of the numbers before they are rounded. */
-typedef struct md_epilogue {
-  const md_field *x; /* NULL: plain assignment, a and b are not read */
+/* The plain end of a hop, which every backend serves: out = a x + b (D in) instead of out = D in.
+ */
+typedef struct md_hop_end {
+  const md_field *x; /* of the shape and parity of out, and may be out itself */
   double a, b;
-  const double *step; /* one per right-hand side in the backend's space: out += step (a x +
-                         b D in) instead; x is then neither NULL nor out. NULL: assignment */
-  /* With a step, of MD_DOUBLE or MD_SINGLE: out = step[0][rhs] b D in + step[1][rhs] x +
-   * step[2][rhs] before instead, in rows of MD_MAX_RHS; a is not read. Of out's shape, not out.
-   * NULL: none. */
+} md_hop_end;
+
+/* The fused step of a solver, for backends that `fuses` allows it to. All members may be NULL. */
+typedef struct md_hop_step {
+  /* One for each right-hand side, in the backend's space: out += by (a x + b D in) instead of the
+   * plain end, which must be there with an x that is not out. out may be MD_SINGLE where the
+   * operator and x are 16-bit, see `fuses`. NULL: the plain end, or D in. */
+  const double *by;
+  /* With `by` and of MD_DOUBLE or MD_SINGLE: out = by[0][rhs] b D in + by[1][rhs] x + by[2][rhs]
+   * before instead, in rows of MD_MAX_RHS; a is not read. Of out's shape, not out. */
   const md_field *before;
-  const md_partial_sums *norm2; /* with a step or without x: |out|^2 of this range is added to it.
-                                   NULL: not summed */
-  bool backwards;               /* a hint: take the sites from the last to the first */
-} md_epilogue;
+  /* With `by` or without an end: |out|^2 of the range is added to it; in 16 bits that may be of the
+   * numbers before they are rounded. */
+  const md_partial_sums *norm2;
+  bool backwards; /* a hint: take the sites from the last to the first */
+} md_hop_step;
+
+/* One call of md_backend.hop, with all that it needs. */
+typedef struct md_hop_call {
+  md_field *out;      /* of parity p */
+  const md_field *in; /* of parity 1-p, never out; its halo is filled unless range is INTERIOR */
+  md_range range;
+  const md_hop_end *end;   /* NULL: out = D in */
+  const md_hop_step *step; /* NULL: none */
+  /* The rest is read on a device alone. */
+  void *queue;  /* stream that the kernel is queued on; NULL: that of all work, see base/device.h */
+  bool follows; /* the kernel queued last has waited for all before it: one that does not read its
+                   results need not wait */
+  /* Where the halo of `in`, which is not filled, arrives, for a hop of all sites that waits for it
+   * itself; only where the backend `awaits`. NULL: the halo is filled. */
+  const md_halo_arrivals *arrivals;
+} md_hop_call;
+
+/* The end and the step of a call, neutral ones where it has none. */
+static inline md_hop_end md_hop_end_of(const md_hop_call *call) {
+  const md_hop_end none = {NULL, 0.0, 1.0};
+  return call->end ? *call->end : none;
+}
+static inline md_hop_step md_hop_step_of(const md_hop_call *call) {
+  const md_hop_step none = {NULL, NULL, NULL, false};
+  return call->step ? *call->step : none;
+}
 
 /* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in
  * backends.c. State is made by load and passed to every call; there are no globals. */
@@ -61,16 +92,13 @@ typedef struct md_backend {
   md_status (*load)(md_context *context, const md_links *links, const md_backend_request *request,
                     void **state);
   void (*unload)(void *state);
-  /* Assigns the sites of `range` of out (parity p = out->parity) from in (parity 1-p, halo filled
-   * unless range is INTERIOR). out and in never alias; in and the other sites of out stay
-   * untouched. Local; no MPI. On a device: queued on
-   * context->queue. */
-  md_status (*hop)(md_context *context, void *state, md_field *out, const md_field *in,
-                   md_range range, const md_epilogue *epilogue);
-  /* Whether hop of all sites waits itself for a halo that context->arrivals tells of. NULL: no. */
-  bool (*awaits)(const void *state);
-  /* Whether hop serves epilogue->step into fields of precision `out`, and epilogue->norm2. NULL:
+  /* Assigns the sites of the call's range; in and the other sites of out stay untouched. On a
+   * device the work is queued. Local; no MPI. */
+  md_status (*hop)(md_context *context, void *state, const md_hop_call *call);
+  /* Whether hop of all sites waits itself for a halo that `arrivals` of the call tells of. NULL:
    * no. */
+  bool (*awaits)(const void *state);
+  /* Whether hop serves steps into fields of precision `out`. NULL: no. */
   bool (*fuses)(const void *state, md_precision out);
   /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
   size_t copied_bytes;

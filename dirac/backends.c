@@ -100,7 +100,7 @@ static md_status serves(md_context *context, const md_backend *b, const md_backe
   MD_TRY(check_reconstruct(context, r));
   if (!(b->precisions & 1u << r->precision))
     return md_fail(context, MD_INPUT,
-                   "backend %s does not serve precision %s; see the README's table", b->name,
+                   "backend %s does not serve precision %s; see docs/backends.md", b->name,
                    md_precision_name(r->precision));
   if (!(b->reconstructs & 1u << r->reconstruct))
     return md_fail(context, MD_INPUT, "backend %s does not serve links of %s reals", b->name,

@@ -88,45 +88,45 @@ md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity,
   return md_field_create(context, dirac->geometry, &dirac->shape, parity, field);
 }
 
-/* All sites by one kernel, which comes to those that read the halo last and waits for it there. */
-static md_status hop_with_arrivals(md_context *context, md_dirac *dirac, md_field *out,
-                                   const md_field *in, const md_halo_arrivals *arrivals,
-                                   const md_epilogue *epilogue) {
-  context->arrivals = arrivals;
-  const md_status status =
-      dirac->backend->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue);
-  context->arrivals = NULL;
+/* The hop while the halo travels, which has begun. */
+static md_status hop_beside(md_context *context, md_dirac *dirac, md_hop_call *call, md_field *in) {
+  const md_backend *b = dirac->backend;
+  md_halo_arrivals arrivals;
+  bool found = false;
+  MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
+  if (found) { /* one kernel comes last to the sites that read the halo, and waits for it there */
+    call->arrivals = &arrivals;
+  } else {
+    call->range = MD_RANGE_INTERIOR;
+    call->follows = md_halo_leads(dirac->halo);
+    MD_TRY(md_defer(context, b->hop(context, dirac->state, call)));
+    MD_TRY(md_halo_arrive(dirac->halo, in));
+    /* On a device the boundary follows the halo, not the interior, and fills the places that this
+     * one leaves. */
+    call->range = MD_RANGE_BOUNDARY;
+    call->follows = false;
+    call->queue = md_halo_queue(dirac->halo);
+  }
+  const md_status status = b->hop(context, dirac->state, call);
   MD_TRY(md_halo_join(dirac->halo));
   return md_defer(context, status);
 }
 
-md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
-                       const md_epilogue *epilogue) {
-  const md_backend *b = dirac->backend;
+md_status md_dirac_hop_step(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
+                            const md_hop_end *end, const md_hop_step *step) {
+  md_hop_call call = {.out = out, .in = in, .range = MD_RANGE_ALL, .end = end, .step = step};
   dirac->hops++;
-  if (dirac->geometry->halo_sites == 0)
-    return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
-  MD_TRY(md_halo_begin(dirac->halo, in));
-  if (!dirac->overlap) {
+  if (dirac->geometry->halo_sites > 0) {
+    MD_TRY(md_halo_begin(dirac->halo, in));
+    if (dirac->overlap) return hop_beside(context, dirac, &call, in);
     MD_TRY(md_halo_end(dirac->halo, in));
-    return md_defer(context, b->hop(context, dirac->state, out, in, MD_RANGE_ALL, epilogue));
   }
-  md_halo_arrivals arrivals;
-  bool found = false;
-  MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
-  if (found) return hop_with_arrivals(context, dirac, out, in, &arrivals, epilogue);
-  context->follows = md_halo_leads(dirac->halo);
-  md_status status = b->hop(context, dirac->state, out, in, MD_RANGE_INTERIOR, epilogue);
-  context->follows = false;
-  MD_TRY(md_defer(context, status));
-  MD_TRY(md_halo_arrive(dirac->halo, in));
-  /* On a device the boundary follows the halo, not the interior, and fills the places that this
-   * one leaves. */
-  context->queue = md_halo_queue(dirac->halo);
-  status = b->hop(context, dirac->state, out, in, MD_RANGE_BOUNDARY, epilogue);
-  context->queue = NULL;
-  MD_TRY(md_halo_join(dirac->halo));
-  return md_defer(context, status);
+  return md_defer(context, dirac->backend->hop(context, dirac->state, &call));
+}
+
+md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
+                       const md_hop_end *end) {
+  return md_dirac_hop_step(context, dirac, out, in, end, NULL);
 }
 
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {
@@ -137,8 +137,8 @@ bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {
 static md_status apply_m(md_context *context, md_dirac *dirac, double mass, double sign,
                          md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
   for (int p = 0; p < MD_PARITIES; p++) {
-    const md_epilogue epilogue = {.x = &in[p], .a = mass, .b = sign};
-    MD_TRY(md_dirac_hop(context, dirac, &out[p], &in[1 - p], &epilogue));
+    const md_hop_end end = {.x = &in[p], .a = mass, .b = sign};
+    MD_TRY(md_dirac_hop(context, dirac, &out[p], &in[1 - p], &end));
   }
   return MD_OK;
 }
@@ -155,7 +155,7 @@ md_status md_dirac_m_dagger(md_context *context, md_dirac *dirac, double mass,
 
 md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_field *out,
                           md_field *in, md_field *work) {
-  const md_epilogue epilogue = {.x = in, .a = mass * mass, .b = -1.0};
+  const md_hop_end end = {.x = in, .a = mass * mass, .b = -1.0};
   MD_TRY(md_dirac_hop(context, dirac, work, in, NULL));
-  return md_dirac_hop(context, dirac, out, work, &epilogue);
+  return md_dirac_hop(context, dirac, out, work, &end);
 }

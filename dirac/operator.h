@@ -12,7 +12,8 @@ extern "C" {
 
 struct md_backend;      /* dirac/backend.h */
 struct md_device_peers; /* base/device_peers.h */
-struct md_epilogue;     /* dirac/backend.h */
+struct md_hop_end;      /* dirac/backend.h */
+struct md_hop_step;     /* dirac/backend.h */
 
 /* The Dirac operator: a backend loaded with a gauge field, and the halo transport. Members are
  * there to be read. */
@@ -57,15 +58,18 @@ const char *md_dirac_backend_name(const md_dirac *dirac);
 /* A fermion field of the operator's shape, zeroed. Local. */
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field);
 
-/* out = D in (Deo when out is even, Doe when odd), of fields made by md_dirac_field; with an
- * epilogue, which backends document, out = a x + b D in and more. NULL: none. Only
+/* out = D in (Deo when out is even, Doe when odd), of fields made by md_dirac_field; with an end
+ * out = a x + b D in, NULL: none. Only
  * this function communicates: halo begin -> interior -> halo end -> boundary. in's halo is
  * overwritten, its sites are not. Over several ranks a failure of one is deferred (md_defer): the
  * next global sum or agreement returns it on all. Collective. */
 md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
-                       const struct md_epilogue *epilogue);
+                       const struct md_hop_end *end);
+/* The same with the step of a solver, which out's precision must allow. Collective. */
+md_status md_dirac_hop_step(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
+                            const struct md_hop_end *end, const struct md_hop_step *step);
 
-/* Whether md_dirac_hop serves epilogue->step into fields of precision `out`, and norm2. Local. */
+/* Whether md_dirac_hop_step serves fields `out` of that precision. Local. */
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out);
 
 /* out = M in = m in + D in on both parities, out[p] and in[p] of parity p. Collective. */

@@ -44,7 +44,7 @@ typedef struct md_physics_options {
 
 /* How D is applied, into the texts that `o` has of these names; `words` is the caller's buffer. */
 #define MD_BACKEND_OPTIONS(o, words)                                                               \
-  MD_OPTION(CHOICE, "backend", &(o).backend, NULL, "see the README's table [auto]",                \
+  MD_OPTION(CHOICE, "backend", &(o).backend, NULL, "see docs/backends.md [auto]",                \
             .choices = md_backend_words("auto", words)),                                           \
   MD_OPTION(CHOICE, "packing", &(o).packing, NULL, "of Tensor Core backends [none]",               \
             .choices = &(MD_PACKING_WORDS)[1])

@@ -9,9 +9,9 @@
 enum { PITCH_BYTES = 512 }; /* whole lines and whole boxes of the copy engine */
 
 md_status md_gemm_device_open(md_context *context, md_gemm_device *device) {
-  size_t memory_bytes;
   *device = (md_gemm_device){0};
-  MD_TRY(md_device_describe(context, device->name, sizeof device->name, &memory_bytes));
+  MD_TRY(md_device_open(context));
+  snprintf(device->name, sizeof device->name, "%s", context->gpu.name);
   device->stream = md_device_stream();
   return md_device_timer_create(context, &device->timer);
 }

@@ -5,8 +5,8 @@
  * the headers below may be included one by one too. What they have in common:
  *
  * - Every function that can fail returns an md_status; the message stands in context->message, one
- *   line: the rule, the value, what to do. Nothing but MPI itself, or an OpenMP that cannot have its
- *   threads, ends the process, unless the caller sets give_up of the context.
+ *   line: the rule, the value, what to do. Nothing but MPI itself, or an OpenMP that cannot have
+ * its threads, ends the process, unless the caller sets give_up of the context.
  * - A function is local, or collective: every rank of md_context_open calls it, in the same order.
  *   Collective functions agree on failures, local ones do not: hand a local status to md_agree.
  * - Links, fermions and their order in memory: lattice/fields/field.h; sites and directions:

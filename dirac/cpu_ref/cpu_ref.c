@@ -124,20 +124,22 @@ static bool reads_halo(const cpu_ref *s, int parity, int64_t site) {
   return false;
 }
 
-static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
-                     md_range range, const md_epilogue *epilogue) {
+static md_status hop(md_context *context, void *state, const md_hop_call *call) {
   (void)context;
   const cpu_ref *s = state;
+  const md_hop_end *end = call->end;
+  md_field *out = call->out;
   for (int64_t i = 0; i < out->sites; i++) {
-    if (range != MD_RANGE_ALL && reads_halo(s, out->parity, i) != (range == MD_RANGE_BOUNDARY))
+    if (call->range != MD_RANGE_ALL &&
+        reads_halo(s, out->parity, i) != (call->range == MD_RANGE_BOUNDARY))
       continue;
     double result[6 * MD_MAX_RHS];
     for (int r = 0; r < out->n_rhs; r++) {
       double *sum = result + 6 * r, x[6];
-      hop_site(s, out->parity, i, in, r, sum);
-      if (!epilogue || !epilogue->x) continue;
-      md_field_get(epilogue->x, i, r, x);
-      for (int c = 0; c < 6; c++) sum[c] = epilogue->a * x[c] + epilogue->b * sum[c];
+      hop_site(s, out->parity, i, call->in, r, sum);
+      if (!end) continue;
+      md_field_get(end->x, i, r, x);
+      for (int c = 0; c < 6; c++) sum[c] = end->a * x[c] + end->b * sum[c];
     }
     md_field_set(out, i, result);
   }

@@ -95,11 +95,11 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   return md_simd_load(context, links, request, md_isa_best(), state);
 }
 
-static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
-                     md_range range, const md_epilogue *epilogue) {
+static md_status hop(md_context *context, void *state, const md_hop_call *asked) {
   const md_simd_state *s = state;
+  const md_hop_end end = md_hop_end_of(asked);
+  const md_field *out = asked->out, *in = asked->in, *x = end.x;
   const md_simd_plan *plan = &s->plan[out->parity];
-  const md_field *x = epilogue ? epilogue->x : NULL;
   const md_simd_call call = {.plan = plan,
                              .links = s->links[out->parity],
                              .sites = out->sites,
@@ -114,15 +114,15 @@ static md_status hop(md_context *context, void *state, md_field *out, const md_f
                              .in_scale = in->scale,
                              .x_scale = x ? x->scale : NULL,
                              .link_unit = {(float)s->link_unit[0], (float)s->link_unit[1]},
-                             .a = x ? epilogue->a : 0.0,
-                             .b = x ? MD_HOP_FACTOR * epilogue->b : MD_HOP_FACTOR,
+                             .a = end.a,
+                             .b = MD_HOP_FACTOR * end.b,
                              .ahead = s->ahead,
                              .from_memory = s->from_memory,
                              .stream = s->stream,
-                             .order = plan->range[range]};
+                             .order = plan->range[asked->range]};
   const int which = s->request.reconstruct == MD_RECONSTRUCT_12;
   md_simd_kernel *kernel = out->n_rhs == 1 ? s->kernels->one[which] : s->kernels->many[which];
-  const int64_t count = plan->in_range[range];
+  const int64_t count = plan->in_range[asked->range];
 #pragma omp parallel num_threads(context->threads)
   {
     const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();

@@ -47,7 +47,7 @@ typedef struct md_simd_call {
   int64_t sites; /* of the output parity */
   int n_rhs;
   void *out;
-  const void *in, *x; /* x NULL: no epilogue */
+  const void *in, *x; /* x NULL: plain D in */
   int64_t out_stride, in_stride, x_stride;
   float *out_scale; /* half and fixed, else NULL */
   const float *in_scale, *x_scale;

@@ -103,7 +103,8 @@ static md_status load_links(md_context *context, cuda_state *s, const md_links *
                         "loading the links into the cuda backend");
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_device_allocate(context, links_bytes, "links", (void **)&s->stencil[p].links);
-    s->stencil[p].keep_links = links_bytes < (size_t)40 << 20;
+    s->stencil[p].keep_links = md_stencil_keeps_links(&context->gpu, links_bytes);
+    s->stencil[p].few_slots = md_stencil_few_slots(&context->gpu, s->request.precision);
   }
   const md_memory_need mark = md_memory_mark(context);
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
@@ -141,25 +142,11 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   return status;
 }
 
-static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
-                     md_range range, const md_epilogue *epilogue) {
+static md_status hop(md_context *context, void *state, const md_hop_call *call) {
   const cuda_state *s = state;
-  const bool plain = !epilogue || !epilogue->x;
-  const md_hop_call call = {.stencil = &s->stencil[out->parity],
-                            .out = out,
-                            .in = in,
-                            .x = plain ? NULL : epilogue->x,
-                            .a = plain ? 0.0 : epilogue->a,
-                            .half_b = plain ? MD_HOP_FACTOR : MD_HOP_FACTOR * epilogue->b,
-                            .step = epilogue ? epilogue->step : NULL,
-                            .before = epilogue ? epilogue->before : NULL,
-                            .norm2 = epilogue ? epilogue->norm2 : NULL,
-                            .backwards = epilogue && epilogue->backwards,
-                            .range = range,
-                            .queue = context->queue,
-                            .follows = context->follows};
-  const int error =
-      s->request.n_rhs == 1 ? s->kernels->hop_one(&call) : s->kernels->hop_many(&call);
+  const md_stencil *stencil = &s->stencil[call->out->parity];
+  const int error = s->request.n_rhs == 1 ? s->kernels->hop_one(stencil, call)
+                                          : s->kernels->hop_many(stencil, call);
   if (error == 0) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "a stencil of the cuda backend failed on the GPU of rank %d (CUDA error %d)",

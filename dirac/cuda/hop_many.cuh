@@ -17,13 +17,13 @@ template <class S> struct many_arguments {
   bool keep_links, backwards;
   md_divisor per_row;
   const S *in, *x; /* x NULL: plain assignment */
-  const S *before; /* as in md_epilogue; NULL: none */
+  const S *before; /* as in md_hop_step; NULL: none */
   S *out;
   float *wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
   const float *in_scale, *x_scale;
   float *out_scale;
   real_of<S> a, half_b;
-  const double *step; /* as in md_epilogue */
+  const double *step; /* md_hop_step.by */
   unit_sum *norm2;    /* [rhs][MD_SUM_SLOTS], in units[rhs]; NULL: none */
   const sum_units *units;
   const md_long_row *long_rows; /* for long links */
@@ -282,31 +282,31 @@ static void launch_many(const many_arguments<S> &a, void *queue) {
 }
 
 template <class S, int R, int B, int RL>
-static void launch_many_from(many_arguments<S> &a, const md_hop_call *call) {
-  if (call->stencil->tile == 1)
-    launch_many<S, R, B, true, RL>(a, call->queue);
+static void launch_many_from(const md_stencil *s, many_arguments<S> &a, void *queue) {
+  if (s->tile == 1)
+    launch_many<S, R, B, true, RL>(a, queue);
   else
-    launch_many<S, R, B, false, RL>(a, call->queue);
+    launch_many<S, R, B, false, RL>(a, queue);
 }
 
 /* Links with a phase spare compile time: they lie in tiles of 32 for any number of right-hand
  * sides, and by twos those do not go. */
 template <class S, int R, int B>
-static void launch_many_of(many_arguments<S> &a, const md_hop_call *call) {
-  const int reals = call->stencil->reals[1];
+static void launch_many_of(const md_stencil *s, many_arguments<S> &a, void *queue) {
+  const int reals = s->reals[1];
   if (reals == 0) {
-    launch_many_from<S, R, B, 0>(a, call);
+    launch_many_from<S, R, B, 0>(s, a, queue);
   } else if constexpr (R == 18) {
     constexpr int by = B == 2 && sizeof(S) < 8 ? 1 : B;
-    if (reals == 18) launch_many_from<S, R, B, 18>(a, call);
-    if (reals == 13) launch_many<S, R, by, false, 13>(a, call->queue);
-    if (reals == 9) launch_many<S, R, by, false, 9>(a, call->queue);
+    if (reals == 18) launch_many_from<S, R, B, 18>(s, a, queue);
+    if (reals == 13) launch_many<S, R, by, false, 13>(a, queue);
+    if (reals == 9) launch_many<S, R, by, false, 9>(a, queue);
   }
 }
 
-template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
-  const md_stencil *s = call->stencil;
-  const md_field *x = call->x;
+template <class S, int R> static int hop_many_reals(const md_stencil *s, const md_hop_call *call) {
+  const md_hop_end end = md_hop_end_of(call);
+  const md_hop_step step = md_hop_step_of(call);
   many_arguments<S> a = {};
   a.links = (const S *)s->links;
   a.rows = s->rows;
@@ -315,39 +315,38 @@ template <class S, int R> static int hop_many_reals(const md_hop_call *call) {
   a.count = s->range[call->range].count;
   a.n_rhs = call->out->n_rhs;
   a.keep_links = s->keep_links;
-  a.backwards = call->backwards;
+  a.backwards = step.backwards;
   a.per_row = s->slots_per_row;
   a.in = (const S *)call->in->data;
   a.in_scale = call->in->scale;
-  a.x = x ? (const S *)x->data : NULL;
-  a.x_scale = x ? x->scale : NULL;
-  a.before = call->before ? (const S *)call->before->data : NULL;
+  a.x = end.x ? (const S *)end.x->data : NULL;
+  a.x_scale = end.x ? end.x->scale : NULL;
+  a.before = step.before ? (const S *)step.before->data : NULL;
   if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
     a.wide = (float *)call->out->data;
   else
     a.out = (S *)call->out->data;
   a.out_scale = call->out->scale;
-  a.a = (real_of<S>)call->a;
-  a.half_b = (real_of<S>)call->half_b;
-  a.step = call->step;
-  if (call->norm2) a.norm2 = call->norm2->sum, a.units = call->norm2->units;
+  a.a = (real_of<S>)end.a;
+  a.half_b = (real_of<S>)(MD_HOP_FACTOR * end.b);
+  a.step = step.by;
+  if (step.norm2) a.norm2 = step.norm2->sum, a.units = step.norm2->units;
   a.long_rows = s->long_rows;
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
   if (a.n_rhs % most == 0)
-    launch_many_of<S, R, most>(a, call);
+    launch_many_of<S, R, most>(s, a, call->queue);
   else if (a.n_rhs % 2 == 0)
-    launch_many_of<S, R, 2>(a, call);
+    launch_many_of<S, R, 2>(s, a, call->queue);
   else
-    launch_many_of<S, R, 1>(a, call);
+    launch_many_of<S, R, 1>(s, a, call->queue);
   return (int)cudaGetLastError();
 }
 
-template <class S> static int hop_many_any(const md_hop_call *call) {
-  const int reals = call->stencil->reals[0];
-  return reals == 18   ? hop_many_reals<S, 18>(call)
-         : reals == 12 ? hop_many_reals<S, 12>(call)
-                       : hop_many_reals<S, 8>(call);
+template <class S> static int hop_many_any(const md_stencil *s, const md_hop_call *call) {
+  return s->reals[0] == 18   ? hop_many_reals<S, 18>(s, call)
+         : s->reals[0] == 12 ? hop_many_reals<S, 12>(s, call)
+                             : hop_many_reals<S, 8>(s, call);
 }
 
 #endif

@@ -10,9 +10,6 @@
  * V-wide pieces of the source planes. Where there are few slots for the many threads of a GPU
  * (SPLIT), four threads share a slot, one direction pair each. */
 
-/* Up to here SPLIT pays, on 132 multiprocessors. */
-template <class S> constexpr int few_slots = sizeof(S) << 15;
-
 /* How the slots of a hop are dealt out. ahead: split, and the links, where they stay in L2, come to
  * shared memory while the predecessor ends. */
 enum class sharing { none, split, ahead };
@@ -40,12 +37,12 @@ template <class S> struct hop_arguments {
   md_divisor per_row;
   bool keep_links, backwards;
   plane_view<S> out, in, x; /* x.data NULL: plain assignment */
-  plane_view<S> before;     /* as in md_epilogue; data NULL: none */
+  plane_view<S> before;     /* as in md_hop_step; data NULL: none */
   real_of<S> a, half_b;
   real_of<S> unit[2];     /* of the fields: what whole links are multiples of in fixed, and links
                              with a phase in every type */
   plane_view<float> wide; /* out in MD_SINGLE beside 16-bit S, `out` is not used then; else NULL */
-  const double *step;     /* as in md_epilogue */
+  const double *step;     /* md_hop_step.by */
   unit_sum *norm2;        /* [MD_SUM_SLOTS], in `units`; NULL: none */
   const sum_units *units;
 };
@@ -130,7 +127,7 @@ static __device__ inline void store_sites(const plane_view<S> &out, int site,
     *reinterpret_cast<vector_of<S, V> *>(out.data + c * out.stride + site) = stored[c];
 }
 
-/* out = a x + b/2 acc, out += step (a x + b/2 acc), or what md_epilogue says of `before`, at the V
+/* out = a x + b/2 acc, out += step (a x + b/2 acc), or what md_hop_step says of `before`, at the V
  * sites; acc becomes what is stored. */
 template <class S, int V>
 static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
@@ -212,7 +209,7 @@ template <class S, int RL> struct long_arguments : hop_arguments<S> {
 template <class ARGUMENTS> constexpr int long_reals = 0;
 template <class S, int RL> constexpr int long_reals<long_arguments<S, RL>> = RL;
 
-/* FOLLOWS: as in md_context; a template, because a branch would cost registers. */
+/* FOLLOWS: as in md_hop_call; a template, because a branch would cost registers. */
 template <class S, int R, int V, sharing SHARING, class ARGUMENTS, bool FOLLOWS>
 __global__ void __launch_bounds__(128,
                                   least_blocks<S, R, V, SHARING, (long_reals<ARGUMENTS> > 0)>())
@@ -314,26 +311,27 @@ static void launch_one(const ARGUMENTS &a, const md_hop_call *call) {
  * with a phase spare compile time where it costs little: single sites, where rows do not end at
  * multiples of two, are rare, and one kernel serves all numbers of them; few slots do not lead. */
 template <class S, int R, int V, int RL>
-static void launch_long(const hop_arguments<S> &a, const md_hop_call *call) {
+static void launch_long(const md_stencil *s, const hop_arguments<S> &a, const md_hop_call *call) {
   constexpr bool whole = RL == 18, common = whole || V > 1 || sizeof(S) == 8;
   using arguments = long_arguments<S, RL>;
-  const arguments b = {a, call->stencil->long_rows};
-  if (!common || a.slots.count > few_slots<S> || call->norm2)
+  const arguments b = {a, s->long_rows};
+  if (!common || a.slots.count > s->few_slots || a.norm2)
     launch_one<S, R, V, sharing::none, arguments, common>(b, call);
   else if constexpr (common)
     launch_one<S, R, V, sharing::split, arguments, whole>(b, call);
 }
 
 template <class S, int R, int V>
-static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
-  if (call->stencil->long_rows) {
+static void launch_one_or_split(const md_stencil *s, const hop_arguments<S> &a,
+                                const md_hop_call *call) {
+  if (s->long_rows) {
     if constexpr (R == 18) {
-      const int reals = call->stencil->reals[1];
-      if (reals == 18) launch_long<S, R, V, 18>(a, call);
-      if (reals == 13) launch_long<S, R, V, 13>(a, call);
-      if (reals == 9) launch_long<S, R, V, 9>(a, call);
+      const int reals = s->reals[1];
+      if (reals == 18) launch_long<S, R, V, 18>(s, a, call);
+      if (reals == 13) launch_long<S, R, V, 13>(s, a, call);
+      if (reals == 9) launch_long<S, R, V, 9>(s, a, call);
     }
-  } else if (a.slots.count > few_slots<S> || call->norm2) /* with sums it has not been measured */
+  } else if (a.slots.count > s->few_slots || a.norm2) /* with sums it has not been measured */
     launch_one<S, R, V, sharing::none>(a, call);
   else if (a.keep_links)
     launch_one<S, R, V, sharing::ahead>(a, call);
@@ -341,40 +339,40 @@ static void launch_one_or_split(hop_arguments<S> &a, const md_hop_call *call) {
     launch_one<S, R, V, sharing::split>(a, call);
 }
 
-template <class S, int R> static int hop_one_reals(const md_hop_call *call) {
-  const md_stencil *s = call->stencil;
+template <class S, int R> static int hop_one_reals(const md_stencil *s, const md_hop_call *call) {
+  const md_hop_end end = md_hop_end_of(call);
+  const md_hop_step step = md_hop_step_of(call);
   hop_arguments<S> a = {};
   a.links = s->links;
   a.rows = s->rows;
   a.slots = s->range[call->range];
   a.per_row = s->slots_per_row;
   a.keep_links = s->keep_links;
-  a.backwards = call->backwards;
+  a.backwards = step.backwards;
   if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
     a.wide = planes_of<float>(call->out);
   else
     a.out = planes_of<S>(call->out);
   a.in = planes_of<S>(call->in);
-  a.x = planes_of<S>(call->x);
-  a.before = planes_of<S>(call->before);
-  a.a = (real_of<S>)call->a;
-  a.half_b = (real_of<S>)call->half_b;
+  a.x = planes_of<S>(end.x);
+  a.before = planes_of<S>(step.before);
+  a.a = (real_of<S>)end.a;
+  a.half_b = (real_of<S>)(MD_HOP_FACTOR * end.b);
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
-  a.step = call->step;
-  if (call->norm2) a.norm2 = call->norm2->sum, a.units = call->norm2->units;
-  if (s->sites_per_slot == 1) launch_one_or_split<S, R, 1>(a, call);
+  a.step = step.by;
+  if (step.norm2) a.norm2 = step.norm2->sum, a.units = step.norm2->units;
+  if (s->sites_per_slot == 1) launch_one_or_split<S, R, 1>(s, a, call);
   if constexpr (sizeof(S) <= 4)
-    if (s->sites_per_slot == 2) launch_one_or_split<S, R, 2>(a, call);
+    if (s->sites_per_slot == 2) launch_one_or_split<S, R, 2>(s, a, call);
   return (int)cudaGetLastError();
 }
 
 /* In fixed the integers of whole links would fill the conversion unit; with 12 and 8 reals there
  * are fewer, and issue slots are short. */
-template <class S> static int hop_one_any(const md_hop_call *call) {
-  const int reals = call->stencil->reals[0];
-  return reals == 18   ? hop_one_reals<typename by_mantissa<S>::type, 18>(call)
-         : reals == 12 ? hop_one_reals<S, 12>(call)
-                       : hop_one_reals<S, 8>(call);
+template <class S> static int hop_one_any(const md_stencil *s, const md_hop_call *call) {
+  return s->reals[0] == 18   ? hop_one_reals<typename by_mantissa<S>::type, 18>(s, call)
+         : s->reals[0] == 12 ? hop_one_reals<S, 12>(s, call)
+                             : hop_one_reals<S, 8>(s, call);
 }
 
 #endif

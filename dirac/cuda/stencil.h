@@ -57,7 +57,18 @@ typedef struct md_stencil {
   const int32_t *order;   /* site of a slot, those of the interior first; NULL: slot V; n_rhs > 1 */
   md_slot_range range[3]; /* of each md_range; with an order never a list */
   bool keep_links;        /* in L2: all of them fit */
+  int few_slots;          /* up to so many, four threads share one; n_rhs == 1 */
 } md_stencil;
+
+/* keep_links and few_slots on a GPU: `bytes` of links of a parity stay in L2 where they leave a
+ * third of it to fields; for each byte of a number and multiprocessor so many slots leave threads
+ * without work. On an H200 that is below 40 MiB, and 32768 for each byte. */
+static inline bool md_stencil_keeps_links(const md_device_facts *gpu, size_t bytes) {
+  return bytes < (size_t)gpu->l2_bytes / 3 * 2;
+}
+static inline int md_stencil_few_slots(const md_device_facts *gpu, md_precision precision) {
+  return (int)md_precision_bytes(precision) * gpu->multiprocessors * 8192 / 33;
+}
 
 /* Pairs of an action, and the term (dirac/links/links.h) whose link is stored at `side` of one; up:
  * bit 0 of the row. */
@@ -80,21 +91,6 @@ md_status md_stencil_tables_load(md_context *context, const md_links *links,
                                  md_stencil stencil[MD_PARITIES]);
 void md_stencil_tables_free(md_stencil stencil[MD_PARITIES]);
 
-/* One call: md_backend.hop with the stencil of out's parity; half_b = b/2, the factor 1/2 of D. */
-typedef struct md_hop_call {
-  const md_stencil *stencil;
-  md_field *out;
-  const md_field *in, *x; /* x NULL: a is not read */
-  double a, half_b;
-  const double *step;
-  const md_field *before; /* as in md_epilogue */
-  const md_partial_sums *norm2;
-  bool backwards;
-  md_range range;
-  void *queue;  /* stream, NULL: that of all work */
-  bool follows; /* as in md_context */
-} md_hop_call;
-
 /* Bare links of one field and direction on the device, and what folds them. */
 typedef struct md_pack_source {
   const double *forward, *backward; /* 18 planes: U_mu of this parity, of the other with halo */
@@ -103,11 +99,12 @@ typedef struct md_pack_source {
   int64_t stride;
 } md_pack_source;
 
-/* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int. */
+/* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int.
+ * Hops are md_backend.hop with the stencil of out's parity. */
 typedef struct md_stencil_kernels {
   int (*pack)(const md_stencil *stencil, int pair, const md_pack_source *source, void *links);
-  int (*hop_one)(const md_hop_call *call);
-  int (*hop_many)(const md_hop_call *call);
+  int (*hop_one)(const md_stencil *stencil, const md_hop_call *call);
+  int (*hop_many)(const md_stencil *stencil, const md_hop_call *call);
 } md_stencil_kernels;
 
 extern const md_stencil_kernels md_stencil_double, md_stencil_single, md_stencil_half,

@@ -55,9 +55,10 @@ void md_eigen_scratch_destroy(md_eigen_scratch *scratch) {
 /* out = factor (A - centre) in; added to out where `ones` is not NULL */
 static md_status shifted(md_context *context, md_dirac *dirac, double factor, double centre,
                          const double *ones, md_field *odd, md_field *out, md_field *in) {
-  const md_epilogue end = {.x = in, .a = -factor * centre, .b = -factor, .step = ones};
+  const md_hop_end end = {.x = in, .a = -factor * centre, .b = -factor};
+  const md_hop_step step = {.by = ones};
   MD_TRY(md_dirac_hop(context, dirac, odd, in, NULL));
-  return md_dirac_hop(context, dirac, out, odd, &end);
+  return md_dirac_hop_step(context, dirac, out, odd, &end, &step);
 }
 
 /* T_{k+1} = 2 x T_k - T_{k-1} with signs s_k, s_{k+1} = -s_{k-1}: then s_{k-1} T_{k-1} only has

@@ -26,7 +26,7 @@ typedef struct md_block_deflation {
 
 /* Whether the blocks, and r, are as narrow as iterations in this space and precision, which saves
  * bytes; else they are MD_SINGLE. 11 bits are as good as 24, the 8 of bf16 are not
- * (docs/precision.md). */
+ * (docs/solvers.md). */
 static inline bool md_block_deflation_narrows(md_space space, md_precision precision) {
   return space == MD_DEVICE && md_precision_roundoff(precision) <= 0x1p-11;
 }

@@ -90,7 +90,7 @@ static md_status orthonormalise(md_block_steps *b) {
 /* a_p = A p, ALPHA and STEP, where p^H A p = m^2 p^H p + (D p)^H D p; the host works while the
  * device is at the second stencil. */
 static md_status find_step(md_block_steps *b) {
-  const md_epilogue second = {.x = b->p, .a = b->mass * b->mass, .b = -1.0};
+  const md_hop_end second = {.x = b->p, .a = b->mass * b->mass, .b = -1.0};
   double complex **m = b->matrix;
   const int n = b->n;
   MD_TRY(md_dirac_hop(b->context, b->dirac, &b->work, b->p, NULL));

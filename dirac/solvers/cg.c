@@ -52,7 +52,8 @@ void md_cg_state_destroy(md_cg_state *state) {
 }
 
 md_status md_cg_resume(md_context *context, const md_solver_request *request, md_cg_state *state) {
-  return request->resume ? md_agree(context, request->resume(request->user, state)) : MD_OK;
+  if (!request->resume || md_counts(context)) return MD_OK; /* it takes no more than `leave` */
+  return md_agree(context, request->resume(request->user, state));
 }
 
 bool md_cg_is_read(const md_solver_request *request, int iteration) {
@@ -137,10 +138,8 @@ static md_status iterate_once(md_context *context, md_dirac *dirac,
 md_status md_cg_iterate(md_context *context, md_dirac *dirac, const md_solver_request *request,
                         md_cg_state *state) {
   MD_TRY(md_cg_resume(context, request, state));
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (md_dirac_fuses(dirac, dirac->request.precision))
+  if (MINIDIRAC_HAVE_CUDA && md_dirac_fuses(dirac, dirac->request.precision))
     return md_cg_iterate_fused(context, dirac, request, state);
-#endif
   md_field a_p = {0}, work = {0};
   md_status status = md_dirac_field(context, dirac, MD_EVEN, &a_p);
   if (status == MD_OK) status = md_dirac_field(context, dirac, MD_ODD, &work);

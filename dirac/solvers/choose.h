@@ -38,7 +38,7 @@ double md_choice_bound(double kappa, double factor);
  * to, times what rounding costs it. */
 double md_choice_steps(const md_choice_facts *facts);
 /* Block CG ends when its space has resolved the lowest modes, after about 9 sqrt(V / n) iterations
- * however small the mass, or as CG does if that is earlier. docs/precision.md has the records. */
+ * however small the mass, or as CG does if that is earlier. bench/tried.md has the records. */
 double md_choice_block(const md_choice_facts *facts);
 
 /* Whether to begin with block CG. Local, as both that follow. */

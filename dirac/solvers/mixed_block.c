@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* |r| of some right-hand side has fallen by this much: each update gives a block to deflate with.
- * docs/precision.md has the counts. */
+ * docs/solvers.md says why. */
 #define UPDATE_FACTOR 0.35
 /* A projection that raises |r| of some right-hand side by more than this is none any more: the
  * directions are combinations of single-precision vectors that nearly cancel, as where blocks have

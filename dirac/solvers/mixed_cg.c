@@ -139,11 +139,9 @@ static md_status create(mixed_cg *m) {
   MD_TRY(m->narrow ? md_dirac_field(m->context, m->inner, MD_EVEN, &m->r)
                    : md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->r));
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->p));
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (!m->flexible && md_dirac_fuses(m->inner, m->r.precision))
+  if (MINIDIRAC_HAVE_CUDA && !m->flexible && md_dirac_fuses(m->inner, m->r.precision))
     MD_TRY(md_cg_steps_create(m->context, m->inner, m->request->mass, &m->x, &m->r, &m->p,
                               keeps_states(m->request), &m->steps));
-#endif
   if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
   MD_TRY(md_dirac_field(m->context, m->inner, MD_EVEN, &m->a_p));
   return md_dirac_field(m->context, m->inner, MD_ODD, &m->work);

@@ -1,11 +1,9 @@
 /* The common iterations of multi-shift CG, on the host or on a device. */
 #include "base/interrupt.h"
 #include "base/memory_need.h"
+#include "dirac/solvers/device/shift_device.h"
 #include "dirac/solvers/multishift_state.h"
 #include "lattice/fields/linear.h"
-#ifdef MINIDIRAC_HAVE_CUDA
-#include "dirac/solvers/device/shift_device.h"
-#endif
 
 #include <math.h>
 #include <stdlib.h>
@@ -162,10 +160,10 @@ static md_status iterate(md_multishift_state *m) {
   return MD_OK;
 }
 
-#ifdef MINIDIRAC_HAVE_CUDA
 /* The same with the scalars on the device, which works on the next iteration while the host looks
  * at this one. */
-static md_status iterate_on_device(md_multishift_state *m, md_shift_device *device, double *zeta) {
+static inline md_status iterate_on_device(md_multishift_state *m, md_shift_device *device,
+                                          double *zeta) {
   const int n = m->r.n_rhs;
   double worst;
   int *iteration = &m->result->iterations, queued = *iteration;
@@ -187,7 +185,7 @@ static md_status iterate_on_device(md_multishift_state *m, md_shift_device *devi
   return md_agree(m->context, md_shift_device_end(m->context, device, m));
 }
 
-static md_status iterate_fused(md_multishift_state *m) {
+static inline md_status iterate_fused(md_multishift_state *m) {
   md_shift_device *device = NULL;
   double *zeta = calloc((size_t)m->request->n_shifts * (size_t)m->r.n_rhs, sizeof *zeta);
   md_status status =
@@ -199,7 +197,6 @@ static md_status iterate_fused(md_multishift_state *m) {
   free(zeta);
   return status;
 }
-#endif
 
 /* One rank or GPUs that share memory, which a dry run takes for granted, no operand in 16 bits, a
  * backend that fuses. */
@@ -210,8 +207,6 @@ bool md_multishift_fuses(const md_multishift_state *m) {
 }
 
 md_status md_multishift_iterate(md_multishift_state *m) {
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (md_multishift_fuses(m)) return iterate_fused(m);
-#endif
+  if (MINIDIRAC_HAVE_CUDA && md_multishift_fuses(m)) return iterate_fused(m);
   return md_counts(m->context) ? MD_OK : iterate(m);
 }

@@ -47,7 +47,7 @@ typedef struct md_multishift_state {
 double md_shift_mass(const md_multishift_state *m, int k);
 /* |r| over |b| from which on an operator of this precision does as well as a double one; 0: from
  * the beginning on, or what rounding leaves behind is not to be refined. That is a few times the
- * roundoff of the |r| with which the rounding begins (docs/precision.md has the counts), and of
+ * roundoff of the |r| with which the rounding begins (docs/solvers.md says why), and of
  * another direction in each shift, so that it would have to be iterated for shift by shift: an
  * iteration in double instead costs all of them less. */
 double md_multishift_narrow_from(const md_backend_request *request, double tolerance, bool refine);

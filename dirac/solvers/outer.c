@@ -45,7 +45,7 @@ md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r) {
 static md_status true_residual(md_outer *o, const double *norm2) {
   md_cg_state *s = o->state;
   const double mass2 = o->request->mass * o->request->mass;
-  const md_epilogue minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
+  const md_hop_end minus_a = {.x = &s->x, .a = -mass2, .b = 1.0};
   double one[MD_MAX_RHS], guess[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
     one[r] = 1.0;

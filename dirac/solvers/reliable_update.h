@@ -22,7 +22,7 @@ static inline bool md_update_is_coarse(double noise) {
 }
 
 /* |r| has fallen by this factor: smaller costs iterations where the noise is large, larger costs
- * stencils in double; docs/precision.md has the counts. */
+ * stencils in double; docs/solvers.md says why. */
 static inline double md_update_factor(bool deflates, double noise) {
   if (deflates) return 0.4;
   return md_update_is_coarse(noise) ? 0.6 : fmin(fmax(0.12 * sqrt(noise), 0.05), 0.3);
@@ -33,7 +33,7 @@ static inline bool md_update_due(double norm2, double largest, double factor) {
 
 /* Whether the recursive residual may be stored as narrow as the direction, which rounds it once in
  * every iteration: costs none as long as this holds, a sixth of them at twice the noise;
- * docs/precision.md has the counts. */
+ * docs/solvers.md says why. */
 static inline bool md_update_narrows(double noise) {
   return !md_update_is_coarse(noise);
 }
@@ -48,7 +48,7 @@ static inline int md_update_latest(double kappa, double factor) {
 /* True where CG may take more iterations than a quarter of the unknowns (complex, all ranks): it
  * ends as its directions are conjugate, which rounding in 16 or 32 bits undoes. Deflation helps
  * there, and where the inner precision is coarse; in the second case the host alone deflates:
- * docs/precision.md has the cost of an update beside a device's iterations. */
+ * docs/solvers.md says what an update costs beside them. */
 static inline bool md_update_is_small(double kappa, double tolerance, double unknowns) {
   return unknowns < 2.0 * sqrt(kappa) * log(2.0 / fmax(tolerance, 1e-17));
 }

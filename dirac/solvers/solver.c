@@ -51,14 +51,14 @@ static md_status full_norms(md_context *context, const md_field f[MD_PARITIES], 
 
 /* work[even] = s = m b_e - Deo b_o */
 static md_status prepare_source(md_context *context, exact_system *s) {
-  const md_epilogue epilogue = {.x = &s->b[MD_EVEN], .a = s->mass, .b = -1.0};
-  return md_dirac_hop(context, s->dirac, &s->work[MD_EVEN], &s->b[MD_ODD], &epilogue);
+  const md_hop_end end = {.x = &s->b[MD_EVEN], .a = s->mass, .b = -1.0};
+  return md_dirac_hop(context, s->dirac, &s->work[MD_EVEN], &s->b[MD_ODD], &end);
 }
 
 /* x_o = (b_o - Doe x_e) / m */
 static md_status reconstruct_odd(md_context *context, exact_system *s) {
-  const md_epilogue epilogue = {.x = &s->b[MD_ODD], .a = 1.0 / s->mass, .b = -1.0 / s->mass};
-  return md_dirac_hop(context, s->dirac, &s->x[MD_ODD], &s->x[MD_EVEN], &epilogue);
+  const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0 / s->mass, .b = -1.0 / s->mass};
+  return md_dirac_hop(context, s->dirac, &s->x[MD_ODD], &s->x[MD_EVEN], &end);
 }
 
 /* work = b - M x and residuals[r] = |work_r| / |b_r|; 0 for a source of zeros. */
@@ -81,8 +81,8 @@ static md_status true_residuals(md_context *context, exact_system *s, const doub
 
 /* work[even] = s - A x_e = m (b_e - m x_e) + Deo (Doe x_e - b_o) */
 static md_status even_residual(md_context *context, exact_system *s) {
-  const md_epilogue less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
-  const md_epilogue plus_b = {.x = &s->b[MD_EVEN], .a = s->mass, .b = 1.0};
+  const md_hop_end less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
+  const md_hop_end plus_b = {.x = &s->b[MD_EVEN], .a = s->mass, .b = 1.0};
   double minus[MD_MAX_RHS];
   for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -s->mass * s->mass;
   MD_TRY(md_dirac_hop(context, s->dirac, &s->work[MD_ODD], &s->x[MD_EVEN], &less_b));

@@ -21,12 +21,12 @@ typedef struct md_tensor_call {
   const float *source_scale; /* half only, else NULL; likewise the other scales */
   void *out;
   float *out_scale;
-  const void *x; /* NULL: out = D in, else out = a x + b D in */
+  const void *x; /* md_hop_end; NULL: out = D in */
   const float *x_scale;
   double a, b;
-  /* As in md_epilogue; out is MD_SINGLE or MD_DOUBLE then, or MD_HALF if `narrow`, and NULL stands
-   * for assignment. A step and norm2 are served where md_march_plan_make finds a plan, but
-   * not in bf16, and norm2 alone only for plain D in. */
+  /* md_hop_step; out is MD_SINGLE or MD_DOUBLE then, or MD_HALF if `narrow`. A step and norm2 are
+   * served where md_march_plan_make finds a plan, but not in bf16, and norm2 alone only for plain
+   * D in. */
   const double *step;
   const void *before; /* MD_DOUBLE alone; NULL: none */
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
@@ -98,21 +98,12 @@ typedef struct md_march_plan {
   md_divisor by_x, by_y, by_depth, by_columns, by_band, by_layer;
 } md_march_plan;
 
-/* What a GPU has for a march. It is nothing before compute capability 9.0, whose copy engine feeds
- * the march. */
-typedef struct md_march_room {
-  int multiprocessors, shared_bytes; /* the latter for one block */
-} md_march_room;
-/* Of the open device and the code that it runs. Where context->wishes has march_blocks, that
- * many multiprocessors are left, so that small lattices are marched through too, as tests by
- * compute-sanitizer need them. Local. */
-md_march_room md_tensor_march_room(const md_context *context);
-
-/* Plans with the first of a list of tiles that fits, for an action of 1 or 2 link fields. False
- * when none fits, when the number of right-hand sides is not 8 or 16, or when the lattice is too
- * small to fill the GPU. */
+/* Plans with the first of a list of tiles that fits, for an action of 1 or 2 link fields, and a
+ * block for each multiprocessor of the GPU. False when no tile fits, when the number of right-hand
+ * sides is not 8 or 16, when the lattice is too small to fill the GPU, or for code before compute
+ * capability 9.0, whose copy engine feeds the march. */
 bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                        const md_march_room *room, md_march_plan *plan);
+                        const md_device_facts *gpu, md_march_plan *plan);
 /* Queues the march that was planned; MD_ENVIRONMENT when it cannot start. The second is what the
  * first calls for two link fields. */
 md_status md_tensor_march(md_context *context, const md_tensor_call *call,

@@ -126,19 +126,8 @@ cudaError_t march_rhs(const md_tensor_call *call, const md_march_plan *plan) {
 
 template <typename PARTS>
 md_status march_with(md_context *context, const md_tensor_call *call, const md_march_plan *plan) {
-  cudaError_t error;
-  switch (call->precision) {
-  case MD_DOUBLE:
-    error = march_rhs<double, PARTS>(call, plan);
-    break;
-  case MD_HALF:
-    error = march_rhs<__half, PARTS>(call, plan);
-    break;
-  default:
-    error = march_rhs<__nv_bfloat16, PARTS>(call, plan);
-    break;
-  }
-  return md_cuda_status(context, error, "stacked kernel");
+  const auto launch = [&](auto number) { return march_rhs<decltype(number), PARTS>(call, plan); };
+  return md_cuda_status(context, by_storage(call->precision, launch), "stacked kernel");
 }
 
 } // namespace stacked

@@ -1,5 +1,7 @@
 #include "dirac/tensor/march_rows.h"
 
+#include <math.h>
+
 enum { WARPS_LEAST = 8 };
 
 /* The band along y that keeps the columns of one round of blocks closest to a cube: its surface is
@@ -82,8 +84,7 @@ static bool share_out(md_precision precision, md_march_plan *plan) {
 
 /* Plans with a tile x, y, z of so many steps a time slice; false when it does not fit. */
 static bool plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                      const md_march_room *room, const int tile[4], md_march_plan *plan) {
-  if (room->multiprocessors == 0) return false;
+                      const md_device_facts *gpu, const int tile[4], md_march_plan *plan) {
   if ((n_rhs != 8 && n_rhs != 16) || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
   *plan = (md_march_plan){.fields = fields,
@@ -91,7 +92,7 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
                           .y = tile[1],
                           .z = tile[2],
                           .steps = tile[3],
-                          .blocks = room->multiprocessors};
+                          .blocks = gpu->multiprocessors};
   for (int d = 0; d < 3; d++) {
     if (tile[d] < 1 || extent[d] % tile[d]) return false;
     plan->columns[d] = extent[d] / tile[d];
@@ -106,16 +107,17 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
   plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
   plan->band = band_of(plan);
   find_divisors(plan);
-  /* With two spare slots a new segment, which takes three (seven) at once, need not wait for the
-   * last. */
+  /* A block of another kernel has a place beside the march. With two spare slots a new segment,
+   * which takes three (seven) at once, need not wait for the last. */
+  const int most = gpu->block_shared_bytes - gpu->reserved_shared_bytes;
   for (int ring = 3; ring >= 2; ring--)
     for (int spare = 2; spare >= 0; spare -= 2)
-      if (lay_out(precision, ring, spare, room->shared_bytes, plan)) return true;
+      if (lay_out(precision, ring, spare, most, plan)) return true;
   return false;
 }
 
 bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                        const md_march_room *room, md_march_plan *plan) {
+                        const md_device_facts *gpu, md_march_plan *plan) {
   /* In the order of their speed on an H200. */
   static const int tiles[2][2][6][4] = {
       {{{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1}, {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1}},
@@ -125,11 +127,52 @@ bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int
   /* A block's first step brings three or seven time slices: with fewer steps than this gathering is
    * faster. */
   const int least_steps = fields == 2 ? 7 : 3;
-  for (int n = 0; n < 6; n++) {
+  for (int n = 0; n < 6 && gpu->code >= 90; n++) {
     const int *tile = tiles[fields - 1][precision == MD_DOUBLE][n];
-    if (!plan_tile(precision, fields, n_rhs, local, room, tile, plan)) continue;
+    if (!plan_tile(precision, fields, n_rhs, local, gpu, tile, plan)) continue;
     const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
-    if (columns * local[MD_T] >= (double)least_steps * room->multiprocessors) return true;
+    if (columns * local[MD_T] >= (double)least_steps * gpu->multiprocessors) return true;
   }
   return false;
+}
+
+/* By what blocks out of step are slower, as measured on an H200: 1.1 to 1.2. */
+#define OUT_OF_STEP 1.15
+
+/* Slices' time of the slowest helper when owners take `own` slices. */
+static double helpers_time(const md_march_share *s, int own, double start) {
+  const int helpers = s->blocks - s->owners, left = (s->length - own) * s->owners;
+  if (left == 0) return 0.0;
+  if (helpers == 0) return INFINITY;
+  const double share = ceil((double)left / helpers);
+  return share + start * (1.0 + ceil(share / (s->length - own)));
+}
+
+md_march_share md_march_share_out(int columns, int slices, int blocks, double start) {
+  md_march_share s = {.blocks = blocks, .full = columns / blocks, .slices = slices};
+  const int rest = columns % blocks;
+  int pieces = rest > 0 ? blocks / rest : 1;
+  while (slices % pieces) pieces--;
+  s.owners = rest * pieces;
+  s.length = s.own = slices / pieces;
+  double best = s.length + start;
+  for (int own = s.length - 1; own > 0; own--) {
+    const double others = helpers_time(&s, own, start), time = fmax(own + start, others);
+    if (time < best) best = time, s.own = own;
+  }
+  s.left = (s.length - s.own) * s.owners;
+  s.by_pieces = md_divisor_of(pieces);
+  s.by_left = md_divisor_of(s.left > 0 ? s.length - s.own : 1);
+  s.by_helpers = md_divisor_of(s.owners < blocks ? blocks - s.owners : 1);
+  return s;
+}
+
+int md_march_even_blocks(int columns, int slices, int blocks) {
+  const int rest = columns % blocks;
+  double best = columns / blocks * slices + OUT_OF_STEP * rest * slices / blocks;
+  int even = blocks;
+  for (int n = blocks - 1; n > blocks / 2; n--)
+    if (columns % n == 0 && (double)columns / n * slices < best)
+      best = (double)columns / n * slices, even = n;
+  return even;
 }

@@ -8,7 +8,6 @@ extern "C" {
 namespace {
 
 constexpr int CORE_THREADS = 128;
-constexpr int64_t MOST_BLOCKS = 132 * 16; /* further products in further rounds */
 
 __global__ void __launch_bounds__(CORE_THREADS) cores(md_matvec work, int passes, int64_t skip) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * CORE_THREADS;
@@ -69,13 +68,15 @@ __global__ void __launch_bounds__(32 * tiles::WARPS)
     }
 }
 
-unsigned blocks_for(int64_t pieces, int64_t per_block) {
-  const int64_t blocks = (pieces + per_block - 1) / per_block;
-  return static_cast<unsigned>(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
+/* Further products in further rounds. */
+unsigned blocks_for(const md_device_facts &gpu, int64_t pieces, int64_t per_block) {
+  const int64_t blocks = (pieces + per_block - 1) / per_block, most = 16 * gpu.multiprocessors;
+  return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
-template <md_packing PACKING> void launch(const md_matvec *work, int passes) {
-  const unsigned blocks = blocks_for(work->count, tiles::maps<PACKING>::items * tiles::WARPS);
+template <md_packing PACKING>
+void launch(const md_device_facts &gpu, const md_matvec *work, int passes) {
+  const unsigned blocks = blocks_for(gpu, work->count, tiles::maps<PACKING>::items * tiles::WARPS);
   packed<PACKING><<<blocks, 32 * tiles::WARPS, 0, md_stream()>>>(*work, passes, 0);
 }
 
@@ -84,19 +85,20 @@ template <md_packing PACKING> void launch(const md_matvec *work, int passes) {
 md_status md_matvec_device(md_context *context, md_packing packing, int passes,
                            const md_matvec *work) {
   if (work->count == 0) return MD_OK;
+  const md_device_facts &gpu = context->gpu;
   switch (packing) {
   case MD_PACKING_NONE:
-    cores<<<blocks_for(work->count, CORE_THREADS), CORE_THREADS, 0, md_stream()>>>(*work, passes,
-                                                                                   0);
+    cores<<<blocks_for(gpu, work->count, CORE_THREADS), CORE_THREADS, 0, md_stream()>>>(*work,
+                                                                                        passes, 0);
     break;
   case MD_PACKING_SINGLE:
-    launch<MD_PACKING_SINGLE>(work, passes);
+    launch<MD_PACKING_SINGLE>(gpu, work, passes);
     break;
   case MD_PACKING_DIAGONAL:
-    launch<MD_PACKING_DIAGONAL>(work, passes);
+    launch<MD_PACKING_DIAGONAL>(gpu, work, passes);
     break;
   case MD_PACKING_BLOCK8:
-    launch<MD_PACKING_BLOCK8>(work, passes);
+    launch<MD_PACKING_BLOCK8>(gpu, work, passes);
     break;
   default:
     return md_fail(context, MD_INPUT,

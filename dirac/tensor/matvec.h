@@ -25,7 +25,7 @@ void md_matvec_host(const md_matvec *work);
 /* The same on the device, where all three arrays lie. With packing none, one CUDA thread forms one
  * product in float; single, diagonal and block8 fill WMMA tiles. One kernel forms all products
  * `passes` times, so that the difference of two times leaves the launch out. The work is queued,
- * not waited for. MD_ENVIRONMENT in a build without CUDA. Local. */
+ * not waited for. Only in builds with CUDA. Local. */
 md_status md_matvec_device(md_context *context, md_packing packing, int passes,
                            const md_matvec *work);
 

@@ -52,6 +52,13 @@ template <> struct storage<double> {
   }
 };
 
+/* What `launch` returns for a number of the storage type. */
+template <class LAUNCH> cudaError_t by_storage(md_precision precision, LAUNCH launch) {
+  return precision == MD_DOUBLE ? launch(double())
+         : precision == MD_HALF ? launch(__half())
+                                : launch(__nv_bfloat16());
+}
+
 /* Of a lane: where it stands in the tile. */
 struct lane {
   int g, t, slot; /* slot: md_stacked_link_at's lane; columns 6 and 7 repeat row 2, unused */

@@ -207,17 +207,6 @@ template <typename T> cudaError_t gather_rhs(const md_tensor_call *call) {
 } // namespace stacked
 
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call) {
-  cudaError_t error;
-  switch (call->precision) {
-  case MD_DOUBLE:
-    error = stacked::gather_rhs<double>(call);
-    break;
-  case MD_HALF:
-    error = stacked::gather_rhs<__half>(call);
-    break;
-  default:
-    error = stacked::gather_rhs<__nv_bfloat16>(call);
-    break;
-  }
-  return md_cuda_status(context, error, "stacked kernel");
+  const auto launch = [&](auto number) { return stacked::gather_rhs<decltype(number)>(call); };
+  return md_cuda_status(context, stacked::by_storage(call->precision, launch), "stacked kernel");
 }

@@ -152,15 +152,3 @@ md_status md_tensor_march(md_context *context, const md_tensor_call *call,
   return plan->fields == 1 ? stacked::march_with<stacked::one_link_field>(context, call, plan)
                            : md_tensor_march_long(context, call, plan);
 }
-
-md_march_room md_tensor_march_room(const md_context *context) {
-  md_march_room room = {};
-  if (context->device_code < 90) return room;
-  cudaDeviceGetAttribute(&room.multiprocessors, cudaDevAttrMultiProcessorCount, context->device);
-  cudaDeviceGetAttribute(&room.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                         context->device);
-  room.shared_bytes -= 1024; /* what a block of another kernel takes beside this one */
-  const int blocks = context->wishes.march_blocks;
-  if (blocks > 0 && blocks < room.multiprocessors) room.multiprocessors = blocks;
-  return room;
-}

@@ -6,7 +6,7 @@
 
 /* What a solver asks of the end of a hop: norms of the results, and the step
  * out += step (a x + b D in) into a field of the arithmetic type, or in half of its own
- * (md_epilogue). A lane adds up the norms of its two tile rows; the warps' sums go to memory at the
+ * (md_hop_step). A lane adds up the norms of its two tile rows; the warps' sums go to memory at the
  * end of their work. */
 namespace stacked {
 
@@ -94,7 +94,7 @@ __device__ inline void take_step(norm_adder<T> norms[2], sums<T> &c, const md_te
   add_norms<T>(norms, c, 127, assigned, at);
 }
 
-/* What md_epilogue says of `before`, in double. The rows of steps lie in L1, and registers are
+/* What md_hop_step says of `before`, in double. The rows of steps lie in L1, and registers are
  * short. */
 template <int TILE, typename PLACE>
 __device__ inline void take_mixed_step(norm_adder<double> norms[2], sums<double> &c,

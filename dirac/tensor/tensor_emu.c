@@ -173,16 +173,15 @@ static void hop_stacked(const tensor_emu *s, const site_input *input, const md_f
   }
 }
 
-/* Applies scale, the factor 1/2 and the epilogue, and stores all right-hand sides of a site. */
-static void finish(md_field *out, int64_t site, double scale, const md_epilogue *epilogue,
+/* Applies scale, the factor 1/2 and the end, and stores all right-hand sides of a site. */
+static void finish(md_field *out, int64_t site, double scale, const md_hop_end *end,
                    double (*result)[MD_FERMION_REALS]) {
   for (int r = 0; r < out->n_rhs; r++) {
     double x[MD_FERMION_REALS];
     for (int c = 0; c < MD_FERMION_REALS; c++) result[r][c] *= MD_HOP_FACTOR * scale;
-    if (!epilogue || !epilogue->x) continue;
-    md_field_get(epilogue->x, site, r, x);
-    for (int c = 0; c < MD_FERMION_REALS; c++)
-      result[r][c] = epilogue->a * x[c] + epilogue->b * result[r][c];
+    if (!end) continue;
+    md_field_get(end->x, site, r, x);
+    for (int c = 0; c < MD_FERMION_REALS; c++) result[r][c] = end->a * x[c] + end->b * result[r][c];
   }
   md_field_set(out, site, result[0]);
 }
@@ -194,51 +193,43 @@ static bool in_range(const site_input *input, int terms, int64_t sites, md_range
 }
 
 /* One tile's worth of consecutive sites; those out of range are left out of the tile. */
-static void hop_group(const tensor_emu *s, md_field *out, const md_field *in, int64_t first,
-                      md_range range, const md_epilogue *epilogue) {
+static void hop_group(const tensor_emu *s, const md_hop_call *call, int64_t first) {
   const int most = s->request.packing == MD_PACKING_STACKED ? 1 : md_tile_items(s->request.packing);
   double result[MD_MAX_RHS][MD_FERMION_REALS];
   site_input input[MOST_ITEMS];
   int64_t site[MOST_ITEMS];
   int items = 0;
+  md_field *out = call->out;
+  const md_field *in = call->in;
   for (int64_t i = first; i < first + most && i < out->sites; i++) {
     input[items] = input_of(s, out->parity, i, in);
-    if (in_range(&input[items], s->terms, in->sites, range)) site[items++] = i;
+    if (in_range(&input[items], s->terms, in->sites, call->range)) site[items++] = i;
   }
   if (items == 0) return;
   if (s->request.packing != MD_PACKING_STACKED) {
     hop_tile(s, input, items, in, result);
-    for (int m = 0; m < items; m++) finish(out, site[m], input[m].scale, epilogue, &result[m]);
+    for (int m = 0; m < items; m++) finish(out, site[m], input[m].scale, call->end, &result[m]);
     return;
   }
   for (int r = 0; r < out->n_rhs; r += MD_TILE)
     hop_stacked(s, input, in, r, out->n_rhs - r < MD_TILE ? out->n_rhs - r : MD_TILE, result);
-  finish(out, site[0], input[0].scale, epilogue, result);
+  finish(out, site[0], input[0].scale, call->end, result);
 }
 
-static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
-                     md_range range, const md_epilogue *epilogue) {
+static md_status hop(md_context *context, void *state, const md_hop_call *call) {
   (void)context;
   const tensor_emu *s = state;
   const int most = s->request.packing == MD_PACKING_STACKED ? 1 : md_tile_items(s->request.packing);
 #pragma omp parallel for schedule(static)
-  for (int64_t first = 0; first < out->sites; first += most)
-    hop_group(s, out, in, first, range, epilogue);
+  for (int64_t first = 0; first < call->out->sites; first += most) hop_group(s, call, first);
   return MD_OK;
 }
 
-const md_backend md_backend_tensor_emu = {
-    .name = "tensor_emu",
-    .needs = "any CPU (Tensor Core packings, emulated)",
-    .space = MD_HOST,
-    .precisions = 1u << MD_DOUBLE | 1u << MD_HALF | 1u << MD_BF16,
-    .reconstructs = 1u << MD_RECONSTRUCT_18,
-    .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |
-                1u << MD_PACKING_STACKED,
-    .actions = MD_ALL_ACTIONS,
-    .speed = 0,
-    .check = md_tensor_check,
-    .load = load,
-    .unload = unload,
-    .hop = hop,
-    .link_bytes = md_tensor_link_bytes};
+const md_backend md_backend_tensor_emu = {.name = "tensor_emu",
+                                          .needs = "any CPU (Tensor Core packings, emulated)",
+                                          .space = MD_HOST,
+                                          MD_TENSOR_BACKEND,
+                                          .speed = 0,
+                                          .load = load,
+                                          .unload = unload,
+                                          .hop = hop};

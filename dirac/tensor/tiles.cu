@@ -4,8 +4,6 @@
  * other (along x, and on to the next row), and accumulates all terms in the same C. */
 namespace tiles {
 
-constexpr int64_t MOST_BLOCKS = 132 * 16; /* further groups in further rounds */
-
 /* What one warp knows of its sites. */
 template <int TERMS> struct sites {
   int site[MOST_ITEMS];
@@ -101,11 +99,14 @@ __global__ void __launch_bounds__(32 * WARPS) hop(md_tensor_call call) {
   }
 }
 
-template <md_packing PACKING> cudaError_t launch(const md_tensor_call *call) {
+/* Further groups in further rounds. */
+template <md_packing PACKING>
+cudaError_t launch(const md_device_facts &gpu, const md_tensor_call *call) {
   const int64_t per_block = WARPS * maps<PACKING>::items;
   const int64_t blocks = (call->count + per_block - 1) / per_block;
   if (blocks == 0) return cudaSuccess;
-  const unsigned grid = static_cast<unsigned>(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
+  const int64_t most = 16 * gpu.multiprocessors;
+  const unsigned grid = static_cast<unsigned>(blocks < most ? blocks : most);
   const auto kernel =
       call->terms == MD_DIRECTIONS ? hop<PACKING, MD_DIRECTIONS> : hop<PACKING, MD_MOST_TERMS>;
   const cudaStream_t queue = call->queue ? static_cast<cudaStream_t>(call->queue) : md_stream();
@@ -119,13 +120,13 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call) {
   cudaError_t error;
   switch (call->packing) {
   case MD_PACKING_SINGLE:
-    error = tiles::launch<MD_PACKING_SINGLE>(call);
+    error = tiles::launch<MD_PACKING_SINGLE>(context->gpu, call);
     break;
   case MD_PACKING_DIAGONAL:
-    error = tiles::launch<MD_PACKING_DIAGONAL>(call);
+    error = tiles::launch<MD_PACKING_DIAGONAL>(context->gpu, call);
     break;
   default:
-    error = tiles::launch<MD_PACKING_BLOCK8>(call);
+    error = tiles::launch<MD_PACKING_BLOCK8>(context->gpu, call);
     break;
   }
   return md_cuda_status(context, error, "WMMA kernel");

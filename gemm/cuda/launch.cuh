@@ -107,7 +107,7 @@ constexpr md_gemm_kernel entry(const char *name, const char *idea, unsigned prec
                                decltype(md_gemm_kernel::close) close = nullptr,
                                decltype(md_gemm_kernel::serves) serves = nullptr) {
   return {name,    idea,   MD_GEMM_DEVICE, precisions, accumulation, variants,
-          nullptr, serves, open,           close,      run};
+          nullptr, serves, open,           close,      run,          nullptr};
 }
 
 enum : unsigned { SINGLE = 1u << MD_GEMM_SINGLE, DOUBLE = 1u << MD_GEMM_DOUBLE };

@@ -57,11 +57,7 @@ md_status open_tensor_plan(md_context *context, Kernel kernel, int shared_bytes,
   if (!plan->encode)
     return md_fail(context, MD_ENVIRONMENT,
                    "tensor copies need a driver with cuTensorMapEncodeTiled (CUDA 12), found none");
-  int device = 0;
-  cudaGetDevice(&device);
-  MD_TRY(md_cuda_status(
-      context, cudaDeviceGetAttribute(&plan->processors, cudaDevAttrMultiProcessorCount, device),
-      "the count of multiprocessors"));
+  plan->processors = context->gpu.multiprocessors;
   return md_cuda_status(
       context,
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
@@ -94,11 +90,11 @@ md_status map_operand(md_context *context, TensorPlan *plan, int operand, const 
 /* These kernels are built for sm_90a, whose code runs on compute capability 9.0 alone. */
 inline md_status needs_hopper(md_context *context, const char *kernel) {
   MD_TRY(md_device_open(context));
-  if (context->device_capability == 90) return MD_OK;
+  if (context->gpu.capability == 90) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "GEMM kernel %s needs compute capability 9.0a, this GPU has %d.%d; other kernels "
                  "of its precisions run here, see bench gemm --kernels all",
-                 kernel, context->device_capability / 10, context->device_capability % 10);
+                 kernel, context->gpu.capability / 10, context->gpu.capability % 10);
 }
 
 } // namespace md

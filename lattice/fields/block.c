@@ -10,11 +10,7 @@ struct md_block {
 };
 
 static const md_block_space *space_of(md_space space) {
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (space == MD_DEVICE) return &md_block_device;
-#endif
-  (void)space; /* without CUDA no field lies on a device */
-  return &md_block_host;
+  return MINIDIRAC_HAVE_CUDA && space == MD_DEVICE ? &md_block_device : &md_block_host;
 }
 
 md_status md_block_create(md_context *context, const md_geometry *geometry,

@@ -21,9 +21,6 @@ typedef struct md_block_space {
                             double *product); /* NULL on the host */
 } md_block_space;
 
-extern const md_block_space md_block_host;
-#ifdef MINIDIRAC_HAVE_CUDA
-extern const md_block_space md_block_device;
-#endif
+extern const md_block_space md_block_host, md_block_device;
 
 #endif

@@ -1,17 +1,13 @@
 #include "lattice/fields/columns.h"
 
-#ifdef MINIDIRAC_HAVE_CUDA
 #include "lattice/fields/cuda/columns_device.h"
-#endif
 
 enum { TOGETHER = 16 }; /* sites: what they have in a block stays in the cache for all columns */
 
 md_status md_columns_join(md_context *context, int count, const md_field *columns,
                           md_field *block) {
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (block->space == MD_DEVICE) return md_device_columns_join(context, count, columns, block);
-#endif
-  (void)context;
+  if (MINIDIRAC_HAVE_CUDA && block->space == MD_DEVICE)
+    return md_device_columns_join(context, count, columns, block);
   double *to = block->data;
 #pragma omp parallel for schedule(static)
   for (int64_t first = 0; first < block->sites; first += TOGETHER) {
@@ -28,10 +24,8 @@ md_status md_columns_join(md_context *context, int count, const md_field *column
 
 md_status md_columns_split(md_context *context, const md_field *block, int count,
                            md_field *columns) {
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (block->space == MD_DEVICE) return md_device_columns_split(context, block, count, columns);
-#endif
-  (void)context;
+  if (MINIDIRAC_HAVE_CUDA && block->space == MD_DEVICE)
+    return md_device_columns_split(context, block, count, columns);
   const double *from = block->data;
 #pragma omp parallel for schedule(static)
   for (int64_t first = 0; first < block->sites; first += TOGETHER) {

@@ -238,10 +238,9 @@ static md_status convert_on_host(md_context *context, md_field *out, const doubl
   return MD_OK;
 }
 
-#ifdef MINIDIRAC_HAVE_CUDA
 /* The device converts: a field of the host goes there, or a result comes from there, as it is. */
-static md_status convert_with_device(md_context *context, md_field *out, const double *factor,
-                                     const md_field *in) {
+static inline md_status convert_with_device(md_context *context, md_field *out,
+                                            const double *factor, const md_field *in) {
   const md_field *host = in->space == MD_HOST ? in : out;
   const md_field_shape shape = {host->precision, MD_DEVICE, host->components, host->n_rhs,
                                 host->scale != NULL};
@@ -260,7 +259,6 @@ static md_status convert_with_device(md_context *context, md_field *out, const d
   md_field_destroy(&staged);
   return status;
 }
-#endif
 
 /* Fields of one shape, but for the precision. */
 static md_status check_shapes(md_context *context, const md_field *out, const md_field *in) {
@@ -278,9 +276,8 @@ md_status md_field_add_single(md_context *context, md_field *out, const double *
   if (out->precision != MD_DOUBLE || in->precision != MD_SINGLE)
     return md_fail(context, MD_INPUT, "a single field can be added to a double one, got %s and %s",
                    md_precision_name(in->precision), md_precision_name(out->precision));
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (out->space == MD_DEVICE) return md_device_add_single(context, out, factor, in);
-#endif
+  if (MINIDIRAC_HAVE_CUDA && out->space == MD_DEVICE)
+    return md_device_add_single(context, out, factor, in);
   convert_unscaled(out, factor, in, true);
   return MD_OK;
 }
@@ -293,10 +290,8 @@ md_status md_field_convert_times(md_context *context, md_field *out, const doubl
                                  const md_field *in) {
   MD_TRY(check_shapes(context, out, in));
   if (md_counts(context)) return MD_OK;
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (in->space == MD_DEVICE || out->space == MD_DEVICE)
+  if (MINIDIRAC_HAVE_CUDA && (in->space == MD_DEVICE || out->space == MD_DEVICE))
     return convert_with_device(context, out, factor, in);
-#endif
   return convert_on_host(context, out, factor, in);
 }
 

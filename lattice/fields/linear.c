@@ -11,17 +11,9 @@ const md_linear_table *md_linear_host(md_isa isa, md_precision precision) {
   return tables[precision][isa];
 }
 
-/* By space and precision; without CUDA no field lies on a device. */
+/* By space and precision. */
 static const md_linear_table *table_of(const md_field *f) {
-#ifdef MINIDIRAC_HAVE_CUDA
-  static const md_linear_table *const device[MD_PRECISIONS] = {
-      [MD_DOUBLE] = &md_linear_device_double,
-      [MD_SINGLE] = &md_linear_device_single,
-      [MD_HALF] = &md_linear_device_half,
-      [MD_BF16] = &md_linear_device_bf16,
-      [MD_FIXED] = &md_linear_device_fixed};
-  if (f->space == MD_DEVICE) return device[f->precision];
-#endif
+  if (MINIDIRAC_HAVE_CUDA && f->space == MD_DEVICE) return &md_linear_device[f->precision];
   return md_linear_host(md_isa_best(), f->precision);
 }
 

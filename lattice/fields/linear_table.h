@@ -32,9 +32,7 @@ MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_bf16);
 MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_fixed);
 /* Those of one instruction set, by precision. */
 const md_linear_table *md_linear_host(md_isa isa, md_precision precision);
-#ifdef MINIDIRAC_HAVE_CUDA
-extern const md_linear_table md_linear_device_double, md_linear_device_single,
-    md_linear_device_half, md_linear_device_bf16, md_linear_device_fixed;
-#endif
+/* By precision. */
+extern const md_linear_table md_linear_device[MD_PRECISIONS];
 
 #endif

@@ -7,11 +7,7 @@
 #include <stdlib.h>
 
 static const md_panel_space *space_of(const md_field *f) {
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (f->space == MD_DEVICE) return &md_panel_device;
-#endif
-  (void)f; /* without CUDA no field lies on a device */
-  return &md_panel_host;
+  return MINIDIRAC_HAVE_CUDA && f->space == MD_DEVICE ? &md_panel_device : &md_panel_host;
 }
 
 /* For sums whose terms have absolute values that add up to no more than 4 norms (Cauchy and

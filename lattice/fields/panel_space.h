@@ -21,9 +21,6 @@ typedef struct md_panel_space {
                    md_field *y, bool assign);
 } md_panel_space;
 
-extern const md_panel_space md_panel_host;
-#ifdef MINIDIRAC_HAVE_CUDA
-extern const md_panel_space md_panel_device;
-#endif
+extern const md_panel_space md_panel_host, md_panel_device;
 
 #endif

@@ -96,13 +96,12 @@ md_status md_heatbath_give(md_heatbath *h) {
 }
 
 md_status md_heatbath_plaquettes(md_heatbath *h, md_plaquettes *plaquettes) {
-  if (h->shape.space == MD_HOST) {
+  if (!MINIDIRAC_HAVE_CUDA || h->shape.space == MD_HOST) {
     md_gauge_observables now;
     MD_TRY(md_gauge_observe(h->context, h->gauge, &now));
     *plaquettes = (md_plaquettes){now.plaquette, now.plaquette_ss, now.plaquette_st};
     return MD_OK;
   }
-#ifdef MINIDIRAC_HAVE_CUDA
   md_sum sums[2] = {0};
   double value[2];
   const md_status status = md_plaquette_sums_device(h->context, &h->tables, h->links, sums);
@@ -111,7 +110,6 @@ md_status md_heatbath_plaquettes(md_heatbath *h, md_plaquettes *plaquettes) {
   const double planes = 9.0 * (double)h->gauge->geometry->volume; /* three planes, trace of three */
   *plaquettes =
       (md_plaquettes){(value[0] + value[1]) / (2.0 * planes), value[0] / planes, value[1] / planes};
-#endif
   return MD_OK;
 }
 
@@ -135,15 +133,13 @@ static md_status open_space(md_context *context, md_heatbath *h) {
     h->tables = md_staple_tables_of(geometry);
     return MD_OK;
   }
-#ifdef MINIDIRAC_HAVE_CUDA
+  if (!MINIDIRAC_HAVE_CUDA)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "links cannot be made on a GPU by this build; configure it with CUDA");
   h->links = &h->there;
   h->kernels = md_heatbath_kernels_device();
   MD_TRY(md_staple_tables_create_device(context, geometry, &h->tables));
   return md_gauge_allocate(context, geometry, MD_DEVICE, &h->there);
-#else
-  return md_fail(context, MD_ENVIRONMENT,
-                 "links cannot be made on a GPU by this build; configure it with CUDA");
-#endif
 }
 
 static md_status create_fields(md_context *context, md_heatbath *h) {
@@ -184,8 +180,7 @@ void md_heatbath_destroy(md_heatbath *h) {
   md_halo_destroy(h->halo);
   for (int k = 0; k < MD_DIMS - 1; k++) md_field_destroy(&h->lower[k]);
   md_gauge_destroy(&h->there);
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (h->shape.space == MD_DEVICE) md_staple_tables_destroy_device(&h->tables);
-#endif
+  if (MINIDIRAC_HAVE_CUDA && h->shape.space == MD_DEVICE)
+    md_staple_tables_destroy_device(&h->tables);
   free(h);
 }

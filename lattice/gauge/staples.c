@@ -39,13 +39,11 @@ static md_status open_space(md_context *context, md_staples *s) {
     s->tables = md_staple_tables_of(s->geometry);
     return MD_OK;
   }
-#ifdef MINIDIRAC_HAVE_CUDA
+  if (!MINIDIRAC_HAVE_CUDA)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "links cannot be smeared on a GPU by this build; configure it with CUDA");
   s->kernels = md_staple_kernels_device();
   return md_staple_tables_create_device(context, s->geometry, &s->tables);
-#else
-  return md_fail(context, MD_ENVIRONMENT,
-                 "links cannot be smeared on a GPU by this build; configure it with CUDA");
-#endif
 }
 
 md_status md_staples_create(md_context *context, const md_geometry *geometry, md_space space,
@@ -82,9 +80,8 @@ void md_staples_destroy(md_staples *s) {
   md_matrices_destroy(&s->inner);
   md_matrices_destroy(&s->outer);
   md_matrices_destroy(&s->far);
-#ifdef MINIDIRAC_HAVE_CUDA
-  if (s->shape.space == MD_DEVICE) md_staple_tables_destroy_device(&s->tables);
-#endif
+  if (MINIDIRAC_HAVE_CUDA && s->shape.space == MD_DEVICE)
+    md_staple_tables_destroy_device(&s->tables);
   free(s);
 }
 

@@ -5,7 +5,7 @@
 extern "C" {
 #endif
 
-/* The conventions of the README's table, as code: the one place that knows them. For one link
+/* The conventions of docs/conventions.md, as code: the one place that knows them. For one link
  * field (dirac/action.h has the others):
  *
  *   (D v)(x) = 1/2 sum_mu eta_mu(x) [ U_mu(x) v(x+mu) - U_mu(x-mu)^dag v(x-mu) ],  M = m + D

@@ -98,21 +98,14 @@ static inline cudaError_t carry(const carried &c, char *message, bool out, cudaS
              : cudaMemcpyAsync(c.scales, scales, c.scale_bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
-/* Where the copy engines carry messages the gather is short and may take the whole GPU. From these
- * many bytes of an exchange on they are faster beside an interior of small blocks, with one
- * right-hand side and with many, whose kernels wait for the gathering one. */
-static constexpr int MOST_GATHERING = 264;
+/* From so many bytes of an exchange on the copy engines are faster beside an interior of small
+ * blocks, with one right-hand side and with many, whose kernels wait for the gathering one. */
 static constexpr size_t COPIED_BYTES[2] = {(size_t)8 << 20, (size_t)1 << 20};
 /* Between two H200: until a push or a copy begins, and bytes per second that follow. */
 static constexpr double PUSH_S = 8e-6, COPY_S = 25e-6, BYTES_PER_S = 0.25e12;
 
-static md_status choose_push(md_context *context, md_device_messages *m) {
+static void choose_push(const md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
-  int multiprocessors = 0;
-  MD_TRY(md_cuda_status(
-      context,
-      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, context->device),
-      "multiprocessors of the device"));
   size_t longest = 0;
   for (int c = 0; c < plan->channels; c++) {
     const size_t bytes = md_device_message_bytes(m, c);
@@ -122,8 +115,8 @@ static md_status choose_push(md_context *context, md_device_messages *m) {
   m->pushes = plan->awaited && !m->gathers && plan->shape.n_rhs > 1 && whole_words &&
               longest < PUSHED_BYTES;
   if (m->pushes)
-    m->push_blocks = md_device_messages_divide(m, multiprocessors, 16.0 * PUSH_THREADS, &m->x);
-  return MD_OK;
+    m->push_blocks =
+        md_device_messages_divide(m, context->gpu.multiprocessors, 16.0 * PUSH_THREADS, &m->x);
 }
 
 md_status md_device_messages_choose(md_context *context, md_device_messages *m) {
@@ -136,7 +129,7 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m) 
   }
   const size_t usual = COPIED_BYTES[plan->shape.n_rhs > 1];
   m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
-  if (m->copied) MD_TRY(choose_push(context, m));
+  if (m->copied) choose_push(context, m);
   if (!m->copied || !m->gathers) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
   m->gather = m->x;
@@ -147,7 +140,9 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m) 
     m->gather.channel[c].raise = NULL;
     next += md_device_message_bytes(m, c);
   }
-  m->blocks = md_device_messages_divide(m, MOST_GATHERING, 16.0 * EXCHANGE_THREADS, &m->gather);
+  /* The gather is short and may take the whole GPU. */
+  m->blocks = md_device_messages_divide(m, 2 * context->gpu.multiprocessors,
+                                        16.0 * EXCHANGE_THREADS, &m->gather);
   return md_device_synchronise(context);
 }
 
@@ -244,8 +239,8 @@ static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrival
   return true;
 }
 
-extern "C" md_status md_device_messages_arrivals(md_context *context, md_device_messages *m,
-                                                 md_halo_arrivals *arrivals, bool *found) {
-  *found = find_arrivals(m, arrivals);
-  return *found ? md_device_messages_check(context, m) : MD_OK;
+extern "C" md_status md_device_carrier_arrivals(md_context *context, void *state,
+                                                md_halo_arrivals *arrivals, bool *found) {
+  *found = find_arrivals(((md_device_carrier *)state)->messages, arrivals);
+  return *found ? md_device_carrier_verify(context, state) : MD_OK;
 }

@@ -1,5 +1,6 @@
 #include "lattice/halo/device_messages.cuh"
 
+#include <cstdlib>
 #include <new>
 
 /* Blocks that drive a link at 268 of the 284 GB/s that a whole GPU drives it at, and leave the
@@ -72,9 +73,18 @@ static md_status make_tables(md_context *context, md_device_messages *m) {
                             (void **)&m->x.counters);
 }
 
-extern "C" md_status md_device_messages_create(md_context *context, const md_halo_plan *plan,
-                                               md_device_messages **messages) {
-  md_device_messages *m = *messages = new (std::nothrow) md_device_messages();
+static md_device_messages *messages_of(void *state) {
+  return ((md_device_carrier *)state)->messages;
+}
+
+extern "C" md_status md_device_carrier_create(md_context *context, const md_halo_plan *plan,
+                                              size_t bytes, void **state) {
+  md_device_carrier *carrier = (md_device_carrier *)calloc(1, bytes);
+  *state = carrier;
+  if (!carrier) return md_fail_memory(context, bytes, "halo");
+  md_device_messages *m = new (std::nothrow) md_device_messages();
+  carrier->plan = plan;
+  carrier->messages = m;
   if (!m) return md_fail_memory(context, sizeof *m, "halo");
   m->plan = plan;
   MD_TRY(md_device_open(context));
@@ -146,8 +156,7 @@ extern "C" bool md_device_message_from_peer(const md_device_messages *m, int c) 
   return m->x.channel[c].wait != NULL;
 }
 
-extern "C" void md_device_messages_destroy(md_device_messages *m) {
-  if (!m) return;
+static void destroy(md_device_messages *m) {
   if (m->stream) cudaStreamSynchronize(m->stream);
   md_device_peers_destroy(m->peers);
   md_device_free(m->buffer);
@@ -164,8 +173,13 @@ extern "C" void md_device_messages_destroy(md_device_messages *m) {
   delete m;
 }
 
-extern "C" void *md_device_messages_stream(md_device_messages *m) {
-  return m->stream;
+extern "C" void md_device_carrier_destroy(void *state) {
+  if (messages_of(state)) destroy(messages_of(state));
+  free(state);
+}
+
+extern "C" void *md_device_carrier_stream(void *state) {
+  return messages_of(state)->stream;
 }
 
 /* Work queued on `later` from here on waits for what is queued on `earlier`. */
@@ -203,18 +217,21 @@ static md_status run(md_context *context, md_device_messages *m, const md_field 
   return md_cuda_launched(context, pack ? "gathering of surfaces" : "scattering of halos");
 }
 
-extern "C" bool md_device_messages_lead(const md_device_messages *m) {
+extern "C" bool md_device_carrier_leads(void *state) {
+  const md_device_messages *m = messages_of(state);
   return !m->copied || m->gathers;
 }
 
-extern "C" md_status md_device_messages_pack(md_context *context, md_device_messages *m,
-                                             const md_field *field) {
-  if (md_device_messages_lead(m)) MD_TRY(run(context, m, field, true));
+extern "C" md_status md_device_carrier_pack(md_context *context, void *state,
+                                            const md_field *field) {
+  md_device_messages *m = messages_of(state);
+  if (md_device_carrier_leads(state)) MD_TRY(run(context, m, field, true));
   MD_TRY(order(context, m->ready, md_stream(), m->stream));
   return m->copied ? md_device_messages_send(context, m, field) : MD_OK;
 }
 
-extern "C" md_status md_device_messages_check(md_context *context, const md_device_messages *m) {
+extern "C" md_status md_device_carrier_verify(md_context *context, void *state) {
+  const md_device_messages *m = messages_of(state);
   const int c = __atomic_load_n(&m->x.damage->channel, __ATOMIC_ACQUIRE);
   if (m->peers) MD_TRY(md_device_peers_check(context, m->peers));
   if (__atomic_load_n(&m->x.damage->out_of_turn, __ATOMIC_ACQUIRE))
@@ -225,15 +242,16 @@ extern "C" md_status md_device_messages_check(md_context *context, const md_devi
   return md_message_damaged(context, &m->plan->channel[c], m->x.damage->number, m->x.damage->got);
 }
 
-extern "C" md_status md_device_messages_unpack(md_context *context, md_device_messages *m,
-                                               md_field *field) {
+extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, md_field *field) {
+  md_device_messages *m = messages_of(state);
   if (m->bringing) MD_TRY(order(context, m->brought, m->in, m->stream));
   m->bringing = false;
   MD_TRY(m->copied ? md_device_messages_take(context, m, field) : run(context, m, field, false));
-  return md_device_messages_check(context, m);
+  return md_device_carrier_verify(context, state);
 }
 
-extern "C" md_status md_device_messages_join(md_context *context, md_device_messages *m) {
+extern "C" md_status md_device_carrier_join(md_context *context, void *state) {
+  const md_device_messages *m = messages_of(state);
   return order(context, m->done, m->stream, md_stream());
 }
 

@@ -14,12 +14,8 @@
 extern "C" {
 #endif
 
+/* Tables, streams and counters; buffers come by one of the next two. */
 typedef struct md_device_messages md_device_messages;
-
-/* Tables, streams and counters; without buffers yet, which one of the next two gives. *messages is
- * to be destroyed after a failure too, unless NULL. */
-md_status md_device_messages_create(md_context *context, const md_halo_plan *plan,
-                                    md_device_messages **messages);
 /* Sends from and receives into device memory of its own; send[c] and receive[c] of channel c. */
 md_status md_device_messages_buffers(md_context *context, md_device_messages *messages, void **send,
                                      void **receive);
@@ -34,32 +30,41 @@ md_status md_device_messages_peers_within(md_context *context, md_device_message
 /* Whether the message of channel c goes to, and comes from, a rank that shares memory. */
 bool md_device_message_to_peer(const md_device_messages *messages, int c);
 bool md_device_message_from_peer(const md_device_messages *messages, int c);
-void md_device_messages_destroy(md_device_messages *messages); /* collective with peers */
 
 /* Bytes of the message of channel c, a multiple of 16. */
 size_t md_device_message_bytes(const md_device_messages *messages, int c);
-/* The cudaStream_t of the messages, for transports that queue on it. */
-void *md_device_messages_stream(md_device_messages *messages);
 
-/* Whether pack queues a kernel on the stream of all work, as transport.h says of `leads`. */
-bool md_device_messages_lead(const md_device_messages *messages);
-/* Queues the gather of all surfaces, on the stream of all work, where it gets its places before the
- * interior; what follows on the stream of the messages comes after it. */
-md_status md_device_messages_pack(md_context *context, md_device_messages *messages,
-                                  const md_field *field);
-/* Queues the scatter of all that was received on the stream of the messages. MD_ENVIRONMENT when an
- * exchange up to now met a flag that never came, or a message that arrived damaged. */
-md_status md_device_messages_unpack(md_context *context, md_device_messages *messages,
-                                    md_field *field);
-/* Where the messages of the exchange that was packed last arrive. MD_ENVIRONMENT as unpack. *found
- * is false where the gathering kernel carries them, they are of one right-hand side, or two fill
- * one zone.
- */
-md_status md_device_messages_arrivals(md_context *context, md_device_messages *messages,
-                                      md_halo_arrivals *arrivals, bool *found);
-/* All later work waits for what is queued on the stream of the messages. */
-md_status md_device_messages_join(md_context *context, md_device_messages *messages);
-md_status md_device_messages_check(md_context *context, const md_device_messages *messages);
+/* The state of a transport of device fields, or what it begins with, made by its `create`; and
+ * functions of an md_transport that take any of them, by their contracts there and more. */
+typedef struct md_device_carrier {
+  const md_halo_plan *plan;
+  md_device_messages *messages;
+} md_device_carrier;
+
+/* Makes *state of `bytes`, zeroed but for the carrier, whose messages have no buffers yet. */
+md_status md_device_carrier_create(md_context *context, const md_halo_plan *plan, size_t bytes,
+                                   void **state);
+/* `begin`: queues the gather of all surfaces, on the stream of all work, where it gets its places
+ * before the interior; what follows on the stream of the messages comes after it. */
+md_status md_device_carrier_pack(md_context *context, void *state, const md_field *field);
+/* `end`: queues the scatter of all that was received on the stream of the messages. MD_ENVIRONMENT
+ * when an exchange up to now met a flag that never came, or a message that arrived damaged. */
+md_status md_device_carrier_unpack(md_context *context, void *state, md_field *field);
+/* `queue`: the cudaStream_t of the messages, for transports that queue on it too. */
+void *md_device_carrier_stream(void *state);
+bool md_device_carrier_leads(void *state);
+md_status md_device_carrier_join(md_context *context, void *state);
+/* `arrivals` of the exchange that was packed last. MD_ENVIRONMENT as unpack. *found is false where
+ * the gathering kernel carries them, they are of one right-hand side, or two fill one zone. */
+md_status md_device_carrier_arrivals(md_context *context, void *state, md_halo_arrivals *arrivals,
+                                     bool *found);
+md_status md_device_carrier_verify(md_context *context, void *state);
+void md_device_carrier_destroy(void *state);
+/* What the tables of these transports have in common. */
+#define MD_DEVICE_CARRIER                                                                          \
+  .spaces = 1u << MD_DEVICE, .queue = md_device_carrier_stream, .leads = md_device_carrier_leads,  \
+  .join = md_device_carrier_join
+
 /* Waits for what is queued on the stream. */
 md_status md_device_messages_wait(md_context *context, md_device_messages *messages);
 

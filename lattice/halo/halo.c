@@ -170,3 +170,9 @@ md_status md_halo_verify(md_halo *halo) {
   if (!halo->state || !halo->transport->verify) return MD_OK;
   return md_defer(halo->context, halo->transport->verify(halo->context, halo->state));
 }
+
+/* How the numbers come about: docs/scaling.md. A host pays for every site the same. */
+const md_face_costs *md_halo_face_costs(md_space space) {
+  static const md_face_costs device = {"on a device", {480, 140, 110, 100}};
+  return space == MD_DEVICE ? &device : NULL;
+}

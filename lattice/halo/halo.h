@@ -41,9 +41,9 @@ md_status md_halo_begin(md_halo *halo, const md_field *field);
 md_status md_halo_end(md_halo *halo, md_field *field);
 
 /* md_halo_end in two steps, for work beside what reads the halo: arrive fills the halo for what is
- * queued on md_halo_queue from then on, a stream for context->queue, NULL where there is no other
- * than that of all work; from join on all other work finds it filled, and comes after what was
- * queued there. */
+ * queued on md_halo_queue from then on, a stream for md_hop_call.queue, NULL where there is no
+ * other than that of all work; from join on all other work finds it filled, and comes after what
+ * was queued there. */
 md_status md_halo_arrive(md_halo *halo, md_field *field);
 void *md_halo_queue(const md_halo *halo);
 md_status md_halo_join(md_halo *halo);
@@ -51,7 +51,7 @@ md_status md_halo_join(md_halo *halo);
  * arrive: says where. The zones are not filled. *found is false where arrive must be called, always
  * where the halo is not `awaited`. */
 md_status md_halo_find_arrivals(md_halo *halo, md_halo_arrivals *arrivals, bool *found);
-/* Whether md_halo_begin leaves a kernel behind as context->follows says. */
+/* Whether md_halo_begin leaves a kernel behind as md_hop_call.follows says. */
 bool md_halo_leads(const md_halo *halo);
 
 /* Bytes that this rank sends in one exchange. */

@@ -9,7 +9,7 @@
 /* clang-format off */
 #define MD_HALO_OPTIONS(halo)                                                                      \
   MD_OPTION(TEXT, "transport", &(halo).transport, "NAME",                                          \
-            "of halos: auto, or a name of the README's table [auto]"),                             \
+            "of halos: auto, or a name of docs/backends.md [auto]"),                             \
   MD_OPTION(FLAG, "check-halo", &(halo).check, NULL,                                               \
             "verify number and hash of every halo message")
 /* clang-format on */

@@ -12,53 +12,20 @@ static md_status check(md_context *context, const md_geometry *geometry) {
 }
 
 static md_status create(md_context *context, const md_halo_plan *plan, void **state) {
-  md_device_messages *messages = NULL;
-  const md_status status = md_device_messages_create(context, plan, &messages);
-  *state = messages;
-  MD_TRY(md_agree(context, status));
-  return md_device_messages_peers(context, messages);
-}
-
-static md_status begin(md_context *context, void *state, const md_field *field) {
-  return md_device_messages_pack(context, state, field);
-}
-static md_status end(md_context *context, void *state, md_field *field) {
-  return md_device_messages_unpack(context, state, field);
-}
-static md_status verify(md_context *context, void *state) {
-  return md_device_messages_check(context, state);
-}
-static void destroy(void *state) {
-  md_device_messages_destroy(state);
-}
-
-static void *queue(void *state) {
-  return md_device_messages_stream(state);
-}
-static bool leads(void *state) {
-  return md_device_messages_lead(state);
-}
-static md_status join(md_context *context, void *state) {
-  return md_device_messages_join(context, state);
-}
-
-static md_status arrivals(md_context *context, void *state, md_halo_arrivals *arrivals,
-                          bool *found) {
-  return md_device_messages_arrivals(context, state, arrivals, found);
+  MD_TRY(
+      md_agree(context, md_device_carrier_create(context, plan, sizeof(md_device_carrier), state)));
+  return md_device_messages_peers(context, ((md_device_carrier *)*state)->messages);
 }
 
 const md_transport md_transport_peer = {.name = "peer",
                                         .needs = "GPUs of one node that address each other",
-                                        .spaces = 1u << MD_DEVICE,
+                                        MD_DEVICE_CARRIER,
                                         .speed = 5,
                                         .queued = true,
                                         .check = check,
                                         .create = create,
-                                        .begin = begin,
-                                        .end = end,
-                                        .queue = queue,
-                                        .leads = leads,
-                                        .join = join,
-                                        .arrivals = arrivals,
-                                        .verify = verify,
-                                        .destroy = destroy};
+                                        .begin = md_device_carrier_pack,
+                                        .end = md_device_carrier_unpack,
+                                        .arrivals = md_device_carrier_arrivals,
+                                        .verify = md_device_carrier_verify,
+                                        .destroy = md_device_carrier_destroy};

@@ -1,7 +1,7 @@
 # The public headers: those that src/minidirac.h includes, and what they include in turn.
 # tests/program/install.sh fails when a header is missing here or stands here without need.
 set(MD_PUBLIC_HEADERS
-  base/context.h base/device.h base/precision.h base/random.h base/status.h
+  base/context.h base/device.h base/device_facts.h base/precision.h base/random.h base/status.h
   dirac/action.h dirac/operator.h dirac/request.h dirac/solvers/multishift.h dirac/solvers/solver.h
   gemm/gemm.h
   io/attribute.h io/file_texts.h io/lattice_file.h io/lattice_output.h io/modes_file.h io/propagator.h io/provenance.h

@@ -79,8 +79,10 @@ target_compile_options(
                      $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror=all-warnings>)
 target_include_directories(md_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src
                                               ${PROJECT_BINARY_DIR}/generated)
+# With 0 nothing is left of what stands behind if (MINIDIRAC_HAVE_CUDA && ...). Static functions for
+# that are inline, so that they go with -O0 too.
 target_compile_definitions(md_flags INTERFACE _GNU_SOURCE
-                                              $<$<BOOL:${MINIDIRAC_HAVE_CUDA}>:MINIDIRAC_HAVE_CUDA=1>)
+                                              MINIDIRAC_HAVE_CUDA=$<BOOL:${MINIDIRAC_HAVE_CUDA}>)
 if(MINIDIRAC_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "MINIDIRAC_FUZZ=ON needs clang for its libFuzzer, got ${CMAKE_C_COMPILER_ID}; "
                       "configure with -DCMAKE_C_COMPILER=clang")

@@ -1,6 +1,7 @@
 #ifndef MD_BASE_CONTEXT_H
 #define MD_BASE_CONTEXT_H
 
+#include "base/device_facts.h"
 #include "base/status.h"
 #include <signal.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ typedef enum md_record_wish { MD_RECORD_DEFAULT, MD_RECORD_ALWAYS, MD_RECORD_NEV
  * rank 0's are read, once, and all ranks have them. 0: not set. */
 typedef struct md_wishes {
   md_record_wish record; /* MINIDIRAC_RECORD=always|never */
-  int march_blocks;      /* MINIDIRAC_MARCH_BLOCKS=N, see md_march_room */
+  int march_blocks;      /* MINIDIRAC_MARCH_BLOCKS=N, see dirac/tensor/tensor.c */
   int node_size;         /* MINIDIRAC_TEST_NODE_SIZE=N, see md_device_nodes */
 } md_wishes;
 
@@ -35,18 +36,9 @@ typedef struct md_context {
   int ranks;                           /* processes of the run */
   int local_rank;                      /* this process among those of its host, 0 .. */
   int local_ranks;                     /* processes on its host */
-  bool device_open;                    /* see base/device.h */
-  int device;                          /* its GPU once that is open */
-  int device_capability;               /* of that GPU: 90 for compute capability 9.0 */
-  int device_code;                     /* which of the build's code it runs: 80, 90, ... */
+  md_device_facts gpu;                 /* its GPU, see base/device.h */
   struct md_device_staging *staging;   /* its copy buffers, see base/device_staging.h */
   struct md_nccl *nccl;                /* see base/device_nccl.h; NULL: not started */
-  void *queue;                         /* stream of the stencil calls that follow; NULL: that of all
-                                          work, see base/device.h */
-  bool follows;                        /* the kernel queued last has waited for all before it: a
-                                          stencil that does not read its results need not wait */
-  const void *arrivals;                /* md_halo_arrivals of the halo that the stencil call reads,
-                                          which it awaits itself; NULL: the halo is filled */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */
@@ -70,10 +62,11 @@ typedef struct md_context {
 } md_context;
 
 /* Starts MPI (thread level funneled) and fills the context. Without OMP_NUM_THREADS a rank gets the
- * cores over the ranks that share them (base/waiting.h). Nobody gives up a rank that does not
- * answer until the caller sets give_up and patience_s, alike on all ranks. MD_INPUT for a variable
- * of md_wishes that is none of its values; md_context_close is called all the same. Collective.
- * When MPI cannot start, MPI itself ends the process. */
+ * cores over the ranks that share them (base/waiting.h). Without a launcher Open MPI starts without
+ * its daemon, by variables OMPI_MCA_* that are set where the user has not. Nobody gives up a rank
+ * that does not answer until the caller sets give_up and patience_s, alike on all ranks. MD_INPUT
+ * for a variable of md_wishes that is none of its values; md_context_close is called all the same.
+ * Collective. When MPI cannot start, MPI itself ends the process. */
 md_status md_context_open(md_context *context, int *argc, char ***argv);
 /* Ends MPI. Collective. */
 void md_context_close(md_context *context);

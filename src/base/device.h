@@ -11,14 +11,12 @@
 extern "C" {
 #endif
 
-/* Takes GPU (rank within its host) mod (GPUs of the host) for this process, once: later calls
- * return at once. MD_ENVIRONMENT without a driver or a GPU that runs this build's code. */
+/* Takes GPU (rank within its host) mod (GPUs of the host) for this process and fills context->gpu,
+ * once: later calls return at once. MD_ENVIRONMENT without a driver or a GPU that runs this build's
+ * code. */
 md_status md_device_open(md_context *context);
 /* Releases what the context holds of the device; it may be opened again. */
 void md_device_close(md_context *context);
-/* Name of the GPU and its memory in bytes, after md_device_open. */
-md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
-                             size_t *memory_bytes);
 
 /* MD_ENVIRONMENT with the bytes needed and free when `bytes` do not fit: for a caller that makes
  * several allocations and is to fail before the first; in a dry run, which counts those

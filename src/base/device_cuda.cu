@@ -1,5 +1,4 @@
 #include "base/device.cuh"
-#include "base/device_facts.h"
 #include "base/device_nccl.h"
 #include "base/device_staging.h"
 #include "base/memory_need.h"
@@ -22,11 +21,35 @@ struct md_device_recording {
   cudaGraphExec_t graph;
 };
 
+/* All facts but `open` and `code`. */
+static md_device_facts facts_of(const cudaDeviceProp &properties, int number) {
+  md_device_facts facts = {};
+  int clock_khz = 0, memory_khz = 0; /* stay where they are not told */
+  cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, number);
+  cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, number);
+  cudaDriverGetVersion(&facts.driver_cuda);
+  cudaGetLastError();
+  facts.number = number;
+  memcpy(facts.uuid, properties.uuid.bytes, sizeof facts.uuid);
+  snprintf(facts.name, sizeof facts.name, "%.127s", properties.name);
+  facts.memory_bytes = (long long)properties.totalGlobalMem;
+  facts.clock_mhz = clock_khz / 1000;
+  facts.memory_clock_mhz = memory_khz / 1000;
+  facts.ecc = properties.ECCEnabled != 0;
+  facts.capability = 10 * properties.major + properties.minor;
+  facts.multiprocessors = properties.multiProcessorCount;
+  facts.block_shared_bytes = (int)properties.sharedMemPerBlockOptin;
+  facts.reserved_shared_bytes = (int)properties.reservedSharedMemPerBlock;
+  facts.l2_bytes = properties.l2CacheSize;
+  facts.bandwidth = 2e3 * memory_khz * properties.memoryBusWidth / 8; /* twice a clock */
+  return facts;
+}
+
 /* Runs nowhere: its presence in the loaded module tells whether the GPU can run this build. */
 __global__ static void probe(void) {}
 
 md_status md_device_open(md_context *context) {
-  if (context->device_open) return MD_OK;
+  if (context->gpu.open) return MD_OK;
   int count = 0, driver = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   cudaDriverGetVersion(&driver);
@@ -58,10 +81,9 @@ md_status md_device_open(md_context *context) {
   uint64_t keep = UINT64_MAX;
   if (cudaDeviceGetDefaultMemPool(&pool, device) == cudaSuccess)
     cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
-  context->device = device;
-  context->device_capability = 10 * properties.major + properties.minor;
-  context->device_code = attributes.ptxVersion;
-  context->device_open = true;
+  context->gpu = facts_of(properties, device);
+  context->gpu.code = attributes.ptxVersion;
+  context->gpu.open = true;
   if (context->local_ranks > count)
     md_warn(context, "%d ranks share %d GPU%s of a host and take turns; use a rank for each GPU",
             context->local_ranks, count, count > 1 ? "s" : "");
@@ -71,40 +93,7 @@ md_status md_device_open(md_context *context) {
 void md_device_close(md_context *context) {
   md_nccl_close(context);
   md_device_staging_close(context);
-  context->device_open = false;
-}
-
-md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
-                             size_t *memory_bytes) {
-  cudaDeviceProp properties;
-  MD_TRY(md_device_open(context));
-  MD_TRY(md_cuda_status(context, cudaGetDeviceProperties(&properties, context->device),
-                        "device query"));
-  snprintf(name, name_bytes, "%s", properties.name);
-  *memory_bytes = properties.totalGlobalMem;
-  return MD_OK;
-}
-
-void md_device_ask(const md_context *context, md_device_facts *facts) {
-  cudaDeviceProp properties;
-  int kilohertz = 0;
-  *facts = {};
-  if (!context->device_open) return;
-  if (cudaGetDeviceProperties(&properties, context->device) != cudaSuccess) {
-    cudaGetLastError();
-    return;
-  }
-  facts->open = true;
-  memcpy(facts->uuid, properties.uuid.bytes, sizeof facts->uuid);
-  snprintf(facts->name, sizeof facts->name, "%.127s", properties.name);
-  facts->memory_bytes = (long long)properties.totalGlobalMem;
-  if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, context->device) == cudaSuccess)
-    facts->clock_mhz = kilohertz / 1000;
-  if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, context->device) ==
-      cudaSuccess)
-    facts->memory_clock_mhz = kilohertz / 1000;
-  cudaDriverGetVersion(&facts->driver_cuda);
-  facts->ecc = properties.ECCEnabled != 0;
+  context->gpu.open = false;
 }
 
 /* Bytes that the pool holds and nobody uses. */
@@ -122,7 +111,7 @@ md_status md_device_require(md_context *context, size_t bytes, const char *what)
   if (md_counts(context)) return MD_OK; /* what it is about to allocate is counted there */
   size_t available = 0, total = 0;
   MD_TRY(md_cuda_status(context, cudaMemGetInfo(&available, &total), "memory query"));
-  available += free_in_pool(context->device);
+  available += free_in_pool(context->gpu.number);
   if (bytes <= available) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "%s needs %.3f GB of device memory on rank %d, %.3f of %.3f GB are free; use "
@@ -154,17 +143,17 @@ void md_device_free(void *memory) {
 
 void md_device_release(const md_context *context) {
   cudaMemPool_t pool;
-  if (!context->device_open) return;
+  if (!context->gpu.open) return;
   if (cudaStreamSynchronize(md_stream()) != cudaSuccess) return; /* met by the next call */
-  if (cudaDeviceGetDefaultMemPool(&pool, context->device) == cudaSuccess)
+  if (cudaDeviceGetDefaultMemPool(&pool, context->gpu.number) == cudaSuccess)
     cudaMemPoolTrimTo(pool, 0);
 }
 
 long long md_device_peak(const md_context *context) {
   cudaMemPool_t pool;
   uint64_t most = 0;
-  if (!context->device_open) return 0;
-  if (cudaDeviceGetDefaultMemPool(&pool, context->device) != cudaSuccess) return 0;
+  if (!context->gpu.open) return 0;
+  if (cudaDeviceGetDefaultMemPool(&pool, context->gpu.number) != cudaSuccess) return 0;
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most);
   return (long long)most;
 }

@@ -1,25 +1,26 @@
-#pragma once
+#ifndef MD_BASE_DEVICE_FACTS_H
+#define MD_BASE_DEVICE_FACTS_H
 
-#include "base/context.h"
+#include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* What a report says of the GPU of this rank. */
+/* What the driver says of a GPU, asked once, by md_device_open, and kept in the context. Whatever
+ * depends on a GPU follows from these numbers, and from none that stands elsewhere. */
 typedef struct md_device_facts {
   bool open;                       /* false: no GPU is open, and nothing below is set */
+  int number;                      /* among those that this process sees */
   unsigned char uuid[16];          /* tells GPUs of all hosts apart */
   char name[128];                  /* as its driver calls it */
   long long memory_bytes;          /* of the GPU */
   int clock_mhz, memory_clock_mhz; /* the highest ones that it may run at; 0: not told */
   int driver_cuda;                 /* newest CUDA that the driver serves: 13010 for 13.1 */
   bool ecc;                        /* its memory corrects errors */
+  int capability;                  /* 90 for compute capability 9.0 */
+  int code;                        /* which of the build's code it runs: 80, 90, ... */
+  int multiprocessors;
+  int block_shared_bytes;    /* most shared memory that a block may ask for */
+  int reserved_shared_bytes; /* that every block takes beside what it asks for */
+  long long l2_bytes;
+  double bandwidth; /* bytes a second of its memory at the highest clock; 0: not told */
 } md_device_facts;
 
-/* Asks the GPU that md_device_open took, and opens none. Local. */
-void md_device_ask(const md_context *context, md_device_facts *facts);
-
-#ifdef __cplusplus
-}
 #endif

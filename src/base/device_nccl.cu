@@ -20,7 +20,7 @@ struct md_nccl {
 /* Of a rank, for the others. */
 struct gpu_name {
   char host[64];
-  cudaUUID_t gpu;
+  unsigned char gpu[16]; /* its uuid */
 };
 
 static md_status nccl_status(md_context *context, ncclResult_t result, const char *what) {
@@ -51,7 +51,7 @@ struct joining {
 };
 
 static std::shared_ptr<joining> begin_joining(const md_context *context, const ncclUniqueId &id) {
-  const int device = context->device, rank = context->rank, ranks = context->ranks;
+  const int device = context->gpu.number, rank = context->rank, ranks = context->ranks;
   try {
     const auto j = std::make_shared<joining>();
     std::thread([j, device, rank, ranks, id] {
@@ -93,14 +93,10 @@ static md_status join_ranks(md_context *context, const ncclUniqueId &id) {
 static md_status start(md_context *context, gpu_name *all) {
   gpu_name mine = {};
   ncclUniqueId id = {};
-  cudaDeviceProp properties;
   md_status status = md_device_open(context);
-  if (status == MD_OK)
-    status = md_cuda_status(context, cudaGetDeviceProperties(&properties, context->device),
-                            "device query");
   if (status == MD_OK) {
     gethostname(mine.host, sizeof mine.host - 1);
-    mine.gpu = properties.uuid;
+    memcpy(mine.gpu, context->gpu.uuid, sizeof mine.gpu);
     if (context->rank == 0)
       status = nccl_status(context, ncclGetUniqueId(&id), "the start of NCCL");
   }

@@ -1,12 +1,11 @@
 #include "base/device.h"
-#include "base/device_facts.h"
 #include "base/device_peers.h"
 
 #include <math.h>
 
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* all of them */
-
 /* Builds without CUDA: every request is answered with how to get it. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 static md_status none(md_context *context) {
   return md_fail(context, MD_ENVIRONMENT,
                  "this build has no GPU support; configure with -DMINIDIRAC_CUDA=ON (needs nvcc)");
@@ -24,16 +23,7 @@ void md_device_peers_destroy(md_device_peers *peers) {}
 md_status md_device_peers_check(md_context *context, const md_device_peers *peers) {
   return none(context);
 }
-void md_device_ask(const md_context *context, md_device_facts *facts) {
-  *facts = (md_device_facts){.open = false};
-}
 void md_device_close(md_context *context) {}
-md_status md_device_describe(md_context *context, char *name, size_t name_bytes,
-                             size_t *memory_bytes) {
-  if (name_bytes > 0) name[0] = '\0';
-  *memory_bytes = 0;
-  return none(context);
-}
 md_status md_device_require(md_context *context, size_t bytes, const char *what) {
   return none(context);
 }

@@ -1,5 +1,4 @@
 #include "base/energy.h"
-#include "base/device_facts.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -50,7 +49,8 @@ static bool read_processors(md_energy *now) {
 }
 
 /* The first rank of those that share a GPU counts it. */
-static bool counts_gpu(md_context *context, const md_device_facts *mine) {
+static bool counts_gpu(md_context *context) {
+  const md_device_facts *mine = &context->gpu;
   md_device_facts *all = calloc((size_t)context->ranks, sizeof *all);
   bool first = mine->open;
   if (md_agree(context, all ? MD_OK : md_fail_memory(context, sizeof *all, "GPUs")) == MD_OK) {
@@ -63,14 +63,13 @@ static bool counts_gpu(md_context *context, const md_device_facts *mine) {
 }
 
 void md_energy_read(md_context *context, md_energy *now) {
-  md_device_facts gpu;
+  const md_device_facts *gpu = &context->gpu;
   *now = (md_energy){.domains = 0};
-  md_device_ask(context, &gpu);
-  const bool counted = counts_gpu(context, &gpu);
+  const bool counted = counts_gpu(context);
   const bool cpu_told = context->local_rank != 0 || read_processors(now);
-  const bool gpu_told = !counted || md_energy_of_gpu(gpu.uuid, &now->gpu_joules, now->gpu_reason,
+  const bool gpu_told = !counted || md_energy_of_gpu(gpu->uuid, &now->gpu_joules, now->gpu_reason,
                                                      sizeof now->gpu_reason);
-  long long tally[3] = {!cpu_told, !gpu_told, gpu.open};
+  long long tally[3] = {!cpu_told, !gpu_told, gpu->open};
   md_sum_integers(context, tally, 3);
   if (tally[2] == 0) snprintf(now->gpu_reason, sizeof now->gpu_reason, "no rank opened a GPU");
   now->has_cpu = tally[0] == 0;

@@ -1,6 +1,5 @@
 #include "base/report.h"
 #include "base/device.h"
-#include "base/device_facts.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/memory_need.h"
@@ -244,14 +243,12 @@ static void add_gpu(cJSON *gpus, const md_device_facts *facts, int ranks) {
 
 /* Each GPU that a rank opened once, in the order of ranks; null where none did. Collective. */
 static md_status add_gpus(md_context *context, cJSON *machine) {
-  md_device_facts mine;
-  md_device_ask(context, &mine);
   md_device_facts *all = calloc((size_t)context->ranks, sizeof *all);
   const size_t bytes = (size_t)context->ranks * sizeof *all;
   const md_status status =
       md_agree(context, all ? MD_OK : md_fail_memory(context, bytes, "report"));
   cJSON *gpus = NULL;
-  if (status == MD_OK) md_gather_all(context, &mine, sizeof mine, all);
+  if (status == MD_OK) md_gather_all(context, &context->gpu, sizeof context->gpu, all);
   for (int r = 0; status == MD_OK && r < context->ranks; r++) {
     int first = r, sharers = 0;
     for (int other = context->ranks - 1; all[r].open && other >= 0; other--)

@@ -214,7 +214,7 @@ static md_status assemble(md_context *context, md_propagator *p, family *f, int 
   MD_TRY(md_agree(context, md_field_convert(context, &f->x[MD_EVEN], &f->y[m])));
   MD_TRY(md_agree(context, md_field_convert(context, &f->work[MD_EVEN], &f->z[m])));
   md_linear_axpby(minus, &f->work[MD_EVEN], scale, &f->x[MD_EVEN]);
-  const md_epilogue rest = {.x = &f->b[MD_ODD], .a = 1.0 / mass, .b = -1.0 / mass};
+  const md_hop_end rest = {.x = &f->b[MD_ODD], .a = 1.0 / mass, .b = -1.0 / mass};
   MD_TRY(md_dirac_hop(context, exact_of(p), &f->x[MD_ODD], &f->x[MD_EVEN], &rest));
   for (int k = 0; k < MD_PARITIES; k++)
     MD_TRY(md_agree(context, md_field_convert(context, &p->x[k], &f->x[k])));

@@ -27,7 +27,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
   md_option options[] = {
       MD_LATTICE_OR_FAT_OPTION(o->lattice),
       MD_OPTION(CHOICE, "backend", &o->backend, NULL,
-                "see the README's table; all that are available [all]",
+                "see docs/backends.md; all that are available [all]",
                 .choices = md_backend_words("all", backends)),
       MD_OPTION(CHOICE, "packing", &o->packing, NULL, "of Tensor Core backends [all]",
                 .choices = "all" MD_PACKING_WORDS),

@@ -30,8 +30,8 @@ static void apply(md_context *context, md_dirac *dirac, const md_field *in, cons
   MD_REQUIRE(context, md_dirac_field(context, dirac, out->parity, &other));
   MD_REQUIRE(context, md_field_convert(context, &from, in));
   MD_REQUIRE(context, md_field_convert(context, &other, x));
-  const md_epilogue epilogue = {.x = &other, .a = a, .b = b};
-  MD_REQUIRE(context, md_dirac_hop(context, dirac, &to, &from, b == 0.0 ? NULL : &epilogue));
+  const md_hop_end end = {.x = &other, .a = a, .b = b};
+  MD_REQUIRE(context, md_dirac_hop(context, dirac, &to, &from, b == 0.0 ? NULL : &end));
   MD_REQUIRE(context, md_field_convert(context, out, &to));
   md_field_destroy(&from);
   md_field_destroy(&to);

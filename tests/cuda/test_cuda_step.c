@@ -80,14 +80,15 @@ static void tear_down(problem *p, md_action action) {
  * filter of a search for modes does it. */
 static void take_step(problem *p, const setting *s) {
   const double b = -1.5;
-  md_epilogue end = {.x = &p->x, .a = 0.7, .b = b, .step = p->on_device};
-  md_epilogue combine = {.x = &p->x, .a = s->mixes ? 0.0 : 0.7, .b = b};
+  const md_hop_end end = {.x = &p->x, .a = 0.7, .b = b};
+  const md_hop_end combine = {.x = &p->x, .a = s->mixes ? 0.0 : 0.7, .b = b};
+  md_hop_step step = {.by = p->on_device};
   md_field before = {0};
   if (s->mixes) {
     random_field(p, MD_EVEN, 7, s->out, &before);
-    end.before = &before;
+    step.before = &before;
   }
-  MD_REQUIRE(p->context, md_dirac_hop(p->context, &p->dirac, &p->got, &p->in, &end));
+  MD_REQUIRE(p->context, md_dirac_hop_step(p->context, &p->dirac, &p->got, &p->in, &end, &step));
   MD_REQUIRE(p->context, md_dirac_hop(p->context, &p->dirac, &p->hopped, &p->in, &combine));
   if (s->mixes) {
     md_linear_axpby(p->step[0], &p->hopped, p->step[2], &p->before);

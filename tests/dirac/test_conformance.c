@@ -33,12 +33,12 @@ typedef struct bench {
   md_field host_in, host_x;    /* what the backend's fields hold, in double */
 } bench;
 
-static void expected_hop(md_context *context, bench *b, const md_epilogue *e, md_field *expected) {
+static void expected_hop(md_context *context, bench *b, const md_hop_end *e, md_field *expected) {
   md_field source;
   case_field(context, &b->oracle, &b->host_in, &source);
   MD_REQUIRE(context, md_dirac_field(context, &b->oracle, b->out.parity, expected));
-  const md_epilogue epilogue = {.x = &b->host_x, .a = e ? e->a : 0, .b = e ? e->b : 0};
-  MD_REQUIRE(context, md_dirac_hop(context, &b->oracle, expected, &source, e ? &epilogue : NULL));
+  const md_hop_end end = {.x = &b->host_x, .a = e ? e->a : 0, .b = e ? e->b : 0};
+  MD_REQUIRE(context, md_dirac_hop(context, &b->oracle, expected, &source, e ? &end : NULL));
   md_field_destroy(&source);
 }
 
@@ -73,7 +73,7 @@ static void tear_down(bench *b) {
   md_geometry_destroy(b->g);
 }
 
-static void check(md_context *context, const backend_case *c, bench *b, const md_epilogue *e) {
+static void check(md_context *context, const backend_case *c, bench *b, const md_hop_end *e) {
   char name[128];
   md_field expected, got;
   MD_REQUIRE(context, md_dirac_hop(context, &b->dirac, &b->out, &b->in, e));
@@ -122,10 +122,10 @@ static void run(md_context *context, const backend_case *c) {
         bench b;
         if (!is_wanted(context, c, l) || !md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
         set_up(context, c, n, self_halo, parity, &b);
-        const md_epilogue epilogue = {.x = &b.x, .a = 0.3, .b = -1.7};
-        const md_epilogue in_place = {.x = &b.out, .a = 0.3, .b = -1.7};
+        const md_hop_end end = {.x = &b.x, .a = 0.3, .b = -1.7};
+        const md_hop_end in_place = {.x = &b.out, .a = 0.3, .b = -1.7};
         check(context, c, &b, NULL);
-        check(context, c, &b, &epilogue);
+        check(context, c, &b, &end);
         MD_REQUIRE(context, md_field_convert(context, &b.out, &b.host_x));
         check(context, c, &b, &in_place);
         check_ranges(context, c, &b);

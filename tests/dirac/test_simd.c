@@ -60,28 +60,29 @@ static void make_field(md_context *context, const md_geometry *g, md_precision p
 }
 
 static void hop(md_context *context, void *state, md_field *out, const md_field *in, md_range range,
-                const md_epilogue *epilogue) {
-  MD_REQUIRE(context, md_backend_cpu_simd.hop(context, state, out, in, range, epilogue));
+                const md_hop_end *end) {
+  const md_hop_call call = {.out = out, .in = in, .range = range, .end = end};
+  MD_REQUIRE(context, md_backend_cpu_simd.hop(context, state, &call));
 }
 
-/* out = a x + b D in (x NULL: D in) by cpu_ref from the rounded fields, in double. */
+/* out = a x + b D in (no end: D in) by cpu_ref from the rounded fields, in double. */
 static void expect(md_context *context, const md_gauge *gauge, const md_field *in,
-                   const md_epilogue *epilogue, md_field *out) {
+                   const md_hop_end *end, md_field *out) {
   const md_backend_request request = {
       .precision = MD_DOUBLE, .n_rhs = in->n_rhs, .antiperiodic = true};
   const md_geometry *g = gauge->geometry;
-  md_epilogue exact = *epilogue;
+  md_hop_end exact;
   md_field source, x;
   md_dirac oracle;
   make_field(context, g, MD_DOUBLE, in->n_rhs, in->parity, &source);
   make_field(context, g, MD_DOUBLE, in->n_rhs, out->parity, &x);
   MD_REQUIRE(context, md_field_convert(context, &source, in));
-  if (exact.x) {
-    MD_REQUIRE(context, md_field_convert(context, &x, exact.x));
-    exact.x = &x;
+  if (end) {
+    MD_REQUIRE(context, md_field_convert(context, &x, end->x));
+    exact = (md_hop_end){&x, end->a, end->b};
   }
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &request, &oracle));
-  MD_REQUIRE(context, md_dirac_hop(context, &oracle, out, &source, &exact));
+  MD_REQUIRE(context, md_dirac_hop(context, &oracle, out, &source, end ? &exact : NULL));
   md_dirac_destroy(&oracle);
   md_field_destroy(&source);
   md_field_destroy(&x);
@@ -105,11 +106,11 @@ static void agree_on(md_context *context, const variant *v, const int dims[MD_DI
     md_test_random_field(context, g, r->precision, r->n_rhs, p, 4, &out);
     make_field(context, g, MD_DOUBLE, r->n_rhs, p, &expected);
     fill_halo(context, &in);
-    const md_epilogue none = {0}, epilogue = {.x = &out, .a = 0.25, .b = -1.5};
-    expect(context, &gauge, &in, &epilogue, &expected);
-    hop(context, state, &out, &in, MD_RANGE_ALL, &epilogue); /* x is out itself */
+    const md_hop_end end = {.x = &out, .a = 0.25, .b = -1.5};
+    expect(context, &gauge, &in, &end, &expected);
+    hop(context, state, &out, &in, MD_RANGE_ALL, &end); /* x is out itself */
     md_require_at_most(md_test_distance(context, &out, &expected), tolerance(v), text);
-    expect(context, &gauge, &in, &none, &expected);
+    expect(context, &gauge, &in, NULL, &expected);
     hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
     md_require_at_most(md_test_distance(context, &out, &expected), tolerance(v), text);
     md_field_destroy(&in);
@@ -156,7 +157,7 @@ static void spoil_halo(md_field *f) {
 }
 
 /* Interior (without a halo to read) and boundary assign each site once, to the bits of ALL, for
- * any number of threads; also with an epilogue. */
+ * any number of threads; also with an end. */
 static void ranges_of(md_context *context, const variant *v) {
   const md_backend_request *r = &v->request;
   md_geometry *g = md_test_geometry(context, 12, 4, 4, context->ranks > 8 ? 8 : 6, true);
@@ -344,8 +345,7 @@ static void scaled(md_context *context, const variant *v, double norm, double de
   fill_halo(context, &in);
   hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
   check_scales(&out);
-  const md_epilogue none = {0};
-  expect(context, &gauge, &in, &none, &expected);
+  expect(context, &gauge, &in, NULL, &expected);
   double error[T] = {0}, square[T] = {0};
   for (int64_t i = 0; i < out.sites; i++)
     for (int r = 0; r < n; r++) {

@@ -17,10 +17,9 @@ static volatile sig_atomic_t flag;
 static const md_backend *real;
 static int calls, signal_at; /* 0: never */
 
-static md_status hop(md_context *context, void *state, md_field *out, const md_field *in,
-                     md_range range, const md_epilogue *epilogue) {
+static md_status hop(md_context *context, void *state, const md_hop_call *call) {
   if (++calls == signal_at) flag = SIGTERM;
-  return real->hop(context, state, out, in, range, epilogue);
+  return real->hop(context, state, call);
 }
 
 static void search(md_context *context, md_dirac *dirac, int at, int restarts,

@@ -35,7 +35,7 @@ within() {
     'BEGIN { exit !(m <= r * d) }' ||
     complain "$1 $2 $3: $(key iterations "$work/m.json") iterations, double $(key iterations "$work/d.json")"
 }
-# The ratios of docs/precision.md and a few per cent: 1.02, 1.02, 1.08, 1.02 on the lattice of inputs/.
+# The ratios of docs/solvers.md and a few per cent: 1.02, 1.02, 1.08, 1.02 on the lattice of inputs/.
 for mass in 0.02 0.1; do
   on 1 solve --lattice "$own_lattice" --mass $mass --tol 1e-12 --quiet --json "$work/d.json"
   within "$own_lattice" $mass single 1.06
@@ -54,7 +54,7 @@ done
 
 refuses 1 'must be at most 1e-17, stalled at [0-9.]*e-1[456] after' 1 solve --tol 1e-17 --max-iter 20000 \
   --lattice "$own_lattice" --mass 0.1 --inner single
-refuses 1 'true residual must be at most 1e-10, got .*--inner' 1 solve --lattice "$own_lattice" \
+refuses 1 'true residual must be at most 1e-10, stalled at .*--inner' 1 solve --lattice "$own_lattice" \
   --mass 0.1 --precision half
 refuses 2 'inner needs --precision double.*got single' 2 solve --lattice "$own_lattice" \
   --mass 0.1 --precision single --inner half

@@ -242,11 +242,11 @@ typedef struct wrong {
   float factor;
 } wrong;
 
-static md_status wrong_hop(md_context *context, void *state, md_field *out, const md_field *in,
-                           md_range range, const md_epilogue *epilogue) {
+static md_status wrong_hop(md_context *context, void *state, const md_hop_call *call) {
   const wrong *w = state;
-  MD_TRY(w->backend->hop(context, w->state, out, in, range, epilogue));
-  if (context->rank == 0 && range != MD_RANGE_INTERIOR) ((float *)out->data)[0] *= w->factor;
+  MD_TRY(w->backend->hop(context, w->state, call));
+  if (context->rank == 0 && call->range != MD_RANGE_INTERIOR)
+    ((float *)call->out->data)[0] *= w->factor;
   return MD_OK;
 }
 

@@ -80,11 +80,10 @@ md_status __wrap_md_device_allocate(md_context *context, size_t bytes, const cha
 static const md_backend *real_backend;
 static const md_transport *real_transport;
 
-static md_status faulty_hop(md_context *context, void *state, md_field *out, const md_field *in,
-                            md_range range, const md_epilogue *epilogue) {
+static md_status faulty_hop(md_context *context, void *state, const md_hop_call *call) {
   const bool struck = strikes(FAULT_HOP);
   fault.stencils++;
-  const md_status status = real_backend->hop(context, state, out, in, range, epilogue);
+  const md_status status = real_backend->hop(context, state, call);
   return struck ? injected(context, status) : status;
 }
 static md_status faulty_begin(md_context *context, void *state, const md_field *field) {

@@ -148,13 +148,12 @@ typedef struct spoiled {
                               the boundary call may write what the interior one spoiled */
 } spoiled;
 
-static md_status spoiled_hop(md_context *context, void *state, md_field *out, const md_field *in,
-                             md_range range, const md_epilogue *epilogue) {
+static md_status spoiled_hop(md_context *context, void *state, const md_hop_call *hop) {
   spoiled *s = state;
   const int call = s->call++;
-  MD_TRY(s->backend->hop(context, s->state, out, in, range, epilogue));
+  MD_TRY(s->backend->hop(context, s->state, hop));
   if (context->rank == 0 && call >= s->first && call < s->first + s->count)
-    ((float *)out->data)[0] = NAN;
+    ((float *)hop->out->data)[0] = NAN;
   return MD_OK;
 }
 

@@ -1,5 +1,5 @@
 /* When mixed-precision CG updates, and what it keeps: the bound on the condition number is reached,
- * the factor is the one of docs/precision.md, updates are as many as it says, and the direction
+ * the factor is the one of docs/solvers.md, updates are as many as it says, and the direction
  * that is kept over them costs hardly an iteration more than CG in double. */
 #include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
@@ -60,7 +60,7 @@ static void condition_bound_is_reached(void **state) {
   md_geometry_destroy(g);
 }
 
-/* The columns of docs/precision.md that hold what the rule takes. */
+/* The columns of docs/solvers.md that hold what the rule takes. */
 static void factors_are_those_of_the_table(void **state) {
   (void)state;
   static const struct {
@@ -133,7 +133,7 @@ static void updates_are_few_and_cheap(void **state) {
 }
 
 /* Where CG ends because its directions are conjugate (768 unknowns), rounding in 16 or 32 bits
- * costs up to three times the iterations unless the updates deflate (docs/precision.md). */
+ * costs up to three times the iterations unless the updates deflate (docs/solvers.md). */
 static void deflation_saves_iterations(void **state) {
   md_context *context = *state;
   static const md_precision precisions[] = {MD_SINGLE, MD_HALF, MD_BF16};

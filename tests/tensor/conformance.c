@@ -78,8 +78,8 @@ static void hop_from_host(md_context *context, md_dirac *dirac, md_field *out, c
     MD_REQUIRE(context, md_dirac_field(context, dirac, out->parity, &own_x));
     MD_REQUIRE(context, md_field_convert(context, &own_x, x));
   }
-  const md_epilogue epilogue = {.x = x ? &own_x : NULL, .a = 0.3, .b = -1.5};
-  MD_REQUIRE(context, md_dirac_hop(context, dirac, &own_out, &own_in, &epilogue));
+  const md_hop_end end = {.x = &own_x, .a = 0.3, .b = -1.5};
+  MD_REQUIRE(context, md_dirac_hop(context, dirac, &own_out, &own_in, x ? &end : NULL));
   MD_REQUIRE(context, md_field_convert(context, out, &own_out));
   md_field_destroy(&own_out);
   md_field_destroy(&own_in);

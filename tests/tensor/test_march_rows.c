@@ -1,10 +1,22 @@
 /* The march with two link fields finds around its column every row that a step reads, and nothing
- * else; the tiles that were measured are the ones that are chosen. */
+ * else; the tiles that were measured are the ones that are chosen; what follows from a GPU is valid
+ * on others than the one that was measured. */
+#include "dirac/cuda/stencil.h"
 #include "dirac/tensor/march_rows.h"
 #include "support.h"
 
-/* An H200. */
-static const md_march_room room = {.multiprocessors = 132, .shared_bytes = 231424};
+enum { KIB = 1024, MIB = 1024 * KIB };
+static md_device_facts facts_of(int code, int multiprocessors, int shared_kib, long long l2_mib) {
+  return (md_device_facts){.open = true,
+                           .code = code,
+                           .multiprocessors = multiprocessors,
+                           .block_shared_bytes = shared_kib * KIB,
+                           .reserved_shared_bytes = KIB,
+                           .l2_bytes = l2_mib * MIB};
+}
+static md_device_facts h200(void) {
+  return facts_of(90, 132, 227, 60);
+}
 
 /* x, y, z, steps of a slice; 0: no plan, the sources are gathered. */
 typedef struct chosen {
@@ -25,7 +37,8 @@ static const chosen cases[] = {{MD_DOUBLE, 16, {48, 48, 48, 64}, {2, 4, 2, 2}},
                                {MD_DOUBLE, 16, {32, 32, 32, 4}, {0}}};
 
 static bool plan_of(const chosen *c, md_march_plan *plan) {
-  return md_march_plan_make(c->precision, 2, c->n_rhs, c->local, &room, plan);
+  const md_device_facts gpu = h200();
+  return md_march_plan_make(c->precision, 2, c->n_rhs, c->local, &gpu, plan);
 }
 
 static void tiles_are_those_measured(void **state) {
@@ -39,7 +52,7 @@ static void tiles_are_those_measured(void **state) {
     for (int k = 0; k < 4; k++)
       if (got[k] != tile[k])
         fail_msg("case %zu: tile %dx%dx%d in %d steps", i, got[0], got[1], got[2], got[3]);
-    assert_in_range(plan.shared_bytes, 1, room.shared_bytes);
+    assert_in_range(plan.shared_bytes, 1, 226 * KIB);
   }
 }
 
@@ -84,8 +97,77 @@ static void rows_are_those_read(void **state) {
   }
 }
 
+/* A plan covers the time slice by whole tiles, fits into what a block may have beside another one,
+ * and its shares walk through all. Returns whether there is one. */
+static bool check_plan(const md_device_facts *gpu, md_precision precision, int fields, int n_rhs,
+                       const int local[MD_DIMS]) {
+  md_march_plan plan = {0};
+  if (!md_march_plan_make(precision, fields, n_rhs, local, gpu, &plan)) return false;
+  const int tile[3] = {plan.x, plan.y, plan.z};
+  for (int d = 0; d < 3; d++)
+    assert_int_equal(plan.columns[d] * tile[d], d == 0 ? local[0] / 2 : local[d]);
+  assert_int_equal(plan.blocks, gpu->multiprocessors);
+  assert_true(plan.shared_bytes <= gpu->block_shared_bytes - gpu->reserved_shared_bytes);
+  assert_in_range(plan.ring, 2, MARCH_RING);
+  assert_in_range(plan.warps, 1, MARCH_WARPS);
+  assert_int_equal(plan.columns[1] % plan.band, 0);
+  const int columns = plan.columns[0] * plan.columns[1] * plan.columns[2];
+  const md_march_share s = md_march_share_out(columns, local[MD_T], plan.blocks, fields);
+  int walked = 0, column, t, last;
+  for (int block = 0; block < s.blocks; block++) {
+    md_march_walk w = md_march_begin(&s, block);
+    while (md_march_next(&s, block, &w, &column, &t, &last)) walked += last - t + 1;
+  }
+  assert_int_equal(walked, columns * local[MD_T]);
+  return true;
+}
+
+/* The code of 8.0 that an A100 and an L40 run has no march; what a march would be there counts all
+ * the same, as the next GPU may have as little room. */
+static void plans_suit_other_gpus(void **state) {
+  (void)state;
+  static const int locals[][MD_DIMS] = {{32, 32, 32, 32}, {48, 48, 48, 64}, {24, 24, 24, 32}};
+  static const struct {
+    int code, multiprocessors, shared_kib, l2_mib, least;
+  } gpus[] = {{80, 108, 163, 40, 24}, {80, 142, 99, 96, 12}, {100, 148, 227, 126, 24}};
+  for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
+    md_device_facts gpu =
+        facts_of(gpus[i].code, gpus[i].multiprocessors, gpus[i].shared_kib, gpus[i].l2_mib);
+    int plans = 0;
+    for (size_t l = 0; l < sizeof locals / sizeof *locals; l++)
+      for (int of = 0; of < 8; of++) {
+        const md_precision precision = of & 1 ? MD_DOUBLE : MD_HALF;
+        const int fields = of & 2 ? 2 : 1, n_rhs = of & 4 ? 16 : 8;
+        gpu.code = gpus[i].code;
+        const bool found = check_plan(&gpu, precision, fields, n_rhs, locals[l]);
+        assert_true(!found || gpu.code >= 90);
+        gpu.code = 90;
+        plans += check_plan(&gpu, precision, fields, n_rhs, locals[l]);
+      }
+    if (plans < gpus[i].least) fail_msg("GPU %zu: %d plans", i, plans);
+  }
+}
+
+/* In proportion to the GPU, and on an H200 what was measured there. */
+static void launches_follow_the_gpu(void **state) {
+  (void)state;
+  const md_device_facts measured = h200(), a100 = facts_of(80, 108, 163, 40),
+                        b200 = facts_of(100, 148, 227, 126);
+  for (int p = 0; p < MD_PRECISIONS; p++) {
+    const int bytes = (int)md_precision_bytes(p);
+    assert_int_equal(md_stencil_few_slots(&measured, p), bytes << 15);
+    assert_true(md_stencil_few_slots(&a100, p) * 132 / 108 - (bytes << 15) <= 1);
+    assert_true(md_stencil_few_slots(&b200, p) > bytes << 15);
+  }
+  assert_true(md_stencil_keeps_links(&measured, (size_t)40 * MIB - 1));
+  assert_false(md_stencil_keeps_links(&measured, (size_t)40 * MIB));
+  assert_false(md_stencil_keeps_links(&a100, (size_t)27 * MIB));
+  assert_true(md_stencil_keeps_links(&b200, (size_t)80 * MIB));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_are_those_measured),
-                                     cmocka_unit_test(rows_are_those_read)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tiles_are_those_measured), cmocka_unit_test(rows_are_those_read),
+      cmocka_unit_test(plans_suit_other_gpus), cmocka_unit_test(launches_follow_the_gpu)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

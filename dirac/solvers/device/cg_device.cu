@@ -18,7 +18,7 @@ extern "C" {
 #include <math.h>
 
 struct md_cg_device {
-  int n_rhs;
+  int n_rhs, multiprocessors;
   double mass;
   cg_scalars *scalars;
   md_device_peers *peers; /* of the operator, see dirac/operator.h */
@@ -84,7 +84,7 @@ static void launch_pass(md_cg_device *cg, md_cg_state *state, int count, bool ne
   a.n_rhs = cg->n_rhs;
   a.backwards = cg->backwards = !cg->backwards;
   if (sum) a.norm2 = {cg->update.sum, cg->update.units};
-  launch_vectors(a, &state->x);
+  launch_vectors(a, &state->x, cg->multiprocessors);
 }
 
 /* With directions of 16 bits r and x are that narrow too, or x alone is not, or neither is. */
@@ -228,6 +228,7 @@ extern "C" md_status md_cg_device_create(md_context *context, const md_dirac *di
   if (!d) return md_fail_memory(context, sizeof *d, "solver");
   d->n_rhs = p->n_rhs;
   d->residuals = md_precision_bytes(p->precision) > 2;
+  d->multiprocessors = context->gpu.multiprocessors;
   d->mass = mass;
   d->peers = dirac->peers;
   d->halo = dirac->halo;
@@ -248,14 +249,11 @@ extern "C" void md_cg_device_destroy(md_cg_device *cg) {
   delete cg;
 }
 
-/* The second hop of an iteration and the field that it assigns, or adds to. */
-static md_field *end_of(md_cg_device *cg, md_cg_state *state, md_field *from, md_epilogue *end) {
-  end->x = from;
-  end->a = -cg->mass * cg->mass;
-  end->b = 1.0;
-  end->step = cg->scalars->step[0];
+/* The step of the second hop of an iteration and the field that it assigns, or adds to. */
+static md_field *step_of(md_cg_device *cg, md_cg_state *state, md_hop_step *step) {
+  step->by = cg->scalars->step[0];
   if (!cg->residuals) return &state->r;
-  end->before = cg->carried ? &state->before : kept(cg, state, cg->before < 0 ? 0 : cg->before);
+  step->before = cg->carried ? &state->before : kept(cg, state, cg->before < 0 ? 0 : cg->before);
   return kept(cg, state, cg->at + 1);
 }
 
@@ -263,16 +261,17 @@ static md_field *end_of(md_cg_device *cg, md_cg_state *state, md_field *from, md
 extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dirac *dirac,
                                              md_cg_state *state, md_field *work) {
   const bool anew = cg->residuals && cg->before < 0;
-  md_epilogue first = {}, second = {};
+  md_hop_step first = {}, second = {};
   md_field *from = anew ? &state->p : kept(cg, state, cg->at);
-  md_field *to = end_of(cg, state, from, &second);
+  md_field *to = step_of(cg, state, &second);
+  const md_hop_end minus_a = {from, -cg->mass * cg->mass, 1.0};
   if (anew) pass(cg, state, 0, false, true);
   first.norm2 = second.norm2 = &cg->stencil;
   first.backwards = cg->backwards = !cg->backwards;
-  MD_TRY(md_dirac_hop(context, dirac, work, from, &first));
+  MD_TRY(md_dirac_hop_step(context, dirac, work, from, NULL, &first));
   MD_TRY(run_phase(context, cg, FIND_ALPHA));
   second.backwards = cg->backwards = !cg->backwards;
-  MD_TRY(md_dirac_hop(context, dirac, to, work, &second));
+  MD_TRY(md_dirac_hop_step(context, dirac, to, work, &minus_a, &second));
   MD_TRY(run_phase(context, cg, FIND_BETA));
   cg->serial++;
   if (cg->residuals) cg->before = cg->at;

@@ -20,7 +20,7 @@ struct cg_scalars {
   double r_norm2[MD_MAX_RHS], p_ap[MD_MAX_RHS], limit[MD_MAX_RHS];
   /* Of each iteration whose direction x may still lack. */
   double alpha[MD_CG_DIRECTIONS][MD_MAX_RHS], beta[MD_CG_DIRECTIONS][MD_MAX_RHS];
-  double step[3][MD_MAX_RHS]; /* of D in, x and the field before, as in md_epilogue */
+  double step[3][MD_MAX_RHS]; /* of D in, x and the field before, as in md_hop_step */
   double mass2;
   int iterations[MD_MAX_RHS], failure[MD_MAX_RHS];
   long long serial[MD_MAX_RHS]; /* of the last iteration that was reported */

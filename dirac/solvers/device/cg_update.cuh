@@ -80,11 +80,11 @@ static __global__ void __launch_bounds__(256, ONE ? 1 : cg_blocks<TAKES>)
  * is made, of many right-hand sides, a block takes one piece after the other, so that its threads
  * meet only once, for the sums; elsewhere these take less time than memory does. */
 template <bool ONE, int V, class S, class R, class W>
-static void launch_pieces(cg_pass<S, R, W> a, const md_field *x) {
+static void launch_pieces(cg_pass<S, R, W> a, const md_field *x, int multiprocessors) {
   const dim3 block = block_of(x, V);
   const auto kernel =
       a.count > 0 ? cg_vectors<ONE, true, V, S, R, W> : cg_vectors<ONE, false, V, S, R, W>;
-  const int64_t at_once = 132 * cg_blocks<false>; /* of an H200 */
+  const int64_t at_once = multiprocessors * cg_blocks<false>;
   a.pieces = all_blocks(x, block, V);
   const bool in_turn = !ONE && sizeof(S) == 2 && a.count == 0 && a.pieces > at_once;
   md_launch_early(kernel, dim3((unsigned)(in_turn ? at_once : a.pieces)), block,
@@ -94,14 +94,14 @@ static void launch_pieces(cg_pass<S, R, W> a, const md_field *x) {
 /* Pieces of 16 bytes, of 8 for 16-bit directions of one right-hand side; lattices of even extents
  * have a multiple of eight sites of a parity. */
 template <class S, class R, class W>
-static void launch_vectors(const cg_pass<S, R, W> &a, const md_field *x) {
+static void launch_vectors(const cg_pass<S, R, W> &a, const md_field *x, int multiprocessors) {
   constexpr int sites = sizeof(S) == 8 ? 2 : 4, rhs = sizeof(S) == 8 ? 1 : 2;
   if (a.n_rhs == 1)
-    launch_pieces<true, sites>(a, x);
+    launch_pieces<true, sites>(a, x, multiprocessors);
   else if (a.n_rhs % rhs == 0)
-    launch_pieces<false, rhs>(a, x);
+    launch_pieces<false, rhs>(a, x, multiprocessors);
   else
-    launch_pieces<false, 1>(a, x);
+    launch_pieces<false, 1>(a, x, multiprocessors);
 }
 
 #endif

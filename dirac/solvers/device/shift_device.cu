@@ -262,18 +262,18 @@ extern "C" void md_shift_device_destroy(md_shift_device *d) {
 static md_status queue_iteration(md_context *context, void *user) {
   md_shift_device *d = (md_shift_device *)user;
   md_field *r = &d->f.r[d->turn], *from = d->anew ? &d->f.p[d->smallest] : r;
-  md_epilogue first = {}, second = {};
+  const md_hop_end end = {from, 0.0, 1.0};
+  md_hop_step first = {}, second = {};
   const rank_sums ranks = rank_sums_over(context, d->dirac->peers);
   const dim3 blocks(d->n_rhs), threads(MD_SUM_SLOTS);
   first.norm2 = second.norm2 = &d->stencil;
   first.backwards = true;
-  second.x = from;
-  second.b = 1.0;
-  second.step = d->on_device->step[0];
+  second.by = d->on_device->step[0];
   second.before = d->anew ? r : &d->f.r[(d->turn + STEPS - 1) % STEPS];
-  MD_TRY(md_dirac_hop(context, d->dirac, &d->work, from, &first));
+  MD_TRY(md_dirac_hop_step(context, d->dirac, &d->work, from, NULL, &first));
   md_launch_early(find_alpha, blocks, threads, 0, d->on_device, d->stencil, ranks);
-  MD_TRY(md_dirac_hop(context, d->dirac, &d->f.r[(d->turn + 1) % STEPS], &d->work, &second));
+  MD_TRY(md_dirac_hop_step(context, d->dirac, &d->f.r[(d->turn + 1) % STEPS], &d->work, &end,
+                           &second));
   md_launch_early(find_beta, blocks, threads, 0, d->on_device, d->stencil, ranks, d->n_shifts,
                   d->reports, d->zeta);
   if (d->turn == STEPS - 1) update(d, STEPS);

@@ -22,7 +22,7 @@ static __device__ inline double p_ap_of(const three_term &before, double mass2, 
   return mass2 * norm2 + hop_norm2 - before.beta * before.beta * before.p_ap;
 }
 
-/* The rows of md_epilogue.step for a right-hand side: x is what the stencil took, and `before` r'
+/* The rows of md_hop_step.by for a right-hand side: x is what the stencil took, and `before` r'
  * or, anew, r. With alpha = 0 r stays. */
 static __device__ inline void set_step(double step[3][MD_MAX_RHS], int r, bool anew,
                                        const three_term &before, double alpha, double mass2) {

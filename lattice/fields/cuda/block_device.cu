@@ -31,13 +31,10 @@ md_status create(md_context *context, const md_geometry *geometry, int n, void *
   device_block *d = new (std::nothrow) device_block();
   *state = d;
   if (!d) return md_fail_memory(context, sizeof *d, "block operations");
-  int device = 0, processors = 0;
   MD_TRY(md_device_open(context));
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   const int side = (n + SIDE - 1) / SIDE, groups = md_block_groups(n);
   d->n = n;
-  d->blocks = BLOCKS_EACH * processors;
+  d->blocks = BLOCKS_EACH * context->gpu.multiprocessors;
   d->tiles = side * (side + 1) / 2;
   const size_t entries = MD_BLOCK_ADDED * (64 * (size_t)groups * groups + 4 * groups);
   d->staging = new (std::nothrow) double2[entries];

@@ -185,8 +185,9 @@ struct sum_space {
   unsigned long long *largest;
 };
 
-static cudaError_t make_space(const md_field *x, int quantities, sum_space *s) {
-  const unsigned most = 1056, all = all_blocks(x, block_of(x));
+static cudaError_t make_space(const md_context *context, const md_field *x, int quantities,
+                              sum_space *s) {
+  const unsigned most = 8 * context->gpu.multiprocessors, all = all_blocks(x, block_of(x));
   s->blocks = all < most ? all : most;
   s->n = (size_t)x->n_rhs, s->count = s->n * quantities;
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
@@ -247,7 +248,7 @@ static md_status reduce(md_context *context, const md_field *x, int quantities, 
                         double *values, QUEUE queue) {
   sum_space s;
   double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
-  cudaError_t error = make_space(x, quantities, &s);
+  cudaError_t error = make_space(context, x, quantities, &s);
   if (!guess)
     error = find_units(context, x, s, quantities, error, queue);
   else if (error == cudaSuccess)

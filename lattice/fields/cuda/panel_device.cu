@@ -163,9 +163,11 @@ static __global__ void __launch_bounds__(THREADS)
 struct call_space {
   char *device, *host;
   size_t bytes, used;
+  int multiprocessors; /* of the GPU */
 };
 
-cudaError_t make_space(call_space *s, size_t host_bytes, size_t more) {
+cudaError_t make_space(const md_context *context, call_space *s, size_t host_bytes, size_t more) {
+  s->multiprocessors = context->gpu.multiprocessors;
   s->used = 0;
   s->bytes = host_bytes;
   s->device = NULL;
@@ -224,12 +226,9 @@ int tile_columns(int count) {
   return r;
 }
 
-dim3 grid_of(int64_t sites, int tiles, int column_tiles) {
-  int device = 0, processors = 132;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+dim3 grid_of(const call_space *s, int64_t sites, int tiles, int column_tiles) {
   const int64_t chunks = (sites + SITES - 1) / SITES;
-  const int64_t wanted = 8 * (int64_t)processors / (tiles * column_tiles) + 1;
+  const int64_t wanted = 8 * (int64_t)s->multiprocessors / (tiles * column_tiles) + 1;
   return dim3((unsigned)(chunks < wanted ? chunks : wanted), (unsigned)tiles,
               (unsigned)column_tiles);
 }
@@ -248,8 +247,8 @@ template <class S> struct panel {
     if (error != cudaSuccess) return error;
     cudaMemsetAsync(to, 0, bytes, md_stream());
     multiply_columns<S>
-        <<<grid_of(x->sites, (count + VECTORS - 1) / VECTORS, (few.count + r - 1) / r), THREADS, 0,
-           md_stream()>>>(many, few, r, device_units, to);
+        <<<grid_of(s, x->sites, (count + VECTORS - 1) / VECTORS, (few.count + r - 1) / r), THREADS,
+           0, md_stream()>>>(many, few, r, device_units, to);
     return cudaMemcpyAsync(sums, to, bytes, cudaMemcpyDeviceToHost, md_stream());
   }
   static cudaError_t add(call_space *s, int count, const md_field *x, const double *c, int fields,
@@ -261,7 +260,7 @@ template <class S> struct panel {
     const int r = tile_columns(few.count);
     const cudaError_t error = upload(s);
     if (error != cudaSuccess) return error;
-    add_columns<S><<<grid_of(x->sites, 1, (few.count + r - 1) / r), THREADS, 0, md_stream()>>>(
+    add_columns<S><<<grid_of(s, x->sites, 1, (few.count + r - 1) / r), THREADS, 0, md_stream()>>>(
         many, few, r, device_c, assign);
     return cudaSuccess;
   }
@@ -276,8 +275,9 @@ md_status dots(md_context *context, int count, const md_field *x, const md_field
                const md_panel_units *units, double *sums) {
   call_space s;
   const size_t few = (size_t)y->n_rhs, products = 4 * (size_t)count * few;
-  cudaError_t error = make_space(&s, pointer_bytes(count, y->n_rhs) + few * sizeof(sum_units),
-                                 products * sizeof *sums);
+  cudaError_t error =
+      make_space(context, &s, pointer_bytes(count, y->n_rhs) + few * sizeof(sum_units),
+                 products * sizeof *sums);
   md_field *of = (md_field *)y; /* which is not written */
   if (error == cudaSuccess) switch (x->precision) {
     case MD_DOUBLE:
@@ -304,8 +304,8 @@ md_status add(md_context *context, int count, const md_field *x, const double *c
               md_field *y, bool assign) {
   call_space s;
   const int few = y->n_rhs == 1 ? fields : y->n_rhs;
-  cudaError_t error =
-      make_space(&s, pointer_bytes(count, few) + (size_t)count * (size_t)few * sizeof(double2), 0);
+  cudaError_t error = make_space(
+      context, &s, pointer_bytes(count, few) + (size_t)count * (size_t)few * sizeof(double2), 0);
   if (error == cudaSuccess) switch (x->precision) {
     case MD_DOUBLE:
       error = panel<double>::add(&s, count, x, c, fields, y, assign);

@@ -27,13 +27,14 @@ typedef struct part {
 static md_status queue_part(md_context *context, void *user) {
   part *p = user;
   md_dirac *d = p->dirac;
+  const md_hop_call call = {
+      .out = &p->fields[MD_EVEN], .in = &p->fields[MD_ODD], .range = p->range};
   for (int k = 0; k < AT_ONCE; k++) {
     if (p->range == MD_RANGE_ALL) {
       MD_TRY(md_halo_begin(d->halo, &p->fields[MD_ODD]));
       MD_TRY(md_halo_end(d->halo, &p->fields[MD_ODD]));
     } else {
-      MD_TRY(d->backend->hop(context, d->state, &p->fields[MD_EVEN], &p->fields[MD_ODD], p->range,
-                             NULL));
+      MD_TRY(d->backend->hop(context, d->state, &call));
     }
   }
   return MD_OK;

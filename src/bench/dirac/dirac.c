@@ -211,7 +211,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
       MD_OPTION(INTEGERS, "counts", &s.counts, "N,M",
                 "matvec: products at once [1920,2560,65536,1048576,16777216]",
                 .initial = "1920,2560,65536,1048576,16777216", .low = 1, .high = 0x1p32),
-      MD_OPTION(CHOICES, "backends", &s.backend, "A,B", "see the README's table [all]",
+      MD_OPTION(CHOICES, "backends", &s.backend, "A,B", "see docs/backends.md [all]",
                 .choices = md_backend_words("", backends) + 1, .initial = "all"),
       MD_OPTION(CHOICES, "packings", &s.packing, "A,B", "of Tensor Core backends [all]",
                 .choices = &(MD_PACKING_WORDS)[1], .initial = "all"),

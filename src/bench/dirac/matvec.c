@@ -85,7 +85,7 @@ static md_status once(md_context *context, products *p, int packing, int passes)
     return MD_OK;
   }
   const md_matvec work = {p->count, p->device[0], p->device[1], p->device[2]};
-  MD_TRY(md_matvec_device(context, (md_packing)packing, passes, &work));
+  if (MINIDIRAC_HAVE_CUDA) MD_TRY(md_matvec_device(context, (md_packing)packing, passes, &work));
   return md_device_synchronise(context);
 }
 
