@@ -1,5 +1,4 @@
 #include "base/device.h"
-#include "base/suggest.h"
 #include "base/text.h"
 #include "dirac/backend.h"
 

@@ -25,22 +25,52 @@ typedef struct md_physics_options {
 /* clang-format off */
 #define MD_PHYSICS_DEFAULTS {.action = "naive", .u0 = NAN, .naik_epsilon = NAN}
 
-#define MD_PHYSICS_OPTIONS(physics)                                                                  \
-  {.name = "action", .type = MD_OPTION_CHOICE, .target = &(physics).action,                          \
-   .choices = md_action_words, .help = "naive: one link; others: fat and long links [naive]"},        \
-  MD_SMEAR_OPTIONS((physics).u0, "asqtad", (physics).naik_epsilon),                                  \
-  {.name = "fat", .type = MD_OPTION_TEXT, .target = &(physics).fat_file, .argument = "FILE",              \
-   .help = "fat links that were made before, any format", .file = MD_FILE_INPUT},                    \
-  {.name = "long", .type = MD_OPTION_TEXT, .target = &(physics).long_file, .argument = "FILE",       \
-   .help = "and the long links beside them", .file = MD_FILE_INPUT},                                 \
-  {.name = "imaginary-mu", .type = MD_OPTION_REAL, .target = &(physics).imaginary_mu,                \
-   .argument = "M", .help = "phase exp(i M) on t-links; M in radians per link, mu/T = N_t M [0]",    \
-   .low = -10, .high = 10},                                                                          \
-  {.name = "magnetic", .type = MD_OPTION_INTEGER, .target = &(physics).magnetic, .argument = "N",    \
-   .help = "N quanta of a magnetic field along z, eB = 6 pi N / (Lx Ly) [0]",                        \
-   .low = -1e6, .high = 1e6},                                                                        \
-  {.name = "charge", .type = MD_OPTION_CHOICE, .target = &(physics).charge, .choices = "-1/3|2/3",   \
-   .help = "of the quark in the magnetic field [-1/3]"}
+#define MD_PHYSICS_OPTIONS(physics)                                                                \
+  MD_OPTION(CHOICE, "action", &(physics).action, NULL,                                             \
+            "naive: one link; others: fat and long links [naive]", .choices = md_action_words),    \
+  MD_SMEAR_OPTIONS((physics).u0, "asqtad", (physics).naik_epsilon),                                \
+  MD_OPTION(TEXT, "fat", &(physics).fat_file, "FILE",                                              \
+            "fat links that were made before, any format", .file = MD_FILE_INPUT),                 \
+  MD_OPTION(TEXT, "long", &(physics).long_file, "FILE", "and the long links beside them",          \
+            .file = MD_FILE_INPUT),                                                                \
+  MD_OPTION(REAL, "imaginary-mu", &(physics).imaginary_mu, "M",                                    \
+            "phase exp(i M) on t-links; M in radians per link, mu/T = N_t M [0]",                  \
+            .low = -10, .high = 10),                                                               \
+  MD_OPTION(INTEGER, "magnetic", &(physics).magnetic, "N",                                         \
+            "N quanta of a magnetic field along z, eB = 6 pi N / (Lx Ly) [0]",                     \
+            .low = -1e6, .high = 1e6),                                                             \
+  MD_OPTION(CHOICE, "charge", &(physics).charge, NULL, "of the quark in the magnetic field [-1/3]",\
+            .choices = "-1/3|2/3")
+
+/* How D is applied, into the texts that `o` has of these names; `words` is the caller's buffer. */
+#define MD_BACKEND_OPTIONS(o, words)                                                               \
+  MD_OPTION(CHOICE, "backend", &(o).backend, NULL, "see docs/backends.md [auto]",                \
+            .choices = md_backend_words("auto", words)),                                           \
+  MD_OPTION(CHOICE, "packing", &(o).packing, NULL, "of Tensor Core backends [none]",               \
+            .choices = &(MD_PACKING_WORDS)[1])
+/* And what in: `o` has precision, inner and reconstruct. */
+#define MD_OPERATOR_OPTIONS(o, words)                                                              \
+  MD_BACKEND_OPTIONS(o, words),                                                                    \
+  MD_OPTION(CHOICE, "precision", &(o).precision, NULL, "storage of links and fermions [double]",   \
+            .choices = &(MD_PRECISION_WORDS)[1]),                                                  \
+  MD_OPTION(CHOICE, "inner", &(o).inner, NULL,                                                     \
+            "of the iterations under --precision double [none]",                                   \
+            .choices = "none" MD_NARROW_PRECISION_WORDS),                                          \
+  MD_OPTION(CHOICE, "reconstruct", &(o).reconstruct, NULL, "reals a link is stored in [18]",       \
+            .choices = &(MD_RECONSTRUCT_WORDS)[1])
+/* When a solver ends. */
+#define MD_LIMIT_OPTIONS(o)                                                                        \
+  MD_OPTION(REAL, "tol", &(o).tolerance, "T", "on norm(b - M x) / norm(b) [1e-10]",                \
+            .low = 1e-20, .high = 0.1),                                                            \
+  MD_OPTION(INTEGER, "max-iter", &(o).max_iterations, "N", "iterations at most [10000]",           \
+            .low = 1, .high = 10000000)
+#define MD_BOUNDARY_OPTION(word)                                                                   \
+  MD_OPTION(CHOICE, "boundary", &(word), NULL, "in t [antiperiodic]",                              \
+            .choices = "antiperiodic|periodic")
+#define MD_LATTICE_OR_FAT_OPTION(path)                                                             \
+  MD_OPTION(TEXT, "lattice", &(path), "LATTICE",                                                   \
+            "lattice file of any format (required without --fat)", .positional = true,             \
+            .file = MD_FILE_INPUT)
 /* clang-format on */
 
 /* MD_INPUT for options that need others or go without them. Local, same on all ranks. */

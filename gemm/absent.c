@@ -1,7 +1,4 @@
-#include "gemm/gemv.h"
-#include "gemm/kernels.h"
-#include "gemm/shift.h"
-#include "gemm/transpose.h"
+#include "gemm/small.h"
 
 /* The device kernels of a build without CUDA: every name answers with how to build it. */
 static const char REASON[] = "this build has no CUDA; install the CUDA Toolkit (>= 12) and "
@@ -27,9 +24,12 @@ GEMM(wgmma);
 GEMM(dmma);
 GEMM(cublas);
 
-#define SMALL(kind, kernel)                                                                        \
-  const md_##kind##_kernel md_##kind##_##kernel = {                                                \
-      .name = #kernel, .idea = "CUDA kernel", .space = MD_GEMM_DEVICE, .unavailable = REASON}
+#define SMALL(work, kernel)                                                                        \
+  const md_small_kernel md_##work##_##kernel = {.name = #kernel,                                   \
+                                                .idea = "CUDA kernel",                             \
+                                                .space = MD_GEMM_DEVICE,                           \
+                                                .types = MD_SMALL_BOTH,                            \
+                                                .unavailable = REASON}
 SMALL(transpose, naive);
 SMALL(transpose, tile);
 SMALL(transpose, padded);

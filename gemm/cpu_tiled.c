@@ -1,5 +1,5 @@
 #include "base/memory.h"
-#include "gemm/kernels.h"
+#include "gemm/gemm.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #include "gemm/gemm.h"
 #include "base/text.h"
+#include "gemm/matrix.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,3 +106,98 @@ md_status md_gemm(md_context *context, const md_gemm_kernel *kernel, const md_ge
   md_gemm_plan_close(&plan);
   return status;
 }
+
+static const md_gemm_kernel *const KERNELS[] = {
+    &md_gemm_naive,
+    &md_gemm_cpu_tiled,
+    &md_gemm_openblas,
+    &md_gemm_k0,
+    &md_gemm_k1,
+    &md_gemm_k2,
+    &md_gemm_k3,
+    &md_gemm_k4,
+    &md_gemm_k5,
+    &md_gemm_k6,
+    &md_gemm_k7,
+    &md_gemm_wmma_simple,
+    &md_gemm_wmma_tiled,
+    &md_gemm_wgmma,
+    &md_gemm_dmma,
+    &md_gemm_cublas,
+    NULL,
+};
+
+const md_gemm_kernel *const *md_gemm_kernels(void) {
+  return KERNELS;
+}
+
+static md_status unknown_variant(md_context *context, const md_gemm_kernel *kernel,
+                                 const char *variant) {
+  char text[256] = "";
+  for (int v = 0; kernel->variants && kernel->variants[v]; v++)
+    md_append(text, sizeof text, "%s%s", v ? ", " : "", kernel->variants[v]);
+  return md_fail(context, MD_INPUT, "GEMM kernel %s has no variant '%s'; its variants: %s",
+                 kernel->name, variant, *text ? text : "none");
+}
+
+md_status md_gemm_find(md_context *context, const char *name, const md_gemm_kernel **kernel,
+                       int *variant) {
+  const size_t length = strcspn(name, ":");
+  const char *wanted = name[length] == ':' ? name + length + 1 : NULL;
+  *variant = 0;
+  for (int i = 0; KERNELS[i]; i++) {
+    *kernel = KERNELS[i];
+    if (strlen(KERNELS[i]->name) != length || strncmp(KERNELS[i]->name, name, length) != 0)
+      continue;
+    if (!wanted || KERNELS[i]->unavailable) return MD_OK;
+    for (int v = 0; KERNELS[i]->variants && KERNELS[i]->variants[v]; v++)
+      if (strcmp(KERNELS[i]->variants[v], wanted) == 0) {
+        *variant = v;
+        return MD_OK;
+      }
+    return unknown_variant(context, KERNELS[i], wanted);
+  }
+  *kernel = NULL;
+  md_suggestion nearest = md_suggest(name);
+  for (int i = 0; KERNELS[i]; i++)
+    md_suggest_name(&nearest, KERNELS[i]->name, strlen(KERNELS[i]->name));
+  char text[512] = "";
+  for (int i = 0; KERNELS[i]; i++)
+    md_append(text, sizeof text, "%s%s", i ? ", " : "", KERNELS[i]->name);
+  return md_fail(context, MD_INPUT, "GEMM kernel must be one of %s, got '%.100s'%s", text, name,
+                 nearest.text);
+}
+
+/* The oracle: the definition, in the order i, j, k, with double sums whatever the inputs. Nobody
+ * optimises it; every other kernel is compared with it. */
+static md_status multiply_naive(md_context *context, const md_gemm_problem *p,
+                                const md_gemm_launch *launch, void *state, const void *a,
+                                const void *b, void *c) {
+  (void)context, (void)launch, (void)state;
+  const md_gemm_precision in = p->precision, out = md_gemm_output(in);
+  for (int64_t i = 0; i < p->m; i++)
+    for (int64_t j = 0; j < p->n; j++) {
+      double sum = 0.0;
+      for (int64_t l = 0; l < p->k; l++)
+        sum += md_gemm_load(in, a, i * p->lda + l) * md_gemm_load(in, b, l * p->ldb + j);
+      sum *= p->alpha;
+      if (p->beta != 0.0) sum += p->beta * md_gemm_load(out, c, i * p->ldc + j);
+      md_gemm_store(out, c, i * p->ldc + j, sum);
+    }
+  return MD_OK;
+}
+
+static int alone(int asked) {
+  (void)asked;
+  return 1;
+}
+
+const md_gemm_kernel md_gemm_naive = {
+    .name = "naive",
+    .idea = "three loops i, j, k with double sums: the oracle",
+    .space = MD_GEMM_HOST,
+    .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
+    .accumulation = "fp64",
+    .run = multiply_naive,
+    .threads = alone,
+};

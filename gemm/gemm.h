@@ -109,6 +109,15 @@ size_t md_gemm_input_bytes(md_gemm_precision precision);  /* of an element of A,
 size_t md_gemm_output_bytes(md_gemm_precision precision); /* of an element of C */
 const char *md_gemm_precision_name(md_gemm_precision precision);
 int md_gemm_precision_of(const char *name); /* -1: unknown */
+
+/* The kernels behind the table. Those of gemm/cuda/, and of gemm/absent.c in a build without CUDA:
+ * k0 .. k7 climb the ladder of CUDA-core kernels. */
+extern const md_gemm_kernel md_gemm_naive, md_gemm_cpu_tiled, md_gemm_openblas;
+extern const md_gemm_kernel md_gemm_k0, md_gemm_k1, md_gemm_k2, md_gemm_k3, md_gemm_k4, md_gemm_k5,
+    md_gemm_k6, md_gemm_k7;
+extern const md_gemm_kernel md_gemm_wmma_simple, md_gemm_wmma_tiled, md_gemm_wgmma, md_gemm_dmma,
+    md_gemm_cublas;
+
 #ifdef __cplusplus
 }
 #endif

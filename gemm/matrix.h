@@ -1,7 +1,56 @@
-#ifndef MD_GEMM_MATRIX_H
-#define MD_GEMM_MATRIX_H
+#pragma once
 
+#include "base/precision.h"
 #include "gemm/gemm.h"
+#include <math.h>
+
+/* Single elements of a matrix in its storage type, as double. For the oracle and the checks; no
+ * kernel that is timed for its speed goes through here. */
+
+static inline double md_gemm_load(md_gemm_precision precision, const void *data, int64_t at) {
+  switch (precision) {
+  case MD_GEMM_DOUBLE:
+    return ((const double *)data)[at];
+  case MD_GEMM_HALF:
+    return md_float_of_half(((const uint16_t *)data)[at]);
+  case MD_GEMM_BF16:
+    return md_float_of_bf16(((const uint16_t *)data)[at]);
+  default:
+    return ((const float *)data)[at];
+  }
+}
+
+/* The value rounded to what the kernel sees: TF32 operands keep 10 mantissa bits. */
+static inline void md_gemm_store(md_gemm_precision precision, void *data, int64_t at,
+                                 double value) {
+  switch (precision) {
+  case MD_GEMM_DOUBLE:
+    ((double *)data)[at] = value;
+    return;
+  case MD_GEMM_HALF:
+    ((uint16_t *)data)[at] = md_half_of_float((float)value);
+    return;
+  case MD_GEMM_BF16:
+    ((uint16_t *)data)[at] = md_bf16_of_float((float)value);
+    return;
+  case MD_GEMM_TF32: {
+    union {
+      float f;
+      uint32_t u;
+    } v = {(float)value};
+    v.u = (v.u + 0xfffu + ((v.u >> 13) & 1u)) & ~0x1fffu;
+    ((float *)data)[at] = v.f;
+    return;
+  }
+  default:
+    ((float *)data)[at] = (float)value;
+  }
+}
+
+/* The type of C that belongs to inputs of `precision`. */
+static inline md_gemm_precision md_gemm_output(md_gemm_precision precision) {
+  return precision == MD_GEMM_DOUBLE ? MD_GEMM_DOUBLE : MD_GEMM_SINGLE;
+}
 
 /* Test matrices in host memory. All local. */
 
@@ -30,4 +79,37 @@ void md_gemm_fill(uint64_t seed, md_gemm_operand operand, md_gemm_precision prec
 void md_gemm_fill_whole(uint64_t seed, md_gemm_operand operand, md_gemm_precision precision,
                         int64_t rows, int64_t columns, void *data, int64_t ld);
 
-#endif
+/* How far a product is from the definition summed in double, and how far rounding lets it be.
+ *
+ * Element (i, j) may deviate by gamma_(k+2) (|alpha| |A| |B| + |beta| |C|)_ij whatever the order
+ * of its sum, gamma_n = n u / (1 - n u) (Higham, Accuracy and Stability of Numerical Algorithms,
+ * 2nd ed., section 3.5). u is the unit roundoff of the accumulation; for 16-bit and TF32 inputs
+ * 2^-23, since Tensor Cores truncate their sums. */
+typedef struct md_gemm_row_sums {
+  double difference; /* sum over j of |computed - reference| */
+  double norm;       /* of |reference| */
+  double bound;      /* of the bound above */
+  double excess;     /* largest deviation of one element in units of its own bound */
+} md_gemm_row_sums;
+
+/* *largest <- the larger of the two; NaN counts as largest and stays. */
+static inline void md_gemm_raise(double *largest, double value) {
+  if (!isnan(*largest) && !(value <= *largest)) *largest = value;
+}
+
+/* Adds to sums[s], s < samples, the row rows[s] of the block: c0 is C before the product (not
+ * read for beta == 0), c after it. Local, OpenMP over rows; host memory. */
+md_status md_gemm_verify_rows(md_context *context, const md_gemm_problem *block, const void *a,
+                              const void *b, const void *c0, const void *c, const int64_t *rows,
+                              int64_t samples, md_gemm_row_sums *sums);
+
+/* Relative to the norm of the reference, both in the infinity norm. */
+typedef struct md_gemm_error {
+  double relative_error, relative_bound;
+  double excess; /* <= 1: every element is within its bound; NaN where an element is NaN */
+} md_gemm_error;
+md_gemm_error md_gemm_error_of(const md_gemm_row_sums *sums, int64_t samples);
+
+/* `samples` rows out of `m`, evenly spread, the first and the last among them; all for
+ * samples >= m. Returns how many were stored. */
+int64_t md_gemm_sample_rows(int64_t m, int64_t samples, int64_t *rows);

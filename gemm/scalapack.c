@@ -3,7 +3,7 @@
 #ifdef MINIDIRAC_HAVE_SCALAPACK
 #include "base/ranks_mpi.h"
 #include "base/timer.h"
-#include "gemm/blas_threads.h"
+#include "gemm/blas.h"
 
 #include <stdlib.h>
 

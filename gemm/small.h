@@ -1,17 +1,65 @@
-#ifndef MD_GEMM_SMALL_H
-#define MD_GEMM_SMALL_H
+#pragma once
 
 #include "gemm/gemm.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/* What the small kernels (transpose, shift, gemv) have in common: dense matrices of 4-byte
- * elements, int32_t or float. Integers are added as they are: the caller keeps sums below 2^31. */
+/* Small kernels beside the products, each in many ways: transpose, shifted sum and matrix times
+ * vector, on row-major matrices of 4-byte elements, int32_t or float. Integers are added as they
+ * are: the caller keeps sums below 2^31. */
 typedef enum md_small_type { MD_SMALL_INTEGER, MD_SMALL_SINGLE, MD_SMALL_TYPES } md_small_type;
+enum { MD_SMALL_BYTES = 4 /* of an element */, MD_SHIFT = 4 };
 
-enum { MD_SMALL_BYTES = 4 }; /* of an element */
+typedef enum md_small_work {
+  MD_SMALL_TRANSPOSE, /* out (columns x rows) <- transpose of in (rows x columns), both dense */
+  MD_SMALL_SHIFT, /* out[x, y] <- in[x, y] + in[x + 4, y] for x < columns, y < rows, x fastest */
+  MD_SMALL_GEMV   /* out (rows) <- in x, in rows x columns and dense, x of `columns` */
+} md_small_work;
 
-/* Where a tile from `begin` ends in a matrix of `extent`. */
-static inline int64_t md_small_tile_end(int64_t begin, int tile, int64_t extent) {
-  return begin + tile < extent ? begin + tile : extent;
+typedef struct md_small_problem {
+  int64_t columns, rows; /* of in; of the shift's out */
+  int64_t in_ld, out_ld; /* of the shift: in_ld >= columns + 4, out_ld >= columns */
+  md_small_type type;
+  int block_x, block_y; /* of transpose and shift: a thread block (device) or a tile (host), at most
+                           1024 elements; of a transpose at most 32 each way; block_x runs along the
+                           columns of in */
+} md_small_problem;
+
+typedef struct md_small_kernel {
+  const char *name;
+  const char *idea;
+  md_gemm_space space;
+  unsigned types; /* bit 1u << md_small_type */
+  const char *unavailable;
+  /* Local; on the device queued on the stream. in and out do not alias; x is for gemv alone, whose
+   * sums differ in their order. */
+  md_status (*run)(md_context *context, const md_small_problem *problem, void *stream, void *state,
+                   const void *in, const void *x, void *out);
+  /* Scratch and handles; may be NULL, as in md_gemm_kernel. */
+  md_status (*open)(md_context *context, const md_small_problem *problem, void *stream,
+                    void **state);
+  void (*close)(void *state);
+} md_small_kernel;
+enum { MD_SMALL_BOTH = 1 << MD_SMALL_INTEGER | 1 << MD_SMALL_SINGLE };
+
+/* NULL-terminated; every name in every build. */
+const md_small_kernel *const *md_small_kernels(md_small_work work);
+
+extern const md_small_kernel md_transpose_host_naive, md_transpose_host_tile, md_shift_host,
+    md_gemv_host_naive, md_gemv_host_lanes;
+extern const md_small_kernel md_transpose_naive, md_transpose_tile, md_transpose_padded,
+    md_shift_direct, md_shift_shared, md_gemv_thread_row, md_gemv_two_phase, md_gemv_block_serial,
+    md_gemv_block_atomic, md_gemv_warp_shuffle, md_gemv_cublas;
+
+/* 32-byte sectors that the first warp of an inner block of the shift asks for, loads in[x], loads
+ * in[x + 4] and stores, when rows start on 128 bytes. A warp takes 32 threads of the block, x
+ * fastest. */
+typedef struct md_shift_sectors {
+  int load, load_shifted, store;
+} md_shift_sectors;
+md_shift_sectors md_shift_warp_sectors(int block_x, int block_y);
+
+#ifdef __cplusplus
 }
-
 #endif

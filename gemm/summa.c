@@ -2,7 +2,7 @@
 #include "base/ranks_mpi.h"
 #include "base/timer.h"
 #include "gemm/distributed.h"
-#include "gemm/element.h"
+#include "gemm/matrix.h"
 
 #include <stdlib.h>
 #include <string.h>

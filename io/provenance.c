@@ -1,5 +1,5 @@
 #include "io/provenance.h"
-#include "base/machine.h"
+#include "base/report.h"
 #include "md_version.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "base/options.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "base/waiting.h"
 #include "commands.h"
 #include "md_version.h"

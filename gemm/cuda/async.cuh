@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_ASYNC_CUH
-#define MD_GEMM_CUDA_ASYNC_CUH
+#pragma once
 
 /* Asynchronous copies from global to shared memory (cp.async, sm_80 and later). */
 #include "base/shared_copy.cuh"
@@ -82,5 +81,3 @@ public:
 };
 
 } // namespace md
-
-#endif

@@ -3,7 +3,7 @@
  * It is loaded by who opens it, since loading it takes longer than the rest of a start. */
 #include "base/shared_library.h"
 #include "gemm/cuda/launch.cuh"
-#include "gemm/gemv.h"
+#include "gemm/small.h"
 #include <cublas_v2.h>
 #include <new>
 
@@ -112,25 +112,16 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
                                          : fail_cublas(context, library, status, "multiply");
 }
 
-const md_gemm_kernel md_gemm_cublas = {"cublas",
-                                       "the vendor's library, same types and math mode",
-                                       MD_GEMM_DEVICE,
-                                       (1u << MD_GEMM_PRECISIONS) - 1,
-                                       "fp64 for double, else fp32",
-                                       nullptr,
-                                       nullptr,
-                                       nullptr,
-                                       open,
-                                       close,
-                                       run,
-                                       nullptr};
+const md_gemm_kernel md_gemm_cublas =
+    entry("cublas", "the vendor's library, same types and math mode",
+          (1u << MD_GEMM_PRECISIONS) - 1, "fp64 for double, else fp32", run, nullptr, open, close);
 
-static md_status open_gemv(md_context *context, const md_gemv_problem *, void *stream,
+static md_status open_gemv(md_context *context, const md_small_problem *, void *stream,
                            void **state) {
   return open_handle(context, stream, state);
 }
 
-static md_status run_gemv(md_context *context, const md_gemv_problem *p, void *, void *state,
+static md_status run_gemv(md_context *context, const md_small_problem *p, void *, void *state,
                           const void *a, const void *x, void *y) {
   const Library *library = (const Library *)state;
   const float alpha = 1.0f, beta = 0.0f;
@@ -141,7 +132,7 @@ static md_status run_gemv(md_context *context, const md_gemv_problem *p, void *,
                                          : fail_cublas(context, library, status, "multiply");
 }
 
-const md_gemv_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",
-                                       MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE,
-                                       nullptr,        open_gemv,
-                                       close,          run_gemv};
+const md_small_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",
+                                        MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE,
+                                        nullptr,        run_gemv,
+                                        open_gemv,      close};

@@ -225,15 +225,6 @@ md_status serves(md_context *context) {
 
 } // namespace
 
-const md_gemm_kernel md_gemm_dmma = {"dmma",
-                                     "fp64 Tensor Cores, m16n8k8, tensor copies, tile after tile",
-                                     MD_GEMM_DEVICE,
-                                     DOUBLE,
-                                     "fp64",
-                                     nullptr,
-                                     nullptr,
-                                     serves,
-                                     open,
-                                     close_tensor_plan,
-                                     run,
-                                     nullptr};
+const md_gemm_kernel md_gemm_dmma =
+    entry("dmma", "fp64 Tensor Cores, m16n8k8, tensor copies, tile after tile", DOUBLE, "fp64", run,
+          nullptr, open, close_tensor_plan, serves);

@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_DMMA_FRAGMENTS_CUH
-#define MD_GEMM_CUDA_DMMA_FRAGMENTS_CUH
+#pragma once
 
 /* Which elements of a stage and of C a lane of the dmma kernel has, and their way from and to
  * memory.
@@ -111,5 +110,3 @@ __device__ inline void fill_slot(const Operands<double> &g, uint32_t slot, int l
 }
 
 } // namespace md::dmma
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_HOPPER_CUH
-#define MD_GEMM_CUDA_HOPPER_CUH
+#pragma once
 
 /* The sm_90a instructions that the Hopper kernels are made of: clusters, bulk tensor copies (TMA),
  * warpgroup matrix multiply (wgmma), register hand-over. PTX ISA 8.0, chapters "mbarrier",
@@ -175,5 +174,3 @@ __device__ inline void wgmma_tf32(float (&d)[128], const float *a, uint64_t b, i
 #undef MD_D8
 
 } // namespace md
-
-#endif

@@ -126,5 +126,5 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
   }
 }
 
-const md_gemm_kernel md_gemm_k7 = stateless("k7", "cp.async stages and double-buffered registers",
-                                            SINGLE, "as inputs", run, variants);
+const md_gemm_kernel md_gemm_k7 = entry("k7", "cp.async stages and double-buffered registers",
+                                        SINGLE, "as inputs", run, variants);

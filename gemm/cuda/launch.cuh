@@ -1,10 +1,9 @@
-#ifndef MD_GEMM_CUDA_LAUNCH_CUH
-#define MD_GEMM_CUDA_LAUNCH_CUH
+#pragma once
 
 /* What every device GEMM shares: operands with their types, the map from block number to tile,
  * guarded loads and the store of alpha x + beta c. */
 #include "base/device.cuh"
-#include "gemm/kernels.h"
+#include "gemm/gemm.h"
 #include <climits>
 
 namespace md {
@@ -87,16 +86,30 @@ __device__ inline void store4(const Operands<T, float> &g, int i, int j, const f
     if (j + q < g.n) store(c + q, v[q], g.alpha, g.beta);
 }
 
-/* The table entry of a kernel that keeps no state. */
-constexpr md_gemm_kernel stateless(const char *name, const char *idea, unsigned precisions,
-                                   const char *accumulation, decltype(md_gemm_kernel::run) run,
-                                   const char *const *variants = nullptr) {
-  return {name,    idea,    MD_GEMM_DEVICE, precisions, accumulation, variants,
-          nullptr, nullptr, nullptr,        nullptr,    run,          nullptr};
+/* md_gemm_kernel.run of step k0, k1, ... of the ladder, which keeps no state: one launch, in which
+ * a block of X x Y threads computes ROWS x COLUMNS elements of C from T. */
+template <int STEP, class T, auto kernel, int ROWS, int COLUMNS, int X, int Y = 1>
+md_status run_step(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
+                   void *, const void *a, const void *b, void *c) {
+  char what[] = "GEMM kernel k0";
+  unsigned blocks;
+  what[sizeof what - 2] += STEP;
+  MD_TRY(grid_for(context, p, ROWS, COLUMNS, &blocks));
+  kernel<<<blocks, dim3(X, Y), 0, (cudaStream_t)launch->stream>>>(operands<T>(p, a, b, c));
+  return md_cuda_launched(context, what);
+}
+
+/* The table entry of a kernel of the device; without open it keeps no state. */
+constexpr md_gemm_kernel entry(const char *name, const char *idea, unsigned precisions,
+                               const char *accumulation, decltype(md_gemm_kernel::run) run,
+                               const char *const *variants = nullptr,
+                               decltype(md_gemm_kernel::open) open = nullptr,
+                               decltype(md_gemm_kernel::close) close = nullptr,
+                               decltype(md_gemm_kernel::serves) serves = nullptr) {
+  return {name,    idea,   MD_GEMM_DEVICE, precisions, accumulation, variants,
+          nullptr, serves, open,           close,      run,          nullptr};
 }
 
 enum : unsigned { SINGLE = 1u << MD_GEMM_SINGLE, DOUBLE = 1u << MD_GEMM_DOUBLE };
 
 } // namespace md
-
-#endif

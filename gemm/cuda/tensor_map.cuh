@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_TENSOR_MAP_CUH
-#define MD_GEMM_CUDA_TENSOR_MAP_CUH
+#pragma once
 
 /* Tensor maps: how the copy engine (TMA) is told of a row-major matrix. */
 #include "gemm/cuda/workspace.cuh"
@@ -99,5 +98,3 @@ inline md_status needs_hopper(md_context *context, const char *kernel) {
 }
 
 } // namespace md
-
-#endif

@@ -128,15 +128,7 @@ md_status serves(md_context *context) {
 
 } // namespace
 
-const md_gemm_kernel md_gemm_wgmma = {"wgmma",
-                                      "warpgroup multiply, tensor copies, ring of stages, clusters",
-                                      MD_GEMM_DEVICE,
-                                      1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u << MD_GEMM_TF32,
-                                      "fp32",
-                                      nullptr,
-                                      nullptr,
-                                      serves,
-                                      open,
-                                      close_tensor_plan,
-                                      run,
-                                      nullptr};
+const md_gemm_kernel md_gemm_wgmma =
+    entry("wgmma", "warpgroup multiply, tensor copies, ring of stages, clusters",
+          1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u << MD_GEMM_TF32, "fp32", run, nullptr, open,
+          close_tensor_plan, serves);

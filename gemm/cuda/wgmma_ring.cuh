@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_WGMMA_RING_CUH
-#define MD_GEMM_CUDA_WGMMA_RING_CUH
+#pragma once
 
 /* The frame of the wgmma kernels. A block computes a tile with two warpgroups; a third keeps the
  * copy engine busy. Operands go round a ring of stages in shared memory, 128 bytes deep each and
@@ -251,5 +250,3 @@ md_status run_wgmma_tf32(md_context *context, const md_gemm_problem *p,
                          const void *b, void *c);
 
 } // namespace md
-
-#endif

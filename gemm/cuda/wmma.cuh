@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_WMMA_CUH
-#define MD_GEMM_CUDA_WMMA_CUH
+#pragma once
 
 /* WMMA fragments by input type: 16 x 16 tiles of C in fp32, row-major A and B, 16 deep for 16-bit
  * inputs and 8 for TF32. */
@@ -70,6 +69,16 @@ template <class T> struct Fragments {
   }
 };
 
-} // namespace md
+using Run = decltype(md_gemm_kernel::run);
 
-#endif
+/* md_gemm_kernel.run by the type of the inputs. */
+template <Run of_half, Run of_bf16, Run of_tf32>
+md_status run_inputs(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
+                     void *state, const void *a, const void *b, void *c) {
+  const Run run = p->precision == MD_GEMM_HALF   ? of_half
+                  : p->precision == MD_GEMM_BF16 ? of_bf16
+                                                 : of_tf32;
+  return run(context, p, launch, state, a, b, c);
+}
+
+} // namespace md

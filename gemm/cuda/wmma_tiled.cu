@@ -149,29 +149,9 @@ md_status run_type(md_context *context, const md_gemm_problem *p, const md_gemm_
   return md_cuda_launched(context, "GEMM kernel wmma_tiled");
 }
 
-md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-              void *state, const void *a, const void *b, void *c) {
-  switch (p->precision) {
-  case MD_GEMM_HALF:
-    return run_type<__half>(context, p, launch, state, a, b, c);
-  case MD_GEMM_BF16:
-    return run_type<__nv_bfloat16>(context, p, launch, state, a, b, c);
-  default:
-    return run_type<wmma::precision::tf32>(context, p, launch, state, a, b, c);
-  }
-}
-
 } // namespace
 
-const md_gemm_kernel md_gemm_wmma_tiled = {"wmma_tiled",
-                                           "shared memory, 4x4 fragments per warp, cp.async stages",
-                                           MD_GEMM_DEVICE,
-                                           TENSOR_INPUTS,
-                                           "fp32",
-                                           nullptr,
-                                           nullptr,
-                                           nullptr,
-                                           open_workspace,
-                                           close_workspace,
-                                           run,
-                                           nullptr};
+const md_gemm_kernel md_gemm_wmma_tiled = entry(
+    "wmma_tiled", "shared memory, 4x4 fragments per warp, cp.async stages", TENSOR_INPUTS, "fp32",
+    run_inputs<run_type<__half>, run_type<__nv_bfloat16>, run_type<wmma::precision::tf32>>, nullptr,
+    open_workspace, close_workspace);

@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_CUDA_WORKSPACE_CUH
-#define MD_GEMM_CUDA_WORKSPACE_CUH
+#pragma once
 
 /* Padded copies of operands for kernels that can only read rows on 16-byte boundaries. */
 #include "gemm/cuda/launch.cuh"
@@ -74,5 +73,3 @@ md_status pad_operands(md_context *context, Workspace *w, cudaStream_t stream, i
 }
 
 } // namespace md
-
-#endif

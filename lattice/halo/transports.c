@@ -1,4 +1,4 @@
-#include "base/suggest.h"
+#include "base/text.h"
 #include "lattice/halo/transport.h"
 
 #include <stdio.h>

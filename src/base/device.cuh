@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_CUH
-#define MD_BASE_DEVICE_CUH
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -78,6 +77,4 @@ static __device__ inline void md_wait_for_predecessor() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-#endif
-
 #endif

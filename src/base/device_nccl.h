@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_NCCL_H
-#define MD_BASE_DEVICE_NCCL_H
+#pragma once
 
 #include "base/context.h"
 
@@ -38,6 +37,4 @@ void md_nccl_close(md_context *context);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_PEERS_CUH
-#define MD_BASE_DEVICE_PEERS_CUH
+#pragma once
 
 #include "base/device.cuh"
 #include "base/device_peers.h"
@@ -51,5 +50,3 @@ static __device__ inline bool md_wait_for_flag(const long long *flag, long long 
                                                md_peer_timeout *timeout) {
   return md_wait_until([=] { return md_read_flag(flag) >= tick; }, tick, rank, timeout);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_PEERS_H
-#define MD_BASE_DEVICE_PEERS_H
+#pragma once
 
 #include "base/context.h"
 
@@ -46,6 +45,4 @@ md_status md_device_peers_check(md_context *context, const md_device_peers *peer
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_STAGING_H
-#define MD_BASE_DEVICE_STAGING_H
+#pragma once
 
 #include "base/context.h"
 
@@ -19,6 +18,4 @@ void md_device_staging_close(md_context *context);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

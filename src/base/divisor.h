@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DIVISOR_H
-#define MD_BASE_DIVISOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ MD_DIVISOR_INLINE int md_quotient(int n, md_divisor d) {
   return (int)((uint32_t)((uint64_t)(2u * (uint32_t)n) * d.magic >> 32) >> d.shift);
 #endif
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DOUBLE_MMA_CUH
-#define MD_BASE_DOUBLE_MMA_CUH
+#pragma once
 
 /* Tensor Core products in double for GPUs before compute capability 9.0, which have the m8n8k4
  * shape only. PTX ISA 7.0, "Matrix Fragments for mma.m8n8k4 with .f64": lane 4g+t holds A(g, t),
@@ -20,5 +19,3 @@ __device__ inline void mma_m16n8k4(double c[4], double low, double high, double 
 }
 
 } // namespace md
-
-#endif

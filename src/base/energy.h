@@ -1,5 +1,4 @@
-#ifndef MD_BASE_ENERGY_H
-#define MD_BASE_ENERGY_H
+#pragma once
 
 #include "base/context.h"
 
@@ -27,5 +26,3 @@ void md_energy_between(md_context *context, const md_energy *before, const md_en
 /* Inside of base: joules of the GPU with this UUID since its driver was loaded. False with a
  * reason where NVML is not there or does not tell. Local. */
 bool md_energy_of_gpu(const unsigned char uuid[16], double *joules, char *reason, size_t bytes);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_INSTRUCTION_SET_H
-#define MD_BASE_INSTRUCTION_SET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,6 +33,4 @@ int md_amd_family(void);
 #define MD_EVERY_ISA(name)                                                                         \
   { [MD_ISA_BASELINE] = name##_baseline }
 #define MD_DECLARE_EVERY_ISA(type, name) extern type name##_baseline
-#endif
-
 #endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_INTERRUPT_H
-#define MD_BASE_INTERRUPT_H
+#pragma once
 
 #include "base/context.h"
 
@@ -27,5 +26,3 @@ const char *md_interrupt_name(const md_context *context);
 /* True for a run that ends well, and for one that a signal ends early: both write their reports.
  * Local. */
 bool md_report_is_due(const md_context *context, md_status status);
-
-#endif

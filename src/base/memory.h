@@ -1,5 +1,4 @@
-#ifndef MD_BASE_MEMORY_H
-#define MD_BASE_MEMORY_H
+#pragma once
 
 #include "base/context.h"
 
@@ -15,5 +14,3 @@ md_status md_allocate(md_context *context, size_t bytes, const char *what, void 
 void md_memory_release(void);
 /* to = from by all threads of the context; the two do not overlap. Local. */
 void md_copy_parallel(const md_context *context, void *to, const void *from, size_t bytes);
-
-#endif

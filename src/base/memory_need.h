@@ -1,5 +1,4 @@
-#ifndef MD_BASE_MEMORY_NEED_H
-#define MD_BASE_MEMORY_NEED_H
+#pragma once
 
 #include "base/context.h"
 #include <stdint.h>
@@ -75,6 +74,4 @@ int64_t md_memory_peak(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

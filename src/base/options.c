@@ -1,25 +1,44 @@
-#include "base/number.h"
-#include "base/options_read.h"
-#include "base/suggest.h"
+#include "base/options.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/text.h"
 #include "base/threads.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <ini.h>
+#include <limits.h>
+#include <math.h>
 #include <omp.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { LABEL_BYTES = 128, MOST_THREADS = 4096 };
+/* What reading one command line shares. */
+typedef struct reader {
+  md_context *context;
+  const md_command_text *text;
+  md_option *options;
+  int count;
+  bool *from_deck; /* per option: already set by this deck */
+  bool *on_line;   /* per option: set by the command line, which stands above the deck */
+} reader;
 
-md_option *md_option_find(const md_options_reader *r, const char *name, size_t length) {
+/* The option whose name is the first `length` bytes; NULL: there is none. */
+static md_option *find_option(const reader *r, const char *name, size_t length) {
   for (int i = 0; i < r->count; i++)
     if (strlen(r->options[i].name) == length && strncmp(r->options[i].name, name, length) == 0)
       return &r->options[i];
   return NULL;
 }
 
-void md_option_suggest(const md_options_reader *r, const char *name, size_t length, char *text,
-                       size_t text_bytes) {
+/* The same for a name that no option has: one to suggest, as md_suggestion.text. */
+static void suggest_option(const reader *r, const char *name, size_t length, char *text,
+                           size_t text_bytes) {
   char word[MD_SUGGEST_BYTES];
   snprintf(word, sizeof word, "%.*s", (int)length, name);
   md_suggestion nearest = md_suggest(word);
@@ -28,29 +47,333 @@ void md_option_suggest(const md_options_reader *r, const char *name, size_t leng
   snprintf(text, text_bytes, "%s", nearest.text);
 }
 
+/* The values of options: texts as numbers, lists and choices. */
+
+static bool any_value(const md_option *option) {
+  return option->low == 0.0 && option->high == 0.0;
+}
+
+/* [low, high] as integers: they are doubles in the table. */
+static long long lowest(const md_option *option) {
+  return any_value(option) || option->low <= -0x1p63 ? LLONG_MIN : (long long)option->low;
+}
+static long long highest(const md_option *option) {
+  return any_value(option) || option->high >= 0x1p63 ? LLONG_MAX : (long long)option->high;
+}
+
+/* What a value of the option must be: "an integer", "a list of numbers", ... */
+static const char *kind_of(const md_option *option) {
+  switch (option->type) {
+  case MD_OPTION_INTEGER:
+    return "an integer";
+  case MD_OPTION_INTEGERS:
+    return "a list of integers A,B,...";
+  case MD_OPTION_REALS:
+    return "a list of finite numbers A,B,...";
+  default:
+    return "a finite number";
+  }
+}
+
+static md_status refuse(md_context *context, const md_option *option, const char *label,
+                        md_number why, const char *word) {
+  if (why == MD_NUMBER_MALFORMED)
+    return md_fail(context, MD_INPUT, "%s must be %s, got '%.200s'", label, kind_of(option), word);
+  return md_fail(context, MD_INPUT, "%s must lie in %g to %g, got %.200s", label, option->low,
+                 option->high, word);
+}
+
+/* One number of the option's type into *integer or *real. */
+static md_status read_number(md_context *context, const md_option *option, const char *label,
+                             const char *word, long long *integer, double *real) {
+  const double least = any_value(option) ? -HUGE_VAL : option->low;
+  const double most = any_value(option) ? HUGE_VAL : option->high;
+  const md_number found = integer
+                              ? md_number_integer(word, lowest(option), highest(option), integer)
+                              : md_number_real(word, least, most, real);
+  return found == MD_NUMBER_OK ? MD_OK : refuse(context, option, label, found, word);
+}
+
+static md_status read_dims(md_context *context, const md_option *option, const char *label,
+                           const char *value) {
+  long long dims[4];
+  const md_number found = md_number_integers(value, 'x', 4, lowest(option), highest(option), dims);
+  if (found == MD_NUMBER_MALFORMED)
+    return md_fail(context, MD_INPUT, "%s must be four integers AxBxCxD, got '%.200s'", label,
+                   value);
+  if (found == MD_NUMBER_OUTSIDE)
+    return md_fail(context, MD_INPUT, "%s takes %.0f to %.0f in each direction, got '%.200s'",
+                   label, option->low, option->high, value);
+  for (int d = 0; d < 4; d++) ((int *)option->target)[d] = (int)dims[d];
+  return MD_OK;
+}
+
+int md_choice_of(const char *choices, const char *word) {
+  const size_t length = strlen(word);
+  for (int at = 0; *choices; at++) {
+    const size_t here = strcspn(choices, "|");
+    if (here == length && strncmp(choices, word, length) == 0) return at;
+    choices += here + (choices[here] == '|');
+  }
+  return -1;
+}
+
+md_status md_fail_choice(md_context *context, const char *label, const char *choices,
+                         const char *word) {
+  md_suggestion nearest = md_suggest(word);
+  md_suggest_choices(&nearest, choices);
+  return md_fail(context, MD_INPUT, "%s must be one of %s, got '%.200s'%s", label, choices, word,
+                 nearest.text);
+}
+
+enum { LIST_BYTES = 4096 };
+
+/* The words of the value one by one, by the option's type. */
+static md_status read_list(md_context *context, md_option *option, const char *label,
+                           const char *value) {
+  char copy[LIST_BYTES];
+  const char *words[MD_LIST_MOST];
+  md_integers *integers = option->target;
+  md_reals *reals = option->target;
+  md_choices *choices = option->target;
+  const int count = md_words(value, copy, sizeof copy, words, MD_LIST_MOST);
+  if (count < 0)
+    return md_fail(context, MD_INPUT,
+                   "%s must be a list of 1 to %d words A,B,..., none of them empty, got '%.200s'",
+                   label, MD_LIST_MOST, value);
+  for (int i = 0; i < count; i++) {
+    if (option->type == MD_OPTION_INTEGERS)
+      MD_TRY(read_number(context, option, label, words[i], &integers->value[i], NULL));
+    else if (option->type == MD_OPTION_REALS)
+      MD_TRY(read_number(context, option, label, words[i], NULL, &reals->value[i]));
+    else if ((choices->value[i] = md_choice_of(option->choices, words[i])) < 0)
+      return md_fail_choice(context, label, option->choices, words[i]);
+  }
+  if (option->type == MD_OPTION_INTEGERS)
+    integers->count = count;
+  else if (option->type == MD_OPTION_REALS)
+    reals->count = count;
+  else
+    choices->count = count;
+  return MD_OK;
+}
+
+static md_status read_choices(md_context *context, md_option *option, const char *label,
+                              const char *value) {
+  md_choices *choices = option->target;
+  *choices = (md_choices){.all = strcmp(value, "all") == 0};
+  if (!choices->all) return read_list(context, option, label, value);
+  choices->count = 1;
+  for (const char *at = option->choices; *at; at++) choices->count += *at == '|';
+  for (int i = 0; i < choices->count; i++) choices->value[i] = i;
+  return MD_OK;
+}
+
+/* Checks a value and puts it into the option's target; NULL: a flag of the command line. `label`
+ * begins the messages. MD_INPUT. */
+static md_status store_value(md_context *context, md_option *option, const char *label,
+                             const char *value) {
+  if (value && *value == '\0')
+    return md_fail(context, MD_INPUT, "%s needs a value that is not empty", label);
+  switch (option->type) {
+  case MD_OPTION_FLAG:
+    if (value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+      return md_fail(context, MD_INPUT, "%s must be true or false, got '%.200s'", label, value);
+    *(bool *)option->target = !value || strcmp(value, "true") == 0;
+    return MD_OK;
+  case MD_OPTION_INTEGER:
+    return read_number(context, option, label, value, option->target, NULL);
+  case MD_OPTION_REAL:
+    return read_number(context, option, label, value, NULL, option->target);
+  case MD_OPTION_DIMS:
+    return read_dims(context, option, label, value);
+  case MD_OPTION_INTEGERS:
+  case MD_OPTION_REALS:
+    return read_list(context, option, label, value);
+  case MD_OPTION_CHOICES:
+    return read_choices(context, option, label, value);
+  case MD_OPTION_PARSED:
+    return option->parse(context, label, value, option->target);
+  case MD_OPTION_CHOICE:
+    if (md_choice_of(option->choices, value) < 0)
+      return md_fail_choice(context, label, option->choices, value);
+    break;
+  case MD_OPTION_TEXT:
+    break;
+  }
+  *(const char **)option->target = value;
+  return MD_OK;
+}
+
+int md_words(const char *text, char *copy, size_t copy_bytes, const char **words, int most) {
+  if (strlen(text) + 1 > copy_bytes) return -1;
+  strcpy(copy, text);
+  int count = 0;
+  for (char *word = copy; word; count++) {
+    char *comma = strchr(word, ',');
+    if (comma) *comma = '\0';
+    if (*word == '\0' || count == most) return -1;
+    words[count] = word;
+    word = comma ? comma + 1 : NULL;
+  }
+  return count;
+}
+
+/* INI decks: rank 0 reads the file, every rank its text. */
+
+enum { DECK_BYTES = 1 << 16, DECK_LABEL_BYTES = 512, WAIT_MS = 100 };
+
+typedef struct deck {
+  reader *reader;
+  const char *path, *next; /* the text that is left */
+  int line, too_long;      /* the present one; the first that the parser cannot hold, 0: none */
+  int line_bytes;          /* that it can */
+  md_status status;
+} deck;
+
+/* A pipe is one too, so that a shell can make a deck: --config <(...). Opening it does not wait
+ * for who writes. */
+static md_status open_deck(md_context *context, const char *path, int *file) {
+  struct stat there;
+  *file = -1;
+  if (stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISFIFO(there.st_mode))
+    return md_fail(context, MD_INPUT, "deck %s must be a file or a pipe, it is %s", path,
+                   md_file_kind(there.st_mode));
+  *file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  return *file < 0 ? md_fail_open(context, "deck", path, errno) : MD_OK;
+}
+
+/* Appends what is there within WAIT_MS to the text, on rank 0; *more: the end is not reached. */
+static md_status read_part(md_context *context, const char *path, int file, char *text,
+                           size_t *used, bool *more) {
+  struct pollfd wait = {.fd = file, .events = POLLIN};
+  const int ready = poll(&wait, 1, WAIT_MS);
+  const ssize_t part = ready > 0 ? read(file, text + *used, DECK_BYTES - *used) : 0;
+  if (ready == 0 || ((ready < 0 || part < 0) && (errno == EINTR || errno == EAGAIN))) return MD_OK;
+  if (ready < 0 || part < 0)
+    return md_fail(context, MD_ENVIRONMENT, "deck %s cannot be read: %m", path);
+  *used += (size_t)part;
+  *more = part > 0;
+  if (*used == DECK_BYTES)
+    return md_fail(context, MD_INPUT, "deck %s is longer than %d bytes", path, DECK_BYTES - 1);
+  if (memchr(text, '\0', *used))
+    return md_fail(context, MD_INPUT, "deck %s is not a text file", path);
+  return MD_OK;
+}
+
+/* Rank 0 reads and the others wait, all for a signal too: a pipe may keep them for ever. */
+static md_status load(md_context *context, const char *path, char *text) {
+  int file = -1;
+  size_t used = 0;
+  bool more = true;
+  md_status status =
+      md_agree(context, context->rank == 0 ? open_deck(context, path, &file) : MD_OK);
+  while (status == MD_OK && more) {
+    if (context->rank == 0) status = read_part(context, path, file, text, &used, &more);
+    status = md_agree(context, status);
+    md_broadcast(context, &more, sizeof more);
+    if (status == MD_OK && more && md_interrupted_now(context))
+      status = md_fail(context, MD_ENVIRONMENT,
+                       "%s ended the run, which was waiting for the end of deck %s",
+                       md_interrupt_name(context), path);
+  }
+  if (file >= 0) close(file);
+  return status;
+}
+
+/* fgets from the text, which counts lines. */
+static char *read_line(char *buffer, int bytes, void *user) {
+  deck *d = user;
+  if (*d->next == '\0') return NULL;
+  const size_t length = strcspn(d->next, "\n"), room = (size_t)bytes - 1;
+  d->line++;
+  d->line_bytes = bytes - 1;
+  if (length > room && d->too_long == 0) d->too_long = d->line;
+  snprintf(buffer, (size_t)bytes, "%.*s", (int)length, d->next);
+  d->next += length + (d->next[length] == '\n');
+  return buffer;
+}
+
+static md_status take(deck *d, const char *section, const char *name, const char *value) {
+  reader *r = d->reader;
+  md_context *context = r->context;
+  md_option *option = find_option(r, name, strlen(name));
+  char label[DECK_LABEL_BYTES], nearest[DECK_LABEL_BYTES];
+  snprintf(label, sizeof label, "deck %.300s, line %d:", d->path, d->line);
+  if (*section && strcmp(section, r->text->command) != 0)
+    return md_fail(context, MD_INPUT, "%s section [%s] is not the command [%s] that reads it",
+                   label, section, r->text->command);
+  if (!option || strcmp(name, "config") == 0 || strcmp(name, "help") == 0) {
+    suggest_option(r, name, strlen(name), nearest, sizeof nearest);
+    return md_fail(context, MD_INPUT, "%s %s does not know the key '%s'; see minidirac %s --help%s",
+                   label, r->text->command, name, r->text->command, nearest);
+  }
+  const ptrdiff_t k = option - r->options;
+  if (r->from_deck[k]) return md_fail(context, MD_INPUT, "%s key '%s' is given twice", label, name);
+  r->from_deck[k] = true;
+  if (r->on_line[k]) return MD_OK;
+  char *kept = strdup(value); /* targets point to it for the rest of the run */
+  if (!kept) return md_fail_memory(context, strlen(value), "deck value");
+  const size_t used = strlen(label);
+  snprintf(label + used, sizeof label - used, " %s", option->name);
+  const md_status status = store_value(context, option, label, kept);
+  option->seen = true;
+  if (option->type != MD_OPTION_TEXT && option->type != MD_OPTION_CHOICE) free(kept);
+  return status;
+}
+
+static int take_line(void *user, const char *section, const char *name, const char *value) {
+  deck *d = user;
+  if (d->status == MD_OK && d->too_long == 0) d->status = take(d, section, name, value);
+  return d->status == MD_OK;
+}
+
+/* The deck of that path, read by rank 0. Collective. */
+static md_status read_deck(reader *r, const char *path) {
+  md_context *context = r->context;
+  char *text = calloc(1, DECK_BYTES);
+  md_status status = md_agree(context, text ? MD_OK : md_fail_memory(context, DECK_BYTES, "deck"));
+  if (status == MD_OK) status = load(context, path, text);
+  if (status == MD_OK) {
+    md_broadcast(context, text, DECK_BYTES);
+    deck d = {.reader = r, .path = path, .next = text};
+    const int line = ini_parse_stream(read_line, &d, take_line, &d);
+    status = d.status;
+    if (status == MD_OK && d.too_long)
+      status = md_fail(context, MD_INPUT, "deck %s: line %d must have at most %d characters", path,
+                       d.too_long, d.line_bytes);
+    if (status == MD_OK && line != 0)
+      status = md_fail(context, MD_INPUT, "deck %s: line %d is not 'name = value'", path, line);
+  }
+  free(text);
+  return status;
+}
+
+enum { LABEL_BYTES = 128, MOST_THREADS = 4096 };
+
 /* The option of argv word `-o`; NULL when the word is no such thing. */
-static md_option *find_short(const md_options_reader *r, const char *word) {
+static md_option *find_short(const reader *r, const char *word) {
   for (int i = 0; i < r->count && strlen(word) == 2; i++)
     if (r->options[i].short_name && word[0] == '-' && word[1] == r->options[i].short_name)
       return &r->options[i];
   return NULL;
 }
 
-static md_status unknown(const md_options_reader *r, const char *kind, const char *word) {
+static md_status unknown(const reader *r, const char *kind, const char *word) {
   const size_t dashes = strspn(word, "-");
   char nearest[LABEL_BYTES];
-  md_option_suggest(r, word + dashes, strcspn(word + dashes, "="), nearest, sizeof nearest);
+  suggest_option(r, word + dashes, strcspn(word + dashes, "="), nearest, sizeof nearest);
   return md_fail(r->context, MD_INPUT,
                  "%s does not know the %s '%.200s'; see minidirac %s --help%s", r->text->command,
                  kind, word, r->text->command, dashes ? nearest : "");
 }
 
-static md_status read_flag(md_options_reader *r, int argc, char **argv, int *at) {
+static md_status read_flag(reader *r, int argc, char **argv, int *at) {
   md_option *option = find_short(r, argv[*at]);
   const char *name = option ? option->name : argv[*at] + 2;
   const size_t length = strcspn(name, "=");
   char label[LABEL_BYTES];
-  if (!option) option = md_option_find(r, name, length);
+  if (!option) option = find_option(r, name, length);
   if (!option) return unknown(r, "option", argv[*at]);
   snprintf(label, sizeof label, "--%s", option->name);
   if (option->seen) return md_fail(r->context, MD_INPUT, "%s is given twice; give it once", label);
@@ -64,10 +387,10 @@ static md_status read_flag(md_options_reader *r, int argc, char **argv, int *at)
     value = argv[++*at];
   }
   option->seen = true;
-  return md_option_store(r->context, option, label, value);
+  return store_value(r->context, option, label, value);
 }
 
-static md_status read_words(md_options_reader *r, int argc, char **argv) {
+static md_status read_words(reader *r, int argc, char **argv) {
   for (int at = 1; at < argc; at++) {
     if (strncmp(argv[at], "--", 2) == 0 || find_short(r, argv[at])) {
       MD_TRY(read_flag(r, argc, argv, &at));
@@ -78,7 +401,7 @@ static md_status read_words(md_options_reader *r, int argc, char **argv) {
     while (k < r->count && (!r->options[k].positional || r->options[k].seen)) k++;
     if (k == r->count) return unknown(r, "argument", argv[at]);
     r->options[k].seen = true;
-    MD_TRY(md_option_store(r->context, &r->options[k], r->options[k].argument, argv[at]));
+    MD_TRY(store_value(r->context, &r->options[k], r->options[k].argument, argv[at]));
   }
   return MD_OK;
 }
@@ -107,7 +430,7 @@ static void print_help(const md_command_text *text, const md_option *options, in
 }
 
 /* All files that the options name, for common->files. */
-static md_status check_files(const md_options_reader *r, md_common_options *common) {
+static md_status check_files(const reader *r, md_common_options *common) {
   common->file_count = 0;
   for (int i = 0; i < r->count; i++) {
     const md_option *o = &r->options[i];
@@ -154,7 +477,7 @@ static md_status check_threads(md_context *context) {
 }
 
 /* What is left on this rank when the words are read. Local. */
-static md_status finish(md_options_reader *r, md_common_options *common) {
+static md_status finish(reader *r, md_common_options *common) {
   const char *command = r->text->command;
   for (int i = 0; i < r->count; i++) {
     md_option *o = &r->options[i];
@@ -164,7 +487,7 @@ static md_status finish(md_options_reader *r, md_common_options *common) {
       return md_fail(r->context, MD_INPUT, "%s needs --%s %s%s; see minidirac %s --help", command,
                      o->name, o->argument, o->positional ? ", with or without the flag" : "",
                      command);
-    if (o->initial && !o->seen) MD_TRY(md_option_store(r->context, o, label, o->initial));
+    if (o->initial && !o->seen) MD_TRY(store_value(r->context, o, label, o->initial));
   }
   if (common->threads == 0) MD_TRY(check_threads(r->context));
   if (common->threads > 0) omp_set_num_threads((int)common->threads);
@@ -209,7 +532,7 @@ md_status md_arguments_check(md_context *context, int argc, char **argv) {
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv) {
   bool *marks = calloc(2 * (size_t)count, sizeof *marks);
-  md_options_reader r = {context, text, options, count, marks, marks ? marks + count : NULL};
+  reader r = {context, text, options, count, marks, marks ? marks + count : NULL};
   md_status status =
       marks ? read_words(&r, argc, argv) : md_fail_memory(context, 2 * (size_t)count, "options");
   for (int i = 0; marks && i < count; i++) r.on_line[i] = options[i].seen;
@@ -217,7 +540,7 @@ md_status md_options_read(md_context *context, const md_command_text *text, md_o
   if (status == MD_OK && common->help) {
     if (context->rank == 0) print_help(text, options, count);
   } else {
-    if (status == MD_OK && common->config) status = md_options_read_deck(&r, common->config);
+    if (status == MD_OK && common->config) status = read_deck(&r, common->config);
     if (status == MD_OK) status = finish(&r, common);
     status = md_agree(context, status);
     if (status == MD_OK) status = md_threads_check(context, context->threads);

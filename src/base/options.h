@@ -1,8 +1,7 @@
-#ifndef MD_BASE_OPTIONS_H
-#define MD_BASE_OPTIONS_H
+#pragma once
 
 #include "base/context.h"
-#include "base/output.h"
+#include "base/file.h"
 
 /* Command line and INI deck, from one table. `--name VALUE` and `--name=VALUE` are the same; a
  * deck holds `name = value` lines (also under a section [command]). What the command line says
@@ -54,6 +53,13 @@ typedef struct md_option {
   bool seen;        /* set by md_options_read: given on the command line or in the deck */
 } md_option;
 
+/* A row of a table of options; further fields follow as `.low = 1`. */
+#define MD_OPTION(type_, name_, target_, argument_, help_, ...)                                    \
+  {                                                                                                \
+    .name = (name_), .type = MD_OPTION_##type_, .target = (target_), .argument = (argument_),      \
+    .help = (help_), __VA_ARGS__                                                                   \
+  }
+
 enum { MD_OPTION_FILES = 16 };
 /* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table. */
 typedef struct md_common_options {
@@ -69,22 +75,32 @@ typedef struct md_common_options {
 } md_common_options;
 
 /* clang-format off */
-#define MD_COMMON_OPTIONS(common)                                                                    \
-  {.name = "config", .type = MD_OPTION_TEXT, .target = &(common).config, .argument = "FILE",         \
-    .help = "INI deck, a file or a pipe, with the names of the flags", .file = MD_FILE_INPUT},                     \
-  {.name = "json", .type = MD_OPTION_TEXT, .target = &(common).json, .argument = "FILE",             \
-   .help = "machine-readable report; - for stdout (implies --quiet)", .file = MD_FILE_REPORT},       \
-  {.name = "grid", .type = MD_OPTION_DIMS, .target = (common).grid, .argument = "AxBxCxD",           \
-   .help = "ranks along x,y,z,t [cheapest faces]", .low = 1, .high = 1 << 20},                \
-  {.name = "threads", .type = MD_OPTION_INTEGER, .target = &(common).threads, .argument = "N",       \
-   .help = "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096},                 \
-  {.name = "patience", .type = MD_OPTION_REAL, .target = &(common).patience_s,                       \
-   .argument = "SECONDS", .initial = "45", .low = 0, .high = 1e6,                                    \
-   .help = "wait for a rank that does not answer, then end all; 0: for ever [45]"},                       \
-  {.name = "quiet", .type = MD_OPTION_FLAG, .target = &(common).quiet,                               \
-   .help = "no progress and no tables"},                                                             \
-  {.name = "help", .short_name = 'h', .type = MD_OPTION_FLAG, .target = &(common).help,              \
-   .help = "this text"}
+#define MD_COMMON_OPTIONS(common)                                                                  \
+  MD_OPTION(TEXT, "config", &(common).config, "FILE",                                              \
+            "INI deck, a file or a pipe, with the names of the flags", .file = MD_FILE_INPUT),     \
+  MD_OPTION(TEXT, "json", &(common).json, "FILE",                                                  \
+            "machine-readable report; - for stdout (implies --quiet)", .file = MD_FILE_REPORT),    \
+  MD_OPTION(DIMS, "grid", (common).grid, "AxBxCxD", "ranks along x,y,z,t [cheapest faces]",        \
+            .low = 1, .high = 1 << 20),                                                            \
+  MD_OPTION(INTEGER, "threads", &(common).threads, "N",                                            \
+            "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096),              \
+  MD_OPTION(REAL, "patience", &(common).patience_s, "SECONDS",                                     \
+            "wait for a rank that does not answer, then end all; 0: for ever [45]",                \
+            .initial = "45", .low = 0, .high = 1e6),                                               \
+  MD_OPTION(FLAG, "quiet", &(common).quiet, NULL, "no progress and no tables"),                    \
+  MD_OPTION(FLAG, "help", &(common).help, NULL, "this text", .short_name = 'h')
+/* clang-format on */
+
+/* Options of several commands, with the same words in each. */
+/* clang-format off */
+#define MD_CSV_OPTION(path)                                                                        \
+  MD_OPTION(TEXT, "csv", &(path), "FILE", "the rows as CSV", .file = MD_FILE_REPORT)
+#define MD_FORCE_OPTION(flag)                                                                      \
+  MD_OPTION(FLAG, "force", &(flag), NULL, "replace the file of --output where it is there")
+#define MD_IGNORE_CHECKSUM_OPTION(flag)                                                            \
+  MD_OPTION(FLAG, "ignore-checksum", &(flag), NULL, "a checksum that does not fit is a warning")
+#define MD_REPETITIONS_OPTION(count, help_)                                                        \
+  MD_OPTION(INTEGER, "repetitions", &(count), "N", help_, .low = 1, .high = 1e6)
 /* clang-format on */
 
 typedef struct md_command_text {
@@ -132,5 +148,3 @@ int md_choice_of(const char *choices, const char *word);
 /* Splits "a,b,c" into words: at most `most` pointers into `copy` (the caller's buffer, which
  * receives the text). Returns the count, or -1 when a word is empty or there are too many. */
 int md_words(const char *text, char *copy, size_t copy_bytes, const char **words, int most);
-
-#endif

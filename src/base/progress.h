@@ -1,5 +1,4 @@
-#ifndef MD_BASE_PROGRESS_H
-#define MD_BASE_PROGRESS_H
+#pragma once
 
 #include "base/context.h"
 
@@ -23,5 +22,3 @@ void md_progress_update(md_progress *progress, double fraction, const char *form
     __attribute__((format(printf, 3, 4)));
 /* Empties the line. */
 void md_progress_stop(md_progress *progress);
-
-#endif

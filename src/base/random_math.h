@@ -1,5 +1,4 @@
-#ifndef MD_BASE_RANDOM_MATH_H
-#define MD_BASE_RANDOM_MATH_H
+#pragma once
 
 #include "base/random.h"
 #include <Random123/philox.h>
@@ -38,5 +37,3 @@ MD_RANDOM_INLINE uint64_t md_random_next_bits(md_random *random) {
 MD_RANDOM_INLINE double md_random_next_uniform(md_random *random) {
   return ((double)(md_random_next_bits(random) >> 12) + 0.5) * (1.0 / 4503599627370496.0);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_RANKS_MPI_H
-#define MD_BASE_RANKS_MPI_H
+#pragma once
 
 #include "base/context.h"
 #include <mpi.h>
@@ -8,5 +7,3 @@
  * transport, reductions, io, gemm over ranks, subcommands). Not to be freed. MPI_COMM_SELF where
  * the context has no MPI. */
 MPI_Comm md_mpi(const md_context *context);
-
-#endif

@@ -2,37 +2,38 @@
 #include "base/device.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/machine.h"
 #include "base/memory_need.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "base/waiting.h"
 #include "md_version.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <math.h>
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 md_status md_report_open(md_context *context, const char *command, md_report *report) {
   report->root = cJSON_CreateObject();
   if (!report->root) return md_fail_memory(context, sizeof(cJSON), "report");
   const int one[4] = {1, 1, 1, 1};
-  cJSON_AddNumberToObject(report->root, "schema_version", MD_REPORT_SCHEMA_VERSION);
-  cJSON_AddStringToObject(report->root, "command", command);
-  cJSON_AddStringToObject(report->root, "version", MD_VERSION);
-  cJSON_AddStringToObject(report->root, "commit", MD_COMMIT);
-  cJSON_AddNumberToObject(report->root, "ranks", context->ranks);
-  cJSON_AddNumberToObject(report->root, "threads", context->threads);
-  cJSON_AddStringToObject(report->root, "waiting", md_waiting_name());
+  md_report_add(report->root,
+                "schema_version=%d command=%s version=%s commit=%s ranks=%d threads=%d "
+                "waiting=%s",
+                MD_REPORT_SCHEMA_VERSION, command, MD_VERSION, MD_COMMIT, context->ranks,
+                context->threads, md_waiting_name());
   md_report_integers(report->root, "grid", one, 4);
   return MD_OK;
 }
 
 void md_report_grid(md_report *report, const int grid[4], bool asked, const char *reason) {
   cJSON_ReplaceItemInObject(report->root, "grid", cJSON_CreateIntArray(grid, 4));
-  cJSON_AddStringToObject(report->root, "grid_chosen_by", asked ? "user" : "auto");
-  cJSON_AddStringToObject(report->root, "grid_reason", reason);
+  md_report_add(report->root, "grid_chosen_by=%s grid_reason=%s", asked ? "user" : "auto", reason);
 }
 
 void md_report_real(cJSON *object, const char *key, double value) {
@@ -90,10 +91,10 @@ static void add_memory(const md_context *context, cJSON *root) {
                      (double)md_device_peak(context)};
   md_maximum(context, bytes, 4);
   cJSON *memory = cJSON_AddObjectToObject(root, "memory");
-  cJSON_AddNumberToObject(memory, "host_bytes_estimated", bytes[0]);
-  cJSON_AddNumberToObject(memory, "device_bytes_estimated", bytes[1]);
-  cJSON_AddNumberToObject(memory, "host_bytes_peak", bytes[2]);
-  cJSON_AddNumberToObject(memory, "device_bytes_peak", bytes[3]);
+  md_report_add(memory,
+                "host_bytes_estimated=%g device_bytes_estimated=%g host_bytes_peak=%g "
+                "device_bytes_peak=%g",
+                bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
 md_status md_report_close(md_context *context, md_report *report, const char *path) {
@@ -174,4 +175,182 @@ md_status md_report_finish(md_context *context, md_report *report, const cJSON *
   const md_status closed = md_report_close(context, report, due && written == MD_OK ? json : NULL);
   if (written == MD_OK) written = closed;
   return status != MD_OK ? md_fail(context, status, "%s", message) : written;
+}
+
+/* An empty text says nothing: null. */
+static void add_text(cJSON *object, const char *key, const char *text) {
+  cJSON_AddItemToObject(object, key, text && *text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+
+/* A count that the system did not tell is 0: null. */
+static void add_count(cJSON *object, const char *key, double count) {
+  cJSON_AddItemToObject(object, key, count > 0 ? cJSON_CreateNumber(count) : cJSON_CreateNull());
+}
+
+/* What stands behind the colon of the first line of /proc/cpuinfo that names the model. */
+static void add_cpu(cJSON *machine) {
+  char line[512], model[256] = "";
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && !*model && fgets(line, sizeof line, file)) {
+    const char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+    snprintf(model, sizeof model, "%.255s", colon + 1 + strspn(colon + 1, " \t"));
+    model[strcspn(model, "\n")] = '\0';
+  }
+  if (file) fclose(file);
+  add_text(machine, "cpu", model);
+}
+
+static int numa_nodes(void) {
+  int nodes = 0;
+  DIR *folder = opendir("/sys/devices/system/node");
+  for (const struct dirent *entry; folder && (entry = readdir(folder));)
+    nodes += strncmp(entry->d_name, "node", 4) == 0 && isdigit((unsigned char)entry->d_name[4]);
+  if (folder) closedir(folder);
+  return nodes;
+}
+
+/* The first word with a point behind a digit: "NVRM version: ... Kernel Module  580.65.06  ...". */
+static void driver_version(char *version, size_t bytes) {
+  char line[512] = "", *rest = NULL;
+  *version = '\0';
+  FILE *file = fopen("/proc/driver/nvidia/version", "r");
+  if (file && !fgets(line, sizeof line, file)) *line = '\0';
+  if (file) fclose(file);
+  for (char *word = strtok_r(line, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+    if (isdigit((unsigned char)*word) && strchr(word, '.')) {
+      snprintf(version, bytes, "%s", word);
+      return;
+    }
+}
+
+static void add_gpu(cJSON *gpus, const md_device_facts *facts, int ranks) {
+  char driver[64], cuda[16] = "";
+  driver_version(driver, sizeof driver);
+  if (facts->driver_cuda > 0)
+    snprintf(cuda, sizeof cuda, "%d.%d", facts->driver_cuda / 1000, facts->driver_cuda % 1000 / 10);
+  cJSON *gpu = cJSON_CreateObject();
+  add_text(gpu, "name", facts->name);
+  add_text(gpu, "driver", driver);
+  add_text(gpu, "driver_cuda", cuda);
+  add_count(gpu, "memory_bytes", (double)facts->memory_bytes);
+  add_count(gpu, "clock_mhz", facts->clock_mhz);
+  add_count(gpu, "memory_clock_mhz", facts->memory_clock_mhz);
+  cJSON_AddBoolToObject(gpu, "ecc", facts->ecc);
+  cJSON_AddNumberToObject(gpu, "ranks", ranks);
+  cJSON_AddItemToArray(gpus, gpu);
+}
+
+/* Each GPU that a rank opened once, in the order of ranks; null where none did. Collective. */
+static md_status add_gpus(md_context *context, cJSON *machine) {
+  md_device_facts *all = calloc((size_t)context->ranks, sizeof *all);
+  const size_t bytes = (size_t)context->ranks * sizeof *all;
+  const md_status status =
+      md_agree(context, all ? MD_OK : md_fail_memory(context, bytes, "report"));
+  cJSON *gpus = NULL;
+  if (status == MD_OK) md_gather_all(context, &context->gpu, sizeof context->gpu, all);
+  for (int r = 0; status == MD_OK && r < context->ranks; r++) {
+    int first = r, sharers = 0;
+    for (int other = context->ranks - 1; all[r].open && other >= 0; other--)
+      if (all[other].open && memcmp(all[other].uuid, all[r].uuid, sizeof all[r].uuid) == 0) {
+        first = other;
+        sharers++;
+      }
+    if (!all[r].open || first < r) continue;
+    if (!gpus) gpus = cJSON_CreateArray();
+    add_gpu(gpus, &all[r], sharers);
+  }
+  free(all);
+  cJSON_AddItemToObject(machine, "gpu", gpus ? gpus : cJSON_CreateNull());
+  return status;
+}
+
+/* Up to the first comma or line end, where Open MPI begins to tell how it was built. */
+static void add_mpi(cJSON *machine) {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  text[strcspn(text, ",\r\n")] = '\0';
+  add_text(machine, "mpi", text);
+}
+
+/* A word as a shell takes it: in single quotes where it holds more than plain characters. */
+static void put_word(FILE *out, const char *word) {
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+@%-";
+  if (*word && word[strspn(word, plain)] == '\0') {
+    fputs(word, out);
+    return;
+  }
+  fputc('\'', out);
+  for (; *word; word++)
+    if (*word == '\'')
+      fputs("'\\''", out);
+    else
+      fputc(*word, out);
+  fputc('\'', out);
+}
+
+/* The system has them with a zero byte behind each. */
+char *md_command_line(void) {
+  char *text = NULL, *word = NULL;
+  size_t bytes = 0, word_bytes = 0;
+  FILE *file = fopen("/proc/self/cmdline", "r"), *out = open_memstream(&text, &bytes);
+  while (file && out && getdelim(&word, &word_bytes, '\0', file) > 0) {
+    if (ftell(out) > 0) fputc(' ', out);
+    put_word(out, word);
+  }
+  if (out) fclose(out);
+  if (file) fclose(file);
+  free(word);
+  return text;
+}
+
+void md_date_utc(char *date, size_t bytes) {
+  struct tm parts;
+  const time_t now = time(NULL);
+  if (!gmtime_r(&now, &parts) || !strftime(date, bytes, "%Y-%m-%dT%H:%M:%SZ", &parts)) *date = '\0';
+}
+
+/* Libraries that the program was built with, but for MPI and HDF5, which have keys of their own. */
+static void add_libraries(cJSON *machine) {
+  cJSON *libraries = cJSON_AddObjectToObject(machine, "libraries");
+  add_text(libraries, "cjson", MD_CJSON_VERSION);
+  add_text(libraries, "inih", MD_INIH_VERSION);
+  add_text(libraries, "libdeflate", MD_DEFLATE_VERSION);
+  add_text(libraries, "openblas", MD_OPENBLAS_VERSION);
+  add_text(libraries, "cuda", MD_CUDA_TOOLKIT_VERSION);
+  add_text(libraries, "nccl", MD_NCCL_VERSION);
+}
+
+md_status md_machine_report(md_context *context, cJSON *root) {
+  char host[256] = "", date[32];
+  md_cores cores;
+  long long hosts = context->local_rank == 0;
+  cJSON *machine = cJSON_AddObjectToObject(root, "machine");
+  md_sum_integers(context, &hosts, 1);
+  md_cores_look("", &cores);
+  if (gethostname(host, sizeof host - 1) != 0) *host = '\0';
+  add_text(machine, "host", host);
+  cJSON_AddNumberToObject(machine, "hosts", (double)hosts);
+  add_cpu(machine);
+  add_count(machine, "cores", cores.online);
+  add_count(machine, "cores_usable", cores.affinity);
+  cJSON_AddNumberToObject(machine, "threads", context->threads);
+  add_count(machine, "numa_nodes", numa_nodes());
+  const md_status status = add_gpus(context, machine);
+  add_text(machine, "compiler", MD_COMPILER);
+  add_text(machine, "compiler_flags", MD_COMPILER_FLAGS);
+  add_text(machine, "cuda_compiler", MD_CUDA_COMPILER);
+  add_text(machine, "cuda_flags", MD_CUDA_FLAGS);
+  add_mpi(machine);
+  add_text(machine, "hdf5", MD_HDF5_VERSION);
+  add_libraries(machine);
+  md_date_utc(date, sizeof date);
+  add_text(machine, "date_utc", date);
+  char *command_line = md_command_line();
+  add_text(machine, "command_line", command_line);
+  free(command_line);
+  cJSON_AddStringToObject(machine, "commit", MD_COMMIT);
+  return status;
 }

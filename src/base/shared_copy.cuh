@@ -1,5 +1,4 @@
-#ifndef MD_BASE_SHARED_COPY_CUH
-#define MD_BASE_SHARED_COPY_CUH
+#pragma once
 
 /* Barriers in shared memory (mbarrier) and the bulk copies that they count, for the kernels that
  * keep a copy engine busy beside their products: PTX ISA 8.0, chapters "mbarrier" and
@@ -78,5 +77,3 @@ __device__ inline void copy_bulk(void *to, const void *from, int bytes, uint64_t
 }
 
 } // namespace md
-
-#endif

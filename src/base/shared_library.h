@@ -1,5 +1,4 @@
-#ifndef MD_BASE_SHARED_LIBRARY_H
-#define MD_BASE_SHARED_LIBRARY_H
+#pragma once
 
 #include "base/context.h"
 
@@ -23,5 +22,4 @@ md_status md_shared_library_load(md_context *context, const char *name, const ch
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_TEXT_H
-#define MD_BASE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,4 +19,41 @@ const char *md_plural(long long count);
 bool md_append(char *text, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#endif
+/* Texts as numbers: whole (nothing before, behind or between) and within a range, so that no digit
+ * is cut off and nothing wraps around. Local; no messages, which are the caller's. */
+typedef enum md_number {
+  MD_NUMBER_OK,
+  MD_NUMBER_MALFORMED, /* the text is no such number, or an infinite one */
+  MD_NUMBER_OUTSIDE    /* it is one, but outside [low, high] */
+} md_number;
+
+/* One decimal integer, "-" allowed in front. *value is assigned with MD_NUMBER_OK only. */
+md_number md_number_integer(const char *text, long long low, long long high, long long *value);
+/* `count` of them with `separator` between: "4x4x4x8". values[count] is assigned as far as read. */
+md_number md_number_integers(const char *text, char separator, int count, long long low,
+                             long long high, long long *values);
+/* One finite real number in any of C's forms. */
+md_number md_number_real(const char *text, double low, double high, double *value);
+
+/* The known name nearest to a word that is not known: at most two letters wrong, missing, too many
+ * or swapped with their neighbour (F. Damerau, Commun. ACM 7 (1964) 171; V. Levenshtein, 1966), and
+ * fewer than the word has, capitals being as good as small letters. Of equal ones the first that
+ * was offered. Words that others use for a name of ours (gpu, float) are as near as can be, and all
+ * names that they stand for are told. Local. */
+enum { MD_SUGGEST_BYTES = 96 };
+typedef struct md_suggestion {
+  const char *word;            /* the caller's */
+  int distance;                /* of the text's name; 3: none yet */
+  char text[MD_SUGGEST_BYTES]; /* "; did you mean 'NAME'?", maybe with a second one, to end a
+                                  message with, or "" */
+} md_suggestion;
+
+md_suggestion md_suggest(const char *word);
+/* Offers a name of `length` bytes. */
+void md_suggest_name(md_suggestion *suggestion, const char *name, size_t length);
+/* Offers each word of "a|b|c". */
+void md_suggest_choices(md_suggestion *suggestion, const char *choices);
+
+/* Letters to change, insert, remove or swap with their neighbour, no letter twice (optimal string
+ * alignment), to make one of the other, whatever their case; 3 when it is more than 2. */
+int md_letters_apart(const char *a, size_t a_length, const char *b, size_t b_length);

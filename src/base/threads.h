@@ -1,5 +1,4 @@
-#ifndef MD_BASE_THREADS_H
-#define MD_BASE_THREADS_H
+#pragma once
 
 #include "base/context.h"
 
@@ -8,5 +7,3 @@
  * and address spaces leave cannot be read. The OpenMP library ends the process where it gets none.
  * MD_ENVIRONMENT on all ranks with the first that cannot. Collective. */
 md_status md_threads_check(md_context *context, int threads);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_WAITING_H
-#define MD_BASE_WAITING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ int md_cores_threads(const md_cores *cores);
 void md_waiting_prepare(char **argv);
 /* What came of it: "passive", "brief", or "environment" where the user's choice stands. */
 const char *md_waiting_name(void);
-
-#endif

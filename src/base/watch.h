@@ -1,5 +1,4 @@
-#ifndef MD_BASE_WATCH_H
-#define MD_BASE_WATCH_H
+#pragma once
 
 #include "base/context.h"
 
@@ -28,5 +27,3 @@ md_status md_watch_begin(md_context *context, md_watch_kind kind, double patienc
 void md_watch_agreed(md_context *context);
 /* Ends any. Local. */
 void md_watch_end(md_context *context);
-
-#endif

@@ -1,6 +1,6 @@
 #include "bench/bench.h"
 #include "base/interrupt.h"
-#include "base/suggest.h"
+#include "base/text.h"
 #include "commands.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-#ifndef MD_BENCH_BENCH_H
-#define MD_BENCH_BENCH_H
+#pragma once
 
 #include "base/context.h"
 
@@ -12,5 +11,3 @@ md_status md_bench_gemm(md_context *context, int argc, char **argv);
 md_status md_bench_transpose(md_context *context, int argc, char **argv);
 md_status md_bench_shift(md_context *context, int argc, char **argv);
 md_status md_bench_gemv(md_context *context, int argc, char **argv);
-
-#endif

@@ -190,30 +190,23 @@ static md_status report(md_context *context, const run *r, md_status written) {
   cJSON_AddStringToObject(root, "boundary", r->boundary);
   md_physics_report(root, &r->request);
   md_action_links_report(root, &r->physics, &r->links);
-  cJSON_AddStringToObject(root, "backend", r->dirac.backend->name);
-  cJSON_AddStringToObject(root, "packing", r->packing);
-  cJSON_AddStringToObject(root, "transport", md_halo_transport(r->dirac.halo));
-  cJSON_AddStringToObject(root, "precision", "double");
-  cJSON_AddNumberToObject(root, "modes", (double)r->modes);
-  cJSON_AddNumberToObject(root, "block", r->request.n_rhs);
-  cJSON_AddNumberToObject(root, "tolerance", r->tolerance);
-  cJSON_AddBoolToObject(root, "converged", found->converged);
-  cJSON_AddNumberToObject(root, "converged_modes", found->below);
+  md_report_add(root,
+                "backend=%s packing=%s transport=%s precision=%s modes=%g block=%d tolerance=%g "
+                "converged=%c converged_modes=%d",
+                r->dirac.backend->name, r->packing, md_halo_transport(r->dirac.halo), "double",
+                (double)r->modes, r->request.n_rhs, r->tolerance, found->converged, found->below);
   md_report_reals(root, "eigenvalues", found->values, found->below);
   md_report_reals(root, "residuals", found->residuals, found->below);
-  cJSON_AddNumberToObject(root, "iterations", found->iterations);
-  cJSON_AddNumberToObject(root, "restarts", found->restarts);
-  cJSON_AddNumberToObject(root, "filter_degree", found->filter_degree);
+  md_report_add(root, "iterations=%d restarts=%d filter_degree=%d", found->iterations,
+                found->restarts, found->filter_degree);
   const double window[] = {found->window_low, found->window_high};
   md_report_reals(root, "filter_window", window, 2);
-  cJSON_AddNumberToObject(root, "stencil_calls", (double)r->dirac.hops);
-  cJSON_AddNumberToObject(root, "solver_seconds", found->seconds);
-  cJSON_AddNumberToObject(root, "load_seconds", r->dirac.load_s);
+  md_report_add(root, "stencil_calls=%g solver_seconds=%g load_seconds=%g", (double)r->dirac.hops,
+                found->seconds, r->dirac.load_s);
   if (r->start) cJSON_AddStringToObject(root, "start", r->start);
   if (r->output) {
-    cJSON_AddStringToObject(root, "output", r->output);
-    cJSON_AddStringToObject(root, "store", r->store);
-    cJSON_AddBoolToObject(root, "output_written", written == MD_OK && found->modes > 0);
+    md_report_add(root, "output=%s store=%s output_written=%c", r->output, r->store,
+                  written == MD_OK && found->modes > 0);
   }
   return md_report_close_after(context, &report, r->common.json, written);
 }
@@ -247,41 +240,34 @@ static md_status unreached(md_context *context, const run *r) {
 
 static md_status read_options(md_context *context, run *r, int argc, char **argv) {
   char backends[MD_BACKEND_WORDS_BYTES];
-  /* clang-format off */
   md_option options[] = {
-      {.name = "lattice", .type = MD_OPTION_TEXT, .target = &r->lattice, .argument = "LATTICE", .positional = true,
-       .help = "lattice file of any format (required without --fat)", .file = MD_FILE_INPUT},
-      {.name = "modes", .type = MD_OPTION_INTEGER, .target = &r->modes, .argument = "N", .required = true,
-       .help = "how many, from the lowest on (required)", .low = 1, .high = MD_EIGEN_MOST},
-      {.name = "block", .type = MD_OPTION_INTEGER, .target = &r->block, .argument = "N",
-       .help = "vectors that are filtered at once [16 on a GPU, else 1]", .low = 1, .high = MD_MAX_RHS},
-      {.name = "tol", .type = MD_OPTION_REAL, .target = &r->tolerance, .argument = "T",
-       .help = "on |A v - lambda v| / |v|, A = -Deo Doe [1e-8]", .low = 1e-20, .high = 0.1},
-      {.name = "max-restarts", .type = MD_OPTION_INTEGER, .target = &r->max_restarts, .argument = "N",
-       .help = "restarts at most [1000]", .low = 1, .high = 10000000},
-      {.name = "seed", .type = MD_OPTION_INTEGER, .target = &r->seed, .argument = "N",
-       .help = "of the vectors that begin a search [1]", .low = 0, .high = 1e18},
-      {.name = "backend", .type = MD_OPTION_CHOICE, .target = &r->backend,
-       .choices = md_backend_words("auto", backends), .help = "see docs/backends.md [auto]"},
-      {.name = "packing", .type = MD_OPTION_CHOICE, .target = &r->packing,
-       .choices = &(MD_PACKING_WORDS)[1], .help = "of Tensor Core backends [none]"},
-      {.name = "boundary", .type = MD_OPTION_CHOICE, .target = &r->boundary,
-       .choices = "antiperiodic|periodic", .help = "in t [antiperiodic]"},
+      MD_LATTICE_OR_FAT_OPTION(r->lattice),
+      MD_OPTION(INTEGER, "modes", &r->modes, "N", "how many, from the lowest on (required)",
+                .required = true, .low = 1, .high = MD_EIGEN_MOST),
+      MD_OPTION(INTEGER, "block", &r->block, "N",
+                "vectors that are filtered at once [16 on a GPU, else 1]", .low = 1,
+                .high = MD_MAX_RHS),
+      MD_OPTION(REAL, "tol", &r->tolerance, "T", "on |A v - lambda v| / |v|, A = -Deo Doe [1e-8]",
+                .low = 1e-20, .high = 0.1),
+      MD_OPTION(INTEGER, "max-restarts", &r->max_restarts, "N", "restarts at most [1000]", .low = 1,
+                .high = 10000000),
+      MD_OPTION(INTEGER, "seed", &r->seed, "N", "of the vectors that begin a search [1]", .low = 0,
+                .high = 1e18),
+      MD_BACKEND_OPTIONS(*r, backends),
+      MD_BOUNDARY_OPTION(r->boundary),
       MD_HALO_OPTIONS(r->halo),
       MD_PHYSICS_OPTIONS(r->physics),
       MD_REUNITARIZE_OPTION(r->physics.reunitarize),
-      {.name = "output", .type = MD_OPTION_TEXT, .target = &r->output, .argument = "MODES.h5",
-       .help = "file for the modes, HDF5, also of a search that ended early", .file = MD_FILE_RESULT},
-      {.name = "force", .type = MD_OPTION_FLAG, .target = &r->force,
-       .help = "replace the file of --output where it is there"},
-      {.name = "store", .type = MD_OPTION_CHOICE, .target = &r->store, .choices = MD_MODES_STORE_WORDS,
-       .help = "precision of the vectors in that file [double]"},
-      {.name = "start", .type = MD_OPTION_TEXT, .target = &r->start, .argument = "MODES.h5",
-       .help = "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT},
-      {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &r->ignore_checksum,
-       .help = "a checksum that does not fit is a warning"},
+      MD_OPTION(TEXT, "output", &r->output, "MODES.h5",
+                "file for the modes, HDF5, also of a search that ended early",
+                .file = MD_FILE_RESULT),
+      MD_FORCE_OPTION(r->force),
+      MD_OPTION(CHOICE, "store", &r->store, NULL, "precision of the vectors in that file [double]",
+                .choices = MD_MODES_STORE_WORDS),
+      MD_OPTION(TEXT, "start", &r->start, "MODES.h5",
+                "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT),
+      MD_IGNORE_CHECKSUM_OPTION(r->ignore_checksum),
       MD_COMMON_OPTIONS(r->common)};
-  /* clang-format on */
   const md_command_text text = {
       "eigen", "Find the lowest modes of the Dirac operator on a lattice.",
       "The modes are those of A = -Deo Doe on the even sites; M^dag M has the same ones, its\n"

@@ -102,12 +102,9 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
     status = save(context, o, &info, &like, &gauge, report);
     md_report_grid(report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
     md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
-    cJSON_AddStringToObject(report->root, "in", o->in);
-    cJSON_AddStringToObject(report->root, "out", o->out);
-    cJSON_AddStringToObject(report->root, "format", md_lattice_format_name(format));
-    cJSON_AddStringToObject(report->root, "links", md_link_kind_name(info.header.label.kind));
-    cJSON_AddStringToObject(report->root, "precision", md_precision_name(precision));
-    cJSON_AddNumberToObject(report->root, "plaquette", info.observables.plaquette);
+    md_report_add(report->root, "in=%s out=%s format=%s links=%s precision=%s plaquette=%g", o->in,
+                  o->out, md_lattice_format_name(format), md_link_kind_name(info.header.label.kind),
+                  md_precision_name(precision), info.observables.plaquette);
     if (status == MD_OK)
       md_say(context, "%s: %s, %s precision, plaquette %.15g\n", o->out,
              md_lattice_format_name(format), md_precision_name(precision),
@@ -122,42 +119,19 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
 md_status md_command_convert(md_context *context, int argc, char **argv) {
   convert_options o = {0};
   md_option options[] = {
-      {.name = "in",
-       .type = MD_OPTION_TEXT,
-       .target = &o.in,
-       .argument = "IN",
-       .help = "lattice file of any format",
-       .file = MD_FILE_INPUT,
-       .positional = true,
-       .required = true},
-      {.name = "out",
-       .type = MD_OPTION_TEXT,
-       .target = &o.out,
-       .argument = "OUT",
-       .help = "lattice file to write",
-       .file = MD_FILE_RESULT,
-       .positional = true,
-       .required = true},
-      {.name = "force",
-       .type = MD_OPTION_FLAG,
-       .target = &o.force,
-       .help = "replace OUT where it is there"},
-      {.name = "format",
-       .type = MD_OPTION_CHOICE,
-       .target = &o.format,
-       .argument = "F",
-       .help = "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .milc, .nersc]",
-       .choices = "hdf5|ildg|milc|nersc"},
-      {.name = "precision",
-       .type = MD_OPTION_CHOICE,
-       .target = &o.precision,
-       .argument = "P",
-       .help = "double or single [that of IN]",
-       .choices = "double|single"},
-      {.name = "ignore-checksum",
-       .type = MD_OPTION_FLAG,
-       .target = &o.ignore_checksum,
-       .help = "go on with a warning where checksum, plaquette or link trace do not fit"},
+      MD_OPTION(TEXT, "in", &o.in, "IN", "lattice file of any format", .file = MD_FILE_INPUT,
+                .positional = true, .required = true),
+      MD_OPTION(TEXT, "out", &o.out, "OUT", "lattice file to write", .file = MD_FILE_RESULT,
+                .positional = true, .required = true),
+      MD_OPTION(FLAG, "force", &o.force, NULL, "replace OUT where it is there"),
+      MD_OPTION(
+          CHOICE, "format", &o.format, "F",
+          "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .milc, .nersc]",
+          .choices = "hdf5|ildg|milc|nersc"),
+      MD_OPTION(CHOICE, "precision", &o.precision, "P", "double or single [that of IN]",
+                .choices = "double|single"),
+      MD_OPTION(FLAG, "ignore-checksum", &o.ignore_checksum, NULL,
+                "go on with a warning where checksum, plaquette or link trace do not fit"),
       MD_COMMON_OPTIONS(o.common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"convert", "copy a lattice into a file of another format", NULL};

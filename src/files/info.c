@@ -18,10 +18,8 @@ static void report_notes(md_report *report, const md_notes *notes) {
     cJSON_AddItemToArray(records, row);
     cJSON_AddStringToObject(row, "type", r->type);
     if (*r->detail) cJSON_AddStringToObject(row, "detail", r->detail);
-    cJSON_AddNumberToObject(row, "offset", (double)r->offset);
-    cJSON_AddNumberToObject(row, "bytes", (double)r->bytes);
-    cJSON_AddBoolToObject(row, "message_begin", r->message_begin);
-    cJSON_AddBoolToObject(row, "message_end", r->message_end);
+    md_report_add(row, "offset=%g bytes=%g message_begin=%c message_end=%c", (double)r->offset,
+                  (double)r->bytes, r->message_begin, r->message_end);
   }
   cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");
   for (int i = 0; i < notes->departure_count; i++)
@@ -57,10 +55,8 @@ static void describe_links(md_context *context, md_report *report, const md_gaug
   const bool clear = phases.clear;
   const char *name = clear ? md_phase_name(phases.convention) : "unclear";
   const char *boundary = !clear ? "unclear" : phases.antiperiodic ? "antiperiodic" : "periodic";
-  cJSON_AddStringToObject(report->root, "phases", name);
-  cJSON_AddStringToObject(report->root, "boundary_sign", boundary);
-  md_report_real(report->root, "phase_score", phases.score);
-  md_report_real(report->root, "boundary_score", phases.boundary_score);
+  md_report_add(report->root, "phases=%s boundary_sign=%s phase_score=%g boundary_score=%g", name,
+                boundary, phases.score, phases.boundary_score);
   md_say(context, "phases in the links  %s (score %.2f), boundary sign %s (score %.2f)\n", name,
          phases.score, boundary, phases.boundary_score);
 }
@@ -69,16 +65,15 @@ static void report_info(md_report *report, const char *path, const md_lattice_in
   const md_gauge_observables *o = &info->observables;
   cJSON *root = report->root;
   char text[32];
-  cJSON_AddStringToObject(root, "lattice", path);
-  cJSON_AddNumberToObject(root, "file_bytes", (double)info->file_bytes);
+  md_report_add(root, "lattice=%s file_bytes=%g", path, (double)info->file_bytes);
   report_notes(report, &info->notes);
   if (!info->described) return;
   const md_lattice_header *header = &info->header;
   cJSON_AddStringToObject(root, "format", md_lattice_header_format(header));
   md_report_integers(root, "dims", header->dims, MD_DIMS);
-  cJSON_AddStringToObject(root, "precision", md_precision_name(header->precision));
-  cJSON_AddStringToObject(root, "byte_order", header->site.big_endian ? "big" : "little");
-  cJSON_AddStringToObject(root, "checksum", md_checksum_state_name(info->checksum));
+  md_report_add(root, "precision=%s byte_order=%s checksum=%s",
+                md_precision_name(header->precision), header->site.big_endian ? "big" : "little",
+                md_checksum_state_name(info->checksum));
   md_checksum_print(&header->checksum, text, sizeof text);
   cJSON_AddStringToObject(root, "checksum_expected", text);
   md_checksum_print(&info->computed, text, sizeof text);
@@ -86,13 +81,11 @@ static void report_info(md_report *report, const char *path, const md_lattice_in
   if (header->has_plaquette) md_report_real(root, "header_plaquette", header->plaquette);
   if (header->has_link_trace) md_report_real(root, "header_link_trace", header->link_trace);
   if (!info->observed) return;
-  md_report_real(root, "plaquette", o->plaquette);
-  md_report_real(root, "plaquette_ss", o->plaquette_ss);
-  md_report_real(root, "plaquette_st", o->plaquette_st);
-  md_report_real(root, "link_trace", o->link_trace);
-  md_report_real(root, "unitarity_deviation", o->unitarity_deviation);
-  cJSON_AddNumberToObject(root, "bad_links", (double)o->bad_links);
-  md_report_real(root, "read_seconds", info->read_s);
+  md_report_add(root,
+                "plaquette=%g plaquette_ss=%g plaquette_st=%g link_trace=%g "
+                "unitarity_deviation=%g bad_links=%g read_seconds=%g",
+                o->plaquette, o->plaquette_ss, o->plaquette_st, o->link_trace,
+                o->unitarity_deviation, (double)o->bad_links, info->read_s);
 }
 
 /* Of thin links: others have a loop, but none that means something. */
@@ -150,14 +143,8 @@ static void print_info(const md_context *context, const char *path, const md_lat
 md_status md_command_info(md_context *context, int argc, char **argv) {
   md_common_options common = {0};
   const char *path = NULL;
-  md_option options[] = {{.name = "lattice",
-                          .type = MD_OPTION_TEXT,
-                          .target = &path,
-                          .argument = "LATTICE",
-                          .help = "lattice file of any format",
-                          .file = MD_FILE_INPUT,
-                          .positional = true,
-                          .required = true},
+  md_option options[] = {MD_OPTION(TEXT, "lattice", &path, "LATTICE", "lattice file of any format",
+                                   .file = MD_FILE_INPUT, .positional = true, .required = true),
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"info", "list what is in a lattice file and check it",

@@ -133,28 +133,19 @@ static void fill_report(md_report *report, const md_generate_request *r,
                         const md_chain *c) {
   md_report_grid(report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
   md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
-  cJSON_AddStringToObject(report->root, "start", r->start);
-  cJSON_AddNumberToObject(report->root, "seed", (double)r->seed);
-  cJSON_AddStringToObject(report->root, "output", r->output);
-  cJSON_AddStringToObject(report->root, "format", md_lattice_format_name(r->format));
-  cJSON_AddStringToObject(report->root, "precision", md_precision_name(r->precision));
-  cJSON_AddNumberToObject(report->root, "plaquette", now->plaquette);
-  cJSON_AddNumberToObject(report->root, "plaquette_ss", now->plaquette_ss);
-  cJSON_AddNumberToObject(report->root, "plaquette_st", now->plaquette_st);
-  cJSON_AddNumberToObject(report->root, "link_trace", now->link_trace);
-  cJSON_AddNumberToObject(report->root, "unitarity_deviation", now->unitarity_deviation);
+  md_report_add(report->root,
+                "start=%s seed=%g output=%s format=%s precision=%s plaquette=%g plaquette_ss=%g "
+                "plaquette_st=%g link_trace=%g unitarity_deviation=%g",
+                r->start, (double)r->seed, r->output, md_lattice_format_name(r->format),
+                md_precision_name(r->precision), now->plaquette, now->plaquette_ss,
+                now->plaquette_st, now->link_trace, now->unitarity_deviation);
   if (c->plaquettes) {
-    cJSON_AddStringToObject(report->root, "from", r->from);
-    cJSON_AddStringToObject(report->root, "on", r->on);
-    cJSON_AddNumberToObject(report->root, "beta", r->beta);
-    cJSON_AddNumberToObject(report->root, "sweeps", (double)r->sweeps);
-    cJSON_AddNumberToObject(report->root, "sweeps_done", (double)c->done);
-    cJSON_AddNumberToObject(report->root, "first_sweep", (double)c->from.sweeps + 1);
-    cJSON_AddNumberToObject(report->root, "save_every", (double)r->save_every);
-    cJSON_AddNumberToObject(report->root, "overrelax", (double)r->overrelax);
-    cJSON_AddNumberToObject(report->root, "discard", (double)r->discard);
-    md_report_real(report->root, "plaquette_mean", c->mean);
-    md_report_real(report->root, "plaquette_error", c->error);
+    md_report_add(report->root,
+                  "from=%s on=%s beta=%g sweeps=%g sweeps_done=%g first_sweep=%g save_every=%g "
+                  "overrelax=%g discard=%g plaquette_mean=%g plaquette_error=%g",
+                  r->from, r->on, r->beta, (double)r->sweeps, (double)c->done,
+                  (double)c->from.sweeps + 1, (double)r->save_every, (double)r->overrelax,
+                  (double)r->discard, c->mean, c->error);
     md_report_reals(report->root, "plaquette_history", c->plaquettes, (int)c->done);
     md_report_reals(report->root, "plaquettes_before", c->from.plaquettes, c->from.count);
     cJSON_AddNumberToObject(report->root, "sweep_s", c->sweep_s);
@@ -224,41 +215,37 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                            .discard = -1,
                            .seed = 1};
   md_interrupt_catch(context);
-  /* clang-format off */
   md_option options[] = {
-      {.name = "dims", .type = MD_OPTION_DIMS, .target = r.dims, .argument = "AxBxCxD",
-       .help = "even extents along x,y,z,t", .low = 1, .high = 32767},
-      {.name = "start", .type = MD_OPTION_CHOICE, .target = &r.start,
-       .help = "what to make [heatbath]", .choices = "cold|hot|heatbath"},
-      {.name = "from", .type = MD_OPTION_TEXT, .target = &r.from, .argument = "cold|hot|FILE",
-       .help = "where the heatbath begins [cold]", .file = MD_FILE_INPUT},
-      {.name = "beta", .type = MD_OPTION_REAL, .target = &r.beta, .argument = "B",
-       .help = "6/g^2 of the Wilson action [6.0]", .low = 0.0, .high = 1e6},
-      {.name = "sweeps", .type = MD_OPTION_INTEGER, .target = &r.sweeps, .argument = "N",
-       .help = "heatbath sweeps [100]", .low = 1, .high = 1e8},
-      {.name = "overrelax", .type = MD_OPTION_INTEGER, .target = &r.overrelax, .argument = "N",
-       .help = "overrelaxation updates in each sweep [4]", .low = 0, .high = 1000},
-      {.name = "discard", .type = MD_OPTION_INTEGER, .target = &r.discard, .argument = "N",
-       .help = "sweeps before the mean plaquette is taken [half]", .low = 0, .high = 1e8},
-      {.name = "on", .type = MD_OPTION_CHOICE, .target = &r.on,
-       .help = "where the sweeps are done [cpu]", .choices = "cpu|gpu"},
-      {.name = "seed", .type = MD_OPTION_INTEGER, .target = &r.seed, .argument = "S",
-       .help = "of the random numbers [1]", .low = 0, .high = 0x1p53},
-      {.name = "output", .short_name = 'o', .type = MD_OPTION_TEXT, .target = &r.output,
-       .argument = "FILE", .help = "lattice file to write", .file = MD_FILE_RESULT},
-      {.name = "force", .type = MD_OPTION_FLAG, .target = &r.force,
-       .help = "replace the file of --output where it is there"},
-      {.name = "save-every", .type = MD_OPTION_INTEGER, .target = &r.save_every, .argument = "N",
-       .help = "also write OUTPUT.000N.SUFFIX after every N sweeps of the chain [0: not]", .low = 0,
-       .high = 1e8},
-      {.name = "checkpoint", .type = MD_OPTION_TEXT, .target = &r.checkpoint, .argument = "FILE",
-       .help = "lattice file that takes the links when a signal ends the chain", .file = MD_FILE_STATE},
-      {.name = "format", .type = MD_OPTION_CHOICE, .target = &r.format_name,
-       .help = "of the file [by its suffix]", .choices = "hdf5|ildg|milc|nersc"},
-      {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision_name,
-       .help = "of the links on file [double where it can be]", .choices = "double|single"},
+      MD_OPTION(DIMS, "dims", r.dims, "AxBxCxD", "even extents along x,y,z,t", .low = 1,
+                .high = 32767),
+      MD_OPTION(CHOICE, "start", &r.start, NULL, "what to make [heatbath]",
+                .choices = "cold|hot|heatbath"),
+      MD_OPTION(TEXT, "from", &r.from, "cold|hot|FILE", "where the heatbath begins [cold]",
+                .file = MD_FILE_INPUT),
+      MD_OPTION(REAL, "beta", &r.beta, "B", "6/g^2 of the Wilson action [6.0]", .low = 0.0,
+                .high = 1e6),
+      MD_OPTION(INTEGER, "sweeps", &r.sweeps, "N", "heatbath sweeps [100]", .low = 1, .high = 1e8),
+      MD_OPTION(INTEGER, "overrelax", &r.overrelax, "N", "overrelaxation updates in each sweep [4]",
+                .low = 0, .high = 1000),
+      MD_OPTION(INTEGER, "discard", &r.discard, "N",
+                "sweeps before the mean plaquette is taken [half]", .low = 0, .high = 1e8),
+      MD_OPTION(CHOICE, "on", &r.on, NULL, "where the sweeps are done [cpu]", .choices = "cpu|gpu"),
+      MD_OPTION(INTEGER, "seed", &r.seed, "S", "of the random numbers [1]", .low = 0,
+                .high = 0x1p53),
+      MD_OPTION(TEXT, "output", &r.output, "FILE", "lattice file to write", .short_name = 'o',
+                .file = MD_FILE_RESULT),
+      MD_FORCE_OPTION(r.force),
+      MD_OPTION(INTEGER, "save-every", &r.save_every, "N",
+                "also write OUTPUT.000N.SUFFIX after every N sweeps of the chain [0: not]",
+                .low = 0, .high = 1e8),
+      MD_OPTION(TEXT, "checkpoint", &r.checkpoint, "FILE",
+                "lattice file that takes the links when a signal ends the chain",
+                .file = MD_FILE_STATE),
+      MD_OPTION(CHOICE, "format", &r.format_name, NULL, "of the file [by its suffix]",
+                .choices = "hdf5|ildg|milc|nersc"),
+      MD_OPTION(CHOICE, "precision", &r.precision_name, NULL,
+                "of the links on file [double where it can be]", .choices = "double|single"),
       MD_COMMON_OPTIONS(r.common)};
-  /* clang-format on */
   const int count = sizeof options / sizeof *options;
   MD_TRY(md_options_read(context, &text, options, count, &r.common, argc, argv));
   if (r.common.help) return MD_OK;

@@ -1,5 +1,4 @@
-#ifndef MD_GENERATE_GENERATE_H
-#define MD_GENERATE_GENERATE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/precision.h"
@@ -52,5 +51,3 @@ md_status md_chain_save(md_context *context, const char *path, const md_lattice_
                         const md_generate_request *r, const md_chain *c, const md_gauge *gauge);
 /* The name of the links after that sweep of the chain: out.h5, 120: out.000120.h5. */
 void md_chain_numbered(const char *output, long long sweep, char *name, size_t bytes);
-
-#endif

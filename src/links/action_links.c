@@ -286,12 +286,11 @@ static void report_made(cJSON *object, const md_physics_options *physics,
   if (md_recipe_takes(made.recipe, "naik-epsilon"))
     cJSON_AddNumberToObject(object, "naik_epsilon", made.epsilon_count ? *made.naik_epsilon : 0.0);
   if (links->projection.links > 0) {
-    cJSON_AddNumberToObject(object, "projections", (double)links->projection.links);
-    cJSON_AddNumberToObject(object, "projections_by_singular_values",
-                            (double)links->projection.fallbacks);
+    md_report_add(object, "projections=%g projections_by_singular_values=%g",
+                  (double)links->projection.links, (double)links->projection.fallbacks);
   }
-  cJSON_AddStringToObject(object, "smear_on", links->space == MD_HOST ? "cpu" : "gpu");
-  cJSON_AddNumberToObject(object, "smear_s", links->smear_s);
+  md_report_add(object, "smear_on=%s smear_s=%g", links->space == MD_HOST ? "cpu" : "gpu",
+                links->smear_s);
 }
 
 static const char *boundary_of(const md_phases *phases) {
@@ -303,17 +302,15 @@ void md_action_links_report(cJSON *object, const md_physics_options *physics,
   const md_action_data *data = md_action_get(links->action);
   if (!isnan(links->plaquette)) cJSON_AddNumberToObject(object, "plaquette", links->plaquette);
   if (!isnan(links->reunitarized)) {
-    cJSON_AddBoolToObject(object, "reunitarized", true);
-    cJSON_AddNumberToObject(object, "largest_link_change", links->reunitarized);
+    md_report_add(object, "reunitarized=%c largest_link_change=%g", true, links->reunitarized);
   }
   if (data->fields == 1) return;
   if (!physics->fat_file) {
     report_made(object, physics, links);
     return;
   }
-  cJSON_AddStringToObject(object, "fat_file", physics->fat_file);
-  cJSON_AddStringToObject(object, "long_file", physics->long_file);
-  cJSON_AddNumberToObject(object, "fat_plaquette", links->fat_plaquette);
+  md_report_add(object, "fat_file=%s long_file=%s fat_plaquette=%g", physics->fat_file,
+                physics->long_file, links->fat_plaquette);
   for (int f = 0; f < data->fields; f++) {
     char key[32];
     snprintf(key, sizeof key, "%s_phases", data->field[f].name);

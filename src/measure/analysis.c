@@ -1,5 +1,5 @@
 /* Means, errors and effective masses over the lattices of a study. */
-#include "base/jackknife.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "measure/measure.h"
 
@@ -84,10 +84,9 @@ static cJSON *case_row(const md_study *s, cJSON *rows, int action, int mass, int
     if (md_study_has(s, k)) most = fmax(most, md_study_at(s, k, MD_STUDY_ITERATIONS)[place]);
   cJSON *row = cJSON_CreateObject();
   cJSON_AddItemToArray(rows, row);
-  cJSON_AddStringToObject(row, "action", md_action_name((md_action)o->actions.value[action]));
-  cJSON_AddNumberToObject(row, "mass", o->masses.value[mass]);
-  cJSON_AddStringToObject(row, "source", o->sources.source[source].text);
-  cJSON_AddNumberToObject(row, "iterations", most);
+  md_report_add(row, "action=%s mass=%g source=%s iterations=%g",
+                md_action_name((md_action)o->actions.value[action]), o->masses.value[mass],
+                o->sources.source[source].text, most);
   return row;
 }
 
@@ -173,13 +172,12 @@ static void report_lattices(const md_study *s, cJSON *root) {
     const md_study_lattice *lattice = &s->lattice[k];
     cJSON *row = cJSON_CreateObject();
     cJSON_AddItemToArray(rows, row);
-    cJSON_AddStringToObject(row, "lattice", lattice->name);
-    cJSON_AddStringToObject(row, "state", states[lattice->state]);
+    md_report_add(row, "lattice=%s state=%s", lattice->name, states[lattice->state]);
     if (lattice->state == MD_LATTICE_SKIPPED)
       cJSON_AddStringToObject(row, "reason", lattice->reason);
     if (!md_study_has(s, k)) continue;
-    cJSON_AddStringToObject(row, "checksum", lattice->sums.file);
-    md_report_real(row, "plaquette", *md_study_at(s, k, MD_STUDY_PLAQUETTE));
+    md_report_add(row, "checksum=%s plaquette=%g", lattice->sums.file,
+                  *md_study_at(s, k, MD_STUDY_PLAQUETTE));
     md_report_reals(row, "polyakov_loop", md_study_at(s, k, MD_STUDY_POLYAKOV), 2);
     md_report_real(row, "seconds", *md_study_at(s, k, MD_STUDY_SECONDS));
   }

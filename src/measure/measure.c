@@ -157,17 +157,13 @@ static void report_settings(const md_study_run *r, md_report *report) {
     cJSON_AddItemToArray(sources, cJSON_CreateString(o->sources.source[i].text));
   cJSON_AddStringToObject(root, "boundary", o->boundary);
   if (o->physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
-  cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
-  cJSON_AddStringToObject(root, "solver", md_study_multishift(o) ? "multishift" : o->how.by->name);
+  md_report_add(root, "tolerance=%g solver=%s", o->tolerance,
+                md_study_multishift(o) ? "multishift" : o->how.by->name);
   md_solver_options_report(root, &o->how);
   if (o->deflate) cJSON_AddStringToObject(root, "deflate", o->deflate);
-  cJSON_AddStringToObject(root, "backend", r->backend);
-  cJSON_AddStringToObject(root, "precision", o->precision);
-  cJSON_AddStringToObject(root, "inner", o->inner);
-  cJSON_AddNumberToObject(root, "rhs", md_study_width(o));
-  cJSON_AddNumberToObject(root, "vectors", (double)o->vectors);
-  cJSON_AddNumberToObject(root, "groups", r->groups);
-  cJSON_AddStringToObject(root, "output", o->output);
+  md_report_add(root, "backend=%s precision=%s inner=%s rhs=%d vectors=%g groups=%d output=%s",
+                r->backend, o->precision, o->inner, md_study_width(o), (double)o->vectors,
+                r->groups, o->output);
 }
 
 /* What ended the run stands above a report that could not be written. */
@@ -182,9 +178,7 @@ static md_status finish(md_study_run *r, md_status status) {
   report_settings(r, &report);
   md_report_grid(&report, r->plan.grid, r->plan.grid_asked, r->plan.grid_reason);
   md_report_integers(report.root, "dims", s->dims, MD_DIMS);
-  cJSON_AddNumberToObject(report.root, "measured", r->measured);
-  cJSON_AddNumberToObject(report.root, "resumed", resumed);
-  cJSON_AddNumberToObject(report.root, "skipped", r->skipped);
+  md_report_add(report.root, "measured=%d resumed=%d skipped=%d", r->measured, resumed, r->skipped);
   const int kept = r->measured + resumed;
   const md_status analysed = md_study_analyse(r->whole, s, report.root);
   snprintf(r->whole->message, sizeof r->whole->message, "%s", message);

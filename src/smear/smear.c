@@ -153,19 +153,16 @@ static void report_kinds(md_context *context, md_report *report, const result *m
     const char name[2] = {means->name, 0};
     cJSON *row = cJSON_CreateObject();
     cJSON_AddItemToArray(rows, row);
-    cJSON_AddStringToObject(row, "name", name);
-    md_report_real(row, "plaquette", means->plaquette);
-    md_report_real(row, "link_trace", means->link_trace);
-    md_report_real(row, "norm2", means->norm2);
+    md_report_add(row, "name=%s plaquette=%g link_trace=%g norm2=%g", name, means->plaquette,
+                  means->link_trace, means->norm2);
     if (means->name == 'L')
       md_say(context, "%-5s %18s %18.12f %18.12f\n", name, "-", means->link_trace, means->norm2);
     else
       md_say(context, "%-5s %18.12f %18.12f %18.12f\n", name, means->plaquette, means->link_trace,
              means->norm2);
   }
-  cJSON_AddNumberToObject(report->root, "projections", (double)found->projection.links);
-  cJSON_AddNumberToObject(report->root, "projections_by_singular_values",
-                          (double)found->projection.fallbacks);
+  md_report_add(report->root, "projections=%g projections_by_singular_values=%g",
+                (double)found->projection.links, (double)found->projection.fallbacks);
   if (found->projection.links > 0)
     md_say(context, "projections %lld, of them by singular values %lld\n", found->projection.links,
            found->projection.fallbacks);
@@ -180,8 +177,7 @@ static void report_request(md_report *report, const request *r, const result *ma
   md_report_integers(root, "dims", made->geometry->global, MD_DIMS);
   cJSON_AddStringToObject(root, "action", r->action);
   if (r->reunitarize) {
-    cJSON_AddBoolToObject(root, "reunitarized", true);
-    cJSON_AddNumberToObject(root, "largest_link_change", made->change);
+    md_report_add(root, "reunitarized=%c largest_link_change=%g", true, made->change);
   }
   if (md_recipe_takes(recipe, "u0")) cJSON_AddNumberToObject(root, "u0", r->u0);
   if (md_recipe_takes(recipe, "naik-epsilon"))
@@ -191,8 +187,7 @@ static void report_request(md_report *report, const request *r, const result *ma
   if (md_recipe_takes(recipe, "steps")) cJSON_AddNumberToObject(root, "steps", (double)r->steps);
   cJSON_AddStringToObject(root, "fat_out", r->fat_out);
   if (r->long_out) cJSON_AddStringToObject(root, "long_out", r->long_out);
-  cJSON_AddStringToObject(root, "precision", r->precision);
-  cJSON_AddStringToObject(root, "on", r->on);
+  md_report_add(root, "precision=%s on=%s", r->precision, r->on);
   cJSON_AddNumberToObject(root, "make_s", made->report.make_s); /* without checks and means */
   cJSON_AddNumberToObject(root, "smear_s", made->smear_s);
 }
@@ -216,34 +211,30 @@ static md_status smear(md_context *context, const request *r, md_report *report)
 
 md_status md_command_smear(md_context *context, int argc, char **argv) {
   request r = {.precision = "double", .on = "cpu", .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
-  /* clang-format off */
   md_option options[] = {
-      {.name = "lattice", .type = MD_OPTION_TEXT, .target = &r.lattice, .positional = true, .required = true,
-       .argument = "LATTICE", .help = "lattice file of thin links, any format", .file = MD_FILE_INPUT},
-      {.name = "action", .type = MD_OPTION_CHOICE, .target = &r.action,
-       .help = "which links are made", .choices = md_recipe_names},
+      MD_OPTION(TEXT, "lattice", &r.lattice, "LATTICE", "lattice file of thin links, any format",
+                .positional = true, .required = true, .file = MD_FILE_INPUT),
+      MD_OPTION(CHOICE, "action", &r.action, NULL, "which links are made",
+                .choices = md_recipe_names),
       MD_SMEAR_OPTIONS(r.u0, "asqtad and fat7", r.naik_epsilon),
       MD_REUNITARIZE_OPTION(r.reunitarize),
-      {.name = "alpha", .type = MD_OPTION_REAL, .target = &r.alpha, .argument = "A",
-       .help = "weight of the staples of ape [0.5]", .low = 0.0, .high = 1.0},
-      {.name = "rho", .type = MD_OPTION_REAL, .target = &r.rho, .argument = "R",
-       .help = "weight of the staples of stout [0.1]", .low = 0.0, .high = 1.0},
-      {.name = "steps", .type = MD_OPTION_INTEGER, .target = &r.steps, .argument = "N",
-       .help = "how often ape or stout is done [1]", .low = 1, .high = 1000},
-      {.name = "fat-out", .type = MD_OPTION_TEXT, .target = &r.fat_out, .argument = "FILE",
-       .help = "file for the fat (or smeared) links; .h5, .lime, .ildg", .file = MD_FILE_RESULT},
-      {.name = "long-out", .type = MD_OPTION_TEXT, .target = &r.long_out, .argument = "FILE",
-       .help = "file for the long links of asqtad and hisq", .file = MD_FILE_RESULT},
-      {.name = "force", .type = MD_OPTION_FLAG, .target = &r.force,
-       .help = "replace output files that are there already"},
-      {.name = "precision", .type = MD_OPTION_CHOICE, .target = &r.precision,
-       .help = "of the links on file [double]", .choices = "double|single"},
-      {.name = "on", .type = MD_OPTION_CHOICE, .target = &r.on,
-       .help = "where the links are made [cpu]", .choices = "cpu|gpu"},
-      {.name = "ignore-checksum", .type = MD_OPTION_FLAG, .target = &r.ignore_checksum,
-       .help = "go on with a warning where checksum, plaquette or link trace do not fit"},
+      MD_OPTION(REAL, "alpha", &r.alpha, "A", "weight of the staples of ape [0.5]", .low = 0.0,
+                .high = 1.0),
+      MD_OPTION(REAL, "rho", &r.rho, "R", "weight of the staples of stout [0.1]", .low = 0.0,
+                .high = 1.0),
+      MD_OPTION(INTEGER, "steps", &r.steps, "N", "how often ape or stout is done [1]", .low = 1,
+                .high = 1000),
+      MD_OPTION(TEXT, "fat-out", &r.fat_out, "FILE",
+                "file for the fat (or smeared) links; .h5, .lime, .ildg", .file = MD_FILE_RESULT),
+      MD_OPTION(TEXT, "long-out", &r.long_out, "FILE", "file for the long links of asqtad and hisq",
+                .file = MD_FILE_RESULT),
+      MD_OPTION(FLAG, "force", &r.force, NULL, "replace output files that are there already"),
+      MD_OPTION(CHOICE, "precision", &r.precision, NULL, "of the links on file [double]",
+                .choices = "double|single"),
+      MD_OPTION(CHOICE, "on", &r.on, NULL, "where the links are made [cpu]", .choices = "cpu|gpu"),
+      MD_OPTION(FLAG, "ignore-checksum", &r.ignore_checksum, NULL,
+                "go on with a warning where checksum, plaquette or link trace do not fit"),
       MD_COMMON_OPTIONS(r.common)};
-  /* clang-format on */
   const int count = sizeof options / sizeof *options;
   const md_command_text text = {
       "smear", "Makes fat and long links, or smeared links, from a lattice of thin links.",

@@ -67,39 +67,36 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
 /* What was known when one of the two ways was chosen, and when it was given up. */
 static void report_choice(cJSON *root, const md_solver_choice *choice) {
   cJSON *known = cJSON_AddObjectToObject(root, "solver_criterion");
-  cJSON_AddNumberToObject(known, "cg_iterations_expected", choice->steps_expected);
-  cJSON_AddNumberToObject(known, "block_iterations_expected", choice->block_expected);
-  cJSON_AddNumberToObject(known, "changed_at_iteration", choice->changed_at);
+  md_report_add(known,
+                "cg_iterations_expected=%g block_iterations_expected=%g changed_at_iteration=%d",
+                choice->steps_expected, choice->block_expected, choice->changed_at);
 }
 
 static void report_result(cJSON *root, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
-  cJSON_AddNumberToObject(root, "iterations", r->iterations);
-  cJSON_AddBoolToObject(root, "converged", r->converged);
-  cJSON_AddBoolToObject(root, "interrupted", md_solve_cut_short(run));
-  cJSON_AddNumberToObject(root, "relative_residual", r->relative_residual);
-  cJSON_AddNumberToObject(root, "reliable_updates", r->updates);
-  cJSON_AddNumberToObject(root, "inner_restarts", r->restarts);
+  md_report_add(root,
+                "iterations=%d converged=%c interrupted=%c relative_residual=%g "
+                "reliable_updates=%d inner_restarts=%d",
+                r->iterations, r->converged, md_solve_cut_short(run), r->relative_residual,
+                r->updates, r->restarts);
   if (r->choice.reason[0]) {
-    cJSON_AddStringToObject(root, "solver_chosen", r->choice.block ? "block" : "cg");
-    cJSON_AddStringToObject(root, "solver_reason", r->choice.reason);
+    md_report_add(root, "solver_chosen=%s solver_reason=%s", r->choice.block ? "block" : "cg",
+                  r->choice.reason);
     if (r->choice.steps_expected > 0.0) report_choice(root, &r->choice);
   }
   if (r->block_rank > 0) cJSON_AddNumberToObject(root, "block_rank", r->block_rank);
   if (run->options.guess) cJSON_AddStringToObject(root, "guess", run->options.guess);
   if (run->options.deflate) {
-    cJSON_AddStringToObject(root, "deflate", run->options.deflate);
-    cJSON_AddNumberToObject(root, "deflated_modes", run->modes.count);
-    cJSON_AddNumberToObject(root, "projections", r->projections);
+    md_report_add(root, "deflate=%s deflated_modes=%d projections=%d", run->options.deflate,
+                  run->modes.count, r->projections);
   }
   if (run->options.checkpoint_every > 0)
     cJSON_AddNumberToObject(root, "checkpoint_failures", run->checkpoint_failures);
   md_report_reals(root, "residuals", r->residuals, r->n_rhs);
   md_report_integers(root, "rhs_iterations", r->rhs_iterations, r->n_rhs);
   md_report_reals(root, "residual_history", r->history, r->iterations + 1);
-  cJSON_AddNumberToObject(root, "solver_seconds", r->seconds);
-  cJSON_AddNumberToObject(root, "load_seconds", md_solve_operator(run)->load_s);
-  cJSON_AddNumberToObject(root, "gflops", r->gflops);
+  md_report_add(root, "solver_seconds=%g load_seconds=%g gflops=%g", r->seconds,
+                md_solve_operator(run)->load_s, r->gflops);
   md_solve_report_observables(root, run);
 }
 
@@ -110,23 +107,18 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
                  run->links.geometry->grid_reason);
   if (o->lattice) cJSON_AddStringToObject(root, "lattice", o->lattice);
   md_report_integers(root, "dims", run->links.geometry->global, MD_DIMS);
-  cJSON_AddNumberToObject(root, "mass", o->mass);
-  cJSON_AddStringToObject(root, "boundary", o->boundary);
+  md_report_add(root, "mass=%g boundary=%s", o->mass, o->boundary);
   md_physics_report(root, &o->request);
   md_action_links_report(root, &o->physics, &run->links);
-  cJSON_AddStringToObject(root, "backend", md_solve_operator(run)->backend->name);
-  cJSON_AddStringToObject(root, "transport", md_halo_transport(md_solve_operator(run)->halo));
-  cJSON_AddStringToObject(root, "transport_reason", md_halo_reason(md_solve_operator(run)->halo));
-  cJSON_AddStringToObject(root, "packing", o->packing);
-  cJSON_AddStringToObject(root, "precision", o->precision);
-  cJSON_AddStringToObject(root, "inner", o->inner);
-  cJSON_AddStringToObject(root, "reconstruct", o->reconstruct);
-  cJSON_AddStringToObject(root, "solver", o->how.solver);
+  md_report_add(root,
+                "backend=%s transport=%s transport_reason=%s packing=%s precision=%s inner=%s "
+                "reconstruct=%s solver=%s source=%s rhs=%d tolerance=%g halo_bytes=%g",
+                md_solve_operator(run)->backend->name,
+                md_halo_transport(md_solve_operator(run)->halo),
+                md_halo_reason(md_solve_operator(run)->halo), o->packing, o->precision, o->inner,
+                o->reconstruct, o->how.solver, o->source.text, o->request.n_rhs, o->tolerance,
+                (double)md_halo_bytes(md_solve_operator(run)->halo));
   md_solver_options_report(root, &o->how);
-  cJSON_AddStringToObject(root, "source", o->source.text);
-  cJSON_AddNumberToObject(root, "rhs", o->request.n_rhs);
-  cJSON_AddNumberToObject(root, "tolerance", o->tolerance);
-  cJSON_AddNumberToObject(root, "halo_bytes", (double)md_halo_bytes(md_solve_operator(run)->halo));
 }
 
 md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written) {
@@ -135,8 +127,8 @@ md_status md_solve_report(md_context *context, const md_solve_run *run, md_statu
   md_solve_report_common(&report, run);
   report_result(report.root, run);
   if (run->options.output) {
-    cJSON_AddStringToObject(report.root, "output", run->options.output);
-    cJSON_AddBoolToObject(report.root, "output_written", written == MD_OK);
+    md_report_add(report.root, "output=%s output_written=%c", run->options.output,
+                  written == MD_OK);
   }
   return md_report_close_after(context, &report, run->options.common.json, written);
 }

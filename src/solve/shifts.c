@@ -155,26 +155,23 @@ static void fill_report(md_report *report, const md_solve_run *run,
                         const md_multishift_result *result) {
   md_solve_report_common(report, run);
   cJSON *root = report->root;
-  cJSON_AddNumberToObject(root, "iterations", result->iterations);
-  cJSON_AddNumberToObject(root, "double_iterations", result->double_iterations);
-  cJSON_AddBoolToObject(root, "converged", result->converged);
-  cJSON_AddBoolToObject(root, "interrupted", result->interrupted && !result->converged);
-  cJSON_AddNumberToObject(root, "relative_residual", worst_of(result));
+  md_report_add(root,
+                "iterations=%d double_iterations=%d converged=%c interrupted=%c "
+                "relative_residual=%g",
+                result->iterations, result->double_iterations, result->converged,
+                result->interrupted && !result->converged, worst_of(result));
   md_report_reals(root, "residual_history", result->history, result->iterations + 1);
-  cJSON_AddNumberToObject(root, "solver_seconds", result->seconds);
-  cJSON_AddNumberToObject(root, "gflops", result->gflops);
+  md_report_add(root, "solver_seconds=%g gflops=%g", result->seconds, result->gflops);
   cJSON *rows = cJSON_AddArrayToObject(root, "shifts");
   for (int k = 0; k < result->n_shifts; k++) {
     const md_shift_result *s = &result->shifts[k];
     cJSON *row = cJSON_CreateObject();
     cJSON_AddItemToArray(rows, row);
-    cJSON_AddNumberToObject(row, "shift", s->shift);
-    cJSON_AddNumberToObject(row, "mass", mass_of(run, s->shift));
-    cJSON_AddNumberToObject(row, "iterations", s->iterations);
-    cJSON_AddNumberToObject(row, "refine_iterations", s->refine_iterations);
-    cJSON_AddNumberToObject(row, "iterated_residual", s->estimate);
-    cJSON_AddNumberToObject(row, "relative_residual", s->relative_residual);
-    cJSON_AddBoolToObject(row, "converged", s->converged);
+    md_report_add(row,
+                  "shift=%g mass=%g iterations=%d refine_iterations=%d iterated_residual=%g "
+                  "relative_residual=%g converged=%c",
+                  s->shift, mass_of(run, s->shift), s->iterations, s->refine_iterations,
+                  s->estimate, s->relative_residual, s->converged);
   }
 }
 

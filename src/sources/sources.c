@@ -1,6 +1,6 @@
 #include "sources/sources.h"
-#include "base/number.h"
 #include "base/random.h"
+#include "base/text.h"
 
 #include <limits.h>
 #include <math.h>

@@ -227,28 +227,15 @@ static void add_row(trial *t, int operation) {
   const md_errors *e = &t->errors[operation];
   const md_backend_request *request = &t->dirac->request;
   const bool pass = e->bound_used <= 1.0;
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(t->run->rows, row);
-  cJSON_AddStringToObject(row, "backend", t->dirac->backend->name);
-  cJSON_AddStringToObject(row, "packing", md_packing_name(request->packing));
-  cJSON_AddStringToObject(row, "precision", md_precision_name(request->precision));
-  cJSON_AddNumberToObject(row, "reconstruct", atoi(md_reconstruct_name(request->reconstruct)));
-  cJSON_AddNumberToObject(row, "rhs", request->n_rhs);
-  cJSON_AddStringToObject(row, "operation", operation_names[operation]);
+  cJSON *row =
+      md_rows_add(t->context, t->run->rows, MD_VALIDATE_OPERATOR_COLUMNS, t->dirac->backend->name,
+                  md_packing_name(request->packing), md_precision_name(request->precision),
+                  atoi(md_reconstruct_name(request->reconstruct)), request->n_rhs,
+                  operation_names[operation], e->rel_l2_error, e->max_rel_error, e->max_percent,
+                  e->bound, e->bound_used, pass ? "ok" : "BROKEN", pass);
   md_physics_report(row, request);
-  md_report_real(row, "rel_l2_error", e->rel_l2_error);
-  md_report_real(row, "max_rel_error", e->max_rel_error);
-  md_report_real(row, "max_percent", e->max_percent);
-  md_report_real(row, "bound", e->bound);
-  md_report_real(row, "bound_used", e->bound_used);
-  cJSON_AddBoolToObject(row, "pass", pass);
   md_report_counts(row, "histogram", e->histogram, MD_ERROR_BINS);
   if (!pass) t->run->broken++;
-  md_say(t->context, "%-10s %-8s %-6s %3s  %-12s %9.2e %9.2e %9.2e %9.2e %5.2f  %s\n",
-         t->dirac->backend->name, md_packing_name(request->packing),
-         md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
-         operation_names[operation], e->rel_l2_error, e->max_rel_error, e->max_percent, e->bound,
-         e->bound_used, pass ? "ok" : "BROKEN");
 }
 
 md_status md_validate_operator(md_context *context, md_validate_run *run, md_dirac *dirac,

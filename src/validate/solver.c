@@ -76,25 +76,18 @@ static void add_row(md_context *context, md_validate_run *run, const md_dirac *d
   const int times = run->links.geometry->global[MD_T];
   const bool solved = result->history != NULL;
   double worst = 0.0, *percent = calloc((size_t)times, sizeof *percent);
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(run->solver, row);
-  const char *precision = md_precision_name(dirac->request.precision);
-  cJSON_AddStringToObject(row, "backend", dirac->backend->name);
-  cJSON_AddStringToObject(row, "packing", md_packing_name(dirac->request.packing));
-  cJSON_AddStringToObject(row, "precision", inner ? "double" : precision);
-  cJSON_AddStringToObject(row, "inner", inner ? precision : "none");
-  cJSON_AddNumberToObject(row, "iterations", result->iterations);
-  md_report_real(row, "reachable_residual", solved ? result->relative_residual : NAN);
   for (int t = 0; percent && t < times; t++) {
     percent[t] = solved ? 100.0 * (correlator[t] / exact[t] - 1.0) : NAN;
     if (!(fabs(percent[t]) <= worst)) worst = fabs(percent[t]);
   }
+  const char *precision = md_precision_name(dirac->request.precision);
+  cJSON *row = md_rows_add(context, run->solver, MD_VALIDATE_SOLVER_COLUMNS, dirac->backend->name,
+                           md_packing_name(dirac->request.packing), inner ? "double" : precision,
+                           inner ? precision : "none", result->iterations,
+                           solved ? result->relative_residual : NAN, worst);
   if (percent) md_report_reals(row, "correlator_percent", percent, times);
   md_report_reals(row, "residual_history", solved ? result->history : NULL,
                   solved ? result->iterations + 1 : 0);
-  md_say(context, "%-10s %-8s %-8s %-6s %6d  %10.2e  %10.2e\n", dirac->backend->name,
-         md_packing_name(dirac->request.packing), inner ? "double" : precision,
-         inner ? precision : "none", result->iterations, result->relative_residual, worst);
   free(percent);
 }
 

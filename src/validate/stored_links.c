@@ -49,8 +49,7 @@ static void add_row(md_context *context, md_validate_run *run, const link_field 
   cJSON_AddStringToObject(row, "precision", name);
   if (!field->special_unitary) cJSON_AddStringToObject(row, "field", field->name);
   if (field->fat) {
-    md_report_real(row, "plaquette", o->plaquette);
-    md_report_real(row, "plaquette_drift", plaquette_drift);
+    md_report_add(row, "plaquette=%g plaquette_drift=%g", o->plaquette, plaquette_drift);
   }
   if (field->special_unitary) {
     md_report_real(row, "unitarity_deviation", o->unitarity_deviation);
@@ -58,8 +57,7 @@ static void add_row(md_context *context, md_validate_run *run, const link_field 
            o->unitarity_deviation);
     return;
   }
-  md_report_real(row, "link_trace", o->link_trace);
-  md_report_real(row, "link_trace_drift", trace_drift);
+  md_report_add(row, "link_trace=%g link_trace_drift=%g", o->link_trace, trace_drift);
   md_say(context, "%-8s %-5s %15.12f  %10.2e", name, field->name, o->link_trace, trace_drift);
   if (field->fat) md_say(context, "  %15.12f  %10.2e", o->plaquette, plaquette_drift);
   md_say(context, "\n");

@@ -24,79 +24,32 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
                              .halo = {.transport = "auto"},
                              .physics = MD_PHYSICS_DEFAULTS};
   char backends[MD_BACKEND_WORDS_BYTES];
-  md_option options[] = {{.name = "lattice",
-                          .type = MD_OPTION_TEXT,
-                          .target = &o->lattice,
-                          .argument = "LATTICE",
-                          .help = "lattice file of any format (required without --fat)",
-                          .positional = true,
-                          .file = MD_FILE_INPUT},
-                         {.name = "backend",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &o->backend,
-                          .choices = md_backend_words("all", backends),
-                          .help = "see docs/backends.md; all that are available [all]"},
-                         {.name = "packing",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &o->packing,
-                          .choices = "all" MD_PACKING_WORDS,
-                          .help = "of Tensor Core backends [all]"},
-                         {.name = "precision",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &o->precision,
-                          .choices = "all" MD_PRECISION_WORDS,
-                          .help = "storage of links and fermions [all]"},
-                         {.name = "reconstruct",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &o->reconstruct,
-                          .choices = "all" MD_RECONSTRUCT_WORDS,
-                          .help = "reals a link is stored in [all]"},
-                         {.name = "mass",
-                          .type = MD_OPTION_REAL,
-                          .target = &o->mass,
-                          .argument = "M",
-                          .help = "quark mass of MdagM and the solver [0.1]",
-                          .low = 1e-6,
-                          .high = 100},
-                         {.name = "boundary",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &o->boundary,
-                          .choices = "antiperiodic|periodic",
-                          .help = "in t [antiperiodic]"},
-                         {.name = "seed",
-                          .type = MD_OPTION_INTEGER,
-                          .target = &o->seed,
-                          .argument = "N",
-                          .help = "of the random fields [1]",
-                          .low = 0,
-                          .high = 1e15},
-                         {.name = "max-iter",
-                          .type = MD_OPTION_INTEGER,
-                          .target = &o->max_iterations,
-                          .argument = "N",
-                          .help = "iterations of each solver at most [3000]",
-                          .low = 1,
-                          .high = 10000000},
-                         MD_HALO_OPTIONS(o->halo),
-                         MD_PHYSICS_OPTIONS(o->physics),
-                         MD_REUNITARIZE_OPTION(o->physics.reunitarize),
-                         {.name = "csv",
-                          .type = MD_OPTION_TEXT,
-                          .target = &o->csv,
-                          .argument = "FILE",
-                          .help = "the rows of the operators as CSV",
-                          .file = MD_FILE_REPORT},
-                         {.name = "solver-csv",
-                          .type = MD_OPTION_TEXT,
-                          .target = &o->solver_csv,
-                          .argument = "FILE",
-                          .help = "the rows of the solvers as CSV",
-                          .file = MD_FILE_REPORT},
-                         {.name = "ignore-checksum",
-                          .type = MD_OPTION_FLAG,
-                          .target = &o->ignore_checksum,
-                          .help = "a checksum that does not fit is a warning"},
-                         MD_COMMON_OPTIONS(o->common)};
+  md_option options[] = {
+      MD_LATTICE_OR_FAT_OPTION(o->lattice),
+      MD_OPTION(CHOICE, "backend", &o->backend, NULL,
+                "see docs/backends.md; all that are available [all]",
+                .choices = md_backend_words("all", backends)),
+      MD_OPTION(CHOICE, "packing", &o->packing, NULL, "of Tensor Core backends [all]",
+                .choices = "all" MD_PACKING_WORDS),
+      MD_OPTION(CHOICE, "precision", &o->precision, NULL, "storage of links and fermions [all]",
+                .choices = "all" MD_PRECISION_WORDS),
+      MD_OPTION(CHOICE, "reconstruct", &o->reconstruct, NULL, "reals a link is stored in [all]",
+                .choices = "all" MD_RECONSTRUCT_WORDS),
+      MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass of MdagM and the solver [0.1]",
+                .low = 1e-6, .high = 100),
+      MD_BOUNDARY_OPTION(o->boundary),
+      MD_OPTION(INTEGER, "seed", &o->seed, "N", "of the random fields [1]", .low = 0, .high = 1e15),
+      MD_OPTION(INTEGER, "max-iter", &o->max_iterations, "N",
+                "iterations of each solver at most [3000]", .low = 1, .high = 10000000),
+      MD_HALO_OPTIONS(o->halo),
+      MD_PHYSICS_OPTIONS(o->physics),
+      MD_REUNITARIZE_OPTION(o->physics.reunitarize),
+      MD_OPTION(TEXT, "csv", &o->csv, "FILE", "the rows of the operators as CSV",
+                .file = MD_FILE_REPORT),
+      MD_OPTION(TEXT, "solver-csv", &o->solver_csv, "FILE", "the rows of the solvers as CSV",
+                .file = MD_FILE_REPORT),
+      MD_IGNORE_CHECKSUM_OPTION(o->ignore_checksum),
+      MD_COMMON_OPTIONS(o->common)};
   const md_command_text text = {
       "validate", "Hold every backend, packing and precision to double cpu_ref.",
       "Errors of Deo, Doe and MdagM with their a-priori bounds, links in 16 bits, broken "
@@ -170,19 +123,12 @@ static bool physics_is_why(md_context *context, const md_backend *backend,
  * and reason. */
 static void skip(md_context *context, md_validate_run *run, const md_backend *backend,
                  const md_backend_request *r) {
-  bool said = false;
-  for (const cJSON *one = run->skipped->child; one; one = one->next)
-    said =
-        said || (strcmp(cJSON_GetObjectItem(one, "reason")->valuestring, context->message) == 0 &&
-                 strcmp(cJSON_GetObjectItem(one, "backend")->valuestring, backend->name) == 0);
   cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(run->skipped, row);
-  cJSON_AddStringToObject(row, "backend", backend->name);
-  cJSON_AddStringToObject(row, "packing", md_packing_name(r->packing));
-  cJSON_AddStringToObject(row, "precision", md_precision_name(r->precision));
-  cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(r->reconstruct));
-  cJSON_AddStringToObject(row, "reason", context->message);
-  if (!said) md_say(context, "%-10s not checked: %s\n", backend->name, context->message);
+  md_report_add(row, "backend=%s packing=%s precision=%s reconstruct=%s", backend->name,
+                md_packing_name(r->packing), md_precision_name(r->precision),
+                md_reconstruct_name(r->reconstruct));
+  if (md_rows_skip(run->skipped, row, "backend", context->message))
+    md_say(context, "%-10s not checked: %s\n", backend->name, context->message);
 }
 
 /* Whether the options want a request; all reconstructs are those that the action has links for. */
@@ -228,8 +174,7 @@ static md_status check_backend(md_context *context, md_validate_run *run,
 static md_status check_operators(md_context *context, md_validate_run *run) {
   const md_validate_options *o = &run->options;
   const bool all = strcmp(o->backend, "all") == 0;
-  md_say(context, "backend    packing  prec   U    operation     rel L2    site max  max %%     "
-                  "L2 bound  used   verdict\n");
+  md_rows_head(context, MD_VALIDATE_OPERATOR_COLUMNS);
   for (const md_backend *const *b = md_backends(); *b; b++) {
     if (!wanted(o->backend, (*b)->name)) continue;
     if ((*b)->unavailable && all) continue;
@@ -244,12 +189,12 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
       MD_TRY(status);
   }
   if (run->rows->child) return MD_OK;
-  const cJSON *why = run->skipped->child;
+  const char *why = md_rows_skipped(run->skipped);
   return md_fail(context, MD_INPUT,
                  "no backend of this build serves --backend %s --packing %s --precision %s "
                  "--reconstruct %s%s%s",
                  o->backend, o->packing, o->precision, o->reconstruct, why ? ": " : "",
-                 why ? cJSON_GetObjectItem(why, "reason")->valuestring : "");
+                 why ? why : "");
 }
 
 /* Each precision alone, then inside double; double alone first, it is what the others are
@@ -265,7 +210,8 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   md_physics_apply(&o->physics, &request);
   md_status status =
       md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
-  md_say(context, "\nbackend    packing  precision inner iterations residual  correlator %%\n");
+  md_say(context, "\n");
+  md_rows_head(context, MD_VALIDATE_SOLVER_COLUMNS);
   if (status == MD_OK)
     status = md_validate_solver(context, run, "auto", &request, false, NULL, exact);
   for (int inner = 0; inner < 2; inner++)
@@ -333,11 +279,10 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   cJSON_AddStringToObject(report->root, "action", o->physics.action);
   md_report_integers(report->root, "dims", run->links.geometry->global, MD_DIMS);
   md_action_links_report(report->root, &o->physics, &run->links);
-  cJSON_AddStringToObject(report->root, "transport", run->transport);
-  cJSON_AddNumberToObject(report->root, "mass", o->mass);
-  cJSON_AddNumberToObject(report->root, "histogram_lowest_log10", MD_ERROR_LOWEST);
-  cJSON_AddNumberToObject(report->root, "histogram_step_log10", 0.5);
-  cJSON_AddNumberToObject(report->root, "broken_bounds", (double)run->broken);
+  md_report_add(report->root,
+                "transport=%s mass=%g histogram_lowest_log10=%g histogram_step_log10=%g "
+                "broken_bounds=%g",
+                run->transport, o->mass, MD_ERROR_LOWEST, 0.5, (double)run->broken);
   MD_TRY(md_report_csv(context, run->rows, o->csv));
   MD_TRY(md_report_csv(context, run->solver, o->solver_csv));
   MD_TRY(md_report_close(context, report, o->common.json));

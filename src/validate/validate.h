@@ -1,5 +1,4 @@
-#ifndef MD_VALIDATE_VALIDATE_H
-#define MD_VALIDATE_VALIDATE_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -53,6 +52,15 @@ void md_bound_store(const md_backend_request *request, const md_field *value, md
 void md_bound_hop(const md_links *links, const md_backend_request *request, const md_field *in,
                   const md_field *in_error, md_field *bound);
 
+/* The tables of the two, as md_rows_head takes them. */
+#define MD_VALIDATE_OPERATOR_COLUMNS                                                               \
+  "backend=%-10s packing=%-8s precision|prec=%-6s reconstruct|U=%3d rhs=%d operation=%-13s "       \
+  "rel_l2_error|rel~L2=%9.2e max_rel_error|site~max=%9.2e max_percent|percent=%9.2e "              \
+  "bound|L2~bound=%9.2e bound_used|used=%5.2f |verdict=%2s pass=%c"
+#define MD_VALIDATE_SOLVER_COLUMNS                                                                 \
+  "backend=%-10s packing=%-8s precision=%-9s inner=%-6s iterations=%10d "                          \
+  "reachable_residual|residual=%10.2e |correlator=%10.2e"
+
 /* One backend, packing, precision and reconstruction: rows for Deo, Doe, MdagM and the broken
  * antisymmetry. `reference` is cpu_ref in double for the same right-hand sides. Collective. */
 md_status md_validate_operator(md_context *context, md_validate_run *run, md_dirac *dirac,
@@ -68,5 +76,3 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
                              double *correlator);
 /* The deviations of all solver rows on each time slice, as a table. */
 void md_validate_print_correlators(const md_context *context, const md_validate_run *run);
-
-#endif

@@ -1,8 +1,8 @@
 /* Jackknife and autocorrelation on series of known error: x' = a x + sqrt(1 - a^2) normal deviate
  * has variance 1, autocorrelation time (1 + a) / (1 - a) / 2 and the error sqrt(2 tau / n) of the
  * mean of n. */
-#include "base/jackknife.h"
 #include "base/random.h"
+#include "base/statistics.h"
 #include "support.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The GPUs of a report: each one once, in the order of ranks, with the ranks that share it; null
  * where no rank opened one. The device is made up, so that this needs none. */
 #define md_machine_report report_of_made_up_device
-#include "base/machine.c"
+#include "base/report.c"
 
 #include "support.h"
 

@@ -1,5 +1,5 @@
 /* Texts as numbers: whole, in range, nothing wraps around. */
-#include "base/number.h"
+#include "base/text.h"
 #include "support.h"
 
 #include <limits.h>

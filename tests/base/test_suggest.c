@@ -1,5 +1,5 @@
 /* The nearest known name, and none where all are far. */
-#include "base/suggest.h"
+#include "base/text.h"
 #include "support.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The threads of a BLAS library that serves as a reference: as many as asked, on all cores that
  * OpenMP has, or told to be others. Runs with OpenMP's threads bound, the first to one core. */
-#include "gemm/blas_threads.h"
+#include "gemm/blas.h"
 #include "gemm/gemm.h"
 #include "support.h"
 

@@ -1,9 +1,7 @@
 /* Device kernels on matrices that stay on the device: several tiles with ragged edges, operands
  * that start on an odd element, NaN around every row. Skipped where there is no device. */
-#include "gemm/device.h"
-#include "gemm/element.h"
+#include "gemm/local.h"
 #include "gemm/matrix.h"
-#include "gemm/verify.h"
 #include "support.h"
 
 #include <stdlib.h>

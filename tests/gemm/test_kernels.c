@@ -1,10 +1,7 @@
 /* Every kernel of the table that this build and machine have, in every precision that it takes,
  * against the definition: odd shapes, alpha and beta, leading dimensions. */
-#include "gemm/device.h"
-#include "gemm/element.h"
 #include "gemm/local.h"
 #include "gemm/matrix.h"
-#include "gemm/verify.h"
 #include "support.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 /* Products over ranks: the block-cyclic one equals cpu_tiled bit for bit on every grid, block and
  * shape; SUMMA and ScaLAPACK are within the rounding bound. */
 #include "gemm/distributed.h"
-#include "gemm/element.h"
-#include "gemm/verify.h"
+#include "gemm/matrix.h"
 #include "support.h"
 
 #include <stdlib.h>

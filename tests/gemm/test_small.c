@@ -1,9 +1,7 @@
 /* Transpose, shifted sum, matrix times vector: every kernel that this build and machine have. */
-#include "gemm/device.h"
-#include "gemm/gemv.h"
+#include "gemm/local.h"
 #include "gemm/matrix.h"
-#include "gemm/shift.h"
-#include "gemm/transpose.h"
+#include "gemm/small.h"
 #include "support.h"
 
 #include <math.h>
@@ -71,13 +69,15 @@ static const int BLOCKS[][2] = {{32, 1}, {32, 8}, {32, 32}, {16, 16},
                                 {16, 5}, {7, 3},  {3, 30},  {1, 1}};
 enum { BLOCK_COUNT = sizeof BLOCKS / sizeof *BLOCKS };
 
-static void transpose(bench *b, const md_transpose_kernel *kernel, md_small_type type,
+static void transpose(bench *b, const md_small_kernel *kernel, md_small_type type,
                       const int64_t *size, const int *block) {
   const int64_t rows = size[0], columns = size[1];
   both in = make(b, kernel->space, type, rows, columns);
   both out = make(b, kernel->space, type, columns, rows);
-  const md_transpose_problem p = {rows, columns, type, block[0], block[1]};
-  MD_REQUIRE(b->context, kernel->run(b->context, &p, data(&in), data(&out), b->device.stream));
+  const md_small_problem p = {
+      .rows = rows, .columns = columns, .type = type, .block_x = block[0], .block_y = block[1]};
+  MD_REQUIRE(b->context,
+             kernel->run(b->context, &p, b->device.stream, NULL, data(&in), NULL, data(&out)));
   get(b, &out);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < columns; j++)
@@ -92,8 +92,8 @@ static void transpose(bench *b, const md_transpose_kernel *kernel, md_small_type
 static void transposes(void **state) {
   static const int64_t SIZES[][2] = {{1, 1}, {1, 50}, {33, 1}, {64, 96}, {67, 101}};
   bench b = begin(*state);
-  for (int k = 0; md_transpose_kernels()[k]; k++) {
-    const md_transpose_kernel *kernel = md_transpose_kernels()[k];
+  for (int k = 0; md_small_kernels(MD_SMALL_TRANSPOSE)[k]; k++) {
+    const md_small_kernel *kernel = md_small_kernels(MD_SMALL_TRANSPOSE)[k];
     if (!runs(&b, kernel->space, kernel->unavailable)) continue;
     for (int s = 0; s < 5 * BLOCK_COUNT; s++)
       for (int type = 0; type < MD_SMALL_TYPES; type++)
@@ -102,16 +102,17 @@ static void transposes(void **state) {
   end(&b);
 }
 
-static void shift(bench *b, const md_shift_kernel *kernel, md_small_type type, const int *block) {
-  const md_shift_problem p = {61, 19, 70, 63, type, block[0], block[1]};
-  both in = make(b, kernel->space, type, p.height, p.in_ld);
-  both out = make(b, kernel->space, type, p.height, p.out_ld);
-  const double guard = value(&out, p.width);
-  MD_REQUIRE(b->context, kernel->run(b->context, &p, data(&in), data(&out), b->device.stream));
+static void shift(bench *b, const md_small_kernel *kernel, md_small_type type, const int *block) {
+  const md_small_problem p = {61, 19, 70, 63, type, block[0], block[1]};
+  both in = make(b, kernel->space, type, p.rows, p.in_ld);
+  both out = make(b, kernel->space, type, p.rows, p.out_ld);
+  const double guard = value(&out, p.columns);
+  MD_REQUIRE(b->context,
+             kernel->run(b->context, &p, b->device.stream, NULL, data(&in), NULL, data(&out)));
   get(b, &out);
-  assert_true(value(&out, p.width) == guard);
-  for (int64_t y = 0; y < p.height; y++)
-    for (int64_t x = 0; x < p.width; x++) {
+  assert_true(value(&out, p.columns) == guard);
+  for (int64_t y = 0; y < p.rows; y++)
+    for (int64_t x = 0; x < p.columns; x++) {
       const double a = value(&in, y * p.in_ld + x), c = value(&in, y * p.in_ld + x + MD_SHIFT);
       const double sum = type == MD_SMALL_INTEGER ? a + c : (double)((float)a + (float)c);
       if (value(&out, y * p.out_ld + x) != sum)
@@ -124,8 +125,8 @@ static void shift(bench *b, const md_shift_kernel *kernel, md_small_type type, c
 
 static void shifts(void **state) {
   bench b = begin(*state);
-  for (int k = 0; md_shift_kernels()[k]; k++) {
-    const md_shift_kernel *kernel = md_shift_kernels()[k];
+  for (int k = 0; md_small_kernels(MD_SMALL_SHIFT)[k]; k++) {
+    const md_small_kernel *kernel = md_small_kernels(MD_SMALL_SHIFT)[k];
     if (!runs(&b, kernel->space, kernel->unavailable)) continue;
     for (int s = 0; s < BLOCK_COUNT; s++)
       for (int type = 0; type < MD_SMALL_TYPES; type++)
@@ -148,9 +149,9 @@ static void sectors_of_a_warp(void **state) {
   }
 }
 
-static void multiply(bench *b, const md_gemv_kernel *kernel, md_small_type type, int64_t rows,
+static void multiply(bench *b, const md_small_kernel *kernel, md_small_type type, int64_t rows,
                      int64_t columns) {
-  const md_gemv_problem p = {rows, columns, type};
+  const md_small_problem p = {.rows = rows, .columns = columns, .type = type};
   both a = make(b, kernel->space, type, rows, columns);
   both x = make(b, kernel->space, type, 1, columns);
   both y = make(b, kernel->space, type, 1, rows);
@@ -179,8 +180,8 @@ static void multiply(bench *b, const md_gemv_kernel *kernel, md_small_type type,
 static void products_with_vectors(void **state) {
   static const int64_t SIZES[][2] = {{1, 1}, {5, 1}, {1, 77}, {100, 31}, {64, 256}, {33, 1025}};
   bench b = begin(*state);
-  for (int k = 0; md_gemv_kernels()[k]; k++) {
-    const md_gemv_kernel *kernel = md_gemv_kernels()[k];
+  for (int k = 0; md_small_kernels(MD_SMALL_GEMV)[k]; k++) {
+    const md_small_kernel *kernel = md_small_kernels(MD_SMALL_GEMV)[k];
     if (!runs(&b, kernel->space, kernel->unavailable)) continue;
     for (int s = 0; s < 6; s++)
       for (int type = 0; type < MD_SMALL_TYPES; type++)

@@ -1,7 +1,6 @@
 /* The judge itself: the rounding bound accepts what rounding does and sees one wrong element; the
  * test matrices are functions of global indices; sampled rows. */
 #include "gemm/matrix.h"
-#include "gemm/verify.h"
 #include "support.h"
 
 #include <math.h>

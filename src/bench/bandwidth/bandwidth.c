@@ -1,5 +1,6 @@
 #include "bench/bandwidth/bandwidth.h"
 #include "base/device.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/timer.h"
 
@@ -7,20 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PASSES = 10000 };
-
 const char *md_stream_name(md_stream stream) {
   return stream == MD_STREAM_COPY ? "copy" : "triad";
 }
 
-double md_stream_bytes(const md_stream_arrays *arrays, md_stream stream) {
-  return (double)arrays->count * sizeof(double) * (stream == MD_STREAM_COPY ? 2 : 3);
+double md_stream_bytes(const md_stream_arrays *arrays) {
+  return (double)arrays->count * sizeof(double) * (arrays->stream == MD_STREAM_COPY ? 2 : 3);
 }
 
 md_status md_stream_create(md_context *context, md_space space, md_stream stream, double bytes,
                            md_stream_arrays *arrays) {
   const int used = stream == MD_STREAM_COPY ? 2 : 3;
-  *arrays = (md_stream_arrays){.space = space, .count = (size_t)(bytes / 8 / used) + 1};
+  *arrays =
+      (md_stream_arrays){.space = space, .stream = stream, .count = (size_t)(bytes / 8 / used) + 1};
   md_status (*const allocate)(md_context *, size_t, const char *, void **) =
       space == MD_DEVICE ? md_device_allocate : md_allocate;
   md_status status = MD_OK;
@@ -69,6 +69,10 @@ static md_status triad(md_context *context, void *user) {
   return MD_OK;
 }
 
+md_status md_stream_pass(md_context *context, void *user) {
+  return (((const md_stream_arrays *)user)->stream == MD_STREAM_COPY ? copy : triad)(context, user);
+}
+
 /* Waits for what is queued on a device. */
 static md_status finish(md_context *context, md_space space) {
   return space == MD_DEVICE ? md_device_synchronise(context) : MD_OK;
@@ -96,14 +100,15 @@ md_status md_passes_for(md_context *context, md_space space, md_timed_work work,
   return MD_OK;
 }
 
-md_status md_time_stream(md_context *context, md_stream_arrays *arrays, md_stream stream,
-                         int passes, double *time_s) {
-  return md_time_work(context, arrays->space, stream == MD_STREAM_COPY ? copy : triad, arrays,
-                      passes, time_s);
-}
-
-md_status md_stream_passes_for(md_context *context, md_stream_arrays *arrays, md_stream stream,
-                               double window_s, int *passes) {
-  return md_passes_for(context, arrays->space, stream == MD_STREAM_COPY ? copy : triad, arrays,
-                       window_s, MOST_PASSES, passes);
+md_status md_time_samples(md_context *context, md_space space, md_timed_work work, void *user,
+                          double window_s, int most, const char *command, int count,
+                          double *samples, md_statistics *seconds) {
+  int passes;
+  MD_TRY(md_passes_for(context, space, work, user, window_s, most, &passes));
+  for (int k = 0; k < count; k++) {
+    MD_TRY(md_time_work(context, space, work, user, passes, &samples[k]));
+    MD_TRY(md_interrupt_check(context, command));
+  }
+  *seconds = md_statistics_of(samples, count);
+  return MD_OK;
 }

@@ -1,10 +1,8 @@
-#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "base/timer.h"
-#include "bench/bandwidth/report.h"
+#include "bench/bandwidth/bandwidth.h"
 #include "bench/bench.h"
 
 #include <math.h>
@@ -13,77 +11,44 @@
 
 #define WINDOW_S 0.02 /* of one repetition */
 
-typedef struct measurement {
-  md_space space;
-  md_stream stream;
-  double bytes; /* of one pass on one rank */
-  int repetitions;
-  double median_s, min_s, max_s;
-} measurement;
+#define COLUMNS                                                                                    \
+  "kernel=%-6s |MB=%12.3f space=%s bytes=%g ranks=%d threads=%d seconds_median|seconds=%12.3e "    \
+  "seconds_min=%g seconds_max=%g repetitions=%d gbytes_per_s|GB/s=%10.2f"
 
-/* Times m->stream through about m->bytes per rank, and says how many they were. Collective. */
-static md_status measure(md_context *context, measurement *m) {
+void md_stream_bench_head(const md_context *context) {
+  md_say(context,
+         "%d rank%s x %d thread%s; copy a[i] = b[i] counts 16 bytes, triad a[i] = b[i] + "
+         "s c[i] 24;\nMB of the arrays of one rank, GB/s of all\n\n",
+         context->ranks, md_plural(context->ranks), context->threads, md_plural(context->threads));
+  md_rows_head(context, COLUMNS);
+}
+
+md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
+                          int repetitions, cJSON *rows, double *gbytes_per_s) {
   double *samples = NULL;
   md_stream_arrays arrays = {0};
-  int passes;
+  md_statistics s;
   md_status status =
-      md_allocate(context, (size_t)m->repetitions * sizeof *samples, "times", (void **)&samples);
-  if (status == MD_OK) status = md_stream_create(context, m->space, m->stream, m->bytes, &arrays);
+      md_allocate(context, (size_t)repetitions * sizeof *samples, "times", (void **)&samples);
+  if (status == MD_OK) status = md_stream_create(context, space, stream, bytes, &arrays);
   status = md_agree(context, status);
   if (status == MD_OK)
-    status = md_stream_passes_for(context, &arrays, m->stream, WINDOW_S, &passes);
-  for (int k = 0; k < m->repetitions && status == MD_OK; k++) {
-    status = md_time_stream(context, &arrays, m->stream, passes, &samples[k]);
-    if (status == MD_OK) status = md_interrupt_check(context, "bench copy");
-  }
+    status = md_time_samples(context, space, md_stream_pass, &arrays, WINDOW_S,
+                             MD_STREAM_MOST_PASSES, "bench copy", repetitions, samples, &s);
   if (status == MD_OK) {
-    m->bytes = md_stream_bytes(&arrays, m->stream);
-    m->median_s = md_median(samples, m->repetitions);
-    m->min_s = samples[0];
-    m->max_s = samples[m->repetitions - 1];
+    const double moved = md_stream_bytes(&arrays);
+    *gbytes_per_s = 1e-9 * moved * context->ranks / s.median;
+    md_rows_add(context, rows, COLUMNS, md_stream_name(stream), 1e-6 * moved,
+                space == MD_DEVICE ? "device" : "host", moved, context->ranks, context->threads,
+                s.median, s.min, s.max, repetitions, *gbytes_per_s);
   }
   free(samples);
   md_stream_destroy(&arrays);
   return status;
 }
 
-static double add_row(md_context *context, const measurement *m, cJSON *rows) {
-  const double gbytes = 1e-9 * m->bytes * context->ranks / m->median_s;
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(rows, row);
-  cJSON_AddStringToObject(row, "kernel", md_stream_name(m->stream));
-  cJSON_AddStringToObject(row, "space", m->space == MD_DEVICE ? "device" : "host");
-  cJSON_AddNumberToObject(row, "bytes", m->bytes);
-  cJSON_AddNumberToObject(row, "ranks", context->ranks);
-  cJSON_AddNumberToObject(row, "threads", context->threads);
-  cJSON_AddNumberToObject(row, "seconds_median", m->median_s);
-  cJSON_AddNumberToObject(row, "seconds_min", m->min_s);
-  cJSON_AddNumberToObject(row, "seconds_max", m->max_s);
-  cJSON_AddNumberToObject(row, "repetitions", m->repetitions);
-  cJSON_AddNumberToObject(row, "gbytes_per_s", gbytes);
-  md_say(context, "%-6s %12.3f %12.3e %10.2f\n", md_stream_name(m->stream), 1e-6 * m->bytes,
-         m->median_s, gbytes);
-  return gbytes;
-}
-
-void md_stream_bench_head(const md_context *context) {
-  md_say(context,
-         "%d rank%s x %d thread%s; copy a[i] = b[i] counts 16 bytes, triad a[i] = b[i] + "
-         "s c[i] 24;\nMB of the arrays of one rank, GB/s of all\n\n%-6s %12s %12s %10s\n",
-         context->ranks, md_plural(context->ranks), context->threads, md_plural(context->threads),
-         "kernel", "MB", "seconds", "GB/s");
-}
-
-md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
-                          int repetitions, cJSON *rows, double *gbytes_per_s) {
-  measurement m = {.space = space, .stream = stream, .bytes = bytes, .repetitions = repetitions};
-  MD_TRY(measure(context, &m));
-  *gbytes_per_s = add_row(context, &m, rows);
-  return MD_OK;
-}
-
-static md_status run(md_context *context, const md_reals *sizes, md_space space, int repetitions,
-                     md_report *report, cJSON *rows) {
+static md_status time_sizes(md_context *context, const md_reals *sizes, md_space space,
+                            int repetitions, md_report *report, cJSON *rows) {
   double largest = 0.0, copy = NAN, gbytes;
   md_stream_bench_head(context);
   for (int i = 0; i < sizes->count; i++)
@@ -104,33 +69,13 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   long long repetitions = 15;
   md_reals sizes = {0};
   md_common_options common = {0};
-  md_option options[] = {{.name = "sizes",
-                          .type = MD_OPTION_REALS,
-                          .target = &sizes,
-                          .initial = "0.1,1,10,40,100,300",
-                          .low = 1e-3,
-                          .high = 1e6,
-                          .argument = "A,B",
-                          .help = "megabytes of the arrays of a rank [0.1,1,10,40,100,300]"},
-                         {.name = "space",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &space,
-                          .choices = "host|device",
-                          .help = "whose memory [host]"},
-                         {.name = "repetitions",
-                          .type = MD_OPTION_INTEGER,
-                          .target = &repetitions,
-                          .argument = "N",
-                          .help = "timed samples of each size [15]",
-                          .low = 1,
-                          .high = 1e6},
-                         {.name = "csv",
-                          .type = MD_OPTION_TEXT,
-                          .target = &csv,
-                          .argument = "FILE",
-                          .help = "the rows as CSV",
-                          .file = MD_FILE_REPORT},
-                         MD_COMMON_OPTIONS(common)};
+  md_option options[] = {
+      MD_OPTION(REALS, "sizes", &sizes, "A,B",
+                "megabytes of the arrays of a rank [0.1,1,10,40,100,300]",
+                .initial = "0.1,1,10,40,100,300", .low = 1e-3, .high = 1e6),
+      MD_OPTION(CHOICE, "space", &space, NULL, "whose memory [host]", .choices = "host|device"),
+      MD_REPETITIONS_OPTION(repetitions, "timed samples of each size [15]"), MD_CSV_OPTION(csv),
+      MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench copy", "memory bandwidth by working set",
                                 "copy_gbytes_per_s of the report is that of the largest size."};
@@ -139,8 +84,8 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "bench copy", &report));
   cJSON *rows = cJSON_CreateArray();
-  md_status status = run(context, &sizes, strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
-                         (int)repetitions, &report, rows);
+  md_status status = time_sizes(context, &sizes, strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,
+                                (int)repetitions, &report, rows);
   cJSON_AddItemToObject(report.root, "rows", rows);
   return md_report_finish(context, &report, rows, csv, common.json, status);
 }

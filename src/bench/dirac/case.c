@@ -4,13 +4,89 @@
 #include "base/memory.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
-#include "bench/dirac/parts.h"
+#include "dirac/backend.h"
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
+#include "lattice/halo/halo.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { AT_ONCE = 20, PART_SAMPLES = 3 };
+#define PART_WINDOW_S 0.01 /* of one sample */
+
+typedef struct part {
+  md_dirac *dirac;
+  md_field *fields;
+  md_range range; /* MD_RANGE_ALL: the exchange */
+  md_device_recording *recording;
+} part;
+
+static md_status queue_part(md_context *context, void *user) {
+  part *p = user;
+  md_dirac *d = p->dirac;
+  const md_hop_call call = {
+      .out = &p->fields[MD_EVEN], .in = &p->fields[MD_ODD], .range = p->range};
+  for (int k = 0; k < AT_ONCE; k++) {
+    if (p->range == MD_RANGE_ALL) {
+      MD_TRY(md_halo_begin(d->halo, &p->fields[MD_ODD]));
+      MD_TRY(md_halo_end(d->halo, &p->fields[MD_ODD]));
+    } else {
+      MD_TRY(d->backend->hop(context, d->state, &call));
+    }
+  }
+  return MD_OK;
+}
+
+static md_status replay_part(md_context *context, void *user) {
+  return md_device_replay(context, ((part *)user)->recording);
+}
+
+static md_status time_part(md_context *context, part *p, md_statistics *time) {
+  const md_space space = p->dirac->backend->space;
+  md_status status = MD_OK;
+  double samples[PART_SAMPLES] = {0};
+  if (space == MD_DEVICE && md_halo_queued(p->dirac->halo))
+    status = md_agree(context, md_device_record(context, queue_part, p, &p->recording));
+  if (status == MD_OK)
+    status = md_time_samples(context, space, p->recording ? replay_part : queue_part, p,
+                             PART_WINDOW_S, 100, "bench dirac", PART_SAMPLES, samples, time);
+  time->median /= AT_ONCE;
+  time->min /= AT_ONCE;
+  time->max /= AT_ONCE;
+  md_device_recording_destroy(p->recording);
+  return status;
+}
+
+md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field fields[MD_PARITIES],
+                            md_hop_parts *parts) {
+  const struct {
+    md_range range;
+    md_statistics *time;
+  } all[] = {{MD_RANGE_ALL, &parts->exchange},
+             {MD_RANGE_INTERIOR, &parts->interior},
+             {MD_RANGE_BOUNDARY, &parts->boundary}};
+  *parts = (md_hop_parts){0};
+  if (dirac->geometry->halo_sites == 0) return MD_OK;
+  for (int k = 0; k < 3; k++) {
+    part p = {dirac, fields, all[k].range, NULL};
+    MD_TRY(time_part(context, &p, all[k].time));
+  }
+  return MD_OK;
+}
+
+void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON *row) {
+  const md_statistics *e = &parts->exchange, *i = &parts->interior, *b = &parts->boundary;
+  if (dirac->geometry->halo_sites == 0) return;
+  md_report_add(row,
+                "exchange_seconds=%g exchange_seconds_min=%g exchange_seconds_max=%g "
+                "interior_seconds=%g interior_seconds_min=%g interior_seconds_max=%g "
+                "boundary_seconds=%g boundary_seconds_min=%g boundary_seconds_max=%g halo_bytes=%g",
+                e->median, e->min, e->max, i->median, i->min, i->max, b->median, b->min, b->max,
+                (double)md_halo_bytes(dirac->halo));
+}
 
 enum { SOURCE_SEED = 7, RECORDED = 20 };
 #define WINDOW_S 0.02            /* of one repetition */
@@ -168,19 +244,12 @@ static md_status replay(md_context *context, void *user) {
 }
 
 typedef struct timing {
-  double median_s, min_s, max_s; /* one hop */
+  md_statistics hop; /* of one */
   md_stream stream;
-  /* Triad or copy of the same working set, all ranks: median, slowest, fastest. */
-  double stream_gbytes_per_s, stream_min, stream_max;
+  md_statistics copy; /* triad or copy of the same working set, seconds */
+  double copy_bytes;  /* of all ranks */
   md_hop_parts parts;
 } timing;
-
-static double median_of(double *values, int count, double *smallest, double *largest) {
-  const double median = md_median(values, count);
-  *smallest = values[0];
-  *largest = values[count - 1];
-  return median;
-}
 
 /* Stencil and bandwidth are timed in turn, so that a change of the machine's load meets both. In
  * turn mode the fields grow by about sqrt(2) a hop: few hops from a fresh source each time. */
@@ -194,7 +263,8 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
   double *stream = samples + n;
   int passes, stream_passes;
   MD_TRY(md_passes_for(context, space, pass_once, work, WINDOW_S, most, &passes));
-  MD_TRY(md_stream_passes_for(context, arrays, result->stream, WINDOW_S, &stream_passes));
+  MD_TRY(md_passes_for(context, space, md_stream_pass, arrays, WINDOW_S, MD_STREAM_MOST_PASSES,
+                       &stream_passes));
   for (int k = 0; k < n; k++) {
     MD_TRY(md_interrupt_check(context, "bench dirac"));
     if (bench->turn) MD_TRY(md_agree(context, set_source(bench, scratch, &work->fields[MD_ODD])));
@@ -202,15 +272,12 @@ static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scrat
         md_time_work(context, space, pass_once, work, 1, &samples[k])); /* caches as in a solver */
     MD_TRY(md_time_work(context, space, pass_once, work, passes, &samples[k]));
     samples[k] /= hops;
-    MD_TRY(md_time_stream(context, arrays, result->stream, 1, &stream[k]));
-    MD_TRY(md_time_stream(context, arrays, result->stream, stream_passes, &stream[k]));
+    MD_TRY(md_time_work(context, space, md_stream_pass, arrays, 1, &stream[k]));
+    MD_TRY(md_time_work(context, space, md_stream_pass, arrays, stream_passes, &stream[k]));
   }
-  result->median_s = median_of(samples, n, &result->min_s, &result->max_s);
-  const double bytes = md_stream_bytes(arrays, result->stream) * context->ranks;
-  double shortest_s, longest_s;
-  result->stream_gbytes_per_s = 1e-9 * bytes / median_of(stream, n, &shortest_s, &longest_s);
-  result->stream_min = 1e-9 * bytes / longest_s;
-  result->stream_max = 1e-9 * bytes / shortest_s;
+  result->hop = md_statistics_of(samples, n);
+  result->copy = md_statistics_of(stream, n);
+  result->copy_bytes = md_stream_bytes(arrays) * context->ranks;
   return MD_OK;
 }
 
@@ -221,17 +288,16 @@ static md_status note_copy(md_dirac_bench *bench, md_space space, double bytes) 
   enum { SAMPLES = 5 };
   double samples[SAMPLES];
   md_stream_arrays arrays;
-  int passes;
+  md_statistics s;
   md_context *context = bench->context;
   MD_TRY(md_agree(context, md_stream_create(context, space, MD_STREAM_COPY, bytes, &arrays)));
-  md_status status = md_stream_passes_for(context, &arrays, MD_STREAM_COPY, WINDOW_S, &passes);
-  for (int k = 0; k < SAMPLES && status == MD_OK; k++)
-    status = md_time_stream(context, &arrays, MD_STREAM_COPY, passes, &samples[k]);
+  md_status status = md_time_samples(context, space, md_stream_pass, &arrays, WINDOW_S,
+                                     MD_STREAM_MOST_PASSES, "bench dirac", SAMPLES, samples, &s);
   if (status == MD_OK) {
-    const double gbytes = 1e-9 * md_stream_bytes(&arrays, MD_STREAM_COPY) * context->ranks;
-    bench->copy_gbytes_per_s = gbytes / md_median(samples, SAMPLES); /* sorts them */
-    bench->copy_min = gbytes / samples[SAMPLES - 1];
-    bench->copy_max = gbytes / samples[0];
+    const double gbytes = 1e-9 * md_stream_bytes(&arrays) * context->ranks;
+    bench->copy_gbytes_per_s = gbytes / s.median;
+    bench->copy_min = gbytes / s.max;
+    bench->copy_max = gbytes / s.min;
     bench->copy_bytes = bytes;
     bench->copy_space = space;
   }
@@ -272,71 +338,48 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   return status;
 }
 
-void md_dirac_bench_head(const md_context *context) {
-  md_say(context, "%-10s %-8s %-6s %3s %4s %11s %10s %9s %9s %8s %9s\n", "backend", "packing",
-         "prec", "rec", "rhs", "seconds", "GFLOP/s", "GB/s", "bandwidth", "fraction", "error");
-}
+#define REQUEST "backend=%-10s packing=%-8s precision|prec=%-6s reconstruct|rec=%3s rhs=%4d"
+#define COLUMNS                                                                                    \
+  REQUEST " ranks=%d transport=%s transport_reason=%s seconds_median|seconds=%11.3e "              \
+          "seconds_min=%g seconds_max=%g repetitions=%d gflops|GFLOP/s=%10.2f "                    \
+          "gbytes_per_s|GB/s=%9.2f bandwidth_gbytes_per_s|bandwidth=%9.2f "                        \
+          "roofline_fraction|fraction=%8.3f error=%9.1e mode=%s bandwidth=%s "                     \
+          "bandwidth_gbytes_per_s_min=%g bandwidth_gbytes_per_s_max=%g no_reuse_gbytes_per_s=%g "  \
+          "site_bytes=%g site_bytes_no_reuse=%g load_seconds=%g"
 
-static void add_request(cJSON *row, const md_backend *backend, const md_backend_request *r) {
-  cJSON_AddStringToObject(row, "backend", backend->name);
-  cJSON_AddStringToObject(row, "packing", md_packing_name(r->packing));
-  cJSON_AddStringToObject(row, "precision", md_precision_name(r->precision));
-  cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(r->reconstruct));
-  cJSON_AddNumberToObject(row, "rhs", r->n_rhs);
-  md_physics_report(row, r);
+void md_dirac_bench_head(const md_context *context) {
+  md_rows_head(context, COLUMNS);
 }
 
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
-  const double sites = (double)bench->links->geometry->volume / 2;
-  const double gflops = 1e-9 * md_action_flops(r->action) * r->n_rhs * sites / t->median_s;
+  const double sites = (double)bench->links->geometry->volume / 2, hop_s = t->hop.median;
   const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
-  const double gbytes = 1e-9 * bytes * sites / t->median_s;
   const double all = md_dirac_site_bytes(dirac->backend, r, false);
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(bench->rows, row);
-  add_request(row, dirac->backend, r);
+  const double gbytes = 1e-9 * bytes * sites / hop_s, copied = 1e-9 * t->copy_bytes;
+  cJSON *row = md_rows_add(
+      bench->context, bench->rows, COLUMNS, dirac->backend->name, md_packing_name(r->packing),
+      md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs,
+      bench->context->ranks, md_halo_transport(dirac->halo), md_halo_reason(dirac->halo), hop_s,
+      t->hop.min, t->hop.max, bench->repetitions,
+      1e-9 * md_action_flops(r->action) * r->n_rhs * sites / hop_s, gbytes, copied / t->copy.median,
+      gbytes / (copied / t->copy.median), error, bench->turn ? "turn" : "single",
+      md_stream_name(t->stream), copied / t->copy.max, copied / t->copy.min,
+      1e-9 * all * sites / hop_s, bytes, all, dirac->load_s);
+  md_physics_report(row, r);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
-  cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
-  cJSON_AddStringToObject(row, "transport", md_halo_transport(dirac->halo));
-  cJSON_AddStringToObject(row, "transport_reason", md_halo_reason(dirac->halo));
-  cJSON_AddNumberToObject(row, "seconds_median", t->median_s);
-  cJSON_AddNumberToObject(row, "seconds_min", t->min_s);
-  cJSON_AddNumberToObject(row, "seconds_max", t->max_s);
-  cJSON_AddNumberToObject(row, "repetitions", bench->repetitions);
-  cJSON_AddNumberToObject(row, "gflops", gflops);
-  cJSON_AddNumberToObject(row, "gbytes_per_s", gbytes);
-  cJSON_AddNumberToObject(row, "roofline_fraction", gbytes / t->stream_gbytes_per_s);
-  cJSON_AddNumberToObject(row, "error", error);
-  cJSON_AddStringToObject(row, "mode", bench->turn ? "turn" : "single");
-  cJSON_AddStringToObject(row, "bandwidth", md_stream_name(t->stream));
-  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s", t->stream_gbytes_per_s);
-  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_min", t->stream_min);
-  cJSON_AddNumberToObject(row, "bandwidth_gbytes_per_s_max", t->stream_max);
-  cJSON_AddNumberToObject(row, "no_reuse_gbytes_per_s", 1e-9 * all * sites / t->median_s);
-  cJSON_AddNumberToObject(row, "site_bytes", bytes);
-  cJSON_AddNumberToObject(row, "site_bytes_no_reuse", all);
-  cJSON_AddNumberToObject(row, "load_seconds", dirac->load_s);
   md_hop_parts_report(dirac, &t->parts, row);
-  md_say(bench->context, "%-10s %-8s %-6s %3s %4d %11.3e %10.2f %9.2f %9.2f %8.3f %9.1e\n",
-         dirac->backend->name, md_packing_name(r->packing), md_precision_name(r->precision),
-         md_reconstruct_name(r->reconstruct), r->n_rhs, t->median_s, gflops, gbytes,
-         t->stream_gbytes_per_s, gbytes / t->stream_gbytes_per_s, error);
 }
 
 /* Notes why a configuration is not timed; says it once for each backend and reason. */
-static void skip(md_dirac_bench *bench, const md_backend *backend,
-                 const md_backend_request *request) {
+static void skip(md_dirac_bench *bench, const md_backend *backend, const md_backend_request *r) {
   const char *reason = bench->context->message;
-  bool said = false;
-  for (const cJSON *one = bench->skipped->child; one; one = one->next)
-    said = said || (strcmp(cJSON_GetObjectItem(one, "reason")->valuestring, reason) == 0 &&
-                    strcmp(cJSON_GetObjectItem(one, "backend")->valuestring, backend->name) == 0);
   cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(bench->skipped, row);
-  add_request(row, backend, request);
-  cJSON_AddStringToObject(row, "reason", reason);
-  if (!said) md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
+  md_report_add(row, REQUEST, backend->name, md_packing_name(r->packing),
+                md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs);
+  md_physics_report(row, r);
+  if (md_rows_skip(bench->skipped, row, "backend", reason))
+    md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
 }
 
 md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,

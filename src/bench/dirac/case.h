@@ -1,10 +1,26 @@
-#ifndef MD_BENCH_DIRAC_CASE_H
-#define MD_BENCH_DIRAC_CASE_H
+#pragma once
 
+#include "base/options.h"
 #include "base/report.h"
+#include "base/statistics.h"
 #include "dirac/backend.h"
 #include "dirac/operator.h"
 #include "links/action_links.h"
+
+/* Seconds of what a hop of a split lattice consists of, each alone. They add up to more than the
+ * hop where the exchange hides behind the interior. */
+typedef struct md_hop_parts {
+  md_statistics exchange, interior, boundary;
+} md_hop_parts;
+
+/* Times them on fields of the operator, whose halos are filled; the longest of the ranks each.
+ * All zero where nothing is split. Collective. */
+md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field fields[MD_PARITIES],
+                            md_hop_parts *parts);
+
+/* Adds exchange_seconds, interior_seconds and boundary_seconds, each with _min and _max behind, and
+ * halo_bytes to a row; nothing where nothing is split. Local. */
+void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON *row);
 
 /* One run of bench dirac: what its configurations share. */
 typedef struct md_dirac_bench {
@@ -42,4 +58,10 @@ void md_dirac_bench_head(const md_context *context);
 double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *request,
                            bool reuse);
 
-#endif
+/* Times bare 3x3 complex matrix-vector products by the host, CUDA cores and the packings single,
+ * diagonal and block8, for each of the counts, checked first; adds rows of
+ * {kernel, count, seconds_kernel and seconds_launch (medians, and with _min and _max behind),
+ * repetitions, ns_kernel, ns_launch, published_ns, error}. Without a GPU only the host is timed.
+ * Local: every rank does the same. */
+md_status md_bench_matvec(md_context *context, const md_integers *counts, int repetitions,
+                          cJSON *rows);

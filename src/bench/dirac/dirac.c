@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
-#include "bench/dirac/matvec.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/halo/halo_options.h"
 
@@ -187,10 +186,9 @@ static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD
 
 /* The reason of the first configuration that was left out is that of the run. */
 static md_status timed_nothing(const md_dirac_bench *bench) {
-  const cJSON *reason =
-      bench->skipped->child ? cJSON_GetObjectItem(bench->skipped->child, "reason") : NULL;
+  const char *reason = md_rows_skipped(bench->skipped);
   return md_fail(bench->context, MD_ENVIRONMENT, "bench dirac timed nothing: %s",
-                 reason ? reason->valuestring : "no backend serves what was asked for");
+                 reason ? reason : "no backend serves what was asked for");
 }
 
 static md_status refuse_counts(md_context *context, bool given) {
@@ -204,83 +202,32 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   md_physics_options physics = MD_PHYSICS_DEFAULTS;
   md_common_options common = {0};
   char backends[MD_BACKEND_WORDS_BYTES];
-  md_option options[] = {{.name = "dims",
-                          .type = MD_OPTION_DIMS,
-                          .target = s.dims,
-                          .argument = "AxBxCxD",
-                          .help = "lattice x,y,z,t [16x16x16x16]",
-                          .low = 2,
-                          .high = 32766},
-                         {.name = "kernel",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &s.kernel,
-                          .choices = "stencil|matvec",
-                          .help = "stencil, or bare 3x3 products by each packing [stencil]"},
-                         {.name = "counts",
-                          .type = MD_OPTION_INTEGERS,
-                          .target = &s.counts,
-                          .initial = "1920,2560,65536,1048576,16777216",
-                          .low = 1,
-                          .high = 0x1p32,
-                          .argument = "N,M",
-                          .help = "matvec: products at once [1920,2560,65536,1048576,16777216]"},
-                         {.name = "backends",
-                          .type = MD_OPTION_CHOICES,
-                          .target = &s.backend,
-                          .choices = md_backend_words("", backends) + 1,
-                          .initial = "all",
-                          .argument = "A,B",
-                          .help = "see docs/backends.md [all]"},
-                         {.name = "packings",
-                          .type = MD_OPTION_CHOICES,
-                          .target = &s.packing,
-                          .choices = &(MD_PACKING_WORDS)[1],
-                          .initial = "all",
-                          .argument = "A,B",
-                          .help = "of Tensor Core backends [all]"},
-                         {.name = "precisions",
-                          .type = MD_OPTION_CHOICES,
-                          .target = &s.precision,
-                          .choices = &(MD_PRECISION_WORDS)[1],
-                          .initial = "all",
-                          .argument = "A,B",
-                          .help = "storage of links and fermions [all]"},
-                         {.name = "reconstructs",
-                          .type = MD_OPTION_CHOICES,
-                          .target = &s.reconstruct,
-                          .choices = &(MD_RECONSTRUCT_WORDS)[1],
-                          .initial = "all",
-                          .argument = "A,B",
-                          .help = "reals a link is stored in [all]"},
-                         {.name = "rhs",
-                          .type = MD_OPTION_INTEGERS,
-                          .target = &s.n_rhs,
-                          .initial = "1,8,16",
-                          .low = 1,
-                          .high = MD_MAX_RHS,
-                          .argument = "N,M",
-                          .help = "right-hand sides at once [1,8,16]"},
-                         {.name = "mode",
-                          .type = MD_OPTION_CHOICE,
-                          .target = &s.mode,
-                          .choices = "single|turn",
-                          .help = "Deo alone, or Deo and Doe in turn [single]"},
-                         {.name = "repetitions",
-                          .type = MD_OPTION_INTEGER,
-                          .target = &s.repetitions,
-                          .argument = "N",
-                          .help = "timed samples of each configuration [15]",
-                          .low = 1,
-                          .high = 1e6},
-                         MD_HALO_OPTIONS(halo),
-                         MD_PHYSICS_OPTIONS(physics),
-                         {.name = "csv",
-                          .type = MD_OPTION_TEXT,
-                          .target = &s.csv,
-                          .argument = "FILE",
-                          .help = "the rows as CSV",
-                          .file = MD_FILE_REPORT},
-                         MD_COMMON_OPTIONS(common)};
+  md_option options[] = {
+      MD_OPTION(DIMS, "dims", s.dims, "AxBxCxD", "lattice x,y,z,t [16x16x16x16]", .low = 2,
+                .high = 32766),
+      MD_OPTION(CHOICE, "kernel", &s.kernel, NULL,
+                "stencil, or bare 3x3 products by each packing [stencil]",
+                .choices = "stencil|matvec"),
+      MD_OPTION(INTEGERS, "counts", &s.counts, "N,M",
+                "matvec: products at once [1920,2560,65536,1048576,16777216]",
+                .initial = "1920,2560,65536,1048576,16777216", .low = 1, .high = 0x1p32),
+      MD_OPTION(CHOICES, "backends", &s.backend, "A,B", "see docs/backends.md [all]",
+                .choices = md_backend_words("", backends) + 1, .initial = "all"),
+      MD_OPTION(CHOICES, "packings", &s.packing, "A,B", "of Tensor Core backends [all]",
+                .choices = &(MD_PACKING_WORDS)[1], .initial = "all"),
+      MD_OPTION(CHOICES, "precisions", &s.precision, "A,B", "storage of links and fermions [all]",
+                .choices = &(MD_PRECISION_WORDS)[1], .initial = "all"),
+      MD_OPTION(CHOICES, "reconstructs", &s.reconstruct, "A,B", "reals a link is stored in [all]",
+                .choices = &(MD_RECONSTRUCT_WORDS)[1], .initial = "all"),
+      MD_OPTION(INTEGERS, "rhs", &s.n_rhs, "N,M", "right-hand sides at once [1,8,16]",
+                .initial = "1,8,16", .low = 1, .high = MD_MAX_RHS),
+      MD_OPTION(CHOICE, "mode", &s.mode, NULL, "Deo alone, or Deo and Doe in turn [single]",
+                .choices = "single|turn"),
+      MD_REPETITIONS_OPTION(s.repetitions, "timed samples of each configuration [15]"),
+      MD_HALO_OPTIONS(halo),
+      MD_PHYSICS_OPTIONS(physics),
+      MD_CSV_OPTION(s.csv),
+      MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench dirac", "time the stencil of each backend, checked first",
                                 NULL};
@@ -308,10 +255,10 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .skipped = cJSON_CreateArray()};
   md_status status = matvec ? md_bench_matvec(context, &s.counts, (int)s.repetitions, bench.rows)
                             : run(&bench, &s, common.grid, &report);
-  cJSON_AddNumberToObject(report.root, "copy_gbytes_per_s", bench.copy_gbytes_per_s);
-  md_report_real(report.root, "copy_gbytes_per_s_min", bench.copy_min);
-  md_report_real(report.root, "copy_gbytes_per_s_max", bench.copy_max);
-  cJSON_AddNumberToObject(report.root, "copy_bytes", bench.copy_bytes);
+  md_report_add(report.root,
+                "copy_gbytes_per_s=%g copy_gbytes_per_s_min=%g copy_gbytes_per_s_max=%g "
+                "copy_bytes=%g",
+                bench.copy_gbytes_per_s, bench.copy_min, bench.copy_max, bench.copy_bytes);
   cJSON_AddItemToObject(report.root, "rows", bench.rows);
   cJSON_AddItemToObject(report.root, "skipped", bench.skipped);
   if (status == MD_OK && !matvec)

@@ -1,4 +1,4 @@
-#include "bench/dirac/matvec.h"
+#include "bench/dirac/case.h"
 
 #include "base/device.h"
 #include "base/memory.h"
@@ -89,38 +89,30 @@ static md_status once(md_context *context, products *p, int packing, int passes)
   return md_device_synchronise(context);
 }
 
-typedef struct timing {
-  double median_s, min_s, max_s;
-  int repetitions; /* fewer than asked for where one takes long */
-} timing;
-
+/* *n: how many samples it takes, fewer than asked for where one takes long. */
 static md_status time_passes(md_context *context, products *p, int packing, int passes,
-                             int repetitions, timing *result) {
+                             int repetitions, md_statistics *seconds, int *n) {
   double times[MOST_REPETITIONS];
   const double first_s = md_time_s();
-  int n = 0;
+  *n = 0;
   do {
     const double start_s = md_time_s();
     MD_TRY(once(context, p, packing, passes));
-    times[n++] = md_time_s() - start_s;
-  } while (n < repetitions && (n < 3 || md_time_s() - first_s < LONGEST_S));
-  *result = (timing){.median_s = md_median(times, n)}; /* which sorts them */
-  result->min_s = times[0];
-  result->max_s = times[n - 1];
-  result->repetitions = n;
+    times[(*n)++] = md_time_s() - start_s;
+  } while (*n < repetitions && (*n < 3 || md_time_s() - first_s < LONGEST_S));
+  *seconds = md_statistics_of(times, *n);
   return MD_OK;
 }
 
 /* One kernel without its launch: what PASSES more of them in a launch add. The host has no launch
  * to take off. */
 static md_status time_kernel(md_context *context, products *p, int packing, int repetitions,
-                             const timing *launch, timing *kernel) {
-  *kernel = *launch;
+                             double launch_s, md_statistics *kernel, int *n) {
   if (packing < 0) return MD_OK;
-  MD_TRY(time_passes(context, p, packing, 1 + PASSES, repetitions, kernel));
-  kernel->median_s = (kernel->median_s - launch->median_s) / PASSES;
-  kernel->min_s = (kernel->min_s - launch->median_s) / PASSES;
-  kernel->max_s = (kernel->max_s - launch->median_s) / PASSES;
+  MD_TRY(time_passes(context, p, packing, 1 + PASSES, repetitions, kernel, n));
+  kernel->median = (kernel->median - launch_s) / PASSES;
+  kernel->min = (kernel->min - launch_s) / PASSES;
+  kernel->max = (kernel->max - launch_s) / PASSES;
   return MD_OK;
 }
 
@@ -143,36 +135,26 @@ static md_status check(md_context *context, products *p, int packing, double *er
   return MD_OK;
 }
 
+#define COLUMNS                                                                                    \
+  "kernel=%-10s count=%10lld seconds_kernel=%g seconds_kernel_min=%g seconds_kernel_max=%g "       \
+  "seconds_launch=%g seconds_launch_min=%g seconds_launch_max=%g repetitions=%d "                  \
+  "ns_kernel|ns~kernel=%12.4f ns_launch|ns~launch=%12.4f published_ns|published=%12g error=%10.2e"
+
 static md_status bench_one(md_context *context, products *p, int kernel, int repetitions,
                            cJSON *rows) {
   const int packing = KERNELS[kernel].packing;
+  const double many = (double)p->count;
   double error;
-  timing launch, inside;
+  int n;
+  md_statistics launch, inside;
   MD_TRY(check(context, p, packing, &error));
-  MD_TRY(time_passes(context, p, packing, 1, repetitions, &launch));
-  MD_TRY(time_kernel(context, p, packing, repetitions, &launch, &inside));
-  const double kernel_s = inside.median_s, launch_s = launch.median_s;
-  const double n = (double)p->count;
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddStringToObject(row, "kernel", KERNELS[kernel].name);
-  cJSON_AddNumberToObject(row, "count", n);
-  cJSON_AddNumberToObject(row, "seconds_kernel", kernel_s);
-  cJSON_AddNumberToObject(row, "seconds_kernel_min", inside.min_s);
-  cJSON_AddNumberToObject(row, "seconds_kernel_max", inside.max_s);
-  cJSON_AddNumberToObject(row, "seconds_launch", launch_s);
-  cJSON_AddNumberToObject(row, "seconds_launch_min", launch.min_s);
-  cJSON_AddNumberToObject(row, "seconds_launch_max", launch.max_s);
-  cJSON_AddNumberToObject(row, "repetitions", inside.repetitions);
-  cJSON_AddNumberToObject(row, "ns_kernel", 1e9 * kernel_s / n);
-  cJSON_AddNumberToObject(row, "ns_launch", 1e9 * launch_s / n);
-  cJSON_AddNumberToObject(row, "published_ns", KERNELS[kernel].published_ns);
-  cJSON_AddNumberToObject(row, "error", error);
-  cJSON_AddItemToArray(rows, row);
-  char published[16] = "-";
-  if (KERNELS[kernel].published_ns > 0.0)
-    snprintf(published, sizeof published, "%g", KERNELS[kernel].published_ns);
-  md_say(context, "%-10s %10lld %12.4f %12.4f %12s %10.2e\n", KERNELS[kernel].name,
-         (long long)p->count, 1e9 * kernel_s / n, 1e9 * launch_s / n, published, error);
+  MD_TRY(time_passes(context, p, packing, 1, repetitions, &launch, &n));
+  inside = launch;
+  MD_TRY(time_kernel(context, p, packing, repetitions, launch.median, &inside, &n));
+  md_rows_add(context, rows, COLUMNS, KERNELS[kernel].name, (long long)p->count, inside.median,
+              inside.min, inside.max, launch.median, launch.min, launch.max, n,
+              1e9 * inside.median / many, 1e9 * launch.median / many, KERNELS[kernel].published_ns,
+              error);
   return MD_OK;
 }
 
@@ -193,9 +175,8 @@ md_status md_bench_matvec(md_context *context, const md_integers *counts, int re
   md_say(context,
          "independent products of 3x3 complex matrices and vectors in fp16, sums in float\n"
          "kernel      ns a product inside one kernel; launch: one kernel launched and waited for\n"
-         "published   CUDA cores beside single, diagonal, block8: 11, 12, 9.9\n\n"
-         "%-10s %10s %12s %12s %12s %10s\n",
-         "kernel", "count", "ns kernel", "ns launch", "published", "error");
+         "published   CUDA cores beside single, diagonal, block8: 11, 12, 9.9\n\n");
+  md_rows_head(context, COLUMNS);
   for (int i = 0; i < counts->count; i++)
     MD_TRY(bench_count(context, counts->value[i], device,
                        repetitions < MOST_REPETITIONS ? repetitions : MOST_REPETITIONS, rows));

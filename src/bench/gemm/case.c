@@ -1,8 +1,8 @@
 #include "bench/gemm/case.h"
 #include "base/memory.h"
 #include "base/timer.h"
-#include "bench/gemm/shapes.h"
-#include "gemm/element.h"
+#include "bench/gemm/options.h"
+#include "gemm/matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,13 +91,13 @@ static md_status time_device(md_context *context, md_gemm_matrices *x, md_gemm_l
   md_gemm_times times;
   MD_TRY(md_gemm_local_again(context, local, &samples[0])); /* awake after the check on the host */
   for (int r = 0; r < repeat; r++) MD_TRY(md_gemm_local_again(context, local, &samples[r]));
-  result->kernel_s = md_bench_statistics_of(samples, repeat);
+  result->kernel_s = md_statistics_of(samples, repeat);
   for (int r = 0; r < transfers; r++) {
     if (x->c0) reset_c(&x->problem, x->c0, x->c);
     MD_TRY(md_gemm_local_run(context, local, &x->problem, x->a, x->b, x->c, &times));
     samples[r] = times.total_s;
   }
-  result->total_s = md_bench_statistics_of(samples, transfers);
+  result->total_s = md_statistics_of(samples, transfers);
   return MD_OK;
 }
 
@@ -109,7 +109,7 @@ static md_status time_host(md_context *context, md_gemm_matrices *x, md_gemm_loc
     MD_TRY(md_gemm_local_run(context, local, &x->problem, x->a, x->b, x->c, &times));
     samples[r] = times.kernel_s;
   }
-  result->kernel_s = result->total_s = md_bench_statistics_of(samples, repeat);
+  result->kernel_s = result->total_s = md_statistics_of(samples, repeat);
   return MD_OK;
 }
 
@@ -226,8 +226,8 @@ static md_status method_runs(md_context *context, const md_gemm_settings *settin
                               t.gather_s};
     for (int i = 0; i < 4; i++) samples[i * repeat + r] = values[i];
   }
-  result->kernel_s = md_bench_statistics_of(samples, repeat);
-  result->total_s = md_bench_statistics_of(samples + repeat, repeat);
+  result->kernel_s = md_statistics_of(samples, repeat);
+  result->total_s = md_statistics_of(samples + repeat, repeat);
   result->product_s = result->kernel_s.median;
   result->scatter_s = md_median(samples + 2 * repeat, repeat);
   result->gather_s = md_median(samples + 3 * repeat, repeat);

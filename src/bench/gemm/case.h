@@ -1,9 +1,9 @@
-#ifndef MD_BENCH_GEMM_CASE_H
-#define MD_BENCH_GEMM_CASE_H
+#pragma once
 
-#include "bench/statistics.h"
+#include "base/report.h"
+#include "base/statistics.h"
 #include "gemm/distributed.h"
-#include "gemm/verify.h"
+#include "gemm/matrix.h"
 
 /* One row of bench gemm: a product by one kernel or one method over ranks, checked, then timed. */
 typedef struct md_gemm_settings {
@@ -52,7 +52,7 @@ typedef struct md_gemm_result {
   const md_gemm_method *method;
   md_gemm_problem problem;
   int ranks, threads, grid[2];           /* threads: of each rank; 0: not known */
-  md_bench_statistics kernel_s, total_s; /* the product; with transfers, scatter and gather */
+  md_statistics kernel_s, total_s;       /* the product; with transfers, scatter and gather */
   double scatter_s, product_s, gather_s; /* medians; NaN for a kernel of one rank */
   const char *checked;                   /* "all", "rows", "off" */
   md_gemm_error error;                   /* NaN when off */
@@ -75,4 +75,18 @@ md_status md_gemm_check_parts(md_context *context, const md_gemm_settings *setti
                               const md_gemm_request *request, const void *c,
                               md_gemm_result *result);
 
-#endif
+/* The results of one shape as rows of the report and lines of the table. */
+
+/* The head of the table. */
+void md_gemm_table_head(const md_context *context);
+/* Adds a row and a line for each result. baseline_s: the sequential time of this shape (NaN: none
+ * was measured). vs_reference is the GFLOP/s of the product over that of the library of the same
+ * kind (openblas on the host, cublas on a device, scalapack over ranks), null when it is not among
+ * the results or ran on another number of threads. Local. */
+void md_gemm_report_add(const md_context *context, cJSON *rows, const md_gemm_settings *settings,
+                        const md_gemm_result *results, int count, double baseline_s);
+
+/* bench gemm as argv asks for it, into rows of another report, which are on rank 0. *worst_excess,
+ * on every rank: the largest of the checked products' errors over their bounds. Collective. */
+md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
+                             double *worst_excess);

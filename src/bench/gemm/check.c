@@ -1,7 +1,7 @@
 #include "base/memory.h"
 #include "base/ranks_mpi.h"
 #include "bench/gemm/case.h"
-#include "gemm/element.h"
+#include "gemm/matrix.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,93 @@
 #include "bench/gemm/options.h"
-#include "base/number.h"
+#include "base/memory_need.h"
+#include "base/options.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+md_status md_gemm_sizes_read(md_context *context, const char *label, const char *text, int count,
+                             int64_t *sizes) {
+  long long values[3];
+  if (md_number_integers(text, 'x', count, 1, INT64_MAX, values) != MD_NUMBER_OK)
+    return md_fail(context, MD_INPUT, "%s takes %s with sizes from 1 to 2^63 - 1, got '%.200s'",
+                   label,
+                   count == 3   ? "MxNxK"
+                   : count == 2 ? "AxB"
+                                : "a number",
+                   text);
+  for (int i = 0; i < count; i++) sizes[i] = values[i];
+  return MD_OK;
+}
+
+md_status md_gemm_pair_read(md_context *context, const char *label, const char *text,
+                            void *target) {
+  return md_gemm_sizes_read(context, label, text, 2, target);
+}
+
+md_status md_gemm_shapes_append(md_context *context, md_gemm_shapes *list, int64_t m, int64_t n,
+                                int64_t k) {
+  md_gemm_shape *more = realloc(list->shape, ((size_t)list->count + 1) * sizeof *more);
+  if (!more) return md_fail_memory(context, ((size_t)list->count + 1) * sizeof *more, "shapes");
+  list->shape = more;
+  list->shape[list->count++] = (md_gemm_shape){m, n, k};
+  return MD_OK;
+}
+
+md_status md_gemm_square_read(md_context *context, const char *label, const char *text,
+                              void *target) {
+  long long n[3] = {0}; /* from, to, step */
+  const bool one = !strchr(text, ':');
+  if (md_number_integers(text, ':', one ? 1 : 3, 1, INT64_MAX, n) != MD_NUMBER_OK ||
+      (!one && (n[1] < n[0] || (n[1] - n[0]) / n[2] > 100000)))
+    return md_fail(context, MD_INPUT,
+                   "%s takes N or FROM:TO:STEP with 1 <= FROM <= TO and up to 100000 steps, "
+                   "got '%.200s'",
+                   label, text);
+  if (one) return md_gemm_shapes_append(context, target, n[0], n[0], n[0]);
+  const long long steps = (n[1] - n[0]) / n[2];
+  for (long long k = 0; k <= steps; k++) {
+    const int64_t size = n[0] + k * n[2];
+    MD_TRY(md_gemm_shapes_append(context, target, size, size, size));
+  }
+  return MD_OK;
+}
+
+enum { MOST_WORDS = 512, TEXT_BYTES = 8192 };
+
+/* Appends each word of "a,b,c", sizes with `count` numbers. */
+static md_status read_words(md_context *context, const char *label, const char *text, int count,
+                            md_gemm_shapes *list) {
+  char copy[TEXT_BYTES];
+  const char *words[MOST_WORDS];
+  const int found = md_words(text, copy, sizeof copy, words, MOST_WORDS);
+  if (found < 0)
+    return md_fail(context, MD_INPUT,
+                   "%s takes 1 to %d words between commas, none of them empty, got '%.60s'", label,
+                   MOST_WORDS, text);
+  for (int i = 0; i < found; i++) {
+    int64_t size[3] = {1, 1, 1};
+    MD_TRY(md_gemm_sizes_read(context, label, words[i], count, size + 3 - count));
+    MD_TRY(md_gemm_shapes_append(context, list, size[0], size[1], size[2]));
+  }
+  return MD_OK;
+}
+
+md_status md_gemm_shapes_read(md_context *context, const char *label, const char *text,
+                              void *target) {
+  return read_words(context, label, text, 3, target);
+}
+
+md_status md_gemm_depths_read(md_context *context, const char *label, const char *text,
+                              void *target) {
+  return read_words(context, label, text, 1, target);
+}
+
+md_status md_bench_memory_check(md_context *context, double bytes) {
+  return md_memory_check(context, (size_t)fmin(bytes, 0x1p60), "bench with matrices of this size");
+}
 
 static const md_command_text TEXT = {
     "bench gemm",
@@ -93,122 +176,44 @@ static const char *precision_words(char text[WORDS_BYTES]) {
 static md_status read_options(reader *b, int argc, char **argv) {
   char precisions[WORDS_BYTES];
   md_option options[] = {
-      {.name = "shapes",
-       .type = MD_OPTION_PARSED,
-       .parse = md_gemm_shapes_read,
-       .target = &b->shapes,
-       .argument = "MxNxK,...",
-       .help = "sizes [1024x1024x1024]"},
-      {.name = "square",
-       .type = MD_OPTION_PARSED,
-       .parse = md_gemm_square_read,
-       .target = &b->square,
-       .argument = "FROM:TO:STEP",
-       .help = "a sweep of m = n = k, or one N"},
-      {.name = "rect",
-       .type = MD_OPTION_PARSED,
-       .parse = md_gemm_pair_read,
-       .target = b->rect,
-       .argument = "MxN",
-       .help = "m and n of a sweep over --k"},
-      {.name = "k",
-       .type = MD_OPTION_PARSED,
-       .parse = md_gemm_depths_read,
-       .target = &b->depths,
-       .argument = "K,...",
-       .help = "the depths of --rect"},
-      {.name = "kernels",
-       .type = MD_OPTION_PARSED,
-       .parse = read_kernels,
-       .initial = "all",
-       .target = b->order,
-       .argument = "NAMES",
-       .help = "names between commas, or all [all]"},
-      {.name = "precision",
-       .type = MD_OPTION_CHOICES,
-       .choices = precision_words(precisions),
-       .initial = "single",
-       .target = &b->precisions,
-       .argument = "NAMES",
-       .help = "of A and B [single]"},
-      {.name = "alpha",
-       .type = MD_OPTION_REAL,
-       .target = &b->order->settings.alpha,
-       .argument = "X",
-       .help = "[1]"},
-      {.name = "beta",
-       .type = MD_OPTION_REAL,
-       .target = &b->order->settings.beta,
-       .argument = "X",
-       .help = "[0]"},
-      {.name = "repeat",
-       .type = MD_OPTION_INTEGER,
-       .target = &b->repeat,
-       .argument = "N",
-       .help = "timed products of each kernel [5]",
-       .low = 1,
-       .high = 1000000},
-      {.name = "check",
-       .type = MD_OPTION_PARSED,
-       .parse = read_check,
-       .initial = "1024",
-       .target = &b->order->settings.check_size,
-       .argument = "on|off|SIZE",
-       .help = "every element; or up to SIZE^3, sampled rows above [1024]"},
-      {.name = "baseline",
-       .type = MD_OPTION_CHOICE,
-       .target = &b->order->baseline,
-       .help = "the sequential product behind 'speedup', one thread [cpu_tiled]",
-       .choices = "cpu_tiled|naive|off"},
-      {.name = "process-grid",
-       .type = MD_OPTION_PARSED,
-       .parse = md_gemm_pair_read,
-       .target = b->grid,
-       .argument = "RxC",
-       .help = "ranks over rows and columns of C [most square]"},
-      {.name = "block",
-       .type = MD_OPTION_PARSED,
-       .parse = md_gemm_pair_read,
-       .initial = "64x64",
-       .target = b->block,
-       .argument = "RxC",
-       .help = "blocks that rows and columns are dealt out in [64x64]"},
-      {.name = "panel",
-       .type = MD_OPTION_INTEGER,
-       .target = &b->panel,
-       .argument = "N",
-       .help = "block of k for summa and scalapack [256]",
-       .low = 1,
-       .high = 2147483647},
-      {.name = "local-kernel",
-       .type = MD_OPTION_PARSED,
-       .parse = read_local_kernel,
-       .initial = "cpu_tiled",
-       .target = &b->order->settings,
-       .argument = "NAME",
-       .help = "of each rank's own products [cpu_tiled]"},
-      {.name = "host-memory",
-       .type = MD_OPTION_CHOICE,
-       .target = &b->host_memory,
-       .help = "of the matrices on rank 0 [pageable]",
-       .choices = "pageable|pinned|registered"},
-      {.name = "pitched",
-       .type = MD_OPTION_FLAG,
-       .target = &b->pitched,
-       .help = "device matrices with aligned rows"},
-      {.name = "seed",
-       .type = MD_OPTION_INTEGER,
-       .target = &b->seed,
-       .argument = "N",
-       .help = "of the matrices [987654]",
-       .low = 0,
-       .high = 9.2e18},
-      {.name = "csv",
-       .type = MD_OPTION_TEXT,
-       .target = &b->order->csv,
-       .argument = "FILE",
-       .help = "the rows as a table",
-       .file = MD_FILE_REPORT},
+      MD_OPTION(PARSED, "shapes", &b->shapes, "MxNxK,...", "sizes [1024x1024x1024]",
+                .parse = md_gemm_shapes_read),
+      MD_OPTION(PARSED, "square", &b->square, "FROM:TO:STEP", "a sweep of m = n = k, or one N",
+                .parse = md_gemm_square_read),
+      MD_OPTION(PARSED, "rect", b->rect, "MxN", "m and n of a sweep over --k",
+                .parse = md_gemm_pair_read),
+      MD_OPTION(PARSED, "k", &b->depths, "K,...", "the depths of --rect",
+                .parse = md_gemm_depths_read),
+      MD_OPTION(PARSED, "kernels", b->order, "NAMES", "names between commas, or all [all]",
+                .parse = read_kernels, .initial = "all"),
+      MD_OPTION(CHOICES, "precision", &b->precisions, "NAMES", "of A and B [single]",
+                .choices = precision_words(precisions), .initial = "single"),
+      MD_OPTION(REAL, "alpha", &b->order->settings.alpha, "X", "[1]"),
+      MD_OPTION(REAL, "beta", &b->order->settings.beta, "X", "[0]"),
+      MD_OPTION(INTEGER, "repeat", &b->repeat, "N", "timed products of each kernel [5]", .low = 1,
+                .high = 1000000),
+      MD_OPTION(PARSED, "check", &b->order->settings.check_size, "on|off|SIZE",
+                "every element; or up to SIZE^3, sampled rows above [1024]", .parse = read_check,
+                .initial = "1024"),
+      MD_OPTION(CHOICE, "baseline", &b->order->baseline, NULL,
+                "the sequential product behind 'speedup', one thread [cpu_tiled]",
+                .choices = "cpu_tiled|naive|off"),
+      MD_OPTION(PARSED, "process-grid", b->grid, "RxC",
+                "ranks over rows and columns of C [most square]", .parse = md_gemm_pair_read),
+      MD_OPTION(PARSED, "block", b->block, "RxC",
+                "blocks that rows and columns are dealt out in [64x64]", .parse = md_gemm_pair_read,
+                .initial = "64x64"),
+      MD_OPTION(INTEGER, "panel", &b->panel, "N", "block of k for summa and scalapack [256]",
+                .low = 1, .high = 2147483647),
+      MD_OPTION(PARSED, "local-kernel", &b->order->settings, "NAME",
+                "of each rank's own products [cpu_tiled]", .parse = read_local_kernel,
+                .initial = "cpu_tiled"),
+      MD_OPTION(CHOICE, "host-memory", &b->host_memory, NULL,
+                "of the matrices on rank 0 [pageable]", .choices = "pageable|pinned|registered"),
+      MD_OPTION(FLAG, "pitched", &b->pitched, NULL, "device matrices with aligned rows"),
+      MD_OPTION(INTEGER, "seed", &b->seed, "N", "of the matrices [987654]", .low = 0,
+                .high = 9.2e18),
+      MD_CSV_OPTION(b->order->csv),
       MD_COMMON_OPTIONS(b->order->common),
   };
   return md_options_read(b->context, &TEXT, options, sizeof options / sizeof *options,

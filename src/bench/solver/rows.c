@@ -1,58 +1,55 @@
 #include "bench/solver/case.h"
 
 #include <math.h>
-#include <string.h>
 
-void md_solver_bench_head(const md_solver_bench *bench) {
-  md_say(bench->context, "%-6s %3s %-10s %-10s %-7s %-6s %3s %6s %6s %9s %9s %9s %9s %5s %8s %8s\n",
-         "mass", "rhs", "solver", "backend", "packing", "inner", "rec", "iter", "refine", "seconds",
-         "s/rhs", "ms/i/rhs", "loop", "hops", "residual", "speed-up");
-}
+#define REQUEST                                                                                    \
+  "mass=%-6g rhs=%3d solver=%-10s backend=%-10s packing=%-7s inner=%-6s reconstruct|rec=%3s "      \
+  "precision=%s"
+#define COLUMNS                                                                                    \
+  REQUEST " outer_backend=%s transport=%s ranks=%d iterations|iter=%6d "                           \
+          "refine_iterations|refine=%6d double_iterations=%d converged=%c "                        \
+          "seconds_median|seconds=%9.4f seconds_min=%g seconds_max=%g repetitions=%d "             \
+          "seconds_per_rhs|s/rhs=%9.4f ms_per_iteration=%g ms_per_iteration_rhs|ms/i/rhs=%9.4f "   \
+          "ms_per_iteration_loop=%g |loop=%9.4f operator_share|hops=%5.2f "                        \
+          "relative_residual|residual=%8.1e speedup|speed-up=%8.2f condensate=%g joules=%g |=%s"
+#define REQUEST_OF(c, backend)                                                                     \
+  (c)->mass, (c)->request.n_rhs, md_solver_kind_name((c)->kind), (backend),                        \
+      md_packing_name((c)->request.packing), inner_of(c),                                          \
+      md_reconstruct_name((c)->request.reconstruct), "double"
 
 static const char *inner_of(const md_solver_case *c) {
   const md_precision precision = c->request.precision;
   return precision == MD_DOUBLE ? "none" : md_precision_name(precision);
 }
 
-void md_solver_bench_request(cJSON *row, const md_solver_case *c, const char *backend) {
-  cJSON_AddNumberToObject(row, "mass", c->mass);
-  cJSON_AddNumberToObject(row, "rhs", c->request.n_rhs);
-  cJSON_AddStringToObject(row, "solver", md_solver_kind_name(c->kind));
-  cJSON_AddStringToObject(row, "backend", backend);
-  cJSON_AddStringToObject(row, "packing", md_packing_name(c->request.packing));
-  cJSON_AddStringToObject(row, "precision", "double");
-  cJSON_AddStringToObject(row, "inner", inner_of(c));
-  cJSON_AddStringToObject(row, "reconstruct", md_reconstruct_name(c->request.reconstruct));
-  md_physics_report(row, &c->request);
+void md_solver_bench_head(const md_solver_bench *bench) {
+  md_rows_head(bench->context, COLUMNS);
 }
 
-static void add_figures(const md_solver_bench *bench, cJSON *row, const md_solver_case *c,
-                        const md_solver_figures *f, double speedup) {
+cJSON *md_solver_bench_request(const md_solver_case *c, const char *backend) {
+  cJSON *row = cJSON_CreateObject();
+  md_report_add(row, REQUEST, REQUEST_OF(c, backend));
+  md_physics_report(row, &c->request);
+  return row;
+}
+
+static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_solver_figures *f,
+                    double speedup) {
   const int n = c->request.n_rhs;
+  const double iteration_ms = 1e3 * f->seconds / f->iterations;
+  const bool converged = f->residual <= bench->tolerance;
+  cJSON *row =
+      md_rows_add(bench->context, bench->rows, COLUMNS, REQUEST_OF(c, f->backend->name),
+                  f->outer->name, f->transport, bench->context->ranks, f->iterations,
+                  f->refine_iterations, f->double_iterations, converged, f->seconds, f->min_s,
+                  f->max_s, bench->repetitions, f->seconds / n, iteration_ms, iteration_ms / n,
+                  1e3 * f->iteration_s, 1e3 * f->iteration_s / n, f->operator_share, f->residual,
+                  speedup, f->condensate, f->joules, converged ? "" : "  NOT converged");
   const bool takes =
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
-  cJSON_AddStringToObject(row, "outer_backend", f->outer->name);
-  cJSON_AddStringToObject(row, "transport", f->transport);
+  md_physics_report(row, &c->request);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
-  cJSON_AddNumberToObject(row, "ranks", bench->context->ranks);
-  cJSON_AddNumberToObject(row, "iterations", f->iterations);
-  cJSON_AddNumberToObject(row, "refine_iterations", f->refine_iterations);
-  cJSON_AddNumberToObject(row, "double_iterations", f->double_iterations);
-  cJSON_AddBoolToObject(row, "converged", f->residual <= bench->tolerance);
-  md_report_real(row, "relative_residual", f->residual);
-  cJSON_AddNumberToObject(row, "seconds_median", f->seconds);
-  cJSON_AddNumberToObject(row, "seconds_min", f->min_s);
-  cJSON_AddNumberToObject(row, "seconds_max", f->max_s);
-  cJSON_AddNumberToObject(row, "repetitions", bench->repetitions);
-  cJSON_AddNumberToObject(row, "seconds_per_rhs", f->seconds / n);
-  md_report_real(row, "ms_per_iteration", 1e3 * f->seconds / f->iterations);
-  md_report_real(row, "ms_per_iteration_rhs", 1e3 * f->seconds / f->iterations / n);
-  md_report_real(row, "ms_per_iteration_loop", 1e3 * f->iteration_s);
-  md_report_real(row, "operator_share", f->operator_share);
-  md_report_real(row, "speedup", speedup);
-  md_report_real(row, "condensate", f->condensate);
-  md_report_real(row, "joules", f->joules);
 }
 
 /* Of `auto`: apart from the rows, whose cells a CSV file separates by commas. */
@@ -60,11 +57,9 @@ static void add_choice(const md_solver_bench *bench, const md_solver_case *c,
                        const md_solver_figures *f) {
   const char *chosen = f->choice.block ? "block" : "cg";
   if (!f->choice.reason[0]) return;
-  cJSON *choice = cJSON_CreateObject();
+  cJSON *choice = md_solver_bench_request(c, f->backend->name);
   cJSON_AddItemToArray(bench->choices, choice);
-  md_solver_bench_request(choice, c, f->backend->name);
-  cJSON_AddStringToObject(choice, "solver_chosen", chosen);
-  cJSON_AddStringToObject(choice, "solver_reason", f->choice.reason);
+  md_report_add(choice, "solver_chosen=%s solver_reason=%s", chosen, f->choice.reason);
   md_say(bench->context, "       %s: %s\n", chosen, f->choice.reason);
 }
 
@@ -77,32 +72,14 @@ md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
       bench->ran_out || (!converged && (f->iterations >= bench->max_iterations ||
                                         f->refine_iterations >= bench->max_iterations));
   if (converged && bench->reference_s == 0.0) bench->reference_s = f->seconds / n;
-  const double speedup = converged ? bench->reference_s / (f->seconds / n) : NAN;
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(bench->rows, row);
-  md_solver_bench_request(row, c, f->backend->name);
-  add_figures(bench, row, c, f, speedup);
-  md_say(bench->context,
-         "%-6g %3d %-10s %-10s %-7s %-6s %3s %6d %6d %9.4f %9.4f %9.4f %9.4f %5.2f %8.1e %8.2f%s\n",
-         c->mass, n, md_solver_kind_name(c->kind), f->backend->name,
-         md_packing_name(c->request.packing), inner_of(c),
-         md_reconstruct_name(c->request.reconstruct), f->iterations, f->refine_iterations,
-         f->seconds, f->seconds / n, 1e3 * f->seconds / f->iterations / n, 1e3 * f->iteration_s / n,
-         f->operator_share, f->residual, speedup, converged ? "" : "  NOT converged");
+  add_row(bench, c, f, converged ? bench->reference_s / (f->seconds / n) : NAN);
   add_choice(bench, c, f);
   return md_agree(bench->context, md_solver_bench_sources(bench, c, f));
 }
 
 void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c) {
   const char *reason = bench->context->message;
-  bool said = false;
-  for (const cJSON *one = bench->skipped->child; one; one = one->next)
-    said = said || strcmp(cJSON_GetObjectItem(one, "reason")->valuestring, reason) == 0;
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(bench->skipped, row);
-  md_solver_bench_request(row, c, c->backend);
-  cJSON_AddStringToObject(row, "reason", reason);
-  if (!said)
+  if (md_rows_skip(bench->skipped, md_solver_bench_request(c, c->backend), NULL, reason))
     md_say(bench->context, "%-6g %3d %-10s %-10s %-7s %-6s not timed: %s\n", c->mass,
            c->request.n_rhs, md_solver_kind_name(c->kind), c->backend,
            md_packing_name(c->request.packing), inner_of(c), reason);

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "bench/bench.h"
 #include "bench/links.h"
-#include "bench/operators.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
 #include "lattice/halo/halo_options.h"
@@ -132,13 +131,9 @@ static md_status find_modes(md_solver_bench *bench, const settings *s, md_report
   choose_search(bench->context, s, &wanted);
   MD_TRY(md_solver_bench_modes(bench, &wanted));
   cJSON *object = cJSON_AddObjectToObject(report->root, "modes");
-  cJSON_AddNumberToObject(object, "count", bench->modes.count);
-  cJSON_AddStringToObject(object, "store", s->modes_store);
-  cJSON_AddStringToObject(object, "backend", wanted.backend);
-  cJSON_AddStringToObject(object, "packing", md_packing_name(wanted.packing));
-  cJSON_AddNumberToObject(object, "block", wanted.block);
-  cJSON_AddNumberToObject(object, "tolerance", s->modes_tolerance);
-  cJSON_AddNumberToObject(object, "seconds", bench->modes_s);
+  md_report_add(object, "count=%d store=%s backend=%s packing=%s block=%d tolerance=%g seconds=%g",
+                bench->modes.count, s->modes_store, wanted.backend, md_packing_name(wanted.packing),
+                wanted.block, s->modes_tolerance, bench->modes_s);
   md_report_reals(object, "eigenvalues", bench->modes.values, bench->modes.count);
   bench->sources = cJSON_AddArrayToObject(report->root, "time_to_solution");
   bench->break_even = cJSON_AddArrayToObject(report->root, "break_even");
@@ -176,56 +171,49 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
                   .how = {.solver = "fcg", .precondition = "none"},
                   .halo = {.transport = "auto"},
                   .physics = MD_PHYSICS_DEFAULTS};
-  /* clang-format off */
   md_option options[] = {
-      {.name = "lattice", .type = MD_OPTION_TEXT, .target = &s->lattice, .argument = "FILE",
-       .help = "lattice file of any format, or --dims", .file = MD_FILE_INPUT},
-      {.name = "dims", .type = MD_OPTION_DIMS, .target = s->dims, .argument = "AxBxCxD",
-       .help = "links made here", .low = 2, .high = 32766},
-      {.name = "sweeps", .type = MD_OPTION_INTEGER, .target = &s->sweeps, .argument = "N",
-       .help = "of heatbath for --dims; 0: random links, far from a thermal spectrum [0]",
-       .low = 0, .high = 1e6},
-      {.name = "beta", .type = MD_OPTION_REAL, .target = &s->beta, .argument = "B",
-       .help = "of the sweeps [6.0]", .low = 0.0, .high = 1e6},
-      {.name = "mass", .type = MD_OPTION_REALS, .target = &s->masses, .argument = "M,N",
-       .initial = "0.05", .help = "quark masses [0.05]", .low = 1e-6, .high = 100.0},
-      {.name = "solvers", .type = MD_OPTION_CHOICES, .target = &s->solvers, .argument = "A,B",
-       .choices = &(MD_BENCH_WORDS)[1], .initial = "cg", .help = "ways to solve, or all [cg]"},
-      {.name = "operators", .type = MD_OPTION_PARSED, .target = &s->operators, .argument = "A,B",
-       .parse = md_bench_operators_read, .initial = "auto", .help = "BACKEND[:PACKING[:REALS]] [auto]"},
-      {.name = "inner", .type = MD_OPTION_CHOICES, .target = &s->inner, .argument = "A,B",
-       .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all",
-       .help = "precisions of the iterations, none: double [all]"},
+      MD_OPTION(TEXT, "lattice", &s->lattice, "FILE", "lattice file of any format, or --dims",
+                .file = MD_FILE_INPUT),
+      MD_OPTION(DIMS, "dims", s->dims, "AxBxCxD", "links made here", .low = 2, .high = 32766),
+      MD_OPTION(INTEGER, "sweeps", &s->sweeps, "N",
+                "of heatbath for --dims; 0: random links, far from a thermal spectrum [0]",
+                .low = 0, .high = 1e6),
+      MD_OPTION(REAL, "beta", &s->beta, "B", "of the sweeps [6.0]", .low = 0.0, .high = 1e6),
+      MD_OPTION(REALS, "mass", &s->masses, "M,N", "quark masses [0.05]", .initial = "0.05",
+                .low = 1e-6, .high = 100.0),
+      MD_OPTION(CHOICES, "solvers", &s->solvers, "A,B", "ways to solve, or all [cg]",
+                .choices = &(MD_BENCH_WORDS)[1], .initial = "cg"),
+      MD_OPTION(PARSED, "operators", &s->operators, "A,B", "BACKEND[:PACKING[:REALS]] [auto]",
+                .parse = md_bench_operators_read, .initial = "auto"),
+      MD_OPTION(CHOICES, "inner", &s->inner, "A,B",
+                "precisions of the iterations, none: double [all]",
+                .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all"),
       MD_PRECONDITION_OPTIONS(s->how),
-      {.name = "rhs", .type = MD_OPTION_INTEGERS, .target = &s->rhs, .argument = "N,M",
-       .initial = "1", .help = "right-hand sides at once [1]", .low = 1, .high = MD_MAX_RHS},
-      {.name = "modes", .type = MD_OPTION_INTEGER, .target = &s->modes, .argument = "N",
-       .help = "find the N lowest modes first; 'deflated' is CG with them [0]", .low = 0,
-       .high = MD_EIGEN_MOST},
-      {.name = "modes-tol", .type = MD_OPTION_REAL, .target = &s->modes_tolerance, .argument = "T",
-       .help = "on their residuals [1e-8]", .low = 1e-20, .high = 0.1},
-      {.name = "modes-store", .type = MD_OPTION_CHOICE, .target = &s->modes_store,
-       .choices = "double|single|half", .help = "precision that they are kept in [single]"},
-      {.name = "n-sources", .type = MD_OPTION_INTEGERS, .target = &s->n_sources, .argument = "N,M",
-       .initial = "16,48,192", .low = 1, .high = 1e6,
-       .help = "sources that share the time of the search [16,48,192]"},
-      {.name = "shifts", .type = MD_OPTION_REALS, .target = &s->shifts, .argument = "A,B",
-       .initial = "0,0.0025,0.01,0.04,0.16,0.64", .low = 0.0, .high = 1e6,
-       .help = "of M^dag M [0,0.0025,0.01,0.04,0.16,0.64]"},
-      {.name = "tol", .type = MD_OPTION_REAL, .target = &s->tolerance, .argument = "T",
-       .help = "true residual norm(b - M x) / norm(b) in double [1e-12]", .low = 1e-15,
-       .high = 0.1},
-      {.name = "max-iter", .type = MD_OPTION_INTEGER, .target = &s->max_iterations,
-       .argument = "N", .help = "iterations at most [20000]", .low = 1, .high = 1e7},
-      {.name = "repetitions", .type = MD_OPTION_INTEGER, .target = &s->repetitions,
-       .argument = "N", .help = "timed solves of each line [3]", .low = 1, .high = 1e6},
+      MD_OPTION(INTEGERS, "rhs", &s->rhs, "N,M", "right-hand sides at once [1]", .initial = "1",
+                .low = 1, .high = MD_MAX_RHS),
+      MD_OPTION(INTEGER, "modes", &s->modes, "N",
+                "find the N lowest modes first; 'deflated' is CG with them [0]", .low = 0,
+                .high = MD_EIGEN_MOST),
+      MD_OPTION(REAL, "modes-tol", &s->modes_tolerance, "T", "on their residuals [1e-8]",
+                .low = 1e-20, .high = 0.1),
+      MD_OPTION(CHOICE, "modes-store", &s->modes_store, NULL,
+                "precision that they are kept in [single]", .choices = "double|single|half"),
+      MD_OPTION(INTEGERS, "n-sources", &s->n_sources, "N,M",
+                "sources that share the time of the search [16,48,192]", .initial = "16,48,192",
+                .low = 1, .high = 1e6),
+      MD_OPTION(REALS, "shifts", &s->shifts, "A,B", "of M^dag M [0,0.0025,0.01,0.04,0.16,0.64]",
+                .initial = "0,0.0025,0.01,0.04,0.16,0.64", .low = 0.0, .high = 1e6),
+      MD_OPTION(REAL, "tol", &s->tolerance, "T",
+                "true residual norm(b - M x) / norm(b) in double [1e-12]", .low = 1e-15,
+                .high = 0.1),
+      MD_OPTION(INTEGER, "max-iter", &s->max_iterations, "N", "iterations at most [20000]",
+                .low = 1, .high = 1e7),
+      MD_REPETITIONS_OPTION(s->repetitions, "timed solves of each line [3]"),
       MD_HALO_OPTIONS(s->halo),
       MD_PHYSICS_OPTIONS(s->physics),
       MD_REUNITARIZE_OPTION(s->physics.reunitarize),
-      {.name = "csv", .type = MD_OPTION_TEXT, .target = &s->csv, .argument = "FILE",
-       .help = "the rows as CSV", .file = MD_FILE_REPORT},
+      MD_CSV_OPTION(s->csv),
       MD_COMMON_OPTIONS(s->common)};
-  /* clang-format on */
   enum { COUNT = sizeof options / sizeof *options };
   char help[MD_SOLVER_HELP_BYTES];
   const md_command_text text = {
@@ -277,7 +265,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   md_status status = run(&bench, &s, &report);
   if (status == MD_OK && !bench.rows->child && bench.missed == 0)
     status = md_fail(context, MD_ENVIRONMENT, "bench solver timed nothing: %s",
-                     cJSON_GetObjectItem(bench.skipped->child, "reason")->valuestring);
+                     md_rows_skipped(bench.skipped));
   status = md_report_finish(context, &report, bench.rows, s.csv, s.common.json, status);
   if (status == MD_OK && bench.missed > 0)
     status = md_fail(context, MD_UNREACHED,

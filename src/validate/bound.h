@@ -1,8 +1,6 @@
-#ifndef MD_VALIDATE_LINK_BOUND_H
-#define MD_VALIDATE_LINK_BOUND_H
+#pragma once
 
 #include "dirac/backend.h"
-
 #include <stdbool.h>
 
 /* What storing changes of a link: docs/precision.md, section 2. Links are 18 reals in double,
@@ -47,5 +45,3 @@ double md_eight_settle(const double u[18], md_eight *e);
 void md_link_of_eight(const md_eight *e, double u[18]);
 /* What rounding changes of phi: tan(phi/2) is stored, in fixed point tan(phi/4). */
 double md_eight_angle_error(md_precision precision, double phi);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_GEMM_BLAS_THREADS_H
-#define MD_GEMM_BLAS_THREADS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ int md_blas_enter(const md_blas_library *library, int threads, md_blas_place *be
 void md_blas_leave(md_blas_place *before);
 /* What md_blas_enter returns, with nothing left changed. */
 int md_blas_threads(const md_blas_library *library, int threads);
-
-#endif

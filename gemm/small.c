@@ -1,0 +1,147 @@
+#include "gemm/small.h"
+
+static const md_small_kernel *const TRANSPOSES[] = {
+    &md_transpose_host_naive, &md_transpose_host_tile, &md_transpose_naive,
+    &md_transpose_tile,       &md_transpose_padded,    NULL};
+static const md_small_kernel *const SHIFTS[] = {&md_shift_host, &md_shift_direct, &md_shift_shared,
+                                                NULL};
+static const md_small_kernel *const GEMVS[] = {
+    &md_gemv_host_naive,   &md_gemv_host_lanes,   &md_gemv_thread_row,
+    &md_gemv_two_phase,    &md_gemv_block_serial, &md_gemv_block_atomic,
+    &md_gemv_warp_shuffle, &md_gemv_cublas,       NULL};
+
+const md_small_kernel *const *md_small_kernels(md_small_work work) {
+  return work == MD_SMALL_TRANSPOSE ? TRANSPOSES : work == MD_SMALL_SHIFT ? SHIFTS : GEMVS;
+}
+
+/* Elements are carried as they are, whatever their type. */
+static md_status transpose_naive(md_context *context, const md_small_problem *p, void *stream,
+                                 void *state, const void *in, const void *x, void *out) {
+  const uint32_t *from = in;
+  uint32_t *to = out;
+  (void)context, (void)stream, (void)state, (void)x;
+  for (int64_t i = 0; i < p->rows; i++)
+    for (int64_t j = 0; j < p->columns; j++) to[j * p->rows + i] = from[i * p->columns + j];
+  return MD_OK;
+}
+
+/* Where a tile from `begin` ends in a matrix of `extent`. */
+static int64_t tile_end(int64_t begin, int tile, int64_t extent) {
+  return begin + tile < extent ? begin + tile : extent;
+}
+
+static md_status transpose_tile(md_context *context, const md_small_problem *p, void *stream,
+                                void *state, const void *in, const void *x, void *out) {
+  const uint32_t *from = in;
+  uint32_t *to = out;
+  (void)stream, (void)state, (void)x;
+#pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
+  for (int64_t i0 = 0; i0 < p->rows; i0 += p->block_y)
+    for (int64_t j0 = 0; j0 < p->columns; j0 += p->block_x)
+      for (int64_t j = j0; j < tile_end(j0, p->block_x, p->columns); j++)
+        for (int64_t i = i0; i < tile_end(i0, p->block_y, p->rows); i++)
+          to[j * p->rows + i] = from[i * p->columns + j];
+  return MD_OK;
+}
+
+/* Threads over tiles of the block shape. */
+static md_status shift(md_context *context, const md_small_problem *p, void *stream, void *state,
+                       const void *in, const void *unused, void *out) {
+  (void)stream, (void)state, (void)unused;
+#pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
+  for (int64_t y0 = 0; y0 < p->rows; y0 += p->block_y)
+    for (int64_t x0 = 0; x0 < p->columns; x0 += p->block_x)
+      for (int64_t y = y0; y < tile_end(y0, p->block_y, p->rows); y++) {
+        const int64_t end = tile_end(x0, p->block_x, p->columns);
+        const int32_t *integer = (const int32_t *)in + y * p->in_ld;
+        const float *single = (const float *)in + y * p->in_ld;
+        if (p->type == MD_SMALL_INTEGER)
+          for (int64_t x = x0; x < end; x++)
+            ((int32_t *)out)[y * p->out_ld + x] = integer[x] + integer[x + MD_SHIFT];
+        else
+          for (int64_t x = x0; x < end; x++)
+            ((float *)out)[y * p->out_ld + x] = single[x] + single[x + MD_SHIFT];
+      }
+  return MD_OK;
+}
+
+/* Sums in double: exact for integers, the reference for floats. */
+static md_status multiply_naive(md_context *context, const md_small_problem *p, void *stream,
+                                void *state, const void *a, const void *x, void *y) {
+  (void)context, (void)stream, (void)state;
+  for (int64_t i = 0; i < p->rows; i++) {
+    double sum = 0.0;
+    for (int64_t j = 0; j < p->columns; j++)
+      sum += p->type == MD_SMALL_INTEGER
+                 ? (double)((const int32_t *)a)[i * p->columns + j] * ((const int32_t *)x)[j]
+                 : (double)((const float *)a)[i * p->columns + j] * ((const float *)x)[j];
+    if (p->type == MD_SMALL_INTEGER)
+      ((int32_t *)y)[i] = (int32_t)sum;
+    else
+      ((float *)y)[i] = (float)sum;
+  }
+  return MD_OK;
+}
+
+enum { LANES = 16 };
+
+/* LANES sums side by side, which the compiler may keep in one vector register, then a tree. */
+#define ROW_SUM(REAL, NAME)                                                                        \
+  static REAL NAME(int64_t columns, const REAL *a, const REAL *x) {                                \
+    REAL sum[LANES] = {0};                                                                         \
+    int64_t j = 0;                                                                                 \
+    for (; j + LANES <= columns; j += LANES)                                                       \
+      for (int lane = 0; lane < LANES; lane++) sum[lane] += a[j + lane] * x[j + lane];             \
+    for (int lane = 0; j < columns; j++, lane++) sum[lane] += a[j] * x[j];                         \
+    for (int half = LANES / 2; half > 0; half /= 2)                                                \
+      for (int lane = 0; lane < half; lane++) sum[lane] += sum[lane + half];                       \
+    return sum[0];                                                                                 \
+  }
+ROW_SUM(float, row_sum_float)
+ROW_SUM(int32_t, row_sum_integer)
+
+static md_status multiply_lanes(md_context *context, const md_small_problem *p, void *stream,
+                                void *state, const void *a, const void *x, void *y) {
+  (void)stream, (void)state;
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+  for (int64_t i = 0; i < p->rows; i++)
+    if (p->type == MD_SMALL_INTEGER)
+      ((int32_t *)y)[i] = row_sum_integer(p->columns, (const int32_t *)a + i * p->columns, x);
+    else
+      ((float *)y)[i] = row_sum_float(p->columns, (const float *)a + i * p->columns, x);
+  return MD_OK;
+}
+
+#define HOST(variable, name_, idea_, run_)                                                         \
+  const md_small_kernel variable = {                                                               \
+      .name = name_, .idea = idea_, .space = MD_GEMM_HOST, .types = MD_SMALL_BOTH, .run = run_}
+HOST(md_transpose_host_naive, "host_naive", "reads along rows, writes along columns: the reference",
+     transpose_naive);
+HOST(md_transpose_host_tile, "host_tile",
+     "tiles whose lines of both matrices stay in cache, threads over tiles", transpose_tile);
+HOST(md_shift_host, "host", "the definition, in tiles of the block shape, threads over tiles",
+     shift);
+HOST(md_gemv_host_naive, "host_naive", "the definition with double sums: the reference",
+     multiply_naive);
+HOST(md_gemv_host_lanes, "host_lanes",
+     "16 sums side by side in a vector register, threads over rows", multiply_lanes);
+
+enum { WARP = 32, SECTOR_ELEMENTS = 32 / MD_SMALL_BYTES };
+
+/* Sectors of one row of `length` elements that starts `offset` elements behind a boundary. */
+static int sectors_of_row(int offset, int length) {
+  return (offset + length + SECTOR_ELEMENTS - 1) / SECTOR_ELEMENTS - offset / SECTOR_ELEMENTS;
+}
+
+md_shift_sectors md_shift_warp_sectors(int block_x, int block_y) {
+  md_shift_sectors sectors = {0, 0, 0};
+  int threads = block_x * block_y;
+  if (threads > WARP) threads = WARP;
+  for (int left = threads; left > 0; left -= block_x) {
+    const int length = left < block_x ? left : block_x;
+    sectors.load += sectors_of_row(0, length);
+    sectors.load_shifted += sectors_of_row(MD_SHIFT, length);
+  }
+  sectors.store = sectors.load;
+  return sectors;
+}
