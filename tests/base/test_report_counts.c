@@ -40,7 +40,7 @@ static void printed(void (*print)(cJSON *), cJSON *rows, char *text, size_t byte
 
 static void print_rows(cJSON *rows) {
   const md_context context = {.ranks = 1};
-  const char *nothing = NULL;
+  const char *volatile nothing = NULL; /* which the compiler does not see */
   md_rows_head(&context, COLUMNS);
   md_rows_add(&context, rows, COLUMNS, "one", 7, 5000000000LL, 14.0, 0.125, true, nothing, NAN, "");
   md_rows_add(&context, rows, COLUMNS, "two", -1, 0LL, NAN, INFINITY, false, "x", 1.0, " !");

@@ -280,7 +280,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
   return s->common.help ? MD_OK : check_scratch(suite, s);
 }
 
-static md_status run(md_suite *suite, const settings *s, md_report *report) {
+static md_status time_parts(md_suite *suite, const settings *s, md_report *report) {
   report_problem(report, suite, s);
   md_status status = set_up(suite, s, report);
   if (status == MD_OK) status = run_parts(suite, &s->parts, report);
@@ -304,7 +304,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   suite.checks = cJSON_AddArrayToObject(report.root, "checks");
   suite.rows = cJSON_AddArrayToObject(report.root, "rows");
   suite.skipped = cJSON_AddArrayToObject(report.root, "skipped");
-  md_status status = run(&suite, &s, &report);
+  md_status status = time_parts(&suite, &s, &report);
   status = md_report_finish(context, &report, suite.rows, NULL, s.common.json, status);
   if (status == MD_OK && suite.failed)
     status = md_fail(context, MD_UNREACHED,
