@@ -7,7 +7,7 @@
   "precision=%s action=%s"
 #define COLUMNS                                                                                    \
   REQUEST " outer_backend=%s transport=%s ranks=%d iterations|iter=%6d "                           \
-          "refine_iterations|refine=%6d double_iterations=%d converged=%c "                        \
+          "refine_iterations|refine=%6d double_iterations=%d converged=%hhd "                      \
           "seconds_median|seconds=%9.4f seconds_min=%g seconds_max=%g repetitions=%d "             \
           "seconds_per_rhs|s/rhs=%9.4f ms_per_iteration=%g ms_per_iteration_rhs|ms/i/rhs=%9.4f "   \
           "ms_per_iteration_loop=%g |loop=%9.4f operator_share|hops=%5.2f "                        \

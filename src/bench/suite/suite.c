@@ -76,7 +76,7 @@ void md_suite_check(md_suite *suite, const char *name, double value, double expe
   const bool pass = fabs(value - expected) <= tolerance;
   cJSON *check = cJSON_CreateObject();
   cJSON_AddItemToArray(suite->checks, check);
-  md_report_add(check, "name=%s value=%g expected=%g tolerance=%g pass=%c", name, value, expected,
+  md_report_add(check, "name=%s value=%g expected=%g tolerance=%g pass=%hhd", name, value, expected,
                 tolerance, pass);
   md_say(suite->context, "%s  %s", pass ? "PASS" : "FAIL", name);
   if (expected != 0.0)
@@ -173,7 +173,7 @@ static void report_energy(md_report *report, md_suite *suite) {
   md_energy now;
   md_energy_read(suite->context, &now);
   cJSON *energy = cJSON_AddObjectToObject(report->root, "energy");
-  md_report_add(energy, "processors=%s gpus=%s has_processors=%c has_gpus=%c",
+  md_report_add(energy, "processors=%s gpus=%s has_processors=%hhd has_gpus=%hhd",
                 now.has_cpu ? "RAPL" : now.cpu_reason, now.has_gpu ? "NVML" : now.gpu_reason,
                 now.has_cpu, now.has_gpu);
   if (!now.has_cpu && !now.has_gpu)
@@ -209,7 +209,7 @@ static void report_merit(md_report *report, md_suite *suite, const settings *s) 
              cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint,
              md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
   report_energy(report, suite);
-  md_report_add(root, "whole=%c pass=%c", whole, !suite->failed);
+  md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)!suite->failed);
   add_merit(root, suite, merit);
   md_report_add(root, "figure_of_merit_unit=%s figure_of_merit_per_joule=%g figure_of_merit_of=%s",
                 "right-hand sides solved to a true residual of 1e-10 per second",
