@@ -60,11 +60,15 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
   return request;
 }
 
+void md_twist_report(cJSON *object, const md_backend_request *request) {
+  const md_twist *twist = &request->twist;
+  if (md_links_twisted(twist))
+    md_report_add(object, "imaginary_mu=%g flux_quanta=%d", twist->imaginary_mu, twist->flux);
+}
+
 void md_physics_report(cJSON *object, const md_backend_request *request) {
   cJSON_AddStringToObject(object, "action", md_action_name(request->action));
-  if (!md_links_twisted(&request->twist)) return;
-  cJSON_AddNumberToObject(object, "imaginary_mu", request->twist.imaginary_mu);
-  cJSON_AddNumberToObject(object, "flux_quanta", request->twist.flux);
+  md_twist_report(object, request);
 }
 
 const char *md_physics_words(const md_physics_options *options, const md_backend_request *request,

@@ -25,14 +25,8 @@ typedef struct md_physics_options {
 /* clang-format off */
 #define MD_PHYSICS_DEFAULTS {.action = "naive", .u0 = NAN, .naik_epsilon = NAN}
 
-#define MD_PHYSICS_OPTIONS(physics)                                                                \
-  MD_OPTION(CHOICE, "action", &(physics).action, NULL,                                             \
-            "naive: one link; others: fat and long links [naive]", .choices = md_action_words),    \
-  MD_SMEAR_OPTIONS((physics).u0, "asqtad", (physics).naik_epsilon),                                \
-  MD_OPTION(TEXT, "fat", &(physics).fat_file, "FILE",                                              \
-            "fat links that were made before, any format", .file = MD_FILE_INPUT),                 \
-  MD_OPTION(TEXT, "long", &(physics).long_file, "FILE", "and the long links beside them",          \
-            .file = MD_FILE_INPUT),                                                                \
+/* Phases on the links. */
+#define MD_TWIST_OPTIONS(physics)                                                                  \
   MD_OPTION(REAL, "imaginary-mu", &(physics).imaginary_mu, "M",                                    \
             "phase exp(i M) on t-links; M in radians per link, mu/T = N_t M [0]",                  \
             .low = -10, .high = 10),                                                               \
@@ -41,10 +35,20 @@ typedef struct md_physics_options {
             .low = -1e6, .high = 1e6),                                                             \
   MD_OPTION(CHOICE, "charge", &(physics).charge, NULL, "of the quark in the magnetic field [-1/3]",\
             .choices = "-1/3|2/3")
+/* All of them. */
+#define MD_PHYSICS_OPTIONS(physics)                                                                \
+  MD_OPTION(CHOICE, "action", &(physics).action, NULL,                                             \
+            "naive: one link; others: fat and long links [naive]", .choices = md_action_words),    \
+  MD_SMEAR_OPTIONS((physics).u0, "asqtad", (physics).naik_epsilon),                                \
+  MD_OPTION(TEXT, "fat", &(physics).fat_file, "FILE",                                              \
+            "fat links that were made before, any format", .file = MD_FILE_INPUT),                 \
+  MD_OPTION(TEXT, "long", &(physics).long_file, "FILE", "and the long links beside them",          \
+            .file = MD_FILE_INPUT),                                                                \
+  MD_TWIST_OPTIONS(physics)
 
 /* How D is applied, into the texts that `o` has of these names; `words` is the caller's buffer. */
 #define MD_BACKEND_OPTIONS(o, words)                                                               \
-  MD_OPTION(CHOICE, "backend", &(o).backend, NULL, "see docs/backends.md [auto]",                \
+  MD_OPTION(CHOICE, "backend", &(o).backend, NULL, "see docs/backends.md [auto]",                  \
             .choices = md_backend_words("auto", words)),                                           \
   MD_OPTION(CHOICE, "packing", &(o).packing, NULL, "of Tensor Core backends [none]",               \
             .choices = &(MD_PACKING_WORDS)[1])
@@ -85,6 +89,8 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
 /* Report keys: action, and where there is a twist imaginary_mu and flux_quanta, those that the
  * quark sees. */
 void md_physics_report(cJSON *object, const md_backend_request *request);
+/* The last two alone, behind a row that has `action` already. */
+void md_twist_report(cJSON *object, const md_backend_request *request);
 enum { MD_PHYSICS_WORDS_BYTES = 160 };
 /* The same in words with the parameters of the links, "naive" or "hisq, naik-epsilon 0, imaginary
  * mu 0.1, flux quanta -3, reunitarized", into text. */

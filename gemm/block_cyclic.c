@@ -73,8 +73,9 @@ static md_status steps(md_context *context, const md_gemm_request *request, cons
   return MD_OK;
 }
 
-static md_status run(md_context *context, const md_gemm_request *request, const void *a,
-                     const void *b, void *c, md_gemm_rank_times *times) {
+static md_status multiply_from_root(md_context *context, const md_gemm_request *request,
+                                    const void *a, const void *b, void *c,
+                                    md_gemm_rank_times *times) {
   *times = (md_gemm_rank_times){0};
   parts part = {0};
   MD_TRY(md_gemm_request_check(context, &md_gemm_block_cyclic, request));
@@ -94,5 +95,5 @@ const md_gemm_method md_gemm_block_cyclic = {
     .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
     .local_kernel = true,
     .from_root = true,
-    .run = run,
+    .run = multiply_from_root,
 };

@@ -29,8 +29,9 @@ enum { VECTOR_BYTES = 64 };
 #define NAME(name) name##_float
 #include "gemm/cpu_tiled.inc.h"
 
-static md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-                     void *state, const void *a, const void *b, void *c) {
+static md_status multiply_tiled(md_context *context, const md_gemm_problem *p,
+                                const md_gemm_launch *launch, void *state, const void *a,
+                                const void *b, void *c) {
   (void)state;
   const int64_t depth = p->k < DEPTH ? p->k : DEPTH;
   const int64_t columns = p->n < PANEL_COLUMNS ? p->n + VECTOR_BYTES : PANEL_COLUMNS;
@@ -58,5 +59,5 @@ const md_gemm_kernel md_gemm_cpu_tiled = {
     .space = MD_GEMM_HOST,
     .precisions = 1u << MD_GEMM_DOUBLE | 1u << MD_GEMM_SINGLE,
     .accumulation = "as inputs",
-    .run = run,
+    .run = multiply_tiled,
 };

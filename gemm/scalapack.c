@@ -70,8 +70,8 @@ static int threads(int asked) {
   return md_blas_threads(&library, asked);
 }
 
-static md_status run(md_context *context, const md_gemm_request *request, const void *a,
-                     const void *b, void *c, md_gemm_rank_times *times) {
+static md_status multiply_dealt(md_context *context, const md_gemm_request *request, const void *a,
+                                const void *b, void *c, md_gemm_rank_times *times) {
   *times = (md_gemm_rank_times){0};
   MD_TRY(md_gemm_request_check(context, &md_gemm_scalapack, request));
   const int handle = Csys2blacs_handle(md_mpi(context));
@@ -92,7 +92,7 @@ static md_status run(md_context *context, const md_gemm_request *request, const 
   Cfree_blacs_system_handle(handle);
   return status;
 }
-#define AVAILABILITY .run = run, .threads = threads
+#define AVAILABILITY .run = multiply_dealt, .threads = threads
 #else
 #define AVAILABILITY                                                                               \
   .unavailable = "this build found no ScaLAPACK; on Debian or Ubuntu: apt-get install "            \

@@ -146,8 +146,8 @@ static md_status product(md_context *context, summa *s, const void *a, const voi
   return status;
 }
 
-static md_status run(md_context *context, const md_gemm_request *request, const void *a,
-                     const void *b, void *c, md_gemm_rank_times *times) {
+static md_status multiply_panels(md_context *context, const md_gemm_request *request, const void *a,
+                                 const void *b, void *c, md_gemm_rank_times *times) {
   *times = (md_gemm_rank_times){0};
   MD_TRY(md_gemm_request_check(context, &md_gemm_summa, request));
   summa s;
@@ -171,5 +171,5 @@ const md_gemm_method md_gemm_summa = {
     .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
     .local_kernel = true,
     .from_root = false,
-    .run = run,
+    .run = multiply_panels,
 };

@@ -98,8 +98,9 @@ static Types types_of(md_gemm_precision precision) {
   }
 }
 
-static md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *,
-                     void *state, const void *a, const void *b, void *c) {
+static md_status multiply_cublas(md_context *context, const md_gemm_problem *p,
+                                 const md_gemm_launch *, void *state, const void *a, const void *b,
+                                 void *c) {
   const Library *library = (const Library *)state;
   const Types t = types_of(p->precision);
   const float alpha = (float)p->alpha, beta = (float)p->beta;
@@ -112,9 +113,9 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
                                          : fail_cublas(context, library, status, "multiply");
 }
 
-const md_gemm_kernel md_gemm_cublas =
-    entry("cublas", "the vendor's library, same types and math mode",
-          (1u << MD_GEMM_PRECISIONS) - 1, "fp64 for double, else fp32", run, nullptr, open, close);
+const md_gemm_kernel md_gemm_cublas = entry(
+    "cublas", "the vendor's library, same types and math mode", (1u << MD_GEMM_PRECISIONS) - 1,
+    "fp64 for double, else fp32", multiply_cublas, nullptr, open, close);
 
 static md_status open_gemv(md_context *context, const md_small_problem *, void *stream,
                            void **state) {

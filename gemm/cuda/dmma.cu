@@ -197,8 +197,8 @@ md_status open(md_context *context, const md_gemm_problem *p, const md_gemm_laun
                   : open_tensor_plan(context, multiply<Long>, Long::BYTES, state);
 }
 
-md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-              void *state, const void *a, const void *b, void *c) {
+md_status launch_dmma(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
+                      void *state, const void *a, const void *b, void *c) {
   unsigned tiles;
   MD_TRY(grid_for(context, p, ROWS, COLUMNS, &tiles));
   TensorPlan *plan = (TensorPlan *)state;
@@ -226,5 +226,5 @@ md_status serves(md_context *context) {
 } // namespace
 
 const md_gemm_kernel md_gemm_dmma =
-    entry("dmma", "fp64 Tensor Cores, m16n8k8, tensor copies, tile after tile", DOUBLE, "fp64", run,
-          nullptr, open, close_tensor_plan, serves);
+    entry("dmma", "fp64 Tensor Cores, m16n8k8, tensor copies, tile after tile", DOUBLE, "fp64",
+          launch_dmma, nullptr, open, close_tensor_plan, serves);

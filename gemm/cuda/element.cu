@@ -38,8 +38,9 @@ template <class T, int ROWS, int COLUMNS> static __global__ void tile(Operands<T
 
 /* A step for both types of C. */
 template <int STEP, auto of_single, auto of_double, int ROWS, int COLUMNS>
-static md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-                     void *state, const void *a, const void *b, void *c) {
+static md_status run_types(md_context *context, const md_gemm_problem *p,
+                           const md_gemm_launch *launch, void *state, const void *a, const void *b,
+                           void *c) {
   return (p->precision == MD_GEMM_DOUBLE
               ? run_step<STEP, double, of_double, ROWS, COLUMNS, COLUMNS, ROWS>
               : run_step<STEP, float, of_single, ROWS, COLUMNS, COLUMNS, ROWS>)(context, p, launch,
@@ -50,7 +51,7 @@ static const char *const variants[] = {"16x16", "8x8", "32x32", "16x32", "8x16",
 
 template <int ROWS, int COLUMNS>
 constexpr auto tiled =
-    run<2, tile<float, ROWS, COLUMNS>, tile<double, ROWS, COLUMNS>, ROWS, COLUMNS>;
+    run_types<2, tile<float, ROWS, COLUMNS>, tile<double, ROWS, COLUMNS>, ROWS, COLUMNS>;
 
 static md_status run_tile(md_context *context, const md_gemm_problem *p,
                           const md_gemm_launch *launch, void *state, const void *a, const void *b,
@@ -62,9 +63,9 @@ static md_status run_tile(md_context *context, const md_gemm_problem *p,
 
 const md_gemm_kernel md_gemm_k0 =
     entry("k0", "one thread per element, a warp walks down a column", SINGLE | DOUBLE, "as inputs",
-          run<0, element<float, false>, element<double, false>, 16, 16>);
+          run_types<0, element<float, false>, element<double, false>, 16, 16>);
 const md_gemm_kernel md_gemm_k1 =
     entry("k1", "one thread per element, a warp walks along a row: coalesced", SINGLE | DOUBLE,
-          "as inputs", run<1, element<float, true>, element<double, true>, 16, 16>);
+          "as inputs", run_types<1, element<float, true>, element<double, true>, 16, 16>);
 const md_gemm_kernel md_gemm_k2 = entry("k2", "tiles of A and B in shared memory", SINGLE | DOUBLE,
                                         "as inputs", run_tile, variants);

@@ -112,8 +112,9 @@ static md_status launch_shape(md_context *context, const md_gemm_problem *p, cud
 
 static const char *const variants[] = {"128x128", "256x128", "128x256", nullptr};
 
-static md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-                     void *, const void *a, const void *b, void *c) {
+static md_status launch_pipeline(md_context *context, const md_gemm_problem *p,
+                                 const md_gemm_launch *launch, void *, const void *a, const void *b,
+                                 void *c) {
   const Operands<float> g = operands<float>(p, a, b, c);
   cudaStream_t stream = (cudaStream_t)launch->stream;
   switch (launch->variant) {
@@ -127,4 +128,4 @@ static md_status run(md_context *context, const md_gemm_problem *p, const md_gem
 }
 
 const md_gemm_kernel md_gemm_k7 = entry("k7", "cp.async stages and double-buffered registers",
-                                        SINGLE, "as inputs", run, variants);
+                                        SINGLE, "as inputs", launch_pipeline, variants);

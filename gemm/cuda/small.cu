@@ -18,8 +18,8 @@ template <class T> struct Call {
 
 /* md_small_kernel.run of a kernel whose Launch<T>::start takes the call. */
 template <template <class T> class Launch>
-md_status run(md_context *context, const md_small_problem *p, void *stream, void *state,
-              const void *in, const void *x, void *out) {
+md_status by_type(md_context *context, const md_small_problem *p, void *stream, void *state,
+                  const void *in, const void *x, void *out) {
   const cudaStream_t s = (cudaStream_t)stream;
   return p->type == MD_SMALL_INTEGER
              ? Launch<int>::start(
@@ -256,22 +256,23 @@ constexpr md_small_kernel small(const char *name, const char *idea,
 } // namespace
 
 const md_small_kernel md_transpose_naive =
-    small("naive", "reads along rows, writes down columns", run<TransposeDirect>);
+    small("naive", "reads along rows, writes down columns", by_type<TransposeDirect>);
 const md_small_kernel md_transpose_tile =
-    small("tile", "through a tile in shared memory", run<TransposeTile>);
+    small("tile", "through a tile in shared memory", by_type<TransposeTile>);
 const md_small_kernel md_transpose_padded = small(
-    "padded", "the tile's rows padded by one element: no bank conflicts", run<TransposePadded>);
+    "padded", "the tile's rows padded by one element: no bank conflicts", by_type<TransposePadded>);
 const md_small_kernel md_shift_direct =
-    small("direct", "two loads per thread, caches hold the overlap", run<ShiftDirect>);
+    small("direct", "two loads per thread, caches hold the overlap", by_type<ShiftDirect>);
 const md_small_kernel md_shift_shared =
-    small("shared", "rows in shared memory, each element read once", run<ShiftShared>);
-const md_small_kernel md_gemv_thread_row = small("thread_row", "a thread per row", run<ThreadRow>);
+    small("shared", "rows in shared memory, each element read once", by_type<ShiftShared>);
+const md_small_kernel md_gemv_thread_row =
+    small("thread_row", "a thread per row", by_type<ThreadRow>);
 const md_small_kernel md_gemv_two_phase =
-    small("two_phase", "all products into device memory, then a tree per row", run<TwoPhase>,
+    small("two_phase", "all products into device memory, then a tree per row", by_type<TwoPhase>,
           open_scratch, md_device_free);
 const md_small_kernel md_gemv_block_serial =
-    small("block_serial", "a block per row, one thread adds up", run<BlockSerial>);
+    small("block_serial", "a block per row, one thread adds up", by_type<BlockSerial>);
 const md_small_kernel md_gemv_block_atomic =
-    small("block_atomic", "a block per row, atomics on shared memory", run<BlockAtomic>);
+    small("block_atomic", "a block per row, atomics on shared memory", by_type<BlockAtomic>);
 const md_small_kernel md_gemv_warp_shuffle =
-    small("warp_shuffle", "a warp per row, shuffles", run<WarpShuffle>);
+    small("warp_shuffle", "a warp per row, shuffles", by_type<WarpShuffle>);

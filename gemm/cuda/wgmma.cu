@@ -109,8 +109,9 @@ md_status open(md_context *context, const md_gemm_problem *p, const md_gemm_laun
   }
 }
 
-md_status run(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-              void *state, const void *a, const void *b, void *c) {
+md_status multiply_rings(md_context *context, const md_gemm_problem *p,
+                         const md_gemm_launch *launch, void *state, const void *a, const void *b,
+                         void *c) {
   TensorPlan *plan = (TensorPlan *)state;
   switch (p->precision) {
   case MD_GEMM_HALF:
@@ -130,5 +131,5 @@ md_status serves(md_context *context) {
 
 const md_gemm_kernel md_gemm_wgmma =
     entry("wgmma", "warpgroup multiply, tensor copies, ring of stages, clusters",
-          1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u << MD_GEMM_TF32, "fp32", run, nullptr, open,
-          close_tensor_plan, serves);
+          1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u << MD_GEMM_TF32, "fp32", multiply_rings,
+          nullptr, open, close_tensor_plan, serves);

@@ -49,14 +49,14 @@ static cJSON *take(const column *c, char *line, va_list *values) {
     const char *value = va_arg(*values, const char *);
     item = value ? cJSON_CreateString(value) : cJSON_CreateNull();
     if (value) snprintf(text, sizeof text, c->format, value);
+  } else if (strstr(c->format, "hhd")) {
+    item = cJSON_CreateBool(va_arg(*values, int));
   } else if (c->type == 'd') {
     const long long value = c->wide                  ? va_arg(*values, long long)
                             : strchr(c->format, 'l') ? va_arg(*values, long)
                                                      : va_arg(*values, int);
     item = cJSON_CreateNumber((double)value);
     snprintf(text, sizeof text, "%lld", value);
-  } else if (c->type == 'c') {
-    item = cJSON_CreateBool(va_arg(*values, int));
   } else {
     const double value = va_arg(*values, double);
     item = isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull();

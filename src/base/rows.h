@@ -5,7 +5,7 @@
 
 /* Keys of a report and rows of a table, each described once: "key=%CONVERSION key=%CONVERSION ...",
  * with the conversions of printf, which the compiler checks the values against. In JSON %s is a
- * text (NULL: null), %d, %ld and %lld an integer, %c true or false, and %e, %f and %g a number, or
+ * text (NULL: null), %d, %ld and %lld an integer, %hhd a bool, and %e, %f and %g a number, or
  * null where it is infinite or none: JSON has no word for those. */
 
 /* Adds the keys to an object. Local. */

@@ -38,6 +38,15 @@ static md_status start_links(md_context *context, const md_bench_links_request *
   return status;
 }
 
+/* What a case needs beyond the links is compared when it begins. */
+static md_status require_links(md_context *context, const md_bench_links_request *r,
+                               const md_geometry *plan) {
+  md_memory_need need = {.host = md_geometry_bytes(plan) + md_gauge_bytes(plan)};
+  if (r->sweeps > 0 && r->sweeps_in == MD_HOST) need.host += md_heatbath_bytes(plan);
+  if (r->sweeps > 0 && r->sweeps_in == MD_DEVICE) need.device += md_heatbath_device_bytes(plan);
+  return md_memory_require(context, &need, r->command);
+}
+
 md_status md_bench_links_make(md_context *context, const md_bench_links_request *r,
                               md_action_links *links) {
   md_layout_request layout = {.depth = md_action_depth(md_physics_action(r->physics))};
@@ -47,11 +56,7 @@ md_status md_bench_links_make(md_context *context, const md_bench_links_request 
   memcpy(layout.grid, r->grid, sizeof layout.grid);
   layout.costs = md_halo_face_costs(r->space);
   MD_TRY(md_geometry_plan(context, &layout, &plan));
-  /* What a case needs beyond the links is compared when it begins. */
-  md_memory_need need = {.host = md_geometry_bytes(&plan) + md_gauge_bytes(&plan)};
-  if (r->sweeps > 0 && r->sweeps_in == MD_HOST) need.host += md_heatbath_bytes(&plan);
-  if (r->sweeps > 0 && r->sweeps_in == MD_DEVICE) need.device += md_heatbath_device_bytes(&plan);
-  MD_TRY(md_memory_require(context, &need, r->command));
+  MD_TRY(r->require ? r->require(context, &plan, r->user) : require_links(context, r, &plan));
   MD_TRY(md_geometry_create(context, &layout, &geometry));
   md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
   if (status == MD_OK) status = start_links(context, r, &thin);

@@ -14,6 +14,9 @@ typedef struct md_bench_links_request {
   double beta;
   long long sweeps; /* of heatbath from unit links; 0: uniform links, far from a thermal spectrum */
   int overrelax;    /* updates behind each sweep */
+  /* Instead of the need of the links alone; `user` is for it. Collective. */
+  md_status (*require)(md_context *context, const md_geometry *plan, void *user);
+  void *user;
 } md_bench_links_request;
 
 /* On failure there is nothing to destroy; MD_ENVIRONMENT also where the memory does not hold them,

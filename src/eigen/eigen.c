@@ -192,7 +192,7 @@ static md_status report(md_context *context, const run *r, md_status written) {
   md_action_links_report(root, &r->physics, &r->links);
   md_report_add(root,
                 "backend=%s packing=%s transport=%s precision=%s modes=%g block=%d tolerance=%g "
-                "converged=%c converged_modes=%d",
+                "converged=%hhd converged_modes=%d",
                 r->dirac.backend->name, r->packing, md_halo_transport(r->dirac.halo), "double",
                 (double)r->modes, r->request.n_rhs, r->tolerance, found->converged, found->below);
   md_report_reals(root, "eigenvalues", found->values, found->below);
@@ -205,8 +205,8 @@ static md_status report(md_context *context, const run *r, md_status written) {
                 found->seconds, r->dirac.load_s);
   if (r->start) cJSON_AddStringToObject(root, "start", r->start);
   if (r->output) {
-    md_report_add(root, "output=%s store=%s output_written=%c", r->output, r->store,
-                  written == MD_OK && found->modes > 0);
+    md_report_add(root, "output=%s store=%s output_written=%hhd", r->output, r->store,
+                  (bool)(written == MD_OK && found->modes > 0));
   }
   return md_report_close_after(context, &report, r->common.json, written);
 }

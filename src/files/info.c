@@ -18,7 +18,7 @@ static void report_notes(md_report *report, const md_notes *notes) {
     cJSON_AddItemToArray(records, row);
     cJSON_AddStringToObject(row, "type", r->type);
     if (*r->detail) cJSON_AddStringToObject(row, "detail", r->detail);
-    md_report_add(row, "offset=%g bytes=%g message_begin=%c message_end=%c", (double)r->offset,
+    md_report_add(row, "offset=%g bytes=%g message_begin=%hhd message_end=%hhd", (double)r->offset,
                   (double)r->bytes, r->message_begin, r->message_end);
   }
   cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");

@@ -302,7 +302,8 @@ void md_action_links_report(cJSON *object, const md_physics_options *physics,
   const md_action_data *data = md_action_get(links->action);
   if (!isnan(links->plaquette)) cJSON_AddNumberToObject(object, "plaquette", links->plaquette);
   if (!isnan(links->reunitarized)) {
-    md_report_add(object, "reunitarized=%c largest_link_change=%g", true, links->reunitarized);
+    md_report_add(object, "reunitarized=%hhd largest_link_change=%g", (bool)true,
+                  links->reunitarized);
   }
   if (data->fields == 1) return;
   if (!physics->fat_file) {

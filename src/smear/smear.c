@@ -177,7 +177,7 @@ static void report_request(md_report *report, const request *r, const result *ma
   md_report_integers(root, "dims", made->geometry->global, MD_DIMS);
   cJSON_AddStringToObject(root, "action", r->action);
   if (r->reunitarize) {
-    md_report_add(root, "reunitarized=%c largest_link_change=%g", true, made->change);
+    md_report_add(root, "reunitarized=%hhd largest_link_change=%g", (bool)true, made->change);
   }
   if (md_recipe_takes(recipe, "u0")) cJSON_AddNumberToObject(root, "u0", r->u0);
   if (md_recipe_takes(recipe, "naik-epsilon"))

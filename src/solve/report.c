@@ -75,7 +75,7 @@ static void report_choice(cJSON *root, const md_solver_choice *choice) {
 static void report_result(cJSON *root, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   md_report_add(root,
-                "iterations=%d converged=%c interrupted=%c relative_residual=%g "
+                "iterations=%d converged=%hhd interrupted=%hhd relative_residual=%g "
                 "reliable_updates=%d inner_restarts=%d",
                 r->iterations, r->converged, md_solve_cut_short(run), r->relative_residual,
                 r->updates, r->restarts);
@@ -127,8 +127,8 @@ md_status md_solve_report(md_context *context, const md_solve_run *run, md_statu
   md_solve_report_common(&report, run);
   report_result(report.root, run);
   if (run->options.output) {
-    md_report_add(report.root, "output=%s output_written=%c", run->options.output,
-                  written == MD_OK);
+    md_report_add(report.root, "output=%s output_written=%hhd", run->options.output,
+                  (bool)(written == MD_OK));
   }
   return md_report_close_after(context, &report, run->options.common.json, written);
 }

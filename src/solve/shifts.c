@@ -156,10 +156,10 @@ static void fill_report(md_report *report, const md_solve_run *run,
   md_solve_report_common(report, run);
   cJSON *root = report->root;
   md_report_add(root,
-                "iterations=%d double_iterations=%d converged=%c interrupted=%c "
+                "iterations=%d double_iterations=%d converged=%hhd interrupted=%hhd "
                 "relative_residual=%g",
                 result->iterations, result->double_iterations, result->converged,
-                result->interrupted && !result->converged, worst_of(result));
+                (bool)(result->interrupted && !result->converged), worst_of(result));
   md_report_reals(root, "residual_history", result->history, result->iterations + 1);
   md_report_add(root, "solver_seconds=%g gflops=%g", result->seconds, result->gflops);
   cJSON *rows = cJSON_AddArrayToObject(root, "shifts");
@@ -169,7 +169,7 @@ static void fill_report(md_report *report, const md_solve_run *run,
     cJSON_AddItemToArray(rows, row);
     md_report_add(row,
                   "shift=%g mass=%g iterations=%d refine_iterations=%d iterated_residual=%g "
-                  "relative_residual=%g converged=%c",
+                  "relative_residual=%g converged=%hhd",
                   s->shift, mass_of(run, s->shift), s->iterations, s->refine_iterations,
                   s->estimate, s->relative_residual, s->converged);
   }

@@ -227,13 +227,13 @@ static void add_row(trial *t, int operation) {
   const md_errors *e = &t->errors[operation];
   const md_backend_request *request = &t->dirac->request;
   const bool pass = e->bound_used <= 1.0;
-  cJSON *row =
-      md_rows_add(t->context, t->run->rows, MD_VALIDATE_OPERATOR_COLUMNS, t->dirac->backend->name,
-                  md_packing_name(request->packing), md_precision_name(request->precision),
-                  atoi(md_reconstruct_name(request->reconstruct)), request->n_rhs,
-                  operation_names[operation], e->rel_l2_error, e->max_rel_error, e->max_percent,
-                  e->bound, e->bound_used, pass ? "ok" : "BROKEN", pass);
-  md_physics_report(row, request);
+  cJSON *row = md_rows_add(
+      t->context, t->run->rows, MD_VALIDATE_OPERATOR_COLUMNS, t->dirac->backend->name,
+      md_packing_name(request->packing), md_precision_name(request->precision),
+      atoi(md_reconstruct_name(request->reconstruct)), request->n_rhs, operation_names[operation],
+      md_action_name(request->action), e->rel_l2_error, e->max_rel_error, e->max_percent, e->bound,
+      e->bound_used, pass ? "ok" : "BROKEN", pass);
+  md_twist_report(row, request);
   md_report_counts(row, "histogram", e->histogram, MD_ERROR_BINS);
   if (!pass) t->run->broken++;
 }

@@ -55,8 +55,9 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
 /* The tables of the two, as md_rows_head takes them. */
 #define MD_VALIDATE_OPERATOR_COLUMNS                                                               \
   "backend=%-10s packing=%-8s precision|prec=%-6s reconstruct|U=%3d rhs=%d operation=%-13s "       \
+  "action=%s "                                                                                     \
   "rel_l2_error|rel~L2=%9.2e max_rel_error|site~max=%9.2e max_percent|percent=%9.2e "              \
-  "bound|L2~bound=%9.2e bound_used|used=%5.2f |verdict=%2s pass=%c"
+  "bound|L2~bound=%9.2e bound_used|used=%5.2f |verdict=%2s pass=%hhd"
 #define MD_VALIDATE_SOLVER_COLUMNS                                                                 \
   "backend=%-10s packing=%-8s precision=%-9s inner=%-6s iterations=%10d "                          \
   "reachable_residual|residual=%10.2e |correlator=%10.2e"

@@ -338,7 +338,8 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   return status;
 }
 
-#define REQUEST "backend=%-10s packing=%-8s precision|prec=%-6s reconstruct|rec=%3s rhs=%4d"
+#define REQUEST                                                                                    \
+  "backend=%-10s packing=%-8s precision|prec=%-6s reconstruct|rec=%3s rhs=%4d action=%s"
 #define COLUMNS                                                                                    \
   REQUEST " ranks=%d transport=%s transport_reason=%s seconds_median|seconds=%11.3e "              \
           "seconds_min=%g seconds_max=%g repetitions=%d gflops|GFLOP/s=%10.2f "                    \
@@ -360,13 +361,13 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
   cJSON *row = md_rows_add(
       bench->context, bench->rows, COLUMNS, dirac->backend->name, md_packing_name(r->packing),
       md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs,
-      bench->context->ranks, md_halo_transport(dirac->halo), md_halo_reason(dirac->halo), hop_s,
-      t->hop.min, t->hop.max, bench->repetitions,
+      md_action_name(r->action), bench->context->ranks, md_halo_transport(dirac->halo),
+      md_halo_reason(dirac->halo), hop_s, t->hop.min, t->hop.max, bench->repetitions,
       1e-9 * md_action_flops(r->action) * r->n_rhs * sites / hop_s, gbytes, copied / t->copy.median,
       gbytes / (copied / t->copy.median), error, bench->turn ? "turn" : "single",
       md_stream_name(t->stream), copied / t->copy.max, copied / t->copy.min,
       1e-9 * all * sites / hop_s, bytes, all, dirac->load_s);
-  md_physics_report(row, r);
+  md_twist_report(row, r);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   md_hop_parts_report(dirac, &t->parts, row);
 }
@@ -376,8 +377,9 @@ static void skip(md_dirac_bench *bench, const md_backend *backend, const md_back
   const char *reason = bench->context->message;
   cJSON *row = cJSON_CreateObject();
   md_report_add(row, REQUEST, backend->name, md_packing_name(r->packing),
-                md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs);
-  md_physics_report(row, r);
+                md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs,
+                md_action_name(r->action));
+  md_twist_report(row, r);
   if (md_rows_skip(bench->skipped, row, "backend", reason))
     md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
 }

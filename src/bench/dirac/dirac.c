@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
-#include "lattice/gauge/gauge_start.h"
+#include "bench/links.h"
 #include "lattice/halo/halo_options.h"
 
 #include <math.h>
@@ -115,11 +115,10 @@ static md_status dry_run(md_context *context, void *user) {
   return MD_OK;
 }
 
-static md_status require_memory(md_context *context, const settings *s,
-                                const md_physics_options *physics, const md_geometry *plan) {
-  planned p = {s, physics, plan};
+static md_status require_memory(md_context *context, const md_geometry *plan, void *user) {
   md_memory_need need;
-  MD_TRY(md_memory_foresee(context, dry_run, &p, &need));
+  ((planned *)user)->geometry = plan;
+  MD_TRY(md_memory_foresee(context, dry_run, user, &need));
   return md_memory_require(context, &need, "bench dirac");
 }
 
@@ -139,31 +138,25 @@ static md_status make_links(md_context *context, const settings *s,
                             md_action_links *links) {
   const md_space space = links_space(context, s, physics);
   const md_action_links_request files = {.physics = physics, .grid = grid, .space = space};
-  md_layout_request layout = {.depth = md_action_depth(md_physics_action(physics)),
-                              .costs = md_halo_face_costs(space)};
-  md_geometry plan, *geometry;
-  md_gauge thin;
-  if (physics->fat_file) {
-    MD_TRY(md_action_links_plan(context, &files, &plan));
-    MD_TRY(require_memory(context, s, physics, &plan));
-    return md_action_links_load(context, &files, links);
-  }
-  memcpy(layout.global, s->dims, sizeof layout.global);
-  memcpy(layout.grid, grid, sizeof layout.grid);
-  MD_TRY(md_geometry_plan(context, &layout, &plan));
-  MD_TRY(require_memory(context, s, physics, &plan));
-  MD_TRY(md_geometry_create(context, &layout, &geometry));
-  md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
-  if (status == MD_OK) status = md_gauge_start_hot(context, &thin, GAUGE_SEED);
-  if (status == MD_OK) return md_action_links_make(context, physics, space, geometry, &thin, links);
-  md_gauge_destroy(&thin);
-  md_geometry_destroy(geometry);
-  return status;
+  planned p = {.settings = s, .physics = physics};
+  const md_bench_links_request uniform = {.command = "bench dirac",
+                                          .physics = physics,
+                                          .dims = s->dims,
+                                          .grid = grid,
+                                          .space = space,
+                                          .seed = GAUGE_SEED,
+                                          .require = require_memory,
+                                          .user = &p};
+  md_geometry plan;
+  if (!physics->fat_file) return md_bench_links_make(context, &uniform, links);
+  MD_TRY(md_action_links_plan(context, &files, &plan));
+  MD_TRY(require_memory(context, &plan, &p));
+  return md_action_links_load(context, &files, links);
 }
 
 /* Everything between reading the options and the report. */
-static md_status run(md_dirac_bench *bench, const settings *s, const int grid[MD_DIMS],
-                     md_report *report) {
+static md_status time_backends(md_dirac_bench *bench, const settings *s, const int grid[MD_DIMS],
+                               md_report *report) {
   md_action_links links = {0};
   md_status status = make_links(bench->context, s, bench->physics, grid, &links);
   bench->links = &links;
@@ -254,7 +247,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                           .rows = cJSON_CreateArray(),
                           .skipped = cJSON_CreateArray()};
   md_status status = matvec ? md_bench_matvec(context, &s.counts, (int)s.repetitions, bench.rows)
-                            : run(&bench, &s, common.grid, &report);
+                            : time_backends(&bench, &s, common.grid, &report);
   md_report_add(report.root,
                 "copy_gbytes_per_s=%g copy_gbytes_per_s_min=%g copy_gbytes_per_s_max=%g "
                 "copy_bytes=%g",

@@ -48,7 +48,7 @@ static double known(int threads) {
   "relative_error|error=%9.1e "                                                                    \
   "relative_bound|bound=%9.1e seconds_mean=%g seconds_min=%g seconds_max=%g repetitions=%d "       \
   "seconds_total_median=%g excess=%g checked=%s seconds_scatter=%g seconds_product=%g "            \
-  "seconds_gather=%g threads=%g alpha=%g beta=%g local_kernel=%s host_memory=%s pitched=%c "       \
+  "seconds_gather=%g threads=%g alpha=%g beta=%g local_kernel=%s host_memory=%s pitched=%hhd "     \
   "reference_threads=%g"
 
 void md_gemm_table_head(const md_context *context) {

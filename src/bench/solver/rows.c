@@ -4,10 +4,10 @@
 
 #define REQUEST                                                                                    \
   "mass=%-6g rhs=%3d solver=%-10s backend=%-10s packing=%-7s inner=%-6s reconstruct|rec=%3s "      \
-  "precision=%s"
+  "precision=%s action=%s"
 #define COLUMNS                                                                                    \
   REQUEST " outer_backend=%s transport=%s ranks=%d iterations|iter=%6d "                           \
-          "refine_iterations|refine=%6d double_iterations=%d converged=%c "                        \
+          "refine_iterations|refine=%6d double_iterations=%d converged=%hhd "                      \
           "seconds_median|seconds=%9.4f seconds_min=%g seconds_max=%g repetitions=%d "             \
           "seconds_per_rhs|s/rhs=%9.4f ms_per_iteration=%g ms_per_iteration_rhs|ms/i/rhs=%9.4f "   \
           "ms_per_iteration_loop=%g |loop=%9.4f operator_share|hops=%5.2f "                        \
@@ -15,7 +15,7 @@
 #define REQUEST_OF(c, backend)                                                                     \
   (c)->mass, (c)->request.n_rhs, md_solver_kind_name((c)->kind), (backend),                        \
       md_packing_name((c)->request.packing), inner_of(c),                                          \
-      md_reconstruct_name((c)->request.reconstruct), "double"
+      md_reconstruct_name((c)->request.reconstruct), "double", md_action_name((c)->request.action)
 
 static const char *inner_of(const md_solver_case *c) {
   const md_precision precision = c->request.precision;
@@ -29,7 +29,7 @@ void md_solver_bench_head(const md_solver_bench *bench) {
 cJSON *md_solver_bench_request(const md_solver_case *c, const char *backend) {
   cJSON *row = cJSON_CreateObject();
   md_report_add(row, REQUEST, REQUEST_OF(c, backend));
-  md_physics_report(row, &c->request);
+  md_twist_report(row, &c->request);
   return row;
 }
 
@@ -48,7 +48,7 @@ static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_so
   const bool takes =
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
-  md_physics_report(row, &c->request);
+  md_twist_report(row, &c->request);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
 }
 

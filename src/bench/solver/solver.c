@@ -140,7 +140,7 @@ static md_status find_modes(md_solver_bench *bench, const settings *s, md_report
   return MD_OK;
 }
 
-static md_status run(md_solver_bench *bench, const settings *s, md_report *report) {
+static md_status time_solves(md_solver_bench *bench, const settings *s, md_report *report) {
   md_context *context = bench->context;
   md_action_links links = {0};
   md_status status = make_links(context, s, &links);
@@ -262,7 +262,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
                            .choices = cJSON_AddArrayToObject(report.root, "choices")};
   cJSON_AddNumberToObject(report.root, "tolerance", s.tolerance);
   md_report_reals(report.root, "shifts", s.shifts.value, s.shifts.count);
-  md_status status = run(&bench, &s, &report);
+  md_status status = time_solves(&bench, &s, &report);
   if (status == MD_OK && !bench.rows->child && bench.missed == 0)
     status = md_fail(context, MD_ENVIRONMENT, "bench solver timed nothing: %s",
                      md_rows_skipped(bench.skipped));

@@ -76,7 +76,7 @@ void md_suite_check(md_suite *suite, const char *name, double value, double expe
   const bool pass = fabs(value - expected) <= tolerance;
   cJSON *check = cJSON_CreateObject();
   cJSON_AddItemToArray(suite->checks, check);
-  md_report_add(check, "name=%s value=%g expected=%g tolerance=%g pass=%c", name, value, expected,
+  md_report_add(check, "name=%s value=%g expected=%g tolerance=%g pass=%hhd", name, value, expected,
                 tolerance, pass);
   md_say(suite->context, "%s  %s", pass ? "PASS" : "FAIL", name);
   if (expected != 0.0)
@@ -173,7 +173,7 @@ static void report_energy(md_report *report, md_suite *suite) {
   md_energy now;
   md_energy_read(suite->context, &now);
   cJSON *energy = cJSON_AddObjectToObject(report->root, "energy");
-  md_report_add(energy, "processors=%s gpus=%s has_processors=%c has_gpus=%c",
+  md_report_add(energy, "processors=%s gpus=%s has_processors=%hhd has_gpus=%hhd",
                 now.has_cpu ? "RAPL" : now.cpu_reason, now.has_gpu ? "NVML" : now.gpu_reason,
                 now.has_cpu, now.has_gpu);
   if (!now.has_cpu && !now.has_gpu)
@@ -209,7 +209,7 @@ static void report_merit(md_report *report, md_suite *suite, const settings *s) 
              cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint,
              md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
   report_energy(report, suite);
-  md_report_add(root, "whole=%c pass=%c", whole, !suite->failed);
+  md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)!suite->failed);
   add_merit(root, suite, merit);
   md_report_add(root, "figure_of_merit_unit=%s figure_of_merit_per_joule=%g figure_of_merit_of=%s",
                 "right-hand sides solved to a true residual of 1e-10 per second",
@@ -280,7 +280,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
   return s->common.help ? MD_OK : check_scratch(suite, s);
 }
 
-static md_status run(md_suite *suite, const settings *s, md_report *report) {
+static md_status time_parts(md_suite *suite, const settings *s, md_report *report) {
   report_problem(report, suite, s);
   md_status status = set_up(suite, s, report);
   if (status == MD_OK) status = run_parts(suite, &s->parts, report);
@@ -304,7 +304,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   suite.checks = cJSON_AddArrayToObject(report.root, "checks");
   suite.rows = cJSON_AddArrayToObject(report.root, "rows");
   suite.skipped = cJSON_AddArrayToObject(report.root, "skipped");
-  md_status status = run(&suite, &s, &report);
+  md_status status = time_parts(&suite, &s, &report);
   status = md_report_finish(context, &report, suite.rows, NULL, s.common.json, status);
   if (status == MD_OK && suite.failed)
     status = md_fail(context, MD_UNREACHED,
