@@ -5,96 +5,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-/* A sanitizer reserves more addresses than any limit leaves, and its reports are wanted. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-#else
-enum { SANITIZED = 0 };
-#endif
-
-typedef struct answer {
-  int status;
-  char message[sizeof((md_context *)0)->message];
-} answer;
-
-/* False when the other side is gone or, with a limit (>= 0), silent for that long. */
-static bool receive(int socket, void *data, size_t bytes, int limit_ms) {
-  for (size_t done = 0; done < bytes;) {
-    struct pollfd wait = {.fd = socket, .events = POLLIN};
-    const int ready = limit_ms < 0 ? 1 : poll(&wait, 1, limit_ms);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    const ssize_t part = recv(socket, (char *)data + done, bytes - done, 0);
-    if (part < 0 && errno == EINTR) continue;
-    if (part <= 0) return false;
-    done += (size_t)part;
-  }
-  return true;
-}
-
-static bool transmit(int socket, const void *data, size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    const ssize_t part = send(socket, (const char *)data + done, bytes - done, MSG_NOSIGNAL);
-    if (part < 0 && errno == EINTR) continue;
-    if (part <= 0) return false;
-    done += (size_t)part;
-  }
-  return true;
-}
-
-static void limit(int resource, rlim_t most) {
-  struct rlimit now;
-  if (getrlimit(resource, &now) != 0) return;
-  now.rlim_cur = now.rlim_max == RLIM_INFINITY || most < now.rlim_max ? most : now.rlim_max;
-  (void)setrlimit(resource, &now);
-}
-
-void md_child_open_no_more(void) {
-  if (!SANITIZED) limit(RLIMIT_NOFILE, 0);
-}
-
-/* Addresses in use already: CUDA alone reserves more than the machine has. */
-static rlim_t address_space(void) {
-  unsigned long long pages = 0;
-  FILE *file = fopen("/proc/self/statm", "r");
-  if (file && fscanf(file, "%llu", &pages) != 1) pages = 0;
-  if (file) fclose(file);
-  return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
-}
-
-static void restrain(void) {
-  /* Whoever started us may have put handlers there, which print; and Ctrl-C is the parent's. */
-  static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGTRAP, SIGSYS};
-  static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-  sigset_t none;
-  sigemptyset(&none);
-  for (size_t i = 0; !SANITIZED && i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], SIG_DFL);
-  for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  const int nowhere = open("/dev/null", O_RDWR);
-  for (int i = 0; i < 3 && nowhere >= 0; i++) dup2(nowhere, i);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  limit(RLIMIT_CORE, 1); /* not 0: that still starts a core pattern's program */
-  const rlim_t used = address_space();
-  if (!SANITIZED && used > 0) limit(RLIMIT_AS, used + MD_CHILD_MEMORY);
-}
 
 /* Assigns the processor time that the file needs. */
 static md_status check_file(md_context *context, const char *path, int *processor_s) {
@@ -102,59 +19,6 @@ static md_status check_file(md_context *context, const char *path, int *processo
   MD_TRY(md_file_length(context, path, &bytes));
   const int64_t more = bytes >> 28;
   *processor_s = MD_CHILD_PROCESSOR_S + (int)(more < 1000 ? more : 1000);
-  return MD_OK;
-}
-
-static void allow_processor_time(int allowed_s) {
-  struct timespec used;
-  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0)
-    limit(RLIMIT_CPU, (rlim_t)(used.tv_sec + allowed_s + 1)); /* whole seconds */
-}
-
-static _Noreturn void serve(md_context *context, const md_child *child, md_child_work *work,
-                            void *state) {
-  const int socket = child->socket;
-  int request;
-  restrain();
-  while (receive(socket, &request, sizeof request, -1)) {
-    answer a = {0};
-    allow_processor_time(child->processor_s);
-    context->message[0] = 0;
-    a.status = (int)work(context, state, request, child->shared);
-    memcpy(a.message, context->message, sizeof a.message);
-    if (!transmit(socket, &a, sizeof a)) break;
-  }
-  _exit(0);
-}
-
-md_status md_child_start(md_context *context, const char *path, md_child_work *work, void *state,
-                         size_t shared_bytes, md_child *child) {
-  int sockets[2];
-  *child = (md_child){.path = path, .socket = -1, .shared_bytes = shared_bytes};
-  MD_TRY(check_file(context, path, &child->processor_s));
-  child->shared =
-      mmap(NULL, shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (child->shared == MAP_FAILED) {
-    child->shared = NULL;
-    return md_fail_memory(context, shared_bytes,
-                          "buffer shared with the process that reads a file");
-  }
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    return md_fail(context, MD_ENVIRONMENT, "%s: no socket for the process that reads it: %s", path,
-                   strerror(errno));
-  const pid_t process = fork();
-  if (process == 0) {
-    close(sockets[0]);
-    child->socket = sockets[1];
-    serve(context, child, work, state);
-  }
-  const int reason = errno;
-  close(sockets[1]);
-  child->socket = sockets[0];
-  if (process < 0)
-    return md_fail(context, MD_ENVIRONMENT, "%s: no process to read it: %s", path,
-                   strerror(reason));
-  child->process = process;
   return MD_OK;
 }
 
@@ -170,6 +34,96 @@ static int collect(md_child *child, bool now) {
     }
   child->process = 0;
   return outcome;
+}
+
+/* A descriptor that the standard streams of the child do not replace. */
+static int above_streams(int file) {
+  const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3), reason = errno;
+  if (file >= 0) close(file);
+  errno = reason;
+  return moved;
+}
+
+/* Memory for both, whose length the child cannot change. A descriptor of it. */
+static int share_memory(md_child *child, size_t bytes) {
+  const int memory = above_streams(memfd_create("minidirac", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (memory < 0) return -1;
+  void *shared = MAP_FAILED;
+  if (ftruncate(memory, (off_t)bytes) == 0 &&
+      fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+    shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+  if (shared == MAP_FAILED) {
+    close(memory);
+    return -1;
+  }
+  child->shared = shared;
+  child->shared_bytes = bytes;
+  return memory;
+}
+
+/* An error number. Signals wait until the child has said what becomes of them. */
+static int spawn(const md_context *context, md_child *child, int program, int socket, int memory) {
+  char name[64], numbers[64];
+  char *const arguments[] = {"minidirac_read", numbers, (char *)child->path, NULL};
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t all;
+  snprintf(name, sizeof name, "/proc/self/fd/%d", program);
+  snprintf(numbers, sizeof numbers, "%d,%d,%d,%d", socket, memory, context->rank,
+           child->processor_s);
+  sigfillset(&all);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  int error = posix_spawn_file_actions_init(&actions);
+  for (int i = 0; i < 3 && !error; i++)
+    error = posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
+  /* Onto itself: it stays open in the child. */
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, socket, socket);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, memory, memory);
+  if (!error) error = posix_spawn(&child->process, name, &actions, &attributes, arguments, environ);
+  if (error) child->process = 0;
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+/* An error number. */
+static int start_process(const md_context *context, md_child *child, int memory) {
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return errno;
+  child->socket = sockets[0];
+  const int other = above_streams(sockets[1]), program = md_child_program();
+  const int error =
+      other < 0 || program < 0 ? errno : spawn(context, child, program, other, memory);
+  if (other >= 0) close(other);
+  if (program >= 0) close(program);
+  return error;
+}
+
+md_status md_child_start(md_context *context, const char *path, size_t shared_bytes,
+                         md_child *child) {
+  md_child_answer begun;
+  *child = (md_child){.path = path, .socket = -1};
+  MD_TRY(check_file(context, path, &child->processor_s));
+  const int memory = share_memory(child, shared_bytes);
+  const int error = memory < 0 ? errno : start_process(context, child, memory);
+  if (memory >= 0) close(memory);
+  if (error)
+    return md_fail(context, MD_ENVIRONMENT, "%s: no process to read it: %s%s", path,
+                   strerror(error),
+                   error == EMFILE ? "; raise the limit (ulimit -n)"
+                   : error == EACCES || error == EPERM
+                       ? "; this system must let a program be started from memory (sysctl "
+                         "vm.memfd_noexec below 2)"
+                       : "");
+  if (md_child_receive(child->socket, &begun, sizeof begun, MD_CHILD_WAIT_S * 1000)) return MD_OK;
+  const int outcome = collect(child, true);
+  return md_fail(context, MD_ENVIRONMENT,
+                 "%s: the process that reads it did not begin (%s %d); are limits too low, or the "
+                 "libraries of this program elsewhere?",
+                 path, WIFSIGNALED(outcome) ? "signal" : "exit code",
+                 WIFSIGNALED(outcome) ? WTERMSIG(outcome) : WEXITSTATUS(outcome));
 }
 
 static md_status died(md_context *context, md_child *child, bool silent) {
@@ -198,20 +152,21 @@ static md_status died(md_context *context, md_child *child, bool silent) {
                  path, outcome != -1 && WIFEXITED(outcome) ? WEXITSTATUS(outcome) : -1);
 }
 
-md_status md_child_ask(md_context *context, md_child *child, int request) {
-  answer a;
+md_status md_child_ask(md_context *context, md_child *child, const md_child_request *request) {
+  md_child_answer a;
   const int limit_ms = MD_CHILD_WAIT_S * 1000;
   if (child->process <= 0)
     return md_fail(context, MD_INPUT, "%s: there is no process that reads it", child->path);
   errno = 0;
-  const bool asked = transmit(child->socket, &request, sizeof request);
+  const bool asked = md_child_transmit(child->socket, request, sizeof *request);
   struct pollfd wait = {.fd = child->socket, .events = POLLIN};
   int ready = 1;
   if (asked) do
       ready = poll(&wait, 1, limit_ms);
     while (ready < 0 && errno == EINTR);
-  if (!asked || ready <= 0 || !receive(child->socket, &a, sizeof a, limit_ms))
+  if (!asked || ready <= 0 || !md_child_receive(child->socket, &a, sizeof a, limit_ms))
     return died(context, child, ready == 0);
+  child->number = a.number;
   if (a.status == MD_OK) return MD_OK;
   a.message[sizeof a.message - 1] = 0;
   return md_fail(context, a.status == MD_INPUT ? MD_INPUT : MD_ENVIRONMENT, "%s", a.message);

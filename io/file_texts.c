@@ -56,23 +56,6 @@ md_status md_file_texts_take(md_context *context, md_file_texts *texts, const ch
   return MD_OK;
 }
 
-md_status md_file_texts_broadcast(md_context *context, md_file_texts *texts) {
-  md_status status = MD_OK;
-  md_file_texts all = *texts;
-  md_broadcast(context, &all, sizeof all);
-  if (context->rank != 0) {
-    md_file_texts_free(texts);
-    *texts = (md_file_texts){.used = all.used, .count = all.count, .lost = all.lost};
-    if (all.used > 0) texts->bytes = malloc(MD_FILE_TEXTS_MOST);
-    if (all.used > 0 && !texts->bytes)
-      status = md_fail_memory(context, MD_FILE_TEXTS_MOST, "texts of a file");
-  }
-  status = md_agree(context, status);
-  if (status == MD_OK && all.used > 0) md_broadcast(context, texts->bytes, texts->used);
-  if (status != MD_OK) md_file_texts_free(texts);
-  return status;
-}
-
 void md_file_texts_free(md_file_texts *texts) {
   free(texts->bytes);
   *texts = (md_file_texts){0};

@@ -42,8 +42,6 @@ bool md_file_texts_next(const md_file_texts *texts, size_t *at, const char **nam
 /* Adds those of `bytes`, NAME\0TEXT\0 for each, which may come from anywhere. Local. */
 md_status md_file_texts_take(md_context *context, md_file_texts *texts, const char *bytes,
                              size_t used);
-/* Rank 0's texts to every rank. Collective. */
-md_status md_file_texts_broadcast(md_context *context, md_file_texts *texts);
 void md_file_texts_free(md_file_texts *texts);
 
 #ifdef __cplusplus

@@ -35,7 +35,8 @@ static md_status write_slabs(md_context *context, const char *path, hid_t datase
   for (int i = 0; i < plan.count && status == MD_OK; i++) {
     const md_slab slab = md_slab_at(geometry, &plan, i);
     md_sites_pack(geometry, &slab, &header->site, gauge, raw, &header->checksum);
-    status = md_h5_write_slab(context, path, dataset, geometry, &shape, 0, &slab, raw);
+    status = md_agree(context,
+                      md_h5_write_slab(context, path, dataset, geometry, &shape, 0, &slab, raw));
   }
   free(raw);
   if (status == MD_OK) md_checksum_combine(context, &header->checksum);

@@ -1,15 +1,7 @@
 #include "io/hdf5_file.h"
-#include "base/file.h"
-#include "base/ranks_mpi.h"
-#include "io/child.h"
-#include "io/payload.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static herr_t keep_first(unsigned depth, const H5E_error2_t *error, void *text) {
   (void)depth;
@@ -23,54 +15,6 @@ md_status md_h5_fail(md_context *context, md_status status, const char *path, co
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, text);
   return md_fail(context, status, "%s: %s failed%s%s", path, step, *text ? ": HDF5 says " : "",
                  text);
-}
-
-md_status md_h5_open(md_context *context, const char *path, hid_t *file) {
-  const int there = open(path, O_RDONLY | O_CLOEXEC); /* plain, which knows the reason */
-  *file = H5I_INVALID_HID;
-  if (there < 0) return md_fail_open(context, "", path, errno);
-  close(there);
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* messages go through md_fail, not to stderr */
-  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  H5Pset_cache(access, 0, 10007, 32 << 20, 0.75);
-  H5Pset_file_locking(access, true, true); /* file systems without locks are fine */
-  *file = H5Fopen(path, H5F_ACC_RDONLY, access);
-  H5Pclose(access);
-  H5PLset_loading_state(0); /* no filter or driver from elsewhere */
-  md_child_open_no_more();
-  return *file < 0 ? md_h5_fail(context, MD_INPUT, path, "opening it as HDF5") : MD_OK;
-}
-
-md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file) {
-  *file = H5I_INVALID_HID;
-  const int64_t room = bytes + bytes / 128 + (1 << 20);
-  MD_TRY(md_reserve(context, path, room)); /* HDF5 empties the file again */
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */
-  H5Pset_file_locking(access, true, true);
-  if (context->ranks > 1) H5Pset_fapl_mpio(access, md_mpi(context), MPI_INFO_NULL);
-  *file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-  H5Pclose(access);
-  const md_status status =
-      *file < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating the file") : MD_OK;
-  MD_TRY(md_agree(context, status));
-  return md_reserve_behind(context, path, room);
-}
-
-md_status md_h5_close_written(md_context *context, const char *path, hid_t *file) {
-  md_status status = MD_OK;
-  if (*file < 0) return MD_OK;
-  if (H5Fflush(*file, H5F_SCOPE_GLOBAL) < 0)
-    status = md_h5_fail(context, MD_ENVIRONMENT, path, "flushing the file");
-  if (H5Fclose(*file) < 0 && status == MD_OK)
-    status = md_h5_fail(context, MD_ENVIRONMENT, path, "closing the file");
-  *file = H5I_INVALID_HID;
-  struct stat there; /* gives back what was reserved behind the end */
-  if (status == MD_OK && context->rank == 0 && stat(path, &there) == 0 &&
-      truncate(path, there.st_size) != 0)
-    status = md_fail(context, MD_ENVIRONMENT, "%s cannot be closed: %m", path);
-  return md_agree(context, status);
 }
 
 md_status md_h5_group(md_context *context, const char *path, hid_t file, const char *name) {
@@ -117,7 +61,7 @@ hid_t md_h5_fixed8(bool on_file) {
   return type;
 }
 
-static hid_t text_type(size_t bytes) {
+hid_t md_h5_text(size_t bytes) {
   const hid_t type = H5Tcopy(H5T_C_S1);
   H5Tset_size(type, bytes);
   H5Tset_cset(type, H5T_CSET_UTF8);
@@ -129,7 +73,7 @@ md_status md_h5_put_attribute(md_context *context, const char *path, hid_t objec
   const hsize_t count = (hsize_t)attribute->count;
   const bool text = attribute->type == MD_ATTRIBUTE_TEXT;
   const bool real = attribute->type == MD_ATTRIBUTE_REAL;
-  const hid_t type = text ? text_type(strlen(attribute->data) + 1)
+  const hid_t type = text ? md_h5_text(strlen(attribute->data) + 1)
                           : H5Tcopy(real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64);
   const hid_t space =
       text || count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, NULL);

@@ -10,14 +10,11 @@
  * Writing is collective (one rank: the plain driver) and done by the library. Reading is not: the
  * library reads in a child process of each rank (io/child.h), which a damaged file may end, and
  * damage met by one rank never leaves the others waiting; the caller agrees afterwards. "In a
- * child" stands with all that opens a file of unknown origin. */
+ * child" stands with all that looks into a file of unknown origin: io/reader calls it. */
 
 /* Records the innermost message of HDF5's error stack: "PATH: STEP failed: ...". */
 md_status md_h5_fail(md_context *context, md_status status, const char *path, const char *step);
 
-/* Opens for reading; the process opens no other file afterwards. In a child. MD_INPUT when it is no
- * HDF5 file. */
-md_status md_h5_open(md_context *context, const char *path, hid_t *file);
 /* Makes the file `path`, which is there, an empty HDF5 file after reserving room for about `bytes`
  * of data. Collective. */
 md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file);
@@ -34,6 +31,9 @@ hid_t md_h5_complex(int real_bytes, bool on_file);
  * md_h5_complex. */
 enum { MD_H5_FIXED8_BYTES = 8 };
 hid_t md_h5_fixed8(bool on_file);
+
+/* Texts of that many bytes, the closing zero included. Otherwise as md_h5_complex. */
+hid_t md_h5_text(size_t bytes);
 
 /* Where a dataset has its data: in the file, or in others by one of two ways. */
 typedef enum md_h5_storage {
@@ -83,14 +83,20 @@ md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, 
 /* Opens it and checks element type, extents and that all of it is stored. In a child; MD_INPUT. */
 md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
                            const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset);
-/* One slab of one lead index between file and raw. Writing: collective and agreed. Reading:
- * in a child; where a chunk's Fletcher32 fails, *damaged is raised and the data are read all the
- * same. */
+/* Sites [origin, origin + extent) of the lattice; x,y,z,t. */
+typedef struct md_h5_box {
+  int origin[MD_DIMS], extent[MD_DIMS];
+} md_h5_box;
+md_h5_box md_h5_slab_box(const md_geometry *geometry, const md_slab *slab);
+/* Writes one slab of one lead index from raw. All ranks call the same, each for its slab; local in
+ * its errors. */
 md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
                            const md_geometry *geometry, const md_h5_shape *shape, int lead,
                            const md_slab *slab, const void *raw);
-md_status md_h5_read_slab(md_context *context, const char *path, hid_t dataset,
-                          const md_geometry *geometry, const md_h5_shape *shape, int lead,
-                          const md_slab *slab, void *raw, long long *damaged);
+/* Reads the sites of one lead index into raw; where a chunk's Fletcher32 fails, *damaged is raised
+ * and the data are read all the same. In a child. */
+md_status md_h5_read_box(md_context *context, const char *path, hid_t dataset,
+                         const md_h5_shape *shape, int lead, const md_h5_box *box, void *raw,
+                         long long *damaged);
 
 #endif

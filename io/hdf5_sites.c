@@ -153,16 +153,13 @@ md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, co
                          : "has not the shape and type that this lattice and use ask for");
 }
 
-/* Selects the slab in the file; memory has the slab's own extents: equal shapes spare HDF5 a walk
+/* Selects the sites in the file; memory has the box's own extents: equal shapes spare HDF5 a walk
  * over single elements. */
-static void select_slab(hid_t dataset, const md_geometry *geometry, const md_h5_shape *shape,
-                        int lead, const md_slab *slab, hid_t *there, hid_t *here) {
-  const int extent[MD_DIMS] = {geometry->local[0], geometry->local[1], slab->nz, slab->nt};
-  const int origin[MD_DIMS] = {geometry->origin[0], geometry->origin[1],
-                               geometry->origin[2] + slab->z, geometry->origin[3] + slab->t};
+static void select_box(hid_t dataset, const md_h5_shape *shape, int lead, const md_h5_box *box,
+                       hid_t *there, hid_t *here) {
   hsize_t count[MD_H5_RANK_MOST], start[MD_H5_RANK_MOST];
-  const int rank = md_h5_extents(shape, extent, count);
-  md_h5_extents(shape, origin, start);
+  const int rank = md_h5_extents(shape, box->extent, count);
+  md_h5_extents(shape, box->origin, start);
   for (int i = MD_DIMS + (shape->lead > 0); i < rank; i++) start[i] = 0;
   if (shape->lead) {
     start[0] = (hsize_t)lead;
@@ -173,11 +170,18 @@ static void select_slab(hid_t dataset, const md_geometry *geometry, const md_h5_
   H5Sselect_hyperslab(*there, H5S_SELECT_SET, start, NULL, count, NULL);
 }
 
+md_h5_box md_h5_slab_box(const md_geometry *geometry, const md_slab *slab) {
+  return (md_h5_box){.origin = {geometry->origin[0], geometry->origin[1],
+                                geometry->origin[2] + slab->z, geometry->origin[3] + slab->t},
+                     .extent = {geometry->local[0], geometry->local[1], slab->nz, slab->nt}};
+}
+
 md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
                            const md_geometry *geometry, const md_h5_shape *shape, int lead,
                            const md_slab *slab, const void *raw) {
+  const md_h5_box box = md_h5_slab_box(geometry, slab);
   hid_t there, here;
-  select_slab(dataset, geometry, shape, lead, slab, &there, &here);
+  select_box(dataset, shape, lead, &box, &there, &here);
   const hid_t type = element_type(shape, false);
   const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
   if (context->ranks > 1) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
@@ -188,15 +192,15 @@ md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
   H5Tclose(type);
   H5Sclose(here);
   H5Sclose(there);
-  return md_agree(context, status);
+  return status;
 }
 
-md_status md_h5_read_slab(md_context *context, const char *path, hid_t dataset,
-                          const md_geometry *geometry, const md_h5_shape *shape, int lead,
-                          const md_slab *slab, void *raw, long long *damaged) {
+md_status md_h5_read_box(md_context *context, const char *path, hid_t dataset,
+                         const md_h5_shape *shape, int lead, const md_h5_box *box, void *raw,
+                         long long *damaged) {
   hid_t there, here;
   md_status status = MD_OK;
-  select_slab(dataset, geometry, shape, lead, slab, &there, &here);
+  select_box(dataset, shape, lead, box, &there, &here);
   const hid_t type = element_type(shape, false);
   if (H5Dread(dataset, type, here, there, H5P_DEFAULT, raw) < 0) {
     status = md_h5_fail(context, MD_INPUT, path, "reading a dataset");

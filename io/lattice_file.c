@@ -74,6 +74,24 @@ static md_status describe(md_context *context, const char *path, md_lattice_info
   return status;
 }
 
+/* Rank 0's texts to every rank. Collective. */
+static md_status share_texts(md_context *context, md_file_texts *texts) {
+  md_status status = MD_OK;
+  md_file_texts all = *texts;
+  md_broadcast(context, &all, sizeof all);
+  if (context->rank != 0) {
+    md_file_texts_free(texts);
+    *texts = (md_file_texts){.used = all.used, .count = all.count, .lost = all.lost};
+    if (all.used > 0) texts->bytes = malloc(MD_FILE_TEXTS_MOST);
+    if (all.used > 0 && !texts->bytes)
+      status = md_fail_memory(context, MD_FILE_TEXTS_MOST, "texts of a file");
+  }
+  status = md_agree(context, status);
+  if (status == MD_OK && all.used > 0) md_broadcast(context, texts->bytes, texts->used);
+  if (status != MD_OK) md_file_texts_free(texts);
+  return status;
+}
+
 static md_status open_lattice(md_context *context, const char *path, md_lattice_info *info) {
   *info = (md_lattice_info){.checksum = MD_CHECKSUM_UNREAD};
   const md_status status =
@@ -81,7 +99,7 @@ static md_status open_lattice(md_context *context, const char *path, md_lattice_
   md_broadcast(context, &info->header, sizeof info->header);
   md_broadcast(context, &info->file_bytes, sizeof info->file_bytes);
   info->described = status == MD_OK;
-  return status == MD_OK ? md_file_texts_broadcast(context, &info->notes.texts) : status;
+  return status == MD_OK ? share_texts(context, &info->notes.texts) : status;
 }
 
 /* A finding that --ignore-checksum turns into a warning. */

@@ -7,49 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Requests: DESCRIBE, then numbers of slabs of all modes. */
-enum { DESCRIBE = -1 };
-
-/* Seen by the child and the parent. */
-typedef struct common {
-  md_modes_info info;
-  double scale, values[MD_MODES_MOST], residuals[MD_MODES_MOST];
-  long long damaged;
-  bool unguarded; /* without checksums */
-  _Alignas(64) unsigned char data[];
-} common;
-
 typedef struct reader {
   const char *path;
-  const md_geometry *geometry; /* NULL: the file is only described */
-  md_modes_info info;
-  hid_t file, dataset; /* in the child, as is the shape of the dataset */
-  md_h5_shape shape;
-  md_field host; /* one vector in double */
+  const md_geometry *geometry;       /* NULL: the file is only described */
+  md_modes_info info;                /* as the file has it */
+  double scale, *values, *residuals; /* info.count of them, for the caller to free */
+  md_child child;
+  md_h5_shape shape; /* of the dataset */
+  bool unguarded;    /* without checksums */
+  md_field host;     /* one vector in double */
 } reader;
 
 /* Extents, count and precision of the dataset; false when it cannot be one of modes. */
-static bool read_shape(hid_t dataset, md_modes_info *info) {
-  hsize_t extents[H5S_MAX_RANK];
-  const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
-  const int rank = H5Sget_simple_extent_dims(space, extents, NULL);
+static bool take_shape(const md_child_extents *e, md_modes_info *info) {
+  const int rank = e->rank;
   bool fits = rank == MD_DIMS + 1 || rank == MD_DIMS + 2;
   for (int d = 0; d < MD_DIMS && fits; d++) {
-    fits = extents[1 + MD_T - d] > 0 && extents[1 + MD_T - d] < 1 << 15;
-    info->dims[d] = (int)extents[1 + MD_T - d] * (d == MD_X ? 2 : 1);
+    const long long extent = e->extent[1 + MD_T - d];
+    fits = extent > 0 && extent < 1 << 15;
+    info->dims[d] = fits ? (int)extent * (d == MD_X ? 2 : 1) : 0;
   }
-  fits = fits && extents[0] > 0 && extents[0] <= MD_MODES_MOST;
-  info->count = fits ? (int)extents[0] : 0;
-  const size_t bytes = H5Tget_size(type);
-  info->store = bytes == 16 ? MD_DOUBLE : bytes == 8 ? MD_SINGLE : MD_HALF;
+  fits = fits && e->extent[0] > 0 && e->extent[0] <= MD_MODES_MOST;
+  info->count = fits ? (int)e->extent[0] : 0;
+  info->store = e->bytes == 16 ? MD_DOUBLE : e->bytes == 8 ? MD_SINGLE : MD_HALF;
   if (rank == MD_DIMS + 1) info->store = MD_FIXED;
-  H5Tclose(type);
-  H5Sclose(space);
-  return fits && (bytes == 16 || bytes == 8 || (bytes == 4 && info->store == MD_HALF));
+  return fits && (e->bytes == 16 || e->bytes == 8 || (e->bytes == 4 && info->store == MD_HALF));
 }
 
-static md_status get_attributes(md_context *context, const char *path, hid_t group, common *c) {
-  md_modes_info *info = &c->info;
+static md_status get_attributes(md_context *context, reader *r) {
+  md_modes_info *info = &r->info;
   int64_t dims[MD_DIMS], version, converged;
   const md_attribute attributes[] = {
       {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version},
@@ -59,65 +45,49 @@ static md_status get_attributes(md_context *context, const char *path, hid_t gro
       {"boundary", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.boundary},
       {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
       {"tolerance", MD_ATTRIBUTE_REAL, 1, &info->tolerance},
-      {"scale", MD_ATTRIBUTE_REAL, 1, &c->scale},
-      {"eigenvalues", MD_ATTRIBUTE_REAL, info->count, c->values},
-      {"residuals", MD_ATTRIBUTE_REAL, info->count, c->residuals}};
-  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
-    if (!md_h5_get_attribute(group, &attributes[i]))
-      return md_fail(context, MD_INPUT, "%s: attribute %s is missing or has another type or length",
-                     path, attributes[i].name);
+      {"scale", MD_ATTRIBUTE_REAL, 1, &r->scale},
+      {"eigenvalues", MD_ATTRIBUTE_REAL, info->count, r->values},
+      {"residuals", MD_ATTRIBUTE_REAL, info->count, r->residuals}};
+  MD_TRY(md_child_attributes(context, &r->child, attributes,
+                             (int)(sizeof attributes / sizeof *attributes)));
   if (version != MD_BUNDLE_VERSION)
-    return md_fail(context, MD_INPUT, "%s: format_version must be %d, got %lld", path,
+    return md_fail(context, MD_INPUT, "%s: format_version must be %d, got %lld", r->path,
                    MD_BUNDLE_VERSION, (long long)version);
   for (int d = 0; d < MD_DIMS; d++)
     if (dims[d] != info->dims[d])
-      return md_fail(context, MD_INPUT, "%s: attribute dims must be the extents of %s", path,
+      return md_fail(context, MD_INPUT, "%s: attribute dims must be the extents of %s", r->path,
                      MD_MODES_VECTORS);
-  if (converged < 0 || converged > info->count || !(c->scale > 0.0 && c->scale <= 1.0))
+  if (converged < 0 || converged > info->count || !(r->scale > 0.0 && r->scale <= 1.0))
     return md_fail(context, MD_INPUT, "%s: attributes converged or scale have no sensible value",
-                   path);
+                   r->path);
   info->converged = (int)converged;
   return MD_OK;
 }
 
-static md_status describe_in_child(md_context *context, reader *r, common *c) {
-  hid_t object;
-  MD_TRY(md_h5_open(context, r->path, &r->file));
-  MD_TRY(md_h5_open_object(context, r->path, r->file, MD_MODES_VECTORS, true, &object));
-  const bool fits = read_shape(object, &c->info);
-  H5Oclose(object);
-  if (!fits)
+static md_status describe(md_context *context, reader *r) {
+  const md_child_request request = {.what = MD_CHILD_EXTENTS, .name = MD_MODES_VECTORS};
+  MD_TRY(md_child_ask(context, &r->child, &request));
+  if (!take_shape(r->child.shared, &r->info))
     return md_fail(
         context, MD_INPUT,
         "%s: dataset %s must have the shape [mode][t][z][y][x/2][3] of compound {r, i}, or "
         "without [3] of {scale, r[3], i[3]}, at most %d modes",
         r->path, MD_MODES_VECTORS, MD_MODES_MOST);
-  MD_TRY(md_h5_open_object(context, r->path, r->file, MD_MODES_GROUP, false, &object));
-  const md_status status = get_attributes(context, r->path, object, c);
-  H5Oclose(object);
-  if (status != MD_OK) return status;
-  r->shape = md_modes_shape(c->info.count, c->info.store);
-  MD_TRY(md_h5_open_sites(context, r->path, r->file, MD_MODES_VECTORS, c->info.dims, &r->shape,
-                          &r->dataset));
-  c->unguarded = !md_h5_has_sums(r->dataset);
+  const size_t bytes = (size_t)r->info.count * sizeof(double);
+  r->values = malloc(bytes);
+  r->residuals = malloc(bytes);
+  if (!r->values || !r->residuals) return md_fail_memory(context, 2 * bytes, "eigenvalues");
+  MD_TRY(md_child_open(context, &r->child, MD_MODES_GROUP, false));
+  MD_TRY(get_attributes(context, r));
+  r->shape = md_modes_shape(r->info.count, r->info.store);
+  MD_TRY(md_child_open_sites(context, &r->child, MD_MODES_VECTORS, r->info.dims, &r->shape));
+  r->unguarded = r->child.number > 0;
   return MD_OK;
 }
 
 static md_slab_plan plan_of(const reader *r, size_t *bytes) {
   const md_bundle_sites sites = {.field = {(md_field *)&r->host}};
   return md_bundle_plan(&sites, bytes);
-}
-
-static md_status serve(md_context *context, void *state, int request, void *shared) {
-  reader *r = state;
-  common *c = shared;
-  if (request == DESCRIBE) return describe_in_child(context, r, c);
-  size_t bytes;
-  const md_slab_plan plan = plan_of(r, &bytes);
-  const md_slab slab = md_slab_at(r->geometry, &plan, request % plan.count);
-  c->damaged = 0;
-  return md_h5_read_slab(context, r->path, r->dataset, r->geometry, &r->shape, request / plan.count,
-                         &slab, c->data, &c->damaged);
 }
 
 /* The numbers of a slab to double, in place. */
@@ -138,22 +108,22 @@ static void widen(void *raw, int64_t count, md_precision store, double scale) {
 }
 
 /* One vector, and its norm^2 here. Local. */
-static md_status read_vector(md_context *context, reader *r, md_child *child, int mode,
-                             md_field *vector, double *norm2) {
-  common *c = child->shared;
+static md_status read_vector(md_context *context, reader *r, int mode, md_field *vector,
+                             double *norm2) {
+  double *data = r->child.shared;
   const md_bundle_sites sites = {.field = {&r->host}};
   size_t bytes;
   const md_slab_plan plan = plan_of(r, &bytes);
   for (int i = 0; i < plan.count; i++) {
     const md_slab slab = md_slab_at(r->geometry, &plan, i);
     const int64_t reals = md_slab_sites(r->geometry, &slab) / MD_PARITIES * MD_FERMION_REALS;
-    MD_TRY(md_child_ask(context, child, mode * plan.count + i));
-    if (c->damaged > 0)
+    MD_TRY(md_child_read_slab(context, &r->child, 0, r->geometry, &r->shape, mode, &slab));
+    if (r->child.number > 0)
       return md_fail(context, MD_INPUT, "%s: dataset %s is damaged, its Fletcher32 checksums fail",
                      r->path, MD_MODES_VECTORS);
-    widen(c->data, reals, r->info.store, c->scale);
-    for (int64_t k = 0; k < reals; k++) *norm2 += ((double *)c->data)[k] * ((double *)c->data)[k];
-    if (!md_bundle_copy_slab(&sites, &slab, 0, (double *)c->data, true))
+    widen(data, reals, r->info.store, r->scale);
+    for (int64_t k = 0; k < reals; k++) *norm2 += data[k] * data[k];
+    if (!md_bundle_copy_slab(&sites, &slab, 0, data, true))
       return md_fail(context, MD_INPUT, "%s: dataset %s must hold finite numbers", r->path,
                      MD_MODES_VECTORS);
   }
@@ -204,32 +174,37 @@ static md_status check_dims(md_context *context, const char *path, const md_mode
                  path, d[0], d[1], d[2], d[3], g[0], g[1], g[2], g[3]);
 }
 
-/* Starts a child that has described the file in its shared part. Local. */
-static md_status start(md_context *context, reader *r, size_t bytes, md_child *child) {
-  MD_TRY(md_child_start(context, r->path, serve, r, sizeof(common) + bytes, child));
-  return md_child_ask(context, child, DESCRIBE);
+/* Starts a child that has the vectors open; `bytes` of a slab. To be stopped. Local. */
+static md_status start(md_context *context, reader *r, size_t bytes) {
+  const size_t values = MD_MODES_MOST * sizeof(double);
+  MD_TRY(md_child_start(context, r->path, bytes > values ? bytes : values, &r->child));
+  return describe(context, r);
+}
+
+static void stop(reader *r) {
+  md_child_stop(&r->child);
+  free(r->values);
+  free(r->residuals);
 }
 
 md_status md_modes_describe(md_context *context, const char *path, md_modes_info *info) {
   reader r = {.path = path};
-  md_child child;
-  const md_status status = start(context, &r, 0, &child);
-  if (status == MD_OK) *info = ((common *)child.shared)->info;
-  md_child_stop(&child);
+  const md_status status = start(context, &r, 0);
+  if (status == MD_OK) *info = r.info;
+  stop(&r);
   return md_agree(context, status);
 }
 
 /* Local. */
-static md_status read_vectors(md_context *context, reader *r, md_child *child, md_modes *modes,
-                              double *norms) {
-  const common *c = child->shared;
-  if (memcmp(&c->info, &r->info, sizeof r->info) != 0)
+static md_status read_vectors(md_context *context, reader *r, const md_modes_info *info,
+                              md_modes *modes, double *norms) {
+  if (memcmp(&r->info, info, sizeof *info) != 0)
     return md_fail(context, MD_INPUT, "%s changed while it was read", r->path);
-  if (c->unguarded) md_h5_warn_of_sums(context, r->path);
-  memcpy(modes->values, c->values, (size_t)modes->count * sizeof *modes->values);
-  memcpy(modes->residuals, c->residuals, (size_t)modes->count * sizeof *modes->residuals);
+  if (r->unguarded && !md_counts(context)) md_h5_warn_of_sums(context, r->path);
+  memcpy(modes->values, r->values, (size_t)modes->count * sizeof *modes->values);
+  memcpy(modes->residuals, r->residuals, (size_t)modes->count * sizeof *modes->residuals);
   for (int i = 0; i < modes->count && !md_counts(context); i++)
-    MD_TRY(read_vector(context, r, child, i, &modes->vectors[i], &norms[i]));
+    MD_TRY(read_vector(context, r, i, &modes->vectors[i], &norms[i]));
   return MD_OK;
 }
 
@@ -238,8 +213,7 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
                         md_space space, md_modes *modes) {
   const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
   const md_field_shape shape = {info->store, space, MD_FERMION_REALS, 1, true};
-  reader r = {.path = path, .geometry = geometry, .info = *info};
-  md_child child = {.socket = -1};
+  reader r = {.path = path, .geometry = geometry, .child = {.socket = -1}};
   size_t bytes = 0;
   *modes = (md_modes){0};
   MD_TRY(check_dims(context, path, info, geometry->global));
@@ -251,10 +225,10 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
   if (info->store == MD_FIXED) modes->roundoff = 0.5 / MD_FIXED8_STEPS;
   if (status == MD_OK) {
     plan_of(&r, &bytes);
-    status = start(context, &r, bytes, &child);
+    status = start(context, &r, bytes);
   }
-  if (status == MD_OK) status = read_vectors(context, &r, &child, modes, norms);
-  md_child_stop(&child);
+  if (status == MD_OK) status = read_vectors(context, &r, info, modes, norms);
+  stop(&r);
   status = md_agree(context, status);
   if (status == MD_OK && !md_counts(context)) status = check_numbers(context, path, modes, norms);
   free(norms);

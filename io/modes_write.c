@@ -56,7 +56,8 @@ static md_status write_vector(md_context *context, writer *w, int mode, void *ra
     md_bundle_copy_slab(&sites, &slab, 0, raw, false);
     narrow(raw, md_slab_sites(g, &slab) / MD_PARITIES * MD_FERMION_REALS, w->info->store,
            md_modes_scale(g->global, w->info->store));
-    MD_TRY(md_h5_write_slab(context, w->path, w->dataset, g, &w->shape, mode, &slab, raw));
+    MD_TRY(md_agree(
+        context, md_h5_write_slab(context, w->path, w->dataset, g, &w->shape, mode, &slab, raw)));
   }
   return MD_OK;
 }

@@ -18,8 +18,8 @@ static md_status write_sites(md_context *context, const char *path, hid_t datase
     for (int i = 0; i < plan.count && status == MD_OK; i++) {
       const md_slab slab = md_slab_at(s->field[0]->geometry, &plan, i);
       md_bundle_copy_slab(s, &slab, r, raw, false);
-      status =
-          md_h5_write_slab(context, path, dataset, s->field[0]->geometry, &shape, r, &slab, raw);
+      status = md_agree(context, md_h5_write_slab(context, path, dataset, s->field[0]->geometry,
+                                                  &shape, r, &slab, raw));
     }
   free(raw);
   return status;

@@ -1,40 +1,24 @@
 #include "io/bundle.h"
 #include "io/child.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* Requests: OPEN, then numbers of slabs of all datasets and right-hand sides. */
-enum { OPEN = -1 };
+_Static_assert((int)MD_BUNDLE_DATASETS <= (int)MD_CHILD_DATASETS, "datasets of a child");
 
-/* Attributes first, then a slab: both seen by the child and the parent. */
-typedef struct common {
-  long long damaged;
-  bool unguarded; /* some dataset has no checksums */
-  _Alignas(64) unsigned char data[];
-} common;
-
-typedef struct reader {
-  const char *path;
-  const md_bundle *b;
-  hid_t file, dataset[MD_BUNDLE_DATASETS]; /* in the child */
-} reader;
-
-static size_t attribute_bytes(const md_attribute *a) {
-  return (size_t)a->count * (a->type == MD_ATTRIBUTE_TEXT ? 1 : 8);
-}
-
-static md_status check_own_attributes(md_context *context, const char *path, hid_t object,
+static md_status check_own_attributes(md_context *context, md_child *child,
                                       const md_geometry *geometry) {
   int64_t dims[MD_DIMS], version = 0;
+  const md_attribute of_version = {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version};
+  const md_attribute of_dims = {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims};
+  const char *path = child->path;
   const int *g = geometry->global;
-  if (!md_h5_get_attribute(object,
-                           &(md_attribute){"format_version", MD_ATTRIBUTE_INTEGER, 1, &version}) ||
-      version != MD_BUNDLE_VERSION)
+  bool found = false;
+  MD_TRY(md_child_find(context, child, &of_version, &found));
+  if (!found || version != MD_BUNDLE_VERSION)
     return md_fail(context, MD_INPUT, "%s: format_version must be %d, got %lld", path,
                    MD_BUNDLE_VERSION, (long long)version);
-  if (!md_h5_get_attribute(object, &(md_attribute){"dims", MD_ATTRIBUTE_INTEGER, 4, dims}))
-    return md_fail(context, MD_INPUT, "%s: attribute dims is missing", path);
+  MD_TRY(md_child_find(context, child, &of_dims, &found));
+  if (!found) return md_fail(context, MD_INPUT, "%s: attribute dims is missing", path);
   for (int d = 0; d < MD_DIMS; d++)
     if (dims[d] != g[d])
       return md_fail(context, MD_INPUT,
@@ -44,134 +28,76 @@ static md_status check_own_attributes(md_context *context, const char *path, hid
   return MD_OK;
 }
 
-/* The attributes one behind the other, each from a multiple of 8 bytes on. */
-static md_status get_attributes(md_context *context, const reader *r, hid_t object, common *c) {
-  unsigned char *at = c->data;
-  for (int i = 0; i < r->b->attribute_count; i++) {
-    md_attribute a = r->b->attributes[i];
-    a.data = at;
-    if (!md_h5_get_attribute(object, &a))
-      return md_fail(context, MD_INPUT, "%s: attribute %s is missing or has another type or length",
-                     r->path, a.name);
-    at += (attribute_bytes(&a) + 7) / 8 * 8;
-  }
-  return MD_OK;
-}
-
-static md_status open_dataset(md_context *context, reader *r, int i, common *c) {
-  const md_bundle_sites *s = &r->b->datasets[i];
+static md_status open_dataset(md_context *context, md_child *child, const md_bundle_sites *s,
+                              bool *unguarded) {
   const md_h5_shape shape = md_bundle_shape(s);
   int64_t parity = -1;
-  MD_TRY(md_h5_open_sites(context, r->path, r->file, s->name, s->field[0]->geometry->global, &shape,
-                          &r->dataset[i]));
-  c->unguarded = c->unguarded || !md_h5_has_sums(r->dataset[i]);
-  if (md_bundle_one_parity(s) &&
-      (!md_h5_get_attribute(r->dataset[i],
-                            &(md_attribute){"parity", MD_ATTRIBUTE_INTEGER, 1, &parity}) ||
-       parity != s->field[0]->parity))
-    return md_fail(context, MD_INPUT, "%s: dataset %s must be of parity %d, got %lld", r->path,
+  bool found = true;
+  MD_TRY(md_child_open_sites(context, child, s->name, s->field[0]->geometry->global, &shape));
+  *unguarded = *unguarded || child->number > 0;
+  if (!md_bundle_one_parity(s)) return MD_OK;
+  MD_TRY(md_child_find(context, child, &(md_attribute){"parity", MD_ATTRIBUTE_INTEGER, 1, &parity},
+                       &found));
+  if (!found || parity != s->field[0]->parity)
+    return md_fail(context, MD_INPUT, "%s: dataset %s must be of parity %d, got %lld", child->path,
                    s->name, s->field[0]->parity, (long long)parity);
   return MD_OK;
 }
 
-static md_status open_in_child(md_context *context, reader *r, common *c) {
-  const md_bundle *b = r->b;
-  hid_t object;
-  MD_TRY(md_h5_open(context, r->path, &r->file));
-  MD_TRY(md_h5_open_object(context, r->path, r->file, b->object, strcmp(b->object, b->group) != 0,
-                           &object));
-  MD_TRY(check_own_attributes(context, r->path, object, b->geometry));
-  MD_TRY(get_attributes(context, r, object, c));
-  H5Oclose(object);
-  for (int i = 0; i < b->dataset_count; i++) MD_TRY(open_dataset(context, r, i, c));
+static md_status open_bundle(md_context *context, md_child *child, const md_bundle *b) {
+  bool unguarded = false;
+  MD_TRY(md_child_open(context, child, b->object, strcmp(b->object, b->group) != 0));
+  MD_TRY(check_own_attributes(context, child, b->geometry));
+  MD_TRY(md_child_attributes(context, child, b->attributes, b->attribute_count));
+  for (int i = 0; i < b->dataset_count; i++)
+    MD_TRY(open_dataset(context, child, &b->datasets[i], &unguarded));
+  if (unguarded) md_h5_warn_of_sums(context, child->path);
   return MD_OK;
 }
 
-/* A request counts slabs fastest, then right-hand sides, then datasets. */
-typedef struct part {
-  int dataset, rhs, slab;
-} part;
-
-static bool part_of(const md_bundle *b, int request, part *p) {
-  for (p->dataset = 0; p->dataset < b->dataset_count; p->dataset++) {
-    size_t bytes;
-    const md_bundle_sites *s = &b->datasets[p->dataset];
-    const int slabs = md_bundle_plan(s, &bytes).count, all = slabs * s->field[0]->n_rhs;
-    p->rhs = request / slabs;
-    p->slab = request % slabs;
-    if (request < all) return true;
-    request -= all;
-  }
-  return false;
-}
-
-static md_slab slab_of(const md_bundle *b, const part *p) {
-  const md_bundle_sites *s = &b->datasets[p->dataset];
+/* One right-hand side. Local. */
+static md_status read_rhs(md_context *context, md_child *child, int dataset,
+                          const md_bundle_sites *s, int rhs) {
+  const md_geometry *g = s->field[0]->geometry;
+  const md_h5_shape shape = md_bundle_shape(s);
   size_t bytes;
   const md_slab_plan plan = md_bundle_plan(s, &bytes);
-  return md_slab_at(s->field[0]->geometry, &plan, p->slab);
-}
-
-static md_status serve(md_context *context, void *state, int request, void *shared) {
-  reader *r = state;
-  common *c = shared;
-  part p = {0};
-  if (request == OPEN) return open_in_child(context, r, c);
-  if (!part_of(r->b, request, &p)) return MD_OK;
-  const md_slab slab = slab_of(r->b, &p);
-  const md_bundle_sites *s = &r->b->datasets[p.dataset];
-  const md_h5_shape shape = md_bundle_shape(s);
-  c->damaged = 0;
-  return md_h5_read_slab(context, r->path, r->dataset[p.dataset], s->field[0]->geometry, &shape,
-                         p.rhs, &slab, c->data, &c->damaged);
-}
-
-static void take_attributes(const md_bundle *b, const common *c) {
-  const unsigned char *at = c->data;
-  for (int i = 0; i < b->attribute_count; i++) {
-    const md_attribute *a = &b->attributes[i];
-    memcpy(a->data, at, attribute_bytes(a));
-    if (a->type == MD_ATTRIBUTE_TEXT && a->count > 0) ((char *)a->data)[a->count - 1] = 0;
-    at += (attribute_bytes(a) + 7) / 8 * 8;
+  for (int i = 0; i < plan.count; i++) {
+    const md_slab slab = md_slab_at(g, &plan, i);
+    MD_TRY(md_child_read_slab(context, child, dataset, g, &shape, rhs, &slab));
+    if (child->number > 0)
+      return md_fail(context, MD_INPUT, "%s: dataset %s is damaged, its Fletcher32 checksums fail",
+                     child->path, s->name);
+    if (!md_bundle_copy_slab(s, &slab, rhs, child->shared, true))
+      return md_fail(context, MD_INPUT, "%s: dataset %s has values that are NaN or infinite",
+                     child->path, s->name);
   }
+  return MD_OK;
 }
 
 /* Local. */
-static md_status read_all(md_context *context, const char *path, const md_bundle *b,
-                          md_child *child) {
-  part p = {0};
-  MD_TRY(md_child_ask(context, child, OPEN));
-  common *c = child->shared;
-  take_attributes(b, c);
-  if (c->unguarded) md_h5_warn_of_sums(context, path);
-  for (int request = 0; part_of(b, request, &p); request++) {
-    const md_bundle_sites *s = &b->datasets[p.dataset];
-    const md_slab slab = slab_of(b, &p);
-    MD_TRY(md_child_ask(context, child, request));
-    if (c->damaged > 0)
-      return md_fail(context, MD_INPUT, "%s: dataset %s is damaged, its Fletcher32 checksums fail",
-                     path, s->name);
-    if (!md_bundle_copy_slab(s, &slab, p.rhs, (double *)c->data, true))
-      return md_fail(context, MD_INPUT, "%s: dataset %s has values that are NaN or infinite", path,
-                     s->name);
-  }
+static md_status read_all(md_context *context, md_child *child, const md_bundle *b) {
+  MD_TRY(open_bundle(context, child, b));
+  for (int i = 0; i < b->dataset_count; i++)
+    for (int r = 0; r < b->datasets[i].field[0]->n_rhs; r++)
+      MD_TRY(read_rhs(context, child, i, &b->datasets[i], r));
   return MD_OK;
 }
 
 md_status md_bundle_read(md_context *context, const char *path, const md_bundle *b) {
-  reader r = {.path = path, .b = b};
   md_child child;
-  size_t most = 0, attributes = 0;
+  size_t most = MD_DIMS * sizeof(int64_t);
   for (int i = 0; i < b->dataset_count; i++) {
     size_t bytes;
     md_bundle_plan(&b->datasets[i], &bytes);
     most = bytes > most ? bytes : most;
   }
-  for (int i = 0; i < b->attribute_count; i++)
-    attributes += (attribute_bytes(&b->attributes[i]) + 7) / 8 * 8;
-  most = attributes > most ? attributes : most;
-  md_status status = md_child_start(context, path, serve, &r, sizeof(common) + most, &child);
-  if (status == MD_OK) status = read_all(context, path, b, &child);
+  for (int i = 0; i < b->attribute_count; i++) {
+    const size_t bytes = md_attribute_bytes(&b->attributes[i]);
+    most = bytes > most ? bytes : most;
+  }
+  md_status status = md_child_start(context, path, most, &child);
+  if (status == MD_OK) status = read_all(context, &child, b);
   md_child_stop(&child);
   return md_agree(context, status);
 }

@@ -38,7 +38,13 @@ forbid 'dirac/(cpu_ref|cpu_simd|cuda|tensor)/' dirac/solvers dirac/eigen dirac/l
 forbid 'lattice/(fields|gauge|halo)/' lattice/geometry
 forbid 'lattice/(gauge|halo)/' lattice/fields
 allow '[a-z]*intrin\.h' '^dirac/cpu_simd/'
-# Only main ends the process (and the child that reads a file its own), and only these ask the environment:
+# A process with MPI, threads and a GPU is never copied: posix_spawn alone starts others.
+rows=$(grep -rnE '\<(v?fork|system|popen) *\(' --include='*.[ch]' --include='*.cu' --include='*.cuh' src lattice dirac gemm io)
+if [ -n "$rows" ]; then
+  echo "layering: a process is started by other means than posix_spawn: $rows"
+  bad=1
+fi
+# Only main ends the process (and the program that reads files its own), and only these ask the environment:
 # what decides collective steps must be the same on all ranks (md_wishes in src/base/context.h).
 calls() { # calls PATTERN REGEX: only files whose path matches REGEX may call what the pattern matches.
   local rows
@@ -49,7 +55,7 @@ calls() { # calls PATTERN REGEX: only files whose path matches REGEX may call wh
     bad=1
   fi
 }
-calls '_exit|exit|abort|MPI_Abort' '^(src/main|io/child)\.c:'
+calls '_exit|exit|abort|MPI_Abort' '^(src|io/reader)/main\.c:'
 calls '(secure_)?getenv' '^src/base/(context|options|progress|threads|waiting)\.c:'
 # What returns a status is marked by its type (src/base/status.h): nothing that drops one compiles.
 compiles() { # COMPILER LANGUAGE BODY

@@ -57,7 +57,8 @@ bool md_cg_keeps_states(const md_solver_request *request) {
 }
 
 md_status md_cg_resume(md_context *context, const md_solver_request *request, md_cg_state *state) {
-  return request->resume ? md_agree(context, request->resume(request->user, state)) : MD_OK;
+  if (!request->resume || md_counts(context)) return MD_OK; /* it takes no more than `leave` */
+  return md_agree(context, request->resume(request->user, state));
 }
 
 bool md_cg_is_read(const md_solver_request *request, int iteration) {

@@ -2,9 +2,7 @@
 #include "base/device.h"
 #include "base/memory_need.h"
 #include "base/number.h"
-#include "base/progress.h"
 #include "base/ranks_mpi.h"
-#include "base/text.h"
 #include "base/timer.h"
 #include "base/waiting.h"
 #include "base/watch.h"
@@ -12,11 +10,9 @@
 #include <limits.h>
 #include <math.h>
 #include <omp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct md_ranks {
   MPI_Comm world, host;
@@ -30,6 +26,30 @@ static void choose_threads(md_context *context) {
   MPI_Comm_size(context->communicator->host, &cores.ranks);
   if (!asked || !*asked) omp_set_num_threads(md_cores_threads(&cores));
   context->threads = omp_get_max_threads();
+}
+
+/* A process without a launcher needs nobody to talk to. Open MPI 4 starts a daemon for it all the
+ * same, and at the end unloads mca_pmix_ext3x.so and frees what that works on while its own thread
+ * may still have an event to serve in there: on a busy machine one run in some thousands crashed in
+ * MPI_Finalize. Settings of the user stay. */
+static md_status start_mpi(int *argc, char ***argv) {
+  static const char *const launched[] = {
+      "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "SLURM_STEP_ID"};
+  static const char *const folders = "OMPI_MCA_orte_create_session_dirs";
+  int level = MPI_THREAD_SINGLE;
+  bool alone = true;
+  for (size_t i = 0; i < sizeof launched / sizeof *launched; i++)
+    alone = alone && !getenv(launched[i]);
+  if (alone) {
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    setenv("OMPI_MCA_sharedfp", "individual", 0); /* the other kinds want a folder of the run */
+  }
+  /* Such processes would share that folder: one removes it while another fills it. */
+  const bool without = alone && !getenv(folders);
+  if (without) setenv(folders, "0", 0);
+  const int started = MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
+  if (without) unsetenv(folders); /* an mpirun that this process starts makes them */
+  return started == MPI_SUCCESS ? MD_OK : MD_ENVIRONMENT;
 }
 
 static md_status read_count(md_context *context, const char *name, int *count) {
@@ -58,8 +78,7 @@ static md_status read_wishes(md_context *context, md_wishes *wishes) {
 
 md_status md_context_open(md_context *context, int *argc, char ***argv) {
   *context = (md_context){.ranks = 1, .local_ranks = 1, .threads = 1, .start_s = md_time_s()};
-  int level = MPI_THREAD_SINGLE;
-  if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+  if (start_mpi(argc, argv) != MD_OK)
     return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
   MPI_Comm_rank(MPI_COMM_WORLD, &context->rank);
   context->communicator = malloc(sizeof *context->communicator);
@@ -130,69 +149,6 @@ void md_context_join(md_context *whole, md_context *part) {
 
 MPI_Comm md_mpi(const md_context *context) {
   return context->communicator ? context->communicator->world : MPI_COMM_SELF;
-}
-
-static int newlines_of(const char *text) {
-  int count = 0;
-  for (; *text; text++) count += *text == '\n';
-  return count;
-}
-
-/* The formatted text, printable whatever a file or a file name put into it; NULL without memory. As
- * lines: newlines of the format stay, and one at the end, those that a name brings do not. */
-static char *printable(bool lines, const char *format, va_list arguments) {
-  enum { LONGEST_ESCAPE = 4 }; /* \xNN for a byte */
-  char *text = NULL;
-  const int length = vasprintf(&text, format, arguments);
-  char *shown = length < 0 ? NULL : malloc(LONGEST_ESCAPE * (size_t)length + 1);
-  if (shown) {
-    const bool ends = lines && length > 0 && text[length - 1] == '\n';
-    const int own = newlines_of(format) > ends ? newlines_of(format) : ends;
-    const bool keep = lines && newlines_of(text) <= own;
-    if (ends && !keep) text[length - 1] = '\0';
-    const size_t used = md_printable(text, keep, shown, LONGEST_ESCAPE * (size_t)length + 1);
-    if (ends && !keep) strcpy(shown + used, "\n");
-  }
-  if (length >= 0) free(text);
-  return shown;
-}
-
-md_status md_fail(md_context *context, md_status status, const char *format, ...) {
-  char text[sizeof context->message];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  md_printable(text, false, context->message, sizeof context->message);
-  return status;
-}
-
-md_status md_fail_memory(md_context *context, size_t bytes, const char *what) {
-  return md_fail(context, MD_ENVIRONMENT,
-                 "%s needs %.3f GB of memory on rank %d, which could not be had; use more ranks or "
-                 "a smaller lattice",
-                 what, (double)bytes * 1e-9, context->rank);
-}
-
-void md_warn(const md_context *context, const char *format, ...) {
-  if (context->rank != 0) return;
-  va_list arguments;
-  va_start(arguments, format);
-  char *text = printable(false, format, arguments);
-  va_end(arguments);
-  const char *clear = isatty(STDERR_FILENO) ? MD_PROGRESS_CLEAR : ""; /* a line of progress */
-  if (text) fprintf(stderr, "%sminidirac: warning: %s\n", clear, text);
-  free(text);
-}
-
-void md_say(const md_context *context, const char *format, ...) {
-  if (context->rank != 0 || context->quiet) return;
-  va_list arguments;
-  va_start(arguments, format);
-  char *text = printable(true, format, arguments);
-  va_end(arguments);
-  if (text) fputs(text, stdout);
-  free(text);
 }
 
 md_status md_defer(md_context *context, md_status status) {

@@ -62,10 +62,11 @@ typedef struct md_context {
 } md_context;
 
 /* Starts MPI (thread level funneled) and fills the context. Without OMP_NUM_THREADS a rank gets the
- * cores over the ranks that share them (base/waiting.h). Nobody gives up a rank that does not
- * answer until the caller sets give_up and patience_s, alike on all ranks. MD_INPUT for a variable
- * of md_wishes that is none of its values; md_context_close is called all the same. Collective.
- * When MPI cannot start, MPI itself ends the process. */
+ * cores over the ranks that share them (base/waiting.h). Without a launcher Open MPI starts without
+ * its daemon, by variables OMPI_MCA_* that are set where the user has not. Nobody gives up a rank
+ * that does not answer until the caller sets give_up and patience_s, alike on all ranks. MD_INPUT
+ * for a variable of md_wishes that is none of its values; md_context_close is called all the same.
+ * Collective. When MPI cannot start, MPI itself ends the process. */
 md_status md_context_open(md_context *context, int *argc, char ***argv);
 /* Ends MPI. Collective. */
 void md_context_close(md_context *context);

@@ -39,20 +39,6 @@ const char *md_file_kind(mode_t mode) {
                           : "a device";
 }
 
-md_status md_open_blame(int reason) {
-  static const int of_name[] = {ENOENT, ENOTDIR, EISDIR, EACCES,       EPERM,
-                                ELOOP,  ENXIO,   ENODEV, ENAMETOOLONG, EINVAL};
-  for (size_t i = 0; i < sizeof of_name / sizeof *of_name; i++)
-    if (reason == of_name[i]) return MD_INPUT;
-  return MD_ENVIRONMENT;
-}
-
-md_status md_fail_open(md_context *context, const char *what, const char *path, int reason) {
-  return md_fail(context, md_open_blame(reason), "%s%s%s cannot be read: %s%s", what,
-                 *what ? " " : "", path, strerror(reason),
-                 reason == EMFILE ? "; raise the limit (ulimit -n)" : "");
-}
-
 md_status md_file_length(md_context *context, const char *path, int64_t *bytes) {
   struct stat there;
   *bytes = 0;

@@ -5,29 +5,11 @@
 #include <malloc.h>
 #endif
 #include <omp.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-enum {
-  HUGE_PAGE = 2 << 20,
-  /* With the alignment above the largest size that malloc keeps for itself when it is freed. */
-  UNSHARED = 32 << 20,
-  LARGE = 256 << 20
-};
-
-/* Whether malloc carved it out of its heap, as it does with any size that fits into what it has
- * kept: it then hands out these pages again, and for another purpose. */
-static bool is_in_heap(const void *memory) {
-#ifdef __GLIBC__
-  return (uintptr_t)memory < (uintptr_t)sbrk(0);
-#else
-  (void)memory;
-  return false;
-#endif
-}
+enum { HUGE_PAGE = 2 << 20, LARGE = 256 << 20 };
 
 /* Large arrays are streamed through: on huge pages the hardware prefetcher need not stop at every
  * 4 KiB (one core of a Zen 4 reads a stream half as fast again). Advice: no failure if refused. */
@@ -35,11 +17,6 @@ static void *allocate_huge(size_t rounded) {
   void *memory = aligned_alloc(HUGE_PAGE, rounded);
 #ifdef MADV_HUGEPAGE
   if (memory) madvise(memory, rounded, MADV_HUGEPAGE);
-#endif
-#ifdef MADV_DONTFORK
-  /* A child process that reads a file (io/child.h) has no use for it, and without its share no
-   * page needs to be copied when it is written to here. */
-  if (memory && rounded >= UNSHARED && !is_in_heap(memory)) madvise(memory, rounded, MADV_DONTFORK);
 #endif
   return memory;
 }

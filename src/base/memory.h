@@ -8,7 +8,7 @@ enum { MD_ALIGNMENT = 64 }; /* bytes: a cache line, an AVX-512 register */
 /* 64-byte aligned host memory; large amounts are compared with what there is. It is not touched
  * (OpenMP first touch is the caller's). *memory is NULL on failure, for zero bytes and in a dry
  * run, which counts them (base/memory_need.h); released with free(). `what` names it in the
- * message. A child process made by fork() may not have arrays of 32 MiB and more. Local. */
+ * message. Local. */
 md_status md_allocate(md_context *context, size_t bytes, const char *what, void **memory);
 /* Gives what was freed back to the system where malloc keeps it (glibc, arrays below 32 MiB), so
  * that a step with much memory of its own does not add to the peak of the next one. Local. */

@@ -3,34 +3,55 @@
  * whose ends they watch. */
 #include "base/file.h"
 #include "io/child.h"
+#include "io/reader/reader.h"
 
-#include <hdf5.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { AT_ONCE = 4 };
-static struct {
-  md_child_work *work;
-  void *state;
-} at_work[AT_ONCE];
+static md_reader readers[AT_ONCE]; /* those without a path are free */
 
-md_status md_child_start(md_context *context, const char *path, md_child_work *work, void *state,
-                         size_t shared_bytes, md_child *child) {
+md_status md_child_start(md_context *context, const char *path, size_t shared_bytes,
+                         md_child *child) {
   int64_t bytes;
   *child = (md_child){.path = path, .socket = -1, .shared_bytes = shared_bytes};
   MD_TRY(md_file_length(context, path, &bytes));
   int i = 0;
-  while (i < AT_ONCE && at_work[i].work) i++;
+  while (i < AT_ONCE && readers[i].path) i++;
   child->shared = i < AT_ONCE ? calloc(1, shared_bytes) : NULL;
   if (!child->shared) return md_fail_memory(context, shared_bytes, "buffer of a file's reader");
-  at_work[i].work = work;
-  at_work[i].state = state;
+  readers[i] = (md_reader){.path = path,
+                           .shared = child->shared,
+                           .shared_bytes = shared_bytes,
+                           .file = H5I_INVALID_HID,
+                           .object = H5I_INVALID_HID};
   child->socket = i;
   return MD_OK;
 }
 
-md_status md_child_ask(md_context *context, md_child *child, int request) {
-  const int i = child->socket;
-  return at_work[i].work(context, at_work[i].state, request, child->shared);
+/* An attribute goes into memory of its own length: what it may be, not what there is room for. */
+static md_status serve_attribute(md_context *context, md_child *child,
+                                 const md_child_request *request) {
+  md_reader *r = &readers[child->socket];
+  const md_attribute a = {request->name, request->type, request->count, NULL};
+  const size_t bytes = md_attribute_bytes(&a);
+  if (bytes > child->shared_bytes) return md_reader_serve(context, r, request, &child->number);
+  r->shared_bytes = bytes;
+  r->shared = malloc(bytes);
+  if (!r->shared) return md_fail_memory(context, bytes, "an attribute");
+  const md_status status = md_reader_serve(context, r, request, &child->number);
+  memcpy(child->shared, r->shared, bytes);
+  free(r->shared);
+  r->shared = child->shared;
+  r->shared_bytes = child->shared_bytes;
+  return status;
+}
+
+md_status md_child_ask(md_context *context, md_child *child, const md_child_request *request) {
+  child->number = 0;
+  return request->what == MD_CHILD_ATTRIBUTE
+             ? serve_attribute(context, child, request)
+             : md_reader_serve(context, &readers[child->socket], request, &child->number);
 }
 
 /* What a child leaves open ends with it. */
@@ -42,10 +63,10 @@ static void close_all(void) {
 }
 
 void md_child_stop(md_child *child) {
-  if (child->socket >= 0) at_work[child->socket].work = NULL;
+  if (child->socket >= 0) readers[child->socket].path = NULL;
   if (child->shared) close_all();
   free(child->shared);
   *child = (md_child){.socket = -1};
 }
 
-void md_child_open_no_more(void) {}
+void md_reader_open_no_more(void) {}

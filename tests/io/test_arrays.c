@@ -55,6 +55,16 @@ static void round_trip(void **state) {
   describe(found, arrays, attributes);
   MD_REQUIRE(context, md_arrays_read(context, path, "study", arrays, 3, attributes, 2));
   assert_memory_equal(given, found, sizeof *given);
+  arrays[1].optional = true; /* one that is there is read, one that is not is zeros */
+  arrays[2] = (md_array){
+      .name = "none", .rank = 1, .extent = {A}, .text_bytes = TEXT, .data = found->names};
+  arrays[2].optional = true;
+  found->line[1] = 0;
+  MD_REQUIRE(context, md_arrays_read(context, path, "study", arrays, 3, attributes, 2));
+  assert_memory_equal(given->line, found->line, sizeof given->line);
+  for (int i = 0; i < A; i++) assert_string_equal(found->names[i], "");
+  arrays[2].optional = false;
+  assert_int_equal(md_arrays_read(context, path, "study", arrays, 3, attributes, 2), MD_INPUT);
   io_test_remove(context, path);
   free(given);
   free(found);

@@ -1,10 +1,15 @@
-/* Studies and checkpoints (read as propagators are) whose datasets have no Fletcher32 are read,
- * with one line of warning that names the file; those that have them are read without a word. */
+/* Studies, modes and checkpoints (read as propagators are) whose datasets have no Fletcher32 are
+ * read, with one line of warning that names the file; those that have them are read without a word.
+ */
+#include "base/memory_need.h"
 #include "io/arrays.h"
 #include "io/hdf5_file.h"
+#include "io/modes_file.h"
 #include "io/propagator.h"
 #include "io_support.h"
+#include "lattice/fields/linear.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,5 +118,51 @@ static void checkpoint(void **state) {
   md_geometry_destroy(c.geometry);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(study), cmocka_unit_test(checkpoint)};
+static const md_modes_label label = {"0123456789abcdef", "naive", "antiperiodic"};
+
+typedef struct modes_file {
+  const char *path;
+  const md_geometry *geometry;
+} modes_file;
+
+static md_status read_file(md_context *context, void *user) {
+  const modes_file *f = user;
+  md_modes_info info;
+  md_modes found;
+  MD_TRY(md_modes_describe(context, f->path, &info));
+  MD_TRY(md_modes_read(context, f->path, f->geometry, &label, &info, 1, MD_HOST, &found));
+  md_modes_destroy(&found);
+  return MD_OK;
+}
+
+/* As commands do: in a dry run, and then. */
+static md_status read_modes(md_context *context, const char *path, content *c) {
+  modes_file file = {path, c->geometry};
+  md_memory_need need;
+  MD_TRY(md_memory_foresee(context, read_file, &file, &need));
+  return read_file(context, &file);
+}
+
+static void modes(void **state) {
+  md_context *context = *state;
+  content c = {.geometry = md_test_geometry(context, 4, 4, 2, 8, false)};
+  const md_modes_info info = {
+      .converged = 1, .tolerance = 1e-8, .store = MD_SINGLE, .label = label};
+  char path[256];
+  double norm2, none = 0.0, value = 0.01, residual = 1e-9;
+  io_test_name(context, ".h5", path, sizeof path);
+  md_test_random_field(context, c.geometry, MD_DOUBLE, 1, MD_EVEN, 1, &c.field);
+  MD_REQUIRE(context, md_linear_norm2(context, &c.field, &norm2));
+  const double scale = 1.0 / sqrt(norm2);
+  md_linear_axpby(&scale, &c.field, &none, &c.field);
+  const md_modes one = {.count = 1, .values = &value, .residuals = &residual, .vectors = &c.field};
+  MD_REQUIRE(context, md_modes_write(context, path, &one, &info));
+  warns(context, path, "/modes/vectors", &c, read_modes);
+  io_test_remove(context, path);
+  md_field_destroy(&c.field);
+  md_geometry_destroy(c.geometry);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(study), cmocka_unit_test(checkpoint),
+                                    cmocka_unit_test(modes)};
 MD_RUN_TESTS(tests)

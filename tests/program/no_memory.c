@@ -1,6 +1,8 @@
 /* Preloaded into the program by one_rank.sh: on the rank NO_MEMORY_RANK its own allocation number
- * NO_MEMORY_AT fails; those of libraries do not count. With 0 none does, and their number is
- * printed at the end. */
+ * NO_MEMORY_AT fails; those of libraries do not count, nor those before MPI is started, which in a
+ * build with CUDA are those of its runtime. With 0 none does, and their number is printed at the
+ * end. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <stdint.h>
@@ -15,6 +17,7 @@ void *__libc_realloc(void *old, size_t bytes);
 
 static uintptr_t code, code_end; /* of the program */
 static long count, at = -1;
+static int started;
 
 static int look(struct dl_phdr_info *info, size_t bytes, void *user) {
   (void)bytes;
@@ -39,10 +42,19 @@ __attribute__((destructor)) static void end(void) {
 }
 
 static int fails(const void *caller) {
-  if (at < 0 || (uintptr_t)caller < code || (uintptr_t)caller >= code_end) return 0;
+  if (at < 0 || !started || (uintptr_t)caller < code || (uintptr_t)caller >= code_end) return 0;
   if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != at) return 0;
   errno = ENOMEM;
   return 1;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  int (*start)(int *, char ***, int, int *);
+  *(void **)&start = dlsym(RTLD_NEXT, "MPI_Init_thread");
+  const int result = start(argc, argv, required, provided);
+  started = 1;
+  return result;
 }
 
 void *malloc(size_t bytes) {
