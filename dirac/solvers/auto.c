@@ -1,5 +1,4 @@
 #include "dirac/solvers/auto.h"
-#include "base/memory_need.h"
 #include "dirac/solvers/low_modes.h"
 
 #include <math.h>
@@ -23,21 +22,9 @@ static md_status iterate_by(md_context *context, const md_solver_job *job, bool 
   return (block ? &md_solver_block : &md_solver_cg)->iterate(context, job, state);
 }
 
-/* A dry run: each of what may come one after the other. */
-static md_status count(md_context *context, const md_solver_job *job, md_cg_state *state) {
-  const md_memory_need mark = md_memory_mark(context);
-  md_memory_need most = mark;
-  for (int block = 0; block < 2; block++) {
-    md_memory_return_to(context, mark);
-    MD_TRY(iterate_by(context, job, block == 1, state));
-    most = md_memory_larger(most, md_memory_mark(context));
-  }
-  md_memory_return_to(context, most);
-  return MD_OK;
-}
-
 /* The way by the rule; where it stalls the other one goes on from there, once: each deflates, or
- * loses what rounding spoils, in its own way. */
+ * loses what rounding spoils, in its own way. (A dry run counts the first: the other one says
+ * itself where it finds no memory.) */
 static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
   md_solver_choice *choice = &state->choice;
   const md_operator *a = job->a;
@@ -54,7 +41,6 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
     snprintf(choice->reason, sizeof choice->reason, "%.300s", context->message);
     return iterate_by(context, job, false, state);
   }
-  if (md_counts(context)) return count(context, job, state);
   const bool block = md_auto_takes_block(&facts, &steps, &resolved);
   choice->steps_expected = steps;
   choice->block_expected = steps / hypot(1.0, steps / resolved);
