@@ -160,10 +160,10 @@ const md_solver *md_solver_find(const char *name);
 /* MD_INPUT with the reason where a solver cannot do a job. Local. */
 md_status md_solver_check(md_context *context, const md_solver *solver, const md_solver_job *job);
 
-/* Solves a system for all right-hand sides at once by request->solver; job->request's mass, inner,
- * modes and precondition beside the job are not read but for modes, which are those of s->a's
- * normal operator m^2 - Deo Doe. Contract as md_solve_cg's, of which the solution is s->x, and
- * seconds and gflops are not set. Collective. */
+/* Solves a system for all right-hand sides at once by request->solver. The operators and the
+ * preconditioner are those of the job: mass, inner, precondition and degree of its request are not
+ * read. Modes of the request are those of a less its `least`. The contract is that of md_solve_cg;
+ * the solution is s->x, and seconds and gflops are not set. Collective. */
 md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
                    md_solver_result *result);
 

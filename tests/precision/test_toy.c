@@ -115,7 +115,7 @@ static void every_solver(void **state) {
 /* The operators of a stencil: what they are, and an end in one pass as after it. */
 static void ends(void **state) {
   md_context *context = *state;
-  md_operator a;
+  md_operator a, shifted;
   md_dirac dirac;
   md_field in, out, x;
   double norms[1], minus[1] = {-1.0}, scale[1] = {0.3};
@@ -129,18 +129,22 @@ static void ends(void **state) {
   MD_REQUIRE(context, md_operator_field(context, &a, &out));
   MD_REQUIRE(context, md_operator_field(context, &a, &x));
   MD_REQUIRE(context, md_field_convert(context, &in, &p.b[MD_EVEN]));
-  MD_REQUIRE(context, md_operator_apply(context, &a, &x, &in, NULL));
+  MD_REQUIRE(context, md_shifted_create(context, &a, 0.7, &shifted));
   const md_operator_end all[] = {{NULL, 0.0, -0.3}, {&in, 1.0, -0.3}, {&x, 1.0, -0.3}};
-  for (int k = 0; k < 3; k++) {
-    MD_REQUIRE(context, md_operator_apply(context, &a, &out, &in, &all[k]));
+  for (int k = 0; k < 6; k++) {
+    md_operator *by = k < 3 ? &a : &shifted;
+    const md_operator_end *end = &all[k % 3];
+    MD_REQUIRE(context, md_operator_apply(context, by, &x, &in, NULL));
+    MD_REQUIRE(context, md_operator_apply(context, by, &out, &in, end));
     md_linear_axpy(scale, &x, &out); /* x is A in */
-    if (all[k].x) md_linear_axpy(minus, all[k].x, &out);
+    if (end->x) md_linear_axpy(minus, end->x, &out);
     MD_REQUIRE(context, md_linear_norm2(context, &out, NULL, norms));
     md_require_at_most(norms[0], 1e-24, "an end");
   }
   md_field_destroy(&in);
   md_field_destroy(&out);
   md_field_destroy(&x);
+  md_operator_destroy(&shifted);
   md_operator_destroy(&a);
   md_dirac_destroy(&dirac);
   problem_drop(&p);

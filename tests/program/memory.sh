@@ -30,6 +30,8 @@ done <<'END'
 --backend tensor_emu --packing block8 --precision half --source random:1 --rhs 1
 --solver block --source random:1 --rhs 4
 --solver block --backend cpu_simd --inner half --source random:1 --rhs 4
+--solver fcg --precondition chebyshev --inner half --backend cpu_simd --source random:1 --rhs 4
+--solver gcr --precondition chebyshev --backend cpu_simd
 --solver multishift --shifts 0.1,0.2,0.3
 --solver multishift --shifts 0.1 --precision half --refine
 --solver multishift --shifts 0.1,0.2,0.3 --precision single --refine
