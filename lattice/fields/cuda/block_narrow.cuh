@@ -6,8 +6,9 @@
 #include "lattice/fields/cuda/block_products.cuh"
 
 /* Block operations on staggered fields in 32 or 16 bits, on Tensor Cores (block_products.cuh) with
- * the index maps of block_rows.cuh. Eight rows are one colour of eight sites, because the scale of a
- * site belongs to all of its colours: a warp has the results of all three before it stores them. */
+ * the index maps of block_rows.cuh. Eight rows are one colour of eight sites, because the scale of
+ * a site belongs to all of its colours: a warp has the results of all three before it stores them.
+ */
 
 namespace md_block_rows {
 

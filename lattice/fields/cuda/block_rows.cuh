@@ -8,8 +8,8 @@ extern "C" {
 #include "lattice/fields/block.h"
 }
 
-/* Block operations on fp64 Tensor Cores. A field is a tall matrix with a row of n complex numbers for
- * each site and pair of components; a warp works on eight rows at a time by mma.m16n8k8.
+/* Block operations on fp64 Tensor Cores. A field is a tall matrix with a row of n complex numbers
+ * for each site and pair of components; a warp works on eight rows at a time by mma.m16n8k8.
  *
  * The products are formed transposed, (small matrix)^T (rows)^T, so that what a lane gets is what
  * it needs next without an exchange. Lane l = 4 g + t loads of row g the complex numbers 4 s + t:

@@ -28,8 +28,8 @@ template <> constexpr bool is_fixed<fixed16> = true;
 template <> constexpr bool is_fixed<fixed16_mantissa> = true;
 constexpr int fixed_steps = 32767;
 
-/* f(S()) with the storage type of a precision; the second for those that are not MD_DOUBLE. Also for
- * the device, which the compiler would warn of where f is for the host. */
+/* f(S()) with the storage type of a precision; the second for those that are not MD_DOUBLE. Also
+ * for the device, which the compiler would warn of where f is for the host. */
 #pragma nv_exec_check_disable
 template <class F> static __host__ __device__ inline auto with_narrow_type(md_precision p, F f) {
   switch (p) {
