@@ -15,7 +15,7 @@ typedef struct md_report {
 
 /* Opens the report with the keys that every report has: schema_version, command, version, commit,
  * ranks, threads, grid (x,y,z,t); closing adds seconds, those since the run began, memory: estimate
- * and peak, machine (base/machine.h), and, for a command that catches signals, whether one ended it
+ * and peak, machine (below), and, for a command that catches signals, whether one ended it
  * early (interrupted). Local. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 /* Overwrites grid, and adds grid_chosen_by, "user" if it was asked for, else "auto", and
