@@ -124,11 +124,12 @@ static __device__ inline bool sites_share_warps() {
 }
 
 /* New scales of the piece's sites, from all right-hand sides of each; `before`: the largest of
- * components that are not in v. */
+ * components that are not in v. keep: they are stored at once, where all of a site has been read.
+ */
 template <bool ONE, class S, int V, int C>
 static __device__ inline void choose_scales(const linear_view<S> &f, const piece_place &at,
                                             const float (&v)[V][C], float (&scale)[V],
-                                            float before = 0.0f) {
+                                            float before = 0.0f, bool keep = true) {
   __shared__ float shared[256];
   float largest = before;
 #pragma unroll
@@ -137,7 +138,7 @@ static __device__ inline void choose_scales(const linear_view<S> &f, const piece
 #pragma unroll
     for (int c = 0; c < C; c++) largest = larger_component<S>(largest, v[i][c]);
     scale[i] = scale_of<S>(largest);
-    if (ONE && at.active) f.scale[at.site + i] = scale[i];
+    if (ONE && keep && at.active) f.scale[at.site + i] = scale[i];
   }
   if (ONE) return;
   if (sites_share_warps()) {
@@ -152,7 +153,7 @@ static __device__ inline void choose_scales(const linear_view<S> &f, const piece
   }
 #pragma unroll
   for (int i = 0; i < V; i++) scale[i] = scale_of<S>(largest);
-  if (at.active && at.rhs == 0) f.scale[at.site] = scale[0];
+  if (keep && at.active && at.rhs == 0) f.scale[at.site] = scale[0];
 }
 
 /* Stores them in units of the scales, v as they then read back. */
@@ -206,11 +207,15 @@ static __device__ inline void store_site(const linear_view<S> &f, const piece_pl
       result(v, g);
       for (int c = 0; c < C; c++) largest = larger_component<S>(largest, v[0][c]);
     }
-    choose_scales<ONE>(f, at, v, scale, largest);
+    choose_scales<ONE>(f, at, v, scale, largest, false);
   }
   for (int g = 0; g < pairs; g++) {
     result(v, g);
     store_scaled<ONE>(from_pair<ONE, C>(f, at, g), at, v, scale);
+  }
+  if constexpr (is_scaled<S>) {
+    if (!ONE) __syncthreads(); /* until then the other threads of the site read by the old scale */
+    if (at.active && (ONE || at.rhs == 0)) f.scale[at.site] = scale[0];
   }
 }
 
