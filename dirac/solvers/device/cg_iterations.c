@@ -9,7 +9,6 @@
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/device/cg_device.h"
-#include "lattice/fields/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,10 +105,8 @@ md_status md_cg_steps_create(md_context *context, md_operator *a, const md_field
                            .n_rhs = p->n_rhs};
   s->base.state = &s->state;
   *steps = &s->base;
-  if (reads && md_precision_bytes(p->precision) > 2) {
+  if (reads && md_precision_bytes(p->precision) > 2)
     MD_TRY(md_cg_state_carry(context, a, &s->state));
-    md_linear_zero(&s->state.before);
-  }
   return md_cg_device_create(context, a->normal->dirac, p, a->normal->mass, &s->device);
 }
 
