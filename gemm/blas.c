@@ -52,9 +52,10 @@ static void widen(md_blas_place *before) {
   const size_t bytes = CPU_ALLOC_SIZE(MOST_CORES);
   cpu_set_t *wide = calloc(1, bytes), *now = calloc(1, bytes);
   *before = (md_blas_place){0};
+  if (wide)
+    add_places(wide, bytes); /* first: a runtime of OpenMP may bind this thread when asked */
   if (wide && now && sched_getaffinity(0, bytes, now) == 0) {
     CPU_OR_S(bytes, wide, wide, now);
-    add_places(wide, bytes);
     if (!CPU_EQUAL_S(bytes, wide, now) && sched_setaffinity(0, bytes, wide) == 0) {
       *before = (md_blas_place){now, bytes};
       now = NULL;

@@ -73,14 +73,14 @@ done
 endless="solve $lattice --mass 1e-5 --tol 1e-20 --source random:1 --quiet"
 long="$endless --max-iter 10000000"
 for ranks in 1 2; do
-  ends TERM $ranks 'the solve after [0-9]+ iterations at a true residual' $long
+  ends TERM $ranks 'the solve after [0-9]+ iterations? at a true residual' $long
   [ "$(key iterations "$work/s.json")" -gt 0 ] || complain "no iterations"
   [ "$(key converged "$work/s.json")" = false ] || complain "converged"
   commas=$(key residual_history "$work/s.json" | tr -cd , | wc -c)
   [ "$commas" = "$(key iterations "$work/s.json")" ] || complain "$commas commas in the history"
   ends INT $ranks 'the solve' $long --inner single
   ends USR1 $ranks 'the solve' $long --solver block --rhs 4
-  ends TERM $ranks 'the solve after [0-9]+ common iterations' $long --solver multishift --shifts 0,0.1
+  ends TERM $ranks 'the solve after [0-9]+ common iterations?' $long --solver multishift --shifts 0,0.1
   ends TERM $ranks 'the chain after sweep [0-9]+ of 100000, .* is not written' \
     generate --dims 8x8x8x8 --sweeps 100000 --output "$work/chain.h5" --quiet
   [ ! -e "$work/chain.h5" ] || complain "a part of a chain was written as the whole"
