@@ -177,7 +177,8 @@ static void print_end(const md_context *context, const run *r) {
                               : "NOT converged");
 }
 
-/* `written`: how writing the modes ended; its message stands before one of the report. */
+/* `written`: how the search or writing its modes ended; its message stands before one of the report.
+ */
 static md_status report(md_context *context, const run *r, md_status written) {
   const md_eigen_result *found = &r->result;
   md_report report;
@@ -321,8 +322,10 @@ md_status md_command_eigen(md_context *context, int argc, char **argv) {
   md_status status = set_up(context, &r);
   if (status == MD_OK) print_head(context, &r);
   if (status == MD_OK) status = find(context, &r);
-  if (status == MD_OK) print_end(context, &r);
-  if (status == MD_OK) status = report(context, &r, write_modes(context, &r));
+  if (status == MD_OK || status == MD_UNREACHED) { /* also with a number that is none */
+    print_end(context, &r);
+    status = report(context, &r, status == MD_OK ? write_modes(context, &r) : status);
+  }
   if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
   tear_down(&r);
   return status;
