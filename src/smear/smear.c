@@ -1,14 +1,12 @@
 /* minidirac smear: fat and long links, and other smeared links, from a lattice of thin links. */
 #include "lattice/gauge/smear.h"
-#include "base/options.h"
-#include "base/report.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
 #include "io/lattice_output.h"
 #include "io/site_data.h"
 #include "lattice/gauge/reunitarize.h"
-#include "lattice/gauge/smear_options.h"
+#include "links/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +21,22 @@ typedef struct request {
   const md_lattice_format *fat_format, *long_format;
   md_smear_request smear;
 } request;
+
+/* Parameters of recipes, as options and as keys of the report. */
+enum { PARAMETERS = 5 };
+typedef struct parameter {
+  const char *option, *key;
+  double value;
+} parameter;
+
+static void list_parameters(const request *r, parameter list[PARAMETERS]) {
+  const parameter all[PARAMETERS] = {{"u0", "u0", r->u0},
+                                     {"naik-epsilon", "naik_epsilon", r->naik_epsilon},
+                                     {"alpha", "alpha", r->alpha},
+                                     {"rho", "rho", r->rho},
+                                     {"steps", "steps", (double)r->steps}};
+  memcpy(list, all, sizeof all);
+}
 
 /* What was made. */
 typedef struct result {
@@ -41,25 +55,17 @@ static md_link_kind kind_of(const request *r) {
   return unitary ? MD_LINKS_THIN : MD_LINKS_FAT;
 }
 
-static md_status check_formats(md_context *context, const request *r) {
-  if (!md_lattice_format_takes(r->fat_format, kind_of(r)) ||
-      (r->long_out && !md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
-    return md_fail(context, MD_INPUT,
-                   "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
-                   ".lime or .ildg");
-  return MD_OK;
-}
-
 /* Parameters that the action does not look at are refused. */
 static md_status check(md_context *context, request *r, const md_option *options, int count) {
-  static const char *const parameters[] = {"u0", "naik-epsilon", "alpha", "rho", "steps"};
+  parameter list[PARAMETERS];
+  list_parameters(r, list);
   if (!r->action) return md_fail(context, MD_INPUT, "smear needs --action %s", md_recipe_names);
   if (!r->fat_out) return md_fail(context, MD_INPUT, "smear needs --fat-out FILE");
   const md_recipe *recipe = md_recipe_find(r->action);
-  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-    if (md_option_seen(options, count, parameters[i]) && !md_recipe_takes(recipe, parameters[i]))
+  for (const parameter *p = list; p < list + PARAMETERS; p++)
+    if (md_option_seen(options, count, p->option) && !md_recipe_takes(recipe, p->option))
       return md_fail(context, MD_INPUT, "--action %s takes no --%s; leave it out", r->action,
-                     parameters[i]);
+                     p->option);
   if (r->long_out && !md_recipe_has_long(recipe))
     return md_fail(context, MD_INPUT, "--action %s has no long links; leave --long-out out",
                    r->action);
@@ -73,7 +79,12 @@ static md_status check(md_context *context, request *r, const md_option *options
                                 .steps = (int)r->steps,
                                 .epsilon_count = 1,
                                 .naik_epsilon = &r->naik_epsilon};
-  return check_formats(context, r);
+  if (md_lattice_format_takes(r->fat_format, kind_of(r)) &&
+      (!r->long_out || md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
+    return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
+                 ".lime or .ildg");
 }
 
 static md_status make(md_context *context, const request *r, result *made) {
@@ -98,18 +109,12 @@ static md_status make(md_context *context, const request *r, result *made) {
 
 /* "hisq, naik-epsilon 0" */
 static void describe(const request *r, char *text, size_t bytes) {
-  const struct {
-    const char *name;
-    double value;
-  } parameters[] = {{"u0", r->u0},
-                    {"naik-epsilon", r->naik_epsilon},
-                    {"alpha", r->alpha},
-                    {"rho", r->rho},
-                    {"steps", (double)r->steps}};
+  parameter list[PARAMETERS];
+  list_parameters(r, list);
   snprintf(text, bytes, "%s", r->action);
-  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-    if (md_recipe_takes(r->smear.recipe, parameters[i].name))
-      md_append(text, bytes, ", %s %.10g", parameters[i].name, parameters[i].value);
+  for (const parameter *p = list; p < list + PARAMETERS; p++)
+    if (md_recipe_takes(r->smear.recipe, p->option))
+      md_append(text, bytes, ", %s %.10g", p->option, p->value);
   if (r->reunitarize) md_append(text, bytes, ", reunitarized");
 }
 
@@ -169,27 +174,20 @@ static void report_kinds(md_context *context, md_report *report, const result *m
 }
 
 static void report_request(md_report *report, const request *r, const result *made) {
-  const md_recipe *recipe = r->smear.recipe;
   cJSON *root = report->root;
-  md_report_grid(report, made->geometry->grid, made->geometry->grid_asked,
-                 made->geometry->grid_reason);
-  cJSON_AddStringToObject(root, "lattice", r->lattice);
-  md_report_integers(root, "dims", made->geometry->global, MD_DIMS);
-  cJSON_AddStringToObject(root, "action", r->action);
-  if (r->reunitarize) {
+  parameter list[PARAMETERS];
+  list_parameters(r, list);
+  md_report_geometry(report, made->geometry);
+  md_report_add(root, "lattice=%s action=%s", r->lattice, r->action);
+  if (r->reunitarize)
     md_report_add(root, "reunitarized=%hhd largest_link_change=%g", (bool)true, made->change);
-  }
-  if (md_recipe_takes(recipe, "u0")) cJSON_AddNumberToObject(root, "u0", r->u0);
-  if (md_recipe_takes(recipe, "naik-epsilon"))
-    cJSON_AddNumberToObject(root, "naik_epsilon", r->naik_epsilon);
-  if (md_recipe_takes(recipe, "alpha")) cJSON_AddNumberToObject(root, "alpha", r->alpha);
-  if (md_recipe_takes(recipe, "rho")) cJSON_AddNumberToObject(root, "rho", r->rho);
-  if (md_recipe_takes(recipe, "steps")) cJSON_AddNumberToObject(root, "steps", (double)r->steps);
+  for (const parameter *p = list; p < list + PARAMETERS; p++)
+    if (md_recipe_takes(r->smear.recipe, p->option)) md_report_real(root, p->key, p->value);
   cJSON_AddStringToObject(root, "fat_out", r->fat_out);
   if (r->long_out) cJSON_AddStringToObject(root, "long_out", r->long_out);
-  md_report_add(root, "precision=%s on=%s", r->precision, r->on);
-  cJSON_AddNumberToObject(root, "make_s", made->report.make_s); /* without checks and means */
-  cJSON_AddNumberToObject(root, "smear_s", made->smear_s);
+  /* make_s is without checks and means. */
+  md_report_add(root, "precision=%s on=%s make_s=%g smear_s=%g", r->precision, r->on,
+                made->report.make_s, made->smear_s);
 }
 
 static md_status smear(md_context *context, const request *r, md_report *report) {
@@ -247,6 +245,5 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
   MD_TRY(check(context, &r, options, count));
   MD_TRY(md_report_open(context, "smear", &report));
   const md_status status = smear(context, &r, &report);
-  const md_status reported = md_report_close(context, &report, status ? NULL : r.common.json);
-  return status == MD_OK ? reported : status;
+  return md_report_close_after(context, &report, status ? NULL : r.common.json, status);
 }
