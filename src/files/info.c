@@ -14,12 +14,10 @@ static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *records = cJSON_AddArrayToObject(report->root, "records");
   for (int i = 0; i < notes->record_count; i++) {
     const md_record *r = &notes->records[i];
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(records, row);
-    cJSON_AddStringToObject(row, "type", r->type);
+    cJSON *row =
+        md_rows_add(NULL, records, "type=%s offset=%g bytes=%g message_begin=%hhd message_end=%hhd",
+                    r->type, (double)r->offset, (double)r->bytes, r->message_begin, r->message_end);
     if (*r->detail) cJSON_AddStringToObject(row, "detail", r->detail);
-    md_report_add(row, "offset=%g bytes=%g message_begin=%hhd message_end=%hhd", (double)r->offset,
-                  (double)r->bytes, r->message_begin, r->message_end);
   }
   cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");
   for (int i = 0; i < notes->departure_count; i++)

@@ -267,23 +267,19 @@ md_status md_action_links_load(md_context *context, const md_action_links_reques
   return status;
 }
 
-/* Memory for what is made beside thin links that are there. */
-static md_status require_more(md_context *context, const md_physics_options *physics,
-                              md_space space, const md_geometry *geometry) {
-  const md_smear_request smear = md_physics_smear(physics, space);
-  md_memory_need need = {0};
-  if (!smear.recipe) return MD_OK;
-  md_smear_need(geometry, &smear, &need);
-  return md_memory_require(context, &need, "making fat and long links");
-}
-
 md_status md_action_links_make(md_context *context, const md_physics_options *physics,
                                md_space space, md_geometry *geometry, md_gauge *thin,
                                md_action_links *links) {
+  const md_smear_request smear = md_physics_smear(physics, space);
   md_gauge_observables observables;
+  md_memory_need need = {0};
+  md_status status = MD_OK;
   begin(links, physics);
   links->geometry = geometry;
-  md_status status = require_more(context, physics, space, geometry);
+  if (smear.recipe) {
+    md_smear_need(geometry, &smear, &need);
+    status = md_memory_require(context, &need, "making fat and long links");
+  }
   if (status == MD_OK) status = md_gauge_observe(context, thin, &observables);
   if (status == MD_OK) {
     links->plaquette = observables.plaquette;

@@ -40,13 +40,11 @@ static outcome *outcome_of(const md_study_run *r, outcome *all, int g) {
 static void take(md_study_run *r, int lattice, const outcome *found, bool *news,
                  md_status *failed) {
   md_study_lattice *l = &r->study.lattice[lattice];
-  md_status status = (md_status)found->status;
-  char message[sizeof found->message];
-  if (status == MD_OK) status = md_study_repeat(r->whole, &r->study, lattice, &found->sums);
-  snprintf(message, sizeof message, "%s",
-           found->status == MD_OK ? r->whole->message : found->message);
+  md_status status = found->status == MD_OK
+                         ? md_study_repeat(r->whole, &r->study, lattice, &found->sums)
+                         : md_fail(r->whole, (md_status)found->status, "%s", found->message);
   if (status != MD_OK) {
-    status = md_study_leave_out(r, lattice, status, message);
+    status = md_study_leave_out(r, lattice, status);
     if (*failed == MD_OK) *failed = status;
     return;
   }

@@ -168,9 +168,10 @@ md_status md_study_prepare(md_study_run *r);
  * was given. Local, same on all ranks of the context. */
 md_status md_study_repeat(md_context *context, const md_study *study, int lattice,
                           const md_lattice_sums *sums);
-/* A lattice that cannot be measured is left out with --keep-going, MD_OK, or ends the run: `status`
- * with its name and `why`. All ranks call the same. */
-md_status md_study_leave_out(md_study_run *r, int lattice, md_status status, const char *why);
+/* A lattice that cannot be measured, for which the message of the run says why, is left out with
+ * --keep-going, MD_OK, or ends the run: `status` with its name and that. All ranks call the same.
+ */
+md_status md_study_leave_out(md_study_run *r, int lattice, md_status status);
 
 /* Modes of --deflate: one file for each lattice and action, whose name is the option's text with
  * {lattice}, the lattice's path without its suffix, {name}, its last part, and {action} filled in.

@@ -175,15 +175,16 @@ static md_status check_output(md_context *context, const md_study *s) {
   return md_agree(context, status);
 }
 
-md_status md_study_leave_out(md_study_run *r, int lattice, md_status status, const char *why) {
+md_status md_study_leave_out(md_study_run *r, int lattice, md_status status) {
   md_study_lattice *l = &r->study.lattice[lattice];
   const bool may = status == MD_INPUT || status == MD_UNREACHED;
+  const char *why = r->whole->message;
   if (!r->study.options.keep_going || !may || md_interrupt_name(r->whole)) {
     const bool named = strstr(why, l->name) != NULL;
     return md_fail(r->whole, status, "%s%s%s", named ? "" : l->name, named ? "" : ": ", why);
   }
   md_warn(r->whole, "%s is left out: %s", l->name, why);
-  snprintf(l->reason, sizeof l->reason, "%s", why);
+  snprintf(l->reason, sizeof l->reason, "%.*s", (int)sizeof l->reason - 1, why);
   l->state = MD_LATTICE_SKIPPED;
   r->skipped++;
   return MD_OK;
@@ -212,25 +213,24 @@ static md_status look(md_study_run *r, int lattice, bool *known) {
     int64_t modes_bytes;
     char stated[sizeof l->stated];
   } found = {{0}, 0, ""};
-  char why[sizeof r->whole->message];
   md_status status = md_lattice_plan(r->group, l->name, s->options.run.common.grid, &plan, &header);
   if (status == MD_OK) md_checksum_print(&header.checksum, found.stated, sizeof found.stated);
   if (status == MD_OK) status = look_at_modes(r->group, s, lattice, &plan, &found.modes_bytes);
   memcpy(found.dims, plan.global, sizeof found.dims);
   status = hear(r, status, &found, sizeof found);
-  snprintf(why, sizeof why, "%s", r->whole->message);
-  if (status != MD_OK) return md_study_leave_out(r, lattice, status, why);
+  if (status != MD_OK) return md_study_leave_out(r, lattice, status);
   memcpy(l->stated, found.stated, sizeof found.stated);
   if (!*known) memcpy(s->dims, found.dims, sizeof s->dims);
   *known = true;
   if (found.modes_bytes > r->modes_bytes) r->modes_bytes = found.modes_bytes;
   if (memcmp(s->dims, found.dims, sizeof s->dims) == 0) return MD_OK;
-  snprintf(why, sizeof why,
-           "the extents must be %dx%dx%dx%d as those of the other lattices, got %dx%dx%dx%d in "
-           "%.200s",
-           s->dims[0], s->dims[1], s->dims[2], s->dims[3], found.dims[0], found.dims[1],
-           found.dims[2], found.dims[3], l->name);
-  return md_study_leave_out(r, lattice, MD_INPUT, why);
+  status =
+      md_fail(r->whole, MD_INPUT,
+              "the extents must be %dx%dx%dx%d as those of the other lattices, got %dx%dx%dx%d in "
+              "%.200s",
+              s->dims[0], s->dims[1], s->dims[2], s->dims[3], found.dims[0], found.dims[1],
+              found.dims[2], found.dims[3], l->name);
+  return md_study_leave_out(r, lattice, status);
 }
 
 static md_status look_at_all(md_study_run *r) {
@@ -337,10 +337,8 @@ static md_status check_repeats(md_study_run *r) {
       const char *checksum = shared(a, b);
       if (!checksum || a->state == MD_LATTICE_SKIPPED || b->state == MD_LATTICE_SKIPPED) continue;
       const bool later = md_study_has(s, j) || !md_study_has(s, k);
-      char why[sizeof r->whole->message];
       const md_status status = refuse_repeat(r->whole, s, later ? k : j, later ? j : k, checksum);
-      snprintf(why, sizeof why, "%s", r->whole->message);
-      MD_TRY(md_study_leave_out(r, later ? k : j, status, why));
+      MD_TRY(md_study_leave_out(r, later ? k : j, status));
     }
   return MD_OK;
 }

@@ -149,22 +149,17 @@ static md_status save(md_context *context, const request *r, const result *made)
   return status;
 }
 
+#define COLUMNS                                                                                    \
+  "name|links=%-5s plaquette=%18.12f link_trace|link~trace=%18.12f norm2||link|^2~/~3=%18.12f"
+
 static void report_kinds(md_context *context, md_report *report, const result *made) {
   const md_smear_report *found = &made->report;
   cJSON *rows = cJSON_AddArrayToObject(report->root, "kinds");
-  md_say(context, "links %18s %18s %18s\n", "plaquette", "link trace", "|link|^2 / 3");
+  md_rows_head(context, COLUMNS);
   for (int k = 0; k < found->kind_count; k++) {
     const md_link_means *means = &found->kinds[k];
-    const char name[2] = {means->name, 0};
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(rows, row);
-    md_report_add(row, "name=%s plaquette=%g link_trace=%g norm2=%g", name, means->plaquette,
-                  means->link_trace, means->norm2);
-    if (means->name == 'L')
-      md_say(context, "%-5s %18s %18.12f %18.12f\n", name, "-", means->link_trace, means->norm2);
-    else
-      md_say(context, "%-5s %18.12f %18.12f %18.12f\n", name, means->plaquette, means->link_trace,
-             means->norm2);
+    md_rows_add(context, rows, COLUMNS, (const char[]){means->name, 0}, means->plaquette,
+                means->link_trace, means->norm2);
   }
   md_report_add(report->root, "projections=%g projections_by_singular_values=%g",
                 (double)found->projection.links, (double)found->projection.fallbacks);

@@ -37,13 +37,6 @@ static void print(const md_context *context, const md_solve_run *run,
   if (result->double_iterations > 0)
     md_say(context, ", the first %d in double, ", result->double_iterations);
   md_say(context, "%.3f s, %.2f GFLOP/s\n", result->seconds, result->gflops);
-  md_say(context, "shift           iterations  refinement  iterated   true residual\n");
-  for (int k = 0; k < result->n_shifts; k++) {
-    const md_shift_result *s = &result->shifts[k];
-    md_say(context, "%-15g %10d  %10d  %.2e   %.3e  %s\n", s->shift, s->iterations,
-           s->refine_iterations, s->estimate, s->relative_residual,
-           s->converged ? "converged" : "NOT converged");
-  }
 }
 
 static double worst_of(const md_multishift_result *result) {
@@ -153,7 +146,12 @@ static md_status observe_shifts(md_context *context, md_solve_run *run, const md
   return failed;
 }
 
-static void fill_report(md_report *report, const md_solve_run *run,
+#define COLUMNS                                                                                    \
+  "shift=%-15g mass=%g iterations=%10d refine_iterations|refinement=%11d "                         \
+  "iterated_residual|iterated=%9.2e relative_residual|~~true~residual=%11.3e |~=%s converged=%hhd"
+
+/* The report, and a table of the shifts. */
+static void fill_report(const md_context *context, md_report *report, const md_solve_run *run,
                         const md_multishift_result *result) {
   md_solve_report_common(report, run);
   cJSON *root = report->root;
@@ -165,15 +163,12 @@ static void fill_report(md_report *report, const md_solve_run *run,
   md_report_reals(root, "residual_history", result->history, result->iterations + 1);
   md_report_add(root, "solver_seconds=%g gflops=%g", result->seconds, result->gflops);
   cJSON *rows = cJSON_AddArrayToObject(root, "shifts");
+  md_rows_head(context, COLUMNS);
   for (int k = 0; k < result->n_shifts; k++) {
     const md_shift_result *s = &result->shifts[k];
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(rows, row);
-    md_report_add(row,
-                  "shift=%g mass=%g iterations=%d refine_iterations=%d iterated_residual=%g "
-                  "relative_residual=%g converged=%hhd",
-                  s->shift, mass_of(run, s->shift), s->iterations, s->refine_iterations,
-                  s->estimate, s->relative_residual, s->converged);
+    md_rows_add(context, rows, COLUMNS, s->shift, mass_of(run, s->shift), s->iterations,
+                s->refine_iterations, s->estimate, s->relative_residual,
+                s->converged ? " converged" : " NOT converged", s->converged);
   }
 }
 
@@ -183,7 +178,7 @@ static md_status report_shifts(md_context *context, md_solve_run *run, const md_
                                const md_multishift_result *result, md_status solved) {
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
-  fill_report(&report, run, result);
+  fill_report(context, &report, run, result);
   if (solved == MD_OK)
     solved = observe_shifts(context, run, y, result, cJSON_GetObjectItem(report.root, "shifts"));
   return md_report_close_after(context, &report, run->options.run.common.json, solved);
