@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct search {
@@ -67,8 +66,9 @@ typedef struct watcher {
   md_context *context;
   md_progress progress;
   int modes, shown;
-  double tolerance, *values; /* of the modes that have been shown */
-  bool changed;              /* others have come between them since */
+  double tolerance;
+  double values[MD_EIGEN_MOST]; /* of the modes that have been shown */
+  bool changed;                 /* others have come between them since */
 } watcher;
 
 static void show(watcher *w, const md_eigen_result *found) {
@@ -100,8 +100,7 @@ static md_status find(md_context *context, search *r) {
   watcher watch = {.context = context,
                    .progress = md_progress_start(context, "eigen"),
                    .modes = (int)r->modes,
-                   .tolerance = r->tolerance,
-                   .values = calloc((size_t)r->modes, sizeof(double))};
+                   .tolerance = r->tolerance};
   const md_eigen_request request = {.modes = (int)r->modes,
                                     .tolerance = r->tolerance,
                                     .max_restarts = (int)r->max_restarts,
@@ -109,18 +108,13 @@ static md_status find(md_context *context, search *r) {
                                     .start = r->start ? &r->begun : NULL,
                                     .observe = observe,
                                     .user = &watch};
-  md_status status =
-      md_agree(context, watch.values ? MD_OK
-                                     : md_fail_memory(context, (size_t)r->modes * sizeof(double),
-                                                      "the table"));
-  if (status == MD_OK) status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
+  const md_status status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
   md_progress_stop(&watch.progress);
   if (status == MD_OK && watch.changed) {
     md_say(context, "others came between these; the lowest ones:\n");
     watch.shown = 0;
   }
   if (status == MD_OK) show(&watch, &r->result);
-  free(watch.values);
   return status;
 }
 

@@ -62,27 +62,18 @@ static int next_waiting(const md_study *s, int from) {
   return from;
 }
 
-/* A file that cannot be written now keeps no lattice from being measured: the next one, and the
- * end, try again. */
-static md_status save(md_study_run *r) {
+/* Writes the file. One that cannot be written now keeps no lattice from being measured: the next
+ * one, and the end, try again. `status`, a failure that ended the study, stands above its own. */
+static md_status save(md_study_run *r, md_status status, bool last) {
   const bool before = r->unsaved;
-  const md_status status = md_study_save(r->whole, &r->study);
-  r->unsaved = status != MD_OK;
-  if (status != MD_ENVIRONMENT) return status;
-  if (!before)
-    md_warn(r->whole, "results are not written yet, the study goes on: %s", r->whole->message);
-  return MD_OK;
-}
-
-/* The last try; the failure that ended the study, if one did, stands above its own. */
-static md_status save_rest(md_study_run *r, md_status status) {
   char message[sizeof r->whole->message];
-  if (!r->unsaved) return status;
   snprintf(message, sizeof message, "%s", r->whole->message);
   const md_status saved = md_study_save(r->whole, &r->study);
   r->unsaved = saved != MD_OK;
-  if (status != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
-  return status == MD_OK ? saved : status;
+  if (saved == MD_ENVIRONMENT && !last && !before)
+    md_warn(r->whole, "results are not written yet, the study goes on: %s", r->whole->message);
+  if (status != MD_OK) return md_fail(r->whole, status, "%s", message);
+  return saved == MD_ENVIRONMENT && !last ? MD_OK : saved;
 }
 
 /* One lattice for each group, then the file. A failure keeps what the others found. */
@@ -102,11 +93,7 @@ static md_status measure_round(md_study_run *r, const int *lattice, int count, o
   md_sum_integers(r->whole, (long long *)all, (int)(bytes / sizeof(long long)));
   md_interrupted_now(r->whole);
   for (int g = 0; g < count; g++) take(r, lattice[g], outcome_of(r, all, g), &news, &failed);
-  char message[sizeof r->whole->message];
-  snprintf(message, sizeof message, "%s", r->whole->message);
-  if (news) MD_TRY(save(r));
-  if (failed != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
-  return failed;
+  return news ? save(r, failed, false) : failed;
 }
 
 static md_status measure_all(md_study_run *r) {
@@ -125,7 +112,7 @@ static md_status measure_all(md_study_run *r) {
       lattice[count++] = next;
     status = measure_round(r, lattice, count, all);
   }
-  status = save_rest(r, status);
+  if (r->unsaved) status = save(r, status, true);
   free(all);
   free(lattice);
   return status;

@@ -238,6 +238,6 @@ md_status md_solve_report(md_context *context, const md_solve_run *run, md_statu
   report_result(report.root, run);
   if (run->options.output)
     md_report_add(report.root, "output=%s output_written=%hhd", run->options.output,
-                  (bool)(written == MD_OK));
+                  (bool)(written == MD_OK && !md_solve_cut_short(run)));
   return md_report_close_after(context, &report, run->options.run.common.json, written);
 }

@@ -20,7 +20,8 @@ typedef struct observer {
 
 /* A state that cannot be written ends no solve: the first one of a row is a warning, and what
  * became of them is told at the end. */
-static md_status save(observer *o, const md_cg_state *state) {
+static md_status save(void *user, const md_cg_state *state) {
+  observer *o = user;
   md_solve_run *run = o->run;
   const md_status status = md_solve_checkpoint_save(o->context, run, state);
   const bool before = run->checkpoint_message[0] != 0;
@@ -45,11 +46,6 @@ static md_status observe(void *user, const md_cg_state *state) {
   if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0)
     return save(o, state);
   return MD_OK;
-}
-
-/* A signal has ended the solve. */
-static md_status leave(void *user, const md_cg_state *state) {
-  return save(user, state);
 }
 
 static md_status resume(void *user, md_cg_state *state) {
@@ -128,7 +124,7 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                .max_iterations = (int)o->max_iterations,
                                .observe = observe,
                                .save_every = (int)o->checkpoint_every,
-                               .leave = o->checkpoint ? leave : NULL,
+                               .leave = o->checkpoint ? save : NULL, /* after a signal */
                                .resume = o->resume ? resume : NULL,
                                .user = &watch,
                                .inner = o->run.mixed ? &e->inner : NULL,
