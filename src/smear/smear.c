@@ -118,13 +118,13 @@ static void describe(const request *r, char *text, size_t bytes) {
   if (r->reunitarize) md_append(text, bytes, ", reunitarized");
 }
 
-static md_status write_links(md_context *context, const request *r, const result *made,
-                             const md_file_texts *texts) {
+static md_status save(md_context *context, const request *r, const result *made) {
+  md_file_texts texts = {0};
   md_provenance from;
   md_lattice_output output = {.format = r->fat_format,
                               .precision = (md_precision)md_precision_of(r->precision),
                               .label = {.kind = kind_of(r), .bare = true},
-                              .texts = texts,
+                              .texts = &texts,
                               .provenance = &from,
                               .keep_old = !r->force};
   describe(r, output.label.made, sizeof output.label.made);
@@ -132,19 +132,14 @@ static md_status write_links(md_context *context, const request *r, const result
   from.lattice = r->lattice;
   from.lattice_checksum = made->lattice_checksum;
   from.action = output.label.made;
-  MD_TRY(md_lattice_save_as(context, r->fat_out, &output, &made->fat));
-  if (!r->long_out) return MD_OK;
-  output.format = r->long_format;
-  output.label.kind = MD_LINKS_LONG;
-  return md_lattice_save_as(context, r->long_out, &output, &made->long_links);
-}
-
-static md_status save(md_context *context, const request *r, const result *made) {
-  md_file_texts texts = {0};
   md_status status =
       md_agree(context, md_file_texts_add(context, &texts, MD_THIN_LINKS, made->thin_links,
                                           strlen(made->thin_links)));
-  if (status == MD_OK) status = write_links(context, r, made, &texts);
+  if (status == MD_OK) status = md_lattice_save_as(context, r->fat_out, &output, &made->fat);
+  output.format = r->long_format;
+  output.label.kind = MD_LINKS_LONG;
+  if (status == MD_OK && r->long_out)
+    status = md_lattice_save_as(context, r->long_out, &output, &made->long_links);
   md_file_texts_free(&texts);
   return status;
 }
