@@ -56,7 +56,8 @@ static md_status run_command(md_context *context, int argc, char **argv) {
                     : md_fail(context, MD_INPUT, "a command is needed; see minidirac --help");
   }
   for (int c = 0; c < COMMANDS; c++)
-    if (strcmp(commands[c].name, name) == 0) return commands[c].perform(context, argc - 1, argv + 1);
+    if (strcmp(commands[c].name, name) == 0)
+      return commands[c].perform(context, argc - 1, argv + 1);
   md_suggestion nearest = md_suggest(name);
   for (int c = 0; c < COMMANDS; c++)
     md_suggest_name(&nearest, commands[c].name, strlen(commands[c].name));
