@@ -14,7 +14,6 @@
  * tensor maps, produce_stage fetches a stage, multiply_tile sums a tile, row, column, box_row and
  * box_column say where C goes, fill writes boxes of it, store_elements single elements. */
 #include "gemm/cuda/hopper.cuh"
-#include "gemm/cuda/tensor_map.cuh"
 
 namespace md {
 
@@ -215,15 +214,15 @@ md_status open_ring(md_context *context, const md_gemm_problem *p, void **state)
                   : open_tensor_plan(context, multiply<Work, Long>, Long::BYTES, state);
 }
 
-template <class Work>
-md_status run_ring(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-                   TensorPlan *plan, const void *a, const void *b, void *c) {
+template <class Work> md_status run_ring(md_context *context, const md_gemm_call *call) {
   using T = typename Work::T;
+  const md_gemm_problem *p = call->problem;
+  TensorPlan *plan = (TensorPlan *)call->state;
   unsigned tiles;
   MD_TRY(grid_for(context, p, NARROW, NARROW, &tiles)); /* no fewer than there are */
-  cudaStream_t stream = (cudaStream_t)launch->stream;
+  const cudaStream_t stream = stream_of(call);
   Job<T> job;
-  job.g = operands<T, float>(p, a, b, c);
+  job.g = operands<T, float>(call);
   MD_TRY(pad_operands(context, &plan->workspace, stream, 16 / sizeof(T), false, &job.g));
   job.steps = (int)((p->k * sizeof(T) + 127) / 128);
   job.narrow = Work::ACROSS ? job.g.n : job.g.m, job.wide = Work::ACROSS ? job.g.m : job.g.n;
@@ -232,7 +231,7 @@ md_status run_ring(md_context *context, const md_gemm_problem *p, const md_gemm_
   job.clusters = job.sharing + (lines % CLUSTER ? (columns + CLUSTER - 1) / CLUSTER : 0);
   /* Brief sums are bound by the write of C: whole rows of it at a time. */
   job.band = !brief(p) ? 8 : Work::ACROSS ? 64 : 2;
-  job.boxes = aligned(c, p->ldc, 4, 16) && p->n % 4 == 0;
+  job.boxes = aligned(job.g.c, p->ldc, 4, 16) && p->n % 4 == 0;
   MD_TRY(Work::map(context, plan, job.g));
   if (job.boxes)
     MD_TRY(map_operand(context, plan, 2, job.g.c, job.g.m, job.g.n, job.g.ldc, BOX_ROWS));
@@ -242,11 +241,5 @@ md_status run_ring(md_context *context, const md_gemm_problem *p, const md_gemm_
       job, plan->map[0], plan->map[1], plan->map[2]);
   return md_cuda_launched(context, "GEMM kernel wgmma");
 }
-
-/* wgmma_tf32.cu */
-md_status open_wgmma_tf32(md_context *context, const md_gemm_problem *p, void **state);
-md_status run_wgmma_tf32(md_context *context, const md_gemm_problem *p,
-                         const md_gemm_launch *launch, TensorPlan *plan, const void *a,
-                         const void *b, void *c);
 
 } // namespace md

@@ -142,11 +142,15 @@ static void *data(const matrix *m, md_gemm_space space) {
 static md_status once(const call *c, double *time_s) {
   bench *b = c->b;
   const md_gemm_space space = c->kernel->space;
-  const void *in = data(&b->matrix[IN], space), *x = data(&b->matrix[X], space);
+  const md_small_call work = {&c->problem,
+                              b->device.stream,
+                              c->state,
+                              data(&b->matrix[IN], space),
+                              data(&b->matrix[X], space),
+                              data(c->out, space)};
   const double start_s = md_time_s();
   if (space == MD_GEMM_DEVICE) md_gemm_device_start(&b->device);
-  MD_TRY(c->kernel->run(b->context, &c->problem, b->device.stream, c->state, in, x,
-                        data(c->out, space)));
+  MD_TRY(c->kernel->run(b->context, &work));
   *time_s = md_time_s() - start_s;
   return space == MD_GEMM_DEVICE ? md_gemm_device_stop(b->context, &b->device, time_s) : MD_OK;
 }
