@@ -140,19 +140,12 @@ struct Job {
   bool boxes;  /* and end there: the copy engine can write C */
 };
 
-/* The ring of stages, and the barriers that say full and empty; behind them a slot for each warp's
- * part of C, and the barriers that say that old elements of C have come. */
-template <class D> struct Ring {
-  uint32_t data, full; /* shared addresses */
-  int stage = 0, phase = 0;
-  __device__ void next() {
-    if (++stage == D::STAGES) stage = 0, phase ^= 1;
-  }
-  __device__ uint32_t full_now() const { return full + stage * 8; }
-  __device__ uint32_t empty_now() const { return full + (D::STAGES + stage) * 8; }
-  __device__ uint32_t loaded(int warp) const { return full + (2 * D::STAGES + warp) * 8; }
+/* Behind the stages a slot for each warp's part of C, and behind their barriers those that say that
+ * old elements of C have come. */
+template <class D> struct Ring : Stages<D::STAGES> {
+  __device__ uint32_t loaded(int warp) const { return this->full + (2 * D::STAGES + warp) * 8; }
   __device__ uint32_t slot(int warp) const {
-    return data + D::STAGES * STAGE_BYTES + warp * C_BOX_BYTES;
+    return this->data + D::STAGES * STAGE_BYTES + warp * C_BOX_BYTES;
   }
 };
 

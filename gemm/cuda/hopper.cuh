@@ -175,6 +175,18 @@ __device__ inline void wgmma_tf32(float (&d)[128], const float *a, uint64_t b, i
 #undef MD_D32
 #undef MD_D8
 
+/* A ring of stages in shared memory, behind whose barriers that say full stand those that say
+ * empty; addresses in shared memory. */
+template <int STAGES> struct Stages {
+  uint32_t data, full;
+  int stage = 0, phase = 0;
+  __device__ void next() {
+    if (++stage == STAGES) stage = 0, phase ^= 1;
+  }
+  __device__ uint32_t full_now() const { return full + stage * 8; }
+  __device__ uint32_t empty_now() const { return full + (STAGES + stage) * 8; }
+};
+
 /* The driver's encoder, found at run time: the program needs no libcuda to start. */
 using MapEncoder = decltype(&cuTensorMapEncodeTiled);
 inline MapEncoder encoder() {

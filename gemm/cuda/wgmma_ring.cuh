@@ -32,16 +32,9 @@ template <int STAGES_, int BOXES_> struct Division {
 using Long = Division<4, 2>;
 using Short = Division<3, 4>;
 
-template <class D> struct Ring {
-  uint32_t data, full, empty; /* shared addresses: stages, two rows of barriers */
-  int stage = 0, phase = 0;
-  __device__ void next() {
-    if (++stage == D::STAGES) stage = 0, phase ^= 1;
-  }
-  __device__ uint32_t narrow() const { return data + stage * STAGE_BYTES; }
+template <class D> struct Ring : Stages<D::STAGES> {
+  __device__ uint32_t narrow() const { return this->data + this->stage * STAGE_BYTES; }
   __device__ uint32_t wide() const { return narrow() + NARROW_BYTES; }
-  __device__ uint32_t full_now() const { return full + stage * 8; }
-  __device__ uint32_t empty_now() const { return empty + stage * 8; }
 };
 
 template <class T> struct Job {
@@ -172,14 +165,14 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(RING_THREADS, 1)
   __shared__ __align__(8) uint64_t barriers[2 * D::STAGES + 2 * D::BOXES];
   Ring<D> ring;
   ring.data = (shared_address(shared) + 1023) / 1024 * 1024;
-  ring.full = shared_address(barriers), ring.empty = ring.full + D::STAGES * 8;
+  ring.full = shared_address(barriers);
   const int rank = cluster_rank(), group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     for (int s = 0; s < D::STAGES; s++) {
       barrier_init(ring.full + s * 8, 1);
-      barrier_init(ring.empty + s * 8, 2 * CLUSTER); /* the consumers of every block */
+      barrier_init(ring.full + (D::STAGES + s) * 8, 2 * CLUSTER); /* the consumers of every block */
     }
-    for (int s = 0; s < 2 * D::BOXES; s++) barrier_init(ring.empty + (D::STAGES + s) * 8, 1);
+    for (int s = 0; s < 2 * D::BOXES; s++) barrier_init(ring.full + (2 * D::STAGES + s) * 8, 1);
     fence_barrier_init();
   }
   cluster_sync();
@@ -190,7 +183,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(RING_THREADS, 1)
     claim_registers<232>();
     const int half = group - 1;
     const Buffers<D> buffers = {ring.data + D::STAGES * STAGE_BYTES + half * D::BOXES * BOX_BYTES,
-                                ring.empty + (D::STAGES + half * D::BOXES) * 8, group};
+                                ring.full + (2 * D::STAGES + half * D::BOXES) * 8, group};
     consume<Work>(job, &c, ring, buffers, rank, half);
   }
   tensor_store_wait<0>();

@@ -333,19 +333,16 @@ static md_status run_type(bench *b, md_small_type type) {
 }
 
 /* Plain copies of `columns` elements on host and device: the yardstick of the run. */
-static md_status copy_host(md_context *context, const md_small_problem *p, void *stream,
-                           void *state, const void *in, const void *x, void *out) {
-  const float *from = in;
-  float *to = out;
-  (void)stream, (void)state, (void)x;
+static md_status copy_host(md_context *context, const md_small_call *copy) {
+  const float *from = copy->in;
+  float *to = copy->out;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
-  for (int64_t i = 0; i < p->columns; i++) to[i] = from[i];
+  for (int64_t i = 0; i < copy->problem->columns; i++) to[i] = from[i];
   return MD_OK;
 }
-static md_status copy_device(md_context *context, const md_small_problem *p, void *stream,
-                             void *state, const void *in, const void *x, void *out) {
-  (void)stream, (void)state, (void)x;
-  return md_device_copy(context, out, in, (size_t)p->columns * MD_SMALL_BYTES);
+static md_status copy_device(md_context *context, const md_small_call *copy) {
+  return md_device_copy(context, copy->out, copy->in,
+                        (size_t)copy->problem->columns * MD_SMALL_BYTES);
 }
 
 static md_status time_copies(bench *b) {
