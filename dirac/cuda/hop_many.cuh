@@ -116,9 +116,7 @@ static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const
   load_block<S, B>(f, site, n_rhs, x);
   const T factor = is_scaled<S> ? a * (T)scale[site] : a;
 #pragma unroll
-  for (int b = 0; b < B; b++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) to[b][c] += factor * step[b] * x[b][c];
+  for (int e = 0; e < B * 6; e++) to[e / 6][e % 6] += factor * step[e / 6] * x[e / 6][e % 6];
 }
 
 /* Stores the sites of the thread block with new scales, unless they are in `wide` already, and
@@ -329,9 +327,7 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED, RL>())
   T step[B];
   load_steps<S, B>(a.step, step);
 #pragma unroll
-  for (int b = 0; b < B; b++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) acc[b][c] *= step[b] * a.half_b;
+  for (int e = 0; e < B * 6; e++) acc[e / 6][e % 6] *= step[e / 6] * a.half_b;
   if (mixes) load_steps<S, B>(a.step + MD_MAX_RHS, step);
   if (a.x) add_block<S, B>(acc, mixes ? T(1) : a.a, step, a.x, a.x_scale, site, a.n_rhs);
   if constexpr (sizeof(S) == 2)

@@ -222,9 +222,8 @@ static __device__ inline void add_sites(real_of<S> to[V][6], real_of<S> factor,
   load_sites<S, V>(f, site, x);
   load_scales<S, V>(f, site, scale);
 #pragma unroll
-  for (int i = 0; i < V; i++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) to[i][c] += (is_scaled<S> ? factor * scale[i] : factor) * x[i][c];
+  for (int e = 0; e < V * 6; e++)
+    to[e / 6][e % 6] += (is_scaled<S> ? factor * scale[e / 6] : factor) * x[e / 6][e % 6];
 }
 
 /* Stores acc at the V sites of out with new scales; acc then holds what reads back. */
@@ -265,9 +264,7 @@ static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
   const T step = h.step ? (T)*h.step : T(1);
   const T of_x = mixes ? (T)h.step[MD_MAX_RHS] : step * h.a;
 #pragma unroll
-  for (int i = 0; i < V; i++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) acc[i][c] *= step * h.half_b;
+  for (int e = 0; e < V * 6; e++) acc[e / 6][e % 6] *= step * h.half_b;
   if (h.x.data) add_sites<S, V>(acc, of_x, h.x, site);
   bool stored = false;
   if constexpr (sizeof(S) == 2)

@@ -240,9 +240,7 @@ __device__ void consume(const Job &job, const CUtensorMap *c, const char *stages
       for (int l = 0; l < 2; l++) {
         load_fragments(a, b, stage, place, l);
 #pragma unroll
-        for (int i = 0; i < M; i++)
-#pragma unroll
-          for (int j = 0; j < N; j++) mma(sum[i][j], a[i], b[j]);
+        for (int e = 0; e < M * N; e++) mma(sum[e / N][e % N], a[e / N], b[e % N]);
       }
     }
     hand_back(used);

@@ -22,9 +22,7 @@ template <int M, int N>
 static __device__ inline void outer_product(float (&sum)[M][N], const float (&a)[M],
                                             const float (&b)[N]) {
 #pragma unroll
-  for (int i = 0; i < M; i++)
-#pragma unroll
-    for (int j = 0; j < N; j++) sum[i][j] += a[i] * b[j];
+  for (int e = 0; e < M * N; e++) sum[e / N][e % N] += a[e / N] * b[e % N];
 }
 
 /* Tile of B into bs[DEPTH][TILE], one float per access. */

@@ -204,9 +204,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int s = 0; s < STAGES - 1; s++) stream.load(base + s * S::STAGE * (int)sizeof(E), 0, 1);
   typename Fragments<T>::Sum sum[SIDE][SIDE];
 #pragma unroll
-  for (int i = 0; i < SIDE; i++)
-#pragma unroll
-    for (int j = 0; j < SIDE; j++) wmma::fill_fragment(sum[i][j], 0.0f);
+  for (int e = 0; e < SIDE * SIDE; e++) wmma::fill_fragment(sum[e / SIDE][e % SIDE], 0.0f);
 
   Slice<T> slice[2];
   const E *as = (const E *)shared + y * S::LDA, *bs = (const E *)shared + ROWS * S::LDA + x;
@@ -224,10 +222,9 @@ __global__ void __launch_bounds__(THREADS, 1)
       }
       slice[(l + 1) % 2].load(as + read * S::STAGE, bs + read * S::STAGE, (l + 1) % S::SLICES);
 #pragma unroll
-      for (int i = 0; i < SIDE; i++)
-#pragma unroll
-        for (int j = 0; j < SIDE; j++)
-          wmma::mma_sync(sum[i][j], slice[l % 2].a[i], slice[l % 2].b[j], sum[i][j]);
+      for (int e = 0; e < SIDE * SIDE; e++)
+        wmma::mma_sync(sum[e / SIDE][e % SIDE], slice[l % 2].a[e / SIDE], slice[l % 2].b[e % SIDE],
+                       sum[e / SIDE][e % SIDE]);
       if (l < S::SLICES - 1)
         stream.load(base + write * S::STAGE * (int)sizeof(E), l, S::SLICES - 1);
     }

@@ -57,20 +57,19 @@ template <class S, int REALS> struct lane_words {
   static constexpr int IN_WORD = 4 / sizeof(S), BITS = 8 * sizeof(S) % 32;
   vector_of<uint32_t, EACH> of[WORDS / EACH];
   __device__ uint32_t &word(int i) { return of[i / EACH].v[i % EACH]; }
-  /* WHOLE: all of them, else the first `count` and zeros beyond. */
-  template <bool WHOLE> __device__ void load(const S *from, int count) {
-    if constexpr (WHOLE) {
+  __device__ void load(const S *from) {
 #pragma unroll
-      for (int e = 0; e < WORDS / EACH; e++) of[e] = ((const vector_of<uint32_t, EACH> *)from)[e];
-    } else {
+    for (int e = 0; e < WORDS / EACH; e++) of[e] = ((const vector_of<uint32_t, EACH> *)from)[e];
+  }
+  /* The first `count` of them, zeros beyond. */
+  __device__ void load_some(const S *from, int count) {
 #pragma unroll
-      for (int i = 0; i < WORDS; i++) word(i) = 0;
+    for (int i = 0; i < WORDS; i++) word(i) = 0;
 #pragma unroll
-      for (int e = 0; e < REALS; e++) {
-        uint32_t bits = 0;
-        if (e < count) memcpy(&bits, from + e, sizeof(S));
-        word(e / IN_WORD) |= bits << e % IN_WORD * BITS;
-      }
+    for (int e = 0; e < REALS; e++) {
+      uint32_t bits = 0;
+      if (e < count) memcpy(&bits, from + e, sizeof(S));
+      word(e / IN_WORD) |= bits << e % IN_WORD * BITS;
     }
   }
   __device__ float get(int e) const {
@@ -96,8 +95,12 @@ static __device__ inline void load_pairs(lane_pairs<S> &to, const narrow_view<S,
     const S *from = f.data + 2 * ((site + 2 * t + h) * COLOURS * f.n() + i);
     to.unit[h] = f.unit(site + 2 * t + h);
 #pragma unroll
-    for (int colour = 0; colour < COLOURS; colour++, from += 2 * f.n())
-      to.of[colour][h].template load<N != 0>(from, 2 * (f.n() - i));
+    for (int colour = 0; colour < COLOURS; colour++, from += 2 * f.n()) {
+      if constexpr (N != 0)
+        to.of[colour][h].load(from);
+      else
+        to.of[colour][h].load_some(from, 2 * (f.n() - i));
+    }
   }
 }
 
@@ -171,8 +174,12 @@ static __device__ inline void load_numbers(lane_numbers<Q, AT_ONCE, S> &to,
 #pragma unroll
   for (int h = 0; h < to.UNITS; h++) to.unit[h] = f.unit(site + (to.UNITS == 1 ? g : 2 * t + h));
 #pragma unroll
-  for (int a = 0; a < AT_ONCE; a++, from += 2 * f.n())
-    to.of[a].template load<N != 0>(from, 2 * (f.n() - first));
+  for (int a = 0; a < AT_ONCE; a++, from += 2 * f.n()) {
+    if constexpr (N != 0)
+      to.of[a].load(from);
+    else
+      to.of[a].load_some(from, 2 * (f.n() - first));
+  }
 }
 
 /* sum += (rows times matrix) for eight sites and AT_ONCE colours from `first` on: the numbers 8 q +
