@@ -30,8 +30,9 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
         links[f][n] = storage<T>::load_links(first + n * link_bytes + f * field_bytes, at.slot);
   }
   /* A batch of sites from `site` on, of which those in `assigned` are stored; then the links of as
-   * many from `next` on are asked for. source, ratios and first: as in multiply_batch; units are
-   * held as ratios are. */
+   * many from `next` on are asked for. source(f, n, way): where site n reads the lane's direction
+   * of link field f, forward (way 0) or backward. ratios, units: lane 4g+t has those of site g of
+   * a group, in which the batch begins at `first`. */
   template <typename SOURCE>
   __device__ void some(int site, int next, unsigned assigned, SOURCE source, int first,
                        const uint32_t ratios[FIELDS], int units) {
@@ -39,7 +40,19 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
     int unit = 127;
     if constexpr (storage<T>::scaled) unit = __shfl_sync(0xffffffffu, units, 4 * (first + mine));
     sums<T> c;
-    multiply_batch<T, RHS, true, FIELDS>(c, links, ratios, first, source, colour_bytes, RHS, at);
+#pragma unroll
+    for (int n = 0; n < batch<T>; n++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) c[n][i] = 0;
+#pragma unroll
+      for (int f = 0; f < FIELDS; f++) {
+        factors of_links = {};
+        if constexpr (storage<T>::scaled)
+          of_links = factors_of(__shfl_sync(0xffffffffu, ratios[f], 4 * (first + n) + at.t), at.g);
+        product<T, RHS, true>(c[n], links[f][n], source(f, n, 0), source(f, n, 1), colour_bytes,
+                              RHS, of_links, at);
+      }
+    }
     constexpr bool late = takes_step<END> && !storage<T>::adjacent;
     if constexpr (!late) load(next);
     const int64_t start = static_cast<int64_t>(site) * site_bytes + min(at.t, 2) * colour_bytes;

@@ -45,29 +45,6 @@ template <typename V> __device__ inline V of_site(V value, int n) {
   return __shfl_sync(0xffffffffu, value, 4 * n);
 }
 
-/* c = the products of a batch. source(f, n, way): where site n reads the lane's direction of link
- * field f, forward (way 0) or backward. ratios: lane 4g+t has those of site g of a group, in which
- * the batch begins at `first`. */
-template <typename T, int TILE, bool FULL, int FIELDS, typename SOURCE>
-__device__ inline void multiply_batch(sums<T> &c,
-                                      const typename storage<T>::links (&links)[FIELDS][batch<T>],
-                                      const uint32_t ratios[FIELDS], int first, SOURCE source,
-                                      int colour_bytes, int count, const lane &at) {
-#pragma unroll
-  for (int n = 0; n < batch<T>; n++) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) c[n][i] = 0;
-#pragma unroll
-    for (int f = 0; f < FIELDS; f++) {
-      factors of_links = {};
-      if constexpr (storage<T>::scaled)
-        of_links = factors_of(__shfl_sync(0xffffffffu, ratios[f], 4 * (first + n) + at.t), at.g);
-      product<T, TILE, FULL>(c[n], links[f][n], source(f, n, 0), source(f, n, 1), colour_bytes,
-                             count, of_links, at);
-    }
-  }
-}
-
 /* c = factor_c * c + factor_x * x */
 template <typename T, int TILE, bool FULL>
 __device__ inline void add_epilogue(typename storage<T>::accumulator c[4],

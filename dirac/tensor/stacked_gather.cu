@@ -62,11 +62,21 @@ template <typename T, int TILE, bool FULL, ending END, int FIELDS> struct gather
   }
   /* The right-hand sides from `skip` on. */
   __device__ void multiply(int skip, sums<T> &c) const {
-    const auto source = [&](int f, int n, int way) {
-      return (way ? backward : forward)[f][n] + skip * number_bytes;
-    };
-    multiply_batch<T, TILE, FULL, FIELDS>(c, links, my_ratios, 0, source, call.n_rhs * number_bytes,
-                                          call.n_rhs - skip, at);
+    const int colour_bytes = call.n_rhs * number_bytes, count = call.n_rhs - skip;
+#pragma unroll
+    for (int n = 0; n < batch<T>; n++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) c[n][i] = 0;
+#pragma unroll
+      for (int f = 0; f < FIELDS; f++) {
+        factors of_links = {};
+        if constexpr (storage<T>::scaled)
+          of_links = factors_of(__shfl_sync(0xffffffffu, my_ratios[f], 4 * n + at.t), at.g);
+        product<T, TILE, FULL>(c[n], links[f][n], forward[f][n] + skip * number_bytes,
+                               backward[f][n] + skip * number_bytes, colour_bytes, count, of_links,
+                               at);
+      }
+    }
   }
   /* The same behind the epilogue, in units of 2^(*common - 127). */
   __device__ void tile(int skip, sums<T> &c, int *common) const {
