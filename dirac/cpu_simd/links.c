@@ -1,8 +1,29 @@
 #include "base/memory.h"
 #include "dirac/cpu_simd/cpu_simd.h"
-#include "lattice/fields/reals.h"
 
 #include <math.h>
+
+static void store(md_precision precision, void *data, int64_t at, double value) {
+  switch (precision) {
+  case MD_DOUBLE:
+    ((double *)data)[at] = value;
+    break;
+  case MD_SINGLE:
+    ((float *)data)[at] = (float)value;
+    break;
+  case MD_HALF:
+    ((uint16_t *)data)[at] = md_half_of_float((float)value);
+    break;
+  case MD_BF16:
+    ((uint16_t *)data)[at] = md_bf16_of_float((float)value);
+    break;
+  case MD_FIXED:
+    ((int16_t *)data)[at] = md_fixed_of_float((float)value);
+    break;
+  case MD_PRECISIONS:
+    break;
+  }
+}
 
 void md_simd_link_units(const md_links *links, md_precision precision,
                         double unit[MD_MOST_LINK_FIELDS]) {
@@ -33,8 +54,8 @@ md_status md_simd_links_create(md_context *context, const md_links *links,
       for (int c = 0; c < reals; c++)
         for (int l = 0; l < lanes; l++) { /* lanes past the end repeat the last site */
           const int64_t at = lanes > 1 ? (term * reals + c) * lanes + l : c * terms + term;
-          const double real = inverse * planes[c * count + (l < count ? l : count - 1)];
-          md_store_reals(request->precision, *stored, block * per_block + at, 1, &real);
+          store(request->precision, *stored, block * per_block + at,
+                inverse * planes[c * count + (l < count ? l : count - 1)]);
         }
     }
   return MD_OK;
