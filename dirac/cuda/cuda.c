@@ -164,17 +164,16 @@ static double link_bytes(const md_backend_request *request) {
   return MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
 }
 
-const md_backend md_backend_cuda = {
-    .name = "cuda",
-    .needs = "CUDA GPU",
-    .space = MD_DEVICE,
-    .precisions = (1u << MD_PRECISIONS) - 1,
-    .reconstructs = (1u << MD_RECONSTRUCTS) - 1,
-    .packings = 1u << MD_PACKING_NONE,
-    .actions = MD_ALL_ACTIONS,
-    .speed = 100,
-    .load = load,
-    .unload = unload,
-    .hop = hop,
-    .fuses = fuses,
-    .link_bytes = link_bytes};
+const md_backend md_backend_cuda = {.name = "cuda",
+                                    .needs = "CUDA GPU",
+                                    .space = MD_DEVICE,
+                                    .precisions = (1u << MD_PRECISIONS) - 1,
+                                    .reconstructs = (1u << MD_RECONSTRUCTS) - 1,
+                                    .packings = 1u << MD_PACKING_NONE,
+                                    .actions = MD_ALL_ACTIONS,
+                                    .speed = 100,
+                                    .load = load,
+                                    .unload = unload,
+                                    .hop = hop,
+                                    .fuses = fuses,
+                                    .link_bytes = link_bytes};
