@@ -123,8 +123,7 @@ static md_status map_buffers(md_context *context, md_device_messages *m, bool wi
       at[c][slot] = bytes;
       bytes += (md_device_message_bytes(m, c) + 255) / 256 * 256;
     }
-  MD_TRY((within ? md_device_peers_create_within : md_device_peers_create)(
-      context, bytes, "halo messages of neighbours", &m->peers));
+  MD_TRY(md_device_peers_create(context, bytes, "halo messages of neighbours", within, &m->peers));
   for (int c = 0; c < plan->channels; c++) {
     exchange_channel *ch = &m->x.channel[c];
     char *theirs = (char *)m->peers->of[plan->channel[c].send_to], *mine = (char *)m->peers->mine;
@@ -140,13 +139,10 @@ static md_status map_buffers(md_context *context, md_device_messages *m, bool wi
   return MD_OK;
 }
 
-extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m) {
-  MD_TRY(map_buffers(context, m, false));
-  return md_device_messages_choose(context, m);
-}
-
-extern "C" md_status md_device_messages_peers_within(md_context *context, md_device_messages *m) {
-  return map_buffers(context, m, true);
+extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m,
+                                              bool within) {
+  MD_TRY(map_buffers(context, m, within));
+  return within ? MD_OK : md_device_messages_choose(context, m);
 }
 
 extern "C" bool md_device_message_to_peer(const md_device_messages *m, int c) {

@@ -5,7 +5,6 @@
 
 extern "C" {
 #include "lattice/halo/device_message.h"
-#include "lattice/halo/message.h"
 }
 
 /* What device_message.cu, whose kernels gather and scatter, and device_carry.cu, which takes

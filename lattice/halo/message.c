@@ -1,4 +1,4 @@
-#include "lattice/halo/message.h"
+#include "lattice/halo/transport.h"
 
 #include <string.h>
 

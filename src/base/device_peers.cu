@@ -115,8 +115,8 @@ static void release(md_device_peers *p) {
   delete p;
 }
 
-static md_status create(md_context *context, size_t bytes, const char *what, bool within,
-                        md_device_peers **peers) {
+extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
+                                            bool within, md_device_peers **peers) {
   md_device_peers *p = new (std::nothrow) md_device_peers();
   announcement *all = new (std::nothrow) announcement[context->ranks]();
   md_status status = md_device_open(context);
@@ -136,16 +136,6 @@ static md_status create(md_context *context, size_t bytes, const char *what, boo
   md_barrier(context);
   release(p);
   return status;
-}
-
-extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
-                                            md_device_peers **peers) {
-  return create(context, bytes, what, false, peers);
-}
-
-extern "C" md_status md_device_peers_create_within(md_context *context, size_t bytes,
-                                                   const char *what, md_device_peers **peers) {
-  return create(context, bytes, what, true, peers);
 }
 
 extern "C" void md_device_peers_destroy(md_device_peers *peers) {

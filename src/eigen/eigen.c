@@ -6,7 +6,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
-#include "lattice/halo/halo_options.h"
 #include "links/action_links.h"
 
 #include <math.h>

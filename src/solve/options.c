@@ -1,4 +1,3 @@
-#include "lattice/halo/halo_options.h"
 #include "solve/solve.h"
 
 #include <stdlib.h>
