@@ -87,6 +87,14 @@ typedef struct md_layout_request {
   const md_face_costs *costs; /* of faces; NULL: every site costs the same */
 } md_layout_request;
 
+/* Chooses the rank grid for request->global: the asked one if it is valid, else the one whose faces
+ * cost a rank least in an exchange (ties: fewest cuts in x, then y, z). Sets global, grid,
+ * grid_asked and grid_reason. A grid is valid when it has as many places as there are ranks and
+ * leaves even local extents. MD_INPUT with the valid grids when there is none or the asked one is
+ * not. Local. */
+md_status md_rank_grid_choose(md_context *context, const md_layout_request *request,
+                              md_geometry *geometry);
+
 /* Checks the extents (even, 2..32767, 2^40 sites at most), finds the rank grid, builds the tables.
  * Collective in the sense that all ranks pass the same and get the same; communicates only to
  * agree. MD_INPUT with the valid grids when the lattice cannot be cut as asked. */

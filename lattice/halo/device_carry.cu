@@ -121,12 +121,10 @@ static void choose_push(const md_context *context, md_device_messages *m) {
 
 md_status md_device_messages_choose(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
-  size_t bytes = 0;
-  for (int c = 0; c < plan->channels; c++) {
-    bytes += md_device_message_bytes(m, c);
+  const size_t bytes = md_device_messages_bytes(m);
+  for (int c = 0; c < plan->channels; c++)
     for (int p = 0; p < MD_PARITIES; p++)
       m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
-  }
   const size_t usual = COPIED_BYTES[plan->shape.n_rhs > 1];
   m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   if (m->copied) choose_push(context, m);
@@ -216,8 +214,8 @@ static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrival
   *arrivals = {};
   arrivals->parity = slot;
   arrivals->timeout = m->x.timeout;
-  double under_way = 0.0, all = 0.0;
-  for (int c = 0; c < plan->channels; c++) all += (double)md_device_message_bytes(m, c);
+  const double all = (double)md_device_messages_bytes(m);
+  double under_way = 0.0;
   for (int c = 0; c < plan->channels; c++) {
     const md_halo_channel *ch = &plan->channel[c];
     md_halo_arrival *a = &arrivals->of[ch->direction];

@@ -16,12 +16,17 @@ extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
          (scaled ? whole_vectors(sites * sizeof(float)) : 0) + sizeof(exchange_seal);
 }
 
+size_t md_device_messages_bytes(const md_device_messages *m) {
+  size_t bytes = 0;
+  for (int c = 0; c < m->plan->channels; c++) bytes += md_device_message_bytes(m, c);
+  return bytes;
+}
+
 int md_device_messages_divide(const md_device_messages *m, int most_blocks, double block_bytes,
                               exchange *x) {
   const md_halo_plan *plan = m->plan;
   int all = 0;
-  double total = 0.0;
-  for (int c = 0; c < plan->channels; c++) total += (double)md_device_message_bytes(m, c);
+  const double total = (double)md_device_messages_bytes(m);
   const double useful = total / block_bytes;
   const double most = useful < most_blocks ? useful : most_blocks;
   for (int c = 0; c < plan->channels; c++) {
@@ -40,10 +45,8 @@ static md_status make_streams(md_context *context, md_device_messages *m) {
   for (cudaStream_t *s : streams)
     MD_TRY(md_cuda_status(context, cudaStreamCreateWithPriority(s, cudaStreamNonBlocking, high),
                           "stream of the halo"));
-  cudaEvent_t *events[3 + MD_HALO_CHANNELS] = {&m->ready, &m->done, &m->brought};
-  for (int c = 0; c < MD_HALO_CHANNELS; c++) events[3 + c] = &m->fetched[c];
-  for (cudaEvent_t *e : events)
-    MD_TRY(md_cuda_status(context, cudaEventCreateWithFlags(e, cudaEventDisableTiming),
+  for (cudaEvent_t &e : m->event)
+    MD_TRY(md_cuda_status(context, cudaEventCreateWithFlags(&e, cudaEventDisableTiming),
                           "event of the halo"));
   return MD_OK;
 }
@@ -96,9 +99,8 @@ extern "C" md_status md_device_carrier_create(md_context *context, const md_halo
 
 extern "C" md_status md_device_messages_buffers(md_context *context, md_device_messages *m,
                                                 void **send, void **receive) {
-  size_t bytes = 0;
-  for (int c = 0; c < m->plan->channels; c++) bytes += 2 * md_device_message_bytes(m, c);
-  MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
+  MD_TRY(md_device_allocate(context, 2 * md_device_messages_bytes(m), "halo messages",
+                            (void **)&m->buffer));
   char *next = m->buffer;
   for (int c = 0; c < m->plan->channels; c++) {
     exchange_channel *ch = &m->x.channel[c];
@@ -160,9 +162,7 @@ static void destroy(md_device_messages *m) {
   md_device_free_pinned(m->x.damage);
   for (int p = 0; p < MD_PARITIES; p++)
     for (int c = 0; c < MD_HALO_CHANNELS; c++) md_device_free(m->face[p][c]);
-  cudaEvent_t events[3 + MD_HALO_CHANNELS] = {m->ready, m->done, m->brought};
-  for (int c = 0; c < MD_HALO_CHANNELS; c++) events[3 + c] = m->fetched[c];
-  for (cudaEvent_t e : events)
+  for (cudaEvent_t e : m->event)
     if (e) cudaEventDestroy(e);
   if (m->stream) cudaStreamDestroy(m->stream);
   if (m->in) cudaStreamDestroy(m->in);
@@ -222,7 +222,7 @@ extern "C" md_status md_device_carrier_pack(md_context *context, void *state,
                                             const md_field *field) {
   md_device_messages *m = messages_of(state);
   if (md_device_carrier_leads(state)) MD_TRY(run(context, m, field, true));
-  MD_TRY(order(context, m->ready, md_stream(), m->stream));
+  MD_TRY(order(context, m->event[READY], md_stream(), m->stream));
   return m->copied ? md_device_messages_send(context, m, field) : MD_OK;
 }
 
@@ -240,7 +240,7 @@ extern "C" md_status md_device_carrier_verify(md_context *context, void *state) 
 
 extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, md_field *field) {
   md_device_messages *m = messages_of(state);
-  if (m->bringing) MD_TRY(order(context, m->brought, m->in, m->stream));
+  if (m->bringing) MD_TRY(order(context, m->event[BROUGHT], m->in, m->stream));
   m->bringing = false;
   MD_TRY(m->copied ? md_device_messages_take(context, m, field) : run(context, m, field, false));
   return md_device_carrier_verify(context, state);
@@ -248,7 +248,7 @@ extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, 
 
 extern "C" md_status md_device_carrier_join(md_context *context, void *state) {
   const md_device_messages *m = messages_of(state);
-  return order(context, m->done, m->stream, md_stream());
+  return order(context, m->event[DONE], m->stream, md_stream());
 }
 
 extern "C" md_status md_device_messages_wait(md_context *context, md_device_messages *m) {
@@ -262,11 +262,12 @@ extern "C" md_status md_device_message_fetch(md_context *context, md_device_mess
                      cudaMemcpyAsync(host, m->x.channel[c].send[0], md_device_message_bytes(m, c),
                                      cudaMemcpyDeviceToHost, m->stream),
                      "copy of a surface from the device"));
-  return md_cuda_status(context, cudaEventRecord(m->fetched[c], m->stream), "event of the halo");
+  return md_cuda_status(context, cudaEventRecord(m->event[FETCHED + c], m->stream),
+                        "event of the halo");
 }
 
 extern "C" md_status md_device_message_fetched(md_context *context, md_device_messages *m, int c) {
-  return md_cuda_status(context, cudaEventSynchronize(m->fetched[c]), "a halo exchange");
+  return md_cuda_status(context, cudaEventSynchronize(m->event[FETCHED + c]), "a halo exchange");
 }
 
 extern "C" md_status md_device_message_bring(md_context *context, md_device_messages *m, int c,

@@ -10,6 +10,8 @@ extern "C" {
 /* What device_message.cu, whose kernels gather and scatter, and device_carry.cu, which takes
  * messages past a busy interior, share. */
 
+enum { READY, DONE, BROUGHT, FETCHED /* and a channel */, EVENTS = FETCHED + MD_HALO_CHANNELS };
+
 struct md_device_messages {
   const md_halo_plan *plan;
   exchange x;
@@ -24,7 +26,7 @@ struct md_device_messages {
   md_device_peers *peers;
   int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
   cudaStream_t stream, in; /* in: of copies from the host */
-  cudaEvent_t ready, done, brought, fetched[MD_HALO_CHANNELS];
+  cudaEvent_t event[EVENTS];
   bool bringing;
 };
 
@@ -33,6 +35,8 @@ static inline exchange_field view_of(const md_device_messages *m, const md_field
           (int)(md_message_entry_bytes(&m->plan->shape) / word)};
 }
 
+/* Bytes of the messages of all channels. */
+size_t md_device_messages_bytes(const md_device_messages *m);
 /* Shares at most `most_blocks` blocks out among the channels of x in proportion to their messages,
  * one to each at least, and none of them for less than `block_bytes`. Returns their number. */
 int md_device_messages_divide(const md_device_messages *m, int most_blocks, double block_bytes,

@@ -27,9 +27,10 @@ static const char *name_of(md_space space) {
   return space == MD_HOST ? "on the host" : "on a device";
 }
 
-/* MD_OK when the ranks can use it for fields of this space. Collective. */
-static md_status usable(md_context *context, const md_transport *t, md_space space,
-                        const md_geometry *geometry) {
+/* MD_OK when the ranks can use it for the fields of this halo. Collective. */
+static md_status usable(const md_halo *halo, const md_transport *t) {
+  md_context *context = halo->context;
+  const md_space space = halo->plan.shape.space;
   if (!(t->spaces & 1u << space))
     return md_fail(context, MD_INPUT,
                    "transport %s does not carry fields that lie %s, as this backend's do; leave "
@@ -38,48 +39,44 @@ static md_status usable(md_context *context, const md_transport *t, md_space spa
   if (t->unavailable)
     return md_fail(context, MD_ENVIRONMENT, "transport %s is not available: %s", t->name,
                    t->unavailable);
-  return t->check ? md_agree(context, t->check(context, geometry)) : MD_OK;
+  return t->check ? md_agree(context, t->check(context, halo->plan.geometry)) : MD_OK;
 }
 
-static md_status find_fastest(md_context *context, md_space space, const md_geometry *geometry,
-                              const md_transport **transport, md_transport_reason *reason) {
+static md_status find_fastest(md_halo *halo) {
+  const md_space space = halo->plan.shape.space;
+  char *reason = halo->reason;
   for (const md_transport *const *t = md_transports(); *t; t++) {
-    if (!((*t)->spaces & 1u << space) || (*transport && (*t)->speed <= (*transport)->speed))
+    if (!((*t)->spaces & 1u << space) || (halo->transport && (*t)->speed <= halo->transport->speed))
       continue;
-    if (usable(context, *t, space, geometry) == MD_OK) {
-      *transport = *t;
-      continue;
-    }
-    const size_t used = strlen(reason->text);
-    snprintf(reason->text + used, sizeof reason->text - used, "%s%s: %s", used ? "; " : "not ",
-             (*t)->name, context->message);
+    if (usable(halo, *t) == MD_OK)
+      halo->transport = *t;
+    else
+      md_append(reason, sizeof halo->reason, "%s%s: %s", *reason ? "; " : "not ", (*t)->name,
+                halo->context->message);
   }
-  if (!reason->text[0]) strcpy(reason->text, "the fastest");
-  if (*transport) return MD_OK;
-  return md_fail(context, MD_ENVIRONMENT, "no transport of this build carries fields that lie %s",
-                 name_of(space));
+  if (!*reason) strcpy(reason, "the fastest");
+  if (halo->transport) return MD_OK;
+  return md_fail(halo->context, MD_ENVIRONMENT,
+                 "no transport of this build carries fields that lie %s", name_of(space));
 }
 
-md_status md_transport_find(md_context *context, const char *name, md_space space,
-                            const md_geometry *geometry, const md_transport **transport,
-                            md_transport_reason *reason) {
-  *transport = NULL;
-  reason->text[0] = '\0';
-  if (strcmp(name, "auto") == 0) return find_fastest(context, space, geometry, transport, reason);
-  strcpy(reason->text, "asked for");
+/* By name, "auto" for the fastest that the ranks can use. MD_INPUT for an unknown name or the wrong
+ * space, MD_ENVIRONMENT with the reason where it is not in this build or the ranks cannot use it.
+ * Collective. */
+static md_status find(md_halo *halo, const char *name) {
   char known[256] = "auto";
-  for (const md_transport *const *t = md_transports(); *t; t++) {
-    strncat(known, ", ", sizeof known - strlen(known) - 1);
-    strncat(known, (*t)->name, sizeof known - strlen(known) - 1);
-    if (strcmp((*t)->name, name) != 0) continue;
-    *transport = *t;
-    return usable(context, *t, space, geometry);
-  }
   md_suggestion nearest = md_suggest(name);
-  for (const md_transport *const *t = md_transports(); *t; t++)
+  if (strcmp(name, "auto") == 0) return find_fastest(halo);
+  strcpy(halo->reason, "asked for");
+  for (const md_transport *const *t = md_transports(); *t; t++) {
+    md_append(known, sizeof known, ", %s", (*t)->name);
     md_suggest_name(&nearest, (*t)->name, strlen((*t)->name));
-  return md_fail(context, MD_INPUT, "--transport must be one of %s, got '%.200s'%s", known, name,
-                 nearest.text);
+    if (strcmp((*t)->name, name) != 0) continue;
+    halo->transport = *t;
+    return usable(halo, *t);
+  }
+  return md_fail(halo->context, MD_INPUT, "--transport must be one of %s, got '%.200s'%s", known,
+                 name, nearest.text);
 }
 
 bool md_halo_request_serves(const md_halo_request *request, md_space space) {
@@ -162,8 +159,7 @@ static md_status count_messages(const md_halo *halo) {
 static md_status create(md_context *context, md_halo *halo, const char *name) {
   const md_halo_plan *plan = &halo->plan;
   if (md_counts(context)) return count_messages(halo);
-  MD_TRY(md_agree(context, md_transport_find(context, name, plan->shape.space, plan->geometry,
-                                             &halo->transport, &halo->reason)));
+  MD_TRY(md_agree(context, find(halo, name)));
   if (plan->channels == 0) return MD_OK;
   MD_TRY(md_agree(context, halo->transport->create(context, plan, &halo->state)));
   return plan->check ? say_cost_of_check(halo) : MD_OK;
@@ -241,7 +237,7 @@ const char *md_halo_transport(const md_halo *halo) {
 }
 
 const char *md_halo_reason(const md_halo *halo) {
-  return halo->state ? halo->reason.text : "nothing to exchange";
+  return halo->state ? halo->reason : "nothing to exchange";
 }
 
 bool md_halo_queued(const md_halo *halo) {

@@ -66,22 +66,11 @@ typedef struct md_transport {
 
 /* The table: NULL-terminated. Every name is there in every build. */
 const md_transport *const *md_transports(void);
-/* Why a transport was taken: "asked for", or what speaks against each faster one. */
-typedef struct md_transport_reason {
-  char text[1024];
-} md_transport_reason;
-
-/* By name, "auto" for the fastest that the ranks can use for fields of this space. MD_INPUT for an
- * unknown name or the wrong space, MD_ENVIRONMENT with the reason where it is not in this build or
- * the ranks cannot use it. Collective. */
-md_status md_transport_find(md_context *context, const char *name, md_space space,
-                            const md_geometry *geometry, const md_transport **transport,
-                            md_transport_reason *reason);
 
 struct md_halo {
   md_context *context;
   const md_transport *transport;
-  md_transport_reason reason;
+  char reason[1024]; /* why it was taken: "asked for", or what speaks against each faster one */
   md_halo_plan plan;
   void *state; /* of the transport; NULL where nothing is split */
 };

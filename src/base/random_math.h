@@ -13,13 +13,7 @@
  * bits on the host and on the device, for they are integers but for one exact conversion. To be
  * included outside of extern "C", because Random123 has templates for C++. */
 MD_RANDOM_INLINE md_random md_random_begin(uint64_t seed, uint64_t purpose, uint64_t key) {
-  md_random random;
-  random.seed = seed;
-  random.purpose = purpose;
-  random.key = key;
-  random.block = 0;
-  random.left = 0;
-  for (int i = 0; i < 4; i++) random.word[i] = 0;
+  const md_random random = {seed, purpose, key, 0, {0, 0, 0, 0}, 0};
   return random;
 }
 
