@@ -5,12 +5,6 @@
 #include "lattice/geometry/conventions.h"
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define MD_GEOMETRY_INLINE static __host__ __device__ inline
-#else
-#define MD_GEOMETRY_INLINE static inline
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -122,8 +116,7 @@ static inline int md_parity(const int x[MD_DIMS]) {
 }
 
 /* Local coordinates of site `site` of parity `parity`. */
-MD_GEOMETRY_INLINE void md_coordinates(const md_geometry *g, int parity, int64_t site,
-                                       int x[MD_DIMS]) {
+MD_HOST_DEVICE void md_coordinates(const md_geometry *g, int parity, int64_t site, int x[MD_DIMS]) {
   const int half = g->local[0] / 2;
   const int64_t row = site / half;
   x[1] = (int)(row % g->local[1]);
@@ -132,13 +125,13 @@ MD_GEOMETRY_INLINE void md_coordinates(const md_geometry *g, int parity, int64_t
   x[0] = 2 * (int)(site - row * half) + ((x[1] + x[2] + x[3] + parity) & 1);
 }
 /* The same as global coordinates. */
-MD_GEOMETRY_INLINE void md_global_coordinates(const md_geometry *g, int parity, int64_t site,
-                                              int x[MD_DIMS]) {
+MD_HOST_DEVICE void md_global_coordinates(const md_geometry *g, int parity, int64_t site,
+                                          int x[MD_DIMS]) {
   md_coordinates(g, parity, site, x);
   for (int d = 0; d < MD_DIMS; d++) x[d] += g->origin[d];
 }
 /* Lexicographic index of global coordinates, x fastest: the key of random numbers and checksums. */
-MD_GEOMETRY_INLINE int64_t md_global_index(const md_geometry *g, const int x[MD_DIMS]) {
+MD_HOST_DEVICE int64_t md_global_index(const md_geometry *g, const int x[MD_DIMS]) {
   return (((int64_t)x[3] * g->global[2] + x[2]) * g->global[1] + x[1]) * g->global[0] + x[0];
 }
 

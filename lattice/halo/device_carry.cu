@@ -69,33 +69,20 @@ static __global__ void await_flags(const __grid_constant__ exchange x) {
   md_wait_for_flag(x.channel[c].wait, x.counters->sent[c], x.channel[c].from, x.timeout);
 }
 
-/* One message: `planes` rows of values of `row_bytes`, in a field `pitch` bytes apart, in the
- * message each filled up to 16 bytes; then the scales, unless NULL. */
-struct carried {
-  char *values;
-  float *scales;
-  size_t planes, row_bytes, pitch, scale_bytes;
-};
-static inline carried carried_of(const exchange_field &f, size_t entry, int64_t first, int sites) {
-  return {f.data + (size_t)first * entry,
-          f.scale ? f.scale + first : NULL,
-          (size_t)f.planes,
-          (size_t)sites * entry,
-          (size_t)f.stride * entry,
-          (size_t)sites * sizeof(float)};
-}
-
-/* Queues the copies from the field into the message, or back. */
-static inline cudaError_t carry(const carried &c, char *message, bool out, cudaStream_t stream) {
-  const size_t row = whole_vectors(c.row_bytes);
-  void *const to = out ? message : c.values;
-  const void *const from = out ? c.values : message;
-  cudaError_t error = cudaMemcpy2DAsync(to, out ? row : c.pitch, from, out ? c.pitch : row,
-                                        c.row_bytes, c.planes, cudaMemcpyDeviceToDevice, stream);
-  if (error != cudaSuccess || !c.scales) return error;
-  char *const scales = message + c.planes * row;
-  return out ? cudaMemcpyAsync(scales, c.scales, c.scale_bytes, cudaMemcpyDeviceToDevice, stream)
-             : cudaMemcpyAsync(c.scales, scales, c.scale_bytes, cudaMemcpyDeviceToDevice, stream);
+/* Queues the copies of the `sites` of a field from `first` on into a message, or back: the planes,
+ * in the message each filled up to 16 bytes, then the scales, if there are any. */
+static inline cudaError_t carry(const exchange_field &f, size_t entry, int64_t first, int64_t sites,
+                                char *message, bool out, cudaStream_t stream) {
+  const size_t bytes = (size_t)sites * entry, row = whole_vectors(bytes);
+  const size_t pitch = (size_t)f.stride * entry;
+  char *const values = f.data + (size_t)first * entry, *const scales = message + f.planes * row;
+  float *const own = f.scale + (f.scale ? first : 0);
+  const cudaError_t error = cudaMemcpy2DAsync(out ? message : values, out ? row : pitch,
+                                              out ? values : message, out ? pitch : row, bytes,
+                                              (size_t)f.planes, cudaMemcpyDeviceToDevice, stream);
+  if (error != cudaSuccess || !own) return error;
+  return cudaMemcpyAsync(out ? scales : (char *)own, out ? (char *)own : scales,
+                         (size_t)sites * sizeof(float), cudaMemcpyDeviceToDevice, stream);
 }
 
 /* From so many bytes of an exchange on the copy engines are faster beside an interior of small
@@ -175,8 +162,7 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
       error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
                               cudaMemcpyDeviceToDevice, m->stream);
     else
-      error = carry(carried_of(view, entry, ch->face[field->parity][0], (int)ch->sites), to, true,
-                    m->stream);
+      error = carry(view, entry, ch->face[field->parity][0], ch->sites, to, true, m->stream);
     if (error == cudaSuccess) raise_flag<<<1, 1, 0, m->stream>>>(m->x, c, slot);
   }
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
@@ -198,7 +184,7 @@ md_status md_device_messages_take(md_context *context, md_device_messages *m, md
   await_flags<<<1, 32, 0, m->stream>>>(m->x);
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
     const md_halo_channel *ch = &plan->channel[c];
-    error = carry(carried_of(view, entry, ch->zone, (int)ch->sites),
+    error = carry(view, entry, ch->zone, ch->sites,
                   const_cast<char *>(m->x.channel[c].receive[slot]), false, m->stream);
   }
   MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
