@@ -23,12 +23,6 @@ static md_status check_extents(md_context *context, const int global[MD_DIMS]) {
   return MD_OK;
 }
 
-static md_status check_depth(md_context *context, int depth) {
-  if (depth == 1 || depth == MD_MOST_DEPTH) return MD_OK;
-  return md_fail(context, MD_INPUT, "the halo must be 1 or %d sites deep, got %d", MD_MOST_DEPTH,
-                 depth);
-}
-
 /* Sites that a rank sends in one exchange, both signs of every cut direction, each times what a
  * site costs there; costs NULL: 1. */
 static int64_t surface(const int global[MD_DIMS], const int grid[MD_DIMS],
@@ -270,7 +264,9 @@ static md_status plan(md_context *context, const md_layout_request *request, md_
   *g = (md_geometry){0};
   MD_TRY(check_extents(context, request->global));
   g->depth = request->depth ? request->depth : 1;
-  MD_TRY(check_depth(context, g->depth));
+  if (g->depth != 1 && g->depth != MD_MOST_DEPTH)
+    return md_fail(context, MD_INPUT, "the halo must be 1 or %d sites deep, got %d", MD_MOST_DEPTH,
+                   g->depth);
   MD_TRY(md_rank_grid_choose(context, request, g));
   place_rank(context, g);
   g->volume = g->local_volume = 1;
@@ -294,18 +290,15 @@ md_status md_geometry_plan(md_context *context, const md_layout_request *request
 
 md_status md_geometry_create(md_context *context, const md_layout_request *request,
                              md_geometry **geometry) {
-  *geometry = NULL;
-  md_geometry *g = calloc(1, sizeof *g);
+  md_geometry *g = *geometry = calloc(1, sizeof *g);
   md_status status = g ? plan(context, request, g) : md_fail_memory(context, sizeof *g, "geometry");
   if (status == MD_OK) status = allocate_tables(context, g);
   status = md_agree(context, status);
-  if (status == MD_OK && !md_counts(context))
-    fill_tables(g);
-  else if (status != MD_OK) {
+  if (status != MD_OK) {
     md_geometry_destroy(g);
-    g = NULL;
-  }
-  *geometry = g;
+    *geometry = NULL;
+  } else if (!md_counts(context))
+    fill_tables(g);
   return status;
 }
 

@@ -13,9 +13,9 @@ static constexpr int PUSH_THREADS = 128, PUSH_BLOCKS_OF_32_REGISTERS = 16;
 
 /* Where the messages of all channels lie. */
 struct pushed {
-  const uint4 *values[MD_HALO_CHANNELS];
-  const float *scales[MD_HALO_CHANNELS]; /* NULL: none */
-  int words[MD_HALO_CHANNELS];           /* of the values */
+  const uint4 *values[MD_MOST_MESSAGES];
+  const float *scales[MD_MOST_MESSAGES]; /* NULL: none */
+  int words[MD_MOST_MESSAGES];           /* of the values */
 };
 
 /* Messages n go to buffers n % 2; `slot` is the one that the host counts on, as raise_flag says. */
@@ -156,7 +156,7 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
   const int slot = (int)(m->sent % 2);
   cudaError_t error = cudaSuccess;
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
+    const md_halo_message *ch = &plan->channel[c];
     char *const to = m->x.channel[c].send[slot];
     if (m->gathers)
       error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
@@ -183,8 +183,8 @@ md_status md_device_messages_take(md_context *context, md_device_messages *m, md
   cudaError_t error = cudaSuccess;
   await_flags<<<1, 32, 0, m->stream>>>(m->x);
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
-    error = carry(view, entry, ch->zone, ch->sites,
+    const md_halo_message *ch = &plan->channel[c];
+    error = carry(view, entry, ch->first_site, ch->sites,
                   const_cast<char *>(m->x.channel[c].receive[slot]), false, m->stream);
   }
   MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
@@ -203,14 +203,14 @@ static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrival
   const double all = (double)md_device_messages_bytes(m);
   double under_way = 0.0;
   for (int c = 0; c < plan->channels; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
+    const md_halo_message *ch = &plan->channel[c];
     md_halo_arrival *a = &arrivals->of[ch->direction];
     if (a->values) return false;
     const char *const values = m->x.channel[c].receive[slot];
     const size_t bytes = whole_vectors((size_t)ch->sites * md_message_entry_bytes(shape));
     a->values = values;
     a->scales = scaled ? (const float *)(values + bytes) : NULL;
-    a->zone = ch->zone;
+    a->zone = ch->first_site;
     a->flag = m->x.channel[c].wait;
     a->looked = &m->x.counters->looked[c];
     a->arrived = &m->x.counters->received[c];

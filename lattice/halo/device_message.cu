@@ -55,13 +55,13 @@ static md_status make_tables(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
   m->x.channels = plan->channels;
   for (int c = 0; c < plan->channels; c++) {
-    const md_halo_channel *from = &plan->channel[c];
+    const md_halo_message *from = &plan->channel[c];
     exchange_channel *to = &m->x.channel[c];
     const size_t bytes = (size_t)from->sites * sizeof(int32_t);
-    to->from = from->receive_from;
+    to->from = from->receive_rank;
     to->sites = (int)from->sites;
-    to->zone = from->zone;
-    MD_TRY(md_message_check(context, from));
+    to->zone = from->first_site;
+    MD_TRY(md_message_check(context, md_message_bytes(&plan->shape, from->sites)));
     for (int p = 0; p < MD_PARITIES; p++) {
       MD_TRY(md_device_allocate(context, bytes, "halo table", (void **)&m->face[p][c]));
       MD_TRY(md_device_upload(context, m->face[p][c], from->face[p], bytes));
@@ -119,7 +119,7 @@ extern "C" md_status md_device_messages_buffers(md_context *context, md_device_m
  * that they have. */
 static md_status map_buffers(md_context *context, md_device_messages *m, bool within) {
   const md_halo_plan *plan = m->plan;
-  size_t at[MD_HALO_CHANNELS][2], bytes = MD_HALO_CHANNELS * FLAG_BYTES;
+  size_t at[MD_MOST_MESSAGES][2], bytes = MD_MOST_MESSAGES * FLAG_BYTES;
   for (int c = 0; c < plan->channels; c++)
     for (int slot = 0; slot < 2; slot++) {
       at[c][slot] = bytes;
@@ -128,8 +128,8 @@ static md_status map_buffers(md_context *context, md_device_messages *m, bool wi
   MD_TRY(md_device_peers_create(context, bytes, "halo messages of neighbours", within, &m->peers));
   for (int c = 0; c < plan->channels; c++) {
     exchange_channel *ch = &m->x.channel[c];
-    char *theirs = (char *)m->peers->of[plan->channel[c].send_to], *mine = (char *)m->peers->mine;
-    const bool from_peer = m->peers->of[plan->channel[c].receive_from] != NULL;
+    char *theirs = (char *)m->peers->of[plan->channel[c].send_rank], *mine = (char *)m->peers->mine;
+    const bool from_peer = m->peers->of[plan->channel[c].receive_rank] != NULL;
     if (theirs) ch->raise = (long long *)(theirs + c * FLAG_BYTES);
     if (from_peer) ch->wait = (const long long *)(mine + c * FLAG_BYTES);
     for (int slot = 0; slot < 2; slot++) {
@@ -161,7 +161,7 @@ static void destroy(md_device_messages *m) {
   md_device_free(m->x.counters);
   md_device_free_pinned(m->x.damage);
   for (int p = 0; p < MD_PARITIES; p++)
-    for (int c = 0; c < MD_HALO_CHANNELS; c++) md_device_free(m->face[p][c]);
+    for (int c = 0; c < MD_MOST_MESSAGES; c++) md_device_free(m->face[p][c]);
   for (cudaEvent_t e : m->event)
     if (e) cudaEventDestroy(e);
   if (m->stream) cudaStreamDestroy(m->stream);

@@ -4,7 +4,7 @@
 #include "base/device_peers.h"
 #include "lattice/halo/transport.h"
 
-/* The device side of message.h, shared by the transports of device fields: one kernel gathers all
+/* The device side of message.c, shared by the transports of device fields: one kernel gathers all
  * surfaces of a field into its messages, one scatters all that arrived into the zones, both on a
  * stream of their own beside the interior. A message on a device: the planes and then the scales,
  * each filled up to 16 bytes; then the hash and the number of the message, written where the plan

@@ -10,7 +10,7 @@ extern "C" {
 /* What device_message.cu, whose kernels gather and scatter, and device_carry.cu, which takes
  * messages past a busy interior, share. */
 
-enum { READY, DONE, BROUGHT, FETCHED /* and a channel */, EVENTS = FETCHED + MD_HALO_CHANNELS };
+enum { READY, DONE, BROUGHT, FETCHED /* and a channel */, EVENTS = FETCHED + MD_MOST_MESSAGES };
 
 struct md_device_messages {
   const md_halo_plan *plan;
@@ -24,7 +24,7 @@ struct md_device_messages {
   long long sent; /* exchanges of these kinds queued so far; a recording counts once */
   char *buffer;   /* own messages; with peers what is gathered for the copy engines, or NULL */
   md_device_peers *peers;
-  int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
+  int32_t *face[MD_PARITIES][MD_MOST_MESSAGES];
   cudaStream_t stream, in; /* in: of copies from the host */
   cudaEvent_t event[EVENTS];
   bool bringing;

@@ -39,7 +39,7 @@ const md_transport md_transport_peer = {
 typedef struct nccl_state {
   md_device_carrier carrier; /* first */
   int messages;              /* by NCCL */
-  md_nccl_message message[2 * MD_HALO_CHANNELS];
+  md_nccl_message message[2 * MD_MOST_MESSAGES];
 } nccl_state;
 
 static md_status check_nccl(md_context *context, const md_geometry *geometry) {
@@ -75,8 +75,9 @@ static md_status check_mixed(md_context *context, const md_geometry *geometry) {
 }
 
 /* Mixed agrees before it communicates. */
-static md_status create(md_context *context, const md_halo_plan *plan, bool mixed, void **state) {
-  void *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS];
+static md_status create(md_context *context, const md_halo_plan *plan, void **state) {
+  const bool mixed = plan->transport == &md_transport_mixed;
+  void *send[MD_MOST_MESSAGES], *receive[MD_MOST_MESSAGES];
   md_status status = md_device_carrier_create(context, plan, sizeof(nccl_state), state);
   nccl_state *s = *state;
   if (status == MD_OK)
@@ -84,21 +85,14 @@ static md_status create(md_context *context, const md_halo_plan *plan, bool mixe
   MD_TRY(mixed ? md_agree(context, status) : status);
   if (mixed) MD_TRY(md_device_messages_peers(context, s->carrier.messages, true));
   for (int c = 0; c < plan->channels; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
+    const md_halo_message *ch = &plan->channel[c];
     const size_t bytes = md_device_message_bytes(s->carrier.messages, c);
     if (!md_device_message_to_peer(s->carrier.messages, c))
-      s->message[s->messages++] = (md_nccl_message){send[c], bytes, ch->send_to, false};
+      s->message[s->messages++] = (md_nccl_message){send[c], bytes, ch->send_rank, false};
     if (!md_device_message_from_peer(s->carrier.messages, c))
-      s->message[s->messages++] = (md_nccl_message){receive[c], bytes, ch->receive_from, true};
+      s->message[s->messages++] = (md_nccl_message){receive[c], bytes, ch->receive_rank, true};
   }
   return MD_OK;
-}
-
-static md_status create_nccl(md_context *context, const md_halo_plan *plan, void **state) {
-  return create(context, plan, false, state);
-}
-static md_status create_mixed(md_context *context, const md_halo_plan *plan, void **state) {
-  return create(context, plan, true, state);
 }
 
 static md_status begin(md_context *context, void *state, const md_field *field) {
@@ -112,8 +106,8 @@ static md_status verify(md_context *context, void *state) {
   return md_device_carrier_verify(context, state);
 }
 
-#define BY_NCCL(speed_, check_, create_)                                                           \
-  MD_DEVICE_CARRIER(.speed = speed_, .queued = true, .check = check_, .create = create_,           \
+#define BY_NCCL(speed_, check_)                                                                    \
+  MD_DEVICE_CARRIER(.speed = speed_, .queued = true, .check = check_, .create = create,            \
                     .begin = begin, .end = md_device_carrier_unpack, .verify = verify,             \
                     .destroy = md_device_carrier_destroy)
 #elif MINIDIRAC_HAVE_CUDA
@@ -126,7 +120,6 @@ static md_status verify(md_context *context, void *state) {
 #endif
 
 const md_transport md_transport_nccl = {
-    .name = "nccl", .needs = "NCCL, a GPU for each rank", BY_NCCL(3, check_nccl, create_nccl)};
-const md_transport md_transport_mixed = {.name = "mixed",
-                                         .needs = "peer within nodes, NCCL between them",
-                                         BY_NCCL(4, check_mixed, create_mixed)};
+    .name = "nccl", .needs = "NCCL, a GPU for each rank", BY_NCCL(3, check_nccl)};
+const md_transport md_transport_mixed = {
+    .name = "mixed", .needs = "peer within nodes, NCCL between them", BY_NCCL(4, check_mixed)};

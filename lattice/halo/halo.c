@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const md_transport md_transport_mpi, md_transport_peer, md_transport_nccl;
-extern const md_transport md_transport_mixed, md_transport_cuda_aware, md_transport_staged;
-
 const md_transport *const *md_transports(void) {
   static const md_transport *const table[] = {&md_transport_mpi,
                                               &md_transport_peer,
@@ -86,23 +83,6 @@ bool md_halo_request_serves(const md_halo_request *request, md_space space) {
   return true;
 }
 
-/* The messages of the geometry, with the bytes of this shape. */
-static void fill_plan(const md_geometry *g, const md_field_shape *shape, md_halo_plan *plan) {
-  plan->geometry = g;
-  plan->shape = *shape;
-  for (int m = 0; m < g->messages; m++) {
-    const md_halo_message *message = &g->message[m];
-    plan->channel[plan->channels++] =
-        (md_halo_channel){.direction = message->direction,
-                          .send_to = message->send_rank,
-                          .receive_from = message->receive_rank,
-                          .sites = message->sites,
-                          .zone = message->first_site,
-                          .face = {message->face[MD_EVEN], message->face[MD_ODD]},
-                          .bytes = md_message_bytes(shape, message->sites)};
-  }
-}
-
 /* Seconds of one exchange of `field`, the longest of the ranks. Collective. */
 static md_status time_exchange(const md_halo *halo, void *state, md_field *field, double *time_s) {
   enum { EXCHANGES = 20 };
@@ -160,6 +140,7 @@ static md_status create(md_context *context, md_halo *halo, const char *name) {
   const md_halo_plan *plan = &halo->plan;
   if (md_counts(context)) return count_messages(halo);
   MD_TRY(md_agree(context, find(halo, name)));
+  halo->plan.transport = halo->transport;
   if (plan->channels == 0) return MD_OK;
   MD_TRY(md_agree(context, halo->transport->create(context, plan, &halo->state)));
   return plan->check ? say_cost_of_check(halo) : MD_OK;
@@ -175,7 +156,10 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     h->plan.check = request && request->check;
     h->plan.copied_bytes = request ? request->copied_bytes : 0;
     h->plan.awaited = request && request->awaited;
-    fill_plan(geometry, shape, &h->plan);
+    h->plan.geometry = geometry;
+    h->plan.shape = *shape;
+    h->plan.channels = geometry->messages;
+    h->plan.channel = geometry->message;
     status = create(context, h, request ? request->transport : "auto");
   }
   if (status != MD_OK) {
@@ -228,7 +212,8 @@ md_status md_halo_end(md_halo *halo, md_field *field) {
 
 int64_t md_halo_bytes(const md_halo *halo) {
   int64_t bytes = 0;
-  for (int c = 0; c < halo->plan.channels; c++) bytes += (int64_t)halo->plan.channel[c].bytes;
+  for (int c = 0; c < halo->plan.channels; c++)
+    bytes += (int64_t)md_message_bytes(&halo->plan.shape, halo->plan.channel[c].sites);
   return bytes;
 }
 

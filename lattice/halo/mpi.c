@@ -15,9 +15,9 @@
 
 typedef struct mpi_state {
   md_device_carrier carrier;                                /* first; host fields: the plan alone */
-  char *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS]; /* on the host */
+  char *send[MD_MOST_MESSAGES], *receive[MD_MOST_MESSAGES]; /* on the host */
   int requests;
-  MPI_Request request[2 * MD_HALO_CHANNELS]; /* receives, then sends */
+  MPI_Request request[2 * MD_MOST_MESSAGES]; /* receives, then sends */
   int64_t number;                            /* host: of the exchange under way, with checks */
 } mpi_state;
 
@@ -26,10 +26,10 @@ static void make_requests(md_context *context, mpi_state *s, void *const *send,
                           void *const *receive, const size_t *bytes) {
   const md_halo_plan *plan = s->carrier.plan;
   for (int c = 0; c < plan->channels; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
-    MPI_Recv_init(receive[c], (int)bytes[c], MPI_BYTE, ch->receive_from, c, md_mpi(context),
+    const md_halo_message *ch = &plan->channel[c];
+    MPI_Recv_init(receive[c], (int)bytes[c], MPI_BYTE, ch->receive_rank, c, md_mpi(context),
                   &s->request[c]);
-    MPI_Send_init(send[c], (int)bytes[c], MPI_BYTE, ch->send_to, c, md_mpi(context),
+    MPI_Send_init(send[c], (int)bytes[c], MPI_BYTE, ch->send_rank, c, md_mpi(context),
                   &s->request[plan->channels + c]);
   }
   s->requests = 2 * plan->channels;
@@ -39,10 +39,14 @@ static void free_requests(mpi_state *s) {
   for (int i = 0; i < s->requests; i++) MPI_Request_free(&s->request[i]);
 }
 
+static size_t bytes_of(const md_halo_plan *plan, int c) {
+  return md_message_bytes(&plan->shape, plan->channel[c].sites);
+}
+
 static void destroy_host(void *state) {
   mpi_state *s = state;
   free_requests(s);
-  for (int c = 0; c < MD_HALO_CHANNELS; c++) {
+  for (int c = 0; c < MD_MOST_MESSAGES; c++) {
     free(s->send[c]);
     free(s->receive[c]);
   }
@@ -50,13 +54,13 @@ static void destroy_host(void *state) {
 }
 
 static md_status create_host(md_context *context, const md_halo_plan *plan, void **state) {
-  size_t bytes[MD_HALO_CHANNELS];
+  size_t bytes[MD_MOST_MESSAGES];
   mpi_state *s = *state = calloc(1, sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "halo");
   s->carrier.plan = plan;
   for (int c = 0; c < plan->channels; c++) {
-    MD_TRY(md_message_check(context, &plan->channel[c]));
-    bytes[c] = plan->channel[c].bytes + (plan->check ? MD_SEAL_BYTES : 0);
+    MD_TRY(md_message_check(context, bytes_of(plan, c)));
+    bytes[c] = bytes_of(plan, c) + (plan->check ? MD_SEAL_BYTES : 0);
     MD_TRY(md_allocate(context, bytes[c], "halo buffer", (void **)&s->send[c]));
     MD_TRY(md_allocate(context, bytes[c], "halo buffer", (void **)&s->receive[c]));
   }
@@ -73,7 +77,7 @@ static md_status begin_host(md_context *context, void *state, const md_field *fi
 #pragma omp parallel for schedule(static)
   for (int c = 0; c < plan->channels; c++) {
     md_message_pack(field, &plan->channel[c], s->send[c]);
-    if (plan->check) md_message_seal(s->send[c], plan->channel[c].bytes, s->number);
+    if (plan->check) md_message_seal(s->send[c], bytes_of(plan, c), s->number);
   }
   MPI_Startall(plan->channels, s->request + plan->channels);
   return MD_OK;
@@ -84,8 +88,8 @@ static md_status end_host(md_context *context, void *state, md_field *field) {
   const md_halo_plan *plan = s->carrier.plan;
   MPI_Waitall(s->requests, s->request, MPI_STATUSES_IGNORE);
   for (int c = 0; c < plan->channels && plan->check; c++)
-    MD_TRY(md_message_verify(context, &plan->channel[c], s->receive[c], plan->channel[c].bytes,
-                             s->number));
+    MD_TRY(
+        md_message_verify(context, &plan->channel[c], s->receive[c], bytes_of(plan, c), s->number));
 #pragma omp parallel for schedule(static)
   for (int c = 0; c < plan->channels; c++)
     md_message_unpack(field, &plan->channel[c], s->receive[c]);
@@ -115,22 +119,22 @@ static md_status check_aware(md_context *context, const md_geometry *geometry) {
 static void destroy(void *state) {
   mpi_state *s = state;
   free_requests(s);
-  for (int c = 0; c < MD_HALO_CHANNELS; c++) {
+  for (int c = 0; c < MD_MOST_MESSAGES; c++) {
     md_device_free_pinned(s->send[c]);
     md_device_free_pinned(s->receive[c]);
   }
   md_device_carrier_destroy(state);
 }
 
-static md_status create(md_context *context, const md_halo_plan *plan, bool staged, void **state) {
-  void *send[MD_HALO_CHANNELS], *receive[MD_HALO_CHANNELS];
-  size_t bytes[MD_HALO_CHANNELS];
+static md_status create(md_context *context, const md_halo_plan *plan, void **state) {
+  void *send[MD_MOST_MESSAGES], *receive[MD_MOST_MESSAGES];
+  size_t bytes[MD_MOST_MESSAGES];
   MD_TRY(md_device_carrier_create(context, plan, sizeof(mpi_state), state));
   mpi_state *s = *state;
   MD_TRY(md_device_messages_buffers(context, s->carrier.messages, send, receive));
   for (int c = 0; c < plan->channels; c++) {
     bytes[c] = md_device_message_bytes(s->carrier.messages, c);
-    if (!staged) continue;
+    if (plan->transport != &md_transport_staged) continue;
     MD_TRY(md_device_allocate_pinned(context, bytes[c], "halo buffer", (void **)&s->send[c]));
     MD_TRY(md_device_allocate_pinned(context, bytes[c], "halo buffer", (void **)&s->receive[c]));
     send[c] = s->send[c];
@@ -138,13 +142,6 @@ static md_status create(md_context *context, const md_halo_plan *plan, bool stag
   }
   make_requests(context, s, send, receive, bytes);
   return MD_OK;
-}
-
-static md_status create_aware(md_context *context, const md_halo_plan *plan, void **state) {
-  return create(context, plan, false, state);
-}
-static md_status create_staged(md_context *context, const md_halo_plan *plan, void **state) {
-  return create(context, plan, true, state);
 }
 
 /* MPI knows no streams: the gather, and the scatter before it, must have ended. */
@@ -192,10 +189,10 @@ static md_status end_staged(md_context *context, void *state, md_field *field) {
 const md_transport md_transport_cuda_aware = {
     .name = "cuda_aware",
     .needs = "an MPI that takes device memory",
-    MD_DEVICE_CARRIER(.speed = 2, .check = check_aware, .create = create_aware,
+    MD_DEVICE_CARRIER(.speed = 2, .check = check_aware, .create = create,
                       .begin = md_device_carrier_pack, .end = end_aware, .destroy = destroy)};
 const md_transport md_transport_staged = {.name = "staged",
                                           .needs = "CUDA GPUs and MPI",
-                                          MD_DEVICE_CARRIER(.speed = 1, .create = create_staged,
+                                          MD_DEVICE_CARRIER(.speed = 1, .create = create,
                                                             .begin = begin_staged,
                                                             .end = end_staged, .destroy = destroy)};

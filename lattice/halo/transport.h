@@ -3,27 +3,13 @@
 
 #include "lattice/halo/halo.h"
 
-/* Two for each neighbour direction: a deep zone may come from two ranks. */
-enum { MD_HALO_CHANNELS = MD_MOST_MESSAGES };
-
-/* One message of an exchange, number for number those of the geometry's list: `face` of this rank
- * goes to `send_to`, and the message of the same number from `receive_from` lands in `zone`, the
- * sites beyond the face in `direction`. All ranks have the same list, so the number tells apart
- * messages between the same two ranks. */
-typedef struct md_halo_channel {
-  int direction, send_to, receive_from;
-  int64_t sites;
-  int64_t zone;                     /* index of its first site in a field */
-  const int32_t *face[MD_PARITIES]; /* of the field's parity: local site that is sent as k-th */
-  size_t bytes;                     /* planes one after another, then the scales */
-} md_halo_channel;
-
 /* What a transport is made for. */
 typedef struct md_halo_plan {
   const md_geometry *geometry;
   md_field_shape shape;
   int channels;
-  md_halo_channel channel[MD_HALO_CHANNELS];
+  const md_halo_message *channel; /* the geometry's list */
+  const struct md_transport *transport;
   bool check;          /* messages carry a number and a hash, which the receiver verifies */
   size_t copied_bytes; /* as in md_halo_request */
   bool awaited;        /* likewise */
@@ -64,6 +50,8 @@ typedef struct md_transport {
   void (*destroy)(void *state); /* collective */
 } md_transport;
 
+extern const md_transport md_transport_mpi, md_transport_peer, md_transport_nccl;
+extern const md_transport md_transport_mixed, md_transport_cuda_aware, md_transport_staged;
 /* The table: NULL-terminated. Every name is there in every build. */
 const md_transport *const *md_transports(void);
 
@@ -82,22 +70,22 @@ struct md_halo {
 size_t md_message_entry_bytes(const md_field_shape *shape);
 size_t md_message_bytes(const md_field_shape *shape, int64_t sites);
 
-/* MD_INPUT for a message that MPI's counts cannot hold. Local. */
-md_status md_message_check(md_context *context, const md_halo_channel *channel);
+/* MD_INPUT for a message of so many bytes that MPI's counts cannot hold. Local. */
+md_status md_message_check(md_context *context, size_t bytes);
 
 /* The surface of a host field that the channel sends, and the zone that it receives. Local. */
-void md_message_pack(const md_field *field, const md_halo_channel *channel, char *message);
-void md_message_unpack(md_field *field, const md_halo_channel *channel, const char *message);
+void md_message_pack(const md_field *field, const md_halo_message *channel, char *message);
+void md_message_unpack(md_field *field, const md_halo_message *channel, const char *message);
 
 /* With checks: writes the seal behind the `bytes` of a message on the host; MD_ENVIRONMENT when the
  * seal of a received one is not that of its bytes or of this number. Local. */
 enum { MD_SEAL_BYTES = 16 };
 void md_message_seal(char *message, size_t bytes, int64_t number);
-md_status md_message_verify(md_context *context, const md_halo_channel *channel,
+md_status md_message_verify(md_context *context, const md_halo_message *channel,
                             const char *message, size_t bytes, int64_t number);
 /* The failure of either: message `number` carries the number `got`, or other bytes than were sent
  * where that is the same. */
-md_status md_message_damaged(md_context *context, const md_halo_channel *channel, int64_t number,
+md_status md_message_damaged(md_context *context, const md_halo_message *channel, int64_t number,
                              int64_t got);
 
 #endif
