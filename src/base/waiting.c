@@ -95,7 +95,8 @@ void md_each_control_group(const char *root,
     const char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
     if (!path) continue;
     snprintf(controllers, sizeof controllers, ",%.*s,", (int)(path - list - 1), list + 1);
-    for (size_t m = 0; m < sizeof mounts / sizeof *mounts; m++) {
+    /* Version 2 is mounted at the last two. */
+    for (size_t m = strcmp(controllers, ",,") ? 0 : 3; m < sizeof mounts / sizeof *mounts; m++) {
       const int top = snprintf(folder, sizeof folder, "%s%s", root, mounts[m]);
       snprintf(folder + top, sizeof folder - (size_t)top, "%s",
                strcmp(path, ":/") == 0 ? "" : path + 1);
