@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -43,6 +42,46 @@ static int above_streams(int file) {
   errno = reason;
   return moved;
 }
+
+/* The program of io/reader as a descriptor to start it from, at least 3; -1 and errno.
+ * MD_READER_FILE is that program where it was built. */
+#ifdef MD_READER_IN_PLACE
+static int child_program(void) {
+  return above_streams(open(MD_READER_FILE, O_RDONLY | O_CLOEXEC));
+}
+#else
+__asm__(".pushsection .rodata\n"
+        ".balign 16\n"
+        ".hidden md_reader_begin\n.globl md_reader_begin\nmd_reader_begin:\n"
+        ".incbin \"" MD_READER_FILE "\"\n"
+        ".hidden md_reader_end\n.globl md_reader_end\nmd_reader_end:\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const unsigned char md_reader_begin[], md_reader_end[];
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+static int child_program(void) {
+  const size_t bytes = (size_t)(md_reader_end - md_reader_begin);
+  int file = memfd_create("minidirac_read", MFD_CLOEXEC | MFD_EXEC);
+  if (file < 0 && errno == EINVAL) /* Linux before 6.3 */
+    file = memfd_create("minidirac_read", MFD_CLOEXEC);
+  for (size_t done = 0; file >= 0 && done < bytes;) {
+    const ssize_t part = write(file, md_reader_begin + done, bytes - done);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) {
+      const int reason = errno;
+      close(file);
+      errno = reason;
+      return -1;
+    }
+    done += (size_t)part;
+  }
+  return above_streams(file);
+}
+#endif
 
 /* Memory for both, whose length the child cannot change. A descriptor of it. */
 static int share_memory(md_child *child, size_t bytes) {
@@ -91,9 +130,11 @@ static int spawn(const md_context *context, md_child *child, int program, int so
 /* An error number. */
 static int start_process(const md_context *context, md_child *child, int memory) {
   int sockets[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return errno;
+  const struct timeval wait = {.tv_sec = MD_CHILD_WAIT_S};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return errno;
   child->socket = sockets[0];
-  const int other = above_streams(sockets[1]), program = md_child_program();
+  (void)setsockopt(child->socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+  const int other = above_streams(sockets[1]), program = child_program();
   const int error =
       other < 0 || program < 0 ? errno : spawn(context, child, program, other, memory);
   if (other >= 0) close(other);
@@ -117,7 +158,7 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
                        ? "; this system must let a program be started from memory (sysctl "
                          "vm.memfd_noexec below 2)"
                        : "");
-  if (md_child_receive(child->socket, &begun, sizeof begun, MD_CHILD_WAIT_S * 1000)) return MD_OK;
+  if (md_child_receive(child->socket, &begun, sizeof begun)) return MD_OK;
   const int outcome = collect(child, true);
   return md_fail(context, MD_ENVIRONMENT,
                  "%s: the process that reads it did not begin (%s %d); are limits too low, or the "
@@ -154,18 +195,12 @@ static md_status died(md_context *context, md_child *child, bool silent) {
 
 md_status md_child_ask(md_context *context, md_child *child, const md_child_request *request) {
   md_child_answer a;
-  const int limit_ms = MD_CHILD_WAIT_S * 1000;
   if (child->process <= 0)
     return md_fail(context, MD_INPUT, "%s: there is no process that reads it", child->path);
   errno = 0;
-  const bool asked = md_child_transmit(child->socket, request, sizeof *request);
-  struct pollfd wait = {.fd = child->socket, .events = POLLIN};
-  int ready = 1;
-  if (asked) do
-      ready = poll(&wait, 1, limit_ms);
-    while (ready < 0 && errno == EINTR);
-  if (!asked || ready <= 0 || !md_child_receive(child->socket, &a, sizeof a, limit_ms))
-    return died(context, child, ready == 0);
+  if (!md_child_transmit(child->socket, request, sizeof *request))
+    return died(context, child, false);
+  if (!md_child_receive(child->socket, &a, sizeof a)) return died(context, child, errno == EAGAIN);
   child->number = a.number;
   if (a.status == MD_OK) return MD_OK;
   a.message[sizeof a.message - 1] = 0;
@@ -177,4 +212,49 @@ void md_child_stop(md_child *child) {
   collect(child, true);
   if (child->shared) munmap(child->shared, child->shared_bytes);
   *child = (md_child){.socket = -1};
+}
+
+/* Requests in words. */
+
+md_status md_child_find(md_context *context, md_child *child, const char *object, bool dataset,
+                        const md_attribute *attribute, bool *found) {
+  const md_attribute *a = attribute;
+  const size_t bytes = md_attribute_bytes(a);
+  md_child_request request = {
+      .what = MD_CHILD_ATTRIBUTE, .dataset = dataset, .type = a->type, .count = a->count};
+  snprintf(request.name, sizeof request.name, "%s", object);
+  snprintf(request.attribute, sizeof request.attribute, "%s", a->name);
+  MD_TRY(md_child_ask(context, child, &request));
+  *found = child->number > 0 && bytes <= child->shared_bytes;
+  if (!*found) return MD_OK;
+  memcpy(a->data, child->shared, bytes);
+  if (a->type == MD_ATTRIBUTE_TEXT && a->count > 0) ((char *)a->data)[a->count - 1] = 0;
+  return MD_OK;
+}
+
+md_status md_child_attributes(md_context *context, md_child *child, const char *object,
+                              bool dataset, const md_attribute *list, int count) {
+  for (int i = 0; i < count; i++) {
+    bool found = false;
+    MD_TRY(md_child_find(context, child, object, dataset, &list[i], &found));
+    if (!found)
+      return md_fail(context, MD_INPUT, "%s: attribute %s is missing or has another type or length",
+                     child->path, list[i].name);
+  }
+  return MD_OK;
+}
+
+md_status md_child_open_sites(md_context *context, md_child *child, const char *name,
+                              const int dims[MD_DIMS], const md_h5_shape *shape) {
+  md_child_request request = {.what = MD_CHILD_SITES, .shape = *shape};
+  snprintf(request.name, sizeof request.name, "%s", name);
+  memcpy(request.dims, dims, sizeof request.dims);
+  return md_child_ask(context, child, &request);
+}
+
+md_status md_child_read_slab(md_context *context, md_child *child, int number,
+                             const md_geometry *geometry, int lead, const md_slab *slab) {
+  const md_child_request request = {
+      .what = MD_CHILD_BOX, .number = number, .lead = lead, .box = md_h5_slab_box(geometry, slab)};
+  return md_child_ask(context, child, &request);
 }

@@ -1,5 +1,4 @@
-#include "io/hdf5_chunks.h"
-#include "io/fletcher32.h"
+#include "io/hdf5_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +7,76 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* Fletcher32. Four pairs of words of 16 bits; the operators work lane by lane. */
+typedef uint32_t pairs __attribute__((vector_size(16)));
+enum { MODULUS = 65535, LANES = 8, ROWS = 256 }; /* 32 bits hold the sums of as many rows */
+
+/* Sum and weighted sum of words 0 .. n-1, weights n .. 1, modulo MODULUS. */
+typedef struct sums {
+  uint64_t plain, weighted;
+} sums;
+
+/* Adds what `half` 0 or 1 of each pair has summed: word k LANES + l of a row has the weight
+ * LANES (rows - k) - l. */
+static void add_lanes(pairs plain, pairs weighted, int half, sums *all) {
+  for (int i = 0; i < LANES / 2; i++) {
+    const uint64_t l = (uint64_t)(2 * i + half);
+    all->plain += plain[i];
+    all->weighted += (uint64_t)LANES * weighted[i] - l * plain[i];
+  }
+}
+
+/* Words in the order of memory, `rows` of LANES; each lane sums for itself. */
+static sums add_rows(const unsigned char *data, int rows) {
+  pairs low = {0}, high = {0}, low_sum = {0}, high_sum = {0}, now;
+  for (int k = 0; k < rows; k++) {
+    memcpy(&now, data + (size_t)k * sizeof now, sizeof now);
+    low += now & 0xffff;
+    high += now >> 16;
+    low_sum += low;
+    high_sum += high;
+  }
+  sums all = {0, 0};
+  add_lanes(low, low_sum, MD_HOST_BIG_ENDIAN, &all);
+  add_lanes(high, high_sum, !MD_HOST_BIG_ENDIAN, &all);
+  return all;
+}
+
+static void append(sums *all, uint64_t words, sums next) {
+  all->weighted = (all->weighted + words * all->plain + next.weighted) % MODULUS;
+  all->plain = (all->plain + next.plain) % MODULUS;
+}
+
+/* A word with its bytes swapped is 256 times the word, modulo 2^16 - 1. */
+static uint32_t big_endian_sum(uint64_t sum, int any) {
+  const uint32_t value = (uint32_t)(sum * (MD_HOST_BIG_ENDIAN ? 1 : 256) % MODULUS);
+  return value == 0 && any ? MODULUS : value;
+}
+
+uint32_t md_fletcher32(const void *data, size_t bytes) {
+  enum { ROW_BYTES = 2 * LANES };
+  const unsigned char *at = data, *end = at + bytes / 2 * 2;
+  sums all = {0, 0};
+  uint64_t any = 0; /* the sums before they are reduced: zero for zeros alone */
+  while (at < end) {
+    const size_t rows = (size_t)(end - at) / ROW_BYTES;
+    if (rows > 0) {
+      const int now = rows < ROWS ? (int)rows : ROWS;
+      const sums next = add_rows(at, now);
+      any |= next.plain;
+      append(&all, (uint64_t)now * LANES, next);
+      at += now * ROW_BYTES;
+    } else {
+      uint16_t word;
+      memcpy(&word, at, sizeof word);
+      any |= word;
+      append(&all, 1, (sums){word, word});
+      at += sizeof word;
+    }
+  }
+  return big_endian_sum(all.weighted, any != 0) << 16 | big_endian_sum(all.plain, any != 0);
+}
 
 enum { SUM_BYTES = 4 };
 
@@ -53,10 +122,7 @@ static bool is_plain(hid_t file, hid_t dataset, const int dims[MD_DIMS], const m
     plain = plain && chunk[MD_T - d] > 0 && chunk[MD_T - d] <= (hsize_t)dims[d];
     extent[d] = plain ? (int)chunk[MD_T - d] : 1;
   }
-  H5Tclose(here);
-  H5Tclose(there);
-  H5Pclose(opened);
-  H5Pclose(create);
+  MD_H5_CLOSE(here, there, opened, create);
   return plain;
 }
 
@@ -93,7 +159,7 @@ void md_h5_chunks_find(hid_t file, hid_t dataset, const int dims[MD_DIMS], const
     found = at >= 0 && table->offset[at] == -1; /* each of them once, so all of them */
     if (found) table->offset[at] = (int64_t)address;
   }
-  H5Sclose(space);
+  MD_H5_CLOSE(space);
   table->plain = found;
 }
 

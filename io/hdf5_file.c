@@ -1,7 +1,10 @@
 #include "io/hdf5_file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { CHUNK_BYTES = 4 << 20 };
 
 static herr_t keep_first(unsigned depth, const H5E_error2_t *error, void *text) {
   (void)depth;
@@ -17,10 +20,15 @@ md_status md_h5_fail(md_context *context, md_status status, const char *path, co
                  text);
 }
 
+void md_h5_close(const hid_t *ids, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (ids[i] >= 0) H5Idec_ref(ids[i]);
+}
+
 md_status md_h5_group(md_context *context, const char *path, hid_t file, const char *name) {
   const hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
   if (group < 0) return md_h5_fail(context, MD_ENVIRONMENT, path, "creating a group");
-  H5Gclose(group);
+  MD_H5_CLOSE(group);
   return MD_OK;
 }
 
@@ -44,7 +52,7 @@ hid_t md_h5_complex(int real_bytes, bool on_file) {
   const hid_t complex = H5Tcreate(H5T_COMPOUND, 2 * (size_t)real_bytes);
   H5Tinsert(complex, "r", 0, real);
   H5Tinsert(complex, "i", (size_t)real_bytes, real);
-  H5Tclose(real);
+  MD_H5_CLOSE(real);
   return complex;
 }
 
@@ -56,33 +64,39 @@ hid_t md_h5_fixed8(bool on_file) {
   H5Tinsert(type, "scale", 0, scale);
   H5Tinsert(type, "r", 2, steps);
   H5Tinsert(type, "i", 5, steps);
-  H5Tclose(steps);
-  H5Tclose(scale);
+  MD_H5_CLOSE(steps, scale);
   return type;
 }
 
-hid_t md_h5_text(size_t bytes) {
+hid_t md_h5_value(size_t text_bytes, bool on_file) {
+  if (text_bytes == 0) return real_type(8, on_file);
   const hid_t type = H5Tcopy(H5T_C_S1);
-  H5Tset_size(type, bytes);
+  H5Tset_size(type, text_bytes);
   H5Tset_cset(type, H5T_CSET_UTF8);
   return type;
 }
 
-md_status md_h5_put_attribute(md_context *context, const char *path, hid_t object,
-                              const md_attribute *attribute) {
+static md_status put_attribute(md_context *context, const char *path, hid_t object,
+                               const md_attribute *attribute) {
   const hsize_t count = (hsize_t)attribute->count;
   const bool text = attribute->type == MD_ATTRIBUTE_TEXT;
-  const bool real = attribute->type == MD_ATTRIBUTE_REAL;
-  const hid_t type = text ? md_h5_text(strlen(attribute->data) + 1)
-                          : H5Tcopy(real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64);
+  const hid_t type = attribute->type == MD_ATTRIBUTE_INTEGER
+                         ? H5Tcopy(H5T_NATIVE_INT64)
+                         : md_h5_value(text ? strlen(attribute->data) + 1 : 0, false);
   const hid_t space =
       text || count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, NULL);
   const hid_t id = H5Acreate2(object, attribute->name, type, space, H5P_DEFAULT, H5P_DEFAULT);
   const bool written = id >= 0 && H5Awrite(id, type, attribute->data) >= 0;
-  if (id >= 0) H5Aclose(id);
-  H5Sclose(space);
-  H5Tclose(type);
-  return written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, attribute->name);
+  const md_status status =
+      written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, attribute->name);
+  MD_H5_CLOSE(id, space, type);
+  return status;
+}
+
+md_status md_h5_put_attributes(md_context *context, const char *path, hid_t object,
+                               const md_attribute *list, int count) {
+  for (int i = 0; i < count; i++) MD_TRY(put_attribute(context, path, object, &list[i]));
+  return MD_OK;
 }
 
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute) {
@@ -105,9 +119,7 @@ bool md_h5_get_attribute(hid_t object, const md_attribute *attribute) {
     if (class == (real ? H5T_FLOAT : H5T_INTEGER))
       found = H5Aread(id, real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, attribute->data) >= 0;
   }
-  H5Sclose(space);
-  H5Tclose(type);
-  H5Aclose(id);
+  MD_H5_CLOSE(space, type, id);
   return found;
 }
 
@@ -117,10 +129,212 @@ bool md_h5_has_sums(hid_t dataset) {
   size_t none = 0;
   const bool has =
       H5Pget_filter_by_id2(create, H5Z_FILTER_FLETCHER32, &flags, &none, NULL, 0, NULL, NULL) >= 0;
-  H5Pclose(create);
+  MD_H5_CLOSE(create);
   return has;
 }
 
 void md_h5_warn_of_sums(const md_context *context, const char *path) {
   md_warn(context, "%s has no Fletcher32 checksums: its numbers cannot be verified", path);
+}
+
+md_h5_found md_h5_find(hid_t dataset) {
+  md_h5_found found = {0};
+  hsize_t extents[H5S_MAX_RANK];
+  const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+  found.rank = H5Sget_simple_extent_dims(space, extents, NULL);
+  for (int i = 0; i < found.rank; i++) found.extent[i] = (long long)extents[i];
+  found.bytes = (long long)H5Tget_size(type);
+  MD_H5_CLOSE(type, space);
+  return found;
+}
+
+int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
+                  hsize_t extents[MD_H5_RANK_MOST]) {
+  int rank = 0;
+  if (shape->lead) extents[rank++] = (hsize_t)shape->lead;
+  for (int d = MD_T; d >= MD_X; d--)
+    extents[rank++] = (hsize_t)(d == MD_X && shape->one_parity ? dims[d] / 2 : dims[d]);
+  for (int i = 0; i < 3 && shape->inner[i]; i++) extents[rank++] = (hsize_t)shape->inner[i];
+  return rank;
+}
+
+size_t md_h5_site_bytes(const md_h5_shape *shape) {
+  size_t bytes = shape->fixed8 ? MD_H5_FIXED8_BYTES : 2 * (size_t)shape->real_bytes;
+  for (int i = 0; i < 3 && shape->inner[i]; i++) bytes *= (size_t)shape->inner[i];
+  return bytes;
+}
+
+static hid_t element_type(const md_h5_shape *shape, bool on_file) {
+  return shape->fixed8 ? md_h5_fixed8(on_file) : md_h5_complex(shape->real_bytes, on_file);
+}
+
+/* Largest divisor of `extent` that is at most `most`, at least 1. */
+static int divisor(int extent, size_t most) {
+  int found = extent;
+  while (found > 1 && ((size_t)found > most || extent % found)) found--;
+  return found;
+}
+
+static void choose_chunk(const md_geometry *geometry, const md_h5_shape *shape,
+                         hsize_t chunk[MD_H5_RANK_MOST]) {
+  int part[MD_DIMS] = {geometry->local[0], 1, 1, 1};
+  const size_t row = md_h5_site_bytes(shape) * (size_t)part[0] / (shape->one_parity ? 2 : 1);
+  part[1] = divisor(geometry->local[1], CHUNK_BYTES / row);
+  if (part[1] == geometry->local[1])
+    part[2] = divisor(geometry->local[2], CHUNK_BYTES / (row * (size_t)part[1]));
+  md_h5_extents(shape, part, chunk);
+  if (shape->lead) chunk[0] = 1;
+}
+
+md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, const char *name,
+                             const md_geometry *geometry, const md_h5_shape *shape,
+                             hid_t *dataset) {
+  hsize_t extents[MD_H5_RANK_MOST], chunk[MD_H5_RANK_MOST];
+  const int rank = md_h5_extents(shape, geometry->global, extents);
+  choose_chunk(geometry, shape, chunk);
+  const hid_t create = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(create, rank, chunk);
+  H5Pset_fletcher32(create);
+  H5Pset_fill_time(create, H5D_FILL_TIME_NEVER);
+  const hid_t space = H5Screate_simple(rank, extents, NULL);
+  const hid_t type = element_type(shape, true);
+  *dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
+  MD_H5_CLOSE(type, space, create);
+  return *dataset < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating a dataset") : MD_OK;
+}
+
+/* What element_type makes, in any byte order. */
+static bool is_element(hid_t type, const md_h5_shape *shape) {
+  const hid_t wanted = element_type(shape, true);
+  bool same = H5Tequal(type, wanted) > 0;
+  if (!same && !shape->fixed8 && H5Tset_order(wanted, H5T_ORDER_BE) >= 0)
+    same = H5Tequal(type, wanted) > 0;
+  MD_H5_CLOSE(wanted);
+  return same;
+}
+
+/* Extents of the chunks, or of the dataset where it is not chunked. HDF5 makes no chunk that is
+ * longer than its dataset can become, but reads from one that a damaged header speaks of, and what
+ * it then finds is whatever memory holds: false. */
+static bool chunk_extents(hid_t create, hid_t space, int rank, hsize_t *chunk) {
+  hsize_t extents[MD_H5_RANK_MOST] = {0}, most[MD_H5_RANK_MOST] = {0};
+  bool fit = H5Sget_simple_extent_dims(space, extents, most) == rank;
+  for (int i = 0; i < rank; i++) chunk[i] = extents[i];
+  if (!fit || H5Pget_layout(create) != H5D_CHUNKED) return fit;
+  fit = H5Pget_chunk(create, rank, chunk) == rank;
+  for (int i = 0; i < rank; i++)
+    fit = fit && chunk[i] > 0 && (most[i] == H5S_UNLIMITED || chunk[i] <= most[i]);
+  return fit;
+}
+
+/* Whole chunks that were never written would read as zeros; without a compressing filter the
+ * storage is that of all chunks, with four bytes for each checksum, and cannot be more than the
+ * file, whatever extents the header claims. */
+static bool is_stored(hid_t file, hid_t dataset, hid_t create, const hsize_t *extents,
+                      const hsize_t *chunk, int rank, int element_bytes) {
+  bool compressed = false, sums = false;
+  double bytes = element_bytes, chunk_bytes = bytes, chunks = 1.0;
+  hsize_t all = 0;
+  for (int i = 0; i < rank; i++) {
+    bytes *= (double)extents[i];
+    chunk_bytes *= (double)chunk[i];
+    chunks *= ceil((double)extents[i] / (double)chunk[i]);
+  }
+  for (int i = 0; i < H5Pget_nfilters(create); i++) {
+    unsigned flags = 0;
+    size_t none = 0;
+    const H5Z_filter_t filter =
+        H5Pget_filter2(create, (unsigned)i, &flags, &none, NULL, 0, NULL, NULL);
+    sums = sums || filter == H5Z_FILTER_FLETCHER32;
+    compressed = compressed || (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE);
+  }
+  const double least = compressed ? bytes / 1000 : chunks * chunk_bytes;
+  const double stored = (double)H5Dget_storage_size(dataset);
+  const double most = compressed ? HUGE_VAL : least + (sums ? 4.0 * chunks : 0.0);
+  return H5Fget_filesize(file, &all) >= 0 && (double)all >= least && stored >= least &&
+         stored <= most;
+}
+
+md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
+                           const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset) {
+  hsize_t wanted[MD_H5_RANK_MOST], extents[MD_H5_RANK_MOST] = {0}, chunk[MD_H5_RANK_MOST];
+  const int rank = md_h5_extents(shape, dims, wanted);
+  MD_TRY(md_h5_open_object(context, path, file, name, true, dataset));
+  const hid_t space = H5Dget_space(*dataset), type = H5Dget_type(*dataset);
+  bool fits = H5Sget_simple_extent_ndims(space) == rank && is_element(type, shape);
+  if (fits) H5Sget_simple_extent_dims(space, extents, NULL);
+  for (int i = 0; i < rank; i++) fits = fits && extents[i] == wanted[i];
+  const hid_t create = H5Dget_create_plist(*dataset);
+  const bool chunked = fits && chunk_extents(create, space, rank, chunk);
+  const bool stored =
+      chunked && is_stored(file, *dataset, create, extents, chunk, rank,
+                           shape->fixed8 ? MD_H5_FIXED8_BYTES : 2 * shape->real_bytes);
+  MD_H5_CLOSE(create, type, space);
+  if (stored) return MD_OK;
+  MD_H5_CLOSE(*dataset);
+  *dataset = H5I_INVALID_HID;
+  return md_fail(context, MD_INPUT, "%s: dataset %s %s", path, name,
+                 chunked ? "is not stored completely"
+                 : fits  ? "has chunks that are longer than it is"
+                         : "has not the shape and type that this lattice and use ask for");
+}
+
+/* Selects the sites in the file; memory has the box's own extents: equal shapes spare HDF5 a walk
+ * over single elements. */
+static void select_box(hid_t dataset, const md_h5_shape *shape, int lead, const md_h5_box *box,
+                       hid_t *there, hid_t *here) {
+  hsize_t count[MD_H5_RANK_MOST], start[MD_H5_RANK_MOST];
+  const int rank = md_h5_extents(shape, box->extent, count);
+  md_h5_extents(shape, box->origin, start);
+  for (int i = MD_DIMS + (shape->lead > 0); i < rank; i++) start[i] = 0;
+  if (shape->lead) {
+    start[0] = (hsize_t)lead;
+    count[0] = 1;
+  }
+  *there = H5Dget_space(dataset);
+  *here = H5Screate_simple(rank, count, NULL);
+  H5Sselect_hyperslab(*there, H5S_SELECT_SET, start, NULL, count, NULL);
+}
+
+md_h5_box md_h5_slab_box(const md_geometry *geometry, const md_slab *slab) {
+  return (md_h5_box){.origin = {geometry->origin[0], geometry->origin[1],
+                                geometry->origin[2] + slab->z, geometry->origin[3] + slab->t},
+                     .extent = {geometry->local[0], geometry->local[1], slab->nz, slab->nt}};
+}
+
+md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
+                           const md_geometry *geometry, const md_h5_shape *shape, int lead,
+                           const md_slab *slab, const void *raw) {
+  const md_h5_box box = md_h5_slab_box(geometry, slab);
+  hid_t there, here;
+  select_box(dataset, shape, lead, &box, &there, &here);
+  const hid_t type = element_type(shape, false);
+  const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+  if (context->ranks > 1) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+  const bool written = H5Dwrite(dataset, type, here, there, transfer, raw) >= 0;
+  const md_status status =
+      written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, "writing a dataset");
+  MD_H5_CLOSE(transfer, type, here, there);
+  return status;
+}
+
+md_status md_h5_read_box(md_context *context, const char *path, hid_t dataset,
+                         const md_h5_shape *shape, int lead, const md_h5_box *box, void *raw,
+                         long long *damaged) {
+  hid_t there, here;
+  md_status status = MD_OK;
+  select_box(dataset, shape, lead, box, &there, &here);
+  const hid_t type = element_type(shape, false);
+  if (H5Dread(dataset, type, here, there, H5P_DEFAULT, raw) < 0) {
+    status = md_h5_fail(context, MD_INPUT, path, "reading a dataset");
+    const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_edc_check(transfer, H5Z_DISABLE_EDC);
+    if (H5Dread(dataset, type, here, there, transfer, raw) >= 0) {
+      ++*damaged;
+      status = MD_OK;
+    }
+    MD_H5_CLOSE(transfer);
+  }
+  MD_H5_CLOSE(type, here, there);
+  return status;
 }

@@ -1,8 +1,7 @@
 #ifndef MD_IO_HDF5_FILE_H
 #define MD_IO_HDF5_FILE_H
 
-#include "io/attribute.h"
-#include "io/site_data.h"
+#include "io/lattice_format.h"
 #include <hdf5.h>
 
 /* Inside of io: HDF5 files of site data.
@@ -15,11 +14,19 @@
 /* Records the innermost message of HDF5's error stack: "PATH: STEP failed: ...". */
 md_status md_h5_fail(md_context *context, md_status status, const char *path, const char *step);
 
-/* Makes the file `path`, which is there, an empty HDF5 file after reserving room for about `bytes`
- * of data. Collective. */
+/* Closes ids of any kind; what is below zero is none. */
+#define MD_H5_CLOSE(...)                                                                           \
+  md_h5_close((const hid_t[]){__VA_ARGS__}, sizeof(const hid_t[]){__VA_ARGS__} / sizeof(hid_t))
+void md_h5_close(const hid_t *ids, size_t count);
+
+/* Makes the file `path`, which is there, an empty HDF5 file: for all ranks after reserving room for
+ * about `bytes` of data, collective; or, local, for this one alone. */
 md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file);
-/* Flushes and closes a file that was created. Collective; *file becomes invalid. */
-md_status md_h5_close_written(md_context *context, const char *path, hid_t *file);
+md_status md_h5_create_alone(md_context *context, const char *path, hid_t *file);
+/* Flushes and closes a file that was created, below zero: none. Returns the status that was, or
+ * that of closing. Collective as md_h5_create or, with `alone`, local. */
+md_status md_h5_close_written(md_context *context, const char *path, hid_t file, bool alone,
+                              md_status status);
 /* Creates a group. All ranks call the same; local in its errors. */
 md_status md_h5_group(md_context *context, const char *path, hid_t file, const char *name);
 
@@ -32,8 +39,8 @@ hid_t md_h5_complex(int real_bytes, bool on_file);
 enum { MD_H5_FIXED8_BYTES = 8 };
 hid_t md_h5_fixed8(bool on_file);
 
-/* Texts of that many bytes, the closing zero included. Otherwise as md_h5_complex. */
-hid_t md_h5_text(size_t bytes);
+/* Texts of that many bytes, the closing zero included; 0: doubles. Otherwise as md_h5_complex. */
+hid_t md_h5_value(size_t text_bytes, bool on_file);
 
 /* Where a dataset has its data: in the file, or in others by one of two ways. */
 typedef enum md_h5_storage {
@@ -49,12 +56,19 @@ md_h5_storage md_h5_storage_of(hid_t dataset);
 md_status md_h5_open_object(md_context *context, const char *path, hid_t file, const char *name,
                             bool dataset, hid_t *object);
 
-/* All ranks call the same. */
-md_status md_h5_put_attribute(md_context *context, const char *path, hid_t object,
-                              const md_attribute *attribute);
+/* All ranks call the same; local in its errors. */
+md_status md_h5_put_attributes(md_context *context, const char *path, hid_t object,
+                               const md_attribute *list, int count);
 /* False when it is absent or of another type or length. In a child. */
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
 
+/* What a dataset is. In a child. */
+typedef struct md_h5_found {
+  int rank;
+  long long extent[H5S_MAX_RANK]; /* slowest first */
+  long long bytes;                /* of an element */
+} md_h5_found;
+md_h5_found md_h5_find(hid_t dataset);
 /* Whether Fletcher32 checksums guard the dataset. In a child. */
 bool md_h5_has_sums(hid_t dataset);
 /* What a reader says where they do not. Local. */
@@ -98,5 +112,62 @@ md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
 md_status md_h5_read_box(md_context *context, const char *path, hid_t dataset,
                          const md_h5_shape *shape, int lead, const md_h5_box *box, void *raw,
                          long long *damaged);
+
+/* Notes the groups, datasets and attributes of an open file, the first few hundred of them and
+ * without following links: a file may have groups without end or in a ring. In a child. */
+void md_h5_list_objects(hid_t file, md_notes *notes);
+
+/* miniDirac's own lattice files: dataset MD_H5_LINKS [t][z][y][x][mu][3][3] of complex {r, i}. The
+ * SciDAC checksum pair is that of the big-endian image of the sites: the same numbers as in an ILDG
+ * file of this field and precision. The label of links is in attributes of their dataset. Files of
+ * thin links have none, but for `made` where they were smeared. links: "fat" or "long"; made:
+ * action and parameters; phases: "none" where they are bare. Texts are attributes of MD_H5_TEXTS.
+ */
+#define MD_H5_LINKS "/gauge/links"
+#define MD_H5_TEXTS "/gauge/texts"
+enum { MD_H5_LATTICE_VERSION = 1 };
+
+static inline md_h5_shape md_h5_links_shape(int real_bytes) {
+  return (md_h5_shape){.inner = {MD_DIMS, 3, 3}, .real_bytes = real_bytes};
+}
+
+/* Site data straight from their chunks in the file: HDF5 verifies Fletcher32 in one thread at less
+ * than a disk's speed and copies twice. For datasets [t][z][y][x][inner...] as miniDirac writes
+ * them: numbers as this machine has them, chunks of one t with all of a site, all of them stored,
+ * Fletcher32 and no other filter. */
+enum { MD_H5_CHUNKS_MOST = 1 << 14 }; /* finding all takes the square of their number */
+
+/* Where a file says that its chunks are: plain data, not to be trusted. */
+typedef struct md_h5_chunk_table {
+  int plain;                         /* 0: the dataset is none of these */
+  int extent[MD_DIMS];               /* sites of a chunk; x,y,z,t */
+  int64_t offset[MD_H5_CHUNKS_MOST]; /* in the file, x fastest */
+} md_h5_chunk_table;
+
+typedef struct md_h5_chunks {
+  int file; /* descriptor */
+  const md_geometry *geometry;
+  int extent[MD_DIMS], count[MD_DIMS]; /* sites of a chunk, chunks of the dataset; x,y,z,t */
+  size_t site_bytes, bytes;            /* of a chunk, without its checksum */
+  int64_t *offset;                     /* in the file, x fastest; all of a chunk is within it */
+  unsigned char *chunk;                /* room for one */
+} md_h5_chunks;
+
+/* Fills the table. In a child (io/child.h). */
+void md_h5_chunks_find(hid_t file, hid_t dataset, const int dims[MD_DIMS], const md_h5_shape *shape,
+                       md_h5_chunk_table *table);
+/* Checks the table against lattice and file. False, and nothing to close, when it is not plain or
+ * does not fit them. geometry outlives it. Local. */
+bool md_h5_chunks_open(const char *path, const md_h5_chunk_table *table,
+                       const md_geometry *geometry, const md_h5_shape *shape, md_h5_chunks *chunks);
+void md_h5_chunks_close(md_h5_chunks *chunks);
+/* Assigns the slab. False, and raw without meaning, when a chunk cannot be read or its checksum
+ * fails: what is wrong is then the library's to say. Local. */
+bool md_h5_chunks_read(const md_h5_chunks *chunks, const md_slab *slab, void *raw);
+
+/* The checksum of HDF5's filter Fletcher32 over `bytes` (even) bytes: J. Fletcher, IEEE Trans.
+ * Commun. 30 (1982) 247, of big-endian 16-bit words modulo 65535, a sum of zero that is not of
+ * zeros alone written as 65535. Vectorises. */
+uint32_t md_fletcher32(const void *data, size_t bytes);
 
 #endif

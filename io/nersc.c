@@ -1,5 +1,4 @@
-#include "base/text.h"
-#include "io/payload.h"
+#include "io/lattice_format.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -119,7 +118,6 @@ static md_status parse_head(md_context *context, const md_source *source, const 
                             md_lattice_header *header, md_notes *notes) {
   long long dims[MD_DIMS];
   char key[16], text[NERSC_VALUE] = "", *end = text;
-  int64_t rest = 0;
   for (int d = 0; d < MD_DIMS; d++) {
     snprintf(key, sizeof key, "DIMENSION_%d", d + 1);
     const bool found = value_of(head, key, text);
@@ -132,15 +130,7 @@ static md_status parse_head(md_context *context, const md_source *source, const 
   MD_TRY(read_types(context, source, head, header, notes));
   read_values(head, header, notes);
   header->offset = (int64_t)strlen(head);
-  MD_TRY(md_source_check_links(context, source, header, &rest));
-  if (rest > 0)
-    md_notes_departure(notes, "the links end %lld byte%s before the file", (long long)rest,
-                       md_plural(rest));
-  md_notes_record(notes, &(md_record){.type = "header", .bytes = header->offset});
-  md_notes_record(notes, &(md_record){.type = "links",
-                                      .offset = header->offset,
-                                      .bytes = md_lattice_link_bytes(header)});
-  return MD_OK;
+  return md_source_take_links(context, source, header, notes);
 }
 
 /* Lines that a writer of ours says anew. */
@@ -208,22 +198,34 @@ static md_status describe(md_context *context, const md_source *source, md_latti
   return status;
 }
 
-/* What a reader expects to find, from the texts where they have it. */
-static void put_line(FILE *out, const md_lattice_header *header, const char *key,
-                     const char *otherwise) {
+/* What a reader expects to find, and what is said where nothing is known. */
+static const char *const expected[][2] = {{"ENSEMBLE_ID", "none"},
+                                          {"ENSEMBLE_LABEL", "none"},
+                                          {"SEQUENCE_NUMBER", "0"},
+                                          {"CREATOR", "miniDirac"}};
+enum { EXPECTED = sizeof expected / sizeof *expected };
+
+static bool is_expected(const char *key) {
+  int i = 0;
+  while (i < EXPECTED && strcmp(key, expected[i][0]) != 0) i++;
+  return i < EXPECTED;
+}
+
+/* From the texts where they have it. */
+static void put_expected_lines(FILE *out, const md_lattice_header *header) {
   char name[80];
-  snprintf(name, sizeof name, "nersc %s", key);
-  const char *text = md_file_texts_find(header->texts, name);
-  fprintf(out, "%s = %s\n", key, text && keeps(name, text) ? text : otherwise);
+  for (int i = 0; i < EXPECTED; i++) {
+    snprintf(name, sizeof name, "nersc %s", expected[i][0]);
+    const char *text = md_file_texts_find(header->texts, name);
+    fprintf(out, "%s = %s\n", expected[i][0], text && keeps(name, text) ? text : expected[i][1]);
+  }
 }
 
 static void put_other_lines(FILE *out, const md_lattice_header *header) {
   const char *name, *text;
   for (size_t at = 0; md_file_texts_next(header->texts, &at, &name, &text);) {
     const char *key = strchr(name, ' ');
-    if (!key++ || !keeps(name, text) || ftell(out) > NERSC_HEAD_MOST / 2) continue;
-    if (!strcmp(key, "ENSEMBLE_ID") || !strcmp(key, "ENSEMBLE_LABEL") ||
-        !strcmp(key, "SEQUENCE_NUMBER") || !strcmp(key, "CREATOR"))
+    if (!key++ || !keeps(name, text) || ftell(out) > NERSC_HEAD_MOST / 2 || is_expected(key))
       continue;
     if (*name == 'm') fputs(own_key, out);
     for (; *key; key++) fputc(*name == 'm' ? toupper((unsigned char)*key) : *key, out);
@@ -231,8 +233,7 @@ static void put_other_lines(FILE *out, const md_lattice_header *header) {
   }
 }
 
-static md_status compose(md_context *context, const md_lattice_header *header,
-                         md_payload_frame *frame) {
+static md_status compose(md_context *context, const md_lattice_header *header, md_frame *frame) {
   const int *d = header->dims;
   FILE *out = open_memstream(&frame->head, &frame->head_bytes);
   if (!out) return md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
@@ -244,28 +245,17 @@ static md_status compose(md_context *context, const md_lattice_header *header,
           "FLOATING_POINT = %s\n",
           d[0], d[1], d[2], d[3], header->checksum.a, header->link_trace, header->plaquette,
           header->site.real_bytes == 8 ? "IEEE64BIG" : "IEEE32BIG");
-  put_line(out, header, "ENSEMBLE_ID", "none");
-  put_line(out, header, "ENSEMBLE_LABEL", "none");
-  put_line(out, header, "SEQUENCE_NUMBER", "0");
-  put_line(out, header, "CREATOR", "miniDirac");
+  put_expected_lines(out, header);
   put_other_lines(out, header);
   fputs("END_HEADER\n", out);
   return fclose(out) == 0 ? MD_OK : md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
 }
 
-static md_status write_file(md_context *context, const char *path, md_lattice_header *header,
-                            const md_gauge *gauge) {
-  header->site = (md_site_format){
-      .rows = 3, .real_bytes = header->precision == MD_DOUBLE ? 8 : 4, .big_endian = true};
-  header->checksum.kind = MD_CHECKSUM_NERSC;
-  return md_payload_write(context, path, header, gauge, compose);
-}
-
 const md_lattice_format md_format_nersc = {.name = "nersc",
                                            .suffixes = ".nersc",
                                            .thin_only = true,
+                                           .checksum = MD_CHECKSUM_NERSC,
                                            .keeps = keeps,
                                            .recognises = recognises,
                                            .describe = describe,
-                                           .read = md_payload_read,
-                                           .write = write_file};
+                                           .compose = compose};

@@ -1,81 +1,85 @@
 #include "io/propagator.h"
-#include "base/file.h"
-#include "base/memory.h"
 #include "base/memory_need.h"
 #include "io/bundle.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-static md_status write_sites(md_context *context, const char *path, hid_t dataset,
-                             const md_bundle_sites *s) {
-  const md_h5_shape shape = md_bundle_shape(s);
-  size_t bytes = 0;
-  const md_slab_plan plan = md_bundle_plan(s, &bytes);
-  void *raw = NULL;
-  md_status status = md_agree(context, md_allocate(context, bytes, "output buffer", &raw));
-  for (int r = 0; r < shape.lead && status == MD_OK; r++)
-    for (int i = 0; i < plan.count && status == MD_OK; i++) {
-      const md_slab slab = md_slab_at(s->field[0]->geometry, &plan, i);
-      md_bundle_copy_slab(s, &slab, r, raw, false);
-      status = md_agree(context, md_h5_write_slab(context, path, dataset, s->field[0]->geometry,
-                                                  &shape, r, &slab, raw));
-    }
-  free(raw);
-  return status;
-}
-
-static md_status put_attributes(md_context *context, const char *path, hid_t object,
-                                const md_geometry *geometry, const md_attribute *attributes,
-                                int count) {
-  int64_t dims[MD_DIMS], version = MD_BUNDLE_VERSION;
-  for (int d = 0; d < MD_DIMS; d++) dims[d] = geometry->global[d];
-  const md_attribute own[2] = {{"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims},
-                               {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version}};
-  for (int i = 0; i < 2; i++) MD_TRY(md_h5_put_attribute(context, path, object, &own[i]));
-  for (int i = 0; i < count; i++)
-    MD_TRY(md_h5_put_attribute(context, path, object, &attributes[i]));
+static md_status check_own_attributes(md_context *context, md_child *child, const md_bundle *b,
+                                      bool dataset) {
+  int64_t dims[MD_DIMS], version = 0;
+  const md_attribute of_version = {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version};
+  const md_attribute of_dims = {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims};
+  const char *path = child->path;
+  const int *g = b->geometry->global;
+  bool found = false;
+  MD_TRY(md_child_find(context, child, b->object, dataset, &of_version, &found));
+  if (!found || version != MD_BUNDLE_VERSION)
+    return md_fail(context, MD_INPUT, "%s: format_version must be %d, got %lld", path,
+                   MD_BUNDLE_VERSION, (long long)version);
+  MD_TRY(md_child_find(context, child, b->object, dataset, &of_dims, &found));
+  if (!found) return md_fail(context, MD_INPUT, "%s: attribute dims is missing", path);
+  for (int d = 0; d < MD_DIMS; d++)
+    if (dims[d] != g[d])
+      return md_fail(context, MD_INPUT,
+                     "%s is of a %lldx%lldx%lldx%lld lattice, needed is one of %dx%dx%dx%d", path,
+                     (long long)dims[0], (long long)dims[1], (long long)dims[2], (long long)dims[3],
+                     g[0], g[1], g[2], g[3]);
   return MD_OK;
 }
 
-static md_status write_bundle(md_context *context, const char *path, hid_t file,
-                              const md_bundle *b) {
-  md_status status = md_agree(context, md_h5_group(context, path, file, b->group));
-  for (int i = 0; i < b->dataset_count && status == MD_OK; i++) {
-    const md_h5_shape shape = md_bundle_shape(&b->datasets[i]);
-    hid_t dataset = H5I_INVALID_HID;
-    status = md_agree(context, md_h5_create_sites(context, path, file, b->datasets[i].name,
-                                                  b->geometry, &shape, &dataset));
-    if (status == MD_OK) status = write_sites(context, path, dataset, &b->datasets[i]);
-    const int64_t parity = b->datasets[i].field[0]->parity;
-    const md_attribute which = {"parity", MD_ATTRIBUTE_INTEGER, 1, (void *)&parity};
-    if (status == MD_OK && md_bundle_one_parity(&b->datasets[i]))
-      status = md_agree(context, md_h5_put_attribute(context, path, dataset, &which));
-    if (dataset >= 0) H5Dclose(dataset);
-  }
-  if (status != MD_OK) return status;
-  const hid_t object = H5Oopen(file, b->object, H5P_DEFAULT);
-  status = put_attributes(context, path, object, b->geometry, b->attributes, b->attribute_count);
-  H5Oclose(object);
-  return md_agree(context, status);
+static md_status open_dataset(md_context *context, md_child *child, const md_bundle_sites *s,
+                              bool *unguarded) {
+  const md_h5_shape shape = md_bundle_shape(s);
+  int64_t parity = -1;
+  bool found = true;
+  MD_TRY(md_child_open_sites(context, child, s->name, s->field[0]->geometry->global, &shape));
+  *unguarded = *unguarded || child->number > 0;
+  if (!md_bundle_one_parity(s)) return MD_OK;
+  MD_TRY(md_child_find(context, child, s->name, true,
+                       &(md_attribute){"parity", MD_ATTRIBUTE_INTEGER, 1, &parity}, &found));
+  if (!found || parity != s->field[0]->parity)
+    return md_fail(context, MD_INPUT, "%s: dataset %s must be of parity %d, got %lld", child->path,
+                   s->name, s->field[0]->parity, (long long)parity);
+  return MD_OK;
 }
 
-static md_status save_bundle(md_context *context, const char *path, bool keep_old,
-                             const md_bundle *b) {
-  md_new_file target;
-  hid_t file = H5I_INVALID_HID;
-  double bytes = 0;
+static md_status open_bundle(md_context *context, md_child *child, const md_bundle *b) {
+  const bool dataset = strcmp(b->object, b->group) != 0;
+  bool unguarded = false;
+  MD_TRY(check_own_attributes(context, child, b, dataset));
+  MD_TRY(
+      md_child_attributes(context, child, b->object, dataset, b->attributes, b->attribute_count));
   for (int i = 0; i < b->dataset_count; i++)
-    for (int p = 0; p < MD_PARITIES && b->datasets[i].field[p]; p++) {
-      const md_field *f = b->datasets[i].field[p];
-      bytes += (double)f->geometry->volume / 2 * f->components * f->n_rhs * sizeof(double);
-    }
-  MD_TRY(md_new_file_begin(context, path, &target));
-  target.keep_old = keep_old;
-  md_status status = md_h5_create(context, target.path, (int64_t)bytes, &file);
-  if (status == MD_OK) status = write_bundle(context, target.path, file, b);
-  const md_status closed = md_h5_close_written(context, target.path, &file);
-  return md_new_file_end(context, &target, status == MD_OK ? closed : status);
+    MD_TRY(open_dataset(context, child, &b->datasets[i], &unguarded));
+  if (unguarded) md_h5_warn_of_sums(context, child->path);
+  return MD_OK;
+}
+
+/* Local. */
+static md_status read_all(md_context *context, md_child *child, const md_bundle *b) {
+  MD_TRY(open_bundle(context, child, b));
+  for (int i = 0; i < b->dataset_count; i++)
+    for (int r = 0; r < b->datasets[i].field[0]->n_rhs; r++)
+      MD_TRY(md_bundle_read_lead(context, child, i, &b->datasets[i], r, NULL));
+  return MD_OK;
+}
+
+static md_status read_bundle(md_context *context, const char *path, const md_bundle *b) {
+  md_child child;
+  size_t most = MD_DIMS * sizeof(int64_t);
+  for (int i = 0; i < b->dataset_count; i++) {
+    const size_t bytes = md_bundle_slab_bytes(&b->datasets[i]);
+    most = bytes > most ? bytes : most;
+  }
+  for (int i = 0; i < b->attribute_count; i++) {
+    const size_t bytes = md_attribute_bytes(&b->attributes[i]);
+    most = bytes > most ? bytes : most;
+  }
+  md_status status = md_child_start(context, path, most, &child);
+  if (status == MD_OK) status = read_all(context, &child, b);
+  md_child_stop(&child);
+  return md_agree(context, status);
 }
 
 static md_bundle propagator_bundle(md_bundle_sites *s, md_field *solution,
@@ -90,26 +94,21 @@ static md_bundle propagator_bundle(md_bundle_sites *s, md_field *solution,
                      .attribute_count = count};
 }
 
-md_status md_propagator_write_as(md_context *context, const char *path, bool keep_old,
-                                 const md_field solution[MD_PARITIES],
-                                 const md_attribute *attributes, int count) {
-  md_field copy[MD_PARITIES] = {solution[0], solution[1]}; /* descriptors, not the data */
-  md_bundle_sites s;
-  const md_bundle b = propagator_bundle(&s, copy, attributes, count);
-  return save_bundle(context, path, keep_old, &b);
-}
-
-md_status md_propagator_write(md_context *context, const char *path,
+md_status md_propagator_write(md_context *context, const char *path, bool keep_old,
                               const md_field solution[MD_PARITIES], const md_attribute *attributes,
                               int count) {
-  return md_propagator_write_as(context, path, false, solution, attributes, count);
+  md_field copy[MD_PARITIES] = {solution[0], solution[1]}; /* descriptors, not the data */
+  md_bundle_sites s;
+  md_bundle b = propagator_bundle(&s, copy, attributes, count);
+  b.keep_old = keep_old;
+  return md_bundle_write(context, path, &b);
 }
 
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
                              const md_attribute *attributes, int count) {
   md_bundle_sites s;
   const md_bundle b = propagator_bundle(&s, solution, attributes, count);
-  return md_bundle_read(context, path, &b);
+  return read_bundle(context, path, &b);
 }
 
 enum { CHECKPOINT_FIELDS = MD_BUNDLE_DATASETS, CHECKPOINT_NAME = 64 };
@@ -134,7 +133,7 @@ static md_status checkpoint(md_context *context, const char *path, const md_geom
                        .attributes = attributes,
                        .attribute_count = count};
   if (md_counts(context)) return MD_OK;
-  return write ? save_bundle(context, path, false, &b) : md_bundle_read(context, path, &b);
+  return write ? md_bundle_write(context, path, &b) : read_bundle(context, path, &b);
 }
 
 md_status md_checkpoint_write(md_context *context, const char *path, const md_named_field *fields,
@@ -143,14 +142,8 @@ md_status md_checkpoint_write(md_context *context, const char *path, const md_na
                     count, true);
 }
 
-md_status md_checkpoint_read(md_context *context, const char *path, const md_named_field *fields,
-                             int field_count, const md_attribute *attributes, int count) {
-  return checkpoint(context, path, fields[0].field->geometry, fields, field_count, attributes,
-                    count, false);
-}
-
-md_status md_checkpoint_read_attributes(md_context *context, const char *path,
-                                        const md_geometry *geometry, const md_attribute *attributes,
-                                        int count) {
-  return checkpoint(context, path, geometry, NULL, 0, attributes, count, false);
+md_status md_checkpoint_read(md_context *context, const char *path, const md_geometry *geometry,
+                             const md_named_field *fields, int field_count,
+                             const md_attribute *attributes, int count) {
+  return checkpoint(context, path, geometry, fields, field_count, attributes, count, false);
 }

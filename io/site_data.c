@@ -1,10 +1,59 @@
 #include "io/site_data.h"
+#include "base/memory.h"
 #include "base/ranks_mpi.h"
 
+#include <fcntl.h>
 #include <libdeflate.h>
 #include <omp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { SLAB_BYTES = 16 << 20 };
+
+md_slab_plan md_slab_plan_make(const md_geometry *geometry, size_t site_bytes, size_t most_bytes,
+                               int z_multiple) {
+  const int *local = geometry->local;
+  const size_t plane = site_bytes * local[0] * local[1];
+  const size_t slice = plane * local[2];
+  md_slab_plan plan = {.z_planes = local[2], .t_slices = 1};
+  if (slice <= most_bytes) {
+    plan.t_slices = most_bytes / slice < (size_t)local[3] ? (int)(most_bytes / slice) : local[3];
+  } else {
+    plan.z_planes = most_bytes > plane ? (int)(most_bytes / plane) : 1;
+    plan.z_planes -= plan.z_planes % z_multiple;
+    if (plan.z_planes < z_multiple) plan.z_planes = z_multiple;
+    if (plan.z_planes > local[2]) plan.z_planes = local[2];
+  }
+  plan.count = (local[3] + plan.t_slices - 1) / plan.t_slices *
+               ((local[2] + plan.z_planes - 1) / plan.z_planes);
+  return plan;
+}
+
+md_slab md_slab_at(const md_geometry *geometry, const md_slab_plan *plan, int i) {
+  const int z_parts = (geometry->local[2] + plan->z_planes - 1) / plan->z_planes;
+  md_slab slab = {.z = i % z_parts * plan->z_planes,
+                  .nz = plan->z_planes,
+                  .t = i / z_parts * plan->t_slices,
+                  .nt = plan->t_slices};
+  if (slab.z + slab.nz > geometry->local[2]) slab.nz = geometry->local[2] - slab.z;
+  if (slab.t + slab.nt > geometry->local[3]) slab.nt = geometry->local[3] - slab.t;
+  return slab;
+}
+
+size_t md_slab_bytes(const md_geometry *geometry, const md_slab_plan *plan, size_t site_bytes) {
+  const md_slab first = md_slab_at(geometry, plan, 0);
+  return (size_t)md_slab_sites(geometry, &first) * site_bytes;
+}
+
+md_slab_plan md_lattice_slabs(const md_lattice_header *header, const md_geometry *geometry) {
+  return md_slab_plan_make(geometry, md_site_bytes(&header->site), SLAB_BYTES,
+                           header->planes > 0 ? header->planes : 1);
+}
 
 static uint32_t rotate_left(uint32_t word, unsigned by) {
   return word << by | word >> (-by & 31u); /* by == 0 included */
@@ -163,13 +212,9 @@ static void complete_row(const row *r, md_gauge *gauge) {
   }
 }
 
-static bool host_big_endian(void) {
-  return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-}
-
 static void unpack_row(const row *r, const md_site_format *format, md_gauge *gauge,
                        md_checksum *sum) {
-  bool swapped = format->big_endian != host_big_endian();
+  bool swapped = format->big_endian != MD_HOST_BIG_ENDIAN;
   if (sum->kind == MD_CHECKSUM_SCIDAC) {
     if (!format->big_endian) {
       swap_row(r, format->real_bytes);
@@ -193,7 +238,7 @@ static void pack_row(const row *r, const md_site_format *format, const md_gauge 
     fetch_float(r, format->rows, gauge);
   else
     fetch_double(r, format->rows, gauge);
-  bool big_endian = host_big_endian();
+  bool big_endian = MD_HOST_BIG_ENDIAN;
   if (sum->kind == MD_CHECKSUM_SCIDAC && !big_endian) {
     swap_row(r, format->real_bytes);
     big_endian = true;
@@ -202,24 +247,102 @@ static void pack_row(const row *r, const md_site_format *format, const md_gauge 
   if (format->big_endian != big_endian) swap_row(r, format->real_bytes);
 }
 
+enum {
+  MOST_AHEAD = 8, /* slabs under way: what keeps a disk busy that answers late */
+  STEP = 1 << 20  /* bytes of a request; the kernel cuts longer ones short */
+};
+
+/* Tells the system what will be read next, from a thread of its own: asking costs a core as much
+ * as the copy that follows, and a disk that answers late needs many requests under way. A hint:
+ * NULL where the system has no room for it. */
+typedef struct read_ahead {
+  const md_geometry *geometry;
+  const md_slab_plan *plan;
+  int file;
+  int64_t offset;
+  size_t site_bytes;
+  pthread_t thread;
+  sem_t room; /* slabs that may be announced */
+  atomic_bool stopped;
+} read_ahead;
+
+static void announce(const read_ahead *a, const md_slab *slab) {
+  const int *origin = a->geometry->origin, *local = a->geometry->local;
+  const int first[MD_DIMS] = {origin[0], origin[1], origin[2] + slab->z, origin[3] + slab->t};
+  const int last[MD_DIMS] = {origin[0] + local[0] - 1, origin[1] + local[1] - 1,
+                             first[2] + slab->nz - 1, first[3] + slab->nt - 1};
+  const int64_t begin = md_global_index(a->geometry, first) * (int64_t)a->site_bytes;
+  const int64_t end = (md_global_index(a->geometry, last) + 1) * (int64_t)a->site_bytes;
+  for (int64_t at = begin; at < end && !a->stopped; at += STEP)
+    (void)posix_fadvise(a->file, a->offset + at, STEP, POSIX_FADV_WILLNEED);
+}
+
+static void *announce_all(void *data) {
+  read_ahead *a = data;
+  for (int i = 0; i < a->plan->count; i++) {
+    while (sem_wait(&a->room) != 0) continue; /* a signal */
+    if (a->stopped) break;
+    const md_slab slab = md_slab_at(a->geometry, a->plan, i);
+    announce(a, &slab);
+  }
+  return NULL;
+}
+
+static read_ahead *ahead_start(const char *path, const md_geometry *geometry,
+                               const md_slab_plan *plan, int64_t offset, size_t site_bytes) {
+  read_ahead *a = calloc(1, sizeof *a);
+  if (!a) return NULL;
+  a->geometry = geometry;
+  a->plan = plan;
+  a->offset = offset;
+  a->site_bytes = site_bytes;
+  a->file = open(path, O_RDONLY | O_CLOEXEC);
+  sem_init(&a->room, 0, MOST_AHEAD);
+  if (a->file >= 0 && pthread_create(&a->thread, NULL, announce_all, a) == 0) return a;
+  if (a->file >= 0) close(a->file);
+  sem_destroy(&a->room);
+  free(a);
+  return NULL;
+}
+
+static void ahead_stop(read_ahead *a) {
+  if (!a) return;
+  a->stopped = true;
+  sem_post(&a->room);
+  pthread_join(a->thread, NULL);
+  close(a->file);
+  sem_destroy(&a->room);
+  free(a);
+}
+
 /* What the first thread does while the others unpack. */
 typedef struct reading {
   md_context *context;
-  md_slab_read *read;
+  const md_geometry *geometry;
+  const md_site_format *format;
+  md_slab_plan plan;
+  md_slab_move *read;
   void *file, *raw[2];
-  int next, count; /* slab to read; all slabs */
+  read_ahead *ahead;
+  int next; /* slab to read */
   md_status status;
 } reading;
 
 static void read_next(reading *r) {
-  if (r->next < r->count) r->status = r->read(r->context, r->file, r->next, r->raw[r->next % 2]);
+  if (r->next < r->plan.count) {
+    const md_slab slab = md_slab_at(r->geometry, &r->plan, r->next);
+    if (r->ahead) sem_post(&r->ahead->room);
+    r->status = r->read(r->context, r->file, &slab, r->raw[r->next % 2]);
+  }
   r->next++;
 }
 
 /* Unpacks a slab; the first thread reads the next one before it joins. */
-static void unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
-                   void *raw, md_gauge *gauge, md_checksum *sum, reading *ahead) {
+static void unpack(reading *ahead, const md_slab *slab, void *raw, md_gauge *gauge,
+                   md_checksum *sum) {
   enum { ROWS = 8 }; /* of sites at once */
+  const md_geometry *geometry = ahead->geometry;
+  const md_site_format *format = ahead->format;
   const int64_t rows = md_slab_sites(geometry, slab) / geometry->local[0];
 #pragma omp parallel
   {
@@ -235,24 +358,37 @@ static void unpack(const md_geometry *geometry, const md_slab *slab, const md_si
   }
 }
 
-md_status md_sites_read(md_context *context, const md_geometry *geometry, const md_slab_plan *plan,
-                        const md_site_format *format, md_slab_read *read, void *file, void *raw[2],
+md_status md_sites_read(md_context *context, const char *path, const md_lattice_header *header,
+                        const md_geometry *geometry, md_slab_move *read, void *file, bool together,
                         md_gauge *gauge, md_checksum *sum) {
-  reading ahead = {.context = context,
-                   .read = read,
-                   .file = file,
-                   .raw = {raw[0], raw[1]},
-                   .count = plan->count};
-  read_next(&ahead);
-  for (int i = 0; i < plan->count && ahead.status == MD_OK; i++) {
-    const md_slab slab = md_slab_at(geometry, plan, i);
-    unpack(geometry, &slab, format, raw[i % 2], gauge, sum, &ahead);
+  const char *what = "input and output buffer";
+  const size_t site_bytes = md_site_bytes(&header->site);
+  reading r = {.context = context,
+               .geometry = geometry,
+               .format = &header->site,
+               .plan = md_lattice_slabs(header, geometry),
+               .read = read,
+               .file = file};
+  const size_t bytes = md_slab_bytes(geometry, &r.plan, site_bytes);
+  r.status = md_allocate(context, bytes, what, &r.raw[0]);
+  if (r.status == MD_OK) r.status = md_allocate(context, bytes, what, &r.raw[1]);
+  if (together) r.status = md_agree(context, r.status);
+  if (r.status == MD_OK) {
+    r.ahead = ahead_start(path, geometry, &r.plan, header->offset, site_bytes);
+    read_next(&r);
+    for (int i = 0; i < r.plan.count && r.status == MD_OK; i++) {
+      const md_slab slab = md_slab_at(geometry, &r.plan, i);
+      unpack(&r, &slab, r.raw[i % 2], gauge, sum);
+    }
+    ahead_stop(r.ahead);
   }
-  return ahead.status;
+  free(r.raw[0]);
+  free(r.raw[1]);
+  return r.status;
 }
 
-void md_sites_pack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
-                   const md_gauge *gauge, void *raw, md_checksum *sum) {
+static void pack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
+                 const md_gauge *gauge, void *raw, md_checksum *sum) {
   const int64_t rows = md_slab_sites(geometry, slab) / geometry->local[0];
 #pragma omp parallel
   {
@@ -265,4 +401,23 @@ void md_sites_pack(const md_geometry *geometry, const md_slab *slab, const md_si
 #pragma omp critical
     md_checksum_add(sum, &mine);
   }
+}
+
+md_status md_sites_write(md_context *context, md_lattice_header *header, const md_gauge *gauge,
+                         md_slab_move *write, void *file) {
+  const md_geometry *geometry = gauge->geometry;
+  const md_slab_plan plan = md_lattice_slabs(header, geometry);
+  const size_t bytes = md_slab_bytes(geometry, &plan, md_site_bytes(&header->site));
+  void *raw = NULL;
+  header->checksum = (md_checksum){.kind = header->checksum.kind};
+  md_status status = md_agree(
+      context, md_allocate(context, bytes, write ? "output buffer" : "checksum of links", &raw));
+  for (int i = 0; i < plan.count && status == MD_OK; i++) {
+    const md_slab slab = md_slab_at(geometry, &plan, i);
+    pack(geometry, &slab, &header->site, gauge, raw, &header->checksum);
+    if (write) status = write(context, file, &slab, raw);
+  }
+  free(raw);
+  if (status == MD_OK) md_checksum_combine(context, &header->checksum);
+  return status;
 }

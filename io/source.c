@@ -52,17 +52,22 @@ int64_t md_lattice_link_bytes(const md_lattice_header *header) {
   return bytes; /* below 2^40 * 576 */
 }
 
-md_status md_source_check_links(md_context *context, const md_source *source,
-                                const md_lattice_header *header, int64_t *rest) {
+md_status md_source_take_links(md_context *context, const md_source *source,
+                               const md_lattice_header *header, md_notes *notes) {
   const int *d = header->dims;
   const int64_t bytes = md_lattice_link_bytes(header);
-  *rest = source->bytes - header->offset - bytes;
-  if (*rest < 0)
+  const int64_t rest = source->bytes - header->offset - bytes;
+  if (rest < 0)
     return md_fail(context, MD_INPUT,
                    "%s is truncated: a %dx%dx%dx%d lattice has %lld bytes of links from byte %lld, "
                    "the file ends at %lld",
                    source->path, d[0], d[1], d[2], d[3], (long long)bytes,
                    (long long)header->offset, (long long)source->bytes);
+  if (rest > 0)
+    md_notes_departure(notes, "the links end %lld byte%s before the file", (long long)rest,
+                       md_plural(rest));
+  md_notes_record(notes, &(md_record){.type = "header", .bytes = header->offset});
+  md_notes_record(notes, &(md_record){.type = "links", .offset = header->offset, .bytes = bytes});
   return MD_OK;
 }
 
@@ -90,4 +95,62 @@ void md_notes_departure(md_notes *notes, const char *format, ...) {
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   md_printable(text, false, texts[notes->departure_count++], sizeof *texts);
+}
+
+static size_t without_end(const char *text, size_t length) {
+  while (length > 0 && (text[length - 1] == 0 || strchr(" \t\r\n", text[length - 1]))) length--;
+  return length;
+}
+
+md_status md_file_texts_add(md_context *context, md_file_texts *texts, const char *name,
+                            const char *text, size_t length) {
+  const size_t name_bytes = strlen(name) + 1, text_bytes = without_end(text, length) + 1;
+  if (text_bytes == 1 || md_file_texts_find(texts, name)) return MD_OK;
+  if (name_bytes > MD_FILE_TEXT_NAME || name_bytes == 1 || text_bytes > MD_FILE_TEXT_MOST ||
+      texts->used + name_bytes + text_bytes > MD_FILE_TEXTS_MOST ||
+      memchr(text, 0, text_bytes - 1)) {
+    texts->lost++;
+    return MD_OK;
+  }
+  if (!texts->bytes) texts->bytes = malloc(MD_FILE_TEXTS_MOST);
+  if (!texts->bytes) return md_fail_memory(context, MD_FILE_TEXTS_MOST, "texts of a file");
+  memcpy(texts->bytes + texts->used, name, name_bytes);
+  memcpy(texts->bytes + texts->used + name_bytes, text, text_bytes - 1);
+  texts->used += name_bytes + text_bytes;
+  texts->bytes[texts->used - 1] = 0;
+  texts->count++;
+  return MD_OK;
+}
+
+bool md_file_texts_next(const md_file_texts *texts, size_t *at, const char **name,
+                        const char **text) {
+  if (!texts || *at >= texts->used) return false;
+  *name = texts->bytes + *at;
+  *text = *name + strlen(*name) + 1;
+  *at = (size_t)(*text - texts->bytes) + strlen(*text) + 1;
+  return true;
+}
+
+const char *md_file_texts_find(const md_file_texts *texts, const char *name) {
+  const char *found, *text;
+  for (size_t at = 0; md_file_texts_next(texts, &at, &found, &text);)
+    if (strcmp(found, name) == 0) return text;
+  return NULL;
+}
+
+md_status md_file_texts_take(md_context *context, md_file_texts *texts, const char *bytes,
+                             size_t used) {
+  for (const char *name = bytes, *end = bytes + used; name < end;) {
+    const char *text = memchr(name, 0, (size_t)(end - name));
+    const char *last = text && ++text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+    if (!last) break;
+    MD_TRY(md_file_texts_add(context, texts, name, text, (size_t)(last - text)));
+    name = last + 1;
+  }
+  return MD_OK;
+}
+
+void md_file_texts_free(md_file_texts *texts) {
+  free(texts->bytes);
+  *texts = (md_file_texts){0};
 }

@@ -1,4 +1,3 @@
-#include "io/child.h"
 #include "io/reader/reader.h"
 
 #include <signal.h>
@@ -87,11 +86,11 @@ int main(int argc, char **argv) {
     fputs("minidirac_read is started by miniDirac alone, to read HDF5 files\n", stderr);
     return MD_INPUT;
   }
-  md_reader reader = {.path = argv[2], .file = -1, .object = -1};
+  md_reader reader = {.path = argv[2], .file = -1};
   if (!map_shared(memory, &reader)) return MD_ENVIRONMENT;
   restrain();
   bool heard = md_child_transmit(socket, &answer, sizeof answer);
-  while (heard && md_child_receive(socket, &request, sizeof request, -1)) {
+  while (heard && md_child_receive(socket, &request, sizeof request)) {
     allow_processor_time(seconds);
     context.message[0] = 0;
     answer.number = 0;

@@ -2,7 +2,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
-#include "io/lattice_output.h"
+#include "io/lattice_file.h"
 #include "io/site_data.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What is kept of lattices: its layout in memory and in the file of results. */
 #include "io/arrays.h"
-#include "io/provenance.h"
+#include "io/attribute.h"
 #include "measure/measure.h"
 
 #include <math.h>

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
+#include "io/attribute.h"
 #include "io/propagator.h"
-#include "io/provenance.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -138,8 +138,8 @@ md_status md_solve_write(md_context *context, md_solve_run *run, const char *pat
   from.action = md_physics_words(&o->physics, &o->request, words, sizeof words);
   from.mass = mass;
   from.tolerance = o->tolerance;
-  return md_propagator_write_as(context, path, !o->force, run->x, attributes,
-                                md_provenance_append(&from, attributes, OWN));
+  return md_propagator_write(context, path, !o->force, run->x, attributes,
+                             md_provenance_append(&from, attributes, OWN));
 }
 
 static md_status write_solution(md_context *context, md_solve_run *run) {

@@ -20,11 +20,8 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
   while (i < AT_ONCE && readers[i].path) i++;
   child->shared = i < AT_ONCE ? calloc(1, shared_bytes) : NULL;
   if (!child->shared) return md_fail_memory(context, shared_bytes, "buffer of a file's reader");
-  readers[i] = (md_reader){.path = path,
-                           .shared = child->shared,
-                           .shared_bytes = shared_bytes,
-                           .file = H5I_INVALID_HID,
-                           .object = H5I_INVALID_HID};
+  readers[i] = (md_reader){
+      .path = path, .shared = child->shared, .shared_bytes = shared_bytes, .file = H5I_INVALID_HID};
   child->socket = i;
   return MD_OK;
 }
@@ -33,7 +30,7 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
 static md_status serve_attribute(md_context *context, md_child *child,
                                  const md_child_request *request) {
   md_reader *r = &readers[child->socket];
-  const md_attribute a = {request->name, request->type, request->count, NULL};
+  const md_attribute a = {request->attribute, request->type, request->count, NULL};
   const size_t bytes = md_attribute_bytes(&a);
   if (bytes > child->shared_bytes) return md_reader_serve(context, r, request, &child->number);
   r->shared_bytes = bytes;

@@ -1,6 +1,5 @@
 #include "fuzz_support.h"
-#include "io/hdf5_chunks.h"
-#include "io/hdf5_lattice.h"
+#include "io/hdf5_file.h"
 #include "kinds.h"
 
 #include <dlfcn.h>
