@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/memory_need.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "io/lattice_format.h"
 #include "io/modes_file.h"
@@ -132,15 +133,19 @@ static md_status judge_value(md_context *context, const char *path, const md_lat
   return MD_OK;
 }
 
+static md_status check_finite(md_context *context, const char *path,
+                              const md_gauge_observables *o) {
+  if (o->bad_links == 0) return MD_OK;
+  return md_fail(context, MD_INPUT, "%s: links must be finite, NaN or infinity is in %lld of them",
+                 path, o->bad_links);
+}
+
 static md_status judge(md_context *context, const char *path, bool ignored, md_link_kind kind,
                        const md_lattice_info *info) {
   const md_lattice_header *header = &info->header;
   const md_gauge_observables *here = &info->observables;
   MD_TRY(judge_checksum(context, path, ignored, info));
-  if (here->bad_links > 0)
-    return md_fail(context, MD_INPUT,
-                   "%s: links must be finite, NaN or infinity is in %lld of them", path,
-                   here->bad_links);
+  MD_TRY(check_finite(context, path, here));
   MD_TRY(found(context, ignored,
                judge_value(context, path, info, "plaquette", header->has_plaquette,
                            header->plaquette, here->plaquette)));
@@ -336,27 +341,24 @@ md_status md_lattice_save_as(md_context *context, const char *path, const md_lat
   md_gauge_observables observables;
   md_new_file file;
   md_provenance provenance;
-  md_lattice_header header = {.precision = output->precision,
-                              .label = output->label,
-                              .has_plaquette = true,
-                              .has_link_trace = true,
-                              .texts = output->texts,
-                              .provenance = &provenance};
   MD_TRY(check_output(context, output));
   MD_TRY(md_gauge_observe(context, gauge, &observables));
-  if (observables.bad_links > 0)
-    return md_fail(context, MD_INPUT,
-                   "%s: links must be finite, NaN or infinity is in %lld of them", path,
-                   observables.bad_links);
-  memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
-  header.plaquette = observables.plaquette;
-  header.link_trace = observables.link_trace;
+  MD_TRY(check_finite(context, path, &observables));
   md_provenance_of_run(context, &provenance);
   if (output->provenance) provenance = *output->provenance;
-  header.site = (md_site_format){.rows = 3,
-                                 .real_bytes = output->precision == MD_DOUBLE ? 8 : 4,
-                                 .big_endian = format->compose || MD_HOST_BIG_ENDIAN};
-  header.checksum.kind = format->checksum;
+  md_lattice_header header = {.precision = output->precision,
+                              .site = {.rows = 3,
+                                       .real_bytes = output->precision == MD_DOUBLE ? 8 : 4,
+                                       .big_endian = format->compose || MD_HOST_BIG_ENDIAN},
+                              .checksum.kind = format->checksum,
+                              .has_plaquette = true,
+                              .has_link_trace = true,
+                              .plaquette = observables.plaquette,
+                              .link_trace = observables.link_trace,
+                              .label = output->label,
+                              .texts = output->texts,
+                              .provenance = &provenance};
+  memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
   MD_TRY(md_new_file_begin(context, path, &file));
   file.keep_old = output->keep_old;
   md_status status = format->compose ? md_payload_write(context, file.path, &header, gauge, format)
@@ -390,31 +392,25 @@ md_status md_improved_load(md_context *context, const char *path, md_link_kind k
   return status;
 }
 
-static md_status checksum_of(md_context *context, const md_gauge *links, int rows, int real_bytes,
-                             md_checksum *sum) {
-  md_lattice_header header = {.site = {.rows = rows, .real_bytes = real_bytes, .big_endian = true},
-                              .checksum.kind = MD_CHECKSUM_SCIDAC};
-  const md_status status = md_sites_write(context, &header, links, NULL, NULL);
-  *sum = header.checksum;
-  return status;
-}
-
-md_status md_links_checksum(md_context *context, const md_gauge *fields, int count,
-                            char text[MD_MODES_TEXT]) {
-  size_t used = 0;
+/* The SciDAC checksums of fields in that form, as words. */
+static md_status print_checksums(md_context *context, const md_gauge *fields, int count, int rows,
+                                 int real_bytes, char *text, size_t bytes) {
+  *text = 0;
   for (int f = 0; f < count; f++) {
-    md_checksum sum;
-    MD_TRY(checksum_of(context, &fields[f], 3, 8, &sum));
-    used += (size_t)snprintf(text + used, MD_MODES_TEXT - used, "%s%08x%08x", f ? " " : "", sum.a,
-                             sum.b);
+    md_lattice_header h = {.site = {.rows = rows, .real_bytes = real_bytes, .big_endian = true},
+                           .checksum.kind = MD_CHECKSUM_SCIDAC};
+    MD_TRY(md_sites_write(context, &h, &fields[f], NULL, NULL));
+    (void)md_append(text, bytes, "%s%08x%08x", f ? " " : "", h.checksum.a, h.checksum.b);
   }
   return MD_OK;
 }
 
+md_status md_links_checksum(md_context *context, const md_gauge *fields, int count,
+                            char text[MD_MODES_TEXT]) {
+  return print_checksums(context, fields, count, 3, 8, text, MD_MODES_TEXT);
+}
+
 md_status md_lattice_identity(md_context *context, const md_gauge *thin,
                               char text[MD_LATTICE_IDENTITY]) {
-  md_checksum sum;
-  MD_TRY(checksum_of(context, thin, 2, 4, &sum));
-  snprintf(text, MD_LATTICE_IDENTITY, "%08x%08x", sum.a, sum.b);
-  return MD_OK;
+  return print_checksums(context, thin, 1, 2, 4, text, MD_LATTICE_IDENTITY);
 }
