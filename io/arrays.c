@@ -48,46 +48,33 @@ static void name_of(const char *group, const md_array *array, char name[MD_CHILD
 }
 
 /* One chunk, so that its Fletcher32 guards all of it. */
-static md_status write_array(md_context *context, const char *path, hid_t file, const char *group,
-                             const md_array *array) {
+static md_status write_array(const md_h5_file *file, const char *group, const md_array *array) {
   hsize_t extents[MD_ARRAY_RANK_MOST];
   char name[MD_CHILD_NAME];
+  const size_t text = (size_t)array->text_bytes;
   name_of(group, array, name);
   for (int d = 0; d < array->rank; d++) extents[d] = (hsize_t)array->extent[d];
   const hid_t create = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_chunk(create, array->rank, extents);
   H5Pset_fletcher32(create);
   const hid_t space = H5Screate_simple(array->rank, extents, NULL);
-  const size_t text = (size_t)array->text_bytes;
   const hid_t there = md_h5_value(text, true), here = md_h5_value(text, false);
-  const hid_t dataset = H5Dcreate2(file, name, there, space, H5P_DEFAULT, create, H5P_DEFAULT);
+  const hid_t dataset = H5Dcreate2(file->id, name, there, space, H5P_DEFAULT, create, H5P_DEFAULT);
   const bool written =
       dataset >= 0 && H5Dwrite(dataset, here, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->data) >= 0;
-  const md_status status = written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, array->name);
+  const md_status status = written ? MD_OK : md_h5_fail(file, MD_ENVIRONMENT, array->name);
   MD_H5_CLOSE(dataset, there, here, space, create);
   return status;
 }
 
-static md_status fill_file(md_context *context, const char *path, hid_t file, const char *group,
-                           const md_array *arrays, int array_count, const md_attribute *attributes,
-                           int attribute_count) {
-  MD_TRY(md_h5_group(context, path, file, group));
-  for (int i = 0; i < array_count; i++) MD_TRY(write_array(context, path, file, group, &arrays[i]));
-  const hid_t object = H5Oopen(file, group, H5P_DEFAULT);
-  const md_status status = md_h5_put_attributes(context, path, object, attributes, attribute_count);
+static md_status fill_file(const md_h5_file *file, const char *group, const md_array *arrays,
+                           int array_count, const md_attribute *attributes, int attribute_count) {
+  MD_TRY(md_h5_group(file, group));
+  for (int i = 0; i < array_count; i++) MD_TRY(write_array(file, group, &arrays[i]));
+  const hid_t object = H5Oopen(file->id, group, H5P_DEFAULT);
+  const md_status status = md_h5_put_attributes(file, object, attributes, attribute_count);
   MD_H5_CLOSE(object);
   return status;
-}
-
-/* On rank 0 alone: the file is small and nobody else has a part of it. */
-static md_status write_here(md_context *context, const char *path, const char *group,
-                            const md_array *arrays, int array_count, const md_attribute *attributes,
-                            int attribute_count) {
-  hid_t file;
-  MD_TRY(md_h5_create_alone(context, path, &file));
-  return md_h5_close_written(
-      context, path, file, true,
-      fill_file(context, path, file, group, arrays, array_count, attributes, attribute_count));
 }
 
 md_status md_arrays_write(md_context *context, const char *path, bool keep_old, const char *group,
@@ -96,10 +83,14 @@ md_status md_arrays_write(md_context *context, const char *path, bool keep_old, 
   md_new_file target;
   MD_TRY(md_new_file_begin(context, path, &target));
   target.keep_old = keep_old;
+  md_h5_file file = {context, target.path, .alone = true};
   md_status status = MD_OK;
-  if (context->rank == 0)
-    status =
-        write_here(context, target.path, group, arrays, array_count, attributes, attribute_count);
+  if (context->rank == 0) { /* the file is small and nobody else has a part of it */
+    status = md_h5_create(&file, 0);
+    if (status == MD_OK)
+      status = fill_file(&file, group, arrays, array_count, attributes, attribute_count);
+    status = md_h5_close_written(&file, status);
+  }
   return md_new_file_end(context, &target, status);
 }
 
@@ -120,12 +111,10 @@ static md_status read_array(md_context *context, md_child *child, const char *gr
 static md_status read_here(md_context *context, const char *path, const char *group,
                            const md_array *arrays, int array_count, const md_attribute *attributes,
                            int attribute_count) {
-  size_t most = 8;
+  size_t most = md_attributes_most(attributes, attribute_count, 8);
   bool unguarded = false;
   md_child child;
   char name[MD_CHILD_NAME];
-  for (int i = 0; i < attribute_count; i++)
-    if (md_attribute_bytes(&attributes[i]) > most) most = md_attribute_bytes(&attributes[i]);
   for (int i = 0; i < array_count; i++)
     if (md_array_bytes(&arrays[i]) > most) most = md_array_bytes(&arrays[i]);
   snprintf(name, sizeof name, "/%s", group);

@@ -146,8 +146,8 @@ static void widen(void *raw, int64_t count, md_precision store, double scale) {
   if (store == MD_FIXED) fixed8_unpack(raw, count / MD_FERMION_REALS, scale);
 }
 
-static md_status write_sites(md_context *context, const char *path, hid_t dataset,
-                             const md_bundle_sites *s) {
+static md_status write_sites(const md_h5_file *file, hid_t dataset, const md_bundle_sites *s) {
+  md_context *context = file->context;
   const md_geometry *geometry = s->field[0]->geometry;
   const md_h5_shape shape = md_bundle_shape(s);
   const md_slab_plan plan = plan_of(s);
@@ -160,53 +160,47 @@ static md_status write_sites(md_context *context, const char *path, hid_t datase
     for (int i = 0; i < plan.count && status == MD_OK; i++) {
       const md_slab slab = md_slab_at(geometry, &plan, i);
       copy_slab(s, &slab, s->modes ? 0 : r, raw, false);
-      if (s->modes)
-        narrow(raw, md_slab_sites(geometry, &slab) / MD_PARITIES * MD_FERMION_REALS, s->store,
-               s->scale);
-      status = md_agree(context,
-                        md_h5_write_slab(context, path, dataset, geometry, &shape, r, &slab, raw));
+      if (s->modes) narrow(raw, md_slab_sites(geometry, &slab) * COLOURS, s->store, s->scale);
+      status = md_agree(context, md_h5_write_slab(file, dataset, geometry, &shape, r, &slab, raw));
     }
   }
   free(raw);
   return status;
 }
 
-static md_status write_dataset(md_context *context, const char *path, hid_t file,
-                               const md_geometry *geometry, const md_bundle_sites *s) {
+static md_status write_dataset(const md_h5_file *file, const md_geometry *geometry,
+                               const md_bundle_sites *s) {
   const md_h5_shape shape = md_bundle_shape(s);
   int64_t parity = s->field[0]->parity;
+  const md_attribute which = {"parity", MD_ATTRIBUTE_INTEGER, 1, &parity};
   hid_t dataset = H5I_INVALID_HID;
-  md_status status = md_agree(
-      context, md_h5_create_sites(context, path, file, s->name, geometry, &shape, &dataset));
-  if (status == MD_OK) status = write_sites(context, path, dataset, s);
+  md_status status =
+      md_agree(file->context, md_h5_create_sites(file, s->name, geometry, &shape, &dataset));
+  if (status == MD_OK) status = write_sites(file, dataset, s);
   if (status == MD_OK && md_bundle_one_parity(s) && !s->modes)
-    status = md_agree(context, md_h5_put_attributes(
-                                   context, path, dataset,
-                                   &(md_attribute){"parity", MD_ATTRIBUTE_INTEGER, 1, &parity}, 1));
+    status = md_agree(file->context, md_h5_put_attributes(file, dataset, &which, 1));
   MD_H5_CLOSE(dataset);
   return status;
 }
 
-static md_status write_group(md_context *context, const char *path, hid_t file,
-                             const md_bundle *b) {
+static md_status write_group(const md_h5_file *file, const md_bundle *b) {
   int64_t dims[MD_DIMS], version = MD_BUNDLE_VERSION;
   for (int d = 0; d < MD_DIMS; d++) dims[d] = b->geometry->global[d];
   const md_attribute own[] = {{"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims},
                               {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version}};
-  MD_TRY(md_agree(context, md_h5_group(context, path, file, b->group)));
+  MD_TRY(md_agree(file->context, md_h5_group(file, b->group)));
   for (int i = 0; i < b->dataset_count; i++)
-    MD_TRY(write_dataset(context, path, file, b->geometry, &b->datasets[i]));
-  const hid_t object = H5Oopen(file, b->object, H5P_DEFAULT);
-  md_status status = md_h5_put_attributes(context, path, object, own, 2);
+    MD_TRY(write_dataset(file, b->geometry, &b->datasets[i]));
+  const hid_t object = H5Oopen(file->id, b->object, H5P_DEFAULT);
+  md_status status = md_h5_put_attributes(file, object, own, 2);
   if (status == MD_OK)
-    status = md_h5_put_attributes(context, path, object, b->attributes, b->attribute_count);
+    status = md_h5_put_attributes(file, object, b->attributes, b->attribute_count);
   MD_H5_CLOSE(object);
-  return md_agree(context, status);
+  return md_agree(file->context, status);
 }
 
 md_status md_bundle_write(md_context *context, const char *path, const md_bundle *b) {
   md_new_file target;
-  hid_t file;
   double bytes = 0;
   for (int i = 0; i < b->dataset_count; i++) {
     const md_h5_shape shape = md_bundle_shape(&b->datasets[i]);
@@ -215,10 +209,10 @@ md_status md_bundle_write(md_context *context, const char *path, const md_bundle
   }
   MD_TRY(md_new_file_begin(context, path, &target));
   target.keep_old = b->keep_old;
-  md_status status = md_h5_create(context, target.path, (int64_t)bytes, &file);
-  if (status == MD_OK) status = write_group(context, target.path, file, b);
-  status = md_h5_close_written(context, target.path, file, false, status);
-  return md_new_file_end(context, &target, status);
+  md_h5_file file = {.context = context, .path = target.path};
+  md_status status = md_h5_create(&file, (int64_t)bytes);
+  if (status == MD_OK) status = write_group(&file, b);
+  return md_new_file_end(context, &target, md_h5_close_written(&file, status));
 }
 
 md_status md_bundle_read_lead(md_context *context, md_child *child, int number,
@@ -233,7 +227,7 @@ md_status md_bundle_read_lead(md_context *context, md_child *child, int number,
       return md_fail(context, MD_INPUT, "%s: dataset %s is damaged, its Fletcher32 checksums fail",
                      child->path, s->name);
     if (s->mode_count) {
-      const int64_t reals = md_slab_sites(g, &slab) / MD_PARITIES * MD_FERMION_REALS;
+      const int64_t reals = md_slab_sites(g, &slab) * COLOURS;
       widen(data, reals, s->store, s->scale);
       for (int64_t k = 0; k < reals; k++) *norm2 += data[k] * data[k];
     }

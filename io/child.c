@@ -12,15 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Assigns the processor time that the file needs. */
-static md_status check_file(md_context *context, const char *path, int *processor_s) {
-  int64_t bytes;
-  MD_TRY(md_file_length(context, path, &bytes));
-  const int64_t more = bytes >> 28;
-  *processor_s = MD_CHILD_PROCESSOR_S + (int)(more < 1000 ? more : 1000);
-  return MD_OK;
-}
-
 /* Ends the child; the way it went, or -1. */
 static int collect(md_child *child, bool now) {
   int outcome = -1;
@@ -68,16 +59,11 @@ static int child_program(void) {
   int file = memfd_create("minidirac_read", MFD_CLOEXEC | MFD_EXEC);
   if (file < 0 && errno == EINVAL) /* Linux before 6.3 */
     file = memfd_create("minidirac_read", MFD_CLOEXEC);
-  for (size_t done = 0; file >= 0 && done < bytes;) {
-    const ssize_t part = write(file, md_reader_begin + done, bytes - done);
-    if (part < 0 && errno == EINTR) continue;
-    if (part <= 0) {
-      const int reason = errno;
-      close(file);
-      errno = reason;
-      return -1;
-    }
-    done += (size_t)part;
+  if (file >= 0 && write(file, md_reader_begin, bytes) != (ssize_t)bytes) {
+    const int reason = errno;
+    close(file);
+    errno = reason;
+    return -1;
   }
   return above_streams(file);
 }
@@ -145,8 +131,10 @@ static int start_process(const md_context *context, md_child *child, int memory)
 md_status md_child_start(md_context *context, const char *path, size_t shared_bytes,
                          md_child *child) {
   md_child_answer begun;
+  int64_t bytes;
   *child = (md_child){.path = path, .socket = -1};
-  MD_TRY(check_file(context, path, &child->processor_s));
+  MD_TRY(md_file_length(context, path, &bytes));
+  child->processor_s = MD_CHILD_PROCESSOR_S + (int)(bytes >> 28 < 1000 ? bytes >> 28 : 1000);
   const int memory = share_memory(child, shared_bytes);
   const int error = memory < 0 ? errno : start_process(context, child, memory);
   if (memory >= 0) close(memory);

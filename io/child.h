@@ -103,6 +103,12 @@ static inline size_t md_attribute_bytes(const md_attribute *a) {
   return (size_t)a->count * (a->type == MD_ATTRIBUTE_TEXT ? 1 : 8);
 }
 
+/* The most that one of the list takes, and at least that many bytes. */
+static inline size_t md_attributes_most(const md_attribute *list, int count, size_t most) {
+  for (int i = 0; i < count; i++)
+    if (md_attribute_bytes(&list[i]) > most) most = md_attribute_bytes(&list[i]);
+  return most;
+}
 static inline size_t md_array_bytes(const md_array *a) {
   size_t bytes = a->text_bytes ? (size_t)a->text_bytes : sizeof(double);
   for (int d = 0; d < a->rank; d++) bytes *= (size_t)a->extent[d];

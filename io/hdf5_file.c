@@ -13,11 +13,11 @@ static herr_t keep_first(unsigned depth, const H5E_error2_t *error, void *text) 
   return 0;
 }
 
-md_status md_h5_fail(md_context *context, md_status status, const char *path, const char *step) {
+md_status md_h5_fail(const md_h5_file *file, md_status status, const char *step) {
   char text[256] = "";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, text);
-  return md_fail(context, status, "%s: %s failed%s%s", path, step, *text ? ": HDF5 says " : "",
-                 text);
+  return md_fail(file->context, status, "%s: %s failed%s%s", file->path, step,
+                 *text ? ": HDF5 says " : "", text);
 }
 
 void md_h5_close(const hid_t *ids, size_t count) {
@@ -25,9 +25,9 @@ void md_h5_close(const hid_t *ids, size_t count) {
     if (ids[i] >= 0) H5Idec_ref(ids[i]);
 }
 
-md_status md_h5_group(md_context *context, const char *path, hid_t file, const char *name) {
-  const hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-  if (group < 0) return md_h5_fail(context, MD_ENVIRONMENT, path, "creating a group");
+md_status md_h5_group(const md_h5_file *file, const char *name) {
+  const hid_t group = H5Gcreate2(file->id, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  if (group < 0) return md_h5_fail(file, MD_ENVIRONMENT, "creating a group");
   MD_H5_CLOSE(group);
   return MD_OK;
 }
@@ -76,7 +76,7 @@ hid_t md_h5_value(size_t text_bytes, bool on_file) {
   return type;
 }
 
-static md_status put_attribute(md_context *context, const char *path, hid_t object,
+static md_status put_attribute(const md_h5_file *file, hid_t object,
                                const md_attribute *attribute) {
   const hsize_t count = (hsize_t)attribute->count;
   const bool text = attribute->type == MD_ATTRIBUTE_TEXT;
@@ -87,15 +87,14 @@ static md_status put_attribute(md_context *context, const char *path, hid_t obje
       text || count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, NULL);
   const hid_t id = H5Acreate2(object, attribute->name, type, space, H5P_DEFAULT, H5P_DEFAULT);
   const bool written = id >= 0 && H5Awrite(id, type, attribute->data) >= 0;
-  const md_status status =
-      written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, attribute->name);
+  const md_status status = written ? MD_OK : md_h5_fail(file, MD_ENVIRONMENT, attribute->name);
   MD_H5_CLOSE(id, space, type);
   return status;
 }
 
-md_status md_h5_put_attributes(md_context *context, const char *path, hid_t object,
-                               const md_attribute *list, int count) {
-  for (int i = 0; i < count; i++) MD_TRY(put_attribute(context, path, object, &list[i]));
+md_status md_h5_put_attributes(const md_h5_file *file, hid_t object, const md_attribute *list,
+                               int count) {
+  for (int i = 0; i < count; i++) MD_TRY(put_attribute(file, object, &list[i]));
   return MD_OK;
 }
 
@@ -106,19 +105,15 @@ bool md_h5_get_attribute(hid_t object, const md_attribute *attribute) {
   const hid_t type = H5Aget_type(id), space = H5Aget_space(id);
   const H5T_class_t class = H5Tget_class(type);
   const hssize_t count = H5Sget_simple_extent_npoints(space);
-  bool found = false;
-  if (attribute->type == MD_ATTRIBUTE_TEXT) {
-    if (class == H5T_STRING && H5Tis_variable_str(type) == 0 && count == 1 &&
-        H5Tget_size(type) <= (size_t)attribute->count) {
-      memset(attribute->data, 0, (size_t)attribute->count);
-      found = H5Aread(id, type, attribute->data) >= 0;
-      ((char *)attribute->data)[attribute->count - 1] = 0;
-    }
-  } else if (count == attribute->count) {
-    const bool real = attribute->type == MD_ATTRIBUTE_REAL;
-    if (class == (real ? H5T_FLOAT : H5T_INTEGER))
-      found = H5Aread(id, real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, attribute->data) >= 0;
-  }
+  const bool text = attribute->type == MD_ATTRIBUTE_TEXT,
+             real = attribute->type == MD_ATTRIBUTE_REAL;
+  const bool fits = text ? class == H5T_STRING && H5Tis_variable_str(type) == 0 && count == 1 &&
+                               H5Tget_size(type) <= (size_t)attribute->count
+                         : class == (real ? H5T_FLOAT : H5T_INTEGER) && count == attribute->count;
+  const hid_t here = text ? type : real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64;
+  if (fits && text) memset(attribute->data, 0, (size_t)attribute->count);
+  const bool found = fits && H5Aread(id, here, attribute->data) >= 0;
+  if (fits && text) ((char *)attribute->data)[attribute->count - 1] = 0;
   MD_H5_CLOSE(space, type, id);
   return found;
 }
@@ -186,9 +181,8 @@ static void choose_chunk(const md_geometry *geometry, const md_h5_shape *shape,
   if (shape->lead) chunk[0] = 1;
 }
 
-md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, const char *name,
-                             const md_geometry *geometry, const md_h5_shape *shape,
-                             hid_t *dataset) {
+md_status md_h5_create_sites(const md_h5_file *file, const char *name, const md_geometry *geometry,
+                             const md_h5_shape *shape, hid_t *dataset) {
   hsize_t extents[MD_H5_RANK_MOST], chunk[MD_H5_RANK_MOST];
   const int rank = md_h5_extents(shape, geometry->global, extents);
   choose_chunk(geometry, shape, chunk);
@@ -198,9 +192,9 @@ md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, 
   H5Pset_fill_time(create, H5D_FILL_TIME_NEVER);
   const hid_t space = H5Screate_simple(rank, extents, NULL);
   const hid_t type = element_type(shape, true);
-  *dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
+  *dataset = H5Dcreate2(file->id, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
   MD_H5_CLOSE(type, space, create);
-  return *dataset < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating a dataset") : MD_OK;
+  return *dataset < 0 ? md_h5_fail(file, MD_ENVIRONMENT, "creating a dataset") : MD_OK;
 }
 
 /* What element_type makes, in any byte order. */
@@ -216,14 +210,16 @@ static bool is_element(hid_t type, const md_h5_shape *shape) {
 /* Extents of the chunks, or of the dataset where it is not chunked. HDF5 makes no chunk that is
  * longer than its dataset can become, but reads from one that a damaged header speaks of, and what
  * it then finds is whatever memory holds: false. */
-static bool chunk_extents(hid_t create, hid_t space, int rank, hsize_t *chunk) {
-  hsize_t extents[MD_H5_RANK_MOST] = {0}, most[MD_H5_RANK_MOST] = {0};
-  bool fit = H5Sget_simple_extent_dims(space, extents, most) == rank;
-  for (int i = 0; i < rank; i++) chunk[i] = extents[i];
-  if (!fit || H5Pget_layout(create) != H5D_CHUNKED) return fit;
-  fit = H5Pget_chunk(create, rank, chunk) == rank;
-  for (int i = 0; i < rank; i++)
-    fit = fit && chunk[i] > 0 && (most[i] == H5S_UNLIMITED || chunk[i] <= most[i]);
+static bool chunk_extents(hid_t dataset, hid_t create, int rank, hsize_t *chunk) {
+  hsize_t most[MD_H5_RANK_MOST] = {0};
+  const hid_t space = H5Dget_space(dataset);
+  bool fit = H5Sget_simple_extent_dims(space, chunk, most) == rank;
+  if (fit && H5Pget_layout(create) == H5D_CHUNKED) {
+    fit = H5Pget_chunk(create, rank, chunk) == rank;
+    for (int i = 0; i < rank; i++)
+      fit = fit && chunk[i] > 0 && (most[i] == H5S_UNLIMITED || chunk[i] <= most[i]);
+  }
+  MD_H5_CLOSE(space);
   return fit;
 }
 
@@ -231,11 +227,11 @@ static bool chunk_extents(hid_t create, hid_t space, int rank, hsize_t *chunk) {
  * storage is that of all chunks, with four bytes for each checksum, and cannot be more than the
  * file, whatever extents the header claims. */
 static bool is_stored(hid_t file, hid_t dataset, hid_t create, const hsize_t *extents,
-                      const hsize_t *chunk, int rank, int element_bytes) {
-  bool compressed = false, sums = false;
-  double bytes = element_bytes, chunk_bytes = bytes, chunks = 1.0;
+                      const hsize_t *chunk, const md_h5_found *found) {
+  bool compressed = false;
+  double bytes = (double)found->bytes, chunk_bytes = bytes, chunks = 1.0;
   hsize_t all = 0;
-  for (int i = 0; i < rank; i++) {
+  for (int i = 0; i < found->rank; i++) {
     bytes *= (double)extents[i];
     chunk_bytes *= (double)chunk[i];
     chunks *= ceil((double)extents[i] / (double)chunk[i]);
@@ -245,35 +241,32 @@ static bool is_stored(hid_t file, hid_t dataset, hid_t create, const hsize_t *ex
     size_t none = 0;
     const H5Z_filter_t filter =
         H5Pget_filter2(create, (unsigned)i, &flags, &none, NULL, 0, NULL, NULL);
-    sums = sums || filter == H5Z_FILTER_FLETCHER32;
     compressed = compressed || (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE);
   }
   const double least = compressed ? bytes / 1000 : chunks * chunk_bytes;
   const double stored = (double)H5Dget_storage_size(dataset);
-  const double most = compressed ? HUGE_VAL : least + (sums ? 4.0 * chunks : 0.0);
+  const double most =
+      compressed ? HUGE_VAL : least + (md_h5_has_sums(dataset) ? 4.0 * chunks : 0.0);
   return H5Fget_filesize(file, &all) >= 0 && (double)all >= least && stored >= least &&
          stored <= most;
 }
 
-md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
-                           const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset) {
-  hsize_t wanted[MD_H5_RANK_MOST], extents[MD_H5_RANK_MOST] = {0}, chunk[MD_H5_RANK_MOST];
+md_status md_h5_open_sites(const md_h5_file *file, const char *name, const int dims[MD_DIMS],
+                           const md_h5_shape *shape, hid_t *dataset) {
+  hsize_t wanted[MD_H5_RANK_MOST], chunk[MD_H5_RANK_MOST];
   const int rank = md_h5_extents(shape, dims, wanted);
-  MD_TRY(md_h5_open_object(context, path, file, name, true, dataset));
-  const hid_t space = H5Dget_space(*dataset), type = H5Dget_type(*dataset);
-  bool fits = H5Sget_simple_extent_ndims(space) == rank && is_element(type, shape);
-  if (fits) H5Sget_simple_extent_dims(space, extents, NULL);
-  for (int i = 0; i < rank; i++) fits = fits && extents[i] == wanted[i];
-  const hid_t create = H5Dget_create_plist(*dataset);
-  const bool chunked = fits && chunk_extents(create, space, rank, chunk);
-  const bool stored =
-      chunked && is_stored(file, *dataset, create, extents, chunk, rank,
-                           shape->fixed8 ? MD_H5_FIXED8_BYTES : 2 * shape->real_bytes);
-  MD_H5_CLOSE(create, type, space);
+  MD_TRY(md_h5_open_object(file, name, true, dataset));
+  const md_h5_found found = md_h5_find(*dataset);
+  const hid_t type = H5Dget_type(*dataset), create = H5Dget_create_plist(*dataset);
+  bool fits = found.rank == rank && is_element(type, shape);
+  for (int i = 0; i < rank; i++) fits = fits && found.extent[i] == (long long)wanted[i];
+  const bool chunked = fits && chunk_extents(*dataset, create, rank, chunk);
+  const bool stored = chunked && is_stored(file->id, *dataset, create, wanted, chunk, &found);
+  MD_H5_CLOSE(create, type);
   if (stored) return MD_OK;
   MD_H5_CLOSE(*dataset);
   *dataset = H5I_INVALID_HID;
-  return md_fail(context, MD_INPUT, "%s: dataset %s %s", path, name,
+  return md_fail(file->context, MD_INPUT, "%s: dataset %s %s", file->path, name,
                  chunked ? "is not stored completely"
                  : fits  ? "has chunks that are longer than it is"
                          : "has not the shape and type that this lattice and use ask for");
@@ -302,31 +295,29 @@ md_h5_box md_h5_slab_box(const md_geometry *geometry, const md_slab *slab) {
                      .extent = {geometry->local[0], geometry->local[1], slab->nz, slab->nt}};
 }
 
-md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
-                           const md_geometry *geometry, const md_h5_shape *shape, int lead,
-                           const md_slab *slab, const void *raw) {
+md_status md_h5_write_slab(const md_h5_file *file, hid_t dataset, const md_geometry *geometry,
+                           const md_h5_shape *shape, int lead, const md_slab *slab,
+                           const void *raw) {
   const md_h5_box box = md_h5_slab_box(geometry, slab);
   hid_t there, here;
   select_box(dataset, shape, lead, &box, &there, &here);
   const hid_t type = element_type(shape, false);
   const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
-  if (context->ranks > 1) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+  if (file->context->ranks > 1) H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
   const bool written = H5Dwrite(dataset, type, here, there, transfer, raw) >= 0;
-  const md_status status =
-      written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, "writing a dataset");
+  const md_status status = written ? MD_OK : md_h5_fail(file, MD_ENVIRONMENT, "writing a dataset");
   MD_H5_CLOSE(transfer, type, here, there);
   return status;
 }
 
-md_status md_h5_read_box(md_context *context, const char *path, hid_t dataset,
-                         const md_h5_shape *shape, int lead, const md_h5_box *box, void *raw,
-                         long long *damaged) {
+md_status md_h5_read_box(const md_h5_file *file, hid_t dataset, const md_h5_shape *shape, int lead,
+                         const md_h5_box *box, void *raw, long long *damaged) {
   hid_t there, here;
   md_status status = MD_OK;
   select_box(dataset, shape, lead, box, &there, &here);
   const hid_t type = element_type(shape, false);
   if (H5Dread(dataset, type, here, there, H5P_DEFAULT, raw) < 0) {
-    status = md_h5_fail(context, MD_INPUT, path, "reading a dataset");
+    status = md_h5_fail(file, MD_INPUT, "reading a dataset");
     const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
     H5Pset_edc_check(transfer, H5Z_DISABLE_EDC);
     if (H5Dread(dataset, type, here, there, transfer, raw) >= 0) {

@@ -11,24 +11,30 @@
  * damage met by one rank never leaves the others waiting; the caller agrees afterwards. "In a
  * child" stands with all that looks into a file of unknown origin: io/reader calls it. */
 
+/* A file, and for whose messages. */
+typedef struct md_h5_file {
+  md_context *context;
+  const char *path;
+  bool alone; /* written by this rank only; else by all */
+  hid_t id;   /* below 0: not open */
+} md_h5_file;
+
 /* Records the innermost message of HDF5's error stack: "PATH: STEP failed: ...". */
-md_status md_h5_fail(md_context *context, md_status status, const char *path, const char *step);
+md_status md_h5_fail(const md_h5_file *file, md_status status, const char *step);
 
 /* Closes ids of any kind; what is below zero is none. */
 #define MD_H5_CLOSE(...)                                                                           \
   md_h5_close((const hid_t[]){__VA_ARGS__}, sizeof(const hid_t[]){__VA_ARGS__} / sizeof(hid_t))
 void md_h5_close(const hid_t *ids, size_t count);
 
-/* Makes the file `path`, which is there, an empty HDF5 file: for all ranks after reserving room for
- * about `bytes` of data, collective; or, local, for this one alone. */
-md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file);
-md_status md_h5_create_alone(md_context *context, const char *path, hid_t *file);
-/* Flushes and closes a file that was created, below zero: none. Returns the status that was, or
- * that of closing. Collective as md_h5_create or, with `alone`, local. */
-md_status md_h5_close_written(md_context *context, const char *path, hid_t file, bool alone,
-                              md_status status);
+/* Makes file->path, which is there, an empty HDF5 file, for all ranks after reserving room for
+ * about `bytes` of data; file->id is assigned. Collective, or local when alone. */
+md_status md_h5_create(md_h5_file *file, int64_t bytes);
+/* Flushes and closes a file that was created, if it was. Returns the status that was, or that of
+ * closing. Collective, or local when alone. */
+md_status md_h5_close_written(md_h5_file *file, md_status status);
 /* Creates a group. All ranks call the same; local in its errors. */
-md_status md_h5_group(md_context *context, const char *path, hid_t file, const char *name);
+md_status md_h5_group(const md_h5_file *file, const char *name);
 
 /* Compound {r, i} of IEEE reals with 2, 4 or 8 bytes: as this machine has them, or little-endian as
  * on file. Released with H5Tclose. */
@@ -42,23 +48,14 @@ hid_t md_h5_fixed8(bool on_file);
 /* Texts of that many bytes, the closing zero included; 0: doubles. Otherwise as md_h5_complex. */
 hid_t md_h5_value(size_t text_bytes, bool on_file);
 
-/* Where a dataset has its data: in the file, or in others by one of two ways. */
-typedef enum md_h5_storage {
-  MD_H5_HERE,
-  MD_H5_VIRTUAL,
-  MD_H5_EXTERNAL,
-  MD_H5_UNKNOWN
-} md_h5_storage;
-md_h5_storage md_h5_storage_of(hid_t dataset);
 /* Opens the group or dataset "/a/b..." of this file: through hard and soft links only, and with its
  * data in the file. MD_INPUT names the link or storage that leads elsewhere. In a child. Closed by
  * H5Oclose. */
-md_status md_h5_open_object(md_context *context, const char *path, hid_t file, const char *name,
-                            bool dataset, hid_t *object);
+md_status md_h5_open_object(const md_h5_file *file, const char *name, bool dataset, hid_t *object);
 
 /* All ranks call the same; local in its errors. */
-md_status md_h5_put_attributes(md_context *context, const char *path, hid_t object,
-                               const md_attribute *list, int count);
+md_status md_h5_put_attributes(const md_h5_file *file, hid_t object, const md_attribute *list,
+                               int count);
 /* False when it is absent or of another type or length. In a child. */
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
 
@@ -92,11 +89,11 @@ int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
 size_t md_h5_site_bytes(const md_h5_shape *shape);
 /* Creates it in chunks of at most 4 MB that no rank border cuts, with Fletcher32. All ranks call
  * the same. */
-md_status md_h5_create_sites(md_context *context, const char *path, hid_t file, const char *name,
-                             const md_geometry *geometry, const md_h5_shape *shape, hid_t *dataset);
+md_status md_h5_create_sites(const md_h5_file *file, const char *name, const md_geometry *geometry,
+                             const md_h5_shape *shape, hid_t *dataset);
 /* Opens it and checks element type, extents and that all of it is stored. In a child; MD_INPUT. */
-md_status md_h5_open_sites(md_context *context, const char *path, hid_t file, const char *name,
-                           const int dims[MD_DIMS], const md_h5_shape *shape, hid_t *dataset);
+md_status md_h5_open_sites(const md_h5_file *file, const char *name, const int dims[MD_DIMS],
+                           const md_h5_shape *shape, hid_t *dataset);
 /* Sites [origin, origin + extent) of the lattice; x,y,z,t. */
 typedef struct md_h5_box {
   int origin[MD_DIMS], extent[MD_DIMS];
@@ -104,14 +101,13 @@ typedef struct md_h5_box {
 md_h5_box md_h5_slab_box(const md_geometry *geometry, const md_slab *slab);
 /* Writes one slab of one lead index from raw. All ranks call the same, each for its slab; local in
  * its errors. */
-md_status md_h5_write_slab(md_context *context, const char *path, hid_t dataset,
-                           const md_geometry *geometry, const md_h5_shape *shape, int lead,
-                           const md_slab *slab, const void *raw);
+md_status md_h5_write_slab(const md_h5_file *file, hid_t dataset, const md_geometry *geometry,
+                           const md_h5_shape *shape, int lead, const md_slab *slab,
+                           const void *raw);
 /* Reads the sites of one lead index into raw; where a chunk's Fletcher32 fails, *damaged is raised
  * and the data are read all the same. In a child. */
-md_status md_h5_read_box(md_context *context, const char *path, hid_t dataset,
-                         const md_h5_shape *shape, int lead, const md_h5_box *box, void *raw,
-                         long long *damaged);
+md_status md_h5_read_box(const md_h5_file *file, hid_t dataset, const md_h5_shape *shape, int lead,
+                         const md_h5_box *box, void *raw, long long *damaged);
 
 /* Notes the groups, datasets and attributes of an open file, the first few hundred of them and
  * without following links: a file may have groups without end or in a ring. In a child. */

@@ -110,7 +110,7 @@ md_status md_h5_lattice_read(md_context *context, const char *path, const md_lat
 }
 
 typedef struct writer {
-  const char *path;
+  md_h5_file file;
   hid_t dataset;
   const md_geometry *geometry;
   md_h5_shape shape;
@@ -118,12 +118,11 @@ typedef struct writer {
 
 static md_status write_slab(md_context *context, void *file, const md_slab *slab, void *raw) {
   const writer *w = file;
-  return md_agree(context, md_h5_write_slab(context, w->path, w->dataset, w->geometry, &w->shape, 0,
-                                            slab, raw));
+  return md_agree(context,
+                  md_h5_write_slab(&w->file, w->dataset, w->geometry, &w->shape, 0, slab, raw));
 }
 
-static md_status write_attributes(md_context *context, const writer *w,
-                                  const md_lattice_header *header) {
+static md_status write_attributes(const writer *w, const md_lattice_header *header) {
   int64_t dims[MD_DIMS], version = MD_H5_LATTICE_VERSION;
   int64_t pair[2] = {header->checksum.a, header->checksum.b};
   md_lattice_header said = *header;
@@ -143,18 +142,17 @@ static md_status write_attributes(md_context *context, const writer *w,
   if (label->kind != MD_LINKS_THIN && label->bare)
     attributes[count++] = (md_attribute){"phases", MD_ATTRIBUTE_TEXT, 0, "none"};
   if (*label->made) attributes[count++] = (md_attribute){"made", MD_ATTRIBUTE_TEXT, 0, label->made};
-  return md_h5_put_attributes(context, w->path, w->dataset, attributes, count);
+  return md_h5_put_attributes(&w->file, w->dataset, attributes, count);
 }
 
-static md_status write_texts(md_context *context, const char *path, hid_t file,
-                             const md_file_texts *texts) {
+static md_status write_texts(const md_h5_file *file, const md_file_texts *texts) {
   const char *name, *text;
   if (!texts || texts->count == 0) return MD_OK;
-  MD_TRY(md_h5_group(context, path, file, MD_H5_TEXTS));
-  const hid_t group = H5Gopen2(file, MD_H5_TEXTS, H5P_DEFAULT);
+  MD_TRY(md_h5_group(file, MD_H5_TEXTS));
+  const hid_t group = H5Gopen2(file->id, MD_H5_TEXTS, H5P_DEFAULT);
   md_status status = MD_OK;
   for (size_t at = 0; status == MD_OK && md_file_texts_next(texts, &at, &name, &text);)
-    status = md_h5_put_attributes(context, path, group,
+    status = md_h5_put_attributes(file, group,
                                   &(md_attribute){name, MD_ATTRIBUTE_TEXT, 0, (char *)text}, 1);
   MD_H5_CLOSE(group);
   return status;
@@ -169,30 +167,28 @@ static int planes_of(hid_t dataset) {
   return (int)chunk[1];
 }
 
-static md_status write_dataset(md_context *context, writer *w, hid_t file,
-                               md_lattice_header *header, const md_gauge *gauge) {
-  md_status status = md_h5_group(context, w->path, file, "/gauge");
+static md_status write_dataset(md_context *context, writer *w, md_lattice_header *header,
+                               const md_gauge *gauge) {
+  md_status status = md_h5_group(&w->file, "/gauge");
   if (status == MD_OK)
-    status = md_h5_create_sites(context, w->path, file, MD_H5_LINKS, w->geometry, &w->shape,
-                                &w->dataset);
+    status = md_h5_create_sites(&w->file, MD_H5_LINKS, w->geometry, &w->shape, &w->dataset);
   MD_TRY(md_agree(context, status));
   header->planes = planes_of(w->dataset);
   MD_TRY(md_sites_write(context, header, gauge, write_slab, w));
-  MD_TRY(md_agree(context, write_attributes(context, w, header)));
-  return md_agree(context, write_texts(context, w->path, file, header->texts));
+  MD_TRY(md_agree(context, write_attributes(w, header)));
+  return md_agree(context, write_texts(&w->file, header->texts));
 }
 
 md_status md_h5_lattice_write(md_context *context, const char *path, md_lattice_header *header,
                               const md_gauge *gauge) {
-  writer w = {.path = path,
+  writer w = {.file = {.context = context, .path = path},
               .dataset = H5I_INVALID_HID,
               .geometry = gauge->geometry,
               .shape = md_h5_links_shape(header->site.real_bytes)};
-  hid_t file;
-  md_status status = md_h5_create(context, path, md_lattice_link_bytes(header), &file);
-  if (status == MD_OK) status = write_dataset(context, &w, file, header, gauge);
+  md_status status = md_h5_create(&w.file, md_lattice_link_bytes(header));
+  if (status == MD_OK) status = write_dataset(context, &w, header, gauge);
   MD_H5_CLOSE(w.dataset);
-  return md_h5_close_written(context, path, file, false, status);
+  return md_h5_close_written(&w.file, status);
 }
 
 const md_lattice_format md_format_hdf5 = {.name = "hdf5",

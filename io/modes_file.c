@@ -41,20 +41,9 @@ md_status md_modes_write(md_context *context, const char *path, const md_modes *
       {"eigenvalues", MD_ATTRIBUTE_REAL, modes->count, modes->values},
       {"residuals", MD_ATTRIBUTE_REAL, modes->count, modes->residuals}};
   md_field host;
-  md_bundle_sites sites = {.name = vectors,
-                           .field = {&host},
-                           .modes = modes,
-                           .mode_count = modes->count,
-                           .store = info->store,
-                           .scale = scale};
-  const md_bundle b = {.group = group,
-                       .object = group,
-                       .datasets = &sites,
-                       .dataset_count = 1,
-                       .geometry = g,
-                       .attributes = attributes,
-                       .attribute_count = sizeof attributes / sizeof *attributes,
-                       .keep_old = info->keep_old};
+  md_bundle_sites sites = {vectors, {&host}, modes, modes->count, info->store, scale};
+  const int count = sizeof attributes / sizeof *attributes;
+  const md_bundle b = {group, group, &sites, 1, g, attributes, count, info->keep_old};
   MD_TRY(md_agree(context, md_field_create(context, g, &host_shape, MD_EVEN, &host)));
   const md_status status = md_bundle_write(context, path, &b);
   md_field_destroy(&host);
@@ -177,14 +166,6 @@ static md_status check_label(md_context *context, const char *path, const md_mod
   return MD_OK;
 }
 
-static md_status check_dims(md_context *context, const char *path, const md_modes_info *info,
-                            const int *g) {
-  const int *d = info->dims;
-  if (memcmp(d, g, sizeof info->dims) == 0) return MD_OK;
-  return md_fail(context, MD_INPUT, "%s is of a %dx%dx%dx%d lattice, needed is one of %dx%dx%dx%d",
-                 path, d[0], d[1], d[2], d[3], g[0], g[1], g[2], g[3]);
-}
-
 /* Starts a child that has the vectors open. To be stopped. Local. */
 static md_status start(md_context *context, reader *r) {
   const size_t values = MD_MODES_MOST * sizeof(double);
@@ -228,8 +209,12 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
                         md_space space, md_modes *modes) {
   const md_field_shape shape = {info->store, space, MD_FERMION_REALS, 1, true};
   reader r = {.path = path, .geometry = geometry, .child = {.socket = -1}};
+  const int *d = info->dims, *g = geometry->global;
   *modes = (md_modes){0};
-  MD_TRY(check_dims(context, path, info, geometry->global));
+  if (memcmp(d, g, sizeof info->dims) != 0)
+    return md_fail(context, MD_INPUT,
+                   "%s is of a %dx%dx%dx%d lattice, needed is one of %dx%dx%dx%d", path, d[0], d[1],
+                   d[2], d[3], g[0], g[1], g[2], g[3]);
   if (!md_counts(context)) MD_TRY(check_label(context, path, &info->label, wanted));
   double *norms = calloc((size_t)count, sizeof *norms);
   md_status status = norms ? MD_OK : md_fail_memory(context, (size_t)count * 8, "modes");

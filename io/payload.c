@@ -177,43 +177,36 @@ md_status md_payload_write(md_context *context, const char *path, md_lattice_hea
   return md_agree(context, status);
 }
 
-static hid_t new_file(const char *path, MPI_Comm ranks) {
+md_status md_h5_create(md_h5_file *file, int64_t bytes) {
+  md_context *context = file->context;
+  const int64_t room = bytes + bytes / 128 + (1 << 20);
+  file->id = H5I_INVALID_HID;
+  if (!file->alone) MD_TRY(reserve(context, file->path, room)); /* HDF5 empties the file again */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */
   H5Pset_file_locking(access, true, true);
-  if (ranks != MPI_COMM_NULL) H5Pset_fapl_mpio(access, ranks, MPI_INFO_NULL);
-  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  if (!file->alone && context->ranks > 1) H5Pset_fapl_mpio(access, md_mpi(context), MPI_INFO_NULL);
+  file->id = H5Fcreate(file->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
   MD_H5_CLOSE(access);
-  return file;
+  const md_status status =
+      file->id < 0 ? md_h5_fail(file, MD_ENVIRONMENT, "creating the file") : MD_OK;
+  if (file->alone) return status;
+  MD_TRY(md_agree(context, status));
+  return reserve_behind(context, file->path, room);
 }
 
-md_status md_h5_create_alone(md_context *context, const char *path, hid_t *file) {
-  *file = new_file(path, MPI_COMM_NULL);
-  return *file < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating the file") : MD_OK;
-}
-
-md_status md_h5_create(md_context *context, const char *path, int64_t bytes, hid_t *file) {
-  const int64_t room = bytes + bytes / 128 + (1 << 20);
-  *file = H5I_INVALID_HID;
-  MD_TRY(reserve(context, path, room)); /* HDF5 empties the file again */
-  *file = new_file(path, context->ranks > 1 ? md_mpi(context) : MPI_COMM_NULL);
-  MD_TRY(md_agree(
-      context, *file < 0 ? md_h5_fail(context, MD_ENVIRONMENT, path, "creating the file") : MD_OK));
-  return reserve_behind(context, path, room);
-}
-
-md_status md_h5_close_written(md_context *context, const char *path, hid_t file, bool alone,
-                              md_status status) {
-  if (file < 0) return status;
-  if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 && status == MD_OK)
-    status = md_h5_fail(context, MD_ENVIRONMENT, path, "flushing the file");
-  if (H5Fclose(file) < 0 && status == MD_OK)
-    status = md_h5_fail(context, MD_ENVIRONMENT, path, "closing the file");
-  if (alone) return status;
-  struct stat there; /* gives back what was reserved behind the end */
-  if (status == MD_OK && context->rank == 0 && stat(path, &there) == 0 &&
-      truncate(path, there.st_size) != 0)
-    status = md_fail(context, MD_ENVIRONMENT, "%s cannot be closed: %m", path);
-  return md_agree(context, status);
+md_status md_h5_close_written(md_h5_file *file, md_status status) {
+  struct stat there;
+  if (file->id < 0) return status;
+  if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0 && status == MD_OK)
+    status = md_h5_fail(file, MD_ENVIRONMENT, "flushing the file");
+  if (H5Fclose(file->id) < 0 && status == MD_OK)
+    status = md_h5_fail(file, MD_ENVIRONMENT, "closing the file");
+  if (file->alone) return status;
+  /* Gives back what was reserved behind the end. */
+  if (status == MD_OK && file->context->rank == 0 && stat(file->path, &there) == 0 &&
+      truncate(file->path, there.st_size) != 0)
+    status = md_fail(file->context, MD_ENVIRONMENT, "%s cannot be closed: %m", file->path);
+  return md_agree(file->context, status);
 }

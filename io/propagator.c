@@ -44,7 +44,8 @@ static md_status open_dataset(md_context *context, md_child *child, const md_bun
   return MD_OK;
 }
 
-static md_status open_bundle(md_context *context, md_child *child, const md_bundle *b) {
+/* Local. */
+static md_status read_all(md_context *context, md_child *child, const md_bundle *b) {
   const bool dataset = strcmp(b->object, b->group) != 0;
   bool unguarded = false;
   MD_TRY(check_own_attributes(context, child, b, dataset));
@@ -53,12 +54,6 @@ static md_status open_bundle(md_context *context, md_child *child, const md_bund
   for (int i = 0; i < b->dataset_count; i++)
     MD_TRY(open_dataset(context, child, &b->datasets[i], &unguarded));
   if (unguarded) md_h5_warn_of_sums(context, child->path);
-  return MD_OK;
-}
-
-/* Local. */
-static md_status read_all(md_context *context, md_child *child, const md_bundle *b) {
-  MD_TRY(open_bundle(context, child, b));
   for (int i = 0; i < b->dataset_count; i++)
     for (int r = 0; r < b->datasets[i].field[0]->n_rhs; r++)
       MD_TRY(md_bundle_read_lead(context, child, i, &b->datasets[i], r, NULL));
@@ -67,13 +62,9 @@ static md_status read_all(md_context *context, md_child *child, const md_bundle 
 
 static md_status read_bundle(md_context *context, const char *path, const md_bundle *b) {
   md_child child;
-  size_t most = MD_DIMS * sizeof(int64_t);
+  size_t most = md_attributes_most(b->attributes, b->attribute_count, MD_DIMS * sizeof(int64_t));
   for (int i = 0; i < b->dataset_count; i++) {
     const size_t bytes = md_bundle_slab_bytes(&b->datasets[i]);
-    most = bytes > most ? bytes : most;
-  }
-  for (int i = 0; i < b->attribute_count; i++) {
-    const size_t bytes = md_attribute_bytes(&b->attributes[i]);
     most = bytes > most ? bytes : most;
   }
   md_status status = md_child_start(context, path, most, &child);
@@ -85,13 +76,7 @@ static md_status read_bundle(md_context *context, const char *path, const md_bun
 static md_bundle propagator_bundle(md_bundle_sites *s, md_field *solution,
                                    const md_attribute *attributes, int count) {
   *s = (md_bundle_sites){.name = "/propagator/solution", .field = {&solution[0], &solution[1]}};
-  return (md_bundle){.group = "/propagator",
-                     .object = s->name,
-                     .datasets = s,
-                     .dataset_count = 1,
-                     .geometry = solution[0].geometry,
-                     .attributes = attributes,
-                     .attribute_count = count};
+  return (md_bundle){"/propagator", s->name, s, 1, solution[0].geometry, attributes, count, false};
 }
 
 md_status md_propagator_write(md_context *context, const char *path, bool keep_old,
@@ -125,13 +110,8 @@ static md_status checkpoint(md_context *context, const char *path, const md_geom
     snprintf(names[i], sizeof names[i], "/checkpoint/%s", fields[i].name);
     s[i] = (md_bundle_sites){.name = names[i], .field = {fields[i].field, NULL}};
   }
-  const md_bundle b = {.group = "/checkpoint",
-                       .object = "/checkpoint",
-                       .datasets = s,
-                       .dataset_count = field_count,
-                       .geometry = geometry,
-                       .attributes = attributes,
-                       .attribute_count = count};
+  const char *group = "/checkpoint";
+  const md_bundle b = {group, group, s, field_count, geometry, attributes, count, false};
   if (md_counts(context)) return MD_OK;
   return write ? md_bundle_write(context, path, &b) : read_bundle(context, path, &b);
 }

@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
     fputs("minidirac_read is started by miniDirac alone, to read HDF5 files\n", stderr);
     return MD_INPUT;
   }
-  md_reader reader = {.path = argv[2], .file = -1};
+  md_reader reader = {.file = {.context = &context, .path = argv[2], .id = -1}};
   if (!map_shared(memory, &reader)) return MD_ENVIRONMENT;
   restrain();
   bool heard = md_child_transmit(socket, &answer, sizeof answer);
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     allow_processor_time(seconds);
     context.message[0] = 0;
     answer.number = 0;
-    answer.status = (int)md_reader_serve(&context, &reader, &request, &answer.number);
+    answer.status = (int)md_reader_serve(&reader, &request, &answer.number);
     memcpy(answer.message, context.message, sizeof answer.message);
     heard = md_child_transmit(socket, &answer, sizeof answer);
   }

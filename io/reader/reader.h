@@ -7,10 +7,9 @@
  * or OpenMP, and one thread. */
 
 typedef struct md_reader {
-  const char *path;
+  md_h5_file file;
   void *shared; /* with the parent: where answers are put */
   size_t shared_bytes;
-  hid_t file; /* below 0: not open */
   struct {
     hid_t dataset;
     int dims[MD_DIMS];
@@ -20,8 +19,7 @@ typedef struct md_reader {
 } md_reader;
 
 /* Does what is asked for; the first time it opens the file. *number is that of the answer. */
-md_status md_reader_serve(md_context *context, md_reader *reader, const md_child_request *request,
-                          long long *number);
+md_status md_reader_serve(md_reader *reader, const md_child_request *request, long long *number);
 /* From now on no file can be opened, so none that this one points to is read. */
 void md_reader_open_no_more(void);
 

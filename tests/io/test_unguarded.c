@@ -31,7 +31,8 @@ static void strip(const char *path, const char *name) {
   assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
   const hid_t bare = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
   assert_true(H5Dwrite(bare, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
-  if (one_parity) assert_int_equal(md_h5_put_attributes(NULL, path, bare, &which, 1), MD_OK);
+  if (one_parity)
+    assert_int_equal(md_h5_put_attributes(&(md_h5_file){.path = path}, bare, &which, 1), MD_OK);
   H5Dclose(bare);
   H5Sclose(space);
   H5Tclose(type);
