@@ -156,29 +156,26 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
 }
 
 static md_status died(md_context *context, md_child *child, bool silent) {
-  const char *path = child->path;
+  char what[128];
   const int outcome = collect(child, silent);
   const int number = outcome != -1 && WIFSIGNALED(outcome) ? WTERMSIG(outcome) : 0;
   if (silent)
-    return md_fail(context, MD_ENVIRONMENT, "%s: reading it gave no answer for %d s", path,
+    return md_fail(context, MD_ENVIRONMENT, "%s: reading it gave no answer for %d s", child->path,
                    MD_CHILD_WAIT_S);
-  if (number == SIGXCPU)
-    return md_fail(context, MD_INPUT,
-                   "%s is damaged: the HDF5 library finds no end in more than %d s of processor "
-                   "time; take another copy of the file",
-                   path, child->processor_s);
   if (number == SIGKILL)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s: the process that reads it was killed; is memory short?", path);
-  if (number)
-    return md_fail(context, MD_INPUT,
-                   "%s is damaged: the HDF5 library fails on it with signal %d (%s); take another "
-                   "copy of the file",
-                   path, number, strsignal(number));
+                   "%s: the process that reads it was killed; is memory short?", child->path);
+  if (number == SIGXCPU)
+    snprintf(what, sizeof what, "finds no end in more than %d s of processor time",
+             child->processor_s);
+  else if (number)
+    snprintf(what, sizeof what, "fails on it with signal %d (%s)", number, strsignal(number));
+  else
+    snprintf(what, sizeof what, "gave up on it (exit code %d)",
+             outcome != -1 && WIFEXITED(outcome) ? WEXITSTATUS(outcome) : -1);
   return md_fail(context, MD_INPUT,
-                 "%s is damaged: the HDF5 library gave up on it (exit code %d); take another copy "
-                 "of the file",
-                 path, outcome != -1 && WIFEXITED(outcome) ? WEXITSTATUS(outcome) : -1);
+                 "%s is damaged: the HDF5 library %s; take another copy of the file", child->path,
+                 what);
 }
 
 md_status md_child_ask(md_context *context, md_child *child, const md_child_request *request) {

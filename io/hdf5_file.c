@@ -143,6 +143,14 @@ md_h5_found md_h5_find(hid_t dataset) {
   return found;
 }
 
+int md_h5_planes(hid_t dataset) {
+  hsize_t chunk[H5S_MAX_RANK] = {1, 1};
+  const hid_t create = H5Dget_create_plist(dataset);
+  if (H5Pget_layout(create) == H5D_CHUNKED) H5Pget_chunk(create, H5S_MAX_RANK, chunk);
+  MD_H5_CLOSE(create);
+  return chunk[1] > 0 && chunk[1] < 32768 ? (int)chunk[1] : 1;
+}
+
 int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
                   hsize_t extents[MD_H5_RANK_MOST]) {
   int rank = 0;

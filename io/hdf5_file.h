@@ -66,6 +66,8 @@ typedef struct md_h5_found {
   long long bytes;                /* of an element */
 } md_h5_found;
 md_h5_found md_h5_find(hid_t dataset);
+/* Planes in z that it stores together, 1 where it has no chunks: of links [t][z]... Local. */
+int md_h5_planes(hid_t dataset);
 /* Whether Fletcher32 checksums guard the dataset. In a child. */
 bool md_h5_has_sums(hid_t dataset);
 /* What a reader says where they do not. Local. */

@@ -27,8 +27,8 @@ static void take_notes(md_h5_described *d, md_notes *notes) {
 
 /* The header as far as later steps rely on it: whatever went wrong in the child, sizes are those
  * that a file may have. */
-static md_status take_header(md_context *context, const md_source *source, const md_h5_described *d,
-                             md_lattice_header *header, md_file_texts *texts) {
+static md_status take_header(const md_source *s, const md_h5_described *d) {
+  md_lattice_header *header = s->header;
   long long dims[MD_DIMS];
   *header = d->header;
   header->texts = NULL;
@@ -36,25 +36,23 @@ static md_status take_header(md_context *context, const md_source *source, const
   header->offset = 0;
   header->label.made[sizeof header->label.made - 1] = 0;
   for (int i = 0; i < MD_DIMS; i++) dims[i] = header->dims[i];
-  MD_TRY(md_source_check_dims(context, source, dims, header));
+  MD_TRY(md_source_check_dims(s, dims));
   const int bytes = header->precision == MD_DOUBLE ? 8 : 4, kind = (int)header->label.kind;
   if (header->site.rows != 3 || header->site.real_bytes != bytes || header->planes < 1 ||
       kind < MD_LINKS_THIN || kind > MD_LINKS_LONG)
-    return md_fail(context, MD_INPUT, "%s is damaged: reading its header went astray",
-                   source->path);
-  texts->lost = d->texts_lost;
-  return md_file_texts_take(context, texts, d->texts,
+    return md_fail(s->context, MD_INPUT, "%s is damaged: reading its header went astray", s->path);
+  s->notes->texts.lost = d->texts_lost;
+  return md_file_texts_take(s->context, &s->notes->texts, d->texts,
                             d->texts_used < sizeof d->texts ? d->texts_used : sizeof d->texts);
 }
 
-static md_status describe(md_context *context, const md_source *source, md_lattice_header *header,
-                          md_notes *notes) {
+static md_status describe(const md_source *s) {
   const md_child_request request = {.what = MD_CHILD_DESCRIBE_LINKS};
   md_child child;
-  md_status status = md_child_start(context, source->path, sizeof(md_h5_described), &child);
-  if (status == MD_OK) status = md_child_ask(context, &child, &request);
-  if (child.shared) take_notes(child.shared, notes);
-  if (status == MD_OK) status = take_header(context, source, child.shared, header, &notes->texts);
+  md_status status = md_child_start(s->context, s->path, sizeof(md_h5_described), &child);
+  if (status == MD_OK) status = md_child_ask(s->context, &child, &request);
+  if (child.shared) take_notes(child.shared, s->notes);
+  if (status == MD_OK) status = take_header(s, child.shared);
   md_child_stop(&child);
   return status;
 }
@@ -158,22 +156,13 @@ static md_status write_texts(const md_h5_file *file, const md_file_texts *texts)
   return status;
 }
 
-/* Planes in z that are stored together. */
-static int planes_of(hid_t dataset) {
-  hsize_t chunk[MD_H5_RANK_MOST] = {1, 1};
-  const hid_t create = H5Dget_create_plist(dataset);
-  H5Pget_chunk(create, MD_H5_RANK_MOST, chunk);
-  MD_H5_CLOSE(create);
-  return (int)chunk[1];
-}
-
 static md_status write_dataset(md_context *context, writer *w, md_lattice_header *header,
                                const md_gauge *gauge) {
   md_status status = md_h5_group(&w->file, "/gauge");
   if (status == MD_OK)
     status = md_h5_create_sites(&w->file, MD_H5_LINKS, w->geometry, &w->shape, &w->dataset);
   MD_TRY(md_agree(context, status));
-  header->planes = planes_of(w->dataset);
+  header->planes = md_h5_planes(w->dataset);
   MD_TRY(md_sites_write(context, header, gauge, write_slab, w));
   MD_TRY(md_agree(context, write_attributes(w, header)));
   return md_agree(context, write_texts(&w->file, header->texts));

@@ -45,14 +45,14 @@ static void note_head(const unsigned char *head, const md_record *previous, cons
  * `previous` is the record before, NULL at the start of the file: flags that do not fit it, an
  * unknown version and padding that is not zero are noted. MD_INPUT when there is no record or it
  * does not end within the file. */
-static md_status next_record(md_context *context, const md_source *source,
-                             const md_record *previous, int64_t *at, md_record *record,
-                             md_notes *notes) {
+static md_status next_record(const md_source *s, const md_record *previous, int64_t *at,
+                             md_record *record) {
   unsigned char head[LIME_HEAD], zeros[8] = {0};
-  MD_TRY(md_source_read(context, source, *at, head, sizeof head));
+  MD_TRY(md_source_read(s, *at, head, sizeof head));
   if (!recognises(head, sizeof head))
-    return md_fail(context, MD_INPUT, "%s: a LIME record must start at byte %lld, found 0x%08llx",
-                   source->path, (long long)*at, (unsigned long long)big_endian(head, 4));
+    return md_fail(s->context, MD_INPUT,
+                   "%s: a LIME record must start at byte %lld, found 0x%08llx", s->path,
+                   (long long)*at, (unsigned long long)big_endian(head, 4));
   const uint64_t bytes = big_endian(head + 8, 8);
   const int64_t data = *at + LIME_HEAD;
   *record = (md_record){.offset = data};
@@ -61,23 +61,23 @@ static md_status next_record(md_context *context, const md_source *source,
     if (*c < ' ' || *c > '~') *c = '?';
   record->message_begin = head[6] & 0x80;
   record->message_end = head[6] & 0x40;
-  if (bytes > (uint64_t)(source->bytes - data))
-    return md_fail(context, MD_INPUT,
+  if (bytes > (uint64_t)(s->bytes - data))
+    return md_fail(s->context, MD_INPUT,
                    "%s is truncated: record %.60s claims %llu bytes from byte %lld, the file ends "
                    "at %lld",
-                   source->path, record->type, (unsigned long long)bytes, (long long)data,
-                   (long long)source->bytes);
+                   s->path, record->type, (unsigned long long)bytes, (long long)data,
+                   (long long)s->bytes);
   record->bytes = (int64_t)bytes;
-  note_head(head, previous, record, notes);
+  note_head(head, previous, record, s->notes);
   int64_t padding = (8 - record->bytes % 8) % 8;
   const int64_t end = data + record->bytes;
-  if (end + padding > source->bytes) {
-    md_notes_departure(notes, "record %s is not padded to 8 bytes", record->type);
-    padding = source->bytes - end;
+  if (end + padding > s->bytes) {
+    md_notes_departure(s->notes, "record %s is not padded to 8 bytes", record->type);
+    padding = s->bytes - end;
   }
-  MD_TRY(md_source_read(context, source, end, zeros, (size_t)padding));
+  MD_TRY(md_source_read(s, end, zeros, (size_t)padding));
   if (big_endian(zeros, 8) != 0)
-    md_notes_departure(notes, "the padding of record %s is not zero", record->type);
+    md_notes_departure(s->notes, "the padding of record %s is not zero", record->type);
   *at = end + padding;
   return MD_OK;
 }
@@ -183,29 +183,30 @@ static void read_label(const char *text, md_link_label *label) {
     snprintf(label->made, sizeof label->made, "%.*s", (int)strcspn(words + 2, ";<"), words + 2);
 }
 
-static void read_text(const char *type, const char *text, content *found, md_lattice_header *header,
-                      md_notes *notes) {
+static void read_text(const md_source *s, const char *type, const char *text, content *found) {
   if (strcmp(type, "ildg-format") == 0) {
-    read_ildg_format(text, found, notes);
+    read_ildg_format(text, found, s->notes);
   } else if (strcmp(type, "scidac-private-file-xml") == 0) {
     found->scidac.given = integers_of(text, "dims", found->scidac.dims, MD_DIMS);
-    if (!found->scidac.given) md_notes_departure(notes, "scidac-private-file-xml has no four dims");
+    if (!found->scidac.given)
+      md_notes_departure(s->notes, "scidac-private-file-xml has no four dims");
   } else if (strcmp(type, "scidac-private-record-xml") == 0 && found->data.bytes == 0) {
-    read_scidac_record(text, found, notes);
+    read_scidac_record(text, found, s->notes);
   } else if (strcmp(type, "ildg-data-lfn") == 0) {
     found->has_lfn = true;
     if (strncmp(text, "lfn://", 6) && strncmp(text, "mc://", 5))
-      md_notes_departure(notes, "ildg-data-lfn does not start with lfn:// or mc://");
+      md_notes_departure(s->notes, "ildg-data-lfn does not start with lfn:// or mc://");
   } else if (strcmp(type, "scidac-checksum") == 0 && found->data.bytes > 0 &&
-             header->checksum.kind == MD_CHECKSUM_NONE) {
+             s->header->checksum.kind == MD_CHECKSUM_NONE) {
     md_checksum sum = {.kind = MD_CHECKSUM_SCIDAC};
-    if (hexadecimal_of(text, "suma", &sum.a, notes) && hexadecimal_of(text, "sumb", &sum.b, notes))
-      header->checksum = sum;
+    if (hexadecimal_of(text, "suma", &sum.a, s->notes) &&
+        hexadecimal_of(text, "sumb", &sum.b, s->notes))
+      s->header->checksum = sum;
   } else if (strcmp(type, "scidac-record-xml") == 0 && found->data.bytes == 0) {
     const char *plaquette = tag_of(text, "plaq"), *trace = tag_of(text, "linktr");
-    if (plaquette) header->has_plaquette = sscanf(plaquette, "%lf", &header->plaquette) == 1;
-    if (trace) header->has_link_trace = sscanf(trace, "%lf", &header->link_trace) == 1;
-    read_label(text, &header->label);
+    if (plaquette) s->header->has_plaquette = sscanf(plaquette, "%lf", &s->header->plaquette) == 1;
+    if (trace) s->header->has_link_trace = sscanf(trace, "%lf", &s->header->link_trace) == 1;
+    read_label(text, &s->header->label);
   }
 }
 
@@ -215,8 +216,8 @@ static bool is_one_of(const char *word, const char *const *words) {
 }
 
 /* Keeps what we do not say anew when we write such a file. */
-static md_status keep_text(md_context *context, const char *type, const char *text, size_t bytes,
-                           content *found, md_notes *notes) {
+static md_status keep_text(const md_source *s, const char *type, const char *text, size_t bytes,
+                           content *found) {
   static const char *const anew[] = {"ildg-format", "scidac-private-file-xml",
                                      "scidac-private-record-xml", "scidac-checksum", NULL};
   static const char *const own[] = {"<title>miniDirac gauge configuration</title>",
@@ -232,109 +233,101 @@ static md_status keep_text(md_context *context, const char *type, const char *te
       return MD_OK;
     }
   if (is_one_of(type, anew)) return MD_OK;
-  return md_file_texts_add(context, &notes->texts, type, text, bytes);
+  return md_file_texts_add(s->context, &s->notes->texts, type, text, bytes);
 }
 
 /* Takes what a record says. */
-static md_status read_record(md_context *context, const md_source *source, const md_record *record,
-                             content *found, md_lattice_header *header, md_notes *notes) {
+static md_status read_record(const md_source *s, const md_record *record, content *found) {
   static const char *const binaries[] = {"ildg-binary-data", "scidac-binary-data", NULL};
   if (is_one_of(record->type, binaries)) {
     if (found->data.bytes > 0)
-      md_notes_departure(notes, "a second binary record, %s, is not read", record->type);
+      md_notes_departure(s->notes, "a second binary record, %s, is not read", record->type);
     else
       found->data = *record;
     return MD_OK;
   }
   if (record->bytes > TEXT_MOST) {
-    notes->texts.lost++;
+    s->notes->texts.lost++;
     return MD_OK;
   }
   char *copy = calloc(1, (size_t)record->bytes + 1);
-  if (!copy) return md_fail_memory(context, (size_t)record->bytes, "LIME record");
-  md_status status = md_source_read(context, source, record->offset, copy, (size_t)record->bytes);
-  if (status == MD_OK) read_text(record->type, copy, found, header, notes);
-  if (status == MD_OK)
-    status = keep_text(context, record->type, copy, (size_t)record->bytes, found, notes);
+  if (!copy) return md_fail_memory(s->context, (size_t)record->bytes, "LIME record");
+  md_status status = md_source_read(s, record->offset, copy, (size_t)record->bytes);
+  if (status == MD_OK) read_text(s, record->type, copy, found);
+  if (status == MD_OK) status = keep_text(s, record->type, copy, (size_t)record->bytes, found);
   free(copy);
   return status;
 }
 
-static void note_rules(const content *found, const md_record *last, md_notes *notes) {
-  const bool ildg = strcmp(found->data.type, "ildg-binary-data") == 0;
-  if (!last->message_end)
-    md_notes_departure(notes, "the last record, %s, has no flag ME", last->type);
-  if (ildg && !found->has_format) md_notes_departure(notes, "ildg-format is missing");
-  if (ildg && !found->has_lfn) md_notes_departure(notes, "ildg-data-lfn is missing");
-}
-
-static md_status settle(md_context *context, const md_source *source, const content *found,
-                        md_lattice_header *header) {
+static md_status settle(const md_source *s, const content *found) {
   const shape *ildg = &found->ildg, *scidac = &found->scidac;
   if (found->data.bytes == 0)
-    return md_fail(context, MD_INPUT, "%s: no record ildg-binary-data or scidac-binary-data",
-                   source->path);
+    return md_fail(s->context, MD_INPUT, "%s: no record ildg-binary-data or scidac-binary-data",
+                   s->path);
   if (!ildg->given && !scidac->given)
-    return md_fail(context, MD_INPUT,
+    return md_fail(s->context, MD_INPUT,
                    "%s: neither ildg-format nor scidac-private-file-xml gives the extents",
-                   source->path);
+                   s->path);
   for (int d = 0; d < MD_DIMS && ildg->given && scidac->given; d++)
     if (ildg->dims[d] != scidac->dims[d])
-      return md_fail(context, MD_INPUT,
+      return md_fail(s->context, MD_INPUT,
                      "%s: extents differ in direction %c: ildg-format says %lld, "
                      "scidac-private-file-xml %lld",
-                     source->path, "xyzt"[d], ildg -> dims[d], scidac -> dims[d]);
-  MD_TRY(md_source_check_dims(context, source, ildg->given ? ildg->dims : scidac->dims, header));
+                     s->path, "xyzt"[d], ildg -> dims[d], scidac -> dims[d]);
+  MD_TRY(md_source_check_dims(s, ildg->given ? ildg->dims : scidac->dims));
   const int bits = ildg->bits ? ildg->bits : scidac->bits;
   if ((bits != 32 && bits != 64) || (ildg->bits && scidac->bits && ildg->bits != scidac->bits))
-    return md_fail(context, MD_INPUT,
+    return md_fail(s->context, MD_INPUT,
                    "%s: precision must be 32 or 64 bits, ildg-format says %d, "
                    "scidac-private-record-xml %d (0: nothing)",
-                   source->path, ildg->bits, scidac->bits);
-  header->precision = bits == 64 ? MD_DOUBLE : MD_SINGLE;
-  header->site = (md_site_format){.rows = 3, .real_bytes = bits / 8, .big_endian = true};
-  header->offset = found->data.offset;
-  header->scidac = strcmp(found->data.type, "scidac-binary-data") == 0;
-  if (found->data.bytes != md_lattice_link_bytes(header))
-    return md_fail(context, MD_INPUT,
+                   s->path, ildg->bits, scidac->bits);
+  s->header->precision = bits == 64 ? MD_DOUBLE : MD_SINGLE;
+  s->header->site = (md_site_format){.rows = 3, .real_bytes = bits / 8, .big_endian = true};
+  s->header->offset = found->data.offset;
+  s->header->scidac = strcmp(found->data.type, "scidac-binary-data") == 0;
+  if (found->data.bytes != md_lattice_link_bytes(s->header))
+    return md_fail(s->context, MD_INPUT,
                    "%s: record %s has %lld bytes, a %dx%dx%dx%d lattice in %d bits needs %lld",
-                   source->path, found->data.type, (long long)found->data.bytes, header->dims[0],
-                   header->dims[1], header->dims[2], header->dims[3], bits,
-                   (long long)md_lattice_link_bytes(header));
+                   s->path, found->data.type, (long long)found->data.bytes, s->header->dims[0],
+                   s->header->dims[1], s->header->dims[2], s->header->dims[3], bits,
+                   (long long)md_lattice_link_bytes(s->header));
   return MD_OK;
 }
 
-static md_status describe(md_context *context, const md_source *source, md_lattice_header *header,
-                          md_notes *notes) {
+static md_status describe(const md_source *s) {
   content found = {0};
   md_record record, last = {0};
   int64_t at = 0, rest = 0;
   int count = 0;
-  while (source->bytes - at >= LIME_HEAD) {
+  while (s->bytes - at >= LIME_HEAD) {
     if (++count > RECORDS_MOST)
-      return md_fail(context, MD_INPUT, "%s: a lattice file has at most %d LIME records",
-                     source->path, RECORDS_MOST);
-    MD_TRY(next_record(context, source, count > 1 ? &last : NULL, &at, &record, notes));
-    md_notes_record(notes, &record);
-    MD_TRY(read_record(context, source, &record, &found, header, notes));
+      return md_fail(s->context, MD_INPUT, "%s: a lattice file has at most %d LIME records",
+                     s->path, RECORDS_MOST);
+    MD_TRY(next_record(s, count > 1 ? &last : NULL, &at, &record));
+    md_notes_record(s->notes, &record);
+    MD_TRY(read_record(s, &record, &found));
     last = record;
   }
   unsigned char start[4] = {0};
-  rest = source->bytes - at;
-  MD_TRY(md_source_read(context, source, at, start, rest < 4 ? (size_t)rest : 4));
+  rest = s->bytes - at;
+  MD_TRY(md_source_read(s, at, start, rest < 4 ? (size_t)rest : 4));
   if (recognises(start, sizeof start))
-    return md_fail(context, MD_INPUT,
+    return md_fail(s->context, MD_INPUT,
                    "%s is truncated: a LIME record starts at byte %lld, the "
                    "file ends at %lld",
-                   source->path, (long long)at, (long long)source->bytes);
+                   s->path, (long long)at, (long long)s->bytes);
   if (rest > 0)
-    md_notes_departure(notes, "the last record ends %lld byte%s before the file", (long long)rest,
-                       md_plural(rest));
-  MD_TRY(settle(context, source, &found, header));
+    md_notes_departure(s->notes, "the last record ends %lld byte%s before the file",
+                       (long long)rest, md_plural(rest));
+  MD_TRY(settle(s, &found));
   if (!found.own)
-    MD_TRY(
-        md_file_texts_add(context, &notes->texts, "scidac date", found.date, strlen(found.date)));
-  note_rules(&found, &last, notes);
+    MD_TRY(md_file_texts_add(s->context, &s->notes->texts, "scidac date", found.date,
+                             strlen(found.date)));
+  const bool ildg = !s->header->scidac;
+  if (!last.message_end)
+    md_notes_departure(s->notes, "the last record, %s, has no flag ME", last.type);
+  if (ildg && !found.has_format) md_notes_departure(s->notes, "ildg-format is missing");
+  if (ildg && !found.has_lfn) md_notes_departure(s->notes, "ildg-data-lfn is missing");
   return MD_OK;
 }
 

@@ -46,32 +46,31 @@ void md_lattice_info_destroy(md_lattice_info *info) {
   *info = (md_lattice_info){0};
 }
 
-static md_status recognise(md_context *context, const md_source *source, md_lattice_info *info) {
+static md_status recognise(const md_source *s) {
   unsigned char head[16];
-  const size_t bytes = source->bytes < (int64_t)sizeof head ? (size_t)source->bytes : sizeof head;
-  md_lattice_header *header = &info->header;
-  MD_TRY(md_source_read(context, source, 0, head, bytes));
+  const size_t bytes = s->bytes < (int64_t)sizeof head ? (size_t)s->bytes : sizeof head;
+  MD_TRY(md_source_read(s, 0, head, bytes));
   for (int i = 0; i < FORMATS; i++)
     if (formats[i]->recognises(head, bytes)) {
-      MD_TRY(formats[i]->describe(context, source, header, &info->notes));
-      header->format = i;
+      MD_TRY(formats[i]->describe(s));
+      s->header->format = i;
       return MD_OK;
     }
-  return md_fail(context, MD_INPUT,
+  return md_fail(s->context, MD_INPUT,
                  "%s is no lattice file: it starts neither as HDF5, LIME (ILDG, SciDAC), MILC v5 "
                  "nor NERSC, %lld bytes",
-                 source->path, (long long)source->bytes);
+                 s->path, (long long)s->bytes);
 }
 
 /* Rank 0 alone. */
 static md_status describe(md_context *context, const char *path, md_lattice_info *info) {
-  int64_t bytes;
-  MD_TRY(md_file_length(context, path, &bytes));
-  const md_source source = {.path = path, .file = open(path, O_RDONLY), .bytes = bytes};
-  if (source.file < 0) return md_fail_open(context, "", path, errno);
-  info->file_bytes = source.bytes;
-  const md_status status = recognise(context, &source, info);
-  close(source.file);
+  md_source s = {context, path, -1, 0, &info->header, &info->notes};
+  MD_TRY(md_file_length(context, path, &s.bytes));
+  s.file = open(path, O_RDONLY);
+  if (s.file < 0) return md_fail_open(context, "", path, errno);
+  info->file_bytes = s.bytes;
+  const md_status status = recognise(&s);
+  close(s.file);
   return status;
 }
 
@@ -146,12 +145,12 @@ static md_status judge(md_context *context, const char *path, bool ignored, md_l
   const md_gauge_observables *here = &info->observables;
   MD_TRY(judge_checksum(context, path, ignored, info));
   MD_TRY(check_finite(context, path, here));
-  MD_TRY(found(context, ignored,
-               judge_value(context, path, info, "plaquette", header->has_plaquette,
-                           header->plaquette, here->plaquette)));
-  MD_TRY(found(context, ignored,
-               judge_value(context, path, info, "link trace", header->has_link_trace,
-                           header->link_trace, here->link_trace)));
+  const md_status plaquette = judge_value(context, path, info, "plaquette", header->has_plaquette,
+                                          header->plaquette, here->plaquette);
+  MD_TRY(found(context, ignored, plaquette));
+  const md_status trace = judge_value(context, path, info, "link trace", header->has_link_trace,
+                                      header->link_trace, here->link_trace);
+  MD_TRY(found(context, ignored, trace));
   /* What is refused gets one line. */
   if (info->checksum == MD_CHECKSUM_ABSENT)
     md_warn(context, "%s has no checksum: its links cannot be verified", path);

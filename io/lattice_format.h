@@ -7,9 +7,12 @@
  * and a line in the table of lattice_file.c. */
 
 typedef struct md_source { /* a file that rank 0 has open for reading */
+  md_context *context;
   const char *path;
   int file; /* descriptor */
   int64_t bytes;
+  md_lattice_header *header; /* what is found in it */
+  md_notes *notes;
 } md_source;
 
 /* What stands before and behind links that lie in a file as one run of sites; the length of the
@@ -30,8 +33,7 @@ struct md_lattice_format {
   bool (*recognises)(const unsigned char *head, size_t bytes);
   /* Fills header (all but `format`) and notes, and checks dims and sizes; allocates nothing that
    * grows with what the file claims. Rank 0 only, local. */
-  md_status (*describe)(md_context *context, const md_source *source, md_lattice_header *header,
-                        md_notes *notes);
+  md_status (*describe)(const md_source *source);
   /* Makes the frame of a file that is written, in big-endian numbers: header has all but what the
    * first call, whose frame counts for its lengths, does not know: offset and checksum. NULL: the
    * links lie in no frame but in HDF5. Local. */
@@ -56,15 +58,12 @@ md_status md_payload_write(md_context *context, const char *path, md_lattice_hea
 md_status md_h5_lattice_write(md_context *context, const char *path, md_lattice_header *header,
                               const md_gauge *gauge);
 /* Reads exactly `bytes` at `offset`: MD_INPUT when the file ends before. */
-md_status md_source_read(md_context *context, const md_source *source, int64_t offset, void *data,
-                         size_t bytes);
-/* Extents even and within 2..32767, at most 2^40 sites. */
-md_status md_source_check_dims(md_context *context, const md_source *source,
-                               const long long dims[MD_DIMS], md_lattice_header *header);
+md_status md_source_read(const md_source *source, int64_t offset, void *data, size_t bytes);
+/* Assigns the extents of the header: even and within 2..32767, at most 2^40 sites. */
+md_status md_source_check_dims(const md_source *source, const long long dims[MD_DIMS]);
 /* For a file of a head, the links that the header promises and nothing else: MD_INPUT when they do
  * not end within it. Notes both as records, and what is behind them. */
-md_status md_source_take_links(md_context *context, const md_source *source,
-                               const md_lattice_header *header, md_notes *notes);
+md_status md_source_take_links(const md_source *source);
 
 void md_notes_record(md_notes *notes, const md_record *record);
 void md_notes_departure(md_notes *notes, const char *format, ...)

@@ -29,28 +29,27 @@ static bool recognises(const unsigned char *head, size_t bytes) {
          (word_at(head, 0, true) == MILC_MAGIC || word_at(head, 0, false) == MILC_MAGIC);
 }
 
-static md_status describe(md_context *context, const md_source *source, md_lattice_header *header,
-                          md_notes *notes) {
+static md_status describe(const md_source *s) {
   unsigned char head[MILC_HEAD];
   long long dims[MD_DIMS];
-  MD_TRY(md_source_read(context, source, 0, head, sizeof head));
+  MD_TRY(md_source_read(s, 0, head, sizeof head));
   const bool big = word_at(head, 0, true) == MILC_MAGIC;
   for (int d = 0; d < MD_DIMS; d++) dims[d] = (int32_t)word_at(head, 4 + 4 * d, big);
-  MD_TRY(md_source_check_dims(context, source, dims, header));
+  MD_TRY(md_source_check_dims(s, dims));
   const int32_t order = (int32_t)word_at(head, 84, big);
   if (order != 0)
-    return md_fail(context, MD_INPUT,
-                   "%s: MILC site order must be 0 (lexicographic), the header says %d",
-                   source->path, order);
-  header->precision = MD_SINGLE;
-  header->site = (md_site_format){.rows = 3, .real_bytes = 4, .big_endian = big};
-  header->offset = MILC_HEAD;
-  header->checksum = (md_checksum){
+    return md_fail(s->context, MD_INPUT,
+                   "%s: MILC site order must be 0 (lexicographic), the header says %d", s->path,
+                   order);
+  s->header->precision = MD_SINGLE;
+  s->header->site = (md_site_format){.rows = 3, .real_bytes = 4, .big_endian = big};
+  s->header->offset = MILC_HEAD;
+  s->header->checksum = (md_checksum){
       .kind = MD_CHECKSUM_MILC, .a = word_at(head, 88, big), .b = word_at(head, 92, big)};
-  MD_TRY(md_source_take_links(context, source, header, notes));
+  MD_TRY(md_source_take_links(s));
   if (!memchr(head + 20, 0, MILC_STAMP))
-    md_notes_departure(notes, "the time stamp is not closed by a zero byte");
-  return md_file_texts_add(context, &notes->texts, stamp_name, (const char *)head + 20,
+    md_notes_departure(s->notes, "the time stamp is not closed by a zero byte");
+  return md_file_texts_add(s->context, &s->notes->texts, stamp_name, (const char *)head + 20,
                            strnlen((const char *)head + 20, MILC_STAMP));
 }
 

@@ -118,9 +118,9 @@ static md_status describe(md_context *context, reader *r) {
         "without [3] of {scale, r[3], i[3]}, at most %d modes",
         r->path, vectors, MD_MODES_MOST);
   const size_t bytes = (size_t)r->info.count * sizeof(double);
-  r->values = malloc(bytes);
-  r->residuals = malloc(bytes);
-  if (!r->values || !r->residuals) return md_fail_memory(context, 2 * bytes, "eigenvalues");
+  r->values = malloc(2 * bytes);
+  if (!r->values) return md_fail_memory(context, 2 * bytes, "eigenvalues");
+  r->residuals = r->values + r->info.count;
   MD_TRY(get_attributes(context, r));
   r->sites.mode_count = r->info.count;
   r->sites.store = r->info.store;
@@ -178,7 +178,6 @@ static md_status start(md_context *context, reader *r) {
 static void stop(reader *r) {
   md_child_stop(&r->child);
   free(r->values);
-  free(r->residuals);
 }
 
 md_status md_modes_describe(md_context *context, const char *path, md_modes_info *info) {

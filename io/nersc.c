@@ -50,72 +50,70 @@ static const struct {
                        {"IEEE32", 4, false},       {"IEEE64", 8, false}};
 enum { FLOATING_POINTS = sizeof floating_points / sizeof *floating_points };
 
-static md_status read_types(md_context *context, const md_source *source, const char *head,
-                            md_lattice_header *header, md_notes *notes) {
+static md_status read_types(const md_source *s, const char *head) {
   char text[NERSC_VALUE] = "";
   int i = 0;
   if (!value_of(head, "DATATYPE", text) ||
       (strcmp(text, "4D_SU3_GAUGE") && strcmp(text, "4D_SU3_GAUGE_3x3")))
-    return md_fail(context, MD_INPUT,
-                   "%s: DATATYPE must be 4D_SU3_GAUGE or 4D_SU3_GAUGE_3x3, got '%s'", source->path,
+    return md_fail(s->context, MD_INPUT,
+                   "%s: DATATYPE must be 4D_SU3_GAUGE or 4D_SU3_GAUGE_3x3, got '%s'", s->path,
                    text);
-  header->site.rows = strcmp(text, "4D_SU3_GAUGE") == 0 ? 2 : 3;
+  s->header->site.rows = strcmp(text, "4D_SU3_GAUGE") == 0 ? 2 : 3;
   if (!value_of(head, "FLOATING_POINT", text)) {
-    md_notes_departure(notes, "FLOATING_POINT is missing; taken as IEEE32BIG");
+    md_notes_departure(s->notes, "FLOATING_POINT is missing; taken as IEEE32BIG");
     strcpy(text, "IEEE32BIG");
   }
   while (i < FLOATING_POINTS && strcasecmp(text, floating_points[i].name)) i++;
   if (i == FLOATING_POINTS)
-    return md_fail(context, MD_INPUT,
+    return md_fail(s->context, MD_INPUT,
                    "%s: FLOATING_POINT must be IEEE32BIG, IEEE64BIG, IEEE32LITTLE or IEEE64LITTLE, "
                    "got '%s'",
-                   source->path, text);
-  header->site.real_bytes = floating_points[i].real_bytes;
-  header->site.big_endian = floating_points[i].big_endian;
-  header->precision = header->site.real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
+                   s->path, text);
+  s->header->site.real_bytes = floating_points[i].real_bytes;
+  s->header->site.big_endian = floating_points[i].big_endian;
+  s->header->precision = s->header->site.real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
   return MD_OK;
 }
 
-static void read_values(const char *head, md_lattice_header *header, md_notes *notes) {
+static void read_values(const md_source *s, const char *head) {
   static const char *const wanted[] = {"HDR_VERSION", "STORAGE_FORMAT", "SEQUENCE_NUMBER",
                                        "ENSEMBLE_ID"};
   char text[NERSC_VALUE], *end = text;
-  header->has_plaquette = real_of(head, "PLAQUETTE", &header->plaquette);
-  header->has_link_trace = real_of(head, "LINK_TRACE", &header->link_trace);
-  header->binding = true;
-  if (!header->has_plaquette) md_notes_departure(notes, "PLAQUETTE is missing");
-  if (!header->has_link_trace) md_notes_departure(notes, "LINK_TRACE is missing");
+  s->header->has_plaquette = real_of(head, "PLAQUETTE", &s->header->plaquette);
+  s->header->has_link_trace = real_of(head, "LINK_TRACE", &s->header->link_trace);
+  s->header->binding = true;
+  if (!s->header->has_plaquette) md_notes_departure(s->notes, "PLAQUETTE is missing");
+  if (!s->header->has_link_trace) md_notes_departure(s->notes, "LINK_TRACE is missing");
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-    if (!value_of(head, wanted[i], text)) md_notes_departure(notes, "%s is missing", wanted[i]);
+    if (!value_of(head, wanted[i], text)) md_notes_departure(s->notes, "%s is missing", wanted[i]);
   if (!value_of(head, "CHECKSUM", text)) {
-    md_notes_departure(notes, "CHECKSUM is missing");
+    md_notes_departure(s->notes, "CHECKSUM is missing");
     return;
   }
   const unsigned long sum = strtoul(text, &end, 16);
   if (end == text || *end || sum > UINT32_MAX)
-    md_notes_departure(notes, "CHECKSUM is not a 32-bit hexadecimal number: %.60s", text);
+    md_notes_departure(s->notes, "CHECKSUM is not a 32-bit hexadecimal number: %.60s", text);
   else
-    header->checksum = (md_checksum){.kind = MD_CHECKSUM_NERSC, .a = (uint32_t)sum};
+    s->header->checksum = (md_checksum){.kind = MD_CHECKSUM_NERSC, .a = (uint32_t)sum};
 }
 
 /* The header text, closed by a zero byte behind its END_HEADER line; released with free(). */
-static md_status read_head(md_context *context, const md_source *source, char **head) {
-  const size_t most = source->bytes < NERSC_HEAD_MOST ? (size_t)source->bytes : NERSC_HEAD_MOST;
+static md_status read_head(const md_source *s, char **head) {
+  const size_t most = s->bytes < NERSC_HEAD_MOST ? (size_t)s->bytes : NERSC_HEAD_MOST;
   char *text = calloc(1, NERSC_HEAD_MOST + 1);
   *head = text;
-  if (!text) return md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
-  MD_TRY(md_source_read(context, source, 0, text, most));
+  if (!text) return md_fail_memory(s->context, NERSC_HEAD_MOST, "lattice header");
+  MD_TRY(md_source_read(s, 0, text, most));
   char *end = strstr(text, "\nEND_HEADER"); /* stops at the first zero byte, as a text should */
   char *newline = end ? strchr(end + 1, '\n') : NULL;
   if (!newline)
-    return md_fail(context, MD_INPUT, "%s: no END_HEADER line in the first %zu bytes", source->path,
+    return md_fail(s->context, MD_INPUT, "%s: no END_HEADER line in the first %zu bytes", s->path,
                    most);
   newline[1] = 0;
   return MD_OK;
 }
 
-static md_status parse_head(md_context *context, const md_source *source, const char *head,
-                            md_lattice_header *header, md_notes *notes) {
+static md_status parse_head(const md_source *s, const char *head) {
   long long dims[MD_DIMS];
   char key[16], text[NERSC_VALUE] = "", *end = text;
   for (int d = 0; d < MD_DIMS; d++) {
@@ -123,14 +121,14 @@ static md_status parse_head(md_context *context, const md_source *source, const 
     const bool found = value_of(head, key, text);
     dims[d] = found ? strtoll(text, &end, 10) : 0;
     if (!found || end == text || *end)
-      return md_fail(context, MD_INPUT, "%s: %s must be a whole number, got '%s'", source->path,
-                     key, found ? text : "");
+      return md_fail(s->context, MD_INPUT, "%s: %s must be a whole number, got '%s'", s->path, key,
+                     found ? text : "");
   }
-  MD_TRY(md_source_check_dims(context, source, dims, header));
-  MD_TRY(read_types(context, source, head, header, notes));
-  read_values(head, header, notes);
-  header->offset = (int64_t)strlen(head);
-  return md_source_take_links(context, source, header, notes);
+  MD_TRY(md_source_check_dims(s, dims));
+  MD_TRY(read_types(s, head));
+  read_values(s, head);
+  s->header->offset = (int64_t)strlen(head);
+  return md_source_take_links(s);
 }
 
 /* Lines that a writer of ours says anew. */
@@ -150,7 +148,7 @@ static bool says_nothing(const char *value, size_t length) {
   return false;
 }
 
-static md_status keep_line(md_context *context, const char *line, size_t length, md_notes *notes) {
+static md_status keep_line(const md_source *s, const char *line, size_t length) {
   const char *equals = memchr(line, '=', length);
   char key[64], name[80];
   if (!equals) return MD_OK;
@@ -164,15 +162,14 @@ static md_status keep_line(md_context *context, const char *line, size_t length,
   snprintf(name, sizeof name, "%s%s", own ? "minidirac " : "nersc ",
            own ? key + strlen(own_key) : key);
   for (char *c = name + strlen("minidirac "); own && *c; c++) *c = (char)tolower((unsigned char)*c);
-  return md_file_texts_add(context, &notes->texts, name, value, bytes);
+  return md_file_texts_add(s->context, &s->notes->texts, name, value, bytes);
 }
 
-static md_status keep_lines(md_context *context, const char *head, md_notes *notes) {
+static md_status keep_lines(const md_source *s, const char *head) {
   for (const char *line = head; *line; line += strspn(line, "\n")) {
     const size_t length = strcspn(line, "\n");
     const char *first = line + strspn(line, " \t");
-    if (first < line + length)
-      MD_TRY(keep_line(context, first, length - (size_t)(first - line), notes));
+    if (first < line + length) MD_TRY(keep_line(s, first, length - (size_t)(first - line)));
     line += length;
   }
   return MD_OK;
@@ -188,12 +185,11 @@ static bool keeps(const char *name, const char *text) {
          strlen(text) < NERSC_TEXT_MOST;
 }
 
-static md_status describe(md_context *context, const md_source *source, md_lattice_header *header,
-                          md_notes *notes) {
+static md_status describe(const md_source *s) {
   char *head = NULL;
-  md_status status = read_head(context, source, &head);
-  if (status == MD_OK) status = parse_head(context, source, head, header, notes);
-  if (status == MD_OK) status = keep_lines(context, head, notes);
+  md_status status = read_head(s, &head);
+  if (status == MD_OK) status = parse_head(s, head);
+  if (status == MD_OK) status = keep_lines(s, head);
   free(head);
   return status;
 }

@@ -101,40 +101,27 @@ md_status md_payload_read(md_context *context, const char *path, const md_lattic
   return view_close(context, &v, status);
 }
 
-static md_status no_room(md_context *context, const char *path, int64_t bytes, int reason) {
-  return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: no room for %lld bytes: %s", path,
-                 (long long)bytes, strerror(reason));
-}
-
 /* Empties the file `path` and gives it `bytes` of disk: MD_ENVIRONMENT when the disk or a limit
  * does not allow them. Collective writes of MPI-IO may hang or lose the error when a disk fills up
- * under them, so that must be met before. Rank 0 acts, all agree. Collective. */
-static md_status reserve(md_context *context, const char *path, int64_t bytes) {
+ * under them, so that must be met before. With `behind` the file's length stays: blocks are kept
+ * behind its end until it is closed at its final length, and nothing is done on file systems that
+ * do not know this. Rank 0 acts, all agree. Collective. */
+static md_status reserve(md_context *context, const char *path, int64_t bytes, bool behind) {
   md_status status = MD_OK;
   if (context->rank == 0) {
-    const int file = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW);
-    int reason = errno;
-    if (file < 0) {
-      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be opened: %s", path, strerror(reason));
-    } else {
+    const int file = open(path, behind ? O_WRONLY : O_WRONLY | O_TRUNC | O_NOFOLLOW);
+    int reason = file < 0 ? errno : 0;
+    if (file >= 0 && behind)
+      reason = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, bytes) != 0 ? errno : 0;
+    else if (file >= 0)
       do reason = posix_fallocate(file, 0, bytes);
       while (reason == EINTR);
-      close(file);
-    }
-    if (file >= 0 && reason != 0) status = no_room(context, path, bytes, reason);
-  }
-  return md_agree(context, status);
-}
-
-/* The same for a file that exists, whose length stays: blocks are kept behind its end until it is
- * closed at its final length. Nothing is done on file systems that do not know this. */
-static md_status reserve_behind(md_context *context, const char *path, int64_t bytes) {
-  md_status status = MD_OK;
-  if (context->rank == 0) {
-    const int file = open(path, O_WRONLY);
-    if (file >= 0 && fallocate(file, FALLOC_FL_KEEP_SIZE, 0, bytes) != 0 && errno == ENOSPC)
-      status = no_room(context, path, bytes, errno);
     if (file >= 0) close(file);
+    if (file < 0 && !behind)
+      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be opened: %s", path, strerror(reason));
+    else if (behind ? reason == ENOSPC && file >= 0 : reason != 0)
+      status = md_fail(context, MD_ENVIRONMENT, "%s cannot be written: no room for %lld bytes: %s",
+                       path, (long long)bytes, strerror(reason));
   }
   return md_agree(context, status);
 }
@@ -168,8 +155,8 @@ md_status md_payload_write(md_context *context, const char *path, md_lattice_hea
   free(frame.head);
   free(frame.tail);
   MD_TRY(md_agree(context, status));
-  MD_TRY(reserve(context, path,
-                 header->offset + md_lattice_link_bytes(header) + (int64_t)frame.tail_bytes));
+  const int64_t bytes = header->offset + md_lattice_link_bytes(header) + (int64_t)frame.tail_bytes;
+  MD_TRY(reserve(context, path, bytes, false));
   status = view_open(context, header, &v);
   if (status == MD_OK) status = md_sites_write(context, header, gauge, transfer, &v);
   MD_TRY(view_close(context, &v, status));
@@ -181,7 +168,8 @@ md_status md_h5_create(md_h5_file *file, int64_t bytes) {
   md_context *context = file->context;
   const int64_t room = bytes + bytes / 128 + (1 << 20);
   file->id = H5I_INVALID_HID;
-  if (!file->alone) MD_TRY(reserve(context, file->path, room)); /* HDF5 empties the file again */
+  if (!file->alone)
+    MD_TRY(reserve(context, file->path, room, false)); /* HDF5 empties the file again */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */
@@ -193,7 +181,7 @@ md_status md_h5_create(md_h5_file *file, int64_t bytes) {
       file->id < 0 ? md_h5_fail(file, MD_ENVIRONMENT, "creating the file") : MD_OK;
   if (file->alone) return status;
   MD_TRY(md_agree(context, status));
-  return reserve_behind(context, file->path, room);
+  return reserve(context, file->path, room, true);
 }
 
 md_status md_h5_close_written(md_h5_file *file, md_status status) {

@@ -163,15 +163,6 @@ static md_status read_attributes(const md_h5_file *f, hid_t dataset, md_lattice_
   return MD_OK;
 }
 
-/* Planes in z that are stored together. */
-static int planes_of(hid_t dataset) {
-  hsize_t chunk[H5S_MAX_RANK] = {1, 1};
-  const hid_t create = H5Dget_create_plist(dataset);
-  if (H5Pget_layout(create) == H5D_CHUNKED) H5Pget_chunk(create, H5S_MAX_RANK, chunk);
-  MD_H5_CLOSE(create);
-  return chunk[1] > 0 && chunk[1] < 32768 ? (int)chunk[1] : 1;
-}
-
 /* The label as the attributes of the dataset have it, of thin links where it has none. */
 static md_status get_label(const md_h5_file *file, hid_t dataset, md_link_label *label) {
   static const char *const kinds[] = {"thin", "fat", "long"}; /* as md_link_kind_name */
@@ -233,7 +224,7 @@ static md_status get_texts(const md_h5_file *file, hid_t dataset, md_file_texts 
 
 static md_status describe_dataset(const md_h5_file *f, hid_t dataset, md_lattice_header *header,
                                   md_notes *notes) {
-  const md_source source = {.path = f->path, .file = -1};
+  const md_source source = {.context = f->context, .path = f->path, .header = header};
   const md_h5_found found = md_h5_find(dataset);
   const int real_bytes = (int)(found.bytes / 2);
   long long dims[MD_DIMS];
@@ -242,11 +233,11 @@ static md_status describe_dataset(const md_h5_file *f, hid_t dataset, md_lattice
                    "%s: dataset %s must have the shape [t][z][y][x][4][3][3] of compound {r, i}",
                    f->path, MD_H5_LINKS);
   for (int d = 0; d < MD_DIMS; d++) dims[d] = found.extent[MD_T - d];
-  MD_TRY(md_source_check_dims(f->context, &source, dims, header));
+  MD_TRY(md_source_check_dims(&source, dims));
   header->precision = real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
   header->site =
       (md_site_format){.rows = 3, .real_bytes = real_bytes, .big_endian = MD_HOST_BIG_ENDIAN};
-  header->planes = planes_of(dataset);
+  header->planes = md_h5_planes(dataset);
   MD_TRY(read_attributes(f, dataset, header, notes));
   MD_TRY(get_texts(f, dataset, &notes->texts));
   if (!md_h5_has_sums(dataset))
