@@ -1,5 +1,6 @@
 #include "io/hdf5_file.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -201,87 +202,78 @@ void md_h5_chunks_close(md_h5_chunks *chunks) {
 
 /* Data of a chunk and the checksum behind them, which must be theirs. */
 static bool read_chunk(const md_h5_chunks *c, int64_t offset, unsigned char *data) {
-  unsigned char sum[SUM_BYTES];
+  uint32_t sum; /* little-endian */
   const size_t all = c->bytes + SUM_BYTES;
   for (size_t done = 0; done < all;) {
     const size_t left = done < c->bytes ? c->bytes - done : 0, in_sum = done - (c->bytes - left);
     const struct iovec parts[2] = {{data + (c->bytes - left), left},
-                                   {sum + in_sum, SUM_BYTES - in_sum}};
+                                   {(char *)&sum + in_sum, SUM_BYTES - in_sum}};
     const ssize_t moved = preadv(c->file, parts, 2, offset + (int64_t)done);
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) return false;
     done += (size_t)moved;
   }
-  const uint32_t there =
-      (uint32_t)sum[0] | (uint32_t)sum[1] << 8 | (uint32_t)sum[2] << 16 | (uint32_t)sum[3] << 24;
-  return md_fletcher32(data, c->bytes) == there;
+  return md_fletcher32(data, c->bytes) == le32toh(sum);
 }
 
-/* A box of sites [begin, end) in each direction. */
-typedef struct box {
-  int begin[MD_DIMS], end[MD_DIMS];
-} box;
-
-static int64_t site_in(const box *b, const int x[MD_DIMS]) {
+static int64_t site_in(const md_h5_box *b, const int x[MD_DIMS]) {
   int64_t site = 0;
-  for (int d = MD_T; d >= MD_X; d--) site = site * (b->end[d] - b->begin[d]) + x[d] - b->begin[d];
+  for (int d = MD_T; d >= MD_X; d--) site = site * b->extent[d] + x[d] - b->origin[d];
   return site;
 }
 
+static int end_of(const md_h5_box *b, int d) {
+  return b->origin[d] + b->extent[d];
+}
+
 /* Sites of the chunk follow each other in the slab too. */
-static bool is_run(const box *slab, const box *chunk) {
+static bool is_run(const md_h5_box *slab, const md_h5_box *chunk) {
   for (int d = 0; d < MD_DIMS; d++)
-    if (chunk->begin[d] < slab->begin[d] || chunk->end[d] > slab->end[d]) return false;
-  const bool rows = chunk->end[0] - chunk->begin[0] == slab->end[0] - slab->begin[0];
-  const bool planes = chunk->end[1] - chunk->begin[1] == slab->end[1] - slab->begin[1];
-  return rows && (planes || chunk->end[2] - chunk->begin[2] == 1);
+    if (chunk->origin[d] < slab->origin[d] || end_of(chunk, d) > end_of(slab, d)) return false;
+  return chunk->extent[0] == slab->extent[0] &&
+         (chunk->extent[1] == slab->extent[1] || chunk->extent[2] == 1);
 }
 
 /* Copies what both have, row by row. */
-static void copy_common(const md_h5_chunks *c, const box *slab, const box *chunk,
+static void copy_common(const md_h5_chunks *c, const md_h5_box *slab, const md_h5_box *chunk,
                         unsigned char *raw) {
-  box both;
+  int begin[MD_DIMS], end[MD_DIMS];
   for (int d = 0; d < MD_DIMS; d++) {
-    both.begin[d] = chunk->begin[d] > slab->begin[d] ? chunk->begin[d] : slab->begin[d];
-    both.end[d] = chunk->end[d] < slab->end[d] ? chunk->end[d] : slab->end[d];
+    begin[d] = chunk->origin[d] > slab->origin[d] ? chunk->origin[d] : slab->origin[d];
+    end[d] = end_of(chunk, d) < end_of(slab, d) ? end_of(chunk, d) : end_of(slab, d);
   }
-  const size_t row = (size_t)(both.end[0] - both.begin[0]) * c->site_bytes;
-  for (int z = both.begin[2]; z < both.end[2]; z++)
-    for (int y = both.begin[1]; y < both.end[1]; y++) {
-      const int x[MD_DIMS] = {both.begin[0], y, z, both.begin[3]};
+  const size_t row = (size_t)(end[0] - begin[0]) * c->site_bytes;
+  for (int z = begin[2]; z < end[2]; z++)
+    for (int y = begin[1]; y < end[1]; y++) {
+      const int x[MD_DIMS] = {begin[0], y, z, begin[3]};
       memcpy(raw + (size_t)site_in(slab, x) * c->site_bytes,
              c->chunk + (size_t)site_in(chunk, x) * c->site_bytes, row);
     }
 }
 
-static bool read_one(const md_h5_chunks *c, const box *slab, const int at[MD_DIMS],
+static bool read_one(const md_h5_chunks *c, const md_h5_box *slab, const int at[MD_DIMS],
                      unsigned char *raw) {
-  box chunk;
-  for (int d = 0; d < MD_DIMS; d++) {
-    chunk.begin[d] = at[d] * c->extent[d];
-    chunk.end[d] = chunk.begin[d] + c->extent[d]; /* stored whole also at an edge */
+  md_h5_box chunk;
+  int64_t number = 0;
+  for (int d = MD_T; d >= MD_X; d--) {
+    chunk.origin[d] = at[d] * c->extent[d];
+    chunk.extent[d] = c->extent[d]; /* stored whole also at an edge */
+    number = number * c->count[d] + at[d];
   }
-  const int64_t number =
-      ((at[3] * (int64_t)c->count[2] + at[2]) * c->count[1] + at[1]) * c->count[0] + at[0];
   const int64_t offset = c->offset[number];
   if (is_run(slab, &chunk))
-    return read_chunk(c, offset, raw + (size_t)site_in(slab, chunk.begin) * c->site_bytes);
+    return read_chunk(c, offset, raw + (size_t)site_in(slab, chunk.origin) * c->site_bytes);
   if (!read_chunk(c, offset, c->chunk)) return false;
   copy_common(c, slab, &chunk, raw);
   return true;
 }
 
 bool md_h5_chunks_read(const md_h5_chunks *c, const md_slab *slab, void *raw) {
-  const md_geometry *g = c->geometry;
-  box s;
+  const md_h5_box s = md_h5_slab_box(c->geometry, slab);
   int first[MD_DIMS], last[MD_DIMS], at[MD_DIMS];
-  const int begin[MD_DIMS] = {0, 0, slab->z, slab->t};
-  const int extent[MD_DIMS] = {g->local[0], g->local[1], slab->nz, slab->nt};
   for (int d = 0; d < MD_DIMS; d++) {
-    s.begin[d] = g->origin[d] + begin[d];
-    s.end[d] = s.begin[d] + extent[d];
-    first[d] = s.begin[d] / c->extent[d];
-    last[d] = (s.end[d] - 1) / c->extent[d];
+    first[d] = s.origin[d] / c->extent[d];
+    last[d] = (end_of(&s, d) - 1) / c->extent[d];
   }
   for (at[3] = first[3]; at[3] <= last[3]; at[3]++)
     for (at[2] = first[2]; at[2] <= last[2]; at[2]++)

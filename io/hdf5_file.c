@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 4 << 20 };
+enum { CHUNK_BYTES = 4 << 20, FIXED8_BYTES = 8 };
 
 static herr_t keep_first(unsigned depth, const H5E_error2_t *error, void *text) {
   (void)depth;
@@ -56,11 +56,13 @@ hid_t md_h5_complex(int real_bytes, bool on_file) {
   return complex;
 }
 
-hid_t md_h5_fixed8(bool on_file) {
+/* Compound {scale, r[3], i[3]} of a site, FIXED8_BYTES long: an IEEE binary16 and integers of 8
+ * bits, the real and imaginary parts of the colours over the scale. */
+static hid_t fixed8_type(bool on_file) {
   const hsize_t colours = 3;
   const hid_t scale = half_type(on_file);
   const hid_t steps = H5Tarray_create2(on_file ? H5T_STD_I8LE : H5T_NATIVE_INT8, 1, &colours);
-  const hid_t type = H5Tcreate(H5T_COMPOUND, MD_H5_FIXED8_BYTES);
+  const hid_t type = H5Tcreate(H5T_COMPOUND, FIXED8_BYTES);
   H5Tinsert(type, "scale", 0, scale);
   H5Tinsert(type, "r", 2, steps);
   H5Tinsert(type, "i", 5, steps);
@@ -162,13 +164,13 @@ int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
 }
 
 size_t md_h5_site_bytes(const md_h5_shape *shape) {
-  size_t bytes = shape->fixed8 ? MD_H5_FIXED8_BYTES : 2 * (size_t)shape->real_bytes;
+  size_t bytes = shape->fixed8 ? FIXED8_BYTES : 2 * (size_t)shape->real_bytes;
   for (int i = 0; i < 3 && shape->inner[i]; i++) bytes *= (size_t)shape->inner[i];
   return bytes;
 }
 
 static hid_t element_type(const md_h5_shape *shape, bool on_file) {
-  return shape->fixed8 ? md_h5_fixed8(on_file) : md_h5_complex(shape->real_bytes, on_file);
+  return shape->fixed8 ? fixed8_type(on_file) : md_h5_complex(shape->real_bytes, on_file);
 }
 
 /* Largest divisor of `extent` that is at most `most`, at least 1. */
@@ -321,19 +323,16 @@ md_status md_h5_write_slab(const md_h5_file *file, hid_t dataset, const md_geome
 md_status md_h5_read_box(const md_h5_file *file, hid_t dataset, const md_h5_shape *shape, int lead,
                          const md_h5_box *box, void *raw, long long *damaged) {
   hid_t there, here;
-  md_status status = MD_OK;
   select_box(dataset, shape, lead, box, &there, &here);
-  const hid_t type = element_type(shape, false);
-  if (H5Dread(dataset, type, here, there, H5P_DEFAULT, raw) < 0) {
-    status = md_h5_fail(file, MD_INPUT, "reading a dataset");
-    const hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+  const hid_t type = element_type(shape, false), transfer = H5Pcreate(H5P_DATASET_XFER);
+  bool read = H5Dread(dataset, type, here, there, transfer, raw) >= 0;
+  md_status status = read ? MD_OK : md_h5_fail(file, MD_INPUT, "reading a dataset");
+  if (!read) {
     H5Pset_edc_check(transfer, H5Z_DISABLE_EDC);
-    if (H5Dread(dataset, type, here, there, transfer, raw) >= 0) {
-      ++*damaged;
-      status = MD_OK;
-    }
-    MD_H5_CLOSE(transfer);
+    read = H5Dread(dataset, type, here, there, transfer, raw) >= 0;
+    *damaged += read;
+    if (read) status = MD_OK;
   }
-  MD_H5_CLOSE(type, here, there);
+  MD_H5_CLOSE(transfer, type, here, there);
   return status;
 }

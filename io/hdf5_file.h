@@ -39,12 +39,6 @@ md_status md_h5_group(const md_h5_file *file, const char *name);
 /* Compound {r, i} of IEEE reals with 2, 4 or 8 bytes: as this machine has them, or little-endian as
  * on file. Released with H5Tclose. */
 hid_t md_h5_complex(int real_bytes, bool on_file);
-/* Compound {scale, r[3], i[3]} of a site, MD_H5_FIXED8_BYTES long: an IEEE binary16 and integers of
- * 8 bits, the real and imaginary parts of the colours over the scale. Otherwise as
- * md_h5_complex. */
-enum { MD_H5_FIXED8_BYTES = 8 };
-hid_t md_h5_fixed8(bool on_file);
-
 /* Texts of that many bytes, the closing zero included; 0: doubles. Otherwise as md_h5_complex. */
 hid_t md_h5_value(size_t text_bytes, bool on_file);
 
@@ -73,8 +67,8 @@ bool md_h5_has_sums(hid_t dataset);
 /* What a reader says where they do not. Local. */
 void md_h5_warn_of_sums(const md_context *context, const char *path);
 
-/* A dataset of complex numbers [lead][t][z][y][x][inner...], or of md_h5_fixed8 without inner;
- * without lead where that is 0. */
+/* A dataset of complex numbers [lead][t][z][y][x][inner...], or of {scale, r[3], i[3]} (fixed8)
+ * without inner; without lead where that is 0. */
 typedef struct md_h5_shape {
   int lead;
   bool one_parity; /* x counts the sites of one parity in a row: x/2 */

@@ -15,14 +15,11 @@
  * share; RANK is the parent's. */
 
 /* A sanitizer reserves more addresses than any limit leaves, and its reports are wanted. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };
 #endif
