@@ -140,11 +140,17 @@ static bool is_said_anew(const char *key) {
   return strncmp(key, "DIMENSION_", 10) == 0 || strncmp(key, "BOUNDARY_", 9) == 0;
 }
 
-/* What we write where nothing is known. */
+/* What a reader expects to find, and what is said where nothing is known. */
+static const char *const expected[][2] = {{"ENSEMBLE_ID", "none"},
+                                          {"ENSEMBLE_LABEL", "none"},
+                                          {"SEQUENCE_NUMBER", "0"},
+                                          {"CREATOR", "miniDirac"}};
+enum { EXPECTED = sizeof expected / sizeof *expected };
+
 static bool says_nothing(const char *value, size_t length) {
-  static const char *const values[] = {"none", "0", "miniDirac"};
-  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-    if (strlen(values[i]) == length && strncmp(values[i], value, length) == 0) return true;
+  for (int i = 0; i < EXPECTED; i++)
+    if (strlen(expected[i][1]) == length && strncmp(expected[i][1], value, length) == 0)
+      return true;
   return false;
 }
 
@@ -193,13 +199,6 @@ static md_status describe(const md_source *s) {
   free(head);
   return status;
 }
-
-/* What a reader expects to find, and what is said where nothing is known. */
-static const char *const expected[][2] = {{"ENSEMBLE_ID", "none"},
-                                          {"ENSEMBLE_LABEL", "none"},
-                                          {"SEQUENCE_NUMBER", "0"},
-                                          {"CREATOR", "miniDirac"}};
-enum { EXPECTED = sizeof expected / sizeof *expected };
 
 static bool is_expected(const char *key) {
   int i = 0;
