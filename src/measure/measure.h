@@ -114,6 +114,10 @@ md_layout_request md_study_layout(md_context *context, const md_study *study);
 md_status md_study_options_read(md_context *context, md_study_options *options, int argc,
                                 char **argv);
 
+/* A whole study by the words of a command line, argv[0] being "measure"; without md_interrupt_catch
+ * before it no signal ends it early. As md_command_measure. Collective. */
+md_status md_study_by_words(md_context *context, int argc, char **argv);
+
 /* The files that --lattices names, by patterns or one by one, in their order; those of a pattern in
  * that of the numbers in their names. Sets lattices and lattice. MD_INPUT: none, one twice, a
  * pattern without a file. Collective. */
