@@ -51,7 +51,9 @@ endif()
 list(REMOVE_DUPLICATES md_link)
 target_link_libraries(libminidirac INTERFACE ${md_link})
 target_link_libraries(libminidirac_shared PRIVATE ${md_link} INTERFACE ${MPI_C_LIBRARIES})
-target_link_options(libminidirac_shared PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL)
+target_link_options(libminidirac_shared PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL
+                                                $<TARGET_PROPERTY:md_flags,INTERFACE_LINK_OPTIONS>)
+set_target_properties(libminidirac_shared PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # of NCCL
 
 if(NOT MINIDIRAC_INSTALL)
   return()
