@@ -5,6 +5,7 @@
 #include <minidirac/minidirac.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* All that is made on the way, and ended at the end. */
 typedef struct study {
@@ -79,8 +80,9 @@ static void end(study *s) {
 }
 
 int main(int argc, char **argv) {
-  study s = {NULL};
+  study s;
   int level;
+  memset(&s, 0, sizeof s);
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
   if (argc < 3 || argc > 4) {

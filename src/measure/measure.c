@@ -217,6 +217,8 @@ md_status md_study_by_words(md_context *context, int argc, char **argv) {
       if (r->groups > 1) md_context_join(context, &r->part);
     }
   }
+  for (int i = 0; i < r->study.options.sources.count; i++)
+    free((char *)r->study.options.sources.source[i].text);
   free(r->study.lattice);
   free(r->study.records);
   free(r);
