@@ -86,6 +86,6 @@ int main(int argc, char **argv) {
   status = md_agree_last(&context, status);
   if (status != MD_OK && context.rank == 0)
     fprintf(stderr, "minidirac: error: %s\n", context.message);
-  md_context_close(&context);
+  md_context_end(&context);
   return (int)status;
 }

@@ -60,7 +60,7 @@ int md_test_end(md_context *context, int failed) {
   if (found_leaks()) failed++;
   long long all = failed;
   md_sum_integers(context, &all, 1);
-  md_context_close(context);
+  md_context_end(context);
   free(context);
   if (all == 0 && lattices.cut == 0 && lattices.left_out > 0) return 77;
   return all > 0 ? 1 : 0;

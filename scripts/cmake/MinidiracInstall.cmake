@@ -1,20 +1,35 @@
-# libminidirac: all folder libraries in one archive, with public headers, pkg-config file and CMake
-# package. Other projects link minidirac::minidirac, from the package or by add_subdirectory.
-include(MinidiracHeaders)
+# libminidirac: the objects of all rooms but the commands as an archive and as a shared library, with
+# two headers, pkg-config files and a CMake package. Other projects link minidirac::minidirac (the
+# archive) or minidirac::shared, from the package or by add_subdirectory.
+set(MD_PUBLIC_DIR ${PROJECT_BINARY_DIR}/include)
+file(READ ${PROJECT_SOURCE_DIR}/src/library/minidirac.h md_header)
+string(REPLACE "\"base/status.h\"" "<minidirac/status.h>" md_header "${md_header}")
+file(CONFIGURE OUTPUT ${MD_PUBLIC_DIR}/minidirac/minidirac.h CONTENT "${md_header}" @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/src/base/status.h ${MD_PUBLIC_DIR}/minidirac/status.h COPYONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/library/minidirac.h)
+
 get_property(md_libraries GLOBAL PROPERTY MD_LIBRARIES)
 set(md_objects)
 foreach(library IN LISTS md_libraries)
   list(APPEND md_objects $<TARGET_OBJECTS:${library}>)
 endforeach()
 add_library(libminidirac STATIC ${md_objects})
+add_library(libminidirac_shared SHARED ${md_objects})
 add_library(minidirac::minidirac ALIAS libminidirac)
-set_target_properties(libminidirac PROPERTIES OUTPUT_NAME minidirac EXPORT_NAME minidirac LINKER_LANGUAGE C)
-target_include_directories(libminidirac INTERFACE $<BUILD_INTERFACE:${MD_PUBLIC_DIR}>
-                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+add_library(minidirac::shared ALIAS libminidirac_shared)
+set_target_properties(libminidirac PROPERTIES EXPORT_NAME minidirac)
+set_target_properties(libminidirac_shared PROPERTIES EXPORT_NAME shared VERSION ${PROJECT_VERSION}
+                                                     SOVERSION ${PROJECT_VERSION_MAJOR})
+foreach(library IN ITEMS libminidirac libminidirac_shared)
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME minidirac LINKER_LANGUAGE C)
+  target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${MD_PUBLIC_DIR}>
+                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                                                  ${MPI_C_INCLUDE_DIRS})
+endforeach()
 
-# What a program that links the archive needs besides: libraries by their paths as they were found
-# here (HDF5 has other names elsewhere), so that one list serves pkg-config, the package and
-# add_subdirectory, in every language.
+# What a program that links the archive needs besides, and the shared library brings: libraries by
+# their paths as they were found here (HDF5 has other names elsewhere), so that one list serves
+# pkg-config, the package and add_subdirectory, in every language.
 set(md_link ${HDF5_C_LIBRARIES} ${MPI_C_LIBRARIES} ${CJSON_LINK_LIBRARIES} ${INIH_LINK_LIBRARIES}
             ${DEFLATE_LINK_LIBRARIES} ${OPENBLAS_LINK_LIBRARIES})
 if(SCALAPACK_LIBRARY)
@@ -35,28 +50,38 @@ if(MINIDIRAC_SANITIZE)
 endif()
 list(REMOVE_DUPLICATES md_link)
 target_link_libraries(libminidirac INTERFACE ${md_link})
+target_link_libraries(libminidirac_shared PRIVATE ${md_link} INTERFACE ${MPI_C_LIBRARIES})
+target_link_options(libminidirac_shared PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL
+                                                $<TARGET_PROPERTY:md_flags,INTERFACE_LINK_OPTIONS>)
+set_target_properties(libminidirac_shared PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # of NCCL
 
 if(NOT MINIDIRAC_INSTALL)
   return()
 endif()
-install(TARGETS libminidirac EXPORT minidirac ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(header IN LISTS MD_PUBLIC_HEADERS)
-  cmake_path(GET header PARENT_PATH folder)
-  install(FILES ${MD_PUBLIC_DIR}/minidirac/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minidirac/${folder})
-endforeach()
+install(TARGETS libminidirac libminidirac_shared EXPORT minidirac ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${MD_PUBLIC_DIR}/minidirac/minidirac.h ${MD_PUBLIC_DIR}/minidirac/status.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minidirac)
 
-set(MD_PC_LINK "")
-foreach(item IN LISTS md_link)
-  if(item MATCHES "^[/-]")
-    string(APPEND MD_PC_LINK " ${item}")
-  else()
-    string(APPEND MD_PC_LINK " -l${item}")
-  endif()
-endforeach()
-string(APPEND MD_PC_LINK "${md_rpath}")
-file(RELATIVE_PATH MD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # the tree can be moved
-configure_file(scripts/cmake/minidirac.pc.in ${PROJECT_BINARY_DIR}/minidirac.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/minidirac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# minidirac.pc: the shared library and MPI, which the header names; minidirac-static.pc: the archive.
+# The tree can be moved.
+file(RELATIVE_PATH MD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND " -I" OUTPUT_VARIABLE md_include)
+list(JOIN md_include "" MD_PC_INCLUDE)
+function(md_package_file name libraries)
+  set(MD_PC_LIBS "${libraries}")
+  foreach(item IN LISTS ARGN)
+    if(item MATCHES "^[/-]")
+      string(APPEND MD_PC_LIBS " ${item}")
+    else()
+      string(APPEND MD_PC_LIBS " -l${item}")
+    endif()
+  endforeach()
+  configure_file(scripts/cmake/minidirac.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+md_package_file(minidirac "-L\${libdir} -Wl,-rpath,\${libdir} -lminidirac" ${MPI_C_LIBRARIES})
+md_package_file(minidirac-static "\${libdir}/libminidirac.a${md_rpath}" ${md_link})
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/minidirac-config-version.cmake

@@ -72,6 +72,10 @@ if(MINIDIRAC_HAVE_CUDA AND NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
 endif()
 
 add_library(md_flags INTERFACE)
+# One set of objects for the program, libminidirac.a and libminidirac.so: position-independent, with
+# no symbol for others but the functions of src/library/minidirac.h, so that calls stay direct.
+target_compile_options(md_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-fvisibility=hidden;-fno-semantic-interposition>
+                                          $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fvisibility=hidden>)
 target_compile_options(
   md_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wvla;-Wpointer-arith>
                      $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${MINIDIRAC_WERROR}>>:-Werror>

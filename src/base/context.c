@@ -76,26 +76,24 @@ static md_status read_wishes(md_context *context, md_wishes *wishes) {
   return read_count(context, "MINIDIRAC_TEST_NODE_SIZE", &wishes->node_size);
 }
 
-md_status md_context_open(md_context *context, int *argc, char ***argv) {
-  *context = (md_context){.ranks = 1, .local_ranks = 1, .threads = 1, .start_s = md_time_s()};
-  if (start_mpi(argc, argv) != MD_OK)
-    return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
-  MPI_Comm_rank(MPI_COMM_WORLD, &context->rank);
+md_status md_context_fill(md_context *context, MPI_Comm over) {
+  *context = (md_context){
+      .ranks = 1, .local_ranks = 1, .threads = omp_get_max_threads(), .start_s = md_time_s()};
+  MPI_Comm_rank(over, &context->rank);
   context->communicator = malloc(sizeof *context->communicator);
   int failed = !context->communicator, any = 0;
-  MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, over);
   if (any) {
     free(context->communicator);
     context->communicator = NULL;
     return md_fail_memory(context, sizeof *context->communicator, "communicator");
   }
-  MPI_Comm_dup(MPI_COMM_WORLD, &context->communicator->world);
+  MPI_Comm_dup(over, &context->communicator->world);
   MPI_Comm_size(context->communicator->world, &context->ranks);
   MPI_Comm_split_type(context->communicator->world, MPI_COMM_TYPE_SHARED, context->rank,
                       MPI_INFO_NULL, &context->communicator->host);
   MPI_Comm_rank(context->communicator->host, &context->local_rank);
   MPI_Comm_size(context->communicator->host, &context->local_ranks);
-  choose_threads(context);
   context->start_bytes = md_memory_resident();
   md_status status = context->rank == 0 ? read_wishes(context, &context->wishes) : MD_OK;
   MD_TRY(md_agree(context, status));
@@ -103,7 +101,17 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
   return MD_OK;
 }
 
-void md_context_close(md_context *context) {
+md_status md_context_open(md_context *context, int *argc, char ***argv) {
+  *context = (md_context){.ranks = 1, .local_ranks = 1, .threads = 1};
+  if (start_mpi(argc, argv) != MD_OK)
+    return md_fail(context, MD_ENVIRONMENT, "MPI could not start; check the Open MPI installation");
+  const md_status status = md_context_fill(context, MPI_COMM_WORLD);
+  context->owns_mpi = true;
+  if (context->communicator) choose_threads(context);
+  return status;
+}
+
+void md_context_end(md_context *context) {
   md_device_close(context);
   md_watch_end(context);
   if (context->communicator) {
@@ -112,7 +120,7 @@ void md_context_close(md_context *context) {
     free(context->communicator);
     context->communicator = NULL;
   }
-  MPI_Finalize();
+  if (context->owns_mpi) MPI_Finalize();
 }
 
 md_status md_context_split(md_context *whole, int group, md_context *part) {

@@ -29,8 +29,8 @@ typedef struct md_wishes {
   int node_size;         /* MINIDIRAC_TEST_NODE_SIZE=N, see md_device_nodes */
 } md_wishes;
 
-/* The run: its ranks, threads and the message of the first failure. One per process, made by
- * main and handed down; there are no globals. */
+/* The run: its ranks, threads and the message of the first failure. Made by main, or for a program
+ * that holds the library (src/library), and handed down; there are no globals. */
 typedef struct md_context {
   int rank;                            /* this process, 0 .. ranks-1 */
   int ranks;                           /* processes of the run */
@@ -54,6 +54,7 @@ typedef struct md_context {
    * process, called by the watch's thread. 0 and NULL: nothing does, as with MPI. */
   double patience_s;
   void (*give_up)(const char *failure);
+  bool owns_mpi;      /* started it, and ends it with this context */
   char message[1024]; /* of the failure last reported by md_fail, one line */
   struct {
     md_status status; /* MD_OK: none */
@@ -65,11 +66,11 @@ typedef struct md_context {
  * cores over the ranks that share them (base/waiting.h). Without a launcher Open MPI starts without
  * its daemon, by variables OMPI_MCA_* that are set where the user has not. Nobody gives up a rank
  * that does not answer until the caller sets give_up and patience_s, alike on all ranks. MD_INPUT
- * for a variable of md_wishes that is none of its values; md_context_close is called all the same.
+ * for a variable of md_wishes that is none of its values; md_context_end is called all the same.
  * Collective. When MPI cannot start, MPI itself ends the process. */
 md_status md_context_open(md_context *context, int *argc, char ***argv);
-/* Ends MPI. Collective. */
-void md_context_close(md_context *context);
+/* Ends all that the context holds, and MPI where the context has started it. Collective. */
+void md_context_end(md_context *context);
 /* A run of its own for some of the ranks: ranks that pass the same `group` >= 0 get a context of
  * their ranks in the order of `whole`, on the GPU of their number on the host. Both may be used,
  * each for what is collective among its ranks; a failure is told in the one that it was met in.

@@ -178,9 +178,8 @@ static md_status start_groups(md_study_run *r, md_context *context) {
   return MD_OK;
 }
 
-md_status md_command_measure(md_context *context, int argc, char **argv) {
+md_status md_study_by_words(md_context *context, int argc, char **argv) {
   md_study_run *r = calloc(1, sizeof *r);
-  md_interrupt_catch(context);
   MD_TRY(md_agree(context, r ? MD_OK : md_fail_memory(context, sizeof *r, "study")));
   md_status status = md_study_options_read(context, &r->study.options, argc, argv);
   if (status == MD_OK && !r->study.options.run.common.help) {
@@ -191,8 +190,15 @@ md_status md_command_measure(md_context *context, int argc, char **argv) {
       if (r->groups > 1) md_context_join(context, &r->part);
     }
   }
+  for (int i = 0; i < r->study.options.sources.count; i++)
+    free((char *)r->study.options.sources.source[i].text);
   free(r->study.lattice);
   free(r->study.records);
   free(r);
   return status;
+}
+
+md_status md_command_measure(md_context *context, int argc, char **argv) {
+  md_interrupt_catch(context);
+  return md_study_by_words(context, argc, argv);
 }

@@ -110,6 +110,9 @@ md_layout_request md_study_layout(md_context *context, const md_study *study);
 md_status md_study_options_read(md_context *context, md_study_options *options, int argc,
                                 char **argv);
 
+/* A whole study by the words of a command line, argv[0] being "measure"; without md_interrupt_catch
+ * before it no signal ends it early. As md_command_measure. Collective. */
+md_status md_study_by_words(md_context *context, int argc, char **argv);
 /* Lays out the records for the dims and allocates them, all NaN. Local. */
 md_status md_study_records_create(md_context *context, md_study *study);
 /* The lattices that are done as the file of --output, which is replaced as a whole. Collective. */

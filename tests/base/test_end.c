@@ -34,6 +34,6 @@ int main(int argc, char **argv) {
   if (md_context_open(&context, &argc, &argv) != MD_OK) return 1;
   const bool tidy = getenv("OMPI_MCA_orte_create_session_dirs") == NULL;
   if (!tidy) fputs("a setting for this process alone is left to those that it starts\n", stderr);
-  md_context_close(&context);
+  md_context_end(&context);
   return tidy ? 0 : 1;
 }

@@ -51,6 +51,6 @@ int main(int argc, char **argv) {
       status = MD_ENVIRONMENT;
   }
   if (status != MD_OK) fprintf(stderr, "write_seeds: %s\n", context.message);
-  md_context_close(&context);
+  md_context_end(&context);
   return (int)status;
 }

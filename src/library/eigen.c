@@ -1,0 +1,152 @@
+/* Eigenvectors of -Deo Doe: found, and in files. */
+#include "dirac/eigen/eigen.h"
+#include "dirac/backend.h"
+#include "io/modes_file.h"
+#include "lattice/fields/linear.h"
+#include "lattice/halo/halo.h"
+#include "library/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+md_eigen_search md_eigen_defaults(int modes) {
+  return (md_eigen_search){.modes = modes, .tolerance = 1e-8, .max_restarts = 1000, .seed = 1};
+}
+
+static md_status check_search(md_quark *quark, const md_eigen_search *r) {
+  md_context *context = quark->context;
+  const int64_t unknowns = md_eigen_unknowns(quark->dirac.geometry, MD_FERMION_REALS);
+  const long long most = unknowns < MD_EIGEN_MOST ? unknowns : MD_EIGEN_MOST;
+  if (r->modes < 1 || r->modes > most)
+    return md_fail(context, MD_INPUT, "modes must lie in 1 to %lld on this lattice, got %d", most,
+                   r->modes);
+  if (r->block < 0 || r->block > MD_MAX_RHS || r->max_restarts < 1)
+    return md_fail(context, MD_INPUT,
+                   "the block must be within 0..%d and restarts be 1 at least, got %d and %d",
+                   MD_MAX_RHS, r->block, r->max_restarts);
+  if (!(r->tolerance > 0.0 && r->tolerance < 1.0))
+    return md_fail(context, MD_INPUT, "the tolerance must lie between 0 and 1, got %g",
+                   r->tolerance);
+  return MD_OK;
+}
+
+/* Takes over what was found. */
+static void keep(md_eigenmodes *m, md_eigen_result *found) {
+  m->converged = found->below;
+  m->modes = (md_modes){.count = found->modes,
+                        .values = found->values,
+                        .residuals = found->residuals,
+                        .vectors = found->vectors};
+  found->modes = 0;
+  found->values = found->residuals = NULL;
+  found->vectors = NULL;
+}
+
+static md_status find(md_quark *quark, const md_eigen_search *r, md_eigenmodes *m) {
+  enum { ON_DEVICE = 16 }; /* vectors that fill one */
+  md_context *context = quark->context;
+  const md_dirac *like = md_quark_exact(quark);
+  md_backend_request request = like->request;
+  const md_halo_request halo = {.transport = quark->transport};
+  const md_eigen_request search = {.modes = r->modes,
+                                   .tolerance = r->tolerance,
+                                   .max_restarts = r->max_restarts,
+                                   .seed = r->seed};
+  md_dirac dirac = {0};
+  md_eigen_result found = {0};
+  request.n_rhs = r->block > 0 ? r->block : like->shape.space == MD_DEVICE ? ON_DEVICE : 1;
+  MD_TRY(md_dirac_create_exact(context, quark->links->field, like->backend->name, &request, &halo,
+                               &dirac));
+  const md_status status = md_eigen_lowest(context, &dirac, &search, &found);
+  const bool converged = found.converged;
+  if (status == MD_OK) keep(m, &found);
+  md_eigen_result_free(&found);
+  md_dirac_destroy(&dirac);
+  if (status != MD_OK || converged) return status;
+  return md_fail(context, MD_UNREACHED,
+                 "%d modes were to have residuals of at most %g and none below them, %d have after "
+                 "%d restarts; raise max_restarts or tolerance",
+                 r->modes, r->tolerance, m->converged, r->max_restarts);
+}
+
+md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eigenmodes **modes) {
+  *modes = NULL;
+  MD_TRY(check_search(quark, request));
+  if (!(*modes = md_handle(quark->context, sizeof **modes))) return MD_ENVIRONMENT;
+  md_eigenmodes *m = *modes;
+  m->context = quark->context;
+  m->label = quark->label;
+  m->tolerance = request->tolerance;
+  const md_status status = find(quark, request, m);
+  if (status == MD_OK || m->modes.count > 0) return status;
+  md_eigen_destroy(m);
+  *modes = NULL;
+  return status;
+}
+
+md_status md_eigen_read(md_quark *quark, const char *path, md_eigenmodes **modes) {
+  md_context *context = quark->context;
+  md_modes_info info;
+  *modes = NULL;
+  MD_TRY(md_deflation_describe(context, path, &info));
+  if (!(*modes = md_handle(context, sizeof **modes))) return MD_ENVIRONMENT;
+  md_eigenmodes *m = *modes;
+  m->context = context;
+  m->label = quark->label;
+  m->tolerance = info.tolerance;
+  m->converged = info.converged;
+  const md_status status = md_modes_read(context, path, quark->dirac.geometry, &m->label, &info,
+                                         info.count, md_quark_exact(quark)->shape.space, &m->modes);
+  if (status == MD_OK) return MD_OK;
+  free(m); /* a failed reader leaves nothing to destroy */
+  *modes = NULL;
+  return status;
+}
+
+md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *store, bool replace) {
+  int place;
+  MD_TRY(md_word(modes->context, "store", MD_MODES_STORE_WORDS, store, &place));
+  const md_modes_info info = {.converged = modes->converged,
+                              .tolerance = modes->tolerance,
+                              .store = md_modes_store_of(store),
+                              .label = modes->label,
+                              .keep_old = !replace};
+  MD_TRY(md_output_path(modes->context, path, replace));
+  return md_modes_write(modes->context, path, &modes->modes, &info);
+}
+
+void md_eigen_destroy(md_eigenmodes *modes) {
+  if (!modes) return;
+  md_modes_destroy(&modes->modes);
+  free(modes);
+}
+
+int md_eigen_count(const md_eigenmodes *modes) {
+  return modes->modes.count;
+}
+
+int md_eigen_converged(const md_eigenmodes *modes) {
+  return modes->converged;
+}
+
+const double *md_eigen_values(const md_eigenmodes *modes) {
+  return modes->modes.values;
+}
+
+const double *md_eigen_residuals(const md_eigenmodes *modes) {
+  return modes->modes.residuals;
+}
+
+md_status md_eigen_vector(const md_eigenmodes *modes, int k, md_fermion *field) {
+  md_context *context = modes->context;
+  if (k < 0 || k >= modes->modes.count)
+    return md_fail(context, MD_INPUT, "modes are numbered 0 to %d, got %d", modes->modes.count - 1,
+                   k);
+  const md_field *vector = &modes->modes.vectors[k], *f = field->of;
+  if (f->n_rhs != 1 || f->geometry != vector->geometry)
+    return md_fail(context, MD_INPUT,
+                   "a mode goes into a field of its lattice with 1 right-hand side, got %d%s",
+                   f->n_rhs, f->geometry == vector->geometry ? "" : ", and another lattice");
+  md_linear_zero(&field->of[MD_ODD]);
+  return md_agree(context, md_field_convert(context, &field->of[MD_EVEN], vector));
+}
