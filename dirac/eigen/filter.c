@@ -68,18 +68,15 @@ md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_e
   const double centre = 0.5 * (filter->high + filter->low);
   const double half = 0.5 * (filter->high - filter->low),
                last = filter->degree % 4 < 2 ? 1.0 : -1.0;
-  double ones[MD_MAX_RHS], scale[MD_MAX_RHS], none[MD_MAX_RHS] = {0.0};
-  for (int r = 0; r < in->n_rhs; r++) {
-    ones[r] = 1.0;
-    scale[r] = last / chebyshev(filter->degree, -centre / half);
-  }
+  double scale[MD_MAX_RHS], none[MD_MAX_RHS] = {0.0};
+  for (int r = 0; r < in->n_rhs; r++) scale[r] = last / chebyshev(filter->degree, -centre / half);
   md_linear_copy(&s->before, in);
   MD_TRY(shifted(context, dirac, 1.0 / half, centre, NULL, &s->odd, &s->now, in));
   for (int k = 1; k < filter->degree; k++) {
     const double factor = (k % 2 ? -2.0 : 2.0) / half;
     md_field *to = s->ones ? &s->before : &s->next;
     MD_TRY(shifted(context, dirac, factor, centre, s->ones, &s->odd, to, &s->now));
-    if (!s->ones) md_linear_axpy(ones, &s->next, &s->before);
+    if (!s->ones) md_linear_add(1.0, &s->next, &s->before);
     const md_field swap = s->before;
     s->before = s->now;
     s->now = swap;

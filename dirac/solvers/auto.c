@@ -1,5 +1,5 @@
 #include "dirac/solvers/auto.h"
-#include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/reliable_update.h"
 
 #include <math.h>
 #include <stdio.h>

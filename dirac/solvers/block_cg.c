@@ -2,7 +2,6 @@
 #include "base/memory_need.h"
 #include "dirac/solvers/block_steps.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/mixed_block.h"
 
 typedef struct block_cg {
   const md_solver_request *request;

@@ -1,7 +1,6 @@
 #include "dirac/solvers/cg.h"
 #include "base/interrupt.h"
 #include "base/memory_need.h"
-#include "dirac/solvers/mixed_cg.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>

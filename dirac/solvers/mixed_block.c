@@ -1,16 +1,11 @@
-#include "dirac/solvers/mixed_block.h"
 #include "base/memory_need.h"
-#include "dirac/solvers/block_deflation.h"
 #include "dirac/solvers/block_steps.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/low_modes.h"
-#include "dirac/solvers/outer.h"
+#include "dirac/solvers/deflation.h"
 #include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* |r| of some right-hand side has fallen by this much: each update gives a block to deflate with.
  * docs/solvers.md says why. */
@@ -43,7 +38,6 @@ static void destroy(mixed_block *m) {
   md_field_destroy(&m->p);
   md_field_destroy(&m->x);
   md_field_destroy(&m->single);
-  free(m);
 }
 
 /* r and the deflation space. On a device, where bytes decide, r is as narrow as p: iterations are
@@ -211,21 +205,15 @@ static md_status iterate(mixed_block *m) {
 
 md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job,
                                  md_cg_state *state) {
-  mixed_block *m = calloc(1, sizeof *m);
-  md_status status =
-      md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed block CG"));
-  if (status != MD_OK) {
-    free(m);
-    return status;
-  }
-  m->context = context;
-  m->request = job->request;
-  m->inner = job->inner;
-  m->state = state;
-  m->outer = (md_outer){.context = context, .a = job->a, .request = job->request, .state = state};
-  set_rules(m);
-  status = md_agree(context, create(m));
-  if (status == MD_OK && !md_counts(context)) status = iterate(m);
-  destroy(m);
+  mixed_block m = {
+      .context = context,
+      .outer = {.context = context, .a = job->a, .request = job->request, .state = state},
+      .inner = job->inner,
+      .request = job->request,
+      .state = state};
+  set_rules(&m);
+  md_status status = md_agree(context, create(&m));
+  if (status == MD_OK && !md_counts(context)) status = iterate(&m);
+  destroy(&m);
   return status;
 }

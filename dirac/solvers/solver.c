@@ -3,7 +3,7 @@
 #include "base/timer.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -66,10 +66,8 @@ static md_status start(md_context *context, md_system *s, md_cg_state *state) {
 
 /* y += the solution in state->x; the rest of x follows from it. work[0] is overwritten. */
 static md_status collect(md_context *context, md_system *s, const md_cg_state *state) {
-  double one[MD_MAX_RHS];
-  for (int r = 0; r < state->n_rhs; r++) one[r] = 1.0;
   MD_TRY(md_agree(context, md_field_convert(context, &s->work[0], &state->x)));
-  md_linear_axpy(one, &s->work[0], &s->x[0]);
+  md_linear_add(1.0, &s->work[0], &s->x[0]);
   return s->kind->reconstruct(context, s);
 }
 

@@ -56,7 +56,7 @@ typedef struct md_cg_state {
   double *start_norm2;
   md_field *solved;
   int n_rhs, most;       /* entries of the arrays; history has most + 1 */
-  int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
+  int updates, restarts; /* of mixed-precision CG, see dirac/solvers/cg.h */
   int projections;       /* on the modes of the request */
   int block_rank;        /* of block CG: fewest independent columns that its residual has had */
   bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
@@ -85,9 +85,9 @@ typedef struct md_solver_request {
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
   md_dirac *inner;
-  /* The lowest modes of -Deo Doe in the space of the exact operator (dirac/solvers/low_modes.h):
-   * the solve begins with their part of the solution, and what rounding brings back of it is taken
-   * out at reliable updates and restarts. NULL: none. */
+  /* The lowest modes of -Deo Doe in the space of the exact operator
+   * (dirac/solvers/reliable_update.h): the solve begins with their part of the solution, and what
+   * rounding brings back of it is taken out at reliable updates and restarts. NULL: none. */
   const md_modes *modes;
   /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of the operator.
    * NULL: zero. */
@@ -174,7 +174,7 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator; x is assigned, and
  * the iterations start from the guess.
  * The iteration runs in the operator's precision, or in that of request->inner, which needs a
- * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/mixed_cg.h); the residual
+ * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual
  * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
  * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
  * A signal that base/interrupt.h catches ends the solve after the iteration that is under way.

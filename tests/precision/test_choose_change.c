@@ -2,8 +2,7 @@
  * the solution; any number of ranks takes the same iterations to it as one does. The linker puts
  * the functions __wrap_ below in place of the two mixed solvers, so that a way stalls when a case
  * says so, whatever a machine's rounding. */
-#include "dirac/solvers/mixed_block.h"
-#include "dirac/solvers/mixed_cg.h"
+#include "dirac/solvers/cg.h"
 #include "problem.h"
 
 #include <string.h>
