@@ -18,7 +18,6 @@ typedef enum md_precondition {
 } md_precondition;
 #define MD_PRECONDITION_WORDS "none|chebyshev|modes"
 enum { MD_PRECONDITION_MOST_DEGREE = 1000 };
-const char *md_precondition_name(md_precondition kind);
 md_precondition md_precondition_of(const char *name); /* of the words */
 
 /* The Chebyshev iteration for A z = r from zero, `degree` times by A = `of`, a Hermitian and

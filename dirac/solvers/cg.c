@@ -9,14 +9,15 @@
 md_status md_cg_state_create(md_context *context, const md_operator *a, int most,
                              md_cg_state *state) {
   const size_t n = (size_t)a->shape.n_rhs;
-  *state = (md_cg_state){.n_rhs = (int)n, .most = most};
-  double **const numbers[] = {&state->r_norm2, &state->b_norm, &state->scale, &state->start_norm2};
+  *state = (md_cg_state){.n_rhs = (int)n, .most = most, .result.n_rhs = (int)n};
+  double **const numbers[] = {&state->r_norm2, &state->b_norm, &state->scale, &state->start_norm2,
+                              &state->result.residuals};
   bool there = true;
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     there = (*numbers[i] = calloc(n, sizeof(double))) && there;
-  state->rhs_iterations = calloc(n, sizeof *state->rhs_iterations);
-  state->history = calloc((size_t)most + 1, sizeof *state->history);
-  if (!there || !state->rhs_iterations || !state->history)
+  state->result.rhs_iterations = calloc(n, sizeof(int));
+  state->result.history = calloc((size_t)most + 1, sizeof(double));
+  if (!there || !state->result.rhs_iterations || !state->result.history)
     return md_fail_memory(context, ((size_t)most + 1) * sizeof(double), "residual history");
   MD_TRY(md_operator_field(context, a, &state->x));
   MD_TRY(md_operator_field(context, a, &state->r));
@@ -46,8 +47,7 @@ void md_cg_state_destroy(md_cg_state *state) {
   free(state->b_norm);
   free(state->scale);
   free(state->start_norm2);
-  free(state->rhs_iterations);
-  free(state->history);
+  md_solver_result_free(&state->result);
   *state = (md_cg_state){0};
 }
 
@@ -66,7 +66,7 @@ bool md_cg_is_read(const md_solver_request *request, int iteration) {
 
 md_status md_cg_leave(md_context *context, const md_solver_request *request,
                       const md_cg_state *state) {
-  if (!state->interrupted || !request->leave) return MD_OK;
+  if (!state->result.interrupted || !request->leave) return MD_OK;
   return md_agree(context, request->leave(request->user, state));
 }
 
@@ -86,7 +86,7 @@ bool md_cg_record(const md_solver_request *request, md_cg_state *state) {
     if (scale > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / scale);
     all = all && md_cg_done(request, state, r);
   }
-  state->history[state->iteration] = largest;
+  state->result.history[state->iteration] = largest;
   return all;
 }
 
@@ -100,12 +100,12 @@ md_status md_cg_conclude(md_context *context, const md_solver_request *request, 
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
                      norm2[r], state->iteration, r);
     state->r_norm2[r] = norm2[r];
-    state->rhs_iterations[r]++;
+    state->result.rhs_iterations[r]++;
   }
   *ends = md_cg_record(request, state) || state->iteration >= state->most;
   if (request->observe) MD_TRY(request->observe(request->user, state));
-  state->interrupted = md_interrupted(context);
-  *ends = *ends || state->interrupted;
+  state->result.interrupted = md_interrupted(context);
+  *ends = *ends || state->result.interrupted;
   return MD_OK;
 }
 

@@ -72,8 +72,8 @@ md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_
  *            p = r + beta p, not p = r: the Krylov space goes on
  *
  * Where the inner operator fuses (md_dirac_fuses) and the first beta serves, iterations run on the
- * device without waiting for the host (dirac/solvers/device/cg_device.h): it learns of one while the next
- * is under way, so that an update comes one iteration later.
+ * device without waiting for the host (dirac/solvers/device/cg_device.h): it learns of one while
+ * the next is under way, so that an update comes one iteration later.
  *
  * Deflation (dirac/solvers/deflation.h) takes the lowest modes of A out of the residual. It is for
  * small lattices, on which CG ends because its directions are all conjugate, and for small masses
@@ -89,7 +89,8 @@ md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_
  * or the most iterations end the solve by an update that a saved state knows nothing of. A sum that
  * is NaN or infinite, or a <p, A p> that is not positive, discards the partial solution and starts
  * again from the last update; MD_UNREACHED with a message when that happens twice from one
- * solution. MD_OK with state->stalled when updates no longer lower the true residual. Collective.
+ * solution. MD_OK with state->result.stalled when updates no longer lower the true residual.
+ * Collective.
  */
 md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);
 
@@ -118,9 +119,9 @@ md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_
  * allows; twice from one solution, that ends the solve as stalled.
  *
  * Columns that depend on those before them become zero in Q, until an update finds that they no
- * longer do: state->block_rank. The solve ends when the true residual of every right-hand side is
- * small enough; those that are done before remain in the block, as what they add to its Krylov
- * space costs no more than zeros would.
+ * longer do: state->result.block_rank. The solve ends when the true residual of every right-hand
+ * side is small enough; those that are done before remain in the block, as what they add to its
+ * Krylov space costs no more than zeros would.
  *
  * The contract is that of md_mixed_cg_iterate. Collective. */
 md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);

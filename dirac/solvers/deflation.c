@@ -1,5 +1,5 @@
 #include "dirac/solvers/deflation.h"
-#include "dirac/solvers/small_matrix.h"
+#include "dirac/dense.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -12,10 +12,9 @@ static const double none[MD_MAX_RHS];
 md_status md_deflation_create(md_context *context, const md_geometry *geometry,
                               const md_field_shape *shape, md_deflation *deflation) {
   *deflation = (md_deflation){.n_rhs = shape->n_rhs};
-  const size_t bytes = (size_t)shape->n_rhs * sizeof *deflation->gram;
-  deflation->gram = malloc(bytes);
-  if (!deflation->gram) return md_fail_memory(context, bytes, "deflation");
-  memset(deflation->gram, 0, bytes);
+  const size_t n = (size_t)shape->n_rhs;
+  deflation->gram = calloc(n, sizeof *deflation->gram);
+  if (!deflation->gram) return md_fail_memory(context, n * sizeof *deflation->gram, "deflation");
   for (int i = 0; i < MOST; i++) {
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &deflation->w[i]));
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &deflation->a_w[i]));

@@ -71,7 +71,8 @@ static md_status create(mixed_block *m) {
 static void take_norms(mixed_block *m) {
   md_cg_state *s = m->state;
   for (int r = 0; r < s->n_rhs; r++) m->outer.norm2[r] = md_block_steps_norm2(&m->steps, r);
-  if (s->block_rank == 0 || m->steps.rank < s->block_rank) s->block_rank = m->steps.rank;
+  if (s->result.block_rank == 0 || m->steps.rank < s->result.block_rank)
+    s->result.block_rank = m->steps.rank;
 }
 
 static void go_on(mixed_block *m) {
@@ -124,7 +125,7 @@ static md_status recover(mixed_block *m, bool strays) {
                    "precision than %s",
                    m->state->iteration + 1, md_precision_name(m->inner->precision));
   m->outer.restarted = true;
-  m->state->restarts++;
+  m->state->result.restarts++;
   md_block_deflation_forget(&m->deflation);
   return begin(m);
 }
@@ -163,7 +164,7 @@ static md_status update(mixed_block *m) {
 static bool count(mixed_block *m) {
   take_norms(m);
   const bool due = md_outer_count(&m->outer);
-  return due || m->state->interrupted || m->state->iteration >= m->state->most;
+  return due || m->state->result.interrupted || m->state->iteration >= m->state->most;
 }
 
 /* Whether |r| of some right-hand side is larger than it can be in exact arithmetic. */

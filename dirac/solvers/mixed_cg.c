@@ -170,7 +170,7 @@ static md_status recover(mixed_cg *m) {
                    "a wider inner precision than %s",
                    m->state->iteration + 1, md_precision_name(m->inner->precision));
   m->outer.restarted = true;
-  m->state->restarts++;
+  m->state->result.restarts++;
   return begin(m);
 }
 
@@ -253,7 +253,7 @@ static md_status step(mixed_cg *m, bool *sound) {
 static inline md_status fused_step(mixed_cg *m, bool *sound) {
   const md_cg_state *s = m->state;
   const int now = s->iteration + 1;
-  m->whole = s->interrupted || now >= s->most || md_cg_is_read(m->request, now);
+  m->whole = s->result.interrupted || now >= s->most || md_cg_is_read(m->request, now);
   memcpy(m->before, m->outer.norm2, sizeof m->before);
   const md_cg_next then = m->due ? MD_NEXT_IS_LAST : m->whole ? MD_NEXT_IS_WHOLE : MD_NEXT_GOES_ON;
   return md_cg_steps_next(m->context, m->steps, then, m->step.alpha, m->outer.norm2, sound);
@@ -325,7 +325,7 @@ static md_status iterate(mixed_cg *m) {
     MD_TRY(iterate_once(m));
     if (md_cg_is_read(m->request, s->iteration)) save(m);
     if (m->request->observe) MD_TRY(m->request->observe(m->request->user, s));
-    if (m->whole && (s->interrupted || s->iteration >= s->most)) MD_TRY(end_early(m));
+    if (m->whole && (s->result.interrupted || s->iteration >= s->most)) MD_TRY(end_early(m));
   }
   return MD_OK;
 }

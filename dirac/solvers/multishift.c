@@ -418,7 +418,7 @@ static md_status refine(md_multishift_state *m, int k) {
   if (status == MD_OK && solves) {
     md_linear_add(1.0, &state.x, &m->system.x[0]);
     m->result->shifts[k].refine_iterations += state.iteration;
-    m->result->interrupted = state.interrupted;
+    m->result->interrupted = state.result.interrupted;
     status = true_residual(m, k);
   }
   md_cg_state_destroy(&state);

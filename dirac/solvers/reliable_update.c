@@ -129,7 +129,7 @@ md_status md_outer_project(md_outer *o) {
                               part2, &o->projected));
   for (int r = 0; r < s->n_rhs; r++) o->low[r] = o->projected ? 0.0 : sqrt(part2[r]);
   if (!o->projected) return MD_OK;
-  s->projections++;
+  s->result.projections++;
   return true_residual(o, NULL);
 }
 
@@ -148,21 +148,21 @@ md_status md_outer_take(md_outer *o) {
     o->in_vain[r] = md_update_is_vain(now, o->best[r]) ? o->in_vain[r] + 1 : 0;
     o->best[r] = fmin(o->best[r], now);
   }
-  s->updates++;
+  s->result.updates++;
   return MD_OK;
 }
 
 bool md_outer_at_end(const md_outer *o) {
   md_cg_state *s = o->state;
   bool all = true;
-  s->stalled = false;
+  s->result.stalled = false;
   for (int r = 0; r < s->n_rhs; r++) {
     const bool stalled = !o->done[r] && o->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN;
     all = all && (o->done[r] || stalled);
-    s->stalled = s->stalled || stalled;
+    s->result.stalled = s->result.stalled || stalled;
   }
-  s->stalled = s->stalled && all;
-  return all || s->iteration >= s->most || (s->interrupted && o->since == 0);
+  s->result.stalled = s->result.stalled && all;
+  return all || s->iteration >= s->most || (s->result.interrupted && o->since == 0);
 }
 
 void md_outer_go_on(md_outer *o) {
@@ -180,12 +180,12 @@ bool md_outer_count(md_outer *o) {
     const double size = o->unit[r] * (o->done[r] ? 1.0 : sqrt(o->norm2[r]));
     if (s->scale[r] > 0.0) worst = fmax(worst, size / s->scale[r]);
     if (o->done[r]) continue;
-    s->rhs_iterations[r]++;
+    s->result.rhs_iterations[r]++;
     all = all && size <= md_cg_limit(o->request, s, r);
     o->largest[r] = fmax(o->largest[r], o->norm2[r]);
     far = far || md_update_due(o->norm2[r], o->largest[r], o->factor);
   }
-  s->history[s->iteration] = worst;
-  s->interrupted = md_interrupted(o->context);
+  s->result.history[s->iteration] = worst;
+  s->result.interrupted = md_interrupted(o->context);
   return far || all || o->since >= o->latest;
 }

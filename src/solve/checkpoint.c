@@ -105,8 +105,9 @@ static void add_counts(counts *c, md_attribute *attributes) {
 }
 
 static counts counts_of(const md_cg_state *s) {
-  return (counts){s->iteration, s->carries,     s->round,       s->updates,
-                  s->restarts,  s->projections, s->more.fields, s->more.numbers};
+  return (counts){s->iteration,      s->carries,         s->round,
+                  s->result.updates, s->result.restarts, s->result.projections,
+                  s->more.fields,    s->more.numbers};
 }
 
 static md_status check_counts(md_context *context, const char *path, const counts *c,
@@ -141,11 +142,12 @@ enum { NUMBERS = 8 };
 static int add_numbers(md_cg_state *s, int64_t *rhs_iterations, int iteration, bool carries,
                        md_attribute *attributes) {
   const int n = s->n_rhs;
-  const md_attribute list[] = {{"rhs_iterations", MD_ATTRIBUTE_INTEGER, n, rhs_iterations},
-                               {"r_norm2", MD_ATTRIBUTE_REAL, n, s->r_norm2},
-                               {"residual_history", MD_ATTRIBUTE_REAL, iteration + 1, s->history},
-                               {"tolerance", MD_ATTRIBUTE_REAL, 1, &s->tolerance},
-                               {"round_before", MD_ATTRIBUTE_REAL, 1, &s->round_before}};
+  const md_attribute list[] = {
+      {"rhs_iterations", MD_ATTRIBUTE_INTEGER, n, rhs_iterations},
+      {"r_norm2", MD_ATTRIBUTE_REAL, n, s->r_norm2},
+      {"residual_history", MD_ATTRIBUTE_REAL, iteration + 1, s->result.history},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &s->tolerance},
+      {"round_before", MD_ATTRIBUTE_REAL, 1, &s->round_before}};
   int count = sizeof list / sizeof *list;
   memcpy(attributes, list, sizeof list);
   if (carries)
@@ -191,7 +193,7 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   key k = {0};
   counts c = counts_of(&s);
   const int count = list_fields(&s, fields, names);
-  for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.rhs_iterations[r];
+  for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.result.rhs_iterations[r];
   md_status status = make_key(context, run, &k);
   for (int f = 0; f < count && status == MD_OK; f++) {
     const md_field *from = fields[f].field;
@@ -235,9 +237,9 @@ static md_status load_counts(md_context *context, const md_solve_run *run, md_cg
   s->iteration = (int)c.iteration;
   s->carries = c.carries == 1;
   s->round = (int)c.round;
-  s->updates = (int)c.updates;
-  s->restarts = (int)c.restarts;
-  s->projections = (int)c.projections;
+  s->result.updates = (int)c.updates;
+  s->result.restarts = (int)c.restarts;
+  s->result.projections = (int)c.projections;
   s->more.fields = (int)c.more_fields;
   return MD_OK;
 }
@@ -262,7 +264,7 @@ static md_status load_numbers(md_context *context, const char *path, md_cg_state
   const int count = 1 + add_numbers(s, rhs_iterations, s->iteration, s->carries, attributes + 1);
   MD_TRY(md_checkpoint_read_attributes(context, path, s->x.geometry, attributes, count));
   MD_TRY(check_start(context, path, s, start_norm2));
-  for (int r = 0; r < s->n_rhs; r++) s->rhs_iterations[r] = (int)rhs_iterations[r];
+  for (int r = 0; r < s->n_rhs; r++) s->result.rhs_iterations[r] = (int)rhs_iterations[r];
   for (int i = 0; i < s->more.numbers; i++)
     if (!isfinite(s->more.number[i]))
       return md_fail(context, MD_INPUT, "checkpoint %s must have finite numbers, got %g", path,

@@ -22,7 +22,7 @@ static md_status until_it_stalls(iterate *real, int at, md_context *context,
   const int most = state->most;
   if (at < most) state->most = at > state->iteration ? at : state->iteration;
   const md_status status = real(context, job, state);
-  state->stalled = state->stalled || state->iteration == at;
+  state->result.stalled = state->result.stalled || state->iteration == at;
   state->most = most;
   return status;
 }

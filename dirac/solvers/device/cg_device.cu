@@ -196,7 +196,7 @@ static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_
     start.r_norm2[r] = state->r_norm2[r];
     start.limit[r] = limit[r];
     set_units(&start, r, state->r_norm2[r]);
-    start.iterations[r] = state->rhs_iterations[r];
+    start.iterations[r] = state->result.rhs_iterations[r];
     start.serial[r] = cg->serial;
     if (!state->carries) continue;
     start.alpha[MD_CG_DIRECTIONS - 1][r] = state->carried[r];

@@ -79,7 +79,7 @@ md_status md_cg_steps_create(md_context *context, md_operator *a, const md_field
                            .r = *r,
                            .p = *p,
                            .r_norm2 = s->norm2,
-                           .rhs_iterations = s->rhs_iterations,
+                           .result.rhs_iterations = s->rhs_iterations,
                            .n_rhs = p->n_rhs};
   if (reads && md_precision_bytes(p->precision) > 2)
     MD_TRY(md_cg_state_carry(context, a, &s->state));
@@ -100,7 +100,7 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
                      reports[r].failure == 3 ? "the residual" : "<p, A p>", reports[r].value,
                      state->iteration, r);
     state->r_norm2[r] = reports[r].r_norm2;
-    state->rhs_iterations[r] = reports[r].iterations;
+    state->result.rhs_iterations[r] = reports[r].iterations;
   }
   return MD_OK;
 }
@@ -119,7 +119,7 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_de
   for (int r = 0; r < state->n_rhs; r++) limit[r] = md_cg_limit(request, state, r);
   MD_TRY(md_cg_device_start(context, cg, state, limit));
   for (bool all = md_cg_record(request, state); !all;) {
-    if (!state->interrupted && queued < state->most &&
+    if (!state->result.interrupted && queued < state->most &&
         !must_wait(request, queued, state->iteration)) {
       MD_TRY(md_cg_device_queue(context, cg, state, false));
       if (md_cg_is_read(request, ++queued)) md_cg_device_complete(cg, state);
@@ -129,7 +129,7 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_de
     MD_TRY(take_report(context, cg, state));
     all = md_cg_record(request, state);
     if (request->observe) MD_TRY(request->observe(request->user, state));
-    state->interrupted = md_interrupted(context);
+    state->result.interrupted = md_interrupted(context);
   }
   md_cg_device_complete(cg, state);
   return md_cg_leave(context, request, state);
