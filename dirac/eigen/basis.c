@@ -85,9 +85,7 @@ md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_e
     md_field *to = s->ones ? &s->before : &s->next;
     MD_TRY(shifted(context, dirac, factor, centre, s->ones, &s->odd, to, &s->now));
     if (!s->ones) md_linear_add(1.0, &s->next, &s->before);
-    const md_field swap = s->before;
-    s->before = s->now;
-    s->now = swap;
+    md_field_swap(&s->before, &s->now);
   }
   md_linear_axpby(scale, &s->now, none, out);
   return MD_OK;
@@ -154,12 +152,6 @@ void md_eigen_basis_destroy(md_eigen_basis *b) {
   free(b->values);
   free(b->dots);
   *b = (md_eigen_basis){0};
-}
-
-static void swap(md_field *a, md_field *b) {
-  const md_field held = *a;
-  *a = *b;
-  *b = held;
 }
 
 static md_status require_finite(md_context *context, double value) {
@@ -332,8 +324,8 @@ md_status md_eigen_basis_restart(md_eigen_basis *b, int keep) {
   const int n = b->count;
   MD_TRY(md_agree(b->context, md_panel_rotate(b->context, n, b->v, keep,
                                               (const double *)b->rotation, b->turned)));
-  for (int i = 0; i < keep; i++) swap(&b->v[i], &b->turned[i]);
-  for (int r = 0; keep < n && r < b->waiting; r++) swap(&b->v[keep + r], &b->v[n + r]);
+  for (int i = 0; i < keep; i++) md_field_swap(&b->v[i], &b->turned[i]);
+  for (int r = 0; keep < n && r < b->waiting; r++) md_field_swap(&b->v[keep + r], &b->v[n + r]);
   b->count = keep;
   md_eigen_basis_settle(b);
   return MD_OK;

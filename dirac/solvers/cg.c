@@ -78,15 +78,17 @@ bool md_cg_done(const md_solver_request *request, const md_cg_state *state, int 
   return sqrt(state->r_norm2[rhs]) <= md_cg_limit(request, state, rhs);
 }
 
-bool md_cg_record(const md_solver_request *request, md_cg_state *state) {
+double md_cg_largest(const md_cg_state *state) {
   double largest = 0.0;
+  for (int r = 0; r < state->n_rhs; r++)
+    if (state->scale[r] > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / state->scale[r]);
+  return largest;
+}
+
+bool md_cg_record(const md_solver_request *request, md_cg_state *state) {
   bool all = true;
-  for (int r = 0; r < state->n_rhs; r++) {
-    const double scale = state->scale[r];
-    if (scale > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / scale);
-    all = all && md_cg_done(request, state, r);
-  }
-  state->result.history[state->iteration] = largest;
+  for (int r = 0; r < state->n_rhs; r++) all = all && md_cg_done(request, state, r);
+  state->result.history[state->iteration] = md_cg_largest(state);
   return all;
 }
 

@@ -28,7 +28,9 @@ md_status md_cg_leave(md_context *context, const md_solver_request *request,
 /* The |r| at which a right-hand side is done; whether it is by r_norm2. Local. */
 double md_cg_limit(const md_solver_request *request, const md_cg_state *state, int rhs);
 bool md_cg_done(const md_solver_request *request, const md_cg_state *state, int rhs);
-/* The history entry of the state's iteration, true when all are done. Local. */
+/* Largest |r| / scale of the right-hand sides, by r_norm2. Local. */
+double md_cg_largest(const md_cg_state *state);
+/* It becomes the history entry of the state's iteration; true when all are done. Local. */
 bool md_cg_record(const md_solver_request *request, md_cg_state *state);
 /* Takes |r|^2 of the right-hand sides whose alpha is not 0, counts the iteration, records it, tells
  * the observer and asks for an interrupt; *ends: no iteration is to follow. Collective. */

@@ -53,31 +53,22 @@ static void destroy(md_multishift_state *m) {
 
 /* r and the solutions of a 16-bit iteration are single, as in mixed CG; only the direction that
  * the operator reads is narrow. */
-static md_field_shape wide_shape(const md_multishift_state *m) {
+static md_status create_wide(md_multishift_state *m, md_field *field) {
   md_field_shape wide = m->by->shape;
   if (md_precision_bytes(wide.precision) == 2) wide.precision = MD_SINGLE;
-  return wide;
+  return md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, field);
 }
 
 static md_status begin_phase(md_multishift_state *m) {
-  const md_field_shape wide = wide_shape(m);
   const int kept = fuses(m) ? MD_SHIFT_KEPT : m->request->n_shifts > 1 ? MD_SHIFT_STEPS : 1;
-  MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->r));
+  MD_TRY(create_wide(m, &m->r));
   MD_TRY(md_operator_field(m->context, m->by, &m->a_p));
-  for (int j = 0; j < kept - 1; j++)
-    MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->behind[j]));
+  for (int j = 0; j < kept - 1; j++) MD_TRY(create_wide(m, &m->behind[j]));
   return MD_OK;
 }
 
-static md_status create_solution(md_multishift_state *m, md_field *x) {
-  const md_field_shape wide = wide_shape(m);
-  return md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, x);
-}
-
 static md_status create_direction(md_multishift_state *m, int k, md_field *p) {
-  const md_field_shape wide = wide_shape(m);
-  return md_field_create(m->context, m->by->geometry, k == m->smallest ? &m->by->shape : &wide,
-                         MD_EVEN, p);
+  return k == m->smallest ? md_operator_field(m->context, m->by, p) : create_wide(m, p);
 }
 
 /* What stays to the end. */
@@ -97,7 +88,7 @@ static md_status create(md_multishift_state *m, md_dirac *dirac, md_dirac *exact
   MD_TRY(md_normal_create(m->context, dirac, mass_of(m, m->smallest), &m->narrow));
   for (int k = 0; k < n; k++) {
     m->shifts[k].delta = m->request->shifts[k] - m->request->shifts[m->smallest];
-    MD_TRY(create_solution(m, &m->shifts[k].x));
+    MD_TRY(create_wide(m, &m->shifts[k].x));
   }
   return md_system_plain(m->context, &m->exact, b, &m->system);
 }
@@ -124,7 +115,7 @@ static md_status go_narrow(md_multishift_state *m) {
     md_field p = s->p;
     s->found = s->x;
     s->x = s->p = (md_field){0};
-    if (!s->done) status = create_solution(m, &s->x);
+    if (!s->done) status = create_wide(m, &s->x);
     if (!s->done && status == MD_OK) status = create_direction(m, k, &s->p);
     if (!s->done && status == MD_OK) status = md_field_convert(m->context, &s->p, &p);
     md_field_destroy(&p);
@@ -204,9 +195,9 @@ static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
 /* Marks the shifts that are done now, with their iteration, and writes the history; true when all
  * are. Larger shifts converge no later than the smallest, whose right-hand sides may rest only when
  * all do. */
-static bool mark(md_multishift_state *m, int iteration, double *worst) {
+static bool mark(md_multishift_state *m) {
   bool all = true;
-  *worst = 0.0;
+  double worst = 0.0;
   for (int k = 0; k < m->request->n_shifts; k++) {
     md_shifted *s = &m->shifts[k];
     md_shift_result *result = &m->result->shifts[k];
@@ -219,12 +210,12 @@ static bool mark(md_multishift_state *m, int iteration, double *worst) {
       const double b_norm = m->system.b_norm[r];
       if (b_norm > 0.0) result->estimate = fmax(result->estimate, s->residual[r] / b_norm);
     }
-    *worst = fmax(*worst, result->estimate);
-    result->iterations = iteration;
+    worst = fmax(worst, result->estimate);
+    result->iterations = m->result->iterations;
     s->done = done;
     all = all && done;
   }
-  m->result->history[iteration] = *worst;
+  m->result->history[m->result->iterations] = worst;
   return all;
 }
 
@@ -291,14 +282,14 @@ static void update_fields(md_multishift_state *m, const double *alpha, const dou
     catch_up(m);
 }
 
-static md_status iterate_once(md_multishift_state *m, int iteration) {
+static md_status iterate_once(md_multishift_state *m) {
   md_shifted *base = &m->shifts[m->smallest];
   bool rests[MD_MAX_RHS];
   md_cg_step step;
   for (int r = 0; r < m->r.n_rhs; r++) rests[r] = rhs_done(m, base, r);
   MD_TRY(md_cg_step_take(m->context, m->by, rests, m->r_norm2, false, &m->r, &base->p, &m->a_p,
                          &step));
-  if (step.broken >= 0) return md_cg_step_fail(m->context, &step, iteration);
+  if (step.broken >= 0) return md_cg_step_fail(m->context, &step, m->result->iterations + 1);
   update_fields(m, step.alpha, step.beta);
   for (int r = 0; r < m->r.n_rhs; r++)
     if (step.alpha[r] != 0.0) {
@@ -309,9 +300,14 @@ static md_status iterate_once(md_multishift_state *m, int iteration) {
   return MD_OK;
 }
 
-static md_status observe(md_multishift_state *m, double worst) {
-  const md_multishift_request *request = m->request;
-  return request->observe ? request->observe(request->user, m->result->iterations, worst) : MD_OK;
+/* Counts an iteration; *all: no shift needs another one. */
+static md_status conclude(md_multishift_state *m, bool *all) {
+  const int iteration = ++m->result->iterations;
+  *all = mark(m);
+  if (m->request->observe)
+    MD_TRY(m->request->observe(m->request->user, iteration, m->result->history[iteration]));
+  m->result->interrupted = md_interrupted(m->context);
+  return MD_OK;
 }
 
 /* The residual has come to where narrower iterations will do. */
@@ -322,14 +318,12 @@ static bool reached(const md_multishift_state *m) {
 }
 
 static md_status iterate_on_host(md_multishift_state *m) {
-  double worst;
-  int *iteration = &m->result->iterations;
-  bool all = mark(m, *iteration, &worst);
-  while (!all && !reached(m) && *iteration < m->request->max_iterations) {
-    MD_TRY(iterate_once(m, *iteration + 1));
-    all = mark(m, ++*iteration, &worst);
-    MD_TRY(observe(m, worst));
-    if ((m->result->interrupted = md_interrupted(m->context))) break;
+  const md_multishift_result *result = m->result;
+  bool all = mark(m);
+  while (!all && !reached(m) && !result->interrupted &&
+         result->iterations < m->request->max_iterations) {
+    MD_TRY(iterate_once(m));
+    MD_TRY(conclude(m, &all));
   }
   catch_up(m);
   return MD_OK;
@@ -338,9 +332,9 @@ static md_status iterate_on_host(md_multishift_state *m) {
 /* The same with the scalars on the device, which works on the next iteration while the host looks
  * at this one. */
 static inline md_status iterate_on_device(md_multishift_state *m, md_shift_device *device) {
-  double worst;
-  int *iteration = &m->result->iterations, queued = *iteration;
-  for (bool all = mark(m, queued, &worst); !all;) {
+  const int *iteration = &m->result->iterations;
+  int queued = *iteration;
+  for (bool all = mark(m); !all;) {
     const bool more = !m->result->interrupted && !reached(m);
     if (more && queued < m->request->max_iterations && queued < *iteration + 2) {
       MD_TRY(md_shift_device_queue(m->context, device));
@@ -349,9 +343,7 @@ static inline md_status iterate_on_device(md_multishift_state *m, md_shift_devic
     }
     if (*iteration == queued) break;
     MD_TRY(md_shift_device_wait(m->context, device, m));
-    all = mark(m, ++*iteration, &worst);
-    MD_TRY(observe(m, worst));
-    m->result->interrupted = md_interrupted(m->context);
+    MD_TRY(conclude(m, &all));
   }
   return md_agree(m->context, md_shift_device_end(m->context, device, m));
 }

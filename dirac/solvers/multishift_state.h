@@ -45,7 +45,7 @@ typedef struct md_multishift_state {
 } md_multishift_state;
 
 /* Iterations of multi-shift CG on a device whose backend fuses, for one rank and MD_DOUBLE or
- * MD_SINGLE: in residuals alone (sums.cuh), four kernels whatever the number of shifts, the
+ * MD_SINGLE: in residuals alone (three_term.cuh), four kernels whatever the number of shifts, the
  * scalars of all of them on the device, the host one iteration behind. A right-hand side of a shift
  * that is done is left alone. The vectors of all shifts take MD_SHIFT_KEPT iterations at once. */
 typedef struct md_shift_device md_shift_device;

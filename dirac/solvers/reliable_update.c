@@ -135,9 +135,7 @@ md_status md_outer_project(md_outer *o) {
 
 md_status md_outer_take(md_outer *o) {
   md_cg_state *s = o->state;
-  const md_field before = s->r;
-  s->r = o->scratch;
-  o->scratch = before;
+  md_field_swap(&s->r, &o->scratch);
   for (int r = 0; r < s->n_rhs; r++) {
     if (!isfinite(s->r_norm2[r]))
       return md_fail(o->context, MD_UNREACHED,

@@ -89,14 +89,6 @@ static double next_tolerance(const md_solver_job *job, double now) {
   return fmax(job->request->tolerance, now * fmin(0.01, noise));
 }
 
-/* Largest |r| / scale. */
-static double first_residual(const md_cg_state *state) {
-  double largest = 0.0;
-  for (int r = 0; r < state->n_rhs; r++)
-    if (state->scale[r] > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / state->scale[r]);
-  return largest;
-}
-
 /* Iterations, true residual, and in double again from the true residual as long as that halves it.
  */
 static md_status run(md_context *context, const md_solver_job *job, md_system *s,
@@ -115,8 +107,7 @@ static md_status run(md_context *context, const md_solver_job *job, md_system *s
   MD_TRY(start(context, s, state));
   memcpy(state->start_norm2, state->r_norm2, bytes);
   for (;; part.resume = NULL) {
-    if (!part.resume)
-      state->tolerance = part.tolerance = next_tolerance(job, first_residual(state));
+    if (!part.resume) state->tolerance = part.tolerance = next_tolerance(job, md_cg_largest(state));
     MD_TRY(solver_of(request)->iterate(context, &now, state));
     MD_TRY(collect(context, s, state));
     MD_TRY(md_system_true_residuals(context, s, state->result.residuals));

@@ -177,14 +177,14 @@ static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase
   return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
 }
 
-static md_status allocate(md_context *context, md_cg_device *cg, const md_field *p) {
-  const md_field_shape shape = {p->precision, MD_DEVICE, p->components, p->n_rhs, true};
+static md_status allocate(md_context *context, md_cg_device *cg, const md_operator *a) {
+  const int n_rhs = a->shape.n_rhs;
   for (int k = 0; k < MD_CG_DIRECTIONS - 1; k++)
-    MD_TRY(md_field_create(context, p->geometry, &shape, p->parity, &cg->more[k]));
+    MD_TRY(md_operator_field(context, a, &cg->more[k]));
   MD_TRY(md_device_allocate(context, sizeof *cg->scalars, "scalars", (void **)&cg->scalars));
-  MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_hop, &cg->stencil));
-  MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_p, &cg->update));
-  return md_device_allocate_pinned(context, SLOTS * (size_t)p->n_rhs * sizeof *cg->slots, "reports",
+  MD_TRY(partial_sums_create(context, n_rhs, cg->scalars->of_hop, &cg->stencil));
+  MD_TRY(partial_sums_create(context, n_rhs, cg->scalars->of_p, &cg->update));
+  return md_device_allocate_pinned(context, SLOTS * (size_t)n_rhs * sizeof *cg->slots, "reports",
                                    (void **)&cg->slots);
 }
 
@@ -220,16 +220,16 @@ extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, m
 }
 
 extern "C" md_status md_cg_device_create(md_context *context, const md_operator *a,
-                                         const md_field *p, md_cg_device **cg) {
+                                         md_cg_device **cg) {
   md_cg_device *d = new (std::nothrow) md_cg_device();
   *cg = d;
   if (!d) return md_fail_memory(context, sizeof *d, "solver");
-  d->n_rhs = p->n_rhs;
-  d->residuals = md_precision_bytes(p->precision) > 2;
+  d->n_rhs = a->shape.n_rhs;
+  d->residuals = md_precision_bytes(a->shape.precision) > 2;
   d->multiprocessors = context->gpu.multiprocessors;
   d->of = a->normal;
   d->dirac = a->normal->dirac;
-  MD_TRY(allocate(context, d, p));
+  MD_TRY(allocate(context, d, a));
   for (int i = 0; i < SLOTS * d->n_rhs; i++) d->slots[i] = {};
   return MD_OK;
 }

@@ -18,14 +18,13 @@ typedef struct md_cg_report {
 
 /* In 16 bits an iteration makes the next direction p from r, and so many directions are kept until
  * x takes them all. In double and single it makes the next residual from the last two
- * (sums.cuh), and so many residuals are kept until x and p take them all: most iterations
+ * (three_term.cuh), and so many residuals are kept until x and p take them all: most iterations
  * have no pass over vectors. */
 enum { MD_CG_DIRECTIONS = 8 };
 
-/* For a normal operator, which outlives it, and search directions of p's shape, a few of which it
+/* For a normal operator, which outlives it, and search directions of its shape, a few of which it
  * keeps. Local. */
-md_status md_cg_device_create(md_context *context, const md_operator *a, const md_field *p,
-                              md_cg_device **cg);
+md_status md_cg_device_create(md_context *context, const md_operator *a, md_cg_device **cg);
 void md_cg_device_destroy(md_cg_device *cg);
 
 /* Before the first iteration and wherever the host has changed the fields: scalars from the

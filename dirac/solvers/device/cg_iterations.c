@@ -83,7 +83,7 @@ md_status md_cg_steps_create(md_context *context, md_operator *a, const md_field
                            .n_rhs = p->n_rhs};
   if (reads && md_precision_bytes(p->precision) > 2)
     MD_TRY(md_cg_state_carry(context, a, &s->state));
-  return md_cg_device_create(context, a, p, &s->device);
+  return md_cg_device_create(context, a, &s->device);
 }
 
 /* Takes over the report of an iteration as the state's. */
@@ -137,7 +137,7 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_de
 
 md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_cg_state *state) {
   md_cg_device *cg = NULL;
-  md_status status = md_agree(context, md_cg_device_create(context, job->a, &state->p, &cg));
+  md_status status = md_agree(context, md_cg_device_create(context, job->a, &cg));
   if (status == MD_OK && !md_counts(context)) status = iterate(context, job, cg, state);
   md_cg_device_destroy(cg);
   return status;

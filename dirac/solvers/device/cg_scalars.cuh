@@ -2,6 +2,7 @@
 #define MD_DIRAC_SOLVERS_DEVICE_CG_SCALARS_CUH
 
 #include "dirac/solvers/device/sums.cuh"
+#include "dirac/solvers/device/three_term.cuh"
 #include "lattice/fields/cuda/rank_sums.cuh"
 
 extern "C" {

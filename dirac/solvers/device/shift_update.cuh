@@ -5,6 +5,7 @@ extern "C" {
 #include "dirac/solvers/multishift_state.h"
 }
 #include "dirac/solvers/device/sums.cuh"
+#include "dirac/solvers/device/three_term.cuh"
 #include "lattice/fields/cuda/storage.cuh"
 
 /* The vectors of multi-shift CG on a device, and the scalars that they are updated by. */
