@@ -6,9 +6,7 @@
 #include "lattice/gauge/gauge.h"
 #include "lattice/halo/halo.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 struct md_backend;      /* dirac/backend.h */
 struct md_device_peers; /* base/device_peers.h */
@@ -81,8 +79,6 @@ md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, double s
 md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_field *out,
                           md_field *in, md_field *work);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

@@ -4,9 +4,7 @@
 #include "dirac/operators.h"
 #include "lattice/fields/modes.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* A preconditioner is an operator that approximates the inverse of another one, on fields of the
  * same shape. Those of a Hermitian positive operator are Hermitian and positive here. */
@@ -39,8 +37,6 @@ md_status md_modes_preconditioner_create(md_context *context, const md_operator 
 md_status md_narrowed_create(md_context *context, const md_operator *wide, md_operator *narrow,
                              md_operator *p);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

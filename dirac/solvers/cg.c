@@ -9,16 +9,19 @@
 md_status md_cg_state_create(md_context *context, const md_operator *a, int most,
                              md_cg_state *state) {
   const size_t n = (size_t)a->shape.n_rhs;
-  *state = (md_cg_state){.n_rhs = (int)n, .most = most, .result.n_rhs = (int)n};
-  double **const numbers[] = {&state->r_norm2, &state->b_norm, &state->scale, &state->start_norm2,
-                              &state->result.residuals};
-  bool there = true;
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    there = (*numbers[i] = calloc(n, sizeof(double))) && there;
-  state->result.rhs_iterations = calloc(n, sizeof(int));
-  state->result.history = calloc((size_t)most + 1, sizeof(double));
-  if (!there || !state->result.rhs_iterations || !state->result.history)
+  *state = (md_cg_state){.n_rhs = (int)n,
+                         .most = most,
+                         .r_norm2 = calloc(4 * n, sizeof(double)),
+                         .result = {.n_rhs = (int)n,
+                                    .residuals = calloc(n, sizeof(double)),
+                                    .rhs_iterations = calloc(n, sizeof(int)),
+                                    .history = calloc((size_t)most + 1, sizeof(double))}};
+  const md_solver_result *result = &state->result;
+  if (!state->r_norm2 || !result->residuals || !result->rhs_iterations || !result->history)
     return md_fail_memory(context, ((size_t)most + 1) * sizeof(double), "residual history");
+  state->b_norm = state->r_norm2 + n;
+  state->scale = state->b_norm + n;
+  state->start_norm2 = state->scale + n;
   MD_TRY(md_operator_field(context, a, &state->x));
   MD_TRY(md_operator_field(context, a, &state->r));
   return md_operator_field(context, a, &state->p);
@@ -44,9 +47,6 @@ void md_cg_state_destroy(md_cg_state *state) {
   md_field_destroy(&state->before);
   free(state->carried);
   free(state->r_norm2);
-  free(state->b_norm);
-  free(state->scale);
-  free(state->start_norm2);
   md_solver_result_free(&state->result);
   *state = (md_cg_state){0};
 }

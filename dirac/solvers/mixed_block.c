@@ -140,7 +140,8 @@ static bool lost(const mixed_block *m) {
 /* The partial solutions and A times them, the change of the true residuals to those in scratch, in
  * the old units: a new block to deflate with. state->r, the old residuals, and x are overwritten.
  */
-static md_status deflate_more(mixed_block *m) {
+static md_status deflate_more(void *user) {
+  mixed_block *m = user;
   MD_TRY(md_outer_change(&m->outer, false, &m->single));
   return md_block_deflation_insert(m->context, &m->deflation, &m->x, &m->single);
 }
@@ -148,11 +149,7 @@ static md_status deflate_more(mixed_block *m) {
 /* A reliable update. */
 static md_status update(mixed_block *m) {
   MD_TRY(md_block_steps_solution(&m->steps));
-  MD_TRY(md_outer_add(&m->outer, &m->x));
-  MD_TRY(deflate_more(m));
-  MD_TRY(md_outer_project(&m->outer));
-  MD_TRY(md_outer_take(&m->outer));
-  m->outer.restarted = false;
+  MD_TRY(md_outer_update(&m->outer, &m->x, deflate_more, m));
   if (lost(m)) return begin(m);
   MD_TRY(hand_down(m));
   MD_TRY(m->misled ? md_block_steps_begin(&m->steps) : md_block_steps_replaced(&m->steps));

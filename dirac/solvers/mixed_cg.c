@@ -176,7 +176,8 @@ static md_status recover(mixed_cg *m) {
 
 /* The partial solution and A times it, the change of the true residual to that in scratch, in the
  * old units: a new direction to deflate with. state->r, the old residual, is overwritten. */
-static md_status deflate_more(mixed_cg *m) {
+static md_status deflate_more(void *user) {
+  mixed_cg *m = user;
   md_deflation *d = &m->deflation;
   MD_TRY(md_outer_change(&m->outer, true, &d->a_w[d->count]));
   md_linear_copy(&d->w[d->count], &m->x);
@@ -185,12 +186,7 @@ static md_status deflate_more(mixed_cg *m) {
 
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
-  MD_TRY(md_outer_add(&m->outer, &m->x));
-  if (m->deflates) MD_TRY(deflate_more(m));
-  MD_TRY(md_outer_project(&m->outer));
-  MD_TRY(md_outer_take(&m->outer));
-  m->outer.restarted = false;
-  return MD_OK;
+  return md_outer_update(&m->outer, &m->x, m->deflates ? deflate_more : NULL, m);
 }
 
 /* of_r and of_p of the new direction p = of_r r + of_p p. Without deflation, with u = p in the new

@@ -92,8 +92,8 @@ static md_status true_residual(md_outer *o, const double *norm2) {
     if (norm2) guess[r] = o->unit[r] * o->unit[r] * fmax(norm2[r], 0x1p-10);
   }
   MD_TRY(md_operator_apply(o->context, o->a, &o->scratch, &s->x, &minus));
-  if (!norm2) return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, NULL, s->r_norm2);
-  return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, guess, s->r_norm2);
+  return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, norm2 ? guess : NULL,
+                              s->r_norm2);
 }
 
 /* x += y. The inner operator may work in another space. */
@@ -105,14 +105,10 @@ static md_status add_partial(md_outer *o, const md_field *y) {
   return MD_OK;
 }
 
-md_status md_outer_add(md_outer *o, const md_field *y) {
-  MD_TRY(md_agree(o->context, add_partial(o, y)));
-  return true_residual(o, o->norm2);
-}
-
-/* As long as neither what was there nor what the iterations since can have added come near a tenth
- * it is not even measured. unit is still that of the last update. */
-md_status md_outer_project(md_outer *o) {
+/* What has come back of the modes goes into x, where it is more than a tenth of a residual: as long
+ * as neither what was there nor what the iterations since can have added come near that, it is not
+ * even measured. unit is still that of the last update. */
+static md_status project(md_outer *o) {
   enum { TENTH2 = 100 };
   md_cg_state *s = o->state;
   double least[MD_MAX_RHS], part2[MD_MAX_RHS];
@@ -133,7 +129,8 @@ md_status md_outer_project(md_outer *o) {
   return true_residual(o, NULL);
 }
 
-md_status md_outer_take(md_outer *o) {
+/* state->r becomes the new residual. */
+static md_status take(md_outer *o) {
   md_cg_state *s = o->state;
   md_field_swap(&s->r, &o->scratch);
   for (int r = 0; r < s->n_rhs; r++) {
@@ -148,6 +145,16 @@ md_status md_outer_take(md_outer *o) {
   }
   s->result.updates++;
   return MD_OK;
+}
+
+md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(void *user),
+                          void *user) {
+  MD_TRY(md_agree(o->context, add_partial(o, y)));
+  MD_TRY(true_residual(o, o->norm2));
+  if (deflate) MD_TRY(deflate(user));
+  MD_TRY(project(o));
+  o->restarted = false;
+  return take(o);
 }
 
 bool md_outer_at_end(const md_outer *o) {

@@ -123,17 +123,15 @@ void md_outer_take_units(md_outer *o);
  * of one 16-bit field then share their sites' scales fairly. Collective. */
 md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r);
 
-/* An update in three steps, between which a solver may look at the old residual in state->r and the
- * new one in scratch: x += y and the new residual; */
-md_status md_outer_add(md_outer *o, const md_field *y);
-/* between them the change from the old residual, which is lost, to the new one, in the old units: A
- * times what was found; zero where there was nothing left to do if `rest`; */
+/* An update: x += y and the new residual; `deflate`, unless NULL, which may look at the old
+ * residual in state->r and the new one in scratch; what has come back of the modes into x, where it
+ * is more than a tenth of a residual; state->r becomes the new one, counts. MD_UNREACHED when it is
+ * not finite. Collective. */
+md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(void *user),
+                          void *user);
+/* For deflate: the change from the old residual, which is lost, to the new one, in the old units: A
+ * times what was found; zero where there was nothing left to do if `rest`. Collective. */
 md_status md_outer_change(md_outer *o, bool rest, md_field *a_y);
-/* what has come back of the modes into x, where it is more than a tenth of a residual; */
-md_status md_outer_project(md_outer *o);
-/* state->r becomes the new one; counts. MD_UNREACHED when it is not finite. Collective, all three.
- */
-md_status md_outer_take(md_outer *o);
 
 /* Every right-hand side is done or has stalled, no iteration is left, or the solve was interrupted
  * and nothing was found since the last update. Local. */

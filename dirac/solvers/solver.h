@@ -4,9 +4,7 @@
 #include "dirac/precondition/precondition.h"
 #include "dirac/system.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* What a solve by md_solver_auto came to, and why. */
 typedef struct md_solver_choice {
@@ -195,8 +193,6 @@ int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_di
 /* The action's flops per hop, site and right-hand side over the seconds, all ranks. */
 double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif
