@@ -1,11 +1,11 @@
 #ifndef MD_DIRAC_ACTION_H
 #define MD_DIRAC_ACTION_H
 
+#include "base/status.h"
+
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* An action says what D is: a sum of hops, each through one of its link fields,
  *
@@ -65,8 +65,6 @@ static inline double md_action_site_bytes(md_action action, double link_bytes, d
   return link_bytes + vector_bytes * (reuse ? 2 : 1 + md_action_terms(action));
 }
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

@@ -51,10 +51,8 @@ static md_status fail_packing(md_context *context, const md_backend *b,
                               const md_backend_request *r) {
   char served[64] = "";
   for (int p = 0; p < MD_PACKINGS; p++)
-    if (b->packings & 1u << p) {
-      strcat(served, *served ? ", " : "");
-      strcat(served, packing_names[p]);
-    }
+    if (b->packings & 1u << p)
+      md_append(served, sizeof served, "%s%s", *served ? ", " : "", packing_names[p]);
   return md_fail(context, MD_INPUT, "backend %s serves the packings %s, got %s; give --packing",
                  b->name, served, md_packing_name(r->packing));
 }
@@ -63,10 +61,8 @@ static md_status fail_packing(md_context *context, const md_backend *b,
 static md_status fail_action(md_context *context, const md_backend *b, md_action action) {
   char served[MD_BACKEND_WORDS_BYTES] = "";
   for (const md_backend *const *other = md_backends(); *other; other++)
-    if ((*other)->actions & 1u << action && !(*other)->unavailable) {
-      strcat(served, *served ? ", " : "");
-      strcat(served, (*other)->name);
-    }
+    if ((*other)->actions & 1u << action && !(*other)->unavailable)
+      md_append(served, sizeof served, "%s%s", *served ? ", " : "", (*other)->name);
   return md_fail(context, MD_INPUT,
                  "backend %s does not serve action %s; those of this build that do are %s", b->name,
                  md_action_name(action), served);

@@ -133,24 +133,13 @@ bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {
   return dirac->backend->fuses && dirac->backend->fuses(dirac->state, out);
 }
 
-/* out = m in +- D in */
-static md_status apply_m(md_context *context, md_dirac *dirac, double mass, double sign,
-                         md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
+md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, double sign,
+                     md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
   for (int p = 0; p < MD_PARITIES; p++) {
     const md_hop_end end = {.x = &in[p], .a = mass, .b = sign};
     MD_TRY(md_dirac_hop(context, dirac, &out[p], &in[1 - p], &end));
   }
   return MD_OK;
-}
-
-md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, md_field out[MD_PARITIES],
-                     md_field in[MD_PARITIES]) {
-  return apply_m(context, dirac, mass, 1.0, out, in);
-}
-
-md_status md_dirac_m_dagger(md_context *context, md_dirac *dirac, double mass,
-                            md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
-  return apply_m(context, dirac, mass, -1.0, out, in);
 }
 
 md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_field *out,

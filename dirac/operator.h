@@ -6,9 +6,7 @@
 #include "lattice/gauge/gauge.h"
 #include "lattice/halo/halo.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 struct md_backend;      /* dirac/backend.h */
 struct md_device_peers; /* base/device_peers.h */
@@ -72,19 +70,15 @@ md_status md_dirac_hop_step(md_context *context, md_dirac *dirac, md_field *out,
 /* Whether md_dirac_hop_step serves fields `out` of that precision. Local. */
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out);
 
-/* out = M in = m in + D in on both parities, out[p] and in[p] of parity p. Collective. */
-md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, md_field out[MD_PARITIES],
-                     md_field in[MD_PARITIES]);
-/* out = M^dag in: the same with -D. Collective. */
-md_status md_dirac_m_dagger(md_context *context, md_dirac *dirac, double mass,
-                            md_field out[MD_PARITIES], md_field in[MD_PARITIES]);
+/* out = m in + sign D in on both parities, out[p] and in[p] of parity p: M in with sign 1, M^dag in
+ * with -1. Collective. */
+md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, double sign,
+                     md_field out[MD_PARITIES], md_field in[MD_PARITIES]);
 /* out = M^dag M in = (m^2 - D_{p,1-p} D_{1-p,p}) in on one parity; work has the other parity.
  * Collective. */
 md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_field *out,
                           md_field *in, md_field *work);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

@@ -139,7 +139,7 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
                             const md_operator_end *end) {
   const full *f = a->state;
   (void)end;
-  return md_dirac_m(context, f->dirac, f->mass, out, in);
+  return md_dirac_m(context, f->dirac, f->mass, 1.0, out, in);
 }
 
 md_status md_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {

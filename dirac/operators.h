@@ -3,9 +3,7 @@
 
 #include "dirac/operator.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* A linear map on fields of one shape, as a solver sees it: out = A in. md_dirac (operator.h) is
  * the stencil D between the parities; these are the maps that are made of it, or of anything else.
@@ -78,8 +76,6 @@ md_status md_full_create(md_context *context, md_dirac *dirac, double mass, md_o
 md_dirac *md_full_dirac(const md_operator *a);
 void md_full_set_mass(md_operator *a, double mass);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

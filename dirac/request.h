@@ -4,9 +4,7 @@
 #include "base/precision.h"
 #include "dirac/action.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* What is asked of an operator: how a backend stores links and fermions and how it multiplies. */
 
@@ -68,8 +66,6 @@ const char *md_packing_name(md_packing packing);             /* "none", "single"
 int md_reconstruct_of(const char *name);                     /* -1: unknown */
 int md_packing_of(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

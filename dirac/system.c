@@ -57,10 +57,8 @@ md_status md_system_true_residuals(md_context *context, md_system *s, double *re
 }
 
 void md_system_go_on(md_system *s) {
-  double less_one[MD_MAX_RHS];
   const double factor = s->kind->of_true(s);
-  for (int r = 0; r < s->x[0].n_rhs; r++) less_one[r] = factor - 1.0;
-  if (factor != 1.0) md_linear_axpy(less_one, &s->work[0], &s->work[0]);
+  if (factor != 1.0) md_linear_add(factor - 1.0, &s->work[0], &s->work[0]);
 }
 
 /* Even and odd sites. */
@@ -83,11 +81,9 @@ static md_status even_residual(md_context *context, md_system *s) {
   const double mass = mass_of(s);
   const md_hop_end less_b = {.x = &s->b[MD_ODD], .a = -1.0, .b = 1.0};
   const md_hop_end plus_b = {.x = &s->b[MD_EVEN], .a = mass, .b = 1.0};
-  double minus[MD_MAX_RHS];
-  for (int r = 0; r < s->x[0].n_rhs; r++) minus[r] = -mass * mass;
   MD_TRY(md_dirac_hop(context, dirac_of(s), &s->work[MD_ODD], &s->x[MD_EVEN], &less_b));
   MD_TRY(md_dirac_hop(context, dirac_of(s), &s->work[MD_EVEN], &s->work[MD_ODD], &plus_b));
-  md_linear_axpy(minus, &s->x[MD_EVEN], &s->work[MD_EVEN]);
+  md_linear_add(-mass * mass, &s->x[MD_EVEN], &s->work[MD_EVEN]);
   return MD_OK;
 }
 

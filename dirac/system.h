@@ -3,9 +3,7 @@
 
 #include "dirac/operators.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* How an equation that is asked for becomes A y = c, which solvers see, and back, and its true
  * residual, which decides: in double, of the original equation, from the solution alone. One kind
@@ -56,8 +54,6 @@ void md_system_go_on(md_system *s);
 /* The norm of each right-hand side over `count` fields. Collective. */
 md_status md_system_norms(md_context *context, int count, const md_field *f, double *norms);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

@@ -89,12 +89,11 @@ static md_status judge(search *s) {
   for (int i = 1; i < r->modes; i++) /* the filter's order is theirs up to rounding */
     for (int j = i; j > 0 && r->values[j] < r->values[j - 1]; j--) {
       const double value = r->values[j], residual = r->residuals[j];
-      const md_field vector = s->basis.v[j];
       const double complex e = s->basis.h[j * s->basis.most + j];
       const int at = j * s->basis.most + j, before = at - s->basis.most - 1;
       r->values[j] = r->values[j - 1], r->values[j - 1] = value;
       r->residuals[j] = r->residuals[j - 1], r->residuals[j - 1] = residual;
-      s->basis.v[j] = s->basis.v[j - 1], s->basis.v[j - 1] = vector;
+      md_field_swap(&s->basis.v[j], &s->basis.v[j - 1]);
       s->basis.h[at] = s->basis.h[before], s->basis.h[before] = e;
     }
   r->below = 0;

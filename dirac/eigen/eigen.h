@@ -4,9 +4,7 @@
 #include "dirac/operator.h"
 #include "lattice/fields/modes.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* The lowest modes of A = -Deo Doe = Doe^dag Doe on the even sites; M^dag M has these eigenvalues
  * plus m^2. */
@@ -77,8 +75,6 @@ md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_r
                           md_eigen_result *result);
 void md_eigen_result_free(md_eigen_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

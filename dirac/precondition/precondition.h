@@ -4,9 +4,7 @@
 #include "dirac/operators.h"
 #include "lattice/fields/modes.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* A preconditioner is an operator that approximates the inverse of another one, on fields of the
  * same shape. Those of a Hermitian positive operator are Hermitian and positive here. */
@@ -18,7 +16,6 @@ typedef enum md_precondition {
 } md_precondition;
 #define MD_PRECONDITION_WORDS "none|chebyshev|modes"
 enum { MD_PRECONDITION_MOST_DEGREE = 1000 };
-const char *md_precondition_name(md_precondition kind);
 md_precondition md_precondition_of(const char *name); /* of the words */
 
 /* The Chebyshev iteration for A z = r from zero, `degree` times by A = `of`, a Hermitian and
@@ -40,8 +37,6 @@ md_status md_modes_preconditioner_create(md_context *context, const md_operator 
 md_status md_narrowed_create(md_context *context, const md_operator *wide, md_operator *narrow,
                              md_operator *p);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

@@ -1,5 +1,5 @@
 #include "dirac/solvers/auto.h"
-#include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/reliable_update.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ bool md_auto_takes_block(const md_auto_facts *f, double *steps, double *resolved
 
 static md_status iterate_by(md_context *context, const md_solver_job *job, bool block,
                             md_cg_state *state) {
-  state->choice.block = block;
+  state->result.choice.block = block;
   return (block ? &md_solver_block : &md_solver_cg)->iterate(context, job, state);
 }
 
@@ -26,7 +26,7 @@ static md_status iterate_by(md_context *context, const md_solver_job *job, bool 
  * loses what rounding spoils, in its own way. (A dry run counts the first: the other one says
  * itself where it finds no memory.) */
 static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
-  md_solver_choice *choice = &state->choice;
+  md_solver_choice *choice = &state->result.choice;
   const md_operator *a = job->a;
   const md_auto_facts facts = {.n_rhs = state->n_rhs,
                                .kappa = md_low_modes_kappa(job->request->modes, a->least, a->most),
@@ -50,7 +50,8 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
       "resolved the lowest modes",
       facts.n_rhs, steps, resolved);
   MD_TRY(iterate_by(context, job, block, state));
-  if (!state->stalled || state->interrupted || state->iteration >= state->most) return MD_OK;
+  if (!state->result.stalled || state->result.interrupted || state->iteration >= state->most)
+    return MD_OK;
   const size_t said = strlen(choice->reason);
   snprintf(choice->reason + said, sizeof choice->reason - said, "; at iteration %d %s stalled",
            state->iteration, block ? "block" : "in step");

@@ -2,7 +2,6 @@
 #include "base/memory_need.h"
 #include "dirac/solvers/block_steps.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/mixed_block.h"
 
 typedef struct block_cg {
   const md_solver_request *request;
@@ -23,9 +22,10 @@ static bool record(block_cg *b) {
   md_cg_state *s = b->state;
   for (int j = 0; j < s->n_rhs; j++) {
     s->r_norm2[j] = md_block_steps_norm2(&b->steps, j);
-    if (!md_cg_done(b->request, s, j)) s->rhs_iterations[j] = s->iteration;
+    if (!md_cg_done(b->request, s, j)) s->result.rhs_iterations[j] = s->iteration;
   }
-  if (s->block_rank == 0 || b->steps.rank < s->block_rank) s->block_rank = b->steps.rank;
+  if (s->result.block_rank == 0 || b->steps.rank < s->result.block_rank)
+    s->result.block_rank = b->steps.rank;
   return md_cg_record(b->request, s);
 }
 
@@ -49,7 +49,7 @@ static md_status iterate_in_double(block_cg *b) {
     s->iteration++;
     all = record(b);
     if (b->request->observe) MD_TRY(b->request->observe(b->request->user, s));
-    if ((s->interrupted = md_interrupted(b->steps.context))) break;
+    if ((s->result.interrupted = md_interrupted(b->steps.context))) break;
   }
   return md_block_steps_end(&b->steps);
 }

@@ -1,6 +1,6 @@
 #include "dirac/solvers/block_steps.h"
 #include "dirac/backend.h"
-#include "dirac/solvers/small_matrix.h"
+#include "dirac/dense.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,19 +160,24 @@ md_status md_block_steps_residual(md_block_steps *b) {
   return MD_OK;
 }
 
-/* one over r, p and the other x here. */
-md_status md_block_steps_direction(md_block_steps *b) {
+/* P = Q + P ADJOINT; x, unless NULL, takes STEP of the old one. */
+static md_status find_direction(md_block_steps *b, md_field *x) {
   double complex **m = b->matrix;
   md_field *last = b->p;
-  md_matrix_adjoint_of(b->n, m[MD_BLOCK_S], m[MD_BLOCK_ADJOINT]);
   const md_block_step direction = {.b = (double *)m[MD_BLOCK_ADJOINT],
                                    .x = b->r,
                                    .a = (double *)m[MD_BLOCK_PENDING],
-                                   .z = b->apart ? NULL : b->x,
+                                   .z = x,
                                    .c = (double *)m[MD_BLOCK_STEP],
                                    .to = b->apart ? turn(b) : NULL,
                                    .slot = OF_DIRECTIONS};
   return md_block_update(b->context, b->block, last, &direction);
+}
+
+/* one over r, p and the other x here. */
+md_status md_block_steps_direction(md_block_steps *b) {
+  md_matrix_adjoint_of(b->n, b->matrix[MD_BLOCK_S], b->matrix[MD_BLOCK_ADJOINT]);
+  return find_direction(b, b->apart ? NULL : b->x);
 }
 
 md_status md_block_steps_solution(md_block_steps *b) {
@@ -202,17 +207,11 @@ md_status md_block_steps_begin(md_block_steps *b) {
 
 md_status md_block_steps_replaced(md_block_steps *b) {
   double complex **m = b->matrix;
-  md_field *last = b->p;
   MD_TRY(take_residual(b));
   MD_TRY(md_block_cross(b->context, b->block, &b->a_p, b->r, (double *)m[MD_BLOCK_GRAM]));
   md_matrix_product(b->n, m[MD_BLOCK_GRAM], m[MD_BLOCK_PENDING], m[MD_BLOCK_OTHER]);
   md_matrix_product(b->n, m[MD_BLOCK_ALPHA], m[MD_BLOCK_OTHER], m[MD_BLOCK_ADJOINT]);
-  const md_block_step direction = {.b = (double *)m[MD_BLOCK_ADJOINT],
-                                   .x = b->r,
-                                   .a = (double *)m[MD_BLOCK_PENDING],
-                                   .to = b->apart ? turn(b) : NULL,
-                                   .slot = OF_DIRECTIONS};
-  return md_block_update(b->context, b->block, last, &direction);
+  return find_direction(b, NULL);
 }
 
 md_status md_block_steps_end(md_block_steps *b) {

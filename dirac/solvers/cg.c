@@ -1,7 +1,6 @@
 #include "dirac/solvers/cg.h"
 #include "base/interrupt.h"
 #include "base/memory_need.h"
-#include "dirac/solvers/mixed_cg.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -10,15 +9,19 @@
 md_status md_cg_state_create(md_context *context, const md_operator *a, int most,
                              md_cg_state *state) {
   const size_t n = (size_t)a->shape.n_rhs;
-  *state = (md_cg_state){.n_rhs = (int)n, .most = most};
-  double **const numbers[] = {&state->r_norm2, &state->b_norm, &state->scale, &state->start_norm2};
-  bool there = true;
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    there = (*numbers[i] = calloc(n, sizeof(double))) && there;
-  state->rhs_iterations = calloc(n, sizeof *state->rhs_iterations);
-  state->history = calloc((size_t)most + 1, sizeof *state->history);
-  if (!there || !state->rhs_iterations || !state->history)
+  *state = (md_cg_state){.n_rhs = (int)n,
+                         .most = most,
+                         .r_norm2 = calloc(4 * n, sizeof(double)),
+                         .result = {.n_rhs = (int)n,
+                                    .residuals = calloc(n, sizeof(double)),
+                                    .rhs_iterations = calloc(n, sizeof(int)),
+                                    .history = calloc((size_t)most + 1, sizeof(double))}};
+  const md_solver_result *result = &state->result;
+  if (!state->r_norm2 || !result->residuals || !result->rhs_iterations || !result->history)
     return md_fail_memory(context, ((size_t)most + 1) * sizeof(double), "residual history");
+  state->b_norm = state->r_norm2 + n;
+  state->scale = state->b_norm + n;
+  state->start_norm2 = state->scale + n;
   MD_TRY(md_operator_field(context, a, &state->x));
   MD_TRY(md_operator_field(context, a, &state->r));
   return md_operator_field(context, a, &state->p);
@@ -44,11 +47,7 @@ void md_cg_state_destroy(md_cg_state *state) {
   md_field_destroy(&state->before);
   free(state->carried);
   free(state->r_norm2);
-  free(state->b_norm);
-  free(state->scale);
-  free(state->start_norm2);
-  free(state->rhs_iterations);
-  free(state->history);
+  md_solver_result_free(&state->result);
   *state = (md_cg_state){0};
 }
 
@@ -67,7 +66,7 @@ bool md_cg_is_read(const md_solver_request *request, int iteration) {
 
 md_status md_cg_leave(md_context *context, const md_solver_request *request,
                       const md_cg_state *state) {
-  if (!state->interrupted || !request->leave) return MD_OK;
+  if (!state->result.interrupted || !request->leave) return MD_OK;
   return md_agree(context, request->leave(request->user, state));
 }
 
@@ -79,15 +78,17 @@ bool md_cg_done(const md_solver_request *request, const md_cg_state *state, int 
   return sqrt(state->r_norm2[rhs]) <= md_cg_limit(request, state, rhs);
 }
 
-bool md_cg_record(const md_solver_request *request, md_cg_state *state) {
+double md_cg_largest(const md_cg_state *state) {
   double largest = 0.0;
+  for (int r = 0; r < state->n_rhs; r++)
+    if (state->scale[r] > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / state->scale[r]);
+  return largest;
+}
+
+bool md_cg_record(const md_solver_request *request, md_cg_state *state) {
   bool all = true;
-  for (int r = 0; r < state->n_rhs; r++) {
-    const double scale = state->scale[r];
-    if (scale > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / scale);
-    all = all && md_cg_done(request, state, r);
-  }
-  state->history[state->iteration] = largest;
+  for (int r = 0; r < state->n_rhs; r++) all = all && md_cg_done(request, state, r);
+  state->result.history[state->iteration] = md_cg_largest(state);
   return all;
 }
 
@@ -101,12 +102,12 @@ md_status md_cg_conclude(md_context *context, const md_solver_request *request, 
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
                      norm2[r], state->iteration, r);
     state->r_norm2[r] = norm2[r];
-    state->rhs_iterations[r]++;
+    state->result.rhs_iterations[r]++;
   }
   *ends = md_cg_record(request, state) || state->iteration >= state->most;
   if (request->observe) MD_TRY(request->observe(request->user, state));
-  state->interrupted = md_interrupted(context);
-  *ends = *ends || state->interrupted;
+  state->result.interrupted = md_interrupted(context);
+  *ends = *ends || state->result.interrupted;
   return MD_OK;
 }
 

@@ -28,7 +28,9 @@ md_status md_cg_leave(md_context *context, const md_solver_request *request,
 /* The |r| at which a right-hand side is done; whether it is by r_norm2. Local. */
 double md_cg_limit(const md_solver_request *request, const md_cg_state *state, int rhs);
 bool md_cg_done(const md_solver_request *request, const md_cg_state *state, int rhs);
-/* The history entry of the state's iteration, true when all are done. Local. */
+/* Largest |r| / scale of the right-hand sides, by r_norm2. Local. */
+double md_cg_largest(const md_cg_state *state);
+/* It becomes the history entry of the state's iteration; true when all are done. Local. */
 bool md_cg_record(const md_solver_request *request, md_cg_state *state);
 /* Takes |r|^2 of the right-hand sides whose alpha is not 0, counts the iteration, records it, tells
  * the observer and asks for an interrupt; *ends: no iteration is to follow. Collective. */
@@ -53,5 +55,77 @@ md_status md_cg_step_fail(md_context *context, const md_cg_step *step, int itera
 
 /* iterate of CG for a backend that fuses; only in builds with CUDA. Collective. */
 md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_cg_state *state);
+
+/* Conjugate gradients whose iterations run in `inner`, the same operator in a narrower
+ * precision, while the solution x and the true residual s - A x are kept in `a` (MD_DOUBLE).
+ * From time to time the residual is recomputed in double, a reliable update (G. Sleijpen and
+ * H. van der Vorst, Computing 56 (1996) 141; M. Clark et al., Comput. Phys. Commun. 181 (2010)
+ * 1517, arXiv:0911.3191). A x = s is the system on the even sites, r the residual, p the search
+ * direction, and y what the iterations have found since the last update. y is MD_SINGLE, p
+ * and A p as narrow as the inner operator, r one or the other (md_update_narrows), and the true |r|
+ * of the last update is the unit of all four:
+ *
+ *   repeat   alpha = |r|^2 / <p, A p>,  r -= alpha A p,  beta = |r|^2 / |r before|^2
+ *            (16 bits with fewer than ten of mantissa: beta = -<alpha A p, r> / |r before|^2)
+ *            y += alpha p,  p = r + beta p
+ *   until    a rule of dirac/solvers/reliable_update.h asks for an update
+ *   update   x += y in double, r = s - A x there, r / |r| handed down, y = 0
+ *            where it pays: (y, A y) enters a deflation space on which r is projected
+ *            p = r + beta p, not p = r: the Krylov space goes on
+ *
+ * Where the inner operator fuses (md_dirac_fuses) and the first beta serves, iterations run on the
+ * device without waiting for the host (dirac/solvers/device/cg_device.h): it learns of one while
+ * the next is under way, so that an update comes one iteration later.
+ *
+ * Deflation (dirac/solvers/deflation.h) takes the lowest modes of A out of the residual. It is for
+ * small lattices, on which CG ends because its directions are all conjugate, and for small masses
+ * in 16 bits, where rounding brings the lowest modes back, time and again. The partial solutions y
+ * hold these modes, so that a space of eight of them, a by-product of the updates, removes them.
+ *
+ * With modes of the request (dirac/solvers/reliable_update.h) the rules of updates are those of the
+ * spectrum above them, and an update takes out of r what has come back of them.
+ *
+ * The contract is that of md_solver.iterate, with job->inner not NULL. Between iterations state->p
+ * keeps the residual of the start and state->r the true residual of the last update; state->more
+ * has y, r, p and the deflation space, so that a saved state goes on with the same bits. A signal
+ * or the most iterations end the solve by an update that a saved state knows nothing of. A sum that
+ * is NaN or infinite, or a <p, A p> that is not positive, discards the partial solution and starts
+ * again from the last update; MD_UNREACHED with a message when that happens twice from one
+ * solution. MD_OK with state->result.stalled when updates no longer lower the true residual.
+ * Collective.
+ */
+md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);
+
+/* Block CG (dirac/solvers/block_steps.h has its iteration) in an operator of a narrower precision,
+ * while the solutions X and the true residuals R = S - A X are kept in double: reliable updates as
+ * in mixed CG (above) for a whole block. P and A P are as narrow as the inner
+ * operator, on a device r as well, the partial solutions Y MD_SINGLE like r on the host, products
+ * of columns summed as lattice/fields/block.h says.
+ *
+ *   update   X += Y in double, R = S - A X there, each column of R in units of its norm handed down
+ *            R = Q C anew: the QR of the true residual, not of the recursion's
+ *            P = Q - P (P^H A P)^-1 (A P)^H Q
+ *
+ * The last line is the direction that the iteration would take next, P = Q + P S^H, where R is the
+ * recursion's residual, because (A P)^H Q = -(P^H A P) S^H there. With another residual, other
+ * units and another basis Q it is still conjugate to the last direction, so that the Krylov space
+ * goes on. A direction that was followed in vain a few times is dropped.
+ *
+ * The pair (Y, A Y) of every update enters a deflation space common to all columns
+ * (dirac/solvers/deflation.h), on which R is projected: block CG ends as early as it does
+ * because it has solved for the lowest modes, which rounding in 32 or 16 bits brings back, time and
+ * again.
+ *
+ * A projection that raises a residual fourfold is taken back, the deflation space emptied and a new
+ * Krylov space begun. The same happens where |r| of the iteration outgrows what exact arithmetic
+ * allows; twice from one solution, that ends the solve as stalled.
+ *
+ * Columns that depend on those before them become zero in Q, until an update finds that they no
+ * longer do: state->result.block_rank. The solve ends when the true residual of every right-hand
+ * side is small enough; those that are done before remain in the block, as what they add to its
+ * Krylov space costs no more than zeros would.
+ *
+ * The contract is that of md_mixed_cg_iterate. Collective. */
+md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);
 
 #endif

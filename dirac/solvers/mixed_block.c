@@ -1,16 +1,11 @@
-#include "dirac/solvers/mixed_block.h"
 #include "base/memory_need.h"
-#include "dirac/solvers/block_deflation.h"
 #include "dirac/solvers/block_steps.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/low_modes.h"
-#include "dirac/solvers/outer.h"
+#include "dirac/solvers/deflation.h"
 #include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* |r| of some right-hand side has fallen by this much: each update gives a block to deflate with.
  * docs/solvers.md says why. */
@@ -43,7 +38,6 @@ static void destroy(mixed_block *m) {
   md_field_destroy(&m->p);
   md_field_destroy(&m->x);
   md_field_destroy(&m->single);
-  free(m);
 }
 
 /* r and the deflation space. On a device, where bytes decide, r is as narrow as p: iterations are
@@ -77,7 +71,8 @@ static md_status create(mixed_block *m) {
 static void take_norms(mixed_block *m) {
   md_cg_state *s = m->state;
   for (int r = 0; r < s->n_rhs; r++) m->outer.norm2[r] = md_block_steps_norm2(&m->steps, r);
-  if (s->block_rank == 0 || m->steps.rank < s->block_rank) s->block_rank = m->steps.rank;
+  if (s->result.block_rank == 0 || m->steps.rank < s->result.block_rank)
+    s->result.block_rank = m->steps.rank;
 }
 
 static void go_on(mixed_block *m) {
@@ -130,7 +125,7 @@ static md_status recover(mixed_block *m, bool strays) {
                    "precision than %s",
                    m->state->iteration + 1, md_precision_name(m->inner->precision));
   m->outer.restarted = true;
-  m->state->restarts++;
+  m->state->result.restarts++;
   md_block_deflation_forget(&m->deflation);
   return begin(m);
 }
@@ -145,7 +140,8 @@ static bool lost(const mixed_block *m) {
 /* The partial solutions and A times them, the change of the true residuals to those in scratch, in
  * the old units: a new block to deflate with. state->r, the old residuals, and x are overwritten.
  */
-static md_status deflate_more(mixed_block *m) {
+static md_status deflate_more(void *user) {
+  mixed_block *m = user;
   MD_TRY(md_outer_change(&m->outer, false, &m->single));
   return md_block_deflation_insert(m->context, &m->deflation, &m->x, &m->single);
 }
@@ -153,11 +149,7 @@ static md_status deflate_more(mixed_block *m) {
 /* A reliable update. */
 static md_status update(mixed_block *m) {
   MD_TRY(md_block_steps_solution(&m->steps));
-  MD_TRY(md_outer_add(&m->outer, &m->x));
-  MD_TRY(deflate_more(m));
-  MD_TRY(md_outer_project(&m->outer));
-  MD_TRY(md_outer_take(&m->outer));
-  m->outer.restarted = false;
+  MD_TRY(md_outer_update(&m->outer, &m->x, deflate_more, m));
   if (lost(m)) return begin(m);
   MD_TRY(hand_down(m));
   MD_TRY(m->misled ? md_block_steps_begin(&m->steps) : md_block_steps_replaced(&m->steps));
@@ -169,7 +161,7 @@ static md_status update(mixed_block *m) {
 static bool count(mixed_block *m) {
   take_norms(m);
   const bool due = md_outer_count(&m->outer);
-  return due || m->state->interrupted || m->state->iteration >= m->state->most;
+  return due || m->state->result.interrupted || m->state->iteration >= m->state->most;
 }
 
 /* Whether |r| of some right-hand side is larger than it can be in exact arithmetic. */
@@ -211,21 +203,15 @@ static md_status iterate(mixed_block *m) {
 
 md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job,
                                  md_cg_state *state) {
-  mixed_block *m = calloc(1, sizeof *m);
-  md_status status =
-      md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed block CG"));
-  if (status != MD_OK) {
-    free(m);
-    return status;
-  }
-  m->context = context;
-  m->request = job->request;
-  m->inner = job->inner;
-  m->state = state;
-  m->outer = (md_outer){.context = context, .a = job->a, .request = job->request, .state = state};
-  set_rules(m);
-  status = md_agree(context, create(m));
-  if (status == MD_OK && !md_counts(context)) status = iterate(m);
-  destroy(m);
+  mixed_block m = {
+      .context = context,
+      .outer = {.context = context, .a = job->a, .request = job->request, .state = state},
+      .inner = job->inner,
+      .request = job->request,
+      .state = state};
+  set_rules(&m);
+  md_status status = md_agree(context, create(&m));
+  if (status == MD_OK && !md_counts(context)) status = iterate(&m);
+  destroy(&m);
   return status;
 }

@@ -1,10 +1,7 @@
-#include "dirac/solvers/mixed_cg.h"
 #include "base/memory_need.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/deflation.h"
-#include "dirac/solvers/low_modes.h"
-#include "dirac/solvers/outer.h"
+#include "dirac/solvers/device/cg_device.h"
 #include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
@@ -38,12 +35,11 @@ typedef struct mixed_cg {
 static void destroy(mixed_cg *m) {
   md_field *fields[] = {&m->r, &m->x, &m->p, &m->a_p};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
-  if (m->steps) m->steps->destroy(m->steps);
+  if (MINIDIRAC_HAVE_CUDA) md_cg_steps_destroy(m->steps);
   md_deflation_destroy(&m->deflation);
   md_outer_destroy(&m->outer);
   m->state->more = (md_cg_more){0};
   free(m->saved);
-  free(m);
 }
 
 /* What a saved state has beside the solution, the true residual and the source: all that the next
@@ -52,7 +48,7 @@ enum { SAVED_FIELDS = 3, SAVED_COUNTS = 4, SAVED_ARRAYS = 5 };
 
 /* Of steps that make residuals from the last two. */
 static md_cg_state *carrier(const mixed_cg *m) {
-  return m->steps && m->steps->state->carried ? m->steps->state : NULL;
+  return m->steps && m->steps->state.carried ? &m->steps->state : NULL;
 }
 
 static int always_saved(const mixed_cg *m) {
@@ -85,32 +81,29 @@ static int whole_number(double count) {
   return count >= 0.0 && count < 1e9 ? (int)count : 0;
 }
 
+/* n numbers of `array` to or from the list; returns where it goes on. */
+static double *move(bool save, double *at, double *array, size_t n) {
+  memcpy(save ? at : array, save ? array : at, n * sizeof *at);
+  return at + n;
+}
+
 /* The numbers to or from the list, in one order. */
 static void move_numbers(mixed_cg *m, bool save) {
   md_outer *o = &m->outer;
   const size_t n = (size_t)m->state->n_rhs;
-  double *at = m->saved, in_vain[MD_MAX_RHS] = {0};
-  double *const arrays[SAVED_ARRAYS] = {m->outer.norm2, m->outer.largest, o->best, o->low, in_vain};
   md_cg_state *carried = carrier(m);
-  const double counts[SAVED_COUNTS] = {m->outer.since, m->due, m->outer.restarted,
-                                       carried && carried->carries};
-  for (size_t r = 0; r < n; r++) in_vain[r] = o->in_vain[r];
-  if (save) memcpy(at, counts, sizeof counts);
-  m->outer.since = whole_number(at[0]);
-  m->due = at[1] != 0.0;
-  m->outer.restarted = at[2] != 0.0;
-  at += SAVED_COUNTS;
-  for (int k = 0; k < SAVED_ARRAYS; k++, at += n)
-    memcpy(save ? at : arrays[k], save ? arrays[k] : at, n * sizeof *at);
-  for (size_t r = 0; r < n; r++) o->in_vain[r] = whole_number(in_vain[r]);
+  double *const arrays[SAVED_ARRAYS] = {o->norm2, o->largest, o->best, o->low, o->in_vain};
+  double counts[SAVED_COUNTS] = {o->since, m->due, o->restarted, carried && carried->carries};
+  double *at = move(save, m->saved, counts, SAVED_COUNTS);
+  o->since = whole_number(counts[0]);
+  m->due = counts[1] != 0.0;
+  o->restarted = counts[2] != 0.0;
+  for (int k = 0; k < SAVED_ARRAYS; k++) at = move(save, at, arrays[k], n);
   if (carried) {
-    carried->carries = m->saved[3] != 0.0;
-    memcpy(save ? at : carried->carried, save ? carried->carried : at, 3 * n * sizeof *at);
-    at += 3 * n;
+    carried->carries = counts[3] != 0.0;
+    at = move(save, at, carried->carried, 3 * n);
   }
-  if (!m->deflates) return;
-  double *gram = (double *)m->deflation.gram;
-  memcpy(save ? at : gram, save ? gram : at, gram_numbers(m) * sizeof *at);
+  if (m->deflates) move(save, at, (double *)m->deflation.gram, gram_numbers(m));
 }
 
 static void save(mixed_cg *m) {
@@ -139,7 +132,8 @@ static md_status create(mixed_cg *m) {
 /* Tells steps of a device where the fields are. */
 static md_status begin_steps(mixed_cg *m) {
   m->whole = true;
-  return m->steps ? m->steps->begin(m->context, m->steps, m->outer.norm2, m->outer.done) : MD_OK;
+  if (!MINIDIRAC_HAVE_CUDA || !m->steps) return MD_OK;
+  return md_cg_steps_begin(m->context, m->steps, m->outer.norm2, m->outer.done);
 }
 
 /* The inner r = r of the system / |r|, zero where nothing is left to do. */
@@ -157,7 +151,7 @@ static md_status hand_down(mixed_cg *m) {
 /* The fields of the inner space are ready for the next step. */
 static md_status go_on(mixed_cg *m) {
   m->due = false;
-  if (m->steps) m->steps->state->carries = false;
+  if (m->steps) m->steps->state.carries = false;
   return begin_steps(m);
 }
 
@@ -176,13 +170,14 @@ static md_status recover(mixed_cg *m) {
                    "a wider inner precision than %s",
                    m->state->iteration + 1, md_precision_name(m->inner->precision));
   m->outer.restarted = true;
-  m->state->restarts++;
+  m->state->result.restarts++;
   return begin(m);
 }
 
 /* The partial solution and A times it, the change of the true residual to that in scratch, in the
  * old units: a new direction to deflate with. state->r, the old residual, is overwritten. */
-static md_status deflate_more(mixed_cg *m) {
+static md_status deflate_more(void *user) {
+  mixed_cg *m = user;
   md_deflation *d = &m->deflation;
   MD_TRY(md_outer_change(&m->outer, true, &d->a_w[d->count]));
   md_linear_copy(&d->w[d->count], &m->x);
@@ -191,12 +186,7 @@ static md_status deflate_more(mixed_cg *m) {
 
 /* x += the partial solution; r = s - A x in double. */
 static md_status update_solution(mixed_cg *m) {
-  MD_TRY(md_outer_add(&m->outer, &m->x));
-  if (m->deflates) MD_TRY(deflate_more(m));
-  MD_TRY(md_outer_project(&m->outer));
-  MD_TRY(md_outer_take(&m->outer));
-  m->outer.restarted = false;
-  return MD_OK;
+  return md_outer_update(&m->outer, &m->x, m->deflates ? deflate_more : NULL, m);
 }
 
 /* of_r and of_p of the new direction p = of_r r + of_p p. Without deflation, with u = p in the new
@@ -256,16 +246,13 @@ static md_status step(mixed_cg *m, bool *sound) {
 
 /* The same from the device, where the next step is under way when the host learns of this one,
  * unless this one brings an update, or the fields are to be read or the iterations to end. */
-static md_status fused_step(mixed_cg *m, bool *sound) {
+static inline md_status fused_step(mixed_cg *m, bool *sound) {
   const md_cg_state *s = m->state;
   const int now = s->iteration + 1;
-  m->whole = s->interrupted || now >= s->most || md_cg_is_read(m->request, now);
+  m->whole = s->result.interrupted || now >= s->most || md_cg_is_read(m->request, now);
   memcpy(m->before, m->outer.norm2, sizeof m->before);
-  return m->steps->next(m->context, m->steps,
-                        m->due     ? MD_NEXT_IS_LAST
-                        : m->whole ? MD_NEXT_IS_WHOLE
-                                   : MD_NEXT_GOES_ON,
-                        m->step.alpha, m->outer.norm2, sound);
+  const md_cg_next then = m->due ? MD_NEXT_IS_LAST : m->whole ? MD_NEXT_IS_WHOLE : MD_NEXT_GOES_ON;
+  return md_cg_steps_next(m->context, m->steps, then, m->step.alpha, m->outer.norm2, sound);
 }
 
 /* On the host an update comes with the iteration that asks for it, on a device one later, whether
@@ -273,7 +260,7 @@ static md_status fused_step(mixed_cg *m, bool *sound) {
 static md_status iterate_once(mixed_cg *m) {
   const bool was_due = m->due;
   bool sound;
-  MD_TRY(m->steps ? fused_step(m, &sound) : step(m, &sound));
+  MD_TRY(MINIDIRAC_HAVE_CUDA && m->steps ? fused_step(m, &sound) : step(m, &sound));
   if (!sound) return recover(m);
   m->due = md_outer_count(&m->outer) || m->due;
   if (m->steps ? was_due : m->due) return update(m);
@@ -329,37 +316,30 @@ static md_status begin_or_resume(mixed_cg *m) {
 
 static md_status iterate(mixed_cg *m) {
   const md_cg_state *s = m->state;
+  MD_TRY(begin_or_resume(m));
   while (!md_outer_at_end(&m->outer)) {
     MD_TRY(iterate_once(m));
     if (md_cg_is_read(m->request, s->iteration)) save(m);
     if (m->request->observe) MD_TRY(m->request->observe(m->request->user, s));
-    if (m->whole && (s->interrupted || s->iteration >= s->most)) MD_TRY(end_early(m));
+    if (m->whole && (s->result.interrupted || s->iteration >= s->most)) MD_TRY(end_early(m));
   }
   return MD_OK;
 }
 
 md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
-  mixed_cg *m = calloc(1, sizeof *m);
-  md_status status = md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "mixed CG"));
-  if (status != MD_OK) {
-    free(m);
-    return status;
-  }
-  m->context = context;
-  m->outer = (md_outer){.context = context, .a = job->a, .request = job->request, .state = state};
-  m->inner = job->inner;
-  m->request = job->request;
-  m->state = state;
-  set_rules(m);
-  status = create(m);
-  if (status == MD_OK) status = create_saved(m);
+  mixed_cg m = {.context = context,
+                .outer = {.context = context, .a = job->a, .request = job->request, .state = state},
+                .inner = job->inner,
+                .request = job->request,
+                .state = state};
+  set_rules(&m);
+  md_status status = create(&m);
+  if (status == MD_OK) status = create_saved(&m);
   status = md_agree(context, status);
-  if (md_counts(context)) {
-    if (status == MD_OK) md_cg_record(job->request, state);
-  } else {
-    if (status == MD_OK) status = begin_or_resume(m);
-    if (status == MD_OK) status = iterate(m);
-  }
-  destroy(m);
+  if (status == MD_OK && md_counts(context))
+    md_cg_record(job->request, state);
+  else if (status == MD_OK)
+    status = iterate(&m);
+  destroy(&m);
   return status;
 }

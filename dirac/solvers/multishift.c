@@ -1,9 +1,9 @@
+#include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "base/timer.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/multishift_state.h"
-#include "lattice/fields/linear.h"
+#include "dirac/solvers/reliable_update.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +13,18 @@
 #define NARROW_FROM 0.015625
 #define NARROW_TO 0.9
 
-double md_shift_mass(const md_multishift_state *m, int k) {
+/* M^dag M + shift k is M^dag M of this mass. */
+static double mass_of(const md_multishift_state *m, int k) {
   return sqrt(m->request->mass * m->request->mass + m->request->shifts[k]);
+}
+
+/* Whether iterations by m->by are those of md_shift_device: one rank or GPUs that share memory,
+ * which a dry run takes for granted, no operand in 16 bits, a backend that fuses. */
+static bool fuses(const md_multishift_state *m) {
+  const md_precision precision = m->by->shape.precision;
+  const bool shares =
+      m->context->ranks == 1 || m->by->normal->dirac->peers || md_counts(m->context);
+  return shares && md_precision_bytes(precision) > 2 && md_normal_fuses(m->by, precision);
 }
 
 /* The fields of iterations by m->by. */
@@ -43,33 +53,22 @@ static void destroy(md_multishift_state *m) {
 
 /* r and the solutions of a 16-bit iteration are single, as in mixed CG; only the direction that
  * the operator reads is narrow. */
-static md_field_shape wide_shape(const md_multishift_state *m) {
+static md_status create_wide(md_multishift_state *m, md_field *field) {
   md_field_shape wide = m->by->shape;
   if (md_precision_bytes(wide.precision) == 2) wide.precision = MD_SINGLE;
-  return wide;
+  return md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, field);
 }
 
 static md_status begin_phase(md_multishift_state *m) {
-  const md_field_shape wide = wide_shape(m);
-  const int kept = md_multishift_fuses(m)     ? MD_SHIFT_KEPT
-                   : m->request->n_shifts > 1 ? MD_SHIFT_STEPS
-                                              : 1;
-  MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->r));
+  const int kept = fuses(m) ? MD_SHIFT_KEPT : m->request->n_shifts > 1 ? MD_SHIFT_STEPS : 1;
+  MD_TRY(create_wide(m, &m->r));
   MD_TRY(md_operator_field(m->context, m->by, &m->a_p));
-  for (int j = 0; j < kept - 1; j++)
-    MD_TRY(md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, &m->behind[j]));
+  for (int j = 0; j < kept - 1; j++) MD_TRY(create_wide(m, &m->behind[j]));
   return MD_OK;
 }
 
-static md_status create_solution(md_multishift_state *m, md_field *x) {
-  const md_field_shape wide = wide_shape(m);
-  return md_field_create(m->context, m->by->geometry, &wide, MD_EVEN, x);
-}
-
 static md_status create_direction(md_multishift_state *m, int k, md_field *p) {
-  const md_field_shape wide = wide_shape(m);
-  return md_field_create(m->context, m->by->geometry, k == m->smallest ? &m->by->shape : &wide,
-                         MD_EVEN, p);
+  return k == m->smallest ? md_operator_field(m->context, m->by, p) : create_wide(m, p);
 }
 
 /* What stays to the end. */
@@ -85,11 +84,11 @@ static md_status create(md_multishift_state *m, md_dirac *dirac, md_dirac *exact
   m->result->n_shifts = n;
   for (int k = 0; k < n; k++)
     if (m->request->shifts[k] < m->request->shifts[m->smallest]) m->smallest = k;
-  MD_TRY(md_normal_create(m->context, exact, md_shift_mass(m, m->smallest), &m->exact));
-  MD_TRY(md_normal_create(m->context, dirac, md_shift_mass(m, m->smallest), &m->narrow));
+  MD_TRY(md_normal_create(m->context, exact, mass_of(m, m->smallest), &m->exact));
+  MD_TRY(md_normal_create(m->context, dirac, mass_of(m, m->smallest), &m->narrow));
   for (int k = 0; k < n; k++) {
     m->shifts[k].delta = m->request->shifts[k] - m->request->shifts[m->smallest];
-    MD_TRY(create_solution(m, &m->shifts[k].x));
+    MD_TRY(create_wide(m, &m->shifts[k].x));
   }
   return md_system_plain(m->context, &m->exact, b, &m->system);
 }
@@ -116,7 +115,7 @@ static md_status go_narrow(md_multishift_state *m) {
     md_field p = s->p;
     s->found = s->x;
     s->x = s->p = (md_field){0};
-    if (!s->done) status = create_solution(m, &s->x);
+    if (!s->done) status = create_wide(m, &s->x);
     if (!s->done && status == MD_OK) status = create_direction(m, k, &s->p);
     if (!s->done && status == MD_OK) status = md_field_convert(m->context, &s->p, &p);
     md_field_destroy(&p);
@@ -168,7 +167,12 @@ static md_status start(md_multishift_state *m) {
   return MD_OK;
 }
 
-double md_multishift_narrow_from(const md_backend_request *request, double tolerance, bool refine) {
+/* |r| over |b| from which on an operator of this precision does as well as a double one; 0: from
+ * the beginning on, or what rounding leaves behind is not to be refined. That is a few times the
+ * roundoff of the |r| with which the rounding begins (docs/solvers.md says why), and of
+ * another direction in each shift, so that it would have to be iterated for shift by shift: an
+ * iteration in double instead costs all of them less. */
+static double narrow_from(const md_backend_request *request, double tolerance, bool refine) {
   const double from = NARROW_FROM * tolerance / md_precision_roundoff(request->precision);
   return refine && request->precision != MD_DOUBLE && from < 1.0 ? from : 0.0;
 }
@@ -184,17 +188,192 @@ static md_status check(md_context *context, const md_multishift_request *request
   return MD_OK;
 }
 
+static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
+  return s->residual[r] <= m->aim * m->system.b_norm[r];
+}
+
+/* Marks the shifts that are done now, with their iteration, and writes the history; true when all
+ * are. Larger shifts converge no later than the smallest, whose right-hand sides may rest only when
+ * all do. */
+static bool mark(md_multishift_state *m) {
+  bool all = true;
+  double worst = 0.0;
+  for (int k = 0; k < m->request->n_shifts; k++) {
+    md_shifted *s = &m->shifts[k];
+    md_shift_result *result = &m->result->shifts[k];
+    if (s->done) continue;
+    bool done = true;
+    result->estimate = 0.0;
+    for (int r = 0; r < m->r.n_rhs; r++) {
+      if (!rhs_done(m, s, r)) s->residual[r] = fabs(s->zeta[r]) * sqrt(m->r_norm2[r]);
+      done = done && rhs_done(m, s, r);
+      const double b_norm = m->system.b_norm[r];
+      if (b_norm > 0.0) result->estimate = fmax(result->estimate, s->residual[r] / b_norm);
+    }
+    worst = fmax(worst, result->estimate);
+    result->iterations = m->result->iterations;
+    s->done = done;
+    all = all && done;
+  }
+  m->result->history[m->result->iterations] = worst;
+  return all;
+}
+
+/* The scalar recursion of one shift (Jegerlehner, eq. 2.42 ff.) from alpha, beta of the last
+ * iteration to `alpha`, `beta` of this one: the coefficients of its updates. */
+static void follow(const md_multishift_state *m, md_shifted *s, const double *alpha,
+                   const double *beta, double *for_x, double *for_p) {
+  for (int r = 0; r < m->r.n_rhs; r++) {
+    for_x[r] = for_p[r] = 0.0;
+    if (alpha[r] == 0.0 || rhs_done(m, s, r)) continue;
+    const double divisor = alpha[r] * m->beta[r] * (s->before[r] - s->zeta[r]) +
+                           s->before[r] * m->alpha[r] * (1.0 + s->delta * alpha[r]);
+    const double next = s->zeta[r] * s->before[r] * m->alpha[r] / divisor;
+    for_x[r] = alpha[r] * next;
+    for_p[r] = beta[r] * next / s->zeta[r];
+    s->before[r] = s->zeta[r];
+    s->zeta[r] = next;
+  }
+}
+
+/* The updates of the larger shifts that have waited, in one pass over their vectors. */
+static void catch_up(md_multishift_state *m) {
+  const double *for_x[MD_MAX_SHIFTS * MD_SHIFT_STEPS], *for_p[MD_MAX_SHIFTS * MD_SHIFT_STEPS];
+  const md_field *r[MD_SHIFT_STEPS];
+  md_field *x[MD_MAX_SHIFTS], *p[MD_MAX_SHIFTS];
+  int count = 0;
+  for (int j = 0; j < m->waiting; j++) r[j] = j < MD_SHIFT_STEPS - 1 ? &m->behind[j] : &m->r;
+  for (int k = 0; k < m->request->n_shifts; k++) {
+    md_shifted *s = &m->shifts[k];
+    if (!s->moves) continue;
+    for (int j = 0; j < m->waiting; j++) {
+      for_x[count * m->waiting + j] = s->for_x[j];
+      for_p[count * m->waiting + j] = s->for_p[j];
+    }
+    x[count] = &s->x;
+    p[count++] = &s->p;
+    s->moves = false;
+  }
+  md_linear_cg_updates(count, m->waiting, for_x, for_p, r, p, x);
+  m->waiting = 0;
+}
+
+/* The vectors of the smallest shift, and what the others need for theirs: their updates wait for
+ * MD_SHIFT_STEPS iterations, of which the residuals are kept, as they read and write four vectors
+ * each whatever their number. */
+static void update_fields(md_multishift_state *m, const double *alpha, const double *beta) {
+  double of_x[MD_MAX_RHS], of_p[MD_MAX_RHS];
+  md_shifted *smallest = &m->shifts[m->smallest];
+  const int j = m->waiting++;
+  bool moves = false;
+  for (int k = 0; k < m->request->n_shifts; k++) {
+    md_shifted *s = &m->shifts[k];
+    if (k == m->smallest || (s->done && !s->moves)) continue;
+    follow(m, s, alpha, beta, s->for_x[j], s->for_p[j]); /* zeros once it is done */
+    s->moves = moves = true;
+  }
+  follow(m, smallest, alpha, beta, of_x, of_p);
+  md_linear_cg_update(of_x, of_p, &m->r, &smallest->p, &smallest->x);
+  if (!moves)
+    m->waiting = 0;
+  else if (m->waiting < MD_SHIFT_STEPS)
+    md_linear_copy(&m->behind[j], &m->r);
+  else
+    catch_up(m);
+}
+
+static md_status iterate_once(md_multishift_state *m) {
+  md_shifted *base = &m->shifts[m->smallest];
+  bool rests[MD_MAX_RHS];
+  md_cg_step step;
+  for (int r = 0; r < m->r.n_rhs; r++) rests[r] = rhs_done(m, base, r);
+  MD_TRY(md_cg_step_take(m->context, m->by, rests, m->r_norm2, false, &m->r, &base->p, &m->a_p,
+                         &step));
+  if (step.broken >= 0) return md_cg_step_fail(m->context, &step, m->result->iterations + 1);
+  update_fields(m, step.alpha, step.beta);
+  for (int r = 0; r < m->r.n_rhs; r++)
+    if (step.alpha[r] != 0.0) {
+      m->r_norm2[r] = step.norm2[r];
+      m->alpha[r] = step.alpha[r];
+      m->beta[r] = step.beta[r];
+    }
+  return MD_OK;
+}
+
+/* Counts an iteration; *all: no shift needs another one. */
+static md_status conclude(md_multishift_state *m, bool *all) {
+  const int iteration = ++m->result->iterations;
+  *all = mark(m);
+  if (m->request->observe)
+    MD_TRY(m->request->observe(m->request->user, iteration, m->result->history[iteration]));
+  m->result->interrupted = md_interrupted(m->context);
+  return MD_OK;
+}
+
+/* The residual has come to where narrower iterations will do. */
+static bool reached(const md_multishift_state *m) {
+  for (int r = 0; r < m->r.n_rhs; r++)
+    if (sqrt(m->r_norm2[r]) > m->until * m->system.b_norm[r]) return false;
+  return m->until > 0.0;
+}
+
+static md_status iterate_on_host(md_multishift_state *m) {
+  const md_multishift_result *result = m->result;
+  bool all = mark(m);
+  while (!all && !reached(m) && !result->interrupted &&
+         result->iterations < m->request->max_iterations) {
+    MD_TRY(iterate_once(m));
+    MD_TRY(conclude(m, &all));
+  }
+  catch_up(m);
+  return MD_OK;
+}
+
+/* The same with the scalars on the device, which works on the next iteration while the host looks
+ * at this one. */
+static inline md_status iterate_on_device(md_multishift_state *m, md_shift_device *device) {
+  const int *iteration = &m->result->iterations;
+  int queued = *iteration;
+  for (bool all = mark(m); !all;) {
+    const bool more = !m->result->interrupted && !reached(m);
+    if (more && queued < m->request->max_iterations && queued < *iteration + 2) {
+      MD_TRY(md_shift_device_queue(m->context, device));
+      queued++;
+      continue;
+    }
+    if (*iteration == queued) break;
+    MD_TRY(md_shift_device_wait(m->context, device, m));
+    MD_TRY(conclude(m, &all));
+  }
+  return md_agree(m->context, md_shift_device_end(m->context, device, m));
+}
+
+static inline md_status iterate_fused(md_multishift_state *m) {
+  md_shift_device *device = NULL;
+  md_status status = md_agree(m->context, md_shift_device_create(m->context, m, &device));
+  if (status == MD_OK && !md_counts(m->context)) status = iterate_on_device(m, device);
+  md_shift_device_destroy(device);
+  return status;
+}
+
+/* Common iterations by m->by, until all shifts are done, the residual is at m->until, or they end
+ * for another reason. */
+static md_status iterate_common(md_multishift_state *m) {
+  if (MINIDIRAC_HAVE_CUDA && fuses(m)) return iterate_fused(m);
+  return md_counts(m->context) ? MD_OK : iterate_on_host(m);
+}
+
 /* Common iterations in one precision, or in double first. */
 static md_status iterate(md_multishift_state *m) {
   const bool narrows = m->until > 0.0;
-  MD_TRY(md_multishift_iterate(m));
+  MD_TRY(iterate_common(m));
   if (!narrows || md_counts(m->context)) return MD_OK; /* a narrow phase takes no more */
   const int most = m->request->max_iterations;
   m->result->double_iterations = m->result->iterations;
   if (m->shifts[m->smallest].done || m->result->interrupted || m->result->iterations >= most)
     return MD_OK;
   MD_TRY(md_agree(m->context, go_narrow(m)));
-  return md_multishift_iterate(m);
+  return iterate_common(m);
 }
 
 /* work of the system = b - (A + shift) x and its norms over |b|. */
@@ -218,7 +397,6 @@ static md_status hand_over(const md_multishift_state *m, md_cg_state *state) {
 /* CG in double, or mixed, for the rest of the solution of one shift. */
 static md_status refine(md_multishift_state *m, int k) {
   md_cg_state state = {0};
-  double one[MD_MAX_RHS];
   const md_solver_request how = {.tolerance = m->request->tolerance,
                                  .max_iterations = m->request->max_iterations,
                                  .modes = m->request->modes};
@@ -230,10 +408,9 @@ static md_status refine(md_multishift_state *m, int k) {
   if (status == MD_OK && solves) status = hand_over(m, &state);
   if (status == MD_OK) status = md_solver_cg.iterate(m->context, &job, &state);
   if (status == MD_OK && solves) {
-    for (int r = 0; r < state.n_rhs; r++) one[r] = 1.0;
-    md_linear_axpy(one, &state.x, &m->system.x[0]);
+    md_linear_add(1.0, &state.x, &m->system.x[0]);
     m->result->shifts[k].refine_iterations += state.iteration;
-    m->result->interrupted = state.interrupted;
+    m->result->interrupted = state.result.interrupted;
     status = true_residual(m, k);
   }
   md_cg_state_destroy(&state);
@@ -243,13 +420,11 @@ static md_status refine(md_multishift_state *m, int k) {
 /* x of the system = what the iterations have found in both precisions. */
 static md_status take_solution(md_multishift_state *m, const md_shifted *s) {
   md_system *to = &m->system;
-  double one[MD_MAX_RHS];
   if (!s->found.data) return md_field_convert(m->context, &to->x[0], &s->x);
-  for (int r = 0; r < to->x[0].n_rhs; r++) one[r] = 1.0;
   MD_TRY(md_field_convert(m->context, &to->x[0], &s->found));
   if (!s->x.data) return MD_OK;
   MD_TRY(md_field_convert(m->context, &to->work[0], &s->x));
-  md_linear_axpy(one, &to->work[0], &to->x[0]);
+  md_linear_add(1.0, &to->work[0], &to->x[0]);
   return MD_OK;
 }
 
@@ -262,8 +437,8 @@ static md_status finish(md_multishift_state *m, md_field *x) {
   for (int k = 0; k < m->request->n_shifts; k++) {
     md_shift_result *result = &m->result->shifts[k];
     result->shift = m->request->shifts[k];
-    md_normal_set_mass(&m->exact, md_shift_mass(m, k));
-    md_normal_set_mass(&m->narrow, md_shift_mass(m, k));
+    md_normal_set_mass(&m->exact, mass_of(m, k));
+    md_normal_set_mass(&m->narrow, mass_of(m, k));
     MD_TRY(md_agree(m->context, take_solution(m, &m->shifts[k])));
     MD_TRY(add_modes(m));
     MD_TRY(true_residual(m, k));
@@ -292,20 +467,12 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   const int64_t hops = md_solver_hops(dirac, exact, NULL);
   *result = (md_multishift_result){0};
   MD_TRY(md_agree(context, check(context, request)));
-  md_multishift_state *m = calloc(1, sizeof *m);
-  md_status status =
-      md_agree(context, m ? MD_OK : md_fail_memory(context, sizeof *m, "multishift CG"));
-  if (status != MD_OK) {
-    free(m);
-    return status;
-  }
-  m->context = context;
-  m->request = request;
-  m->result = result;
-  m->until = md_multishift_narrow_from(&dirac->request, request->tolerance, request->refine);
+  md_multishift_state state = {.context = context, .request = request, .result = result};
+  md_multishift_state *m = &state;
+  m->until = narrow_from(&dirac->request, request->tolerance, request->refine);
   m->by = m->until > 0.0 ? &m->exact : &m->narrow;
   m->aim = (m->until > 0.0 ? NARROW_TO : 1.0) * request->tolerance;
-  status = create(m, dirac, exact, b);
+  md_status status = create(m, dirac, exact, b);
   const md_memory_need mark = md_memory_mark(context);
   if (status == MD_OK) status = create_directions(m);
   status = md_agree(context, status);
@@ -320,7 +487,6 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   result->gflops =
       md_solver_gflops(dirac, md_solver_hops(dirac, exact, NULL) - hops, result->seconds);
   destroy(m);
-  free(m);
   return status;
 }
 

@@ -3,9 +3,7 @@
 
 #include "dirac/solvers/solver.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 enum { MD_MAX_SHIFTS = 64 };
 
@@ -60,8 +58,6 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
                               md_multishift_result *result);
 void md_multishift_result_free(md_multishift_result *result);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

@@ -44,18 +44,25 @@ typedef struct md_multishift_state {
   double alpha[MD_MAX_RHS], beta[MD_MAX_RHS]; /* of the last iteration */
 } md_multishift_state;
 
-/* M^dag M + shift k is M^dag M of this mass. */
-double md_shift_mass(const md_multishift_state *m, int k);
-/* |r| over |b| from which on an operator of this precision does as well as a double one; 0: from
- * the beginning on, or what rounding leaves behind is not to be refined. That is a few times the
- * roundoff of the |r| with which the rounding begins (docs/solvers.md says why), and of
- * another direction in each shift, so that it would have to be iterated for shift by shift: an
- * iteration in double instead costs all of them less. */
-double md_multishift_narrow_from(const md_backend_request *request, double tolerance, bool refine);
-/* Whether iterations by m->by are those of device/shift_device.h. */
-bool md_multishift_fuses(const md_multishift_state *m);
-/* Common iterations by m->by, until all shifts are done, the residual is at m->until, or they end
- * for another reason. Collective. */
-md_status md_multishift_iterate(md_multishift_state *m);
+/* Iterations of multi-shift CG on a device whose backend fuses, for one rank and MD_DOUBLE or
+ * MD_SINGLE: in residuals alone (three_term.cuh), four kernels whatever the number of shifts, the
+ * scalars of all of them on the device, the host one iteration behind. A right-hand side of a shift
+ * that is done is left alone. The vectors of all shifts take MD_SHIFT_KEPT iterations at once. */
+typedef struct md_shift_device md_shift_device;
+
+/* For the iterations by m->by from the present state on; the fields outlive them. Collective. */
+md_status md_shift_device_create(md_context *context, const md_multishift_state *m,
+                                 md_shift_device **shifts);
+void md_shift_device_destroy(md_shift_device *shifts);
+
+/* Queues one iteration; at most two may be under way. */
+md_status md_shift_device_queue(md_context *context, md_shift_device *shifts);
+/* Waits for the next iteration: |r|^2 of the right-hand sides and zeta of the shifts into m.
+ * MD_UNREACHED when a sum was not finite or <p, A p> not positive. */
+md_status md_shift_device_wait(md_context *context, md_shift_device *shifts,
+                               md_multishift_state *m);
+
+/* After the last iteration that was queued: the updates that wait, and the scalars into m. */
+md_status md_shift_device_end(md_context *context, md_shift_device *shifts, md_multishift_state *m);
 
 #endif

@@ -1,8 +1,9 @@
 #ifndef MD_DIRAC_SOLVERS_RELIABLE_UPDATE_H
 #define MD_DIRAC_SOLVERS_RELIABLE_UPDATE_H
 
+#include "dirac/solvers/solver.h"
+
 #include <math.h>
-#include <stdbool.h>
 
 /* When mixed-precision CG recomputes its residual. `norm2` is the recursive
  * |r|^2 of a right-hand side, `largest` the largest since its last update. */
@@ -66,5 +67,80 @@ static inline bool md_update_is_vain(double now, double best) {
   return !(now < 0.9 * best);
 }
 enum { MD_UPDATES_FEW_IN_VAIN = 3, MD_UPDATES_MOST_IN_VAIN = 10 };
+
+/* Deflation with eigenvectors v_i of -Deo Doe that were found before: what CG needs most iterations
+ * for, the lowest modes of A = m^2 - Deo Doe, is solved by a projection. */
+
+/* x += sum_i v_i <v_i, r> / (least + lambda_i), least = m^2 of A: so that r = s - A x, which is to
+ * be computed anew, has nothing left in the modes as far as they are exact. part2[rhs] = sum_i
+ * |<v_i, r>|^2, what r had in them. Where part2[rhs] <= least[rhs] for every right-hand side x
+ * stays as it is and *added is false; least NULL: never. r and x: even, MD_DOUBLE, in the space of
+ * the modes. The same bits on every rank grid. Collective. */
+md_status md_low_modes_project(md_context *context, const md_modes *modes, double least_of_a,
+                               const md_field *r, const double *least, md_field *x, double *part2,
+                               bool *added);
+
+/* The condition number of A with a spectrum in [least, most] above the modes; modes NULL or empty:
+ * of all of A. */
+double md_low_modes_kappa(const md_modes *modes, double least, double most);
+/* What |r| can have in the modes after a projection and iterations of this roundoff, over |r|: the
+ * vectors are rounded, and eigenvectors up to their residuals only; spread = most - least. */
+double md_low_modes_noise(const md_modes *modes, double kappa, double spread, double roundoff);
+
+/* The double-precision side of solvers whose iterations run in a narrower precision: the solution
+ * state->x, the true residual state->r = s - A x of the last update, the source s in state->p. What
+ * the iterations have found since, y, and their residual are in units of that residual's norm. */
+typedef struct md_outer {
+  md_context *context;
+  md_operator *a; /* MD_DOUBLE */
+  const md_solver_request *request;
+  md_cg_state *state;
+  md_field scratch;
+  bool projected;         /* the last update took the request's modes out of the residual */
+  double low_noise;       /* what the inner precision brings back of the modes, over |r| */
+  double low[MD_MAX_RHS]; /* bound on what |r| of the last update has in the modes */
+  double factor;          /* by which |r| of a right-hand side falls until an update */
+  int since, latest;      /* iterations since the last update; most of them */
+  bool restarted;         /* from the present solution */
+  /* One entry per right-hand side: */
+  double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */
+  double largest[MD_MAX_RHS]; /* its largest value since the last update */
+  double unit[MD_MAX_RHS];    /* true |r| at the last update: the inner vectors' unit */
+  bool done[MD_MAX_RHS];      /* by the true residual */
+  double best[MD_MAX_RHS];    /* smallest true |r| so far */
+  double in_vain[MD_MAX_RHS]; /* updates in a row that did not lower it by a tenth */
+} md_outer;
+
+/* For context, a, request and state, which are set; roundoff of the inner precision. Destroy
+ * also after a failure. Local. */
+md_status md_outer_create(md_outer *o, double roundoff);
+void md_outer_destroy(md_outer *o);
+
+/* unit and done from state->r_norm2. Local. */
+void md_outer_take_units(md_outer *o);
+/* The same, and r = r of the system / |r|; zero where there is nothing
+ * left to do if `rest`, else only where |r| is. The factor is applied in double: right-hand sides
+ * of one 16-bit field then share their sites' scales fairly. Collective. */
+md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r);
+
+/* An update: x += y and the new residual; `deflate`, unless NULL, which may look at the old
+ * residual in state->r and the new one in scratch; what has come back of the modes into x, where it
+ * is more than a tenth of a residual; state->r becomes the new one, counts. MD_UNREACHED when it is
+ * not finite. Collective. */
+md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(void *user),
+                          void *user);
+/* For deflate: the change from the old residual, which is lost, to the new one, in the old units: A
+ * times what was found; zero where there was nothing left to do if `rest`. Collective. */
+md_status md_outer_change(md_outer *o, bool rest, md_field *a_y);
+
+/* Every right-hand side is done or has stalled, no iteration is left, or the solve was interrupted
+ * and nothing was found since the last update. Local. */
+bool md_outer_at_end(const md_outer *o);
+/* Iterations go on after an update, from norm2. Local. */
+void md_outer_go_on(md_outer *o);
+/* Counts an iteration by norm2, history and those of the right-hand sides; true when an update is
+ * due: a right-hand side has come far enough, all may be done or it takes too long. Agrees on an
+ * interrupt. Collective. */
+bool md_outer_count(md_outer *o);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/timer.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static md_status project(md_context *context, const md_solver_job *job, md_syste
   if (!modes || modes->count == 0) return MD_OK;
   MD_TRY(md_low_modes_project(context, modes, job->a->least, &s->work[0], NULL, &s->x[0], part2,
                               &added));
-  state->projections++;
+  state->result.projections++;
   return s->kind->residual(context, s);
 }
 
@@ -66,10 +66,8 @@ static md_status start(md_context *context, md_system *s, md_cg_state *state) {
 
 /* y += the solution in state->x; the rest of x follows from it. work[0] is overwritten. */
 static md_status collect(md_context *context, md_system *s, const md_cg_state *state) {
-  double one[MD_MAX_RHS];
-  for (int r = 0; r < state->n_rhs; r++) one[r] = 1.0;
   MD_TRY(md_agree(context, md_field_convert(context, &s->work[0], &state->x)));
-  md_linear_axpy(one, &s->work[0], &s->x[0]);
+  md_linear_add(1.0, &s->work[0], &s->x[0]);
   return s->kind->reconstruct(context, s);
 }
 
@@ -91,18 +89,10 @@ static double next_tolerance(const md_solver_job *job, double now) {
   return fmax(job->request->tolerance, now * fmin(0.01, noise));
 }
 
-/* Largest |r| / scale. */
-static double first_residual(const md_cg_state *state) {
-  double largest = 0.0;
-  for (int r = 0; r < state->n_rhs; r++)
-    if (state->scale[r] > 0.0) largest = fmax(largest, sqrt(state->r_norm2[r]) / state->scale[r]);
-  return largest;
-}
-
 /* Iterations, true residual, and in double again from the true residual as long as that halves it.
  */
 static md_status run(md_context *context, const md_solver_job *job, md_system *s,
-                     md_cg_state *state, double *residuals) {
+                     md_cg_state *state) {
   const md_solver_request *request = job->request;
   const size_t bytes = (size_t)state->n_rhs * sizeof(double);
   md_solver_request part = *request;
@@ -117,14 +107,13 @@ static md_status run(md_context *context, const md_solver_job *job, md_system *s
   MD_TRY(start(context, s, state));
   memcpy(state->start_norm2, state->r_norm2, bytes);
   for (;; part.resume = NULL) {
-    if (!part.resume)
-      state->tolerance = part.tolerance = next_tolerance(job, first_residual(state));
+    if (!part.resume) state->tolerance = part.tolerance = next_tolerance(job, md_cg_largest(state));
     MD_TRY(solver_of(request)->iterate(context, &now, state));
     MD_TRY(collect(context, s, state));
-    MD_TRY(md_system_true_residuals(context, s, residuals));
-    const double worst = largest_of(residuals, state->n_rhs);
+    MD_TRY(md_system_true_residuals(context, s, state->result.residuals));
+    const double worst = largest_of(state->result.residuals, state->n_rhs);
     if (worst <= request->tolerance || job->a->precision != MD_DOUBLE ||
-        state->iteration >= state->most || state->stalled || state->interrupted ||
+        state->iteration >= state->most || state->result.stalled || state->result.interrupted ||
         !(worst < 0.5 * state->round_before))
       return MD_OK;
     state->round_before = worst;
@@ -142,35 +131,25 @@ static md_status count(md_context *context, const md_solver_job *job, md_cg_stat
   return request->leave ? request->leave(request->user, state) : MD_OK;
 }
 
-static void hand_over(md_cg_state *state, const md_solver_request *request, const double *residuals,
+/* What has been found goes to the caller. */
+static void hand_over(md_cg_state *state, const md_solver_request *request,
                       md_solver_result *result) {
-  result->n_rhs = state->n_rhs;
+  *result = state->result;
+  state->result = (md_solver_result){0};
   result->iterations = state->iteration;
-  result->updates = state->updates;
-  result->projections = state->projections;
-  result->restarts = state->restarts;
-  result->stalled = state->stalled;
-  result->interrupted = state->interrupted;
-  result->block_rank = state->block_rank;
-  result->choice = state->choice;
-  result->history = state->history;
-  result->rhs_iterations = state->rhs_iterations;
-  state->history = NULL;
-  state->rhs_iterations = NULL;
-  memcpy(result->residuals, residuals, (size_t)state->n_rhs * sizeof *residuals);
-  result->relative_residual = largest_of(residuals, state->n_rhs);
+  result->relative_residual = largest_of(result->residuals, state->n_rhs);
   result->converged = result->relative_residual <= request->tolerance;
 }
 
 /* The same of a solve that met a number that is none. */
-static void hand_over_failure(md_cg_state *state, const md_solver_request *request,
-                              md_solver_result *result) {
-  double unknown[MD_MAX_RHS];
-  for (int r = 0; r < state->n_rhs; r++) unknown[r] = NAN;
-  if (state->history[state->iteration] == 0.0) state->history[state->iteration] = NAN;
-  hand_over(state, request, unknown, result);
+static void hand_over_failure(md_cg_state *state, md_solver_result *result) {
+  double *last = &state->result.history[state->iteration];
+  if (*last == 0.0) *last = NAN;
+  for (int r = 0; r < state->n_rhs; r++) state->result.residuals[r] = NAN;
+  *result = state->result;
+  state->result = (md_solver_result){0};
+  result->iterations = state->iteration;
   result->relative_residual = NAN;
-  result->converged = false;
 }
 
 md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
@@ -255,23 +234,18 @@ md_status md_solver_check(md_context *context, const md_solver *solver, const md
 md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
                    md_solver_result *result) {
   const md_solver_request *request = job->request;
-  double residuals[MD_MAX_RHS] = {0};
   md_cg_state state = {0};
   *result = (md_solver_result){0};
   MD_TRY(md_agree(context, check_start(context, s, request)));
   MD_TRY(md_agree(context, md_solver_check(context, solver_of(request), job)));
-  result->residuals = calloc((size_t)s->x[0].n_rhs, sizeof *result->residuals);
-  md_status status = result->residuals ? MD_OK : md_fail_memory(context, 1, "residuals");
-  if (status == MD_OK)
-    status = md_cg_state_create(context, job->a, request->max_iterations, &state);
+  md_status status = md_cg_state_create(context, job->a, request->max_iterations, &state);
   if (status == MD_OK && md_cg_keeps_states(request) && md_cg_carries(job))
     status = md_cg_state_carry(context, job->a, &state);
   status = md_agree(context, status);
   if (status == MD_OK)
-    status =
-        md_counts(context) ? count(context, job, &state) : run(context, job, s, &state, residuals);
-  if (status == MD_UNREACHED) hand_over_failure(&state, request, result);
-  if (status == MD_OK) hand_over(&state, request, residuals, result);
+    status = md_counts(context) ? count(context, job, &state) : run(context, job, s, &state);
+  if (status == MD_UNREACHED) hand_over_failure(&state, result);
+  if (status == MD_OK) hand_over(&state, request, result);
   md_cg_state_destroy(&state);
   return status;
 }

@@ -4,9 +4,7 @@
 #include "dirac/precondition/precondition.h"
 #include "dirac/system.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* What a solve by md_solver_auto came to, and why. */
 typedef struct md_solver_choice {
@@ -16,6 +14,29 @@ typedef struct md_solver_choice {
   double steps_expected, block_expected;
   int changed_at; /* iteration at which the other one took over; 0: none did */
 } md_solver_choice;
+
+/* What a solve has come to. */
+typedef struct md_solver_result {
+  int iterations;           /* of the right-hand side that took longest */
+  bool converged;           /* every right-hand side: its true residual meets the tolerance */
+  double relative_residual; /* largest true one, norm(b - M x) / norm(b) in double */
+  double *residuals;        /* true one of each right-hand side */
+  int *rhs_iterations;
+  /* history[i] is the largest norm(s - A x_e) / scale over right-hand sides after iteration i, by
+   * the recursion; [0] is that of the start. With odd sites reconstructed from the even ones it is
+   * norm(b - M x) / norm(b). iterations + 1 entries. */
+  double *history;
+  int n_rhs;
+  int updates;      /* reliable updates of mixed-precision CG, see dirac/solvers/cg.h; else 0 */
+  int projections;  /* on the modes of the request */
+  int restarts;     /* times that its inner solver met NaN or Inf and began again */
+  int block_rank;   /* of block CG: fewest independent columns that its residual has had; else 0 */
+  bool stalled;     /* ended because updates no longer lowered the true residual */
+  bool interrupted; /* ended early by a signal */
+  md_solver_choice choice;
+  double seconds; /* in the solver, set-up of the source and residual included */
+  double gflops;  /* of the action's flops per hop, site and right-hand side, all ranks */
+} md_solver_result;
 
 /* What a solver keeps from one iteration to the next beside the state's own fields and numbers, of
  * which it alone knows the meaning: fields of any precision and space, parity even. A saved state
@@ -33,15 +54,10 @@ typedef struct md_cg_more {
 typedef struct md_cg_state {
   md_field x, r, p;
   md_cg_more more;
-  double *r_norm2;     /* |r|^2 of each right-hand side, recursive */
-  double *b_norm;      /* |b| of each right-hand side, both parities */
-  double *scale;       /* md_system.scale: a residual r is done at tolerance * scale */
-  int *rhs_iterations; /* iterations that each right-hand side has had */
+  double *r_norm2; /* |r|^2 of each right-hand side, recursive */
+  double *b_norm;  /* |b| of each right-hand side, both parities */
+  double *scale;   /* md_system.scale: a residual r is done at tolerance * scale */
   int iteration;
-  /* history[i] is the largest norm(s - A x_e) / scale over right-hand sides after iteration i, by
-   * the recursion; [0] is that of the start. With odd sites reconstructed from the even ones it is
-   * norm(b - M x) / norm(b). */
-  double *history;
   /* Where iterations make the next residual from the last two (md_cg_carries): the one before r,
    * and alpha, beta and <p, A p> of its step, [3][n_rhs]; NULL and no data elsewhere. */
   md_field before;
@@ -55,13 +71,9 @@ typedef struct md_cg_state {
   double tolerance, round_before;
   double *start_norm2;
   md_field *solved;
-  int n_rhs, most;       /* entries of the arrays; history has most + 1 */
-  int updates, restarts; /* of mixed-precision CG, see dirac/solvers/mixed_cg.h */
-  int projections;       /* on the modes of the request */
-  int block_rank;        /* of block CG: fewest independent columns that its residual has had */
-  bool stalled;          /* mixed-precision CG: its updates no longer lower the true residual */
-  bool interrupted;      /* a signal ended the iterations early, see base/interrupt.h */
-  md_solver_choice choice;
+  int n_rhs, most; /* entries of the arrays; result.history has most + 1 */
+  /* As far as it is known: what was counted, history and iterations of each right-hand side. */
+  md_solver_result result;
 } md_cg_state;
 
 typedef struct md_solver_request {
@@ -85,9 +97,9 @@ typedef struct md_solver_request {
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
   md_dirac *inner;
-  /* The lowest modes of -Deo Doe in the space of the exact operator (dirac/solvers/low_modes.h):
-   * the solve begins with their part of the solution, and what rounding brings back of it is taken
-   * out at reliable updates and restarts. NULL: none. */
+  /* The lowest modes of -Deo Doe in the space of the exact operator
+   * (dirac/solvers/reliable_update.h): the solve begins with their part of the solution, and what
+   * rounding brings back of it is taken out at reliable updates and restarts. NULL: none. */
   const md_modes *modes;
   /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of the operator.
    * NULL: zero. */
@@ -98,25 +110,6 @@ typedef struct md_solver_request {
   md_precondition precondition;
   int degree;
 } md_solver_request;
-
-typedef struct md_solver_result {
-  int iterations;           /* of the right-hand side that took longest */
-  bool converged;           /* every right-hand side: its true residual meets the tolerance */
-  double relative_residual; /* largest true one, norm(b - M x) / norm(b) in double */
-  double *residuals;        /* true one of each right-hand side */
-  int *rhs_iterations;
-  double *history; /* as in md_cg_state, iterations + 1 entries */
-  int n_rhs;
-  int updates;      /* reliable updates of mixed-precision CG, else 0 */
-  int projections;  /* on the modes of the request */
-  int restarts;     /* times that its inner solver met NaN or Inf and began again */
-  int block_rank;   /* of block CG, as in md_cg_state; else 0 */
-  bool stalled;     /* ended because updates no longer lowered the true residual */
-  bool interrupted; /* ended early by a signal */
-  md_solver_choice choice;
-  double seconds; /* in the solver, set-up of the source and residual included */
-  double gflops;  /* of the action's flops per hop, site and right-hand side, all ranks */
-} md_solver_result;
 
 /* What a solver iterates on. */
 typedef struct md_solver_job {
@@ -174,7 +167,7 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator; x is assigned, and
  * the iterations start from the guess.
  * The iteration runs in the operator's precision, or in that of request->inner, which needs a
- * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/mixed_cg.h); the residual
+ * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual
  * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
  * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
  * A signal that base/interrupt.h catches ends the solve after the iteration that is under way.
@@ -200,8 +193,6 @@ int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_di
 /* The action's flops per hop, site and right-hand side over the seconds, all ranks. */
 double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END
 
 #endif

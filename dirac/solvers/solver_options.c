@@ -1,9 +1,12 @@
 #include "dirac/solvers/solver_options.h"
+#include "base/text.h"
 
 #include <stdio.h>
 
-static md_status check(md_context *context, const md_solver_options *o, bool inner, bool states,
-                       bool modes) {
+md_status md_solver_options_read(md_context *context, md_solver_options *o, bool inner, bool states,
+                                 bool modes) {
+  o->by = md_solver_find(o->solver);
+  o->before = md_precondition_of(o->precondition);
   const unsigned takes = o->by ? o->by->takes : 0;
   if (o->by && states && !(takes & MD_TAKES_STATES))
     return md_fail(context, MD_INPUT, "--solver %s goes without --checkpoint", o->solver);
@@ -19,24 +22,15 @@ static md_status check(md_context *context, const md_solver_options *o, bool inn
     return md_fail(context, MD_INPUT,
                    "--inner with --solver %s is the precision of --precondition chebyshev, got %s",
                    o->solver, o->precondition);
-  return MD_OK;
-}
-
-md_status md_solver_options_read(md_context *context, md_solver_options *o, bool inner, bool states,
-                                 bool modes) {
-  o->by = md_solver_find(o->solver);
-  o->before = md_precondition_of(o->precondition);
-  MD_TRY(check(context, o, inner, states, modes));
   if (o->degree == 0) o->degree = MD_SOLVER_DEGREE;
   return MD_OK;
 }
 
 const char *md_solver_help(const char *before, const char *after, char text[MD_SOLVER_HELP_BYTES]) {
-  size_t used = (size_t)snprintf(text, MD_SOLVER_HELP_BYTES, "%s", before);
-  for (const md_solver *const *s = md_solvers(); *s && used < MD_SOLVER_HELP_BYTES; s++)
-    used += (size_t)snprintf(text + used, MD_SOLVER_HELP_BYTES - used, "%-5s %s\n", (*s)->name,
-                             (*s)->help);
-  if (used < MD_SOLVER_HELP_BYTES) snprintf(text + used, MD_SOLVER_HELP_BYTES - used, "%s", after);
+  snprintf(text, MD_SOLVER_HELP_BYTES, "%s", before);
+  for (const md_solver *const *s = md_solvers(); *s; s++)
+    md_append(text, MD_SOLVER_HELP_BYTES, "%-5s %s\n", (*s)->name, (*s)->help);
+  md_append(text, MD_SOLVER_HELP_BYTES, "%s", after);
   return text;
 }
 

@@ -19,16 +19,14 @@ enum { MD_SOLVER_DEGREE = 8 }; /* where none is given */
 #define MD_SOLVER_WORD(id, name) "|" #name
 #define MD_SOLVER_WORDS MD_SOLVER_TABLE(MD_SOLVER_WORD)
 
+/* clang-format off */
 #define MD_PRECONDITION_OPTIONS(o)                                                                 \
-  {.name = "precondition",                                                                         \
-   .type = MD_OPTION_CHOICE,                                                                       \
-   .target = &(o).precondition,                                                                    \
-   .choices = MD_PRECONDITION_WORDS,                                                               \
-   .help = "of fcg and gcr: a polynomial, or the modes of eigen [none]"},                          \
-  {                                                                                                \
-    .name = "degree", .type = MD_OPTION_INTEGER, .target = &(o).degree, .argument = "N",           \
-    .help = "of --precondition chebyshev [8]", .low = 1, .high = MD_PRECONDITION_MOST_DEGREE       \
-  }
+  MD_OPTION(CHOICE, "precondition", &(o).precondition, NULL,                                       \
+            "of fcg and gcr: a polynomial, or the modes of eigen [none]",                          \
+            .choices = MD_PRECONDITION_WORDS),                                                     \
+  MD_OPTION(INTEGER, "degree", &(o).degree, "N", "of --precondition chebyshev [8]",                \
+            .low = 1, .high = MD_PRECONDITION_MOST_DEGREE)
+/* clang-format on */
 
 /* Sets what is behind the words. MD_INPUT where they do not go together with each other, with an
  * --inner precision or a state to go on from, or lack the modes of --deflate. Local. */

@@ -60,6 +60,12 @@ int64_t md_field_bytes(const md_geometry *geometry, const md_field_shape *shape)
 /* Frees and clears; a zeroed descriptor is fine. */
 void md_field_destroy(md_field *field);
 
+/* Each becomes the other, without their data. */
+static inline void md_field_swap(md_field *a, md_field *b) {
+  const md_field held = *a;
+  *a = *b;
+  *b = held;
+}
 /* Planes of the field, elements of one site in a plane, bytes of one plane entry. */
 static inline int md_field_planes(const md_field *f) {
   return f->n_rhs == 1 ? f->components : 1;

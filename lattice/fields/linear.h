@@ -20,6 +20,12 @@ void md_linear_zero(md_field *x);
 void md_linear_copy(md_field *out, const md_field *in);
 /* y = a x + y; x may be y itself. */
 void md_linear_axpy(const double *a, const md_field *x, md_field *y);
+/* The same with one a for every right-hand side. */
+static inline void md_linear_add(double a, const md_field *x, md_field *y) {
+  double each[MD_MAX_RHS];
+  for (int r = 0; r < x->n_rhs; r++) each[r] = a;
+  md_linear_axpy(each, x, y);
+}
 /* y = x + b y */
 void md_linear_xpby(const md_field *x, const double *b, md_field *y);
 /* y = a x + b y; x may be y itself, so that b = 0 scales. */

@@ -1,8 +1,13 @@
 #ifndef MD_BASE_STATUS_H
 #define MD_BASE_STATUS_H
 
+/* Around the declarations of a header that C++ may include. */
 #ifdef __cplusplus
-extern "C" {
+#define MD_C_BEGIN extern "C" {
+#define MD_C_END }
+#else
+#define MD_C_BEGIN
+#define MD_C_END
 #endif
 
 /* A function of a header that kernels call too. */
@@ -39,9 +44,5 @@ __extension__ typedef enum MD_CHECKED md_status {
     const md_status md_try_status = (expression);                                                  \
     if (md_try_status != MD_OK) return md_try_status;                                              \
   } while (0)
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

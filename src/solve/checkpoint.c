@@ -105,11 +105,12 @@ enum { NUMBERS = 8 };
 static int add_numbers(md_cg_state *s, int64_t *rhs_iterations, int iteration, bool carries,
                        md_attribute *attributes) {
   const int n = s->n_rhs;
-  const md_attribute list[] = {{"rhs_iterations", MD_ATTRIBUTE_INTEGER, n, rhs_iterations},
-                               {"r_norm2", MD_ATTRIBUTE_REAL, n, s->r_norm2},
-                               {"residual_history", MD_ATTRIBUTE_REAL, iteration + 1, s->history},
-                               {"tolerance", MD_ATTRIBUTE_REAL, 1, &s->tolerance},
-                               {"round_before", MD_ATTRIBUTE_REAL, 1, &s->round_before}};
+  const md_attribute list[] = {
+      {"rhs_iterations", MD_ATTRIBUTE_INTEGER, n, rhs_iterations},
+      {"r_norm2", MD_ATTRIBUTE_REAL, n, s->r_norm2},
+      {"residual_history", MD_ATTRIBUTE_REAL, iteration + 1, s->result.history},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &s->tolerance},
+      {"round_before", MD_ATTRIBUTE_REAL, 1, &s->round_before}};
   int count = sizeof list / sizeof *list;
   memcpy(attributes, list, sizeof list);
   if (carries)
@@ -153,10 +154,11 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   int64_t rhs_iterations[MD_MAX_RHS];
   md_attribute attributes[KEYS + COUNTS + NUMBERS];
   key k;
-  int64_t counts[COUNTS] = {s.iteration, s.carries,     s.round,       s.updates,
-                            s.restarts,  s.projections, s.more.fields, s.more.numbers};
+  int64_t counts[COUNTS] = {s.iteration,      s.carries,         s.round,
+                            s.result.updates, s.result.restarts, s.result.projections,
+                            s.more.fields,    s.more.numbers};
   const int count = list_fields(&s, fields, names);
-  for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.rhs_iterations[r];
+  for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.result.rhs_iterations[r];
   md_status status = MD_OK;
   for (int f = 0; f < count && status == MD_OK; f++) {
     const md_field *from = fields[f].field;
@@ -207,9 +209,9 @@ static md_status load_counts(md_context *context, const md_solve_run *run, md_cg
   s->iteration = (int)counts[ITERATION];
   s->carries = counts[CARRIES] == 1;
   s->round = (int)counts[ROUND];
-  s->updates = (int)counts[UPDATES];
-  s->restarts = (int)counts[RESTARTS];
-  s->projections = (int)counts[PROJECTIONS];
+  s->result.updates = (int)counts[UPDATES];
+  s->result.restarts = (int)counts[RESTARTS];
+  s->result.projections = (int)counts[PROJECTIONS];
   s->more.fields = (int)counts[MORE];
   return MD_OK;
 }
@@ -234,7 +236,7 @@ static md_status load_numbers(md_context *context, const char *path, md_cg_state
   const int count = 1 + add_numbers(s, rhs_iterations, s->iteration, s->carries, attributes + 1);
   MD_TRY(md_checkpoint_read(context, path, s->x.geometry, NULL, 0, attributes, count));
   MD_TRY(check_start(context, path, s, start_norm2));
-  for (int r = 0; r < s->n_rhs; r++) s->rhs_iterations[r] = (int)rhs_iterations[r];
+  for (int r = 0; r < s->n_rhs; r++) s->result.rhs_iterations[r] = (int)rhs_iterations[r];
   for (int i = 0; i < s->more.numbers; i++)
     if (!isfinite(s->more.number[i]))
       return md_fail(context, MD_INPUT, "checkpoint %s must have finite numbers, got %g", path,

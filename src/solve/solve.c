@@ -39,7 +39,7 @@ static md_status save(void *user, const md_cg_state *state) {
 static md_status observe(void *user, const md_cg_state *state) {
   observer *o = user;
   const md_solve_options *options = &o->run->options;
-  const double residual = state->history[state->iteration], first = state->history[0];
+  const double residual = state->result.history[state->iteration], first = state->result.history[0];
   const double fraction = log(residual / first) / log(options->tolerance / first);
   md_progress_update(&o->progress, fraction, "iteration %d, residual %.2e", state->iteration,
                      residual);

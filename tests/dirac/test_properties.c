@@ -156,9 +156,9 @@ static void squares(md_context *context, const backend_case *c) {
   }
   MD_REQUIRE(context, md_dirac_field(context, &dirac, MD_EVEN, &work));
   MD_REQUIRE(context, md_field_convert(context, &in[MD_EVEN], &v));
-  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, once, in));
-  MD_REQUIRE(context, md_dirac_m_dagger(context, &dirac, mass, minus, in));
-  MD_REQUIRE(context, md_dirac_m_dagger(context, &dirac, mass, twice, once));
+  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, 1.0, once, in));
+  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, -1.0, minus, in));
+  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, -1.0, twice, once));
   /* <v, M^dag M v> = |M v|^2 = m^2 |v|^2 + |D v|^2; M^dag v is m v - D v */
   MD_REQUIRE(context, md_linear_norm2(context, &in[MD_EVEN], NULL, norm));
   MD_REQUIRE(context, md_linear_norm2(context, &once[MD_ODD], NULL, hopped));

@@ -265,7 +265,7 @@ static double residual_of(md_context *context, problem *p, double mass) {
   md_field mx[2];
   MD_REQUIRE(context, md_dirac_create(context, &p->gauge, "cpu_ref", &how, &dirac));
   for (int k = 0; k < 2; k++) MD_REQUIRE(context, md_dirac_field(context, &dirac, k, &mx[k]));
-  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, mx, p->x));
+  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, 1.0, mx, p->x));
   for (int k = 0; k < 2; k++) {
     md_linear_xpby(&p->b[k], &minus, &mx[k]);
     MD_REQUIRE(context, md_linear_norm2(context, &mx[k], NULL, &norm2));

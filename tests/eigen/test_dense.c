@@ -1,8 +1,8 @@
 /* Lowest modes on random links, one vector at a time and in blocks, against the whole spectrum of
  * the matrix that cpu_ref's operator makes of unit vectors, for actions; vectors are orthonormal;
  * requests that cannot be met are refused. */
+#include "dirac/dense.h"
 #include "dirac/eigen/eigen.h"
-#include "dirac/eigen/hermitian.h"
 #include "lattice/fields/linear.h"
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* The filter on all eigenvectors of a small lattice: f(A) v = T_d(x(lambda)) / T_d(x(0)) v, inside
  * the window and below it. */
+#include "dirac/eigen/basis.h"
 #include "dirac/eigen/eigen.h"
-#include "dirac/eigen/filter.h"
 #include "lattice/fields/linear.h"
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* Eigenvalues and vectors of Hermitian matrices: H v = lambda v, v orthonormal, values rising, also
  * where they are degenerate; NaN is refused. */
 #include "base/random.h"
-#include "dirac/eigen/hermitian.h"
+#include "dirac/dense.h"
 #include "support.h"
 
 #include <math.h>

@@ -49,7 +49,7 @@ void problem_residuals(md_context *context, problem *p, double mass, double *res
   for (int k = 0; k < MD_PARITIES; k++)
     MD_REQUIRE(context, md_dirac_field(context, &dirac, k, &m_x[k]));
   for (int r = 0; r < MD_MAX_RHS; r++) minus[r] = -1.0;
-  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, m_x, p->x));
+  MD_REQUIRE(context, md_dirac_m(context, &dirac, mass, 1.0, m_x, p->x));
   for (int k = 0; k < MD_PARITIES; k++) {
     md_linear_axpy(minus, &p->b[k], &m_x[k]);
     MD_REQUIRE(context, md_linear_norm2(context, &m_x[k], NULL, r2[k]));

@@ -2,8 +2,7 @@
  * the solution; any number of ranks takes the same iterations to it as one does. The linker puts
  * the functions __wrap_ below in place of the two mixed solvers, so that a way stalls when a case
  * says so, whatever a machine's rounding. */
-#include "dirac/solvers/mixed_block.h"
-#include "dirac/solvers/mixed_cg.h"
+#include "dirac/solvers/cg.h"
 #include "problem.h"
 
 #include <string.h>
@@ -23,7 +22,7 @@ static md_status until_it_stalls(iterate *real, int at, md_context *context,
   const int most = state->most;
   if (at < most) state->most = at > state->iteration ? at : state->iteration;
   const md_status status = real(context, job, state);
-  state->stalled = state->stalled || state->iteration == at;
+  state->result.stalled = state->result.stalled || state->iteration == at;
   state->most = most;
   return status;
 }

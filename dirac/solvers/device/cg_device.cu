@@ -6,7 +6,6 @@ extern "C" {
 #include "dirac/solvers/device/cg_device.h"
 #include "dirac/solvers/device/recorded_step.h"
 }
-#include "dirac/solvers/device/cg_residuals.cuh"
 #include "dirac/solvers/device/cg_scalars.cuh"
 #include "dirac/solvers/device/cg_update.cuh"
 
@@ -19,11 +18,10 @@ extern "C" {
 
 struct md_cg_device {
   int n_rhs, multiprocessors;
-  double mass;
+  md_normal *of;   /* the operator */
+  md_dirac *dirac; /* of it */
   cg_scalars *scalars;
-  md_device_peers *peers; /* of the operator, see dirac/operator.h */
-  md_halo *halo;          /* of the operator */
-  cg_slot *slots;         /* [SLOTS][n_rhs] */
+  cg_slot *slots; /* [SLOTS][n_rhs] */
   md_partial_sums stencil, update;
   bool residuals; /* are kept and iterated, see cg_device.h; else directions p are */
   md_field more[MD_CG_DIRECTIONS - 1]; /* r, or p, is the state's or one of these; */
@@ -161,8 +159,8 @@ static md_status add_ranks_on_host(md_context *context, md_cg_device *cg) {
 }
 
 static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase) {
-  const rank_sums ranks = rank_sums_over(context, cg->peers);
-  const bool whole = context->ranks == 1 || cg->peers;
+  const rank_sums ranks = rank_sums_over(context, cg->dirac->peers);
+  const bool whole = context->ranks == 1 || cg->dirac->peers;
   const dim3 blocks(cg->n_rhs), threads(MD_SUM_SLOTS);
   md_launch_early(settle, blocks, threads, 0, cg->scalars, cg->stencil, cg->update, phase, cg->at,
                   cg->before, true, whole, ranks, cg->slots);
@@ -179,26 +177,26 @@ static md_status run_phase(md_context *context, md_cg_device *cg, cg_phase phase
   return md_defer(context, md_cuda_launched(context, "the solver's scalars"));
 }
 
-static md_status allocate(md_context *context, md_cg_device *cg, const md_field *p) {
-  const md_field_shape shape = {p->precision, MD_DEVICE, p->components, p->n_rhs, true};
+static md_status allocate(md_context *context, md_cg_device *cg, const md_operator *a) {
+  const int n_rhs = a->shape.n_rhs;
   for (int k = 0; k < MD_CG_DIRECTIONS - 1; k++)
-    MD_TRY(md_field_create(context, p->geometry, &shape, p->parity, &cg->more[k]));
+    MD_TRY(md_operator_field(context, a, &cg->more[k]));
   MD_TRY(md_device_allocate(context, sizeof *cg->scalars, "scalars", (void **)&cg->scalars));
-  MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_hop, &cg->stencil));
-  MD_TRY(partial_sums_create(context, p->n_rhs, cg->scalars->of_p, &cg->update));
-  return md_device_allocate_pinned(context, SLOTS * (size_t)p->n_rhs * sizeof *cg->slots, "reports",
+  MD_TRY(partial_sums_create(context, n_rhs, cg->scalars->of_hop, &cg->stencil));
+  MD_TRY(partial_sums_create(context, n_rhs, cg->scalars->of_p, &cg->update));
+  return md_device_allocate_pinned(context, SLOTS * (size_t)n_rhs * sizeof *cg->slots, "reports",
                                    (void **)&cg->slots);
 }
 
 static md_status set_scalars(md_context *context, md_cg_device *cg, const md_cg_state *state,
                              const double *limit) {
   cg_scalars start = {};
-  start.mass2 = cg->mass * cg->mass;
+  start.mass2 = cg->of->mass * cg->of->mass;
   for (int r = 0; r < cg->n_rhs; r++) {
     start.r_norm2[r] = state->r_norm2[r];
     start.limit[r] = limit[r];
     set_units(&start, r, state->r_norm2[r]);
-    start.iterations[r] = state->rhs_iterations[r];
+    start.iterations[r] = state->result.rhs_iterations[r];
     start.serial[r] = cg->serial;
     if (!state->carries) continue;
     start.alpha[MD_CG_DIRECTIONS - 1][r] = state->carried[r];
@@ -221,18 +219,17 @@ extern "C" md_status md_cg_device_start(md_context *context, md_cg_device *cg, m
   return MD_OK;
 }
 
-extern "C" md_status md_cg_device_create(md_context *context, const md_dirac *dirac,
-                                         const md_field *p, double mass, md_cg_device **cg) {
+extern "C" md_status md_cg_device_create(md_context *context, const md_operator *a,
+                                         md_cg_device **cg) {
   md_cg_device *d = new (std::nothrow) md_cg_device();
   *cg = d;
   if (!d) return md_fail_memory(context, sizeof *d, "solver");
-  d->n_rhs = p->n_rhs;
-  d->residuals = md_precision_bytes(p->precision) > 2;
+  d->n_rhs = a->shape.n_rhs;
+  d->residuals = md_precision_bytes(a->shape.precision) > 2;
   d->multiprocessors = context->gpu.multiprocessors;
-  d->mass = mass;
-  d->peers = dirac->peers;
-  d->halo = dirac->halo;
-  MD_TRY(allocate(context, d, p));
+  d->of = a->normal;
+  d->dirac = a->normal->dirac;
+  MD_TRY(allocate(context, d, a));
   for (int i = 0; i < SLOTS * d->n_rhs; i++) d->slots[i] = {};
   return MD_OK;
 }
@@ -258,20 +255,20 @@ static md_field *step_of(md_cg_device *cg, md_cg_state *state, md_hop_step *step
 }
 
 /* Each pass over fields takes the sites in the opposite order of the one before. */
-extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg, md_dirac *dirac,
-                                             md_cg_state *state, md_field *work) {
+extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *cg,
+                                             md_cg_state *state) {
   const bool anew = cg->residuals && cg->before < 0;
   md_hop_step first = {}, second = {};
   md_field *from = anew ? &state->p : kept(cg, state, cg->at);
   md_field *to = step_of(cg, state, &second);
-  const md_hop_end minus_a = {from, -cg->mass * cg->mass, 1.0};
+  const md_hop_end minus_a = {from, -cg->of->mass * cg->of->mass, 1.0};
   if (anew) pass(cg, state, 0, false, true);
   first.norm2 = second.norm2 = &cg->stencil;
   first.backwards = cg->backwards = !cg->backwards;
-  MD_TRY(md_dirac_hop_step(context, dirac, work, from, NULL, &first));
+  MD_TRY(md_dirac_hop_step(context, cg->dirac, &cg->of->odd, from, NULL, &first));
   MD_TRY(run_phase(context, cg, FIND_ALPHA));
   second.backwards = cg->backwards = !cg->backwards;
-  MD_TRY(md_dirac_hop_step(context, dirac, to, work, &minus_a, &second));
+  MD_TRY(md_dirac_hop_step(context, cg->dirac, to, &cg->of->odd, &minus_a, &second));
   MD_TRY(run_phase(context, cg, FIND_BETA));
   cg->serial++;
   if (cg->residuals) cg->before = cg->at;
@@ -282,28 +279,26 @@ extern "C" md_status md_cg_device_queue_step(md_context *context, md_cg_device *
 
 struct cg_iteration {
   md_cg_device *cg;
-  md_dirac *dirac;
   md_cg_state *state;
-  md_field *work;
   bool update_first;
 };
 
 static md_status queue_iteration(md_context *context, void *user) {
   const cg_iteration *i = (const cg_iteration *)user;
   if (i->update_first) md_cg_device_update(i->cg, i->state);
-  MD_TRY(md_cg_device_queue_step(context, i->cg, i->dirac, i->state, i->work));
+  MD_TRY(md_cg_device_queue_step(context, i->cg, i->state));
   if (!i->update_first) md_cg_device_update(i->cg, i->state);
   return MD_OK;
 }
 
-extern "C" md_status md_cg_device_queue(md_context *context, md_cg_device *cg, md_dirac *dirac,
-                                        md_cg_state *state, md_field *work, bool update_first) {
-  cg_iteration iteration = {cg, dirac, state, work, update_first};
+extern "C" md_status md_cg_device_queue(md_context *context, md_cg_device *cg, md_cg_state *state,
+                                        bool update_first) {
+  cg_iteration iteration = {cg, state, update_first};
   bool replayed;
   const int at = cg->at, next = (at + 1) % MD_CG_DIRECTIONS;
   if (cg->residuals && (cg->before < 0 || cg->carried)) return queue_iteration(context, &iteration);
   const bool passes = !cg->residuals || at == MD_CG_DIRECTIONS - 1; /* a third one */
-  MD_TRY(md_recorded_step_queue(context, &cg->step[at][cg->backwards], dirac, queue_iteration,
+  MD_TRY(md_recorded_step_queue(context, &cg->step[at][cg->backwards], cg->dirac, queue_iteration,
                                 &iteration, &replayed));
   if (!replayed) return MD_OK;
   cg->at = next;
@@ -319,8 +314,8 @@ static md_status wait_here(md_context *context, const md_cg_device *cg, long lon
   const cg_slot *slots = cg->slots + (iteration % SLOTS) * cg->n_rhs;
   for (int r = 0; r < cg->n_rhs; r++) {
     MD_TRY(md_device_await(context, &slots[r].serial, iteration, "an iteration of the solver"));
-    if (cg->peers) MD_TRY(md_device_peers_check(context, cg->peers));
-    MD_TRY(md_halo_verify(cg->halo));
+    if (cg->dirac->peers) MD_TRY(md_device_peers_check(context, cg->dirac->peers));
+    MD_TRY(md_halo_verify(cg->dirac->halo));
     reports[r] = slots[r].report;
   }
   return MD_OK;

@@ -7,54 +7,36 @@
 #include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/cg_steps.h"
 #include "dirac/solvers/device/cg_device.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct device_steps {
-  md_cg_steps base; /* first */
-  md_operator *a;
-  md_cg_device *device;
-  md_cg_state state; /* borrowed fields */
-  double norm2[MD_MAX_RHS];
-  int rhs_iterations[MD_MAX_RHS];
-  int queued, reported; /* since the beginning */
-} device_steps;
-
-static void destroy(md_cg_steps *steps) {
-  device_steps *s = (device_steps *)steps;
+void md_cg_steps_destroy(md_cg_steps *s) {
+  if (!s) return;
   md_cg_device_destroy(s->device);
   md_field_destroy(&s->state.before);
   free(s->state.carried);
   free(s);
 }
 
-static bool under_way(const device_steps *s) {
+static bool under_way(const md_cg_steps *s) {
   return s->queued > s->reported;
 }
 
-static md_status begin(md_context *context, md_cg_steps *steps, const double *norm2,
-                       const bool *done) {
-  device_steps *s = (device_steps *)steps;
-  double limit[MD_MAX_RHS];
+md_status md_cg_steps_begin(md_context *context, md_cg_steps *s, const double *norm2,
+                            const bool *done) {
+  double limit[MD_MAX_RHS] = {0.0};
   md_cg_report dropped[MD_MAX_RHS];
   for (; under_way(s); s->reported++) MD_TRY(md_cg_device_wait(context, s->device, dropped));
   s->queued = s->reported = 0;
-  for (int r = 0; r < s->state.n_rhs; r++) {
-    s->norm2[r] = done[r] ? 0.0 : norm2[r];
-    limit[r] = 0.0;
-  }
+  for (int r = 0; r < s->state.n_rhs; r++) s->norm2[r] = done[r] ? 0.0 : norm2[r];
   return md_cg_device_start(context, s->device, &s->state, limit);
 }
 
-static md_status queue(md_context *context, device_steps *s) {
-  if (s->queued++ > 0)
-    return md_cg_device_queue(context, s->device, s->a->normal->dirac, &s->state,
-                              &s->a->normal->odd, true);
-  return md_cg_device_queue_step(context, s->device, s->a->normal->dirac, &s->state,
-                                 &s->a->normal->odd);
+static md_status queue(md_context *context, md_cg_steps *s) {
+  if (s->queued++ > 0) return md_cg_device_queue(context, s->device, &s->state, true);
+  return md_cg_device_queue_step(context, s->device, &s->state);
 }
 
 /* The scalars of the step that a further residual needs; before r_norm2 takes that of the report.
@@ -69,9 +51,8 @@ static void carry(md_cg_state *state, const md_cg_report *reports) {
   }
 }
 
-static md_status next(md_context *context, md_cg_steps *steps, md_cg_next then, double *alpha,
-                      double *norm2, bool *sound) {
-  device_steps *s = (device_steps *)steps;
+md_status md_cg_steps_next(md_context *context, md_cg_steps *s, md_cg_next then, double *alpha,
+                           double *norm2, bool *sound) {
   md_cg_report reports[MD_MAX_RHS];
   if (!under_way(s)) MD_TRY(queue(context, s));
   if (then == MD_NEXT_GOES_ON) MD_TRY(queue(context, s));
@@ -92,22 +73,17 @@ static md_status next(md_context *context, md_cg_steps *steps, md_cg_next then, 
 md_status md_cg_steps_create(md_context *context, md_operator *a, const md_field *x,
                              const md_field *r, const md_field *p, bool reads,
                              md_cg_steps **steps) {
-  device_steps *s = calloc(1, sizeof *s);
-  *steps = NULL;
+  md_cg_steps *s = *steps = calloc(1, sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "steps of the solver");
-  s->base = (md_cg_steps){.begin = begin, .next = next, .destroy = destroy};
-  s->a = a;
   s->state = (md_cg_state){.x = *x,
                            .r = *r,
                            .p = *p,
                            .r_norm2 = s->norm2,
-                           .rhs_iterations = s->rhs_iterations,
+                           .result.rhs_iterations = s->rhs_iterations,
                            .n_rhs = p->n_rhs};
-  s->base.state = &s->state;
-  *steps = &s->base;
   if (reads && md_precision_bytes(p->precision) > 2)
     MD_TRY(md_cg_state_carry(context, a, &s->state));
-  return md_cg_device_create(context, a->normal->dirac, p, a->normal->mass, &s->device);
+  return md_cg_device_create(context, a, &s->device);
 }
 
 /* Takes over the report of an iteration as the state's. */
@@ -124,7 +100,7 @@ static md_status take_report(md_context *context, md_cg_device *cg, md_cg_state 
                      reports[r].failure == 3 ? "the residual" : "<p, A p>", reports[r].value,
                      state->iteration, r);
     state->r_norm2[r] = reports[r].r_norm2;
-    state->rhs_iterations[r] = reports[r].iterations;
+    state->result.rhs_iterations[r] = reports[r].iterations;
   }
   return MD_OK;
 }
@@ -138,15 +114,14 @@ static bool must_wait(const md_solver_request *request, int queued, int reported
 static md_status iterate(md_context *context, const md_solver_job *job, md_cg_device *cg,
                          md_cg_state *state) {
   const md_solver_request *request = job->request;
-  md_normal *of = job->a->normal;
   int queued = state->iteration;
   double limit[MD_MAX_RHS];
   for (int r = 0; r < state->n_rhs; r++) limit[r] = md_cg_limit(request, state, r);
   MD_TRY(md_cg_device_start(context, cg, state, limit));
   for (bool all = md_cg_record(request, state); !all;) {
-    if (!state->interrupted && queued < state->most &&
+    if (!state->result.interrupted && queued < state->most &&
         !must_wait(request, queued, state->iteration)) {
-      MD_TRY(md_cg_device_queue(context, cg, of->dirac, state, &of->odd, false));
+      MD_TRY(md_cg_device_queue(context, cg, state, false));
       if (md_cg_is_read(request, ++queued)) md_cg_device_complete(cg, state);
       continue;
     }
@@ -154,17 +129,15 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_de
     MD_TRY(take_report(context, cg, state));
     all = md_cg_record(request, state);
     if (request->observe) MD_TRY(request->observe(request->user, state));
-    state->interrupted = md_interrupted(context);
+    state->result.interrupted = md_interrupted(context);
   }
   md_cg_device_complete(cg, state);
   return md_cg_leave(context, request, state);
 }
 
 md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_cg_state *state) {
-  const md_normal *of = job->a->normal;
   md_cg_device *cg = NULL;
-  md_status status = md_cg_device_create(context, of->dirac, &state->p, of->mass, &cg);
-  status = md_agree(context, status);
+  md_status status = md_agree(context, md_cg_device_create(context, job->a, &cg));
   if (status == MD_OK && !md_counts(context)) status = iterate(context, job, cg, state);
   md_cg_device_destroy(cg);
   return status;

@@ -1,7 +1,10 @@
 #include "dirac/solvers/device/recorded_step.h"
 #include "lattice/halo/halo.h"
 
-bool md_records_steps(const md_context *context, const md_dirac *dirac) {
+/* Whether steps of this operator are recorded: its halos and the sums over its ranks need no host.
+ * By default only with several ranks; context->wishes decides otherwise, for measurements. Local,
+ * the same on all ranks. */
+static bool records_steps(const md_context *context, const md_dirac *dirac) {
   const md_record_wish wish = context->wishes.record;
   if (context->ranks > 1 && !dirac->peers && !context->nccl) return false;
   if (!md_halo_queued(dirac->halo)) return false;
@@ -20,7 +23,7 @@ md_status md_recorded_step_queue(md_context *context, md_recorded_step *step, md
                                  bool *replayed) {
   const bool again = step->times == 2;
   if (replayed) *replayed = again;
-  if (!again && (step->times == 0 || !md_records_steps(context, dirac))) {
+  if (!again && (step->times == 0 || !records_steps(context, dirac))) {
     step->times = 1;
     return queue(context, user);
   }

@@ -13,11 +13,6 @@ typedef struct md_recorded_step {
   md_device_recording *recording;
 } md_recorded_step;
 
-/* Whether steps of this operator are recorded: its halos and the sums over its ranks need no host.
- * By default only with several ranks; context->wishes decides otherwise, for measurements. Local,
- * the same on all ranks. */
-bool md_records_steps(const md_context *context, const md_dirac *dirac);
-
 /* Queues the step; `queue` queues it kernel by kernel, with two hops of the operator. *replayed,
  * unless NULL, tells whether `queue` was not called, so that the caller counts on by itself what it
  * counts there. Failures of exchanges are deferred. Collective. */

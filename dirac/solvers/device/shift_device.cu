@@ -2,7 +2,7 @@
 
 extern "C" {
 #include "dirac/solvers/device/recorded_step.h"
-#include "dirac/solvers/device/shift_device.h"
+#include "dirac/solvers/multishift_state.h"
 }
 #include "dirac/solvers/device/shift_update.cuh"
 #include "lattice/fields/cuda/rank_sums.cuh"
@@ -288,10 +288,11 @@ extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device 
   return MD_OK;
 }
 
-extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *d, double *r_norm2,
-                                          double *zeta) {
+extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *d,
+                                          md_multishift_state *m) {
   const long long serial = ++d->waited;
-  const int slot = (int)(serial % SLOTS), entries = d->n_shifts * d->n_rhs;
+  const int slot = (int)(serial % SLOTS);
+  const double *zeta = d->zeta + (size_t)slot * d->n_shifts * d->n_rhs;
   for (int r = 0; r < d->n_rhs; r++) {
     const report *at = &d->reports[slot * d->n_rhs + r];
     MD_TRY(md_device_await(context, &at->serial, serial, "an iteration of the shifts"));
@@ -301,8 +302,9 @@ extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *
                      "%s must be finite and positive, got %g in iteration %lld of right-hand side "
                      "%d; use a wider precision",
                      at->failure == 1 ? "<p, A p>" : "the residual", at->value, serial, r);
-    r_norm2[r] = at->r_norm2;
+    m->r_norm2[r] = at->r_norm2;
   }
-  for (int e = 0; e < entries; e++) zeta[e] = d->zeta[slot * entries + e];
+  for (int k = 0; k < d->n_shifts; k++)
+    for (int r = 0; r < d->n_rhs; r++) m->shifts[k].zeta[r] = *zeta++;
   return MD_OK;
 }

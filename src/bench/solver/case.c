@@ -3,7 +3,7 @@
 #include "base/interrupt.h"
 #include "base/timer.h"
 #include "bench/bandwidth/bandwidth.h"
-#include "dirac/solvers/low_modes.h"
+#include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"

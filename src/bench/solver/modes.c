@@ -4,7 +4,6 @@
 #include "base/timer.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
-#include "dirac/solvers/low_modes.h"
 #include "dirac/solvers/reliable_update.h"
 
 #include <math.h>

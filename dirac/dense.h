@@ -1,9 +1,10 @@
-#ifndef MD_DIRAC_SOLVERS_SMALL_MATRIX_H
-#define MD_DIRAC_SOLVERS_SMALL_MATRIX_H
+#ifndef MD_DIRAC_DENSE_H
+#define MD_DIRAC_DENSE_H
 
 #include <complex.h>
+#include <stdbool.h>
 
-/* n x n complex matrices, row-major, of block solvers. Results do not alias arguments. */
+/* Small n x n complex matrices, row-major. Results do not alias arguments. */
 
 /* out = a b */
 void md_matrix_product(int n, const double complex *a, const double complex *b,
@@ -18,5 +19,12 @@ void md_matrix_adjoint_of(int n, const double complex *a, double complex *out);
 double md_matrix_cholesky(int n, double least, const double complex *a, double complex *u);
 /* v with u v = 1 on the rows of u that are not zero; zero rows and columns elsewhere. */
 void md_matrix_upper_inverse(int n, const double complex *u, double complex *v);
+
+/* Eigenvalues, rising, and orthonormal eigenvectors of a Hermitian n x n matrix by Householder's
+ * reflections and the QL algorithm: component k of eigenvector i is vectors[i * n + k]; NULL:
+ * values alone. `a`, row-major, is overwritten. About 3 n^3 complex products, the same bits for the
+ * same input; errors are a few roundings of the matrix's norm. False when an entry is not finite,
+ * or there is no memory for 8 n numbers. */
+bool md_hermitian_eigen(int n, double complex *a, double *values, double complex *vectors);
 
 #endif

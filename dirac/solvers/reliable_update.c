@@ -1,12 +1,45 @@
-#include "dirac/solvers/outer.h"
+#include "dirac/solvers/reliable_update.h"
 #include "base/interrupt.h"
 #include "dirac/solvers/cg.h"
-#include "dirac/solvers/low_modes.h"
-#include "dirac/solvers/reliable_update.h"
 #include "lattice/fields/linear.h"
+#include "lattice/fields/panel.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+md_status md_low_modes_project(md_context *context, const md_modes *modes, double least_of_a,
+                               const md_field *r, const double *least, md_field *x, double *part2,
+                               bool *added) {
+  const int n = r->n_rhs;
+  const size_t bytes = 2 * (size_t)modes->count * (size_t)n * sizeof(double);
+  double *c = malloc(bytes);
+  *added = false;
+  md_status status = md_agree(context, c ? MD_OK : md_fail_memory(context, bytes, "projection"));
+  if (status == MD_OK) status = md_panel_dots(context, modes->count, modes->vectors, r, c);
+  for (int i = 0; i < n; i++) part2[i] = 0.0;
+  for (int i = 0; status == MD_OK && i < modes->count * n; i++) {
+    const double inverse = 1.0 / (least_of_a + modes->values[i / n]);
+    part2[i % n] += c[2 * i] * c[2 * i] + c[2 * i + 1] * c[2 * i + 1];
+    c[2 * i] *= inverse;
+    c[2 * i + 1] *= inverse;
+  }
+  for (int i = 0; i < n; i++) *added = *added || !least || part2[i] > least[i];
+  if (status == MD_OK && *added)
+    status = md_agree(context, md_panel_add(context, modes->count, modes->vectors, c, x));
+  free(c);
+  return status;
+}
+
+double md_low_modes_kappa(const md_modes *modes, double least, double most) {
+  const double last = modes && modes->count > 0 ? fmax(modes->values[modes->count - 1], 0.0) : 0.0;
+  return md_update_kappa(least + last, most - least);
+}
+
+double md_low_modes_noise(const md_modes *modes, double kappa, double spread, double roundoff) {
+  double error = modes->roundoff;
+  for (int i = 0; i < modes->count; i++) error = fmax(error, modes->residuals[i] / spread);
+  return kappa * fmax(error, roundoff);
+}
 
 md_status md_outer_create(md_outer *o, double roundoff) {
   const md_modes *modes = o->request->modes;
@@ -44,9 +77,7 @@ md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r) {
 }
 
 md_status md_outer_change(md_outer *o, bool rest, md_field *a_y) {
-  double minus[MD_MAX_RHS];
-  for (int k = 0; k < o->state->n_rhs; k++) minus[k] = -1.0;
-  md_linear_axpy(minus, &o->scratch, &o->state->r);
+  md_linear_add(-1.0, &o->scratch, &o->state->r);
   return in_units(o, rest, a_y, &o->state->r);
 }
 
@@ -61,8 +92,8 @@ static md_status true_residual(md_outer *o, const double *norm2) {
     if (norm2) guess[r] = o->unit[r] * o->unit[r] * fmax(norm2[r], 0x1p-10);
   }
   MD_TRY(md_operator_apply(o->context, o->a, &o->scratch, &s->x, &minus));
-  if (!norm2) return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, NULL, s->r_norm2);
-  return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, guess, s->r_norm2);
+  return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, norm2 ? guess : NULL,
+                              s->r_norm2);
 }
 
 /* x += y. The inner operator may work in another space. */
@@ -74,14 +105,10 @@ static md_status add_partial(md_outer *o, const md_field *y) {
   return MD_OK;
 }
 
-md_status md_outer_add(md_outer *o, const md_field *y) {
-  MD_TRY(md_agree(o->context, add_partial(o, y)));
-  return true_residual(o, o->norm2);
-}
-
-/* As long as neither what was there nor what the iterations since can have added come near a tenth
- * it is not even measured. unit is still that of the last update. */
-md_status md_outer_project(md_outer *o) {
+/* What has come back of the modes goes into x, where it is more than a tenth of a residual: as long
+ * as neither what was there nor what the iterations since can have added come near that, it is not
+ * even measured. unit is still that of the last update. */
+static md_status project(md_outer *o) {
   enum { TENTH2 = 100 };
   md_cg_state *s = o->state;
   double least[MD_MAX_RHS], part2[MD_MAX_RHS];
@@ -98,15 +125,14 @@ md_status md_outer_project(md_outer *o) {
                               part2, &o->projected));
   for (int r = 0; r < s->n_rhs; r++) o->low[r] = o->projected ? 0.0 : sqrt(part2[r]);
   if (!o->projected) return MD_OK;
-  s->projections++;
+  s->result.projections++;
   return true_residual(o, NULL);
 }
 
-md_status md_outer_take(md_outer *o) {
+/* state->r becomes the new residual. */
+static md_status take(md_outer *o) {
   md_cg_state *s = o->state;
-  const md_field before = s->r;
-  s->r = o->scratch;
-  o->scratch = before;
+  md_field_swap(&s->r, &o->scratch);
   for (int r = 0; r < s->n_rhs; r++) {
     if (!isfinite(s->r_norm2[r]))
       return md_fail(o->context, MD_UNREACHED,
@@ -117,21 +143,31 @@ md_status md_outer_take(md_outer *o) {
     o->in_vain[r] = md_update_is_vain(now, o->best[r]) ? o->in_vain[r] + 1 : 0;
     o->best[r] = fmin(o->best[r], now);
   }
-  s->updates++;
+  s->result.updates++;
   return MD_OK;
+}
+
+md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(void *user),
+                          void *user) {
+  MD_TRY(md_agree(o->context, add_partial(o, y)));
+  MD_TRY(true_residual(o, o->norm2));
+  if (deflate) MD_TRY(deflate(user));
+  MD_TRY(project(o));
+  o->restarted = false;
+  return take(o);
 }
 
 bool md_outer_at_end(const md_outer *o) {
   md_cg_state *s = o->state;
   bool all = true;
-  s->stalled = false;
+  s->result.stalled = false;
   for (int r = 0; r < s->n_rhs; r++) {
     const bool stalled = !o->done[r] && o->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN;
     all = all && (o->done[r] || stalled);
-    s->stalled = s->stalled || stalled;
+    s->result.stalled = s->result.stalled || stalled;
   }
-  s->stalled = s->stalled && all;
-  return all || s->iteration >= s->most || (s->interrupted && o->since == 0);
+  s->result.stalled = s->result.stalled && all;
+  return all || s->iteration >= s->most || (s->result.interrupted && o->since == 0);
 }
 
 void md_outer_go_on(md_outer *o) {
@@ -149,12 +185,12 @@ bool md_outer_count(md_outer *o) {
     const double size = o->unit[r] * (o->done[r] ? 1.0 : sqrt(o->norm2[r]));
     if (s->scale[r] > 0.0) worst = fmax(worst, size / s->scale[r]);
     if (o->done[r]) continue;
-    s->rhs_iterations[r]++;
+    s->result.rhs_iterations[r]++;
     all = all && size <= md_cg_limit(o->request, s, r);
     o->largest[r] = fmax(o->largest[r], o->norm2[r]);
     far = far || md_update_due(o->norm2[r], o->largest[r], o->factor);
   }
-  s->history[s->iteration] = worst;
-  s->interrupted = md_interrupted(o->context);
+  s->result.history[s->iteration] = worst;
+  s->result.interrupted = md_interrupted(o->context);
   return far || all || o->since >= o->latest;
 }
