@@ -10,7 +10,7 @@
 #include "base/statistics.h"
 #include "base/timer.h"
 #include "bench/bench.h"
-#include "bench/gemm/options.h"
+#include "bench/gemm/case.h"
 #include "gemm/local.h"
 
 #include <stdio.h>
