@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
+#include "base/statistics.h"
 #include "dirac/eigen/eigen.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
@@ -97,7 +98,7 @@ typedef struct md_solver_figures {
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
   int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */
-  double seconds, min_s, max_s;      /* of a solve, median and extremes */
+  md_statistics seconds;             /* of a solve */
   double iteration_s;                /* between reported iterations; NaN for fewer than two */
   double condensate; /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
   double joules;     /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
@@ -112,9 +113,5 @@ cJSON *md_solver_bench_request(const md_solver_case *c, const char *backend);
 /* Seconds per source and break-even number of a solve by CG, with or without modes. Local. */
 md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
                                   const md_solver_figures *f);
-/* The table's head; a line with its row; a line, once for each reason, for one that is missing,
- * with the reason in the context's message. */
+/* The head of the table whose lines md_solver_bench_case prints. */
 void md_solver_bench_head(const md_solver_bench *bench);
-md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
-                              const md_solver_figures *f);
-void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c);

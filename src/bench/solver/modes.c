@@ -257,7 +257,7 @@ static md_status compare(md_solver_bench *bench, const md_solver_case *c,
   forecast will;
   MD_TRY(foresee(bench, c, f, cg_s, &will));
   const double predicted = break_even(bench->modes_s, together, cg_s, will.seconds);
-  const double measured = break_even(bench->modes_s, together, cg_s, f->seconds);
+  const double measured = break_even(bench->modes_s, together, cg_s, f->seconds.median);
   cJSON *row = md_solver_bench_request(c, f->backend->name);
   cJSON_AddItemToArray(bench->break_even, row);
   md_report_add(row,
@@ -277,11 +277,11 @@ md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *
   const int together = c->request.n_rhs;
   const double cg_s = bench->cg_s[c->request.precision], setup_s = deflated ? bench->modes_s : 0.0;
   if (!bench->sources || f->residual > bench->tolerance) return MD_OK;
-  if (c->kind == MD_BENCH_CG) bench->cg_s[c->request.precision] = f->seconds;
+  if (c->kind == MD_BENCH_CG) bench->cg_s[c->request.precision] = f->seconds.median;
   if (c->kind != MD_BENCH_CG && !deflated) return MD_OK;
   for (int i = 0; i < bench->n_sources.count; i++) {
     const int n = (int)bench->n_sources.value[i];
-    const double per_s = amortised(setup_s, f->seconds, together, n);
+    const double per_s = amortised(setup_s, f->seconds.median, together, n);
     cJSON *row = md_solver_bench_request(c, f->backend->name);
     cJSON_AddItemToArray(bench->sources, row);
     md_report_add(row, "modes=%d n_sources=%d seconds_per_rhs=%g setup_seconds=%g speedup=%g",

@@ -90,18 +90,6 @@ md_status md_suite_hop(md_suite *suite) {
   return status;
 }
 
-typedef struct exchange {
-  md_halo *halo;
-  md_field *field;
-} exchange;
-
-static md_status exchange_once(md_context *context, void *user) {
-  exchange *e = user;
-  (void)context;
-  MD_TRY(md_halo_begin(e->halo, e->field));
-  return md_halo_end(e->halo, e->field);
-}
-
 #define HALO_COLUMNS                                                                               \
   "backend=%-10s precision|prec=%-6s rhs=%4d ranks=%d transport=%-10s |MB~sent=%12.4f bytes=%g "   \
   "seconds_median|seconds=%11.3e seconds_min=%g seconds_max=%g repetitions=%d "                    \
@@ -123,19 +111,19 @@ static md_status halo_case(md_suite *suite, int n_rhs) {
   md_statistics seconds;
   md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = n_rhs, .antiperiodic = true};
   md_dirac dirac;
-  md_field field = {0};
+  md_field fields[MD_PARITIES] = {0}, *field = &fields[MD_ODD];
   md_physics_apply(&suite->physics, &request);
   MD_TRY(md_dirac_create_over(suite->context, suite->links.field, "auto", &request, &suite->halo,
                               &dirac));
   md_status status =
-      md_agree(suite->context, md_dirac_field(suite->context, &dirac, MD_EVEN, &field));
-  exchange e = {dirac.halo, &field};
+      md_agree(suite->context, md_dirac_field(suite->context, &dirac, MD_ODD, field));
+  md_hop_work work = {&dirac, fields, MD_HOP_EXCHANGE, 1, NULL};
   if (status == MD_OK)
-    status = md_time_samples(suite->context, field.space, exchange_once, &e, WINDOW_S,
+    status = md_time_samples(suite->context, field->space, md_hop_pass, &work, WINDOW_S,
                              MOST_EXCHANGES, "bench suite", SAMPLES, times_s, &seconds);
   if (status == MD_OK) status = md_agree(suite->context, md_halo_verify(dirac.halo));
   if (status == MD_OK) add_exchange(suite, &dirac, &seconds, SAMPLES);
-  md_field_destroy(&field);
+  md_field_destroy(field);
   md_dirac_destroy(&dirac);
   return status;
 }
