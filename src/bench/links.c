@@ -2,6 +2,7 @@
 #include "base/device.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "dirac/operator.h"
 #include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
 #include "lattice/halo/halo.h"
@@ -38,25 +39,57 @@ static md_status start_links(md_context *context, const md_bench_links_request *
   return status;
 }
 
-/* What a case needs beyond the links is compared when it begins. */
-static md_status require_links(md_context *context, const md_bench_links_request *r,
-                               const md_geometry *plan) {
-  md_memory_need need = {.host = md_geometry_bytes(plan) + md_gauge_bytes(plan)};
-  if (r->sweeps > 0 && r->sweeps_in == MD_HOST) need.host += md_heatbath_bytes(plan);
-  if (r->sweeps > 0 && r->sweeps_in == MD_DEVICE) need.device += md_heatbath_device_bytes(plan);
-  return md_memory_require(context, &need, r->command);
+typedef struct planned {
+  const md_bench_links_request *request;
+  md_geometry geometry; /* without tables */
+} planned;
+
+static md_status dry_run(md_context *context, void *user) {
+  const planned *p = user;
+  const md_bench_links_request *r = p->request;
+  const md_geometry *g = &p->geometry;
+  md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = r->n_rhs};
+  md_gauge field[MD_MOST_LINK_FIELDS] = {0};
+  md_physics_apply(r->physics, &exact);
+  md_count_memory(context, (md_memory_need){.host = md_geometry_bytes(g)});
+  for (int f = 0; f < md_action_get(exact.action)->fields; f++)
+    MD_TRY(md_gauge_create(context, g, &field[f]));
+  const md_memory_need links = md_memory_mark(context);
+  if (r->sweeps > 0)
+    md_count_memory(context, r->sweeps_in == MD_HOST
+                                 ? (md_memory_need){.host = md_heatbath_bytes(g)}
+                                 : (md_memory_need){.device = md_heatbath_device_bytes(g)});
+  md_memory_return_to(context, links);
+  for (int k = 0; k < 2 && r->n_rhs > 0; k++) {
+    md_dirac oracle;
+    md_field unused;
+    MD_TRY(md_dirac_create(context, field, "cpu_ref", &exact, &oracle));
+    for (int f = 0; f < 2 * MD_PARITIES; f++)
+      MD_TRY(md_dirac_field(context, &oracle, f % MD_PARITIES, &unused));
+    md_dirac_destroy(&oracle);
+  }
+  return MD_OK;
 }
 
 md_status md_bench_links_make(md_context *context, const md_bench_links_request *r,
                               md_action_links *links) {
+  const md_action_links_request files = {
+      .physics = r->physics, .lattice = r->lattice, .grid = r->grid, .space = r->space};
+  const bool reads = r->lattice || r->physics->fat_file;
   md_layout_request layout = {.depth = md_action_depth(md_physics_action(r->physics))};
-  md_geometry plan, *geometry;
+  planned p = {.request = r};
+  md_memory_need need;
+  md_geometry *geometry;
   md_gauge thin;
+  if (reads && r->n_rhs == 0) return md_action_links_load(context, &files, links);
   memcpy(layout.global, r->dims, sizeof layout.global);
   memcpy(layout.grid, r->grid, sizeof layout.grid);
   layout.costs = md_halo_face_costs(r->space);
-  MD_TRY(md_geometry_plan(context, &layout, &plan));
-  MD_TRY(r->require ? r->require(context, &plan, r->user) : require_links(context, r, &plan));
+  MD_TRY(reads ? md_action_links_plan(context, &files, &p.geometry)
+               : md_geometry_plan(context, &layout, &p.geometry));
+  MD_TRY(md_memory_foresee(context, dry_run, &p, &need));
+  MD_TRY(md_memory_require(context, &need, r->command));
+  if (reads) return md_action_links_load(context, &files, links);
   MD_TRY(md_geometry_create(context, &layout, &geometry));
   md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
   if (status == MD_OK) status = start_links(context, r, &thin);

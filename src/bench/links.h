@@ -3,10 +3,12 @@
 #include "dirac/physics_options.h"
 #include "links/action_links.h"
 
-/* Links that a benchmark makes for itself: the same for every rank grid and thread count. */
+/* Links of a benchmark: of files, or made for it, then the same for every rank grid and thread
+ * count. */
 typedef struct md_bench_links_request {
   const char *command;               /* as messages name it */
-  const md_physics_options *physics; /* checked */
+  const md_physics_options *physics; /* checked; links of its files are read */
+  const char *lattice;               /* so are those of this file; NULL: none */
   const int *dims, *grid;            /* of MD_DIMS each */
   md_space space;     /* where operators keep their fields, and fat and long links are made */
   md_space sweeps_in; /* where the sweeps are done */
@@ -14,9 +16,10 @@ typedef struct md_bench_links_request {
   double beta;
   long long sweeps; /* of heatbath from unit links; 0: uniform links, far from a thermal spectrum */
   int overrelax;    /* updates behind each sweep */
-  /* Instead of the need of the links alone; `user` is for it. Collective. */
-  md_status (*require)(md_context *context, const md_geometry *plan, void *user);
-  void *user;
+  /* Memory is required also for cpu_ref and its fields, for a first case of as many right-hand
+   * sides and for about as much as its hop moves, to measure the bandwidth of. 0: what a case needs
+   * beyond the links is compared when it begins. */
+  int n_rhs;
 } md_bench_links_request;
 
 /* On failure there is nothing to destroy; MD_ENVIRONMENT also where the memory does not hold them,

@@ -84,44 +84,6 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_dirac_bench_head(context);
 }
 
-/* Links, the oracle's copy of them and its fields, the first case's, and about as much as that hop
- * reads and writes once more to measure the bandwidth of. What a case needs beyond is compared when
- * it begins. */
-typedef struct planned {
-  const settings *settings;
-  const md_physics_options *physics;
-  const md_geometry *geometry; /* without tables */
-} planned;
-
-static md_status dry_run(md_context *context, void *user) {
-  const planned *p = user;
-  const md_integers *rhs = &p->settings->n_rhs;
-  md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = 1};
-  md_gauge field[MD_MOST_LINK_FIELDS] = {0};
-  md_physics_apply(p->physics, &exact);
-  for (int i = 0; i < rhs->count; i++)
-    if (rhs->value[i] > exact.n_rhs) exact.n_rhs = rhs->value[i];
-  md_count_memory(context, (md_memory_need){.host = md_geometry_bytes(p->geometry)});
-  for (int f = 0; f < md_action_get(exact.action)->fields; f++)
-    MD_TRY(md_gauge_create(context, p->geometry, &field[f]));
-  for (int k = 0; k < 2; k++) {
-    md_dirac oracle;
-    md_field unused;
-    MD_TRY(md_dirac_create(context, field, "cpu_ref", &exact, &oracle));
-    for (int f = 0; f < 2 * MD_PARITIES; f++)
-      MD_TRY(md_dirac_field(context, &oracle, f % MD_PARITIES, &unused));
-    md_dirac_destroy(&oracle);
-  }
-  return MD_OK;
-}
-
-static md_status require_memory(md_context *context, const md_geometry *plan, void *user) {
-  md_memory_need need;
-  ((planned *)user)->geometry = plan;
-  MD_TRY(md_memory_foresee(context, dry_run, user, &need));
-  return md_memory_require(context, &need, "bench dirac");
-}
-
 /* On a GPU where one of the backends that are asked for keeps its fields there. */
 static md_space links_space(md_context *context, const settings *s,
                             const md_physics_options *physics) {
@@ -136,22 +98,15 @@ static md_space links_space(md_context *context, const settings *s,
 static md_status make_links(md_context *context, const settings *s,
                             const md_physics_options *physics, const int grid[MD_DIMS],
                             md_action_links *links) {
-  const md_space space = links_space(context, s, physics);
-  const md_action_links_request files = {.physics = physics, .grid = grid, .space = space};
-  planned p = {.settings = s, .physics = physics};
-  const md_bench_links_request uniform = {.command = "bench dirac",
-                                          .physics = physics,
-                                          .dims = s->dims,
-                                          .grid = grid,
-                                          .space = space,
-                                          .seed = GAUGE_SEED,
-                                          .require = require_memory,
-                                          .user = &p};
-  md_geometry plan;
-  if (!physics->fat_file) return md_bench_links_make(context, &uniform, links);
-  MD_TRY(md_action_links_plan(context, &files, &plan));
-  MD_TRY(require_memory(context, &plan, &p));
-  return md_action_links_load(context, &files, links);
+  md_bench_links_request request = {.command = "bench dirac",
+                                    .physics = physics,
+                                    .dims = s->dims,
+                                    .grid = grid,
+                                    .space = links_space(context, s, physics),
+                                    .seed = GAUGE_SEED};
+  for (int i = 0; i < s->n_rhs.count; i++)
+    if (s->n_rhs.value[i] > request.n_rhs) request.n_rhs = (int)s->n_rhs.value[i];
+  return md_bench_links_make(context, &request, links);
 }
 
 /* Everything between reading the options and the report. */

@@ -11,6 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a spectrum says of CG before a solve: its recursion on a diagonal matrix whose numbers are
+ * those of A = m^2 - Deo Doe as far as they are known. The bound by the condition number does not
+ * do: CG finds the lowest modes by itself as it goes on, and modes that are taken out spare it
+ * less than that bound says. */
+typedef struct cg_spectrum {
+  const double *low; /* the lowest eigenvalues of -Deo Doe, rising */
+  int count;
+  md_eigen_density density; /* of all of them */
+  double unknowns;          /* their number */
+} cg_spectrum;
+
+typedef struct cg_estimate {
+  int iterations; /* `most` where the tolerance is not reached before */
+  double first;   /* the residual that they begin with, as norm(b - M x) / norm(b) */
+} cg_estimate;
+
 enum { CELLS = 3000 }; /* of the spectrum above the known modes: finer than CG can tell apart */
 
 /* Eigenvalues of -Deo Doe below the square of `mu`, by a straight line between neighbouring knots:
@@ -27,7 +43,7 @@ static void add_knot(counts *c, double mu, double below) {
 }
 
 /* From the last mode on. A Ritz value stands for its share of the unknowns, half of it below. */
-static counts counts_of(const md_cg_spectrum *s) {
+static counts counts_of(const cg_spectrum *s) {
   const md_eigen_density *d = &s->density;
   counts c = {.knots = 0};
   double sum = 0.0;
@@ -50,7 +66,7 @@ static double count_below(const counts *c, double mu) {
 
 /* Numbers of the diagonal matrix, and how many of A's each stands for; returns how many there are:
  * the known modes, then one for each cell or, where they are rarer, for each eigenvalue. */
-static int fill(const md_cg_spectrum *s, double *value, double *weight) {
+static int fill(const cg_spectrum *s, double *value, double *weight) {
   const counts c = counts_of(s);
   int n = 0;
   for (; n < s->count; n++) value[n] = fmax(s->low[n], 0.0), weight[n] = 1.0;
@@ -86,8 +102,10 @@ static int iterate(int n, const double *a, double *r, double *p, double target2,
   return most;
 }
 
-md_status md_cg_estimate_of(md_context *context, const md_cg_spectrum *spectrum, int removed,
-                            double mass, double tolerance, int most, md_cg_estimate *estimate) {
+/* For a random source on all sites, of which the `removed` lowest modes have been solved for, to
+ * norm(b - M x) <= tolerance norm(b). The same on all ranks. Local. */
+static md_status estimate_cg(md_context *context, const cg_spectrum *spectrum, int removed,
+                             double mass, double tolerance, int most, cg_estimate *estimate) {
   const size_t room = (size_t)spectrum->count + CELLS, bytes = 4 * room * sizeof(double);
   double *a = malloc(bytes), first2 = 0.0;
   if (!a) return md_fail_memory(context, bytes, "an estimate of iterations");
@@ -228,15 +246,14 @@ static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
   enum { MOST = 100000 };
   md_context *context = bench->context;
   const md_modes *modes = &bench->modes;
-  const md_cg_spectrum spectrum = {
+  const cg_spectrum spectrum = {
       .low = modes->values,
       .count = modes->count,
       .density = bench->density,
       .unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS)};
-  md_cg_estimate plain, deflated;
-  MD_TRY(md_cg_estimate_of(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
-  MD_TRY(md_cg_estimate_of(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST,
-                           &deflated));
+  cg_estimate plain, deflated;
+  MD_TRY(estimate_cg(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
+  MD_TRY(estimate_cg(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST, &deflated));
   const double fall = fall_of(bench, c, f->backend->space == MD_HOST, f->norm);
   will->iterations = (double)deflated.iterations / plain.iterations;
   will->projections = 1 + (int)fmax(log(bench->tolerance / deflated.first) / log(fall), 0.0);

@@ -30,22 +30,19 @@ typedef struct settings {
   md_bench_operators operators;
 } settings;
 
-/* Links of files, or of --dims. */
 static md_status make_links(md_context *context, const settings *s, md_action_links *links) {
-  const md_space space = md_bench_operators_space(context, &s->operators, &s->physics);
-  const md_action_links_request files = {
-      .physics = &s->physics, .lattice = s->lattice, .grid = s->common.grid, .space = space};
-  if (s->dims[0] == 0) return md_action_links_load(context, &files, links);
-  const md_bench_links_request request = {.command = "bench solver",
-                                          .physics = &s->physics,
-                                          .dims = s->dims,
-                                          .grid = s->common.grid,
-                                          .space = space,
-                                          .sweeps_in = MD_HOST, /* overrelaxed: GPUs differ */
-                                          .seed = GAUGE_SEED,
-                                          .beta = s->beta,
-                                          .sweeps = s->sweeps,
-                                          .overrelax = OVERRELAX};
+  const md_bench_links_request request = {
+      .command = "bench solver",
+      .physics = &s->physics,
+      .lattice = s->lattice,
+      .dims = s->dims,
+      .grid = s->common.grid,
+      .space = md_bench_operators_space(context, &s->operators, &s->physics),
+      .sweeps_in = MD_HOST, /* overrelaxed: GPUs differ */
+      .seed = GAUGE_SEED,
+      .beta = s->beta,
+      .sweeps = s->sweeps,
+      .overrelax = OVERRELAX};
   return md_bench_links_make(context, &request, links);
 }
 

@@ -33,12 +33,6 @@ static const md_suite_class CLASSES[] = {
      .condensate = {0.06113586865513, NAN, 0.01908252010923}}};
 /* clang-format on */
 
-const md_suite_class *md_suite_class_of(const char *name) {
-  const md_suite_class *found = CLASSES;
-  while (strcmp(found->name, name) != 0) found++;
-  return found;
-}
-
 /* minidirac bench suite: every part of the machine on one fixed problem, checked, and one figure of
  * merit. */
 
@@ -299,7 +293,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(read_settings(context, &suite, &s, argc, argv));
   if (s.common.help) return MD_OK;
-  suite.class = md_suite_class_of(s.class);
+  suite.class = &CLASSES[md_choice_of(MD_SUITE_CLASS_WORDS, s.class)];
   MD_TRY(md_agree(context, md_report_open(context, "bench suite", &report)));
   suite.checks = cJSON_AddArrayToObject(report.root, "checks");
   suite.rows = cJSON_AddArrayToObject(report.root, "rows");
