@@ -3,7 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/timer.h"
-#include "bench/bandwidth/bandwidth.h"
+#include "bench/bench.h"
 #include "dirac/backend.h"
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
@@ -362,8 +362,8 @@ static void skip(md_dirac_bench *bench, const md_backend *backend, const md_back
     md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
 }
 
-md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
-                              const md_backend_request *request) {
+static md_status bench_case(md_dirac_bench *bench, const md_backend *backend,
+                            const md_backend_request *request) {
   md_context *context = bench->context;
   const md_field_shape exact = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, request->n_rhs, false};
   md_dirac dirac;
@@ -386,4 +386,42 @@ md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
   md_field_destroy(&scratch);
   md_dirac_destroy(&dirac);
   return status;
+}
+
+/* False for a number that "all" leaves out: the flags of a backend of this build lack it. */
+static bool meant(const md_choices *c, int i, const md_backend *b, unsigned flags) {
+  return !c->all || b->unavailable || (flags & 1u << c->value[i]);
+}
+
+/* The same of 13 and 9 reals, for an action without long links. */
+static bool has_links(const md_dirac_bench *bench, const md_choices *c, int i) {
+  return !c->all || md_action_get(bench->links->action)->fields > 1 ||
+         !md_reconstruct_has_phase((md_reconstruct)c->value[i]);
+}
+
+md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *b,
+                                 const md_dirac_bench_list *s) {
+  for (int i = 0; i < s->packing.count; i++)
+    for (int j = 0; j < s->precision.count; j++)
+      for (int k = 0; k < s->reconstruct.count; k++) {
+        if (!meant(&s->packing, i, b, b->packings) || !meant(&s->precision, j, b, b->precisions) ||
+            !meant(&s->reconstruct, k, b, b->reconstructs) || !has_links(bench, &s->reconstruct, k))
+          continue;
+        md_backend_request request = {.precision = (md_precision)s->precision.value[j],
+                                      .reconstruct = (md_reconstruct)s->reconstruct.value[k],
+                                      .packing = (md_packing)s->packing.value[i],
+                                      .antiperiodic = true};
+        md_physics_apply(bench->physics, &request);
+        for (int l = 0; l < s->n_rhs.count; l++) {
+          request.n_rhs = (int)s->n_rhs.value[l];
+          const md_status status = bench_case(bench, b, &request);
+          if (status != MD_UNREACHED || !bench->wrong) MD_TRY(status);
+          if (status == MD_UNREACHED) {
+            md_say(bench->context, "%s\n", bench->context->message);
+            ++*bench->wrong;
+          }
+          MD_TRY(md_interrupt_check(bench->context, bench->command));
+        }
+      }
+  return MD_OK;
 }

@@ -35,8 +35,10 @@ typedef struct md_dirac_bench {
   const md_action_links *links;
   const md_halo_request *halo;
   const md_physics_options *physics;
-  bool turn; /* time Deo and Doe in turn, else Deo alone */
+  const char *command; /* as messages name it */
+  bool turn;           /* time Deo and Doe in turn, else Deo alone */
   int repetitions;
+  int *wrong;                      /* results so far; NULL: the first ends the run */
   md_field base[MD_PARITIES];      /* random source, one right-hand side in double */
   md_field reference[MD_PARITIES]; /* reference[p] = D base[1-p] by cpu_ref */
   cJSON *rows, *skipped;
@@ -50,14 +52,21 @@ typedef struct md_dirac_bench {
 md_status md_dirac_bench_open(md_dirac_bench *bench);
 void md_dirac_bench_close(md_dirac_bench *bench);
 
-/* Checks one configuration against cpu_ref, then times it and adds a row; adds to `skipped` with
- * the reason what this build, machine or backend does not serve. MD_UNREACHED when the result is
- * wrong. Right-hand side r of the check is the source times a number that depends on r, so that
- * one application of cpu_ref serves all. Collective. */
-md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
-                              const md_backend_request *request);
+/* What is asked of every backend. */
+typedef struct md_dirac_bench_list {
+  md_choices packing, precision, reconstruct;
+  md_integers n_rhs;
+} md_dirac_bench_list;
 
-/* The head of the table whose lines md_dirac_bench_case prints. */
+/* Checks every combination of a backend against cpu_ref, then times it and adds a row; adds to
+ * `skipped` with the reason what this build, machine or backend does not serve. MD_UNREACHED at the
+ * first whose result is wrong, unless the bench counts them. Right-hand side r of the check is the
+ * source times a number that depends on r, so that one application of cpu_ref serves all.
+ * Collective. */
+md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *backend,
+                                 const md_dirac_bench_list *list);
+
+/* The head of the table whose lines md_dirac_bench_backend prints. */
 void md_dirac_bench_head(const md_context *context);
 
 /* Times bare 3x3 complex matrix-vector products by the host, CUDA cores and the packings single,

@@ -103,7 +103,8 @@ md_status md_gemm_case_method(md_context *context, const md_gemm_settings *setti
                               const md_gemm_request *request, md_gemm_matrices *whole,
                               const md_gemm_method *method, md_gemm_result *result);
 
-/* bench gemm as argv asks for it, into rows of another report, which are on rank 0. *worst_excess,
- * on every rank: the largest of the checked products' errors over their bounds. Collective. */
+/* bench gemm as argv asks for it, with its report; or into rows of another report, which are on
+ * rank 0: then what cannot run is passed over also where it is named, and *worst_excess, on every
+ * rank, is the largest of the checked products' errors over their bounds. Collective. */
 md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
                              double *worst_excess);

@@ -305,40 +305,23 @@ static md_status run_all(bench *b) {
   return md_agree(b->context, status);
 }
 
-/* Reads what is asked for and makes ready for it; b->order.common.help: there is nothing to run. */
-static md_status begin(md_context *context, int argc, char **argv, bench **b) {
-  *b = calloc(1, sizeof **b);
-  if (!*b) return md_fail_memory(context, sizeof **b, "bench gemm");
-  (*b)->context = context;
-  MD_TRY(md_gemm_order_read(context, argc, argv, &(*b)->order));
-  if ((*b)->order.common.help) return MD_OK;
-  MD_TRY(open_device(*b));
-  MD_TRY(check_entries(*b));
-  return check_shapes(*b);
-}
-
-static void end(bench *b) {
-  if (!b) return;
-  if (b->has_device) md_gemm_device_close(&b->device);
-  free(b->order.list.shape);
-  free(b);
+md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
+                             double *worst_excess) {
+  bench b = {.context = context};
+  md_status status = md_gemm_order_read(context, argc, argv, &b.order);
+  const bool runs = status == MD_OK && !b.order.common.help;
+  if (rows) b.order.all = true;
+  if (runs) status = open_device(&b);
+  if (runs && status == MD_OK) status = check_entries(&b);
+  if (runs && status == MD_OK) status = check_shapes(&b);
+  if (runs && status == MD_OK) status = rows ? run_shapes(&b, rows) : run_all(&b);
+  if (rows && status == MD_OK) *worst_excess = b.worst_excess;
+  if (rows) md_broadcast(context, worst_excess, sizeof *worst_excess);
+  if (b.has_device) md_gemm_device_close(&b.device);
+  free(b.order.list.shape);
+  return status;
 }
 
 md_status md_bench_gemm(md_context *context, int argc, char **argv) {
-  bench *b = NULL;
-  md_status status = begin(context, argc, argv, &b);
-  if (status == MD_OK && !b->order.common.help) status = run_all(b);
-  end(b);
-  return status;
-}
-
-md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
-                             double *worst_excess) {
-  bench *b = NULL;
-  md_status status = begin(context, argc, argv, &b);
-  if (status == MD_OK) status = run_shapes(b, rows);
-  if (status == MD_OK) *worst_excess = b->worst_excess;
-  md_broadcast(context, worst_excess, sizeof *worst_excess);
-  end(b);
-  return status;
+  return md_gemm_bench_rows(context, argc, argv, NULL, NULL);
 }

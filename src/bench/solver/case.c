@@ -2,7 +2,7 @@
 #include "base/energy.h"
 #include "base/interrupt.h"
 #include "base/timer.h"
-#include "bench/bandwidth/bandwidth.h"
+#include "bench/bench.h"
 #include "bench/dirac/case.h"
 #include "dirac/solvers/low_modes.h"
 #include "lattice/fields/linear.h"

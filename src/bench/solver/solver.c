@@ -3,7 +3,6 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "bench/bench.h"
-#include "bench/links.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
 #include "lattice/halo/halo_options.h"

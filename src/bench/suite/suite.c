@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
-#include "bench/links.h"
 #include "lattice/halo/halo_options.h"
 
 #include <math.h>

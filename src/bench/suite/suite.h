@@ -2,7 +2,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
-#include "bench/links.h"
+#include "bench/bench.h"
 #include "dirac/action.h"
 #include "lattice/geometry/conventions.h"
 #include "lattice/halo/halo.h"
