@@ -20,6 +20,7 @@ typedef enum md_gemm_precision {
   MD_GEMM_BF16,
   MD_GEMM_PRECISIONS
 } md_gemm_precision;
+#define MD_GEMM_PRECISION_WORDS "double|single|tf32|half|bf16" /* as the enumeration */
 
 typedef enum md_gemm_space { MD_GEMM_HOST, MD_GEMM_DEVICE } md_gemm_space;
 

@@ -5,8 +5,8 @@
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "dirac/backend.h"
+#include "lattice/fields/linear.h"
 #include "lattice/fields/source.h"
-#include "lattice/fields/sum.h"
 #include "lattice/halo/halo.h"
 
 #include <math.h>
@@ -137,27 +137,30 @@ static void factor(int rhs, int n_rhs, double z[2]) {
   z[1] = size * sin(rhs);
 }
 
-static void multiply(const double z[2], const double in[MD_FERMION_REALS], double *out) {
-  for (int c = 0; c < MD_FERMION_REALS; c += 2) {
-    out[c] = z[0] * in[c] - z[1] * in[c + 1];
-    out[c + 1] = z[0] * in[c + 1] + z[1] * in[c];
-  }
-}
-
-/* The bench's source into `field`, through `scratch` (host, double, the same right-hand sides). */
-static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *field) {
-  const md_field *base = &bench->base[field->parity];
-  scratch->parity = field->parity;
+/* scratch <- the factors times `base`, or scratch less that; of the parity of base. */
+static void put_multiples(const md_dirac_bench *bench, const md_field *base, bool less,
+                          md_field *scratch) {
+  scratch->parity = base->parity;
 #pragma omp parallel for schedule(static) num_threads(bench->context->threads)
   for (int64_t i = 0; i < base->sites; i++) {
     double v[MD_FERMION_REALS], all[MD_FERMION_REALS * MD_MAX_RHS], z[2];
     md_field_get(base, i, 0, v);
     for (int r = 0; r < scratch->n_rhs; r++) {
+      double *const out = all + r * MD_FERMION_REALS;
       factor(r, scratch->n_rhs, z);
-      multiply(z, v, all + r * MD_FERMION_REALS);
+      if (less) md_field_get(scratch, i, r, out);
+      for (int c = 0; c < MD_FERMION_REALS; c++) {
+        const double multiple = z[0] * v[c] + (c % 2 == 0 ? -z[1] * v[c + 1] : z[1] * v[c - 1]);
+        out[c] = less ? out[c] - multiple : multiple;
+      }
     }
     md_field_set(scratch, i, all);
   }
+}
+
+/* The bench's source into `field`, through `scratch` (host, double, the same right-hand sides). */
+static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *field) {
+  put_multiples(bench, &bench->base[field->parity], false, scratch);
   return md_field_convert(bench->context, field, scratch);
 }
 
@@ -165,36 +168,18 @@ static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *
 static md_status distance(md_dirac_bench *bench, md_field *scratch, const md_field *field,
                           double *error) {
   const md_field *reference = &bench->reference[field->parity];
-  double values[2];
-  md_sum sums[2];
-  memset(sums, 0, sizeof sums);
+  double expected2, off2[MD_MAX_RHS], sums[2] = {0.0}, z[2];
   scratch->parity = field->parity;
   MD_TRY(md_agree(bench->context, md_field_convert(bench->context, scratch, field)));
-#pragma omp parallel num_threads(bench->context->threads)
-  {
-    md_sum mine[2];
-    memset(mine, 0, sizeof mine);
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < reference->sites; i++) {
-      double v[MD_FERMION_REALS], expected[MD_FERMION_REALS], z[2], square[2] = {0};
-      md_field_get(reference, i, 0, v);
-      for (int r = 0; r < scratch->n_rhs; r++) {
-        double got[MD_FERMION_REALS];
-        factor(r, scratch->n_rhs, z);
-        multiply(z, v, expected);
-        md_field_get(scratch, i, r, got);
-        for (int c = 0; c < MD_FERMION_REALS; c++) {
-          square[0] += (got[c] - expected[c]) * (got[c] - expected[c]);
-          square[1] += expected[c] * expected[c];
-        }
-      }
-      for (int k = 0; k < 2; k++) md_sum_add(&mine[k], square[k]);
-    }
-#pragma omp critical
-    for (int k = 0; k < 2; k++) md_sum_merge(&sums[k], &mine[k]);
+  put_multiples(bench, reference, true, scratch);
+  MD_TRY(md_linear_norm2(bench->context, reference, NULL, &expected2));
+  MD_TRY(md_linear_norm2(bench->context, scratch, NULL, off2));
+  for (int r = 0; r < scratch->n_rhs; r++) {
+    factor(r, scratch->n_rhs, z);
+    sums[0] += off2[r];
+    sums[1] += (z[0] * z[0] + z[1] * z[1]) * expected2;
   }
-  MD_TRY(md_sum_finish(bench->context, sums, 2, values));
-  *error = sqrt(values[0] / values[1]);
+  *error = sqrt(sums[0] / sums[1]);
   return MD_OK;
 }
 

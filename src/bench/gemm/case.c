@@ -218,34 +218,29 @@ static md_status check(md_context *context, const md_gemm_settings *settings,
 
 enum { MOST_TRANSFERS = 5 }; /* repetitions with transfers */
 
-/* repeat products on the device alone, then some with their transfers. */
-static md_status time_device(md_context *context, const md_gemm_matrices *x, uint64_t seed,
-                             md_gemm_local *local, int repeat, double *samples,
-                             md_gemm_result *result) {
-  const int transfers = repeat < MOST_TRANSFERS ? repeat : MOST_TRANSFERS;
-  md_gemm_times times;
-  MD_TRY(md_gemm_local_again(context, local, &samples[0])); /* awake after the check on the host */
-  for (int r = 0; r < repeat; r++) MD_TRY(md_gemm_local_again(context, local, &samples[r]));
-  result->kernel_s = md_statistics_of(samples, repeat);
-  for (int r = 0; r < transfers; r++) {
-    if (x->request.problem.beta != 0.0) reset_c(x, seed);
-    MD_TRY(md_gemm_local_run(context, local, &x->request.problem, x->a, x->b, x->c, &times));
-    samples[r] = times.total_s;
-  }
-  result->total_s = md_statistics_of(samples, transfers);
-  return MD_OK;
+static md_status run_once(md_context *context, const md_gemm_matrices *x, md_gemm_local *local,
+                          md_gemm_times *times) {
+  return md_gemm_local_run(context, local, &x->request.problem, x->a, x->b, x->c, times);
 }
 
-static md_status time_host(md_context *context, const md_gemm_matrices *x, uint64_t seed,
+/* On the device `repeat` products alone, then some with their transfers. */
+static md_status time_runs(md_context *context, const md_gemm_matrices *x, uint64_t seed,
                            md_gemm_local *local, int repeat, double *samples,
                            md_gemm_result *result) {
-  for (int r = 0; r < repeat; r++) {
-    md_gemm_times times;
+  const bool device = result->kernel->space == MD_GEMM_DEVICE;
+  const int whole = device && repeat > MOST_TRANSFERS ? MOST_TRANSFERS : repeat;
+  md_gemm_times times;
+  if (device) MD_TRY(md_gemm_local_again(context, local, &samples[0])); /* awake after the check */
+  for (int r = 0; r < repeat && device; r++)
+    MD_TRY(md_gemm_local_again(context, local, &samples[r]));
+  if (device) result->kernel_s = md_statistics_of(samples, repeat);
+  for (int r = 0; r < whole; r++) {
     if (x->request.problem.beta != 0.0) reset_c(x, seed);
-    MD_TRY(md_gemm_local_run(context, local, &x->request.problem, x->a, x->b, x->c, &times));
-    samples[r] = times.kernel_s;
+    MD_TRY(run_once(context, x, local, &times));
+    samples[r] = device ? times.total_s : times.kernel_s;
   }
-  result->kernel_s = result->total_s = md_statistics_of(samples, repeat);
+  result->total_s = md_statistics_of(samples, whole);
+  if (!device) result->kernel_s = result->total_s;
   return MD_OK;
 }
 
@@ -256,12 +251,10 @@ static md_status kernel_runs(md_context *context, const md_gemm_settings *settin
   double *samples = malloc((size_t)repeat * sizeof *samples);
   if (!samples) return md_fail_memory(context, (size_t)repeat * sizeof *samples, "timings");
   reset_c(x, settings->seed);
-  md_status status =
-      md_gemm_local_run(context, local, &x->request.problem, x->a, x->b, x->c, &times);
+  md_status status = run_once(context, x, local, &times);
   if (status == MD_OK) status = check(context, settings, x, result);
   if (status == MD_OK)
-    status = (result->kernel->space == MD_GEMM_DEVICE ? time_device : time_host)(
-        context, x, settings->seed, local, repeat, samples, result);
+    status = time_runs(context, x, settings->seed, local, repeat, samples, result);
   free(samples);
   return status;
 }

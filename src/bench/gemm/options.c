@@ -159,19 +159,8 @@ static md_status read_kernels(md_context *context, const char *label, const char
   return MD_OK;
 }
 
-enum { WORDS_BYTES = 64 };
-/* As the choices of an option. */
-static const char *precision_words(char text[WORDS_BYTES]) {
-  text[0] = 0;
-  for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
-    md_append(text, WORDS_BYTES, "%s%s", p ? "|" : "",
-              md_gemm_precision_name((md_gemm_precision)p));
-  return text;
-}
-
 static md_status read_options(md_context *context, md_gemm_order *o, given *w, int argc,
                               char **argv) {
-  char precisions[WORDS_BYTES];
   md_gemm_request *r = &o->settings.request;
   md_option options[] = {
       MD_OPTION(PARSED, "shapes", &w->shapes, "MxNxK,...", "sizes [1024x1024x1024]",
@@ -183,7 +172,7 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
       MD_OPTION(PARSED, "kernels", o, "NAMES", "names between commas, or all [all]",
                 .parse = read_kernels, .initial = "all"),
       MD_OPTION(CHOICES, "precision", &o->precisions, "NAMES", "of A and B [single]",
-                .choices = precision_words(precisions), .initial = "single"),
+                .choices = MD_GEMM_PRECISION_WORDS, .initial = "single"),
       MD_OPTION(REAL, "alpha", &r->problem.alpha, "X", "[1]"),
       MD_OPTION(REAL, "beta", &r->problem.beta, "X", "[0]"),
       MD_OPTION(INTEGER, "repeat", &w->repeat, "N", "timed products of each kernel [5]", .low = 1,

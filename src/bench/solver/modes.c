@@ -179,32 +179,30 @@ static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_m
 typedef struct search {
   md_solver_bench *bench;
   const md_solver_modes *wanted;
-  const md_backend_request *request;
 } search;
 
 static md_status look(md_context *context, void *user) {
   const search *s = user;
+  md_backend_request request = {.precision = MD_DOUBLE,
+                                .reconstruct = MD_RECONSTRUCT_18,
+                                .packing = s->wanted->packing,
+                                .n_rhs = s->wanted->block,
+                                .antiperiodic = true};
   md_dirac dirac = {0};
+  md_physics_apply(s->wanted->physics, &request);
   md_status status = md_dirac_create_over(context, s->bench->links->field, s->wanted->backend,
-                                          s->request, s->bench->halo, &dirac);
+                                          &request, s->bench->halo, &dirac);
   if (status == MD_OK) status = find(s->bench, &dirac, s->wanted);
   md_dirac_destroy(&dirac);
   return status;
 }
 
 md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *wanted) {
-  md_context *context = bench->context;
-  md_backend_request request = {.precision = MD_DOUBLE,
-                                .reconstruct = MD_RECONSTRUCT_18,
-                                .packing = wanted->packing,
-                                .n_rhs = wanted->block,
-                                .antiperiodic = true};
-  search s = {bench, wanted, &request};
+  search s = {bench, wanted};
   md_memory_need need;
-  md_physics_apply(wanted->physics, &request);
-  MD_TRY(md_memory_foresee(context, look, &s, &need));
-  MD_TRY(md_memory_require(context, &need, "the modes of bench solver"));
-  return look(context, &s);
+  MD_TRY(md_memory_foresee(bench->context, look, &s, &need));
+  MD_TRY(md_memory_require(bench->context, &need, "the modes of bench solver"));
+  return look(bench->context, &s);
 }
 
 /* Seconds per source of n, the set-up included, `together` at once. */
