@@ -183,13 +183,11 @@ static md_status report(md_context *context, const run *r, md_status written) {
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "eigen", &report)));
   cJSON *root = report.root;
-  md_report_grid(&report, r->links.geometry->grid, r->links.geometry->grid_asked,
-                 r->links.geometry->grid_reason);
   if (r->lattice) cJSON_AddStringToObject(root, "lattice", r->lattice);
   md_report_integers(root, "dims", r->links.geometry->global, MD_DIMS);
   cJSON_AddStringToObject(root, "boundary", r->boundary);
   md_physics_report(root, &r->request);
-  md_action_links_report(root, &r->physics, &r->links);
+  md_action_links_report(&report, &r->physics, &r->links);
   md_report_add(root,
                 "backend=%s packing=%s transport=%s precision=%s modes=%g block=%d tolerance=%g "
                 "converged=%hhd converged_modes=%d",

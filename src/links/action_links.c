@@ -297,8 +297,11 @@ static const char *boundary_of(const md_phases *phases) {
   return phases->antiperiodic ? "antiperiodic" : "periodic";
 }
 
-void md_action_links_report(cJSON *object, const md_physics_options *physics,
+void md_action_links_report(md_report *report, const md_physics_options *physics,
                             const md_action_links *links) {
+  cJSON *const object = report->root;
+  md_report_grid(report, links->geometry->grid, links->geometry->grid_asked,
+                 links->geometry->grid_reason);
   const md_action_data *data = md_action_get(links->action);
   if (!isnan(links->plaquette)) cJSON_AddNumberToObject(object, "plaquette", links->plaquette);
   if (!isnan(links->reunitarized)) {

@@ -80,12 +80,12 @@ md_modes_label md_action_links_label(const md_physics_options *physics,
  * converged. Collective. */
 md_status md_deflation_describe(md_context *context, const char *path, md_modes_info *info);
 
-/* Report keys: plaquette where there are thin links; reunitarized and largest_link_change where
- * they were projected; u0 or naik_epsilon, projections,
+/* The grid (md_report_grid), and report keys: plaquette where there are thin links; reunitarized
+ * and largest_link_change where they were projected; u0 or naik_epsilon, projections,
  * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,
  * long_file, fat_plaquette, fat_phases, fat_boundary, long_phases, long_boundary of links that were
  * read. */
-void md_action_links_report(cJSON *object, const md_physics_options *physics,
+void md_action_links_report(md_report *report, const md_physics_options *physics,
                             const md_action_links *links);
 /* The same on the terminal, for other actions than naive. */
 void md_action_links_say(const md_context *context, const md_physics_options *physics,

@@ -103,13 +103,11 @@ static void report_result(cJSON *root, const md_solve_run *run) {
 void md_solve_report_common(md_report *report, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   cJSON *root = report->root;
-  md_report_grid(report, run->links.geometry->grid, run->links.geometry->grid_asked,
-                 run->links.geometry->grid_reason);
   if (o->lattice) cJSON_AddStringToObject(root, "lattice", o->lattice);
   md_report_integers(root, "dims", run->links.geometry->global, MD_DIMS);
   md_report_add(root, "mass=%g boundary=%s", o->mass, o->boundary);
   md_physics_report(root, &o->request);
-  md_action_links_report(root, &o->physics, &run->links);
+  md_action_links_report(report, &o->physics, &run->links);
   md_report_add(root,
                 "backend=%s transport=%s transport_reason=%s packing=%s precision=%s inner=%s "
                 "reconstruct=%s solver=%s source=%s rhs=%d tolerance=%g halo_bytes=%g",

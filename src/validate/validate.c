@@ -277,12 +277,10 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   const md_validate_options *o = &run->options;
   char message[sizeof context->message];
   memcpy(message, context->message, sizeof message);
-  md_report_grid(report, run->links.geometry->grid, run->links.geometry->grid_asked,
-                 run->links.geometry->grid_reason);
   if (o->lattice) cJSON_AddStringToObject(report->root, "lattice", o->lattice);
   cJSON_AddStringToObject(report->root, "action", o->physics.action);
   md_report_integers(report->root, "dims", run->links.geometry->global, MD_DIMS);
-  md_action_links_report(report->root, &o->physics, &run->links);
+  md_action_links_report(report, &o->physics, &run->links);
   md_report_add(report->root,
                 "transport=%s mass=%g histogram_lowest_log10=%g histogram_step_log10=%g "
                 "broken_bounds=%g",

@@ -106,8 +106,8 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
 
 static md_status run_multishift(solve *s, int max_iterations) {
   const md_multishift_request request = {.mass = s->c->mass,
-                                         .shifts = s->bench->shifts,
-                                         .n_shifts = s->bench->n_shifts,
+                                         .shifts = s->bench->shifts.value,
+                                         .n_shifts = s->bench->shifts.count,
                                          .tolerance = s->bench->tolerance,
                                          .max_iterations = max_iterations,
                                          .refine = s->c->kind == MD_BENCH_REFINED,
@@ -141,8 +141,8 @@ static md_status run_once(solve *s, int max_iterations) {
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
     status = run_multishift(s, max_iterations);
   else if (s->c->kind == MD_BENCH_SEPARATE)
-    for (int k = 0; k < s->bench->n_shifts && status == MD_OK; k++)
-      status = run_cg(s, sqrt(m * m + s->bench->shifts[k]), max_iterations);
+    for (int k = 0; k < s->bench->shifts.count && status == MD_OK; k++)
+      status = run_cg(s, sqrt(m * m + s->bench->shifts.value[k]), max_iterations);
   else
     status = run_cg(s, m, max_iterations);
   return status;
@@ -177,7 +177,7 @@ static md_status create(solve *s) {
     if (status == MD_OK)
       status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->x[p]);
   }
-  const int n = takes_shifts(s) ? s->bench->n_shifts : 0;
+  const int n = takes_shifts(s) ? s->bench->shifts.count : 0;
   for (int k = 0; k < n && status == MD_OK; k++)
     status = md_field_create(context, s->bench->links->geometry, &shape, MD_EVEN, &s->shifted[k]);
   MD_TRY(md_agree(context, status));
@@ -191,7 +191,7 @@ static void destroy(solve *s) {
     md_field_destroy(&s->b[p]);
     md_field_destroy(&s->x[p]);
   }
-  for (int k = 0; k < s->bench->n_shifts; k++) md_field_destroy(&s->shifted[k]);
+  for (int k = 0; k < s->bench->shifts.count; k++) md_field_destroy(&s->shifted[k]);
   if (s->has_narrow) md_dirac_destroy(&s->narrow);
   md_dirac_destroy(&s->exact);
 }
@@ -262,7 +262,7 @@ static void note_energy(md_context *context, const md_energy *start, double *jou
 static md_status measure(solve *s) {
   md_context *context = s->bench->context;
   md_dirac *dirac[] = {&s->exact, s->has_narrow ? &s->narrow : NULL};
-  const int n = s->bench->repetitions;
+  const int n = (int)s->bench->repetitions;
   double *samples = calloc((size_t)n, sizeof *samples), in_hops_s = 0.0;
   int64_t before[2] = {0};
   md_energy start;
@@ -272,7 +272,7 @@ static md_status measure(solve *s) {
   if (status == MD_OK) md_energy_read(context, &start);
   for (int k = 0; k < n && status == MD_OK; k++) {
     for (int d = 0; d < 2; d++) before[d] = dirac[d] ? dirac[d]->hops : 0;
-    status = run_once(s, s->bench->max_iterations);
+    status = run_once(s, (int)s->bench->max_iterations);
     samples[k] = s->seconds;
   }
   if (status == MD_OK) note_energy(context, &start, &f->joules);
@@ -305,7 +305,7 @@ static md_status measure(solve *s) {
 #define COLUMNS                                                                                    \
   REQUEST " outer_backend=%s transport=%s ranks=%d iterations|iter=%6d "                           \
           "refine_iterations|refine=%6d double_iterations=%d converged=%hhd "                      \
-          "seconds_median|seconds=%9.4f seconds_min=%g seconds_max=%g repetitions=%d "             \
+          "seconds_median|seconds=%9.4f seconds_min=%g seconds_max=%g repetitions=%lld "           \
           "seconds_per_rhs|s/rhs=%9.4f ms_per_iteration=%g ms_per_iteration_rhs|ms/i/rhs=%9.4f "   \
           "ms_per_iteration_loop=%g |loop=%9.4f operator_share|hops=%5.2f "                        \
           "relative_residual|residual=%8.1e speedup|speed-up=%8.2f condensate=%g joules=%g |=%s"

@@ -15,9 +15,8 @@ typedef struct md_solver_bench {
   const md_halo_request *halo;
   md_solver_options how; /* the preconditioner of solvers that take one */
   double tolerance;      /* on the true residual */
-  int max_iterations, repetitions;
-  const double *shifts; /* of M^dag M, for the solvers that take them */
-  int n_shifts;
+  long long max_iterations, repetitions;
+  md_reals shifts; /* of M^dag M, for the solvers that take them */
   cJSON *rows, *skipped, *choices;
   /* Of the deflated solves: */
   md_modes modes; /* count 0: there are none */

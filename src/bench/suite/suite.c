@@ -111,12 +111,10 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
          suite->context->threads, md_plural(suite->context->threads));
   MD_TRY(md_bench_links_make(suite->context, &request, &suite->links));
   const double setup_s = md_time_s() - start_s;
-  md_report_grid(report, suite->links.geometry->grid, suite->links.geometry->grid_asked,
-                 suite->links.geometry->grid_reason);
   cJSON_AddNumberToObject(report->root, "setup_seconds", setup_s);
   const char *made_on = request.sweeps_in == MD_HOST ? "cpu" : "gpu";
   cJSON_AddStringToObject(report->root, "links_made_on", made_on);
-  md_action_links_report(report->root, &suite->physics, &suite->links);
+  md_action_links_report(report, &suite->physics, &suite->links);
   md_say(suite->context, "set-up     %.2f s, links made on the %s; outside of every time below\n",
          setup_s, request.sweeps_in == MD_HOST ? "host" : "GPU");
   check_links(suite);
