@@ -41,9 +41,6 @@ typedef struct md_action_links {
   md_phases phases[MD_MOST_LINK_FIELDS];
 } md_action_links;
 
-/* MD_INPUT where neither a lattice nor files were given. Local. */
-md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
-                                const md_physics_options *physics);
 /* Where operators of the action by this backend, "auto" or a name, keep their fields, whatever
  * their packing and precision: the host where there are none. Collective. */
 md_space md_action_links_space(md_context *context, const char *backend,
@@ -54,7 +51,7 @@ md_status md_action_links_plan(md_context *context, const md_action_links_reques
                                md_geometry *plan);
 /* Reads or makes the links. Errors as md_lattice_load, md_smear and md_improved_load; MD_INPUT also
  * for files that say that their links are of another action, that fat and long links were made in
- * different ways, or that not all are of one lattice (links/origin.h). In a dry run
+ * different ways, or that not all are of one lattice. In a dry run
  * (base/memory_need.h) nothing but the header is read, and the fields have no data. On failure
  * there is nothing to destroy. Collective. */
 md_status md_action_links_load(md_context *context, const md_action_links_request *request,
@@ -67,25 +64,22 @@ md_status md_action_links_make(md_context *context, const md_physics_options *ph
 void md_action_links_destroy(md_action_links *links);
 
 /* What modes of the operator that the request makes of these links belong to; the boundary in
- * words. `checksum` is that of the links, thin ones where there are some, by md_links_checksum;
- * that of md_action_links was asked for. Local. */
+ * words. `checksum` is that of the links, thin ones where there are some, by md_links_checksum:
+ * that of md_action_links where it was asked for. Local. */
 md_modes_label md_deflation_label(const md_physics_options *physics,
                                   const md_backend_request *request, const char *boundary,
                                   const char *checksum);
-md_modes_label md_action_links_label(const md_physics_options *physics,
-                                     const md_backend_request *request, const char *boundary,
-                                     const md_action_links *links);
 
 /* md_modes_describe for a file that is to deflate with: MD_INPUT also where none of its modes
  * converged. Collective. */
 md_status md_deflation_describe(md_context *context, const char *path, md_modes_info *info);
 
-/* The grid (md_report_grid), and report keys: plaquette where there are thin links; reunitarized
- * and largest_link_change where they were projected; u0 or naik_epsilon, projections,
+/* Report keys: plaquette where there are thin links; reunitarized and largest_link_change where
+ * they were projected; u0 or naik_epsilon, projections,
  * projections_by_singular_values, smear_on and smear_s of links that were made here; fat_file,
  * long_file, fat_plaquette, fat_phases, fat_boundary, long_phases, long_boundary of links that were
  * read. */
-void md_action_links_report(md_report *report, const md_physics_options *physics,
+void md_action_links_report(cJSON *object, const md_physics_options *physics,
                             const md_action_links *links);
 /* The same on the terminal, for other actions than naive. */
 void md_action_links_say(const md_context *context, const md_physics_options *physics,

@@ -84,7 +84,9 @@ static md_status time_backends(md_dirac_bench *bench, const settings *s, const i
   bench->links = &links;
   if (status == MD_OK) {
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
-    md_action_links_report(report, bench->physics, &links);
+    md_report_grid(report, links.geometry->grid, links.geometry->grid_asked,
+                   links.geometry->grid_reason);
+    md_action_links_report(report->root, bench->physics, &links);
     status = md_dirac_bench_open(bench);
   }
   if (status == MD_OK) {

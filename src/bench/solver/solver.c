@@ -6,6 +6,7 @@
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
 #include "lattice/halo/halo_options.h"
+#include "links/run.h"
 
 #include <math.h>
 #include <string.h>
@@ -140,9 +141,9 @@ static md_status time_solves(md_solver_bench *bench, const settings *s, md_repor
   md_status status = make_links(context, s, &links);
   if (status == MD_OK) {
     bench->links = &links;
-    md_report_integers(report->root, "dims", links.geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
-    md_action_links_report(report, &s->physics, &links);
+    md_report_geometry(report, links.geometry);
+    md_action_links_report(report->root, &s->physics, &links);
     status = find_modes(bench, s, report);
   }
   if (status == MD_OK) say_head(bench, s);

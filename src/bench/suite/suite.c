@@ -114,7 +114,9 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
   cJSON_AddNumberToObject(report->root, "setup_seconds", setup_s);
   const char *made_on = request.sweeps_in == MD_HOST ? "cpu" : "gpu";
   cJSON_AddStringToObject(report->root, "links_made_on", made_on);
-  md_action_links_report(report, &suite->physics, &suite->links);
+  md_report_grid(report, suite->links.geometry->grid, suite->links.geometry->grid_asked,
+                 suite->links.geometry->grid_reason);
+  md_action_links_report(report->root, &suite->physics, &suite->links);
   md_say(suite->context, "set-up     %.2f s, links made on the %s; outside of every time below\n",
          setup_s, request.sweeps_in == MD_HOST ? "host" : "GPU");
   check_links(suite);
