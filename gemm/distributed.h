@@ -36,9 +36,7 @@ int64_t md_gemm_layout_columns(const md_gemm_layout *layout); /* of this rank's 
 
 /* From the whole matrix on rank 0 (ld in elements; elsewhere not read) to every rank's part, and
  * back; back, each element comes from one rank, so that no dimension is held twice. One message
- * per rank, described by MPI derived datatypes: a process holds one block more than others, the
- * last partial block, or neither, so that three cases a dimension, nine types a matrix, serve all
- * ranks. Collective; sizes and blocks up to 2^31 - 1. */
+ * per rank, described by MPI's types of such a deal. Collective; sizes up to 2^31 - 1. */
 md_status md_gemm_scatter(md_context *context, const md_gemm_layout *layout,
                           md_gemm_precision precision, const void *whole, int64_t ld, void *part);
 md_status md_gemm_gather(md_context *context, const md_gemm_layout *layout,
@@ -48,8 +46,8 @@ md_status md_gemm_gather(md_context *context, const md_gemm_layout *layout,
 typedef struct md_gemm_request {
   md_gemm_problem problem; /* of the whole product; leading dimensions of the whole matrices */
   md_gemm_grid grid;
-  int64_t block_rows, block_columns, block_depth; /* of the deal of m, n, k */
-  const md_gemm_kernel *kernel;                   /* of each rank's own products */
+  int64_t block[3];             /* of the deal of m, n, k */
+  const md_gemm_kernel *kernel; /* of each rank's own products */
   md_gemm_launch launch;
   md_gemm_place place;
 } md_gemm_request;

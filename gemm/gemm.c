@@ -108,25 +108,21 @@ md_status md_gemm(md_context *context, const md_gemm_kernel *kernel, const md_ge
   return status;
 }
 
-static const md_gemm_kernel *const KERNELS[] = {
-    &md_gemm_naive,
-    &md_gemm_cpu_tiled,
-    &md_gemm_openblas,
-    &md_gemm_k0,
-    &md_gemm_k1,
-    &md_gemm_k2,
-    &md_gemm_k3,
-    &md_gemm_k4,
-    &md_gemm_k5,
-    &md_gemm_k6,
-    &md_gemm_k7,
-    &md_gemm_wmma_simple,
-    &md_gemm_wmma_tiled,
-    &md_gemm_wgmma,
-    &md_gemm_dmma,
-    &md_gemm_cublas,
-    NULL,
-};
+#if !MINIDIRAC_HAVE_CUDA
+#define MD_ROW(kernel)                                                                             \
+  const md_gemm_kernel md_gemm_##kernel = {.name = #kernel,                                        \
+                                           .idea = "CUDA kernel",                                  \
+                                           .space = MD_GEMM_DEVICE,                                \
+                                           .precisions = (1u << MD_GEMM_PRECISIONS) - 1,           \
+                                           .unavailable = MD_GEMM_NO_CUDA};
+MD_GEMM_DEVICE_KERNELS(MD_ROW)
+#undef MD_ROW
+#endif
+
+#define MD_ROW(kernel) &md_gemm_##kernel,
+static const md_gemm_kernel *const KERNELS[] = {MD_GEMM_HOST_KERNELS(MD_ROW)
+                                                    MD_GEMM_DEVICE_KERNELS(MD_ROW) NULL};
+#undef MD_ROW
 
 const md_gemm_kernel *const *md_gemm_kernels(void) {
   return KERNELS;

@@ -20,6 +20,7 @@ typedef enum md_gemm_precision {
   MD_GEMM_BF16,
   MD_GEMM_PRECISIONS
 } md_gemm_precision;
+#define MD_GEMM_PRECISION_WORDS "double|single|tf32|half|bf16" /* as the enumeration */
 
 typedef enum md_gemm_space { MD_GEMM_HOST, MD_GEMM_DEVICE } md_gemm_space;
 
@@ -117,13 +118,17 @@ size_t md_gemm_output_bytes(md_gemm_precision precision); /* of an element of C 
 const char *md_gemm_precision_name(md_gemm_precision precision);
 int md_gemm_precision_of(const char *name); /* -1: unknown */
 
-/* The kernels behind the table. Those of gemm/cuda/, and of gemm/absent.c in a build without CUDA:
- * k0 .. k7 climb the ladder of CUDA-core kernels. */
-extern const md_gemm_kernel md_gemm_naive, md_gemm_cpu_tiled, md_gemm_openblas;
-extern const md_gemm_kernel md_gemm_k0, md_gemm_k1, md_gemm_k2, md_gemm_k3, md_gemm_k4, md_gemm_k5,
-    md_gemm_k6, md_gemm_k7;
-extern const md_gemm_kernel md_gemm_wmma_simple, md_gemm_wmma_tiled, md_gemm_wgmma, md_gemm_dmma,
-    md_gemm_cublas;
+/* The table, X(kernel): the host kernels, then those of gemm/cuda/, of which k0 .. k7 climb the
+ * ladder of CUDA-core kernels. In a build without CUDA those say so. */
+#define MD_GEMM_NO_CUDA                                                                            \
+  "this build has no CUDA; install the CUDA Toolkit (>= 12) and configure with MINIDIRAC_CUDA=ON"
+#define MD_GEMM_HOST_KERNELS(X) X(naive) X(cpu_tiled) X(openblas)
+#define MD_GEMM_DEVICE_KERNELS(X)                                                                  \
+  X(k0)                                                                                            \
+  X(k1) X(k2) X(k3) X(k4) X(k5) X(k6) X(k7) X(wmma_simple) X(wmma_tiled) X(wgmma) X(dmma) X(cublas)
+#define MD_ROW(kernel) extern const md_gemm_kernel md_gemm_##kernel;
+MD_GEMM_HOST_KERNELS(MD_ROW) MD_GEMM_DEVICE_KERNELS(MD_ROW)
+#undef MD_ROW
 
 #ifdef __cplusplus
 }

@@ -174,19 +174,13 @@ md_status md_gemm_local_finish(md_context *context, md_gemm_local *local, double
   return on_device(local) ? md_gemm_device_stop(context, local->place.device, kernel_s) : MD_OK;
 }
 
-md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
-                                 const md_gemm_problem *problem, const void *a, const void *b,
-                                 void *c, double *kernel_s) {
-  MD_TRY(md_gemm_local_begin(context, local, problem, a, b, c, kernel_s));
-  return md_gemm_local_finish(context, local, kernel_s);
-}
-
 md_status md_gemm_local_run(md_context *context, md_gemm_local *local,
                             const md_gemm_problem *problem, const void *a, const void *b, void *c,
                             md_gemm_times *times) {
   const double start_s = md_time_s();
   if (problem->beta != 0.0) MD_TRY(md_gemm_local_load(context, local, c, problem->ldc));
-  MD_TRY(md_gemm_local_multiply(context, local, problem, a, b, c, &times->kernel_s));
+  MD_TRY(md_gemm_local_begin(context, local, problem, a, b, c, &times->kernel_s));
+  MD_TRY(md_gemm_local_finish(context, local, &times->kernel_s));
   MD_TRY(md_gemm_local_store(context, local, c, problem->ldc));
   times->total_s = md_time_s() - start_s;
   return MD_OK;

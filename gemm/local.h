@@ -80,16 +80,12 @@ md_status md_gemm_local_run(md_context *context, md_gemm_local *local,
                             const md_gemm_problem *problem, const void *a, const void *b, void *c,
                             md_gemm_times *times);
 
-/* The same in steps, for several products that add to one c: load once, multiply with a and b of
- * the host (c: where c is for a host kernel), store once. Load and store copy to and from the
- * device; for a host kernel they do nothing. */
+/* The same in steps, for several products that add to one c: load once, then begin and finish each
+ * product with a and b of the host (c: where c is for a host kernel), store once. Load and store
+ * copy to and from the device; for a host kernel they do nothing. Begin returns when a and b may be
+ * overwritten, finish when the product is done. Between them a device multiplies while the host is
+ * free; a host kernel does all of it in begin. *kernel_s after finish. */
 md_status md_gemm_local_load(md_context *context, md_gemm_local *local, const void *c, int64_t ldc);
-md_status md_gemm_local_multiply(md_context *context, md_gemm_local *local,
-                                 const md_gemm_problem *problem, const void *a, const void *b,
-                                 void *c, double *kernel_s);
-/* Multiply in two halves: begin returns when a and b may be overwritten, finish when the product is
- * done. Between them a device multiplies while the host is free; a host kernel does all of it in
- * begin. *kernel_s after finish. */
 md_status md_gemm_local_begin(md_context *context, md_gemm_local *local,
                               const md_gemm_problem *problem, const void *a, const void *b, void *c,
                               double *kernel_s);

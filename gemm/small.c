@@ -1,14 +1,23 @@
 #include "gemm/small.h"
 
-static const md_small_kernel *const TRANSPOSES[] = {
-    &md_transpose_host_naive, &md_transpose_host_tile, &md_transpose_naive,
-    &md_transpose_tile,       &md_transpose_padded,    NULL};
-static const md_small_kernel *const SHIFTS[] = {&md_shift_host, &md_shift_direct, &md_shift_shared,
-                                                NULL};
-static const md_small_kernel *const GEMVS[] = {
-    &md_gemv_host_naive,   &md_gemv_host_lanes,   &md_gemv_thread_row,
-    &md_gemv_two_phase,    &md_gemv_block_serial, &md_gemv_block_atomic,
-    &md_gemv_warp_shuffle, &md_gemv_cublas,       NULL};
+#if !MINIDIRAC_HAVE_CUDA
+#define MD_ROW(work, kernel)                                                                       \
+  const md_small_kernel md_##work##_##kernel = {.name = #kernel,                                   \
+                                                .idea = "CUDA kernel",                             \
+                                                .space = MD_GEMM_DEVICE,                           \
+                                                .types = MD_SMALL_BOTH,                            \
+                                                .unavailable = MD_GEMM_NO_CUDA};
+#define MD_HERE(work, kernel)
+MD_SMALL_TABLE(MD_HERE, MD_ROW)
+#undef MD_HERE
+#undef MD_ROW
+#endif
+
+#define MD_ROW(work, kernel) &md_##work##_##kernel,
+static const md_small_kernel *const TRANSPOSES[] = {MD_TRANSPOSES(MD_ROW, MD_ROW) NULL};
+static const md_small_kernel *const SHIFTS[] = {MD_SHIFTS(MD_ROW, MD_ROW) NULL};
+static const md_small_kernel *const GEMVS[] = {MD_GEMVS(MD_ROW, MD_ROW) NULL};
+#undef MD_ROW
 
 const md_small_kernel *const *md_small_kernels(md_small_work work) {
   return work == MD_SMALL_TRANSPOSE ? TRANSPOSES : work == MD_SMALL_SHIFT ? SHIFTS : GEMVS;

@@ -52,12 +52,6 @@ enum { MD_SMALL_BOTH = 1 << MD_SMALL_INTEGER | 1 << MD_SMALL_SINGLE };
 /* NULL-terminated; every name in every build. */
 const md_small_kernel *const *md_small_kernels(md_small_work work);
 
-extern const md_small_kernel md_transpose_host_naive, md_transpose_host_tile, md_shift_host,
-    md_gemv_host_naive, md_gemv_host_lanes;
-extern const md_small_kernel md_transpose_naive, md_transpose_tile, md_transpose_padded,
-    md_shift_direct, md_shift_shared, md_gemv_thread_row, md_gemv_two_phase, md_gemv_block_serial,
-    md_gemv_block_atomic, md_gemv_warp_shuffle, md_gemv_cublas;
-
 /* 32-byte sectors that the first warp of an inner block of the shift asks for, loads in[x], loads
  * in[x + 4] and stores, when rows start on 128 bytes. A warp takes 32 threads of the block, x
  * fastest. */
@@ -65,6 +59,22 @@ typedef struct md_shift_sectors {
   int load, load_shifted, store;
 } md_shift_sectors;
 md_shift_sectors md_shift_warp_sectors(int block_x, int block_y);
+
+/* The tables: H(work, kernel) of the host, then D of gemm/cuda/. */
+#define MD_TRANSPOSES(H, D)                                                                        \
+  H(transpose, host_naive)                                                                         \
+  H(transpose, host_tile) D(transpose, naive) D(transpose, tile) D(transpose, padded)
+#define MD_SHIFTS(H, D) H(shift, host) D(shift, direct) D(shift, shared)
+#define MD_GEMVS(H, D)                                                                             \
+  H(gemv, host_naive)                                                                              \
+  H(gemv, host_lanes)                                                                              \
+  D(gemv, thread_row)                                                                              \
+  D(gemv, two_phase)                                                                               \
+  D(gemv, block_serial) D(gemv, block_atomic) D(gemv, warp_shuffle) D(gemv, cublas)
+#define MD_SMALL_TABLE(H, D) MD_TRANSPOSES(H, D) MD_SHIFTS(H, D) MD_GEMVS(H, D)
+#define MD_ROW(work, kernel) extern const md_small_kernel md_##work##_##kernel;
+MD_SMALL_TABLE(MD_ROW, MD_ROW)
+#undef MD_ROW
 
 #ifdef __cplusplus
 }

@@ -37,7 +37,7 @@ static md_status begin(md_context *context, const md_gemm_request *request, summ
   const md_gemm_layout c = md_gemm_part_layout(request, MD_GEMM_C);
   const md_gemm_problem *p = &request->problem;
   const int64_t m = md_gemm_layout_rows(&c), n = md_gemm_layout_columns(&c);
-  const int64_t depth = p->k < request->block_depth ? p->k : request->block_depth;
+  const int64_t depth = p->k < request->block[2] ? p->k : request->block[2];
   const size_t element = md_gemm_input_bytes(p->precision);
   s->a_columns = md_gemm_layout_columns(&a);
   s->part = (md_gemm_problem){m, n, depth, p->precision, depth, n, n, p->alpha, 1.0};

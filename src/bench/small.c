@@ -10,7 +10,7 @@
 #include "base/statistics.h"
 #include "base/timer.h"
 #include "bench/bench.h"
-#include "bench/gemm/options.h"
+#include "bench/gemm/case.h"
 #include "gemm/local.h"
 
 #include <stdio.h>
@@ -173,34 +173,29 @@ static md_status time_call(const call *c, md_statistics *seconds) {
 
 enum { CHECKED_COLUMNS = 16 }; /* at a time: their lines of the result stay in cache */
 
-/* The first element of a transpose that is not carried bit by bit, whatever its type. */
-static int64_t first_not_carried(const call *c) {
+/* Element (row, column) of the input is carried bit by bit, whatever its type; the sum of two
+ * floats is rounded once: nothing but the same bits is right. */
+static bool is_right(const call *c, int64_t row, int64_t column) {
+  const md_small_problem *p = &c->problem;
+  const matrix *in = &c->b->matrix[IN], *out = c->out;
+  const int64_t from = row * p->in_ld + column;
+  if (c->b->kind->work == MD_SMALL_TRANSPOSE)
+    return ((const uint32_t *)out->host)[column * p->rows + row] ==
+           ((const uint32_t *)in->host)[from];
+  const double sum = value(in, p->type, from) + value(in, p->type, from + MD_SHIFT);
+  return value(out, p->type, row * p->out_ld + column) ==
+         (p->type == MD_SMALL_INTEGER ? sum : (double)(float)sum);
+}
+
+/* The first that is not right; INT64_MAX: all are. */
+static int64_t first_wrong(const call *c) {
   const int64_t rows = c->problem.rows, columns = c->problem.columns;
-  const uint32_t *in = c->b->matrix[IN].host, *out = c->out->host;
   int64_t wrong = INT64_MAX;
 #pragma omp parallel for reduction(min : wrong) num_threads(c->b->context->threads)
   for (int64_t j0 = 0; j0 < columns; j0 += CHECKED_COLUMNS)
     for (int64_t i = 0; i < rows; i++)
       for (int64_t j = j0; j < columns && j < j0 + CHECKED_COLUMNS; j++)
-        if (out[j * rows + i] != in[i * columns + j] && i * columns + j < wrong)
-          wrong = i * columns + j;
-  return wrong;
-}
-
-/* The sum of two floats is rounded once: nothing but the same bits is right. */
-static int64_t first_wrong_sum(const call *c) {
-  const md_small_problem *p = &c->problem;
-  const matrix *in = &c->b->matrix[IN];
-  int64_t wrong = INT64_MAX;
-#pragma omp parallel for reduction(min : wrong) num_threads(c->b->context->threads)
-  for (int64_t y = 0; y < p->rows; y++)
-    for (int64_t x = 0; x < p->columns; x++) {
-      const int64_t from = y * p->in_ld + x;
-      const double sum = value(in, p->type, from) + value(in, p->type, from + MD_SHIFT);
-      const double right = p->type == MD_SMALL_INTEGER ? sum : (double)(float)sum;
-      if (value(c->out, p->type, y * p->out_ld + x) != right && y * p->columns + x < wrong)
-        wrong = y * p->columns + x;
-    }
+        if (i * columns + j < wrong && !is_right(c, i, j)) wrong = i * columns + j;
   return wrong;
 }
 
@@ -232,7 +227,7 @@ static md_status check(const call *c) {
   const md_small_problem *p = &c->problem;
   if (c->b->kind->work == MD_SMALL_GEMV) return check_gemv(c);
   const bool shifts = c->b->kind->work == MD_SMALL_SHIFT;
-  const int64_t wrong = shifts ? first_wrong_sum(c) : first_not_carried(c);
+  const int64_t wrong = first_wrong(c);
   if (wrong == INT64_MAX) return MD_OK;
   const long long row = wrong / p->columns, column = wrong % p->columns;
   return md_fail(c->b->context, MD_UNREACHED,

@@ -117,7 +117,8 @@ md_status md_quark_hop(md_quark *quark, int parity, md_fermion *out, md_fermion 
 
 md_status md_quark_apply(md_quark *quark, double mass, md_fermion *out, md_fermion *in) {
   MD_TRY(check_fields(quark, out, in));
-  return md_agree(quark->context, md_dirac_m(quark->context, &quark->dirac, mass, out->of, in->of));
+  return md_agree(quark->context,
+                  md_dirac_m(quark->context, &quark->dirac, mass, 1, out->of, in->of));
 }
 
 md_solve_request md_solve_defaults(double mass) {

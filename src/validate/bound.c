@@ -1,4 +1,3 @@
-#include "validate/bound.h"
 #include "lattice/gauge/su3.h"
 #include "validate/validate.h"
 
@@ -140,6 +139,22 @@ static void errors_of_12(const md_rounding *of, double gamma, const double u[18]
   }
 }
 
+/* t = tan(phi/2) is stored to unit |t| + floor and is held within 1e18, in half 6e4, beyond which
+ * phi is off by 2/most; d phi = 2 dt / (1 + t^2). In fixed point tan(phi/4), at most 1, is stored
+ * to half a step and kept one step below 1; d phi = 4 ds / (1 + s^2). The finite difference is
+ * taken to the side where it is larger. */
+static double angle_error(md_precision precision, double phi) {
+  const md_rounding of = md_rounding_of(precision);
+  if (precision == MD_FIXED) {
+    const double s = fabs(tan(0.25 * phi)), step = 2.0 * of.link_floor;
+    const double change = of.unit * s + (s > 1.0 - step ? 2.0 : 1.0) * of.link_floor;
+    return 4.0 * (atan(s) - atan(s - change));
+  }
+  const double t = fabs(tan(0.5 * phi)), most = precision == MD_HALF ? 6e4 : 1e18;
+  const double change = of.unit * t + of.link_floor;
+  return t > most ? 2.0 / most * (1.0 + of.unit) : 2.0 * (atan(t) - atan(t - change));
+}
+
 /* change[c] += |link of `e` with coordinate `which` moved - whole|, the larger of both ways;
  * returns the norm of the change. g is found anew for moved p, q and phi, as a backend does. */
 static double add_coordinate(const md_rounding *of, md_precision precision, const double u[18],
@@ -152,8 +167,8 @@ static double add_coordinate(const md_rounding *of, md_precision precision, cons
     double *const real = which < 4    ? &moved.pq[which]
                          : which == 4 ? &moved.phi
                                       : &moved.g[which - 5];
-    const double by = which == 4 ? md_eight_angle_error(precision, e->phi)
-                                 : of->unit * fabs(*real) + of->link_floor;
+    const double by =
+        which == 4 ? angle_error(precision, e->phi) : of->unit * fabs(*real) + of->link_floor;
     *real += sign * by;
     if (which < 5) md_eight_settle(u, &moved);
     md_link_of_eight(&moved, link);
@@ -338,20 +353,4 @@ void md_link_of_eight(const md_eight *e, double u[18]) {
       u[2 * (3 * row + j)] = creal(element);
       u[2 * (3 * row + j) + 1] = cimag(element);
     }
-}
-
-/* t = tan(phi/2) is stored to unit |t| + floor and is held within 1e18, in half 6e4, beyond which
- * phi is off by 2/most; d phi = 2 dt / (1 + t^2). In fixed point tan(phi/4), at most 1, is stored
- * to half a step and kept one step below 1; d phi = 4 ds / (1 + s^2). The finite difference is
- * taken to the side where it is larger. */
-double md_eight_angle_error(md_precision precision, double phi) {
-  const md_rounding of = md_rounding_of(precision);
-  if (precision == MD_FIXED) {
-    const double s = fabs(tan(0.25 * phi)), step = 2.0 * of.link_floor;
-    const double change = of.unit * s + (s > 1.0 - step ? 2.0 : 1.0) * of.link_floor;
-    return 4.0 * (atan(s) - atan(s - change));
-  }
-  const double t = fabs(tan(0.5 * phi)), most = precision == MD_HALF ? 6e4 : 1e18;
-  const double change = of.unit * t + of.link_floor;
-  return t > most ? 2.0 / most * (1.0 + of.unit) : 2.0 * (atan(t) - atan(t - change));
 }

@@ -1,4 +1,5 @@
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/memory_need.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
@@ -125,6 +126,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   md_solver_result result = {0};
   point_problem p = {0};
   const md_memory_need mark = md_memory_mark(context);
+  md_memory_release(); /* of what the operators or the solver before had */
   plain.precision = MD_DOUBLE;
   plain.packing = MD_PACKING_NONE;
   plain.reconstruct = MD_RECONSTRUCT_18;

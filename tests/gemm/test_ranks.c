@@ -60,9 +60,7 @@ static void destroy(whole *w) {
 static md_gemm_request request_of(md_context *context, const md_gemm_problem *p, int rows,
                                   const int64_t block[3], const char *kernel) {
   md_gemm_request request = {.problem = *p,
-                             .block_rows = block[0],
-                             .block_columns = block[1],
-                             .block_depth = block[2],
+                             .block = {block[0], block[1], block[2]},
                              .kernel = kernel_of(context, kernel),
                              .launch = {0, 1, NULL}};
   MD_REQUIRE(context, md_gemm_grid_make(context, rows, context->ranks / rows, &request.grid));
@@ -204,7 +202,7 @@ static void bad_requests_are_refused(void **state) {
   md_gemm_request request = request_of(context, &p, 1, none, "cpu_tiled");
   assert_int_equal(md_gemm_request_check(context, &md_gemm_summa, &request), MD_INPUT);
   assert_non_null(strstr(context->message, "block sizes must be"));
-  request.block_rows = 1;
+  request.block[0] = 1;
   request.problem.precision = MD_GEMM_BF16; /* the local kernel does not take it: no rank hangs */
   md_gemm_rank_times times;
   void *c = calloc(16, sizeof(float)), *x = calloc(16, sizeof(float));

@@ -2,7 +2,6 @@
  * gives and no more, roundings of one sign need them, and a wrong component and NaN break them. */
 #include "../dirac/backend_cases.h"
 #include "problem.h"
-#include "validate/bound.h"
 #include "validate/validate.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * all of them, so that a bound twice too wide fails as one does that is too narrow. */
 #include "lattice/gauge/su3.h"
 #include "support.h"
-#include "validate/bound.h"
+#include "validate/validate.h"
 
 #include <math.h>
 #include <string.h>

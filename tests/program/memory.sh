@@ -48,8 +48,8 @@ study="measure --lattices small.h5 --sources random:1 --vectors 4 --tol 0.01 --o
 holds "measure" $study --masses 1,2
 holds "measure --inner half" $study --masses 1,0.2 --inner half --solver cg
 holds "measure --actions hisq" $study --masses 1,2 --actions hisq
-on 1 validate small.h5 --mass 0.5 --backend cpu_simd --precision half --quiet --json r.json || complain "validate: exit $?"
-near 0.85 1.15 validate
+holds validate validate small.h5 --mass 0.5 --backend cpu_simd --precision half --max-iter 5
+holds "validate, 16 right-hand sides" validate small.h5 --mass 0.5 --backend tensor_emu --packing stacked --precision half --max-iter 1
 holds eigen eigen small.h5 --modes 40 --max-restarts 1
 on 1 bench dirac --dims 16x16x16x16 --backends cpu_simd --precisions double --rhs 8 --repetitions 1 --quiet --json r.json
 near 0.6 1.2 "bench dirac"

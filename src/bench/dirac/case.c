@@ -3,10 +3,10 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/timer.h"
-#include "bench/bandwidth/bandwidth.h"
+#include "bench/bench.h"
 #include "dirac/backend.h"
+#include "lattice/fields/linear.h"
 #include "lattice/fields/source.h"
-#include "lattice/fields/sum.h"
 #include "lattice/halo/halo.h"
 
 #include <math.h>
@@ -17,68 +17,72 @@
 enum { AT_ONCE = 20, PART_SAMPLES = 3 };
 #define PART_WINDOW_S 0.01 /* of one sample */
 
-typedef struct part {
-  md_dirac *dirac;
-  md_field *fields;
-  md_range range; /* MD_RANGE_ALL: the exchange */
-  md_device_recording *recording;
-} part;
+static md_status queue_once(md_context *context, const md_hop_work *w) {
+  md_dirac *d = w->dirac;
+  md_field *even = &w->fields[MD_EVEN], *odd = &w->fields[MD_ODD];
+  const md_hop_call call = {.out = even,
+                            .in = odd,
+                            .range =
+                                w->part == MD_HOP_INTERIOR ? MD_RANGE_INTERIOR : MD_RANGE_BOUNDARY};
+  switch (w->part) {
+  case MD_HOP_EXCHANGE:
+    MD_TRY(md_halo_begin(d->halo, odd));
+    return md_halo_end(d->halo, odd);
+  case MD_HOP_INTERIOR:
+  case MD_HOP_BOUNDARY:
+    return d->backend->hop(context, d->state, &call);
+  case MD_HOP_BOTH:
+    MD_TRY(md_dirac_hop(context, d, even, odd, NULL));
+    return md_dirac_hop(context, d, odd, even, NULL);
+  default:
+    return md_dirac_hop(context, d, even, odd, NULL);
+  }
+}
 
-static md_status queue_part(md_context *context, void *user) {
-  part *p = user;
-  md_dirac *d = p->dirac;
-  const md_hop_call call = {
-      .out = &p->fields[MD_EVEN], .in = &p->fields[MD_ODD], .range = p->range};
-  for (int k = 0; k < AT_ONCE; k++) {
-    if (p->range == MD_RANGE_ALL) {
-      MD_TRY(md_halo_begin(d->halo, &p->fields[MD_ODD]));
-      MD_TRY(md_halo_end(d->halo, &p->fields[MD_ODD]));
-    } else {
-      MD_TRY(d->backend->hop(context, d->state, &call));
-    }
+md_status md_hop_pass(md_context *context, void *user) {
+  const md_hop_work *w = user;
+  if (w->recording) return md_device_replay(context, w->recording);
+  for (int k = 0; k < w->at_once; k++) MD_TRY(queue_once(context, w));
+  return MD_OK;
+}
+
+/* AT_ONCE of them from now on where a device can do them without the host in between. */
+static md_status record(md_context *context, md_hop_work *w) {
+  if (w->dirac->backend->space != MD_DEVICE || !md_halo_queued(w->dirac->halo)) return MD_OK;
+  w->at_once = AT_ONCE;
+  return md_agree(context, md_device_record(context, md_hop_pass, w, &w->recording));
+}
+
+/* Seconds of what a hop of a split lattice consists of, each alone. They add up to more than the
+ * hop where the exchange hides behind the interior. */
+typedef struct hop_parts {
+  md_statistics of[MD_HOP_BOTH];
+} hop_parts;
+
+/* Times them on fields of the operator, whose halos are filled; the longest of the ranks each. */
+static md_status time_parts(md_context *context, md_dirac *dirac, md_field fields[MD_PARITIES],
+                            hop_parts *parts) {
+  for (int k = 0; k < MD_HOP_BOTH && dirac->geometry->halo_sites > 0; k++) {
+    md_hop_work w = {dirac, fields, (md_hop_part)k, AT_ONCE, NULL};
+    md_statistics *time = &parts->of[k];
+    double samples[PART_SAMPLES] = {0};
+    md_status status = record(context, &w);
+    if (status == MD_OK)
+      status = md_time_samples(context, dirac->backend->space, md_hop_pass, &w, PART_WINDOW_S, 100,
+                               "bench dirac", PART_SAMPLES, samples, time);
+    md_device_recording_destroy(w.recording);
+    MD_TRY(status);
+    time->median /= AT_ONCE;
+    time->min /= AT_ONCE;
+    time->max /= AT_ONCE;
   }
   return MD_OK;
 }
 
-static md_status replay_part(md_context *context, void *user) {
-  return md_device_replay(context, ((part *)user)->recording);
-}
-
-static md_status time_part(md_context *context, part *p, md_statistics *time) {
-  const md_space space = p->dirac->backend->space;
-  md_status status = MD_OK;
-  double samples[PART_SAMPLES] = {0};
-  if (space == MD_DEVICE && md_halo_queued(p->dirac->halo))
-    status = md_agree(context, md_device_record(context, queue_part, p, &p->recording));
-  if (status == MD_OK)
-    status = md_time_samples(context, space, p->recording ? replay_part : queue_part, p,
-                             PART_WINDOW_S, 100, "bench dirac", PART_SAMPLES, samples, time);
-  time->median /= AT_ONCE;
-  time->min /= AT_ONCE;
-  time->max /= AT_ONCE;
-  md_device_recording_destroy(p->recording);
-  return status;
-}
-
-md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field fields[MD_PARITIES],
-                            md_hop_parts *parts) {
-  const struct {
-    md_range range;
-    md_statistics *time;
-  } all[] = {{MD_RANGE_ALL, &parts->exchange},
-             {MD_RANGE_INTERIOR, &parts->interior},
-             {MD_RANGE_BOUNDARY, &parts->boundary}};
-  *parts = (md_hop_parts){0};
-  if (dirac->geometry->halo_sites == 0) return MD_OK;
-  for (int k = 0; k < 3; k++) {
-    part p = {dirac, fields, all[k].range, NULL};
-    MD_TRY(time_part(context, &p, all[k].time));
-  }
-  return MD_OK;
-}
-
-void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON *row) {
-  const md_statistics *e = &parts->exchange, *i = &parts->interior, *b = &parts->boundary;
+/* Nothing where nothing is split. */
+static void report_parts(const md_dirac *dirac, const hop_parts *parts, cJSON *row) {
+  const md_statistics *e = &parts->of[MD_HOP_EXCHANGE], *i = &parts->of[MD_HOP_INTERIOR],
+                      *b = &parts->of[MD_HOP_BOUNDARY];
   if (dirac->geometry->halo_sites == 0) return;
   md_report_add(row,
                 "exchange_seconds=%g exchange_seconds_min=%g exchange_seconds_max=%g "
@@ -88,7 +92,7 @@ void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON
                 (double)md_halo_bytes(dirac->halo));
 }
 
-enum { SOURCE_SEED = 7, RECORDED = 20 };
+enum { SOURCE_SEED = 7 };
 #define WINDOW_S 0.02            /* of one repetition */
 #define DEVICE_COPY_BYTES 0x1p30 /* at least: no cache of a device may flatter the copy */
 
@@ -118,7 +122,9 @@ void md_dirac_bench_close(md_dirac_bench *bench) {
   }
 }
 
-double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *r, bool reuse) {
+/* Bytes of one output site: every link, source vector (and its scale, in half and fixed) read once
+ * and every result written once; with every neighbour read anew when `reuse` is false. */
+static double site_bytes(const md_backend *backend, const md_backend_request *r, bool reuse) {
   const double vector = MD_FERMION_REALS * r->n_rhs * (double)md_precision_bytes(r->precision) +
                         (md_precision_scaled(r->precision) ? sizeof(float) : 0);
   return md_action_site_bytes(r->action, backend->link_bytes(r), vector, reuse);
@@ -131,27 +137,30 @@ static void factor(int rhs, int n_rhs, double z[2]) {
   z[1] = size * sin(rhs);
 }
 
-static void multiply(const double z[2], const double in[MD_FERMION_REALS], double *out) {
-  for (int c = 0; c < MD_FERMION_REALS; c += 2) {
-    out[c] = z[0] * in[c] - z[1] * in[c + 1];
-    out[c + 1] = z[0] * in[c + 1] + z[1] * in[c];
-  }
-}
-
-/* The bench's source into `field`, through `scratch` (host, double, the same right-hand sides). */
-static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *field) {
-  const md_field *base = &bench->base[field->parity];
-  scratch->parity = field->parity;
+/* scratch <- the factors times `base`, or scratch less that; of the parity of base. */
+static void put_multiples(const md_dirac_bench *bench, const md_field *base, bool less,
+                          md_field *scratch) {
+  scratch->parity = base->parity;
 #pragma omp parallel for schedule(static) num_threads(bench->context->threads)
   for (int64_t i = 0; i < base->sites; i++) {
     double v[MD_FERMION_REALS], all[MD_FERMION_REALS * MD_MAX_RHS], z[2];
     md_field_get(base, i, 0, v);
     for (int r = 0; r < scratch->n_rhs; r++) {
+      double *const out = all + r * MD_FERMION_REALS;
       factor(r, scratch->n_rhs, z);
-      multiply(z, v, all + r * MD_FERMION_REALS);
+      if (less) md_field_get(scratch, i, r, out);
+      for (int c = 0; c < MD_FERMION_REALS; c++) {
+        const double multiple = z[0] * v[c] + (c % 2 == 0 ? -z[1] * v[c + 1] : z[1] * v[c - 1]);
+        out[c] = less ? out[c] - multiple : multiple;
+      }
     }
     md_field_set(scratch, i, all);
   }
+}
+
+/* The bench's source into `field`, through `scratch` (host, double, the same right-hand sides). */
+static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *field) {
+  put_multiples(bench, &bench->base[field->parity], false, scratch);
   return md_field_convert(bench->context, field, scratch);
 }
 
@@ -159,36 +168,18 @@ static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *
 static md_status distance(md_dirac_bench *bench, md_field *scratch, const md_field *field,
                           double *error) {
   const md_field *reference = &bench->reference[field->parity];
-  double values[2];
-  md_sum sums[2];
-  memset(sums, 0, sizeof sums);
+  double expected2, off2[MD_MAX_RHS], sums[2] = {0.0}, z[2];
   scratch->parity = field->parity;
   MD_TRY(md_agree(bench->context, md_field_convert(bench->context, scratch, field)));
-#pragma omp parallel num_threads(bench->context->threads)
-  {
-    md_sum mine[2];
-    memset(mine, 0, sizeof mine);
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < reference->sites; i++) {
-      double v[MD_FERMION_REALS], expected[MD_FERMION_REALS], z[2], square[2] = {0};
-      md_field_get(reference, i, 0, v);
-      for (int r = 0; r < scratch->n_rhs; r++) {
-        double got[MD_FERMION_REALS];
-        factor(r, scratch->n_rhs, z);
-        multiply(z, v, expected);
-        md_field_get(scratch, i, r, got);
-        for (int c = 0; c < MD_FERMION_REALS; c++) {
-          square[0] += (got[c] - expected[c]) * (got[c] - expected[c]);
-          square[1] += expected[c] * expected[c];
-        }
-      }
-      for (int k = 0; k < 2; k++) md_sum_add(&mine[k], square[k]);
-    }
-#pragma omp critical
-    for (int k = 0; k < 2; k++) md_sum_merge(&sums[k], &mine[k]);
+  put_multiples(bench, reference, true, scratch);
+  MD_TRY(md_linear_norm2(bench->context, reference, NULL, &expected2));
+  MD_TRY(md_linear_norm2(bench->context, scratch, NULL, off2));
+  for (int r = 0; r < scratch->n_rhs; r++) {
+    factor(r, scratch->n_rhs, z);
+    sums[0] += off2[r];
+    sums[1] += (z[0] * z[0] + z[1] * z[1]) * expected2;
   }
-  MD_TRY(md_sum_finish(bench->context, sums, 2, values));
-  *error = sqrt(values[0] / values[1]);
+  *error = sqrt(sums[0] / sums[1]);
   return MD_OK;
 }
 
@@ -217,60 +208,33 @@ static md_status check(md_dirac_bench *bench, md_dirac *dirac, md_field fields[M
                  *error);
 }
 
-/* What one timed pass works on. */
-typedef struct pass {
-  md_dirac *dirac;
-  md_field *fields;
-  bool turn;
-  md_device_recording *recording; /* of RECORDED hops; NULL: each is queued by itself */
-} pass;
-
-static md_status hop(md_context *context, void *user) {
-  pass *p = user;
-  MD_TRY(md_dirac_hop(context, p->dirac, &p->fields[MD_EVEN], &p->fields[MD_ODD], NULL));
-  if (!p->turn) return MD_OK;
-  return md_dirac_hop(context, p->dirac, &p->fields[MD_ODD], &p->fields[MD_EVEN], NULL);
-}
-
-static md_status queue_hops(md_context *context, void *user) {
-  pass *p = user;
-  for (int k = 0; k < RECORDED; k++)
-    MD_TRY(md_dirac_hop(context, p->dirac, &p->fields[MD_EVEN], &p->fields[MD_ODD], NULL));
-  return MD_OK;
-}
-
-static md_status replay(md_context *context, void *user) {
-  return md_device_replay(context, ((pass *)user)->recording);
-}
-
 typedef struct timing {
   md_statistics hop; /* of one */
   md_stream stream;
   md_statistics copy; /* triad or copy of the same working set, seconds */
   double copy_bytes;  /* of all ranks */
-  md_hop_parts parts;
+  hop_parts parts;
 } timing;
 
 /* Stencil and bandwidth are timed in turn, so that a change of the machine's load meets both. In
  * turn mode the fields grow by about sqrt(2) a hop: few hops from a fresh source each time. */
-static md_status time_samples(md_dirac_bench *bench, pass *work, md_field *scratch,
+static md_status time_samples(md_dirac_bench *bench, md_hop_work *work, md_field *scratch,
                               md_stream_arrays *arrays, timing *result, double *samples) {
   md_context *context = bench->context;
   const md_space space = arrays->space;
-  const int hops = work->recording ? RECORDED : bench->turn ? 2 : 1, n = bench->repetitions;
-  const int most = work->recording ? 1000 / RECORDED : bench->turn ? 16 : 1000;
-  md_status (*const pass_once)(md_context *, void *) = work->recording ? replay : hop;
+  const int hops = bench->turn ? 2 : work->at_once, n = bench->repetitions;
+  const int most = bench->turn ? 16 : 1000 / work->at_once;
   double *stream = samples + n;
   int passes, stream_passes;
-  MD_TRY(md_passes_for(context, space, pass_once, work, WINDOW_S, most, &passes));
+  MD_TRY(md_passes_for(context, space, md_hop_pass, work, WINDOW_S, most, &passes));
   MD_TRY(md_passes_for(context, space, md_stream_pass, arrays, WINDOW_S, MD_STREAM_MOST_PASSES,
                        &stream_passes));
   for (int k = 0; k < n; k++) {
     MD_TRY(md_interrupt_check(context, "bench dirac"));
     if (bench->turn) MD_TRY(md_agree(context, set_source(bench, scratch, &work->fields[MD_ODD])));
-    MD_TRY(
-        md_time_work(context, space, pass_once, work, 1, &samples[k])); /* caches as in a solver */
-    MD_TRY(md_time_work(context, space, pass_once, work, passes, &samples[k]));
+    MD_TRY(md_time_work(context, space, md_hop_pass, work, 1,
+                        &samples[k])); /* caches as in a solver */
+    MD_TRY(md_time_work(context, space, md_hop_pass, work, passes, &samples[k]));
     samples[k] /= hops;
     MD_TRY(md_time_work(context, space, md_stream_pass, arrays, 1, &stream[k]));
     MD_TRY(md_time_work(context, space, md_stream_pass, arrays, stream_passes, &stream[k]));
@@ -309,7 +273,7 @@ static md_status note_copy(md_dirac_bench *bench, md_space space, double bytes) 
 static double working_set(const md_dirac_bench *bench, const md_dirac *dirac) {
   const md_backend_request *r = &dirac->request;
   const double links = dirac->backend->link_bytes(r);
-  const double site = md_dirac_site_bytes(dirac->backend, r, true);
+  const double site = site_bytes(dirac->backend, r, true);
   return (bench->turn ? site + links : site) * (double)bench->links->geometry->sites;
 }
 
@@ -326,11 +290,10 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
                                  (void **)&samples);
   if (status == MD_OK) status = md_stream_create(context, space, result->stream, bytes, &arrays);
   status = md_agree(context, status);
-  pass work = {dirac, fields, bench->turn, NULL};
-  if (status == MD_OK && space == MD_DEVICE && !bench->turn && md_halo_queued(dirac->halo))
-    status = md_agree(context, md_device_record(context, queue_hops, &work, &work.recording));
+  md_hop_work work = {dirac, fields, bench->turn ? MD_HOP_BOTH : MD_HOP_ONE, 1, NULL};
+  if (status == MD_OK && !bench->turn) status = record(context, &work);
   if (status == MD_OK) status = time_samples(bench, &work, scratch, &arrays, result, samples);
-  if (status == MD_OK) status = md_hop_parts_time(context, dirac, fields, &result->parts);
+  if (status == MD_OK) status = time_parts(context, dirac, fields, &result->parts);
   if (status == MD_OK) status = md_agree(context, md_halo_verify(dirac->halo));
   free(samples);
   md_device_recording_destroy(work.recording);
@@ -355,8 +318,8 @@ void md_dirac_bench_head(const md_context *context) {
 static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *t, double error) {
   const md_backend_request *r = &dirac->request;
   const double sites = (double)bench->links->geometry->volume / 2, hop_s = t->hop.median;
-  const double bytes = md_dirac_site_bytes(dirac->backend, r, true);
-  const double all = md_dirac_site_bytes(dirac->backend, r, false);
+  const double bytes = site_bytes(dirac->backend, r, true);
+  const double all = site_bytes(dirac->backend, r, false);
   const double gbytes = 1e-9 * bytes * sites / hop_s, copied = 1e-9 * t->copy_bytes;
   cJSON *row = md_rows_add(
       bench->context, bench->rows, COLUMNS, dirac->backend->name, md_packing_name(r->packing),
@@ -369,7 +332,7 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, const timing *
       1e-9 * all * sites / hop_s, bytes, all, dirac->load_s);
   md_twist_report(row, r);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
-  md_hop_parts_report(dirac, &t->parts, row);
+  report_parts(dirac, &t->parts, row);
 }
 
 /* Notes why a configuration is not timed; says it once for each backend and reason. */
@@ -384,8 +347,8 @@ static void skip(md_dirac_bench *bench, const md_backend *backend, const md_back
     md_say(bench->context, "%-10s not timed: %s\n", backend->name, reason);
 }
 
-md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
-                              const md_backend_request *request) {
+static md_status bench_case(md_dirac_bench *bench, const md_backend *backend,
+                            const md_backend_request *request) {
   md_context *context = bench->context;
   const md_field_shape exact = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, request->n_rhs, false};
   md_dirac dirac;
@@ -408,4 +371,42 @@ md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
   md_field_destroy(&scratch);
   md_dirac_destroy(&dirac);
   return status;
+}
+
+/* False for a number that "all" leaves out: the flags of a backend of this build lack it. */
+static bool meant(const md_choices *c, int i, const md_backend *b, unsigned flags) {
+  return !c->all || b->unavailable || (flags & 1u << c->value[i]);
+}
+
+/* The same of 13 and 9 reals, for an action without long links. */
+static bool has_links(const md_dirac_bench *bench, const md_choices *c, int i) {
+  return !c->all || md_action_get(bench->links->action)->fields > 1 ||
+         !md_reconstruct_has_phase((md_reconstruct)c->value[i]);
+}
+
+md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *b,
+                                 const md_dirac_bench_list *s) {
+  for (int i = 0; i < s->packing.count; i++)
+    for (int j = 0; j < s->precision.count; j++)
+      for (int k = 0; k < s->reconstruct.count; k++) {
+        if (!meant(&s->packing, i, b, b->packings) || !meant(&s->precision, j, b, b->precisions) ||
+            !meant(&s->reconstruct, k, b, b->reconstructs) || !has_links(bench, &s->reconstruct, k))
+          continue;
+        md_backend_request request = {.precision = (md_precision)s->precision.value[j],
+                                      .reconstruct = (md_reconstruct)s->reconstruct.value[k],
+                                      .packing = (md_packing)s->packing.value[i],
+                                      .antiperiodic = true};
+        md_physics_apply(bench->physics, &request);
+        for (int l = 0; l < s->n_rhs.count; l++) {
+          request.n_rhs = (int)s->n_rhs.value[l];
+          const md_status status = bench_case(bench, b, &request);
+          if (status != MD_UNREACHED || !bench->wrong) MD_TRY(status);
+          if (status == MD_UNREACHED) {
+            md_say(bench->context, "%s\n", bench->context->message);
+            ++*bench->wrong;
+          }
+          MD_TRY(md_interrupt_check(bench->context, bench->command));
+        }
+      }
+  return MD_OK;
 }

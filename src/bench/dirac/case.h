@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/device.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/statistics.h"
@@ -7,20 +8,26 @@
 #include "dirac/operator.h"
 #include "links/action_links.h"
 
-/* Seconds of what a hop of a split lattice consists of, each alone. They add up to more than the
- * hop where the exchange hides behind the interior. */
-typedef struct md_hop_parts {
-  md_statistics exchange, interior, boundary;
-} md_hop_parts;
+/* What is timed of an operator: the parts of a hop of a split lattice, each alone, Deo, or Deo and
+ * Doe in turn. */
+typedef enum md_hop_part {
+  MD_HOP_EXCHANGE,
+  MD_HOP_INTERIOR,
+  MD_HOP_BOUNDARY,
+  MD_HOP_BOTH,
+  MD_HOP_ONE
+} md_hop_part;
 
-/* Times them on fields of the operator, whose halos are filled; the longest of the ranks each.
- * All zero where nothing is split. Collective. */
-md_status md_hop_parts_time(md_context *context, md_dirac *dirac, md_field fields[MD_PARITIES],
-                            md_hop_parts *parts);
+typedef struct md_hop_work {
+  md_dirac *dirac;
+  md_field *fields; /* by parity, of the operator */
+  md_hop_part part;
+  int at_once;                    /* in a pass */
+  md_device_recording *recording; /* of these; NULL: each is queued by itself */
+} md_hop_work;
 
-/* Adds exchange_seconds, interior_seconds and boundary_seconds, each with _min and _max behind, and
- * halo_bytes to a row; nothing where nothing is split. Local. */
-void md_hop_parts_report(const md_dirac *dirac, const md_hop_parts *parts, cJSON *row);
+/* One pass over the md_hop_work behind `user`: a work that is timed. Collective. */
+md_status md_hop_pass(md_context *context, void *user);
 
 /* One run of bench dirac: what its configurations share. */
 typedef struct md_dirac_bench {
@@ -28,8 +35,10 @@ typedef struct md_dirac_bench {
   const md_action_links *links;
   const md_halo_request *halo;
   const md_physics_options *physics;
-  bool turn; /* time Deo and Doe in turn, else Deo alone */
+  const char *command; /* as messages name it */
+  bool turn;           /* time Deo and Doe in turn, else Deo alone */
   int repetitions;
+  int *wrong;                      /* results so far; NULL: the first ends the run */
   md_field base[MD_PARITIES];      /* random source, one right-hand side in double */
   md_field reference[MD_PARITIES]; /* reference[p] = D base[1-p] by cpu_ref */
   cJSON *rows, *skipped;
@@ -43,20 +52,22 @@ typedef struct md_dirac_bench {
 md_status md_dirac_bench_open(md_dirac_bench *bench);
 void md_dirac_bench_close(md_dirac_bench *bench);
 
-/* Checks one configuration against cpu_ref, then times it and adds a row; adds to `skipped` with
- * the reason what this build, machine or backend does not serve. MD_UNREACHED when the result is
- * wrong. Right-hand side r of the check is the source times a number that depends on r, so that
- * one application of cpu_ref serves all. Collective. */
-md_status md_dirac_bench_case(md_dirac_bench *bench, const md_backend *backend,
-                              const md_backend_request *request);
+/* What is asked of every backend. */
+typedef struct md_dirac_bench_list {
+  md_choices packing, precision, reconstruct;
+  md_integers n_rhs;
+} md_dirac_bench_list;
 
-/* The head of the table whose lines md_dirac_bench_case prints. */
+/* Checks every combination of a backend against cpu_ref, then times it and adds a row; adds to
+ * `skipped` with the reason what this build, machine or backend does not serve. MD_UNREACHED at the
+ * first whose result is wrong, unless the bench counts them. Right-hand side r of the check is the
+ * source times a number that depends on r, so that one application of cpu_ref serves all.
+ * Collective. */
+md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *backend,
+                                 const md_dirac_bench_list *list);
+
+/* The head of the table whose lines md_dirac_bench_backend prints. */
 void md_dirac_bench_head(const md_context *context);
-
-/* Bytes of one output site: every link, source vector (and its scale, in half and fixed) read once
- * and every result written once; with every neighbour read anew when `reuse` is false. */
-double md_dirac_site_bytes(const md_backend *backend, const md_backend_request *request,
-                           bool reuse);
 
 /* Times bare 3x3 complex matrix-vector products by the host, CUDA cores and the packings single,
  * diagonal and block8, for each of the counts, checked first; adds rows of

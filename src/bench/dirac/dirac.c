@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
-#include "bench/links.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,46 +15,14 @@ typedef struct settings {
   int dims[MD_DIMS];
   const char *kernel, *mode, *csv;
   long long repetitions;
-  md_choices backend, packing, precision, reconstruct;
-  md_integers counts, n_rhs;
+  md_choices backend;
+  md_integers counts;
+  md_dirac_bench_list list;
 } settings;
-
-/* False for a number that "all" leaves out: the flags of a backend of this build lack it. */
-static bool meant(const md_choices *c, int i, const md_backend *b, unsigned flags) {
-  return !c->all || b->unavailable || (flags & 1u << c->value[i]);
-}
-
-/* The same of 13 and 9 reals, for an action without long links. */
-static bool has_links(const md_dirac_bench *bench, const md_choices *c, int i) {
-  return !c->all || md_action_get(bench->links->action)->fields > 1 ||
-         !md_reconstruct_has_phase((md_reconstruct)c->value[i]);
-}
-
-/* Every combination of one backend. */
-static md_status bench_backend(md_dirac_bench *bench, const settings *s, const md_backend *b) {
-  for (int i = 0; i < s->packing.count; i++)
-    for (int j = 0; j < s->precision.count; j++)
-      for (int k = 0; k < s->reconstruct.count; k++) {
-        if (!meant(&s->packing, i, b, b->packings) || !meant(&s->precision, j, b, b->precisions) ||
-            !meant(&s->reconstruct, k, b, b->reconstructs) || !has_links(bench, &s->reconstruct, k))
-          continue;
-        md_backend_request request = {.precision = (md_precision)s->precision.value[j],
-                                      .reconstruct = (md_reconstruct)s->reconstruct.value[k],
-                                      .packing = (md_packing)s->packing.value[i],
-                                      .antiperiodic = true};
-        md_physics_apply(bench->physics, &request);
-        for (int l = 0; l < s->n_rhs.count; l++) {
-          request.n_rhs = (int)s->n_rhs.value[l];
-          MD_TRY(md_dirac_bench_case(bench, b, &request));
-          MD_TRY(md_interrupt_check(bench->context, "bench dirac"));
-        }
-      }
-  return MD_OK;
-}
 
 static md_status bench_backends(md_dirac_bench *bench, const settings *s) {
   for (int k = 0; k < s->backend.count; k++)
-    MD_TRY(bench_backend(bench, s, md_backends()[s->backend.value[k]]));
+    MD_TRY(md_dirac_bench_backend(bench, md_backends()[s->backend.value[k]], &s->list));
   return MD_OK;
 }
 
@@ -83,44 +50,6 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_dirac_bench_head(context);
 }
 
-/* Links, the oracle's copy of them and its fields, the first case's, and about as much as that hop
- * reads and writes once more to measure the bandwidth of. What a case needs beyond is compared when
- * it begins. */
-typedef struct planned {
-  const settings *settings;
-  const md_physics_options *physics;
-  const md_geometry *geometry; /* without tables */
-} planned;
-
-static md_status dry_run(md_context *context, void *user) {
-  const planned *p = user;
-  const md_integers *rhs = &p->settings->n_rhs;
-  md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = 1};
-  md_gauge field[MD_MOST_LINK_FIELDS] = {0};
-  md_physics_apply(p->physics, &exact);
-  for (int i = 0; i < rhs->count; i++)
-    if (rhs->value[i] > exact.n_rhs) exact.n_rhs = rhs->value[i];
-  md_count_memory(context, (md_memory_need){.host = md_geometry_bytes(p->geometry)});
-  for (int f = 0; f < md_action_get(exact.action)->fields; f++)
-    MD_TRY(md_gauge_create(context, p->geometry, &field[f]));
-  for (int k = 0; k < 2; k++) {
-    md_dirac oracle;
-    md_field unused;
-    MD_TRY(md_dirac_create(context, field, "cpu_ref", &exact, &oracle));
-    for (int f = 0; f < 2 * MD_PARITIES; f++)
-      MD_TRY(md_dirac_field(context, &oracle, f % MD_PARITIES, &unused));
-    md_dirac_destroy(&oracle);
-  }
-  return MD_OK;
-}
-
-static md_status require_memory(md_context *context, const md_geometry *plan, void *user) {
-  md_memory_need need;
-  ((planned *)user)->geometry = plan;
-  MD_TRY(md_memory_foresee(context, dry_run, user, &need));
-  return md_memory_require(context, &need, "bench dirac");
-}
-
 /* On a GPU where one of the backends that are asked for keeps its fields there. */
 static md_space links_space(md_context *context, const settings *s,
                             const md_physics_options *physics) {
@@ -135,22 +64,15 @@ static md_space links_space(md_context *context, const settings *s,
 static md_status make_links(md_context *context, const settings *s,
                             const md_physics_options *physics, const int grid[MD_DIMS],
                             md_action_links *links) {
-  const md_space space = links_space(context, s, physics);
-  const md_action_links_request files = {.physics = physics, .grid = grid, .space = space};
-  planned p = {.settings = s, .physics = physics};
-  const md_bench_links_request uniform = {.command = "bench dirac",
-                                          .physics = physics,
-                                          .dims = s->dims,
-                                          .grid = grid,
-                                          .space = space,
-                                          .seed = GAUGE_SEED,
-                                          .require = require_memory,
-                                          .user = &p};
-  md_geometry plan;
-  if (!physics->fat_file) return md_bench_links_make(context, &uniform, links);
-  MD_TRY(md_action_links_plan(context, &files, &plan));
-  MD_TRY(require_memory(context, &plan, &p));
-  return md_action_links_load(context, &files, links);
+  md_bench_links_request request = {.command = "bench dirac",
+                                    .physics = physics,
+                                    .dims = s->dims,
+                                    .grid = grid,
+                                    .space = links_space(context, s, physics),
+                                    .seed = GAUGE_SEED};
+  for (int i = 0; i < s->list.n_rhs.count; i++)
+    if (s->list.n_rhs.value[i] > request.n_rhs) request.n_rhs = (int)s->list.n_rhs.value[i];
+  return md_bench_links_make(context, &request, links);
 }
 
 /* Everything between reading the options and the report. */
@@ -160,9 +82,9 @@ static md_status time_backends(md_dirac_bench *bench, const settings *s, const i
   md_status status = make_links(bench->context, s, bench->physics, grid, &links);
   bench->links = &links;
   if (status == MD_OK) {
+    cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
     md_report_grid(report, links.geometry->grid, links.geometry->grid_asked,
                    links.geometry->grid_reason);
-    cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
     md_action_links_report(report->root, bench->physics, &links);
     status = md_dirac_bench_open(bench);
   }
@@ -205,13 +127,15 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                 .initial = "1920,2560,65536,1048576,16777216", .low = 1, .high = 0x1p32),
       MD_OPTION(CHOICES, "backends", &s.backend, "A,B", "see docs/backends.md [all]",
                 .choices = md_backend_words("", backends) + 1, .initial = "all"),
-      MD_OPTION(CHOICES, "packings", &s.packing, "A,B", "of Tensor Core backends [all]",
+      MD_OPTION(CHOICES, "packings", &s.list.packing, "A,B", "of Tensor Core backends [all]",
                 .choices = &(MD_PACKING_WORDS)[1], .initial = "all"),
-      MD_OPTION(CHOICES, "precisions", &s.precision, "A,B", "storage of links and fermions [all]",
-                .choices = &(MD_PRECISION_WORDS)[1], .initial = "all"),
-      MD_OPTION(CHOICES, "reconstructs", &s.reconstruct, "A,B", "reals a link is stored in [all]",
-                .choices = &(MD_RECONSTRUCT_WORDS)[1], .initial = "all"),
-      MD_OPTION(INTEGERS, "rhs", &s.n_rhs, "N,M", "right-hand sides at once [1,8,16]",
+      MD_OPTION(CHOICES, "precisions", &s.list.precision, "A,B",
+                "storage of links and fermions [all]", .choices = &(MD_PRECISION_WORDS)[1],
+                .initial = "all"),
+      MD_OPTION(CHOICES, "reconstructs", &s.list.reconstruct, "A,B",
+                "reals a link is stored in [all]", .choices = &(MD_RECONSTRUCT_WORDS)[1],
+                .initial = "all"),
+      MD_OPTION(INTEGERS, "rhs", &s.list.n_rhs, "N,M", "right-hand sides at once [1,8,16]",
                 .initial = "1,8,16", .low = 1, .high = MD_MAX_RHS),
       MD_OPTION(CHOICE, "mode", &s.mode, NULL, "Deo alone, or Deo and Doe in turn [single]",
                 .choices = "single|turn"),
@@ -238,6 +162,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   md_dirac_bench bench = {.context = context,
                           .halo = &halo,
                           .physics = &physics,
+                          .command = "bench dirac",
                           .turn = strcmp(s.mode, "turn") == 0,
                           .repetitions = (int)s.repetitions,
                           .copy_gbytes_per_s = NAN,

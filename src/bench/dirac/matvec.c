@@ -29,26 +29,21 @@ static const struct {
                {"block8", MD_PACKING_BLOCK8, 5.5}};
 enum { KERNEL_COUNT = sizeof KERNELS / sizeof KERNELS[0] };
 
+enum { MATRICES, VECTORS, RESULTS, EXPECTED, ARRAYS };
+
 typedef struct products {
   int64_t count;
-  uint16_t *matrices, *vectors;
-  float *results, *expected;
-  void *device[3]; /* matrices, vectors, results */
+  void *host[ARRAYS], *device[EXPECTED];
 } products;
 
 static size_t bytes_of(const products *p, int array) {
-  static const size_t each[] = {MD_MATVEC_MATRIX * sizeof(uint16_t),
-                                MD_MATVEC_VECTOR * sizeof(uint16_t),
-                                MD_MATVEC_VECTOR * sizeof(float)};
-  return (size_t)p->count * each[array];
+  const size_t numbers = array == MATRICES ? MD_MATVEC_MATRIX : MD_MATVEC_VECTOR;
+  return (size_t)p->count * numbers * (array < RESULTS ? sizeof(uint16_t) : sizeof(float));
 }
 
 static void release(products *p) {
-  for (int i = 0; i < 3; i++) md_device_free(p->device[i]);
-  free(p->matrices);
-  free(p->vectors);
-  free(p->results);
-  free(p->expected);
+  for (int i = 0; i < EXPECTED; i++) md_device_free(p->device[i]);
+  for (int i = 0; i < ARRAYS; i++) free(p->host[i]);
 }
 
 static void draw(uint16_t *numbers, int64_t count, int reals, uint64_t purpose) {
@@ -62,29 +57,27 @@ static void draw(uint16_t *numbers, int64_t count, int reals, uint64_t purpose) 
 
 static md_status prepare(md_context *context, int64_t count, bool device, products *p) {
   *p = (products){.count = count};
-  MD_TRY(md_allocate(context, bytes_of(p, 0), "matrices", (void **)&p->matrices));
-  MD_TRY(md_allocate(context, bytes_of(p, 1), "vectors", (void **)&p->vectors));
-  MD_TRY(md_allocate(context, bytes_of(p, 2), "results", (void **)&p->results));
-  MD_TRY(md_allocate(context, bytes_of(p, 2), "results", (void **)&p->expected));
-  draw(p->matrices, count, MD_MATVEC_MATRIX, 1);
-  draw(p->vectors, count, MD_MATVEC_VECTOR, 2);
-  const md_matvec work = {count, p->matrices, p->vectors, p->expected};
+  for (int i = 0; i < ARRAYS; i++)
+    MD_TRY(md_allocate(context, bytes_of(p, i), "products", &p->host[i]));
+  draw(p->host[MATRICES], count, MD_MATVEC_MATRIX, 1);
+  draw(p->host[VECTORS], count, MD_MATVEC_VECTOR, 2);
+  const md_matvec work = {count, p->host[MATRICES], p->host[VECTORS], p->host[EXPECTED]};
   md_matvec_host(&work);
-  for (int i = 0; i < 3 && device; i++)
+  for (int i = 0; i < EXPECTED && device; i++) {
     MD_TRY(md_device_allocate(context, bytes_of(p, i), "products", &p->device[i]));
-  if (!device) return MD_OK;
-  MD_TRY(md_device_upload(context, p->device[0], p->matrices, bytes_of(p, 0)));
-  return md_device_upload(context, p->device[1], p->vectors, bytes_of(p, 1));
+    if (i != RESULTS) MD_TRY(md_device_upload(context, p->device[i], p->host[i], bytes_of(p, i)));
+  }
+  return MD_OK;
 }
 
 /* One kernel over all products `passes` times, and the wait for it; the host goes once. */
 static md_status once(md_context *context, products *p, int packing, int passes) {
   if (packing < 0) {
-    const md_matvec work = {p->count, p->matrices, p->vectors, p->results};
+    const md_matvec work = {p->count, p->host[MATRICES], p->host[VECTORS], p->host[RESULTS]};
     md_matvec_host(&work);
     return MD_OK;
   }
-  const md_matvec work = {p->count, p->device[0], p->device[1], p->device[2]};
+  const md_matvec work = {p->count, p->device[MATRICES], p->device[VECTORS], p->device[RESULTS]};
   if (MINIDIRAC_HAVE_CUDA) MD_TRY(md_matvec_device(context, (md_packing)packing, passes, &work));
   return md_device_synchronise(context);
 }
@@ -118,15 +111,19 @@ static md_status time_kernel(md_context *context, products *p, int packing, int 
 
 /* Largest difference from the host over the largest number. */
 static md_status check(md_context *context, products *p, int packing, double *error) {
-  memset(p->results, 0xff, bytes_of(p, 2));
-  if (packing >= 0) MD_TRY(md_device_upload(context, p->device[2], p->results, bytes_of(p, 2)));
+  float *const results = p->host[RESULTS];
+  const float *const expected = p->host[EXPECTED];
+  void *const device = p->device[RESULTS];
+  const size_t bytes = bytes_of(p, RESULTS);
+  memset(results, 0xff, bytes);
+  if (packing >= 0) MD_TRY(md_device_upload(context, device, results, bytes));
   MD_TRY(once(context, p, packing, 1));
-  if (packing >= 0) MD_TRY(md_device_download(context, p->results, p->device[2], bytes_of(p, 2)));
+  if (packing >= 0) MD_TRY(md_device_download(context, results, device, bytes));
   double worst = 0.0, largest = 0.0;
   for (int64_t i = 0; i < p->count * MD_MATVEC_VECTOR; i++) {
-    const double difference = fabs((double)p->results[i] - (double)p->expected[i]);
+    const double difference = fabs((double)results[i] - (double)expected[i]);
     if (!(difference <= worst)) worst = difference;
-    largest = fmax(largest, fabs((double)p->expected[i]));
+    largest = fmax(largest, fabs((double)expected[i]));
   }
   *error = worst / largest;
   if (!(*error <= 1e-5))

@@ -1,49 +1,85 @@
 #pragma once
 
+#include "base/options.h"
 #include "base/report.h"
 #include "base/statistics.h"
 #include "gemm/distributed.h"
 #include "gemm/matrix.h"
 
-/* One row of bench gemm: a product by one kernel or one method over ranks, checked, then timed. */
+/* The sizes that bench gemm is asked for. */
+typedef struct md_gemm_shape {
+  int64_t m, n, k;
+} md_gemm_shape;
+
+typedef struct md_gemm_shapes {
+  md_gemm_shape *shape;
+  int count;
+} md_gemm_shapes;
+
+/* "AxB" or "AxBxC" (count = 2, 3) with every number at least 1; `label` begins the message. */
+md_status md_gemm_sizes_read(md_context *context, const char *label, const char *text, int count,
+                             int64_t *sizes);
+/* MD_ENVIRONMENT when this machine has less memory than `bytes`. Local. */
+md_status md_bench_memory_check(md_context *context, double bytes);
+
+/* How products are run, checked and timed. */
 typedef struct md_gemm_settings {
-  double alpha, beta;
+  md_gemm_request request; /* without sizes; kernel and variant of the ranks' own products */
   int repeat;
   int64_t check_size; /* every element of products up to check_size^3, sampled rows above; 0: no */
   uint64_t seed;
   md_gemm_host_memory host_memory;
-  md_gemm_place place;
-  int threads;
-  md_gemm_grid grid;
-  int64_t block[3];                   /* of m, n, k */
-  const md_gemm_kernel *local_kernel; /* of the ranks' own products */
-  int local_variant;
 } md_gemm_settings;
 
-/* Whole matrices on rank 0, dense; c0 is C before the product (NULL for beta == 0). */
-typedef struct md_gemm_matrices {
-  md_gemm_problem problem;
-  md_gemm_host_memory kind;
-  void *a, *b, *c, *c0;
-} md_gemm_matrices;
+/* What bench gemm is asked to do. */
+enum { MD_GEMM_MOST_ENTRIES = 64 };
+#define MD_GEMM_MEMORY_WORDS "pageable|pinned|registered" /* as md_gemm_host_memory */
 
-/* The problem of a shape, dense. */
-md_gemm_problem md_gemm_case_problem(const md_gemm_settings *settings, md_gemm_precision precision,
-                                     int64_t m, int64_t n, int64_t k);
+typedef struct md_gemm_entry {
+  const md_gemm_kernel *kernel; /* NULL: a method */
+  const md_gemm_method *method;
+  int variant;
+} md_gemm_entry;
+
+typedef struct md_gemm_order {
+  md_common_options common;
+  bool grid_asked; /* by --grid or --process-grid */
+  const char *baseline, *csv, *host_memory;
+  md_gemm_settings settings; /* without a device */
+  md_gemm_entry entries[MD_GEMM_MOST_ENTRIES];
+  int entry_count;
+  bool all;              /* entries are all there are, the owner passes over what cannot run */
+  md_choices precisions; /* md_gemm_precision */
+  md_gemm_shapes list;
+} md_gemm_order;
+
+/* Reads the command line of bench gemm. With --help only order->common.help is set; order->list is
+ * freed by the owner, also after a failure. Collective; all ranks return the same. */
+md_status md_gemm_order_read(md_context *context, int argc, char **argv, md_gemm_order *order);
+
+/* One row of bench gemm: a product by one kernel or one method over ranks, checked, then timed. */
+
 /* What a method over ranks is asked for. */
-md_gemm_request md_gemm_case_request(const md_gemm_settings *settings,
-                                     const md_gemm_problem *problem);
+md_gemm_request md_gemm_case_request(const md_gemm_settings *settings, md_gemm_precision precision,
+                                     const md_gemm_shape *shape);
+
+/* Matrices of a product, dense: this rank's parts of a request or, of one whose grid is one
+ * process, whole ones. Each element is a function of the seed and its place, so that any of them
+ * can be made anew. */
+typedef struct md_gemm_matrices {
+  md_gemm_request request;
+  md_gemm_host_memory kind;
+  void *a, *b, *c;
+} md_gemm_matrices;
 
 /* MD_ENVIRONMENT when this machine has less memory than the matrices take, or one of the `parts`
  * that they are dealt out in. Local. */
 md_status md_gemm_case_memory_check(md_context *context, const md_gemm_problem *problem, int parts);
 
-/* With `whole`, on rank 0, the filled matrices of the problem; without, none: methods whose
- * matrices stay dealt out make their own parts. MD_INPUT for sizes that overflow, MD_ENVIRONMENT
- * when rank 0 has less memory than they take. Collective. */
+/* Whole matrices on rank 0, A and B filled; elsewhere there are none. MD_ENVIRONMENT when rank 0
+ * has less memory than they take. Collective. */
 md_status md_gemm_matrices_make(md_context *context, const md_gemm_settings *settings,
-                                const md_gemm_problem *problem, bool whole,
-                                md_gemm_matrices *matrices);
+                                const md_gemm_request *request, md_gemm_matrices *matrices);
 void md_gemm_matrices_free(md_gemm_matrices *matrices);
 
 typedef struct md_gemm_result {
@@ -58,35 +94,17 @@ typedef struct md_gemm_result {
   md_gemm_error error;                   /* NaN when off */
 } md_gemm_result;
 
-/* Collective; the result is whole on rank 0. repeat >= 1. */
+/* By a kernel, with whole matrices; by a method over ranks, with those or with parts of its own.
+ * Collective; the result is whole on rank 0. repeat >= 1. */
 md_status md_gemm_case_kernel(md_context *context, const md_gemm_settings *settings,
                               md_gemm_matrices *matrices, const md_gemm_kernel *kernel, int variant,
                               int threads, int repeat, md_gemm_result *result);
 md_status md_gemm_case_method(md_context *context, const md_gemm_settings *settings,
-                              md_gemm_matrices *matrices, const md_gemm_method *method,
-                              md_gemm_result *result);
+                              const md_gemm_request *request, md_gemm_matrices *whole,
+                              const md_gemm_method *method, md_gemm_result *result);
 
-/* Compares c on rank 0 with the definition. Local. */
-md_status md_gemm_check_whole(md_context *context, const md_gemm_settings *settings,
-                              const md_gemm_matrices *matrices, md_gemm_result *result);
-/* The same for the dealt-out result of a request: every rank makes the rows of A and columns of B
- * that it needs anew. Collective. */
-md_status md_gemm_check_parts(md_context *context, const md_gemm_settings *settings,
-                              const md_gemm_request *request, const void *c,
-                              md_gemm_result *result);
-
-/* The results of one shape as rows of the report and lines of the table. */
-
-/* The head of the table. */
-void md_gemm_table_head(const md_context *context);
-/* Adds a row and a line for each result. baseline_s: the sequential time of this shape (NaN: none
- * was measured). vs_reference is the GFLOP/s of the product over that of the library of the same
- * kind (openblas on the host, cublas on a device, scalapack over ranks), null when it is not among
- * the results or ran on another number of threads. Local. */
-void md_gemm_report_add(const md_context *context, cJSON *rows, const md_gemm_settings *settings,
-                        const md_gemm_result *results, int count, double baseline_s);
-
-/* bench gemm as argv asks for it, into rows of another report, which are on rank 0. *worst_excess,
- * on every rank: the largest of the checked products' errors over their bounds. Collective. */
+/* bench gemm as argv asks for it, with its report; or into rows of another report, which are on
+ * rank 0: then what cannot run is passed over also where it is named, and *worst_excess, on every
+ * rank, is the largest of the checked products' errors over their bounds. Collective. */
 md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
                              double *worst_excess);

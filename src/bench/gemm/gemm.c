@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "bench/bench.h"
 #include "bench/gemm/case.h"
-#include "bench/gemm/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +31,6 @@ static double vs_reference(const md_gemm_result *reference, const md_gemm_result
   return reference->kernel_s.median / r->kernel_s.median;
 }
 
-static const char *memory_name(md_gemm_host_memory kind) {
-  return kind == MD_GEMM_PAGEABLE ? "pageable" : kind == MD_GEMM_PINNED ? "pinned" : "registered";
-}
-
 /* A number of threads that is not known is none. */
 static double known(int threads) {
   return threads > 0 ? threads : NAN;
@@ -51,10 +46,6 @@ static double known(int threads) {
   "seconds_gather=%g threads=%g alpha=%g beta=%g local_kernel=%s host_memory=%s pitched=%hhd "     \
   "reference_threads=%g"
 
-void md_gemm_table_head(const md_context *context) {
-  md_rows_head(context, COLUMNS);
-}
-
 /* Why a row has no ratio with the reference that ran beside it. */
 static void say_threads(const md_context *context, int threads, int other) {
   if (threads == 0)
@@ -65,23 +56,24 @@ static void say_threads(const md_context *context, int threads, int other) {
            md_plural(threads), other);
 }
 
-static void add_row(const md_context *context, cJSON *rows, const md_gemm_settings *settings,
+static void add_row(const md_context *context, cJSON *rows, const md_gemm_order *o,
                     const md_gemm_result *r, const md_gemm_result *reference, double baseline_s) {
   const md_gemm_problem *p = &r->problem;
   const md_statistics *s = &r->kernel_s;
-  const int block[3] = {(int)settings->block[0], (int)settings->block[1], (int)settings->block[2]};
+  const md_gemm_request *asked = &o->settings.request;
+  const int block[3] = {(int)asked->block[0], (int)asked->block[1], (int)asked->block[2]};
   const int other = reference ? reference->threads : 0;
   const char *local = r->kernel                 ? r->kernel->name
-                      : r->method->local_kernel ? settings->local_kernel->name
+                      : r->method->local_kernel ? asked->kernel->name
                                                 : r->method->name;
   cJSON *row = md_rows_add(
       context, rows, COLUMNS, r->name, md_gemm_precision_name(p->precision), (long long)p->m,
       (long long)p->n, (long long)p->k, r->ranks, s->median, s->std, gflops(p, s->median),
       gflops(p, r->total_s.median), baseline_s / r->total_s.median, vs_reference(reference, r),
-      r->error.relative_error, r->error.relative_bound, s->mean, s->min, s->max, settings->repeat,
+      r->error.relative_error, r->error.relative_bound, s->mean, s->min, s->max, o->settings.repeat,
       r->total_s.median, r->error.excess, r->checked, r->scatter_s, r->product_s, r->gather_s,
-      known(r->threads), p->alpha, p->beta, local, memory_name(settings->host_memory),
-      settings->place.pitched, known(other));
+      known(r->threads), p->alpha, p->beta, local, o->host_memory, asked->place.pitched,
+      known(other));
   md_report_integers(row, "grid", r->grid, 2);
   if (r->method)
     md_report_integers(row, "block", block, 3);
@@ -91,13 +83,6 @@ static void add_row(const md_context *context, cJSON *rows, const md_gemm_settin
   if (r->scatter_s > 0.0)
     md_say(context, "%18s scatter %.4e s, product %.4e s, gather %.4e s\n", "", r->scatter_s,
            r->product_s, r->gather_s);
-}
-
-void md_gemm_report_add(const md_context *context, cJSON *rows, const md_gemm_settings *settings,
-                        const md_gemm_result *results, int count, double baseline_s) {
-  for (int r = 0; r < count; r++)
-    add_row(context, rows, settings, &results[r], reference_of(results, count, &results[r]),
-            baseline_s);
 }
 
 static const int64_t SLOW_SIZE = 1024; /* 'all' leaves the oracle out above its cube */
@@ -114,8 +99,13 @@ typedef struct bench {
   char worst[64];
 } bench;
 
+/* That multiplies: of a method, the ranks' own. */
+static const md_gemm_kernel *kernel_of(const bench *b, const md_gemm_entry *e) {
+  return e->method ? b->order.settings.request.kernel : e->kernel;
+}
+
 static bool is_device(const bench *b, const md_gemm_entry *e) {
-  const md_gemm_kernel *kernel = e->method ? b->order.settings.local_kernel : e->kernel;
+  const md_gemm_kernel *kernel = kernel_of(b, e);
   return kernel->space == MD_GEMM_DEVICE && !kernel->unavailable;
 }
 
@@ -127,7 +117,7 @@ static md_status open_device(bench *b) {
   if (!wanted) return MD_OK;
   const md_status status = md_agree(b->context, md_gemm_device_open(b->context, &b->device));
   b->has_device = status == MD_OK;
-  if (b->has_device) b->order.settings.place.device = &b->device;
+  if (b->has_device) b->order.settings.request.place.device = &b->device;
   if (b->has_device || !b->order.all) return status;
   md_say(b->context, "without a device: %s\n", b->context->message);
   return MD_OK;
@@ -137,7 +127,7 @@ static md_status open_device(bench *b) {
 static const char *reason_to_pass(const bench *b, const md_gemm_entry *e,
                                   const md_gemm_problem *p) {
   const unsigned bit = 1u << p->precision;
-  const md_gemm_kernel *kernel = e->method ? b->order.settings.local_kernel : e->kernel;
+  const md_gemm_kernel *kernel = kernel_of(b, e);
   if (e->method && e->method->unavailable) return e->method->unavailable;
   if (e->method && !(e->method->precisions & bit)) return "not in this precision";
   if (e->method && !e->method->local_kernel) return NULL;
@@ -154,7 +144,7 @@ static const char *reason_to_pass(const bench *b, const md_gemm_entry *e,
 
 static md_status run_baseline(bench *b, md_gemm_matrices *x, double *baseline_s) {
   *baseline_s = NAN;
-  const md_gemm_problem *p = &x->problem;
+  const md_gemm_problem *p = &x->request.problem;
   if (strcmp(b->order.baseline, "off") == 0) return MD_OK;
   const md_gemm_kernel *kernel;
   int variant;
@@ -169,13 +159,13 @@ static md_status run_baseline(bench *b, md_gemm_matrices *x, double *baseline_s)
   return MD_OK;
 }
 
-static md_status run_entry(bench *b, const md_gemm_entry *e, md_gemm_matrices *x,
-                           md_gemm_result *result) {
+static md_status run_entry(bench *b, const md_gemm_entry *e, const md_gemm_request *request,
+                           md_gemm_matrices *x, md_gemm_result *result) {
   md_context *context = b->context;
-  MD_TRY(e->method
-             ? md_gemm_case_method(context, &b->order.settings, x, e->method, result)
-             : md_gemm_case_kernel(context, &b->order.settings, x, e->kernel, e->variant,
-                                   b->order.settings.threads, b->order.settings.repeat, result));
+  MD_TRY(e->method ? md_gemm_case_method(context, &b->order.settings, request, x, e->method, result)
+                   : md_gemm_case_kernel(context, &b->order.settings, x, e->kernel, e->variant,
+                                         b->order.settings.request.launch.threads,
+                                         b->order.settings.repeat, result));
   const bool checked = context->rank == 0 && strcmp(result->checked, "off") != 0;
   if (checked && !isnan(b->worst_excess) && !(result->error.excess <= b->worst_excess)) {
     b->worst_excess = result->error.excess;
@@ -193,28 +183,30 @@ static bool needs_whole(const bench *b) {
 }
 
 static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_shape *shape) {
-  md_gemm_matrices x;
+  md_gemm_matrices x = {0};
   md_gemm_result *results = calloc(MD_GEMM_MOST_ENTRIES, sizeof *results);
   int count = 0;
   double baseline_s = NAN;
   md_status status = results ? MD_OK : md_fail_memory(b->context, sizeof *results, "results");
   if ((status = md_agree(b->context, status)) != MD_OK) return status;
-  const md_gemm_problem problem =
-      md_gemm_case_problem(&b->order.settings, precision, shape->m, shape->n, shape->k);
-  status = md_gemm_matrices_make(b->context, &b->order.settings, &problem, needs_whole(b), &x);
+  const md_gemm_request request = md_gemm_case_request(&b->order.settings, precision, shape);
+  if (needs_whole(b)) status = md_gemm_matrices_make(b->context, &b->order.settings, &request, &x);
   if (status == MD_OK) status = run_baseline(b, &x, &baseline_s);
   for (int i = 0; i < b->order.entry_count && status == MD_OK; i++) {
     md_progress_update(&b->progress, (double)b->done / b->jobs, "%lldx%lldx%lld",
                        (long long)shape->m, (long long)shape->n, (long long)shape->k);
-    const char *reason = b->order.all ? reason_to_pass(b, &b->order.entries[i], &x.problem) : NULL;
-    if (!reason) status = run_entry(b, &b->order.entries[i], &x, &results[count++]);
+    const char *reason =
+        b->order.all ? reason_to_pass(b, &b->order.entries[i], &request.problem) : NULL;
+    if (!reason) status = run_entry(b, &b->order.entries[i], &request, &x, &results[count++]);
     if (status == MD_OK) status = md_interrupt_check(b->context, "bench gemm");
   }
   md_gemm_matrices_free(&x);
   b->done++;
   md_progress_stop(&b->progress); /* the table goes on where the line was */
   if (md_report_is_due(b->context, status) && b->context->rank == 0)
-    md_gemm_report_add(b->context, b->rows, &b->order.settings, results, count, baseline_s);
+    for (int r = 0; r < count; r++)
+      add_row(b->context, b->rows, &b->order, &results[r],
+              reference_of(results, count, &results[r]), baseline_s);
   free(results);
   return status;
 }
@@ -246,11 +238,11 @@ static md_status check_entries(bench *b) {
   const md_gemm_order *o = &b->order;
   md_status status = MD_OK;
   for (int i = 0; i < o->entry_count && !o->all; i++)
-    for (int p = 0; p < o->precision_count && status == MD_OK; p++) {
+    for (int p = 0; p < o->precisions.count && status == MD_OK; p++) {
       const md_gemm_entry *e = &o->entries[i];
       if (!e->method || (e->method->local_kernel && !e->method->unavailable))
-        status = md_gemm_kernel_check(b->context, e->method ? o->settings.local_kernel : e->kernel,
-                                      o->precision[p]);
+        status = md_gemm_kernel_check(b->context, kernel_of(b, e),
+                                      (md_gemm_precision)o->precisions.value[p]);
     }
   return md_agree(b->context, status);
 }
@@ -258,20 +250,19 @@ static md_status check_entries(bench *b) {
 /* Sizes that a method over ranks does not take or that the memory does not hold, likewise. */
 static md_status check_shapes(bench *b) {
   const md_gemm_order *o = &b->order;
-  for (int p = 0; p < o->precision_count; p++)
+  for (int p = 0; p < o->precisions.count; p++)
     for (int s = 0; s < o->list.count; s++) {
       const md_gemm_shape *shape = &o->list.shape[s];
-      const md_gemm_problem problem =
-          md_gemm_case_problem(&o->settings, o->precision[p], shape->m, shape->n, shape->k);
-      const md_gemm_request request = md_gemm_case_request(&o->settings, &problem);
-      md_status status = md_gemm_check(b->context, &problem);
+      const md_gemm_precision precision = (md_gemm_precision)o->precisions.value[p];
+      const md_gemm_request request = md_gemm_case_request(&o->settings, precision, shape);
+      md_status status = md_gemm_check(b->context, &request.problem);
       if (status == MD_OK)
-        status =
-            md_gemm_case_memory_check(b->context, &problem, needs_whole(b) ? 1 : b->context->ranks);
+        status = md_gemm_case_memory_check(b->context, &request.problem,
+                                           needs_whole(b) ? 1 : b->context->ranks);
       MD_TRY(md_agree(b->context, status));
       for (int i = 0; i < o->entry_count; i++) {
         const md_gemm_entry *e = &o->entries[i];
-        if (e->method && !(o->all && reason_to_pass(b, e, &problem)))
+        if (e->method && !(o->all && reason_to_pass(b, e, &request.problem)))
           MD_TRY(md_gemm_request_check(b->context, e->method, &request));
       }
     }
@@ -282,13 +273,14 @@ static md_status check_shapes(bench *b) {
 static md_status run_shapes(bench *b, cJSON *rows) {
   b->rows = rows;
   say_passed(b);
-  b->jobs = b->order.precision_count * b->order.list.count;
+  b->jobs = b->order.precisions.count * b->order.list.count;
   b->progress = md_progress_start(b->context, "bench gemm");
-  md_gemm_table_head(b->context);
+  md_rows_head(b->context, COLUMNS);
   md_status status = MD_OK;
-  for (int p = 0; p < b->order.precision_count; p++)
+  for (int p = 0; p < b->order.precisions.count; p++)
     for (int s = 0; s < b->order.list.count && status == MD_OK; s++)
-      status = run_shape(b, b->order.precision[p], &b->order.list.shape[s]);
+      status =
+          run_shape(b, (md_gemm_precision)b->order.precisions.value[p], &b->order.list.shape[s]);
   md_progress_stop(&b->progress);
   return status;
 }
@@ -296,7 +288,8 @@ static md_status run_shapes(bench *b, cJSON *rows) {
 static md_status run_all(bench *b) {
   md_report report;
   MD_TRY(md_agree(b->context, md_report_open(b->context, "bench gemm", &report)));
-  const int grid[4] = {b->order.settings.grid.rows, b->order.settings.grid.columns, 1, 1};
+  const int grid[4] = {b->order.settings.request.grid.rows, b->order.settings.request.grid.columns,
+                       1, 1};
   const bool asked = b->order.grid_asked;
   md_report_grid(&report, grid, asked, asked ? "asked for" : "the most square one");
   cJSON_AddNumberToObject(report.root, "seed", (double)b->order.settings.seed);
@@ -312,40 +305,23 @@ static md_status run_all(bench *b) {
   return md_agree(b->context, status);
 }
 
-/* Reads what is asked for and makes ready for it; b->order.common.help: there is nothing to run. */
-static md_status begin(md_context *context, int argc, char **argv, bench **b) {
-  *b = calloc(1, sizeof **b);
-  if (!*b) return md_fail_memory(context, sizeof **b, "bench gemm");
-  (*b)->context = context;
-  MD_TRY(md_gemm_order_read(context, argc, argv, &(*b)->order));
-  if ((*b)->order.common.help) return MD_OK;
-  MD_TRY(open_device(*b));
-  MD_TRY(check_entries(*b));
-  return check_shapes(*b);
-}
-
-static void end(bench *b) {
-  if (!b) return;
-  if (b->has_device) md_gemm_device_close(&b->device);
-  free(b->order.list.shape);
-  free(b);
+md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
+                             double *worst_excess) {
+  bench b = {.context = context};
+  md_status status = md_gemm_order_read(context, argc, argv, &b.order);
+  const bool runs = status == MD_OK && !b.order.common.help;
+  if (rows) b.order.all = true;
+  if (runs) status = open_device(&b);
+  if (runs && status == MD_OK) status = check_entries(&b);
+  if (runs && status == MD_OK) status = check_shapes(&b);
+  if (runs && status == MD_OK) status = rows ? run_shapes(&b, rows) : run_all(&b);
+  if (rows && status == MD_OK) *worst_excess = b.worst_excess;
+  if (rows) md_broadcast(context, worst_excess, sizeof *worst_excess);
+  if (b.has_device) md_gemm_device_close(&b.device);
+  free(b.order.list.shape);
+  return status;
 }
 
 md_status md_bench_gemm(md_context *context, int argc, char **argv) {
-  bench *b = NULL;
-  md_status status = begin(context, argc, argv, &b);
-  if (status == MD_OK && !b->order.common.help) status = run_all(b);
-  end(b);
-  return status;
-}
-
-md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
-                             double *worst_excess) {
-  bench *b = NULL;
-  md_status status = begin(context, argc, argv, &b);
-  if (status == MD_OK) status = run_shapes(b, rows);
-  if (status == MD_OK) *worst_excess = b->worst_excess;
-  md_broadcast(context, worst_excess, sizeof *worst_excess);
-  end(b);
-  return status;
+  return md_gemm_bench_rows(context, argc, argv, NULL, NULL);
 }

@@ -1,7 +1,6 @@
-#include "bench/gemm/options.h"
 #include "base/memory_need.h"
-#include "base/options.h"
 #include "base/text.h"
+#include "bench/gemm/case.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,13 +21,13 @@ md_status md_gemm_sizes_read(md_context *context, const char *label, const char 
   return MD_OK;
 }
 
-md_status md_gemm_pair_read(md_context *context, const char *label, const char *text,
-                            void *target) {
+/* "AxB" into an int64_t[2]; this and the following as md_option.parse. */
+static md_status read_pair(md_context *context, const char *label, const char *text, void *target) {
   return md_gemm_sizes_read(context, label, text, 2, target);
 }
 
-md_status md_gemm_shapes_append(md_context *context, md_gemm_shapes *list, int64_t m, int64_t n,
-                                int64_t k) {
+static md_status append(md_context *context, md_gemm_shapes *list, int64_t m, int64_t n,
+                        int64_t k) {
   md_gemm_shape *more = realloc(list->shape, ((size_t)list->count + 1) * sizeof *more);
   if (!more) return md_fail_memory(context, ((size_t)list->count + 1) * sizeof *more, "shapes");
   list->shape = more;
@@ -36,9 +35,10 @@ md_status md_gemm_shapes_append(md_context *context, md_gemm_shapes *list, int64
   return MD_OK;
 }
 
-md_status md_gemm_square_read(md_context *context, const char *label, const char *text,
-                              void *target) {
-  long long n[3] = {0}; /* from, to, step */
+/* "FROM:TO:STEP" or "N": m = n = k */
+static md_status read_square(md_context *context, const char *label, const char *text,
+                             void *target) {
+  long long n[3] = {0, 0, 1}; /* from, to, step */
   const bool one = !strchr(text, ':');
   if (md_number_integers(text, ':', one ? 1 : 3, 1, INT64_MAX, n) != MD_NUMBER_OK ||
       (!one && (n[1] < n[0] || (n[1] - n[0]) / n[2] > 100000)))
@@ -46,11 +46,10 @@ md_status md_gemm_square_read(md_context *context, const char *label, const char
                    "%s takes N or FROM:TO:STEP with 1 <= FROM <= TO and up to 100000 steps, "
                    "got '%.200s'",
                    label, text);
-  if (one) return md_gemm_shapes_append(context, target, n[0], n[0], n[0]);
-  const long long steps = (n[1] - n[0]) / n[2];
+  const long long steps = one ? 0 : (n[1] - n[0]) / n[2];
   for (long long k = 0; k <= steps; k++) {
     const int64_t size = n[0] + k * n[2];
-    MD_TRY(md_gemm_shapes_append(context, target, size, size, size));
+    MD_TRY(append(context, target, size, size, size));
   }
   return MD_OK;
 }
@@ -70,18 +69,20 @@ static md_status read_words(md_context *context, const char *label, const char *
   for (int i = 0; i < found; i++) {
     int64_t size[3] = {1, 1, 1};
     MD_TRY(md_gemm_sizes_read(context, label, words[i], count, size + 3 - count));
-    MD_TRY(md_gemm_shapes_append(context, list, size[0], size[1], size[2]));
+    MD_TRY(append(context, list, size[0], size[1], size[2]));
   }
   return MD_OK;
 }
 
-md_status md_gemm_shapes_read(md_context *context, const char *label, const char *text,
-                              void *target) {
+/* "MxNxK,..." */
+static md_status read_shapes(md_context *context, const char *label, const char *text,
+                             void *target) {
   return read_words(context, label, text, 3, target);
 }
 
-md_status md_gemm_depths_read(md_context *context, const char *label, const char *text,
-                              void *target) {
+/* "K,...": shapes 1 x 1 x K */
+static md_status read_depths(md_context *context, const char *label, const char *text,
+                             void *target) {
   return read_words(context, label, text, 1, target);
 }
 
@@ -100,17 +101,12 @@ static const md_command_text TEXT = {
     "error and bound are relative in the infinity norm; every element is held to its own rounding\n"
     "bound, and a product that breaks it ends the run with exit code 1."};
 
-/* The words of the command line before they are put together. */
-typedef struct reader {
-  md_context *context;
-  md_gemm_order *order;
+/* The words of the command line that are put together when all are read. */
+typedef struct given {
   md_gemm_shapes shapes, square, depths;
-  int64_t rect[2], block[2], grid[2]; /* 0: not given */
-  md_choices precisions;
-  const char *host_memory;
+  int64_t rect[2], grid[2]; /* 0: not given */
   long long repeat, seed, panel;
-  bool pitched;
-} reader;
+} given;
 
 static md_status read_check(md_context *context, const char *label, const char *text,
                             void *target) {
@@ -136,8 +132,8 @@ static md_status find_kernel(md_context *context, const char *label, const char 
 
 static md_status read_local_kernel(md_context *context, const char *label, const char *text,
                                    void *target) {
-  md_gemm_settings *s = target;
-  return find_kernel(context, label, text, &s->local_kernel, &s->local_variant);
+  md_gemm_request *r = target;
+  return find_kernel(context, label, text, &r->kernel, &r->launch.variant);
 }
 
 static md_status read_kernels(md_context *context, const char *label, const char *text,
@@ -163,128 +159,103 @@ static md_status read_kernels(md_context *context, const char *label, const char
   return MD_OK;
 }
 
-enum { WORDS_BYTES = 64 };
-/* As the choices of an option. */
-static const char *precision_words(char text[WORDS_BYTES]) {
-  text[0] = 0;
-  for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
-    md_append(text, WORDS_BYTES, "%s%s", p ? "|" : "",
-              md_gemm_precision_name((md_gemm_precision)p));
-  return text;
-}
-
-static md_status read_options(reader *b, int argc, char **argv) {
-  char precisions[WORDS_BYTES];
+static md_status read_options(md_context *context, md_gemm_order *o, given *w, int argc,
+                              char **argv) {
+  md_gemm_request *r = &o->settings.request;
   md_option options[] = {
-      MD_OPTION(PARSED, "shapes", &b->shapes, "MxNxK,...", "sizes [1024x1024x1024]",
-                .parse = md_gemm_shapes_read),
-      MD_OPTION(PARSED, "square", &b->square, "FROM:TO:STEP", "a sweep of m = n = k, or one N",
-                .parse = md_gemm_square_read),
-      MD_OPTION(PARSED, "rect", b->rect, "MxN", "m and n of a sweep over --k",
-                .parse = md_gemm_pair_read),
-      MD_OPTION(PARSED, "k", &b->depths, "K,...", "the depths of --rect",
-                .parse = md_gemm_depths_read),
-      MD_OPTION(PARSED, "kernels", b->order, "NAMES", "names between commas, or all [all]",
+      MD_OPTION(PARSED, "shapes", &w->shapes, "MxNxK,...", "sizes [1024x1024x1024]",
+                .parse = read_shapes),
+      MD_OPTION(PARSED, "square", &w->square, "FROM:TO:STEP", "a sweep of m = n = k, or one N",
+                .parse = read_square),
+      MD_OPTION(PARSED, "rect", w->rect, "MxN", "m and n of a sweep over --k", .parse = read_pair),
+      MD_OPTION(PARSED, "k", &w->depths, "K,...", "the depths of --rect", .parse = read_depths),
+      MD_OPTION(PARSED, "kernels", o, "NAMES", "names between commas, or all [all]",
                 .parse = read_kernels, .initial = "all"),
-      MD_OPTION(CHOICES, "precision", &b->precisions, "NAMES", "of A and B [single]",
-                .choices = precision_words(precisions), .initial = "single"),
-      MD_OPTION(REAL, "alpha", &b->order->settings.alpha, "X", "[1]"),
-      MD_OPTION(REAL, "beta", &b->order->settings.beta, "X", "[0]"),
-      MD_OPTION(INTEGER, "repeat", &b->repeat, "N", "timed products of each kernel [5]", .low = 1,
+      MD_OPTION(CHOICES, "precision", &o->precisions, "NAMES", "of A and B [single]",
+                .choices = MD_GEMM_PRECISION_WORDS, .initial = "single"),
+      MD_OPTION(REAL, "alpha", &r->problem.alpha, "X", "[1]"),
+      MD_OPTION(REAL, "beta", &r->problem.beta, "X", "[0]"),
+      MD_OPTION(INTEGER, "repeat", &w->repeat, "N", "timed products of each kernel [5]", .low = 1,
                 .high = 1000000),
-      MD_OPTION(PARSED, "check", &b->order->settings.check_size, "on|off|SIZE",
+      MD_OPTION(PARSED, "check", &o->settings.check_size, "on|off|SIZE",
                 "every element; or up to SIZE^3, sampled rows above [1024]", .parse = read_check,
                 .initial = "1024"),
-      MD_OPTION(CHOICE, "baseline", &b->order->baseline, NULL,
+      MD_OPTION(CHOICE, "baseline", &o->baseline, NULL,
                 "the sequential product behind 'speedup', one thread [cpu_tiled]",
                 .choices = "cpu_tiled|naive|off"),
-      MD_OPTION(PARSED, "process-grid", b->grid, "RxC",
-                "ranks over rows and columns of C [most square]", .parse = md_gemm_pair_read),
-      MD_OPTION(PARSED, "block", b->block, "RxC",
-                "blocks that rows and columns are dealt out in [64x64]", .parse = md_gemm_pair_read,
+      MD_OPTION(PARSED, "process-grid", w->grid, "RxC",
+                "ranks over rows and columns of C [most square]", .parse = read_pair),
+      MD_OPTION(PARSED, "block", r->block, "RxC",
+                "blocks that rows and columns are dealt out in [64x64]", .parse = read_pair,
                 .initial = "64x64"),
-      MD_OPTION(INTEGER, "panel", &b->panel, "N", "block of k for summa and scalapack [256]",
+      MD_OPTION(INTEGER, "panel", &w->panel, "N", "block of k for summa and scalapack [256]",
                 .low = 1, .high = 2147483647),
-      MD_OPTION(PARSED, "local-kernel", &b->order->settings, "NAME",
-                "of each rank's own products [cpu_tiled]", .parse = read_local_kernel,
-                .initial = "cpu_tiled"),
-      MD_OPTION(CHOICE, "host-memory", &b->host_memory, NULL,
-                "of the matrices on rank 0 [pageable]", .choices = "pageable|pinned|registered"),
-      MD_OPTION(FLAG, "pitched", &b->pitched, NULL, "device matrices with aligned rows"),
-      MD_OPTION(INTEGER, "seed", &b->seed, "N", "of the matrices [987654]", .low = 0,
+      MD_OPTION(PARSED, "local-kernel", r, "NAME", "of each rank's own products [cpu_tiled]",
+                .parse = read_local_kernel, .initial = "cpu_tiled"),
+      MD_OPTION(CHOICE, "host-memory", &o->host_memory, NULL,
+                "of the matrices on rank 0 [pageable]", .choices = MD_GEMM_MEMORY_WORDS),
+      MD_OPTION(FLAG, "pitched", &r->place.pitched, NULL, "device matrices with aligned rows"),
+      MD_OPTION(INTEGER, "seed", &w->seed, "N", "of the matrices [987654]", .low = 0,
                 .high = 9.2e18),
-      MD_CSV_OPTION(b->order->csv),
-      MD_COMMON_OPTIONS(b->order->common),
+      MD_CSV_OPTION(o->csv),
+      MD_COMMON_OPTIONS(o->common),
   };
-  return md_options_read(b->context, &TEXT, options, sizeof options / sizeof *options,
-                         &b->order->common, argc, argv);
+  return md_options_read(context, &TEXT, options, sizeof options / sizeof *options, &o->common,
+                         argc, argv);
 }
 
-static md_status read_grid(reader *b) {
-  int64_t size[2] = {b->grid[0], b->grid[1]};
-  const int *four = b->order->common.grid;
-  if (b->grid[0] && four[0])
-    return md_fail(b->context, MD_INPUT, "--grid and --process-grid say the same; give one");
+static md_status read_grid(md_context *context, md_gemm_order *o, const given *w) {
+  int64_t size[2] = {w->grid[0], w->grid[1]};
+  const int *four = o->common.grid;
+  if (size[0] && four[0])
+    return md_fail(context, MD_INPUT, "--grid and --process-grid say the same; give one");
   if (four[0]) {
     if (four[2] != 1 || four[3] != 1)
-      return md_fail(b->context, MD_INPUT,
+      return md_fail(context, MD_INPUT,
                      "a GEMM runs on a two-dimensional grid RxCx1x1, got %dx%dx%dx%d", four[0],
                      four[1], four[2], four[3]);
     size[0] = four[0], size[1] = four[1];
   }
-  b->order->grid_asked = size[0] != 0;
+  o->grid_asked = size[0] != 0;
   if (size[0] > INT32_MAX || size[1] > INT32_MAX) size[0] = size[1] = INT32_MAX;
-  return md_gemm_grid_make(b->context, (int)size[0], (int)size[1], &b->order->settings.grid);
+  return md_gemm_grid_make(context, (int)size[0], (int)size[1], &o->settings.request.grid);
 }
 
 /* The list of the run: --shapes, then --square, then --rect with each --k. */
-static md_status join_shapes(reader *b) {
-  md_gemm_shapes *list = &b->order->list;
-  if (!b->rect[0] != !b->depths.count)
-    return md_fail(b->context, MD_INPUT, "--rect MxN and --k K,... go together; got --%s alone",
-                   b->rect[0] ? "rect" : "k");
-  const md_gemm_shapes *const parts[] = {&b->shapes, &b->square, &b->depths};
+static md_status join_shapes(md_context *context, md_gemm_shapes *list, const given *w) {
+  if (!w->rect[0] != !w->depths.count)
+    return md_fail(context, MD_INPUT, "--rect MxN and --k K,... go together; got --%s alone",
+                   w->rect[0] ? "rect" : "k");
+  const md_gemm_shapes *const parts[] = {&w->shapes, &w->square, &w->depths};
   for (int p = 0; p < 3; p++)
     for (int i = 0; i < parts[p]->count; i++) {
       const md_gemm_shape *shape = &parts[p]->shape[i];
-      const bool rect = parts[p] == &b->depths;
-      MD_TRY(md_gemm_shapes_append(b->context, list, rect ? b->rect[0] : shape->m,
-                                   rect ? b->rect[1] : shape->n, shape->k));
+      const int64_t m = p == 2 ? w->rect[0] : shape->m, n = p == 2 ? w->rect[1] : shape->n;
+      MD_TRY(append(context, list, m, n, shape->k));
     }
-  return list->count > 0 ? MD_OK : md_gemm_shapes_append(b->context, list, 1024, 1024, 1024);
+  return list->count > 0 ? MD_OK : append(context, list, 1024, 1024, 1024);
 }
 
-static md_status interpret(reader *b) {
-  md_gemm_settings *s = &b->order->settings;
-  MD_TRY(join_shapes(b));
-  MD_TRY(read_grid(b));
-  b->order->precision_count = b->precisions.count;
-  for (int p = 0; p < b->precisions.count && p < MD_GEMM_MOST_PRECISIONS; p++)
-    b->order->precision[p] = (md_gemm_precision)b->precisions.value[p];
-  s->block[0] = b->block[0], s->block[1] = b->block[1], s->block[2] = b->panel;
-  s->repeat = (int)b->repeat;
-  s->seed = (uint64_t)b->seed;
-  s->threads = b->context->threads;
-  s->host_memory = strcmp(b->host_memory, "pageable") == 0 ? MD_GEMM_PAGEABLE
-                   : strcmp(b->host_memory, "pinned") == 0 ? MD_GEMM_PINNED
-                                                           : MD_GEMM_REGISTERED;
-  s->place.pitched = b->pitched;
-  return MD_OK;
+static md_status interpret(md_context *context, md_gemm_order *o, const given *w) {
+  md_gemm_settings *s = &o->settings;
+  s->request.block[2] = w->panel;
+  s->request.launch.threads = context->threads;
+  s->repeat = (int)w->repeat;
+  s->seed = (uint64_t)w->seed;
+  s->host_memory = (md_gemm_host_memory)md_choice_of(MD_GEMM_MEMORY_WORDS, o->host_memory);
+  MD_TRY(join_shapes(context, &o->list, w));
+  return read_grid(context, o, w);
 }
 
 md_status md_gemm_order_read(md_context *context, int argc, char **argv, md_gemm_order *order) {
-  *order = (md_gemm_order){.baseline = "cpu_tiled"};
-  order->settings.alpha = 1.0;
-  reader b = {.context = context,
-              .order = order,
-              .host_memory = "pageable",
-              .repeat = 5,
-              .seed = 987654,
-              .panel = 256};
-  md_status status = read_options(&b, argc, argv);
-  if (status == MD_OK && !order->common.help) status = md_agree(context, interpret(&b));
-  free(b.shapes.shape);
-  free(b.square.shape);
-  free(b.depths.shape);
+  *order = (md_gemm_order){.baseline = "cpu_tiled", .host_memory = "pageable"};
+  order->settings.request.problem.alpha = 1.0;
+  given w = {.repeat = 5, .seed = 987654, .panel = 256};
+  md_status status = read_options(context, order, &w, argc, argv);
+  if (status == MD_OK && !order->common.help)
+    status = md_agree(context, interpret(context, order, &w));
+  free(w.shapes.shape);
+  free(w.square.shape);
+  free(w.depths.shape);
   return status;
 }

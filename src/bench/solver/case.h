@@ -2,31 +2,11 @@
 
 #include "base/options.h"
 #include "base/report.h"
+#include "base/statistics.h"
 #include "dirac/eigen/eigen.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
 #include "links/action_links.h"
-
-/* What a spectrum says of CG before a solve: its recursion on a diagonal matrix whose numbers are
- * those of A = m^2 - Deo Doe as far as they are known. The bound by the condition number does not
- * do: CG finds the lowest modes by itself as it goes on, and modes that are taken out spare it
- * less than that bound says. */
-typedef struct md_cg_spectrum {
-  const double *low; /* the lowest eigenvalues of -Deo Doe, rising */
-  int count;
-  md_eigen_density density; /* of all of them */
-  double unknowns;          /* their number */
-} md_cg_spectrum;
-
-typedef struct md_cg_estimate {
-  int iterations; /* `most` where the tolerance is not reached before */
-  double first;   /* the residual that they begin with, as norm(b - M x) / norm(b) */
-} md_cg_estimate;
-
-/* For a random source on all sites, of which the `removed` lowest modes have been solved for, to
- * norm(b - M x) <= tolerance norm(b). The same on all ranks. Local. */
-md_status md_cg_estimate_of(md_context *context, const md_cg_spectrum *spectrum, int removed,
-                            double mass, double tolerance, int most, md_cg_estimate *estimate);
 
 /* One run of bench solver: what its solves share. */
 typedef struct md_solver_bench {
@@ -35,9 +15,8 @@ typedef struct md_solver_bench {
   const md_halo_request *halo;
   md_solver_options how; /* the preconditioner of solvers that take one */
   double tolerance;      /* on the true residual */
-  int max_iterations, repetitions;
-  const double *shifts; /* of M^dag M, for the solvers that take them */
-  int n_shifts;
+  long long max_iterations, repetitions;
+  md_reals shifts; /* of M^dag M, for the solvers that take them */
   cJSON *rows, *skipped, *choices;
   /* Of the deflated solves: */
   md_modes modes; /* count 0: there are none */
@@ -97,7 +76,7 @@ typedef struct md_solver_figures {
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
   int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */
-  double seconds, min_s, max_s;      /* of a solve, median and extremes */
+  md_statistics seconds;             /* of a solve */
   double iteration_s;                /* between reported iterations; NaN for fewer than two */
   double condensate; /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
   double joules;     /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
@@ -112,9 +91,5 @@ cJSON *md_solver_bench_request(const md_solver_case *c, const char *backend);
 /* Seconds per source and break-even number of a solve by CG, with or without modes. Local. */
 md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *c,
                                   const md_solver_figures *f);
-/* The table's head; a line with its row; a line, once for each reason, for one that is missing,
- * with the reason in the context's message. */
+/* The head of the table whose lines md_solver_bench_case prints. */
 void md_solver_bench_head(const md_solver_bench *bench);
-md_status md_solver_bench_add(md_solver_bench *bench, const md_solver_case *c,
-                              const md_solver_figures *f);
-void md_solver_bench_skip(md_solver_bench *bench, const md_solver_case *c);

@@ -10,6 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a spectrum says of CG before a solve: its recursion on a diagonal matrix whose numbers are
+ * those of A = m^2 - Deo Doe as far as they are known. The bound by the condition number does not
+ * do: CG finds the lowest modes by itself as it goes on, and modes that are taken out spare it
+ * less than that bound says. */
+typedef struct cg_spectrum {
+  const double *low; /* the lowest eigenvalues of -Deo Doe, rising */
+  int count;
+  md_eigen_density density; /* of all of them */
+  double unknowns;          /* their number */
+} cg_spectrum;
+
+typedef struct cg_estimate {
+  int iterations; /* `most` where the tolerance is not reached before */
+  double first;   /* the residual that they begin with, as norm(b - M x) / norm(b) */
+} cg_estimate;
+
 enum { CELLS = 3000 }; /* of the spectrum above the known modes: finer than CG can tell apart */
 
 /* Eigenvalues of -Deo Doe below the square of `mu`, by a straight line between neighbouring knots:
@@ -26,7 +42,7 @@ static void add_knot(counts *c, double mu, double below) {
 }
 
 /* From the last mode on. A Ritz value stands for its share of the unknowns, half of it below. */
-static counts counts_of(const md_cg_spectrum *s) {
+static counts counts_of(const cg_spectrum *s) {
   const md_eigen_density *d = &s->density;
   counts c = {.knots = 0};
   double sum = 0.0;
@@ -49,7 +65,7 @@ static double count_below(const counts *c, double mu) {
 
 /* Numbers of the diagonal matrix, and how many of A's each stands for; returns how many there are:
  * the known modes, then one for each cell or, where they are rarer, for each eigenvalue. */
-static int fill(const md_cg_spectrum *s, double *value, double *weight) {
+static int fill(const cg_spectrum *s, double *value, double *weight) {
   const counts c = counts_of(s);
   int n = 0;
   for (; n < s->count; n++) value[n] = fmax(s->low[n], 0.0), weight[n] = 1.0;
@@ -85,8 +101,10 @@ static int iterate(int n, const double *a, double *r, double *p, double target2,
   return most;
 }
 
-md_status md_cg_estimate_of(md_context *context, const md_cg_spectrum *spectrum, int removed,
-                            double mass, double tolerance, int most, md_cg_estimate *estimate) {
+/* For a random source on all sites, of which the `removed` lowest modes have been solved for, to
+ * norm(b - M x) <= tolerance norm(b). The same on all ranks. Local. */
+static md_status estimate_cg(md_context *context, const cg_spectrum *spectrum, int removed,
+                             double mass, double tolerance, int most, cg_estimate *estimate) {
   const size_t room = (size_t)spectrum->count + CELLS, bytes = 4 * room * sizeof(double);
   double *a = malloc(bytes), first2 = 0.0;
   if (!a) return md_fail_memory(context, bytes, "an estimate of iterations");
@@ -160,32 +178,30 @@ static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_m
 typedef struct search {
   md_solver_bench *bench;
   const md_solver_modes *wanted;
-  const md_backend_request *request;
 } search;
 
 static md_status look(md_context *context, void *user) {
   const search *s = user;
+  md_backend_request request = {.precision = MD_DOUBLE,
+                                .reconstruct = MD_RECONSTRUCT_18,
+                                .packing = s->wanted->packing,
+                                .n_rhs = s->wanted->block,
+                                .antiperiodic = true};
   md_dirac dirac = {0};
+  md_physics_apply(s->wanted->physics, &request);
   md_status status = md_dirac_create_over(context, s->bench->links->field, s->wanted->backend,
-                                          s->request, s->bench->halo, &dirac);
+                                          &request, s->bench->halo, &dirac);
   if (status == MD_OK) status = find(s->bench, &dirac, s->wanted);
   md_dirac_destroy(&dirac);
   return status;
 }
 
 md_status md_solver_bench_modes(md_solver_bench *bench, const md_solver_modes *wanted) {
-  md_context *context = bench->context;
-  md_backend_request request = {.precision = MD_DOUBLE,
-                                .reconstruct = MD_RECONSTRUCT_18,
-                                .packing = wanted->packing,
-                                .n_rhs = wanted->block,
-                                .antiperiodic = true};
-  search s = {bench, wanted, &request};
+  search s = {bench, wanted};
   md_memory_need need;
-  md_physics_apply(wanted->physics, &request);
-  MD_TRY(md_memory_foresee(context, look, &s, &need));
-  MD_TRY(md_memory_require(context, &need, "the modes of bench solver"));
-  return look(context, &s);
+  MD_TRY(md_memory_foresee(bench->context, look, &s, &need));
+  MD_TRY(md_memory_require(bench->context, &need, "the modes of bench solver"));
+  return look(bench->context, &s);
 }
 
 /* Seconds per source of n, the set-up included, `together` at once. */
@@ -227,15 +243,14 @@ static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
   enum { MOST = 100000 };
   md_context *context = bench->context;
   const md_modes *modes = &bench->modes;
-  const md_cg_spectrum spectrum = {
+  const cg_spectrum spectrum = {
       .low = modes->values,
       .count = modes->count,
       .density = bench->density,
       .unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS)};
-  md_cg_estimate plain, deflated;
-  MD_TRY(md_cg_estimate_of(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
-  MD_TRY(md_cg_estimate_of(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST,
-                           &deflated));
+  cg_estimate plain, deflated;
+  MD_TRY(estimate_cg(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
+  MD_TRY(estimate_cg(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST, &deflated));
   const double fall = fall_of(bench, c, f->backend->space == MD_HOST, f->norm);
   will->iterations = (double)deflated.iterations / plain.iterations;
   will->projections = 1 + (int)fmax(log(bench->tolerance / deflated.first) / log(fall), 0.0);
@@ -256,7 +271,7 @@ static md_status compare(md_solver_bench *bench, const md_solver_case *c,
   forecast will;
   MD_TRY(foresee(bench, c, f, cg_s, &will));
   const double predicted = break_even(bench->modes_s, together, cg_s, will.seconds);
-  const double measured = break_even(bench->modes_s, together, cg_s, f->seconds);
+  const double measured = break_even(bench->modes_s, together, cg_s, f->seconds.median);
   cJSON *row = md_solver_bench_request(c, f->backend->name);
   cJSON_AddItemToArray(bench->break_even, row);
   md_report_add(row,
@@ -276,11 +291,11 @@ md_status md_solver_bench_sources(md_solver_bench *bench, const md_solver_case *
   const int together = c->request.n_rhs;
   const double cg_s = bench->cg_s[c->request.precision], setup_s = deflated ? bench->modes_s : 0.0;
   if (!bench->sources || f->residual > bench->tolerance) return MD_OK;
-  if (c->kind == MD_BENCH_CG) bench->cg_s[c->request.precision] = f->seconds;
+  if (c->kind == MD_BENCH_CG) bench->cg_s[c->request.precision] = f->seconds.median;
   if (c->kind != MD_BENCH_CG && !deflated) return MD_OK;
   for (int i = 0; i < bench->n_sources.count; i++) {
     const int n = (int)bench->n_sources.value[i];
-    const double per_s = amortised(setup_s, f->seconds, together, n);
+    const double per_s = amortised(setup_s, f->seconds.median, together, n);
     cJSON *row = md_solver_bench_request(c, f->backend->name);
     cJSON_AddItemToArray(bench->sources, row);
     md_report_add(row, "modes=%d n_sources=%d seconds_per_rhs=%g setup_seconds=%g speedup=%g",

@@ -3,9 +3,9 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "bench/bench.h"
-#include "bench/links.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
+#include "links/run.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,35 +16,30 @@ typedef struct settings {
   md_common_options common;
   const char *lattice, *csv;
   int dims[MD_DIMS];
-  long long sweeps, repetitions, max_iterations, modes;
-  double beta, tolerance, modes_tolerance;
+  long long sweeps, modes;
+  double beta, modes_tolerance;
   const char *modes_store;
-  md_integers n_sources;
   md_halo_request halo;
   md_physics_options physics;
-  md_reals masses, shifts;
+  md_reals masses;
   md_integers rhs;
-  md_solver_options how;
   md_choices solvers, inner; /* md_solver_kind; md_precision, where MD_DOUBLE stands for none */
   md_bench_operators operators;
 } settings;
 
-/* Links of files, or of --dims. */
 static md_status make_links(md_context *context, const settings *s, md_action_links *links) {
-  const md_space space = md_bench_operators_space(context, &s->operators, &s->physics);
-  const md_action_links_request files = {
-      .physics = &s->physics, .lattice = s->lattice, .grid = s->common.grid, .space = space};
-  if (s->dims[0] == 0) return md_action_links_load(context, &files, links);
-  const md_bench_links_request request = {.command = "bench solver",
-                                          .physics = &s->physics,
-                                          .dims = s->dims,
-                                          .grid = s->common.grid,
-                                          .space = space,
-                                          .sweeps_in = MD_HOST, /* overrelaxed: GPUs differ */
-                                          .seed = GAUGE_SEED,
-                                          .beta = s->beta,
-                                          .sweeps = s->sweeps,
-                                          .overrelax = OVERRELAX};
+  const md_bench_links_request request = {
+      .command = "bench solver",
+      .physics = &s->physics,
+      .lattice = s->lattice,
+      .dims = s->dims,
+      .grid = s->common.grid,
+      .space = md_bench_operators_space(context, &s->operators, &s->physics),
+      .sweeps_in = MD_HOST, /* overrelaxed: GPUs differ */
+      .seed = GAUGE_SEED,
+      .beta = s->beta,
+      .sweeps = s->sweeps,
+      .overrelax = OVERRELAX};
   return md_bench_links_make(context, &request, links);
 }
 
@@ -59,7 +54,7 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
   md_say(bench->context,
          "%d x %d x %d x %d, plaquette%s %.12f, %s, true residual %g, %d rank%s x %d thread%s, "
          "median of "
-         "%d\n"
+         "%lld\n"
          "seconds     of the whole solve: source, copies of fields and true residual included\n"
          "ms/i/rhs    those over iterations and right-hand sides; loop: the iterations alone\n"
          "hops        share of the seconds that as many plain stencils take\n"
@@ -72,9 +67,9 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
   bool shifted = false;
   for (int k = 0; k < s->solvers.count; k++)
     shifted = shifted || s->solvers.value[k] >= MD_BENCH_MULTISHIFT;
-  for (int k = 0; k < s->shifts.count && shifted; k++)
-    md_say(bench->context, "%s%.15g%s", k == 0 ? "shifts      " : "", s->shifts.value[k],
-           k + 1 < s->shifts.count ? "," : "\n");
+  for (int k = 0; k < bench->shifts.count && shifted; k++)
+    md_say(bench->context, "%s%.15g%s", k == 0 ? "shifts      " : "", bench->shifts.value[k],
+           k + 1 < bench->shifts.count ? "," : "\n");
   md_say(bench->context, "\n");
   md_solver_bench_head(bench);
 }
@@ -145,10 +140,8 @@ static md_status time_solves(md_solver_bench *bench, const settings *s, md_repor
   md_status status = make_links(context, s, &links);
   if (status == MD_OK) {
     bench->links = &links;
-    md_report_grid(report, links.geometry->grid, links.geometry->grid_asked,
-                   links.geometry->grid_reason);
-    md_report_integers(report->root, "dims", links.geometry->global, MD_DIMS);
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
+    md_report_geometry(report, links.geometry);
     md_action_links_report(report->root, &s->physics, &links);
     status = find_modes(bench, s, report);
   }
@@ -160,14 +153,11 @@ static md_status time_solves(md_solver_bench *bench, const settings *s, md_repor
   return status;
 }
 
-static md_status read_settings(md_context *context, settings *s, int argc, char **argv) {
-  *s = (settings){.repetitions = 3,
-                  .max_iterations = 20000,
-                  .beta = 6.0,
-                  .tolerance = 1e-12,
+static md_status read_settings(md_context *context, settings *s, md_solver_bench *bench, int argc,
+                               char **argv) {
+  *s = (settings){.beta = 6.0,
                   .modes_tolerance = 1e-8,
                   .modes_store = "single",
-                  .how = {.solver = "fcg", .precondition = "none"},
                   .halo = {.transport = "auto"},
                   .physics = MD_PHYSICS_DEFAULTS};
   md_option options[] = {
@@ -187,7 +177,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
       MD_OPTION(CHOICES, "inner", &s->inner, "A,B",
                 "precisions of the iterations, none: double [all]",
                 .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all"),
-      MD_PRECONDITION_OPTIONS(s->how),
+      MD_PRECONDITION_OPTIONS(bench->how),
       MD_OPTION(INTEGERS, "rhs", &s->rhs, "N,M", "right-hand sides at once [1]", .initial = "1",
                 .low = 1, .high = MD_MAX_RHS),
       MD_OPTION(INTEGER, "modes", &s->modes, "N",
@@ -197,17 +187,17 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
                 .low = 1e-20, .high = 0.1),
       MD_OPTION(CHOICE, "modes-store", &s->modes_store, NULL,
                 "precision that they are kept in [single]", .choices = "double|single|half"),
-      MD_OPTION(INTEGERS, "n-sources", &s->n_sources, "N,M",
+      MD_OPTION(INTEGERS, "n-sources", &bench->n_sources, "N,M",
                 "sources that share the time of the search [16,48,192]", .initial = "16,48,192",
                 .low = 1, .high = 1e6),
-      MD_OPTION(REALS, "shifts", &s->shifts, "A,B", "of M^dag M [0,0.0025,0.01,0.04,0.16,0.64]",
+      MD_OPTION(REALS, "shifts", &bench->shifts, "A,B", "of M^dag M [0,0.0025,0.01,0.04,0.16,0.64]",
                 .initial = "0,0.0025,0.01,0.04,0.16,0.64", .low = 0.0, .high = 1e6),
-      MD_OPTION(REAL, "tol", &s->tolerance, "T",
+      MD_OPTION(REAL, "tol", &bench->tolerance, "T",
                 "true residual norm(b - M x) / norm(b) in double [1e-12]", .low = 1e-15,
                 .high = 0.1),
-      MD_OPTION(INTEGER, "max-iter", &s->max_iterations, "N", "iterations at most [20000]",
+      MD_OPTION(INTEGER, "max-iter", &bench->max_iterations, "N", "iterations at most [20000]",
                 .low = 1, .high = 1e7),
-      MD_REPETITIONS_OPTION(s->repetitions, "timed solves of each line [3]"),
+      MD_REPETITIONS_OPTION(bench->repetitions, "timed solves of each line [3]"),
       MD_HALO_OPTIONS(s->halo),
       MD_PHYSICS_OPTIONS(s->physics),
       MD_REUNITARIZE_OPTION(s->physics.reunitarize),
@@ -225,7 +215,7 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
           help)};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
   if (s->common.help) return MD_OK;
-  MD_TRY(md_solver_options_read(context, &s->how, false, false, s->modes > 0));
+  MD_TRY(md_solver_options_read(context, &bench->how, false, false, s->modes > 0));
   const bool files = s->lattice || s->physics.fat_file;
   if (!files == (s->dims[0] == 0))
     return md_fail(context, MD_INPUT,
@@ -244,23 +234,20 @@ static md_status read_settings(md_context *context, settings *s, int argc, char 
 md_status md_bench_solver(md_context *context, int argc, char **argv) {
   settings s;
   md_report report;
-  MD_TRY(read_settings(context, &s, argc, argv));
-  if (s.common.help) return MD_OK;
-  MD_TRY(md_agree(context, md_report_open(context, "bench solver", &report)));
   md_solver_bench bench = {.context = context,
                            .halo = &s.halo,
-                           .how = s.how,
-                           .tolerance = s.tolerance,
-                           .max_iterations = (int)s.max_iterations,
-                           .repetitions = (int)s.repetitions,
-                           .shifts = s.shifts.value,
-                           .n_shifts = s.shifts.count,
-                           .n_sources = s.n_sources,
-                           .rows = cJSON_AddArrayToObject(report.root, "rows"),
-                           .skipped = cJSON_AddArrayToObject(report.root, "skipped"),
-                           .choices = cJSON_AddArrayToObject(report.root, "choices")};
-  cJSON_AddNumberToObject(report.root, "tolerance", s.tolerance);
-  md_report_reals(report.root, "shifts", s.shifts.value, s.shifts.count);
+                           .how = {.solver = "fcg", .precondition = "none"},
+                           .tolerance = 1e-12,
+                           .max_iterations = 20000,
+                           .repetitions = 3};
+  MD_TRY(read_settings(context, &s, &bench, argc, argv));
+  if (s.common.help) return MD_OK;
+  MD_TRY(md_agree(context, md_report_open(context, "bench solver", &report)));
+  bench.rows = cJSON_AddArrayToObject(report.root, "rows");
+  bench.skipped = cJSON_AddArrayToObject(report.root, "skipped");
+  bench.choices = cJSON_AddArrayToObject(report.root, "choices");
+  cJSON_AddNumberToObject(report.root, "tolerance", bench.tolerance);
+  md_report_reals(report.root, "shifts", bench.shifts.value, bench.shifts.count);
   md_status status = time_solves(&bench, &s, &report);
   if (status == MD_OK && !bench.rows->child && bench.missed == 0)
     status = md_fail(context, MD_ENVIRONMENT, "bench solver timed nothing: %s",
@@ -270,6 +257,6 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
     status = md_fail(context, MD_UNREACHED,
                      "every line must reach a true residual of %g, which %d missed; raise "
                      "%s--tol, or add 'refined'",
-                     s.tolerance, bench.missed, bench.ran_out ? "--max-iter or " : "");
+                     bench.tolerance, bench.missed, bench.ran_out ? "--max-iter or " : "");
   return status;
 }

@@ -1,7 +1,7 @@
 #include "base/device.h"
 #include "base/interrupt.h"
 #include "base/timer.h"
-#include "bench/bandwidth/bandwidth.h"
+#include "bench/bench.h"
 #include "bench/dirac/case.h"
 #include "bench/gemm/case.h"
 #include "bench/solver/case.h"
@@ -38,68 +38,35 @@ static bool is_timed(const md_backend *b, md_action action) {
          strcmp(b->name, "tensor_emu") != 0;
 }
 
-/* A wrong result is a check that failed. */
-static md_status hop_case(md_suite *suite, md_dirac_bench *bench, const md_backend *b,
-                          const md_backend_request *request) {
-  const md_status status = md_dirac_bench_case(bench, b, request);
-  if (status == MD_UNREACHED) {
-    md_say(suite->context, "%s\n", suite->context->message);
-    md_suite_check(suite, "hop agrees with cpu_ref", 1.0, 0.0, 0.0);
-  } else {
-    MD_TRY(status);
-  }
-  return md_interrupt_check(suite->context, "bench suite");
-}
-
-static md_status hop_backend(md_suite *suite, md_dirac_bench *bench, const md_backend *b) {
-  static const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE, MD_HALF};
-  static const md_reconstruct reals[] = {MD_RECONSTRUCT_18, MD_RECONSTRUCT_12};
-  const int forms = md_action_get(suite->links.action)->special_unitary ? 2 : 1;
-  for (int p = 0; p < MD_PACKINGS; p++)
-    for (int i = 0; i < 3; i++)
-      for (int r = 0; r < forms; r++)
-        for (int n_rhs = 1; n_rhs <= MANY_RHS; n_rhs += MANY_RHS - 1) {
-          md_backend_request request = {.precision = precisions[i],
-                                        .reconstruct = reals[r],
-                                        .packing = (md_packing)p,
-                                        .n_rhs = n_rhs,
-                                        .antiperiodic = true};
-          md_physics_apply(&suite->physics, &request);
-          if ((b->packings & 1u << p) && (b->precisions & 1u << precisions[i]) &&
-              (b->reconstructs & 1u << reals[r]))
-            MD_TRY(hop_case(suite, bench, b, &request));
-        }
-  return MD_OK;
-}
-
+/* Every wrong result is a check that failed. */
 md_status md_suite_hop(md_suite *suite) {
+  int wrong = 0;
   md_dirac_bench bench = {.context = suite->context,
                           .links = &suite->links,
                           .halo = &suite->halo,
                           .physics = &suite->physics,
+                          .command = "bench suite",
                           .repetitions = suite->repetitions,
+                          .wrong = &wrong,
                           .copy_gbytes_per_s = NAN,
                           .rows = suite->rows,
                           .skipped = suite->skipped};
+  md_dirac_bench_list list = {
+      .packing = {.count = MD_PACKINGS, .all = true},
+      .precision = {.value = {MD_DOUBLE, MD_SINGLE, MD_HALF}, .count = 3, .all = true},
+      .reconstruct = {.value = {MD_RECONSTRUCT_18, MD_RECONSTRUCT_12},
+                      .count = md_action_get(suite->links.action)->special_unitary ? 2 : 1,
+                      .all = true},
+      .n_rhs = {.value = {1, MANY_RHS}, .count = 2}};
+  for (int p = 0; p < MD_PACKINGS; p++) list.packing.value[p] = p;
   md_status status = md_dirac_bench_open(&bench);
   md_dirac_bench_head(suite->context);
   for (int k = 0; md_backends()[k] && status == MD_OK; k++)
     if (is_timed(md_backends()[k], suite->links.action))
-      status = hop_backend(suite, &bench, md_backends()[k]);
+      status = md_dirac_bench_backend(&bench, md_backends()[k], &list);
+  for (int k = 0; k < wrong; k++) md_suite_check(suite, "hop agrees with cpu_ref", 1.0, 0.0, 0.0);
   md_dirac_bench_close(&bench);
   return status;
-}
-
-typedef struct exchange {
-  md_halo *halo;
-  md_field *field;
-} exchange;
-
-static md_status exchange_once(md_context *context, void *user) {
-  exchange *e = user;
-  (void)context;
-  MD_TRY(md_halo_begin(e->halo, e->field));
-  return md_halo_end(e->halo, e->field);
 }
 
 #define HALO_COLUMNS                                                                               \
@@ -123,19 +90,19 @@ static md_status halo_case(md_suite *suite, int n_rhs) {
   md_statistics seconds;
   md_backend_request request = {.precision = MD_DOUBLE, .n_rhs = n_rhs, .antiperiodic = true};
   md_dirac dirac;
-  md_field field = {0};
+  md_field fields[MD_PARITIES] = {0}, *field = &fields[MD_ODD];
   md_physics_apply(&suite->physics, &request);
   MD_TRY(md_dirac_create_over(suite->context, suite->links.field, "auto", &request, &suite->halo,
                               &dirac));
   md_status status =
-      md_agree(suite->context, md_dirac_field(suite->context, &dirac, MD_EVEN, &field));
-  exchange e = {dirac.halo, &field};
+      md_agree(suite->context, md_dirac_field(suite->context, &dirac, MD_ODD, field));
+  md_hop_work work = {&dirac, fields, MD_HOP_EXCHANGE, 1, NULL};
   if (status == MD_OK)
-    status = md_time_samples(suite->context, field.space, exchange_once, &e, WINDOW_S,
+    status = md_time_samples(suite->context, field->space, md_hop_pass, &work, WINDOW_S,
                              MOST_EXCHANGES, "bench suite", SAMPLES, times_s, &seconds);
   if (status == MD_OK) status = md_agree(suite->context, md_halo_verify(dirac.halo));
   if (status == MD_OK) add_exchange(suite, &dirac, &seconds, SAMPLES);
-  md_field_destroy(&field);
+  md_field_destroy(field);
   md_dirac_destroy(&dirac);
   return status;
 }
@@ -222,7 +189,7 @@ md_status md_suite_solve(md_suite *suite, int n_rhs) {
  * seconds. */
 enum { MOST_WORDS = 16, WORD = 64 };
 
-/* `kernels` of bench gemm; *worst is raised to the largest error over its bound. */
+/* Those of the `kernels` that are there; *worst is raised to the largest error over its bound. */
 static md_status multiply(md_suite *suite, int size, const char *kernels, const char *precisions,
                           double *worst) {
   char shape[WORD], threads[WORD], chosen[2 * WORD], types[WORD], *words[MOST_WORDS];
@@ -245,44 +212,15 @@ static md_status multiply(md_suite *suite, int size, const char *kernels, const 
   return MD_OK;
 }
 
-static bool has_openblas(md_context *context) {
-  const md_gemm_kernel *kernel;
-  int variant;
-  return md_gemm_find(context, "openblas", &kernel, &variant) == MD_OK && !kernel->unavailable;
-}
-
-/* The kernels made for speed; the steps of the ladder below them are for bench gemm. */
-static md_status multiply_on_device(md_suite *suite, double *worst) {
-  static const char *const fast[] = {"k7", "wmma_tiled", "wgmma", "dmma", "cublas"};
-  static const md_gemm_precision precisions[] = {MD_GEMM_DOUBLE, MD_GEMM_SINGLE, MD_GEMM_HALF};
-  MD_TRY(md_agree(suite->context, md_device_open(suite->context)));
-  for (int p = 0; p < 3; p++) {
-    char kernels[WORD] = "";
-    for (size_t k = 0; k < sizeof fast / sizeof *fast; k++) {
-      const md_gemm_kernel *kernel;
-      int variant;
-      if (md_gemm_find(suite->context, fast[k], &kernel, &variant) != MD_OK ||
-          md_gemm_kernel_check(suite->context, kernel, precisions[p]) != MD_OK)
-        continue;
-      if (*kernels) strcat(kernels, ",");
-      strcat(kernels, fast[k]);
-    }
-    if (*kernels)
-      MD_TRY(multiply(suite, suite->class->gemm_device, kernels,
-                      md_gemm_precision_name(precisions[p]), worst));
-  }
-  return MD_OK;
-}
-
+/* On a device the kernels made for speed; the steps of the ladder below them are for bench gemm. */
 md_status md_suite_gemm(md_suite *suite) {
   const bool alone = suite->context->ranks == 1;
   double worst = 0.0;
   MD_TRY(multiply(suite, suite->class->gemm_host,
-                  !alone                         ? "block_cyclic,summa"
-                  : has_openblas(suite->context) ? "cpu_tiled,openblas"
-                                                 : "cpu_tiled",
-                  "double,single", &worst));
-  if (alone && suite->space == MD_DEVICE) MD_TRY(multiply_on_device(suite, &worst));
+                  alone ? "cpu_tiled,openblas" : "block_cyclic,summa", "double,single", &worst));
+  if (alone && suite->space == MD_DEVICE)
+    MD_TRY(multiply(suite, suite->class->gemm_device, "k7,wmma_tiled,wgmma,dmma,cublas",
+                    "double,single,half", &worst));
   md_suite_check(suite, "largest rounding error of a product over its bound", worst, 0.0, 1.0);
   return MD_OK;
 }

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
-#include "bench/links.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,12 +30,6 @@ static const md_suite_class CLASSES[] = {
      .gemm_host = 8192, .gemm_device = 16384, .plaquette = 0.59446883540028395,
      .condensate = {0.06113586865513, NAN, 0.01908252010923}}};
 /* clang-format on */
-
-const md_suite_class *md_suite_class_of(const char *name) {
-  const md_suite_class *found = CLASSES;
-  while (strcmp(found->name, name) != 0) found++;
-  return found;
-}
 
 /* minidirac bench suite: every part of the machine on one fixed problem, checked, and one figure of
  * merit. */
@@ -117,11 +110,11 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
          suite->context->threads, md_plural(suite->context->threads));
   MD_TRY(md_bench_links_make(suite->context, &request, &suite->links));
   const double setup_s = md_time_s() - start_s;
-  md_report_grid(report, suite->links.geometry->grid, suite->links.geometry->grid_asked,
-                 suite->links.geometry->grid_reason);
   cJSON_AddNumberToObject(report->root, "setup_seconds", setup_s);
   const char *made_on = request.sweeps_in == MD_HOST ? "cpu" : "gpu";
   cJSON_AddStringToObject(report->root, "links_made_on", made_on);
+  md_report_grid(report, suite->links.geometry->grid, suite->links.geometry->grid_asked,
+                 suite->links.geometry->grid_reason);
   md_action_links_report(report->root, &suite->physics, &suite->links);
   md_say(suite->context, "set-up     %.2f s, links made on the %s; outside of every time below\n",
          setup_s, request.sweeps_in == MD_HOST ? "host" : "GPU");
@@ -298,7 +291,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(read_settings(context, &suite, &s, argc, argv));
   if (s.common.help) return MD_OK;
-  suite.class = md_suite_class_of(s.class);
+  suite.class = &CLASSES[md_choice_of(MD_SUITE_CLASS_WORDS, s.class)];
   MD_TRY(md_agree(context, md_report_open(context, "bench suite", &report)));
   suite.checks = cJSON_AddArrayToObject(report.root, "checks");
   suite.rows = cJSON_AddArrayToObject(report.root, "rows");

@@ -2,7 +2,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
-#include "bench/links.h"
+#include "bench/bench.h"
 #include "dirac/action.h"
 #include "lattice/geometry/conventions.h"
 #include "lattice/halo/halo.h"
@@ -27,9 +27,7 @@ typedef struct md_suite_class {
   double plaquette, condensate[MD_ACTIONS];
 } md_suite_class;
 
-#define MD_SUITE_CLASS_WORDS "XS|S|M|L|XL"
-/* By one of the words. */
-const md_suite_class *md_suite_class_of(const char *name);
+#define MD_SUITE_CLASS_WORDS "XS|S|M|L|XL" /* in the order of the table */
 
 /* One run of bench suite: what its parts share. */
 typedef struct md_suite {
