@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CORNERS = 8, MATRICES = 3, FIELDS = 3 };
+enum { MATRICES = 3, FIELDS = 3 };
 enum { VECTORS = 4, CHUNK = VECTORS * MD_LANES, MOST_ROWS = 3 };
 enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * MD_LANES };
 
@@ -58,16 +58,14 @@ MD_INLINE void update_few(int rows, int n, int width, const md_block_matrix *b, 
 /* By threes, of which a staggered site has one, and what is left one by one. */
 static void update_rows(int rows, int n, int width, const md_block_matrix *b, const double *x,
                         const md_block_matrix *a, double *y, double *z, const md_block_matrix *c) {
-  for (int now; rows > 0; rows -= now) {
-    now = rows >= MOST_ROWS ? MOST_ROWS : 1;
-    if (now == MOST_ROWS)
-      update_few(MOST_ROWS, n, width, b, x, a, y, z, c);
-    else
-      update_few(1, n, width, b, x, a, y, z, c);
-    y += now * 2 * n;
-    if (x) x += now * 2 * n;
-    if (z) z += now * 2 * n;
-  }
+  const int apart = 2 * n;
+  int done = 0;
+  for (; done + MOST_ROWS <= rows; done += MOST_ROWS)
+    update_few(MOST_ROWS, n, width, b, x ? x + done * apart : NULL, a, y + done * apart,
+               z ? z + done * apart : NULL, c);
+  for (; done < rows; done++)
+    update_few(1, n, width, b, x ? x + done * apart : NULL, a, y + done * apart,
+               z ? z + done * apart : NULL, c);
 }
 
 MD_INLINE void gram_cell(int rows, int n, int width, const double *x, const double *plain,
@@ -159,12 +157,12 @@ static size_t site_of(const host_block *b) {
   return (size_t)b->rows * (size_t)b->width;
 }
 static size_t share_of(const host_block *b) {
-  return (3 * CORNERS + FIELDS) * site_of(b) + (1 + 2 * MD_BLOCK_SLOTS) * square_of(b);
+  return (3 * MD_CORNERS + FIELDS) * site_of(b) + (1 + 2 * MD_BLOCK_SLOTS) * square_of(b);
 }
 
 /* Cuts the memory into its parts. */
 static void share_out(host_block *b) {
-  const size_t square = square_of(b), rows = CORNERS * site_of(b);
+  const size_t square = square_of(b), rows = MD_CORNERS * site_of(b);
   double *at = b->memory;
   md_block_matrix *matrices[MATRICES] = {&b->b, &b->a, &b->c};
   for (int m = 0; m < MATRICES; m++, at += 2 * square)
@@ -282,9 +280,10 @@ static void flush(const host_block *b, worker *w, int slot) {
  * alone, so that the result does not depend on the cut. */
 static void add_cell(const host_block *b, worker *w, int slot) {
   if (b->rows == MOST_ROWS) /* known to the loops */
-    gram_cell(CORNERS * MOST_ROWS, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
+    gram_cell(MD_CORNERS * MOST_ROWS, b->n, b->width, w->plain, w->plain, w->turned, false,
+              w->cell);
   else
-    gram_cell(CORNERS * b->rows, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
+    gram_cell(MD_CORNERS * b->rows, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
   if (b->limit[slot] > 0.0 &&
       add_limited(b->n * b->width, b->limit[slot], w->cell, w->high[slot], w->low[slot]))
     return;
@@ -294,7 +293,7 @@ static void add_cell(const host_block *b, worker *w, int slot) {
 /* All products of the rows of two fields, into the exact sums of both slots. */
 static void add_product(const host_block *b, worker *w) {
   md_sum *sum = w->sums[0];
-  gram_cell(CORNERS * b->rows, b->n, b->width, w->other, w->plain, w->turned, true, w->cell);
+  gram_cell(MD_CORNERS * b->rows, b->n, b->width, w->other, w->plain, w->turned, true, w->cell);
   for (int i = 0; i < b->n; i++)
     for (int e = 0; e < 2 * b->n; e++) md_sum_add(sum++, w->cell[i * b->width + e]);
 }
@@ -309,12 +308,13 @@ static void pass_cells(const host_block *b, const md_block_step *step, const md_
     const int64_t row = k / (local[0] / 2), plane = row / (local[1] / 2);
     const int64_t half[MD_DIMS] = {k % (local[0] / 2), row % (local[1] / 2), plane % (local[2] / 2),
                                    plane / (local[2] / 2)};
-    for (int corner = 0; corner < CORNERS; corner++) {
-      const int64_t site = md_cell_site(y->geometry, half, corner);
-      double *rows = rows_of(y, site, w->site);
-      if (step) update_site(b, step, rows, y, site, w);
+    int64_t site[MD_CORNERS];
+    md_cell_sites(y->geometry, half, site);
+    for (int corner = 0; corner < MD_CORNERS; corner++) {
+      double *rows = rows_of(y, site[corner], w->site);
+      if (step) update_site(b, step, rows, y, site[corner], w);
       if (x || slot >= 0) take_rows(b, w, rows, corner);
-      if (x) take_other(b, w, rows_of(x, site, w->site), corner);
+      if (x) take_other(b, w, rows_of(x, site[corner], w->site), corner);
     }
     if (x) add_product(b, w);
     if (slot >= 0) add_cell(b, w, slot);
@@ -324,7 +324,7 @@ static void pass_cells(const host_block *b, const md_block_step *step, const md_
 
 static void pass(host_block *b, const md_block_step *step, const md_field *x, md_field *y,
                  int slot) {
-  const int64_t cells = y->sites / CORNERS;
+  const int64_t cells = y->sites / MD_CORNERS;
   if (slot >= 0) b->few[slot] = cells <= MOST_CELLS;
 #pragma omp parallel for num_threads(b->threads) schedule(static)
   for (int t = 0; t < b->threads; t++) {

@@ -8,7 +8,6 @@
 /* Cells that are neighbours along x make a strip, and so do neighbouring sites. Rows of right-hand
  * sides are `width` reals long, a multiple of the lanes, and padded by zeros. */
 enum {
-  CORNERS = 8,
   CELLS = 16,
   SITES = 64,
   TOGETHER = 4 /* vectors that are multiplied at once */
@@ -18,10 +17,10 @@ enum { STAGGERED = 6 }; /* components that inner loops are made for, beside thos
 
 /* Of a vector's cell, (re, im) pairs; reals of its strip of cells, of its strip of sites. */
 static int rows_of(const md_field *f) {
-  return CORNERS * f->components / 2;
+  return MD_CORNERS * f->components / 2;
 }
 static int strip_reals(const md_field *f) {
-  return CORNERS * f->components * CELLS;
+  return MD_CORNERS * f->components * CELLS;
 }
 static int64_t block_reals(const md_field *f) {
   return f->components * SITES;
@@ -132,9 +131,9 @@ MD_INLINE void load_line(md_precision precision, const md_field *f, int c, int64
 
 /* Up to CELLS cells that follow each other in a plane of cells of one z and t, row by row. */
 typedef struct strip_place {
-  int64_t corner[CORNERS]; /* site of the plane's first cell in each corner */
-  int first, cells;        /* of the plane */
-  int row;                 /* cells of a row */
+  int64_t corner[MD_CORNERS]; /* site of the plane's first cell in each corner */
+  int first, cells;           /* of the plane */
+  int row;                    /* cells of a row */
 } strip_place;
 
 static int strips_of_plane(const md_geometry *g) {
@@ -147,7 +146,7 @@ static strip_place strip_at(const md_geometry *g, int64_t i) {
   const int64_t half[MD_DIMS] = {0, 0, plane % (g->local[2] / 2), plane / (g->local[2] / 2)};
   const int left = row * (g->local[1] / 2) - first;
   strip_place s = {.first = first, .cells = left < CELLS ? left : CELLS, .row = row};
-  for (int k = 0; k < CORNERS; k++) s.corner[k] = md_cell_site(g, half, k);
+  md_cell_sites(g, half, s.corner);
   return s;
 }
 
@@ -163,7 +162,7 @@ MD_INLINE void load_cells(md_precision precision, int components, const md_field
   for (int i = 0; i < s->cells;) {
     const int to_end = s->row - (s->first + i) % s->row, left = s->cells - i;
     const int run = to_end < left ? to_end : left;
-    for (int corner = 0; corner < CORNERS; corner++)
+    for (int corner = 0; corner < MD_CORNERS; corner++)
       for (int c = 0; c < components; c++)
         load_line(precision, f, c, site_of(s, corner, i), run,
                   to + (corner * components + c) * CELLS + i);
@@ -228,7 +227,7 @@ static void strip_of_one(const dots_job *job, worker *w, const strip_place *s) {
   for (int k = 0; k < job->count; k++) {
     load_strip(&job->x[k], s, w->strips);
     if (job->y->components == STAGGERED)
-      dots_one(CORNERS * STAGGERED / 2, w->strips, y, job->units, w->high + 4 * k);
+      dots_one(MD_CORNERS * STAGGERED / 2, w->strips, y, job->units, w->high + 4 * k);
     else
       dots_one(rows_of(job->y), w->strips, y, job->units, w->high + 4 * k);
   }

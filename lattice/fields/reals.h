@@ -52,8 +52,8 @@ MD_INLINE void md_load_reals(md_precision precision, const void *data, int64_t a
 }
 
 /* The way back, each rounded to the type. */
-static inline void md_store_reals(md_precision precision, void *data, int64_t at, int count,
-                                  const MD_REAL *from) {
+static inline void md_store_reals(md_precision precision, void *restrict data, int64_t at,
+                                  int count, const MD_REAL *from) {
 #define MD_STORE_EACH(STORED, STORE)                                                               \
   for (int i = 0; i < count; i++) ((STORED *)data)[at + i] = STORE((float)from[i])
   switch (precision) {
@@ -101,18 +101,21 @@ static inline float md_scale_of_bits(md_precision precision, int32_t largest) {
   return scale.value;
 }
 
-/* A site of a cell, the eight sites of one parity in an aligned 2x2x2x2 cube, by half the
- * coordinates of the cell's first one; corner: bit 0 is y, 1 z, 2 t. */
-static inline int64_t md_cell_site(const md_geometry *g, const int64_t half[MD_DIMS], int corner) {
-  const int64_t plane =
-      (2 * half[3] + (corner >> 2)) * g->local[2] + 2 * half[2] + (corner >> 1 & 1);
-  return (plane * g->local[1] + 2 * half[1] + (corner & 1)) * (g->local[0] / 2) + half[0];
+/* The sites of a cell, the eight of one parity in an aligned 2x2x2x2 cube, by half the coordinates
+ * of its first one; site[corner]: bit 0 is y, 1 z, 2 t. */
+enum { MD_CORNERS = 8 };
+static inline void md_cell_sites(const md_geometry *g, const int64_t half[MD_DIMS],
+                                 int64_t site[MD_CORNERS]) {
+  const int64_t row = g->local[0] / 2, plane = row * g->local[1], slice = plane * g->local[2];
+  const int64_t first = half[0] + 2 * (half[1] * row + half[2] * plane + half[3] * slice);
+  for (int k = 0; k < MD_CORNERS; k++)
+    site[k] = first + (k & 1) * row + (k >> 1 & 1) * plane + (k >> 2) * slice;
 }
 
 /* A row of (re, im) pairs, and what belongs to the imaginary part of its partner: with sign 1
  * (-im, re), for rows of coefficients, with -1 (im, -re), for the right operand of <x, y>. */
-MD_INLINE void md_turn_row(int reals, double sign, const double *from, double *plain,
-                           double *turned) {
+MD_INLINE void md_turn_row(int reals, double sign, const double *from, double *restrict plain,
+                           double *restrict turned) {
   for (int l = 0; l < reals; l += 2) {
     plain[l] = from[l];
     plain[l + 1] = from[l + 1];
