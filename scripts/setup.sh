@@ -3,8 +3,9 @@
 #
 #   scripts/setup.sh [CMAKE OPTIONS]
 #
-# installs the Debian packages, configures and builds into build/, and solves the Dirac equation
-# on a lattice of inputs/. CUDA is used when nvcc is on PATH.
+# installs the Debian packages, configures, builds the program in build/, and solves the Dirac
+# equation on a lattice of inputs/. CUDA is used when nvcc is on PATH. The tests are built when
+# tests/ctest.sh runs them.
 set -euo pipefail
 if [ "${1:-}" = --help ]; then
   sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
@@ -26,5 +27,5 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 cmake -S . -B build -G Ninja "$@"
-cmake --build build
+cmake --build build --target minidirac
 build/src/minidirac solve --config inputs/solve_beta6.0.ini

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# tests/ctest.sh BUILD [ARGUMENTS OF CTEST]: runs ctest and lists what was skipped, whole tests and
-# parts of them ("[  SKIPPED ] NAME" in what they print). Fails also where no test is found, and
-# where something was skipped that tests/may-skip.txt does not name.
+# tests/ctest.sh BUILD [ARGUMENTS OF CTEST]: builds the tests, runs ctest, and lists what was skipped,
+# whole tests and parts of them ("[  SKIPPED ] NAME" in what they print). Fails also where no test is
+# found, and where something was skipped that tests/may-skip.txt does not name.
 set -uo pipefail
 build=$1
 shift
+cmake --build "$build" || exit
 allowed=$(dirname "$0")/may-skip.txt
 gpu='^$' # tests that may skip because there is no GPU
 nvidia-smi -L >/dev/null 2>&1 ||
