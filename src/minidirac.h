@@ -37,7 +37,6 @@
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
 #include "lattice/gauge/gauge.h"
-#include "lattice/gauge/gauge_start.h"
 #include "lattice/gauge/heatbath.h"
 #include "lattice/gauge/phases.h"
 #include "lattice/geometry/conventions.h"

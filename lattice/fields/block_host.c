@@ -1,6 +1,7 @@
 /* The operations of block.h on the host, compiled once for each instruction set. */
 #include "base/memory.h"
 #include "base/memory_need.h"
+#include "lattice/fields/lanes.h"
 #include "lattice/fields/reals.h"
 #include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
@@ -9,26 +10,26 @@
 #include <stdlib.h>
 
 enum { MATRICES = 3, FIELDS = 3 };
-enum { VECTORS = 4, CHUNK = VECTORS * MD_LANES, MOST_ROWS = 3 };
-enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * MD_LANES };
+enum { VECTORS = 4, CHUNK = VECTORS * MD_LANES_OF_double, MOST_ROWS = 3 };
+enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * MD_LANES_OF_double };
 
 /* sum += the chunk of (rows times matrix) that starts at real `first`; a row is n numbers long. */
 MD_INLINE void multiply(int rows, int n, int width, const double *from, const md_block_matrix *m,
-                        int first, md_lanes sum[][VECTORS]) {
+                        int first, md_lanes_double sum[][VECTORS]) {
   const double *plain = m->plain + first, *turned = m->turned + first;
-  md_lanes now[MOST_ROWS][VECTORS]; /* in registers */
+  md_lanes_double now[MOST_ROWS][VECTORS]; /* in registers */
   memcpy(now, sum, (size_t)rows * sizeof *now);
   for (int k = 0; k < n; k++, plain += width, turned += width)
     for (int v = 0; v < VECTORS; v++) {
-      const md_lanes p = md_load_lanes(plain + v * MD_LANES);
-      const md_lanes t = md_load_lanes(turned + v * MD_LANES);
+      const md_lanes_double p = md_load_double(plain + v * MD_LANES_OF_double);
+      const md_lanes_double t = md_load_double(turned + v * MD_LANES_OF_double);
       for (int r = 0; r < rows; r++)
         now[r][v] = now[r][v] + from[2 * (r * n + k)] * p + from[2 * (r * n + k) + 1] * t;
     }
   memcpy(sum, now, (size_t)rows * sizeof *now);
 }
 
-MD_INLINE void store(int rows, int n, int first, md_lanes sum[][VECTORS], double *to) {
+MD_INLINE void store(int rows, int n, int first, md_lanes_double sum[][VECTORS], double *to) {
   const int left = 2 * n - first, reals = left < CHUNK ? left : CHUNK;
   for (int r = 0; r < rows; r++)
     memcpy(to + 2 * r * n + first, sum[r], (size_t)reals * sizeof(double));
@@ -39,7 +40,7 @@ MD_INLINE void update_few(int rows, int n, int width, const md_block_matrix *b, 
                           const md_block_matrix *c) {
   double fresh[MOST_ROWS * 2 * MD_MAX_BLOCK];
   for (int first = 0; first < 2 * n; first += CHUNK) {
-    md_lanes sum[MOST_ROWS][VECTORS] = {0};
+    md_lanes_double sum[MOST_ROWS][VECTORS] = {0};
     if (z) {
       const int left = 2 * n - first, reals = left < CHUNK ? left : CHUNK;
       for (int r = 0; r < rows; r++)
@@ -72,12 +73,14 @@ MD_INLINE void gram_cell(int rows, int n, int width, const double *x, const doub
                          const double *turned, bool whole, double *cell) {
   for (int first = 0; first < 2 * n; first += TILE_REALS)
     for (int i = 0; i < n && (whole || 2 * i < first + TILE_REALS); i += TILE_ROWS) {
-      md_lanes sum[TILE_ROWS][TILE_VECTORS] = {0};
+      md_lanes_double sum[TILE_ROWS][TILE_VECTORS] = {0};
       for (int row = 0; row < rows; row++) {
         const double *from = x + row * width + 2 * i;
         for (int v = 0; v < TILE_VECTORS; v++) {
-          const md_lanes p = md_load_lanes(plain + row * width + first + v * MD_LANES);
-          const md_lanes t = md_load_lanes(turned + row * width + first + v * MD_LANES);
+          const md_lanes_double p =
+              md_load_double(plain + row * width + first + v * MD_LANES_OF_double);
+          const md_lanes_double t =
+              md_load_double(turned + row * width + first + v * MD_LANES_OF_double);
           for (int k = 0; k < TILE_ROWS; k++)
             sum[k][v] = sum[k][v] + from[2 * k] * p + from[2 * k + 1] * t;
         }
@@ -90,10 +93,10 @@ MD_INLINE void gram_cell(int rows, int n, int width, const double *x, const doub
 static bool add_limited(int count, double limit, const double *numbers, double *high, double *low) {
   /* Adding and taking away 3 * 2^51 units leaves a multiple of the unit. */
   const double to_high = 3.0 * 0x1p51 * 0x1p-32 * limit, to_low = 3.0 * 0x1p51 * 0x1p-64 * limit;
-  double size[MD_LANES] = {0.0}, all = 0.0;
-  for (int e = 0; e < count; e += MD_LANES)
-    for (int l = 0; l < MD_LANES; l++) size[l] += fabs(numbers[e + l]);
-  for (int l = 0; l < MD_LANES; l++) all += size[l];
+  double size[MD_LANES_OF_double] = {0.0}, all = 0.0;
+  for (int e = 0; e < count; e += MD_LANES_OF_double)
+    for (int l = 0; l < MD_LANES_OF_double; l++) size[l] += fabs(numbers[e + l]);
+  for (int l = 0; l < MD_LANES_OF_double; l++) all += size[l];
   if (!(all < limit)) return false;
   for (int e = 0; e < count; e++) {
     const double h = (numbers[e] + to_high) - to_high, rest = numbers[e] - h;

@@ -8,7 +8,7 @@ set(MD_PUBLIC_HEADERS
   io/attribute.h io/file_texts.h io/lattice_file.h io/lattice_output.h io/modes_file.h io/propagator.h io/provenance.h
   io/site_format.h lattice/fields/field.h lattice/fields/linear.h lattice/fields/modes.h lattice/fields/observables.h
   lattice/fields/source.h
-  lattice/gauge/gauge.h lattice/gauge/gauge_start.h lattice/gauge/heatbath.h lattice/gauge/phases.h
+  lattice/gauge/gauge.h lattice/gauge/heatbath.h lattice/gauge/phases.h
   lattice/halo/arrivals.h
   lattice/halo/halo.h
   lattice/geometry/conventions.h lattice/geometry/geometry.h

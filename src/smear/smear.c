@@ -7,8 +7,7 @@
 #include "commands.h"
 #include "io/lattice_output.h"
 #include "io/site_data.h"
-#include "lattice/gauge/reunitarize.h"
-#include "lattice/gauge/smear_options.h"
+#include "lattice/gauge/project.h"
 
 #include <stdio.h>
 #include <string.h>
