@@ -40,15 +40,11 @@ static void stout(md_matrices *out, const md_matrices *sum, const md_matrices *u
 }
 
 md_staple_kernels md_staple_kernels_host(void) {
-  static const md_staple_rows *const every[MD_ISAS] = MD_EVERY_ISA(&md_staple_rows);
-  const md_staple_rows *rows = every[md_isa_best()];
-  return (md_staple_kernels){.lower = rows->lower,
-                             .staple = rows->staple,
-                             .shift = rows->shift,
-                             .combine = rows->combine,
-                             .multiply = rows->multiply,
-                             .project = project,
-                             .stout = stout};
+  static const md_staple_kernels *const every[MD_ISAS] = MD_EVERY_ISA(&md_staple_rows);
+  md_staple_kernels kernels = *every[md_isa_best()];
+  kernels.project = project;
+  kernels.stout = stout;
+  return kernels;
 }
 
 /* One link; the largest change of an element, or infinity where there is no projection. */

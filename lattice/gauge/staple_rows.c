@@ -87,4 +87,5 @@ static void multiply(const md_staple_tables *tables, md_matrices *out, const md_
   }
 }
 
-const md_staple_rows MD_JOIN(md_staple_rows_, MD_ISA) = {lower, staple, shift, combine, multiply};
+const md_staple_kernels MD_JOIN(md_staple_rows_, MD_ISA) = {
+    .lower = lower, .staple = staple, .shift = shift, .combine = combine, .multiply = multiply};
