@@ -115,18 +115,17 @@ static void close_library(void *state) {
   free(state);
 }
 
-static md_status multiply(md_context *context, const md_gemm_problem *p,
-                          const md_gemm_launch *launch, void *state, const void *a, const void *b,
-                          void *c) {
-  (void)context, (void)launch, (void)state;
+static md_status multiply(md_context *context, const md_gemm_call *call) {
+  const md_gemm_problem *p = call->problem;
+  (void)context;
   const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
   const int lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
   if (p->precision == MD_GEMM_DOUBLE)
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, p->alpha, a, lda, b, ldb,
-                p->beta, c, ldc);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, p->alpha, call->a, lda, call->b,
+                ldb, p->beta, call->c, ldc);
   else
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, (float)p->alpha, a, lda, b, ldb,
-                (float)p->beta, c, ldc);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, (float)p->alpha, call->a, lda,
+                call->b, ldb, (float)p->beta, call->c, ldc);
   return MD_OK;
 }
 #define AVAILABILITY                                                                               \

@@ -29,10 +29,9 @@ enum { VECTOR_BYTES = 64 };
 #define NAME(name) name##_float
 #include "gemm/cpu_tiled.inc.h"
 
-static md_status multiply_tiled(md_context *context, const md_gemm_problem *p,
-                                const md_gemm_launch *launch, void *state, const void *a,
-                                const void *b, void *c) {
-  (void)state;
+static md_status multiply_tiled(md_context *context, const md_gemm_call *call) {
+  const md_gemm_problem *p = call->problem;
+  const int threads = call->launch->threads;
   const int64_t depth = p->k < DEPTH ? p->k : DEPTH;
   const int64_t columns = p->n < PANEL_COLUMNS ? p->n + VECTOR_BYTES : PANEL_COLUMNS;
   const size_t b_bytes = (size_t)(depth * columns) * md_gemm_input_bytes(p->precision);
@@ -40,14 +39,13 @@ static md_status multiply_tiled(md_context *context, const md_gemm_problem *p,
   void *b_panel, *a_panels;
   md_status status = md_allocate(context, b_bytes, "packed panel of B", &b_panel);
   if (status == MD_OK)
-    status =
-        md_allocate(context, a_bytes * (size_t)launch->threads, "packed panels of A", &a_panels);
+    status = md_allocate(context, a_bytes * (size_t)threads, "packed panels of A", &a_panels);
   else
     a_panels = NULL;
   if (status == MD_OK && p->precision == MD_GEMM_DOUBLE)
-    product_double(p, launch->threads, a, b, c, a_panels, b_panel);
+    product_double(p, threads, call->a, call->b, call->c, a_panels, b_panel);
   else if (status == MD_OK)
-    product_float(p, launch->threads, a, b, c, a_panels, b_panel);
+    product_float(p, threads, call->a, call->b, call->c, a_panels, b_panel);
   free(a_panels);
   free(b_panel);
   return status;

@@ -90,7 +90,8 @@ md_status md_gemm_plan_open(md_context *context, const md_gemm_kernel *kernel,
 
 md_status md_gemm_plan_run(md_context *context, const md_gemm_plan *plan, const void *a,
                            const void *b, void *c) {
-  return plan->kernel->run(context, &plan->problem, &plan->launch, plan->state, a, b, c);
+  const md_gemm_call call = {&plan->problem, &plan->launch, plan->state, a, b, c};
+  return plan->kernel->run(context, &call);
 }
 
 void md_gemm_plan_close(md_gemm_plan *plan) {
@@ -170,19 +171,19 @@ md_status md_gemm_find(md_context *context, const char *name, const md_gemm_kern
 
 /* The oracle: the definition, in the order i, j, k, with double sums whatever the inputs. Nobody
  * optimises it; every other kernel is compared with it. */
-static md_status multiply_naive(md_context *context, const md_gemm_problem *p,
-                                const md_gemm_launch *launch, void *state, const void *a,
-                                const void *b, void *c) {
-  (void)context, (void)launch, (void)state;
+static md_status multiply_naive(md_context *context, const md_gemm_call *call) {
+  const md_gemm_problem *p = call->problem;
+  (void)context;
   const md_gemm_precision in = p->precision, out = md_gemm_output(in);
   for (int64_t i = 0; i < p->m; i++)
     for (int64_t j = 0; j < p->n; j++) {
       double sum = 0.0;
       for (int64_t l = 0; l < p->k; l++)
-        sum += md_gemm_load(in, a, i * p->lda + l) * md_gemm_load(in, b, l * p->ldb + j);
+        sum +=
+            md_gemm_load(in, call->a, i * p->lda + l) * md_gemm_load(in, call->b, l * p->ldb + j);
       sum *= p->alpha;
-      if (p->beta != 0.0) sum += p->beta * md_gemm_load(out, c, i * p->ldc + j);
-      md_gemm_store(out, c, i * p->ldc + j, sum);
+      if (p->beta != 0.0) sum += p->beta * md_gemm_load(out, call->c, i * p->ldc + j);
+      md_gemm_store(out, call->c, i * p->ldc + j, sum);
     }
   return MD_OK;
 }

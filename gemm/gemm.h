@@ -40,6 +40,17 @@ typedef struct md_gemm_launch {
   void *stream; /* device: a cudaStream_t; work is queued there, run does not wait for it */
 } md_gemm_launch;
 
+/* One product by a kernel that was opened: the problem given to open, which was checked, and the
+ * state that open made; a, b, c are of the kernel's space, of the element types above, aligned to
+ * one element only, and do not alias. */
+typedef struct md_gemm_call {
+  const md_gemm_problem *problem;
+  const md_gemm_launch *launch;
+  void *state;
+  const void *a, *b;
+  void *c;
+} md_gemm_call;
+
 typedef struct md_gemm_kernel {
   const char *name;
   const char *idea; /* one line: what this step adds */
@@ -58,12 +69,8 @@ typedef struct md_gemm_kernel {
   md_status (*open)(md_context *context, const md_gemm_problem *problem,
                     const md_gemm_launch *launch, void **state);
   void (*close)(void *state);
-  /* One product. The problem is the one given to open and was checked; a, b, c are of the
-   * kernel's space, of the element types above, aligned to one element only, and do not alias.
-   * Local. MD_ENVIRONMENT with the reason when a launch fails. */
-  md_status (*run)(md_context *context, const md_gemm_problem *problem,
-                   const md_gemm_launch *launch, void *state, const void *a, const void *b,
-                   void *c);
+  /* One product. Local. MD_ENVIRONMENT with the reason when a launch fails. */
+  md_status (*run)(md_context *context, const md_gemm_call *call);
   /* On the host, threads that work when `asked` are asked for; 0: it cannot be told. May be NULL:
    * as many as asked. Local. */
   int (*threads)(int asked);

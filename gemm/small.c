@@ -15,11 +15,11 @@ const md_small_kernel *const *md_small_kernels(md_small_work work) {
 }
 
 /* Elements are carried as they are, whatever their type. */
-static md_status transpose_naive(md_context *context, const md_small_problem *p, void *stream,
-                                 void *state, const void *in, const void *x, void *out) {
-  const uint32_t *from = in;
-  uint32_t *to = out;
-  (void)context, (void)stream, (void)state, (void)x;
+static md_status transpose_naive(md_context *context, const md_small_call *call) {
+  const md_small_problem *p = call->problem;
+  const uint32_t *from = call->in;
+  uint32_t *to = call->out;
+  (void)context;
   for (int64_t i = 0; i < p->rows; i++)
     for (int64_t j = 0; j < p->columns; j++) to[j * p->rows + i] = from[i * p->columns + j];
   return MD_OK;
@@ -30,11 +30,10 @@ static int64_t tile_end(int64_t begin, int tile, int64_t extent) {
   return begin + tile < extent ? begin + tile : extent;
 }
 
-static md_status transpose_tile(md_context *context, const md_small_problem *p, void *stream,
-                                void *state, const void *in, const void *x, void *out) {
-  const uint32_t *from = in;
-  uint32_t *to = out;
-  (void)stream, (void)state, (void)x;
+static md_status transpose_tile(md_context *context, const md_small_call *call) {
+  const md_small_problem *p = call->problem;
+  const uint32_t *from = call->in;
+  uint32_t *to = call->out;
 #pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
   for (int64_t i0 = 0; i0 < p->rows; i0 += p->block_y)
     for (int64_t j0 = 0; j0 < p->columns; j0 += p->block_x)
@@ -45,30 +44,30 @@ static md_status transpose_tile(md_context *context, const md_small_problem *p, 
 }
 
 /* Threads over tiles of the block shape. */
-static md_status shift(md_context *context, const md_small_problem *p, void *stream, void *state,
-                       const void *in, const void *unused, void *out) {
-  (void)stream, (void)state, (void)unused;
+static md_status shift(md_context *context, const md_small_call *call) {
+  const md_small_problem *p = call->problem;
 #pragma omp parallel for collapse(2) schedule(static) num_threads(context->threads)
   for (int64_t y0 = 0; y0 < p->rows; y0 += p->block_y)
     for (int64_t x0 = 0; x0 < p->columns; x0 += p->block_x)
       for (int64_t y = y0; y < tile_end(y0, p->block_y, p->rows); y++) {
         const int64_t end = tile_end(x0, p->block_x, p->columns);
-        const int32_t *integer = (const int32_t *)in + y * p->in_ld;
-        const float *single = (const float *)in + y * p->in_ld;
+        const int32_t *integer = (const int32_t *)call->in + y * p->in_ld;
+        const float *single = (const float *)call->in + y * p->in_ld;
         if (p->type == MD_SMALL_INTEGER)
           for (int64_t x = x0; x < end; x++)
-            ((int32_t *)out)[y * p->out_ld + x] = integer[x] + integer[x + MD_SHIFT];
+            ((int32_t *)call->out)[y * p->out_ld + x] = integer[x] + integer[x + MD_SHIFT];
         else
           for (int64_t x = x0; x < end; x++)
-            ((float *)out)[y * p->out_ld + x] = single[x] + single[x + MD_SHIFT];
+            ((float *)call->out)[y * p->out_ld + x] = single[x] + single[x + MD_SHIFT];
       }
   return MD_OK;
 }
 
 /* Sums in double: exact for integers, the reference for floats. */
-static md_status multiply_naive(md_context *context, const md_small_problem *p, void *stream,
-                                void *state, const void *a, const void *x, void *y) {
-  (void)context, (void)stream, (void)state;
+static md_status multiply_naive(md_context *context, const md_small_call *call) {
+  const md_small_problem *p = call->problem;
+  const void *a = call->in, *x = call->x;
+  (void)context;
   for (int64_t i = 0; i < p->rows; i++) {
     double sum = 0.0;
     for (int64_t j = 0; j < p->columns; j++)
@@ -76,9 +75,9 @@ static md_status multiply_naive(md_context *context, const md_small_problem *p, 
                  ? (double)((const int32_t *)a)[i * p->columns + j] * ((const int32_t *)x)[j]
                  : (double)((const float *)a)[i * p->columns + j] * ((const float *)x)[j];
     if (p->type == MD_SMALL_INTEGER)
-      ((int32_t *)y)[i] = (int32_t)sum;
+      ((int32_t *)call->out)[i] = (int32_t)sum;
     else
-      ((float *)y)[i] = (float)sum;
+      ((float *)call->out)[i] = (float)sum;
   }
   return MD_OK;
 }
@@ -100,15 +99,16 @@ enum { LANES = 16 };
 ROW_SUM(float, row_sum_float)
 ROW_SUM(int32_t, row_sum_integer)
 
-static md_status multiply_lanes(md_context *context, const md_small_problem *p, void *stream,
-                                void *state, const void *a, const void *x, void *y) {
-  (void)stream, (void)state;
+static md_status multiply_lanes(md_context *context, const md_small_call *call) {
+  const md_small_problem *p = call->problem;
+  const void *a = call->in, *x = call->x;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
   for (int64_t i = 0; i < p->rows; i++)
     if (p->type == MD_SMALL_INTEGER)
-      ((int32_t *)y)[i] = row_sum_integer(p->columns, (const int32_t *)a + i * p->columns, x);
+      ((int32_t *)call->out)[i] =
+          row_sum_integer(p->columns, (const int32_t *)a + i * p->columns, x);
     else
-      ((float *)y)[i] = row_sum_float(p->columns, (const float *)a + i * p->columns, x);
+      ((float *)call->out)[i] = row_sum_float(p->columns, (const float *)a + i * p->columns, x);
   return MD_OK;
 }
 

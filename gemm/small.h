@@ -26,16 +26,22 @@ typedef struct md_small_problem {
                            columns of in */
 } md_small_problem;
 
+/* in and out do not alias; x is for gemv alone. */
+typedef struct md_small_call {
+  const md_small_problem *problem;
+  void *stream, *state; /* of a kernel on the device; what open made */
+  const void *in, *x;
+  void *out;
+} md_small_call;
+
 typedef struct md_small_kernel {
   const char *name;
   const char *idea;
   md_gemm_space space;
   unsigned types; /* bit 1u << md_small_type */
   const char *unavailable;
-  /* Local; on the device queued on the stream. in and out do not alias; x is for gemv alone, whose
-   * sums differ in their order. */
-  md_status (*run)(md_context *context, const md_small_problem *problem, void *stream, void *state,
-                   const void *in, const void *x, void *out);
+  /* Local; on the device queued on the stream. The sums of gemv differ in their order. */
+  md_status (*run)(md_context *context, const md_small_call *call);
   /* Scratch and handles; may be NULL, as in md_gemm_kernel. */
   md_status (*open)(md_context *context, const md_small_problem *problem, void *stream,
                     void **state);

@@ -11,7 +11,7 @@
 
 static const struct {
   const char *name, *summary;
-  md_status (*run)(md_context *context, int argc, char **argv);
+  md_status (*perform)(md_context *context, int argc, char **argv);
 } commands[] = {
     {"info", "what is in a lattice file, and whether it is whole", md_command_info},
     {"convert", "copy a lattice into a file of another format", md_command_convert},
@@ -45,7 +45,7 @@ static void take_help(int argc, char **argv) {
   argv[argc - 1] = flag;
 }
 
-static md_status run(md_context *context, int argc, char **argv) {
+static md_status run_command(md_context *context, int argc, char **argv) {
   take_help(argc, argv);
   const char *name = argc > 1 ? argv[1] : "--help";
   if (strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
@@ -56,7 +56,8 @@ static md_status run(md_context *context, int argc, char **argv) {
                     : md_fail(context, MD_INPUT, "a command is needed; see minidirac --help");
   }
   for (int c = 0; c < COMMANDS; c++)
-    if (strcmp(commands[c].name, name) == 0) return commands[c].run(context, argc - 1, argv + 1);
+    if (strcmp(commands[c].name, name) == 0)
+      return commands[c].perform(context, argc - 1, argv + 1);
   md_suggestion nearest = md_suggest(name);
   for (int c = 0; c < COMMANDS; c++)
     md_suggest_name(&nearest, commands[c].name, strlen(commands[c].name));
@@ -79,7 +80,7 @@ int main(int argc, char **argv) {
   md_status status = md_context_open(&context, &argc, &argv);
   context.give_up = give_up;
   if (status == MD_OK) status = md_arguments_check(&context, argc, argv);
-  if (status == MD_OK) status = run(&context, argc, argv);
+  if (status == MD_OK) status = run_command(&context, argc, argv);
   if (status == MD_OK && context.rank == 0 && fflush(stdout) != 0)
     status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %m");
   status = md_agree_last(&context, status);

@@ -164,19 +164,16 @@ static double link_bytes(const md_backend_request *request) {
   return MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
 }
 
-const md_backend md_backend_cuda = {
-    .name = "cuda",
-    .needs = "CUDA GPU",
-    .space = MD_DEVICE,
-    .precisions =
-        1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,
-    .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12 | 1u << MD_RECONSTRUCT_8 |
-                    1u << MD_RECONSTRUCT_13 | 1u << MD_RECONSTRUCT_9,
-    .packings = 1u << MD_PACKING_NONE,
-    .actions = MD_ALL_ACTIONS,
-    .speed = 100,
-    .load = load,
-    .unload = unload,
-    .hop = hop,
-    .fuses = fuses,
-    .link_bytes = link_bytes};
+const md_backend md_backend_cuda = {.name = "cuda",
+                                    .needs = "CUDA GPU",
+                                    .space = MD_DEVICE,
+                                    .precisions = (1u << MD_PRECISIONS) - 1,
+                                    .reconstructs = (1u << MD_RECONSTRUCTS) - 1,
+                                    .packings = 1u << MD_PACKING_NONE,
+                                    .actions = MD_ALL_ACTIONS,
+                                    .speed = 100,
+                                    .load = load,
+                                    .unload = unload,
+                                    .hop = hop,
+                                    .fuses = fuses,
+                                    .link_bytes = link_bytes};

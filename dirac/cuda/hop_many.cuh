@@ -1,7 +1,7 @@
 #ifndef MD_DIRAC_CUDA_HOP_MANY_CUH
 #define MD_DIRAC_CUDA_HOP_MANY_CUH
 
-#include "dirac/cuda/many_links.cuh"
+#include "dirac/cuda/hop_one.cuh"
 
 /* Many right-hand sides: thread (j, i) of a block computes B right-hand sides of the block's i-th
  * site, so that a link serves n_rhs/B neighbouring threads, B products each. The order of sites
@@ -116,9 +116,7 @@ static __device__ inline void add_block(real_of<S> to[B][6], real_of<S> a, const
   load_block<S, B>(f, site, n_rhs, x);
   const T factor = is_scaled<S> ? a * (T)scale[site] : a;
 #pragma unroll
-  for (int b = 0; b < B; b++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) to[b][c] += factor * step[b] * x[b][c];
+  for (int e = 0; e < B * 6; e++) to[e / 6][e % 6] += factor * step[e / 6] * x[e / 6][e % 6];
 }
 
 /* Stores the sites of the thread block with new scales, unless they are in `wide` already, and
@@ -194,6 +192,79 @@ static __device__ inline int along(const md_row &row, const md_long_row *long_ro
   return step == 1 || left == 1 ? row.edge : long_row->beyond;
 }
 
+/* Copies the links of the block's sites, SITE_REALS each, from `slot` on, to shared memory and
+ * waits for them. */
+template <class S, int SITE_REALS>
+static __device__ inline void fetch_links(const S *links, int slot, int sites, char *shared) {
+  constexpr unsigned site_bytes = SITE_REALS * sizeof(S);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900 /* no copy engine that a block may use */
+  constexpr int words = site_bytes / 16;
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int w = thread; w < sites * words; w += blockDim.x * blockDim.y) {
+    const uint4 *from = (const uint4 *)(links + (int64_t)(slot + w / words) * SITE_REALS);
+    ((uint4 *)shared)[w] = from[w % words];
+  }
+  __syncthreads();
+#else
+  __shared__ alignas(8) uint64_t barrier;
+  const unsigned flag = (unsigned)__cvta_generic_to_shared(&barrier);
+  const unsigned target = (unsigned)__cvta_generic_to_shared(shared);
+  if (threadIdx.y == 0 && threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(flag));
+    asm volatile("fence.mbarrier_init.release.cluster;");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(flag),
+                 "r"(sites * site_bytes));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(target),
+                 "l"(links + (int64_t)slot * SITE_REALS), "r"(sites * site_bytes), "r"(flag)
+                 : "memory");
+  }
+  __syncthreads();
+  asm volatile("{\n.reg .pred done;\nwait:\n"
+               "mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n"
+               "@!done bra wait;\n}" ::"r"(flag)
+               : "memory");
+#endif
+}
+
+/* The stored reals of one direction, from the site's links in shared memory or from a slot's in
+ * device memory, where the chunks of 32 slots take turns. */
+template <class S, int R, bool STAGED>
+static __device__ inline void load_link(const void *links, int direction, uint64_t policy,
+                                        real_of<S> u[R]) {
+  using chunk = chunk_of<link_piece<S, R, 1>>;
+  constexpr int reals = sizeof(chunk) / sizeof(S), chunks = 2 * R / reals, step = STAGED ? 1 : 32;
+  const int side = direction % 2;
+  const chunk *p = (const chunk *)links + direction / 2 * chunks * step;
+#pragma unroll
+  for (int c = 0; c < chunks; c++) {
+    if ((c + 1) * reals <= side * R || c * reals >= (side + 1) * R) continue;
+    alignas(16) S raw[reals];
+    *reinterpret_cast<chunk *>(raw) = STAGED ? p[c] : load_once(p + c * step, policy);
+#pragma unroll
+    for (int e = 0; e < reals; e++) {
+      const int r = c * reals + e - side * R;
+      if (r >= 0 && r < R) u[r] = load_real(raw[e]);
+    }
+  }
+  unpack_link<S, R>(u);
+}
+
+/* The matrix of a link with a phase, times that, `factor`, and the sign. */
+template <class S, int R>
+static __device__ inline void load_phased(const void *links, int direction, uint64_t policy,
+                                          real_of<S> factor, bool minus, real_of<S> u[18]) {
+  using T = real_of<S>;
+  T stored[R];
+  load_link<S, R, false>(links, direction, policy, stored);
+  full_link<R>(stored, u);
+  const complex_of<T> z = phase_of(stored[R - 1]);
+  if (minus) factor = -factor;
+#pragma unroll
+  for (int row = 0; row < 3; row++)
+    turn_vector(complex_of<T>{factor * z.re, factor * z.im}, u + 6 * row);
+}
+
 /* RL: reals of the long links, 0: none. */
 template <class S, int R, int B, bool STAGED, int RL>
 __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED, RL>())
@@ -256,9 +327,7 @@ __global__ void __launch_bounds__(128, least_many<S, R, B, STAGED, RL>())
   T step[B];
   load_steps<S, B>(a.step, step);
 #pragma unroll
-  for (int b = 0; b < B; b++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) acc[b][c] *= step[b] * a.half_b;
+  for (int e = 0; e < B * 6; e++) acc[e / 6][e % 6] *= step[e / 6] * a.half_b;
   if (mixes) load_steps<S, B>(a.step + MD_MAX_RHS, step);
   if (a.x) add_block<S, B>(acc, mixes ? T(1) : a.a, step, a.x, a.x_scale, site, a.n_rhs);
   if constexpr (sizeof(S) == 2)
@@ -307,16 +376,11 @@ static void launch_many_of(const md_stencil *s, many_arguments<S> &a, void *queu
 template <class S, int R> static int hop_many_reals(const md_stencil *s, const md_hop_call *call) {
   const md_hop_end end = md_hop_end_of(call);
   const md_hop_step step = md_hop_step_of(call);
-  many_arguments<S> a = {};
-  a.links = (const S *)s->links;
-  a.rows = s->rows;
+  auto a = arguments_of<many_arguments<S>, S>(s, call);
   a.order = s->order;
   a.first = s->range[call->range].first;
   a.count = s->range[call->range].count;
   a.n_rhs = call->out->n_rhs;
-  a.keep_links = s->keep_links;
-  a.backwards = step.backwards;
-  a.per_row = s->slots_per_row;
   a.in = (const S *)call->in->data;
   a.in_scale = call->in->scale;
   a.x = end.x ? (const S *)end.x->data : NULL;
@@ -327,12 +391,7 @@ template <class S, int R> static int hop_many_reals(const md_stencil *s, const m
   else
     a.out = (S *)call->out->data;
   a.out_scale = call->out->scale;
-  a.a = (real_of<S>)end.a;
-  a.half_b = (real_of<S>)(MD_HOP_FACTOR * end.b);
-  a.step = step.by;
-  if (step.norm2) a.norm2 = step.norm2->sum, a.units = step.norm2->units;
   a.long_rows = s->long_rows;
-  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
   if (a.n_rhs % most == 0)
     launch_many_of<S, R, most>(s, a, call->queue);

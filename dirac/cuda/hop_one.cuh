@@ -3,12 +3,121 @@
 
 #include "base/device.cuh"
 #include "dirac/cuda/link.cuh"
-#include "dirac/cuda/neighbours.cuh"
+#include "dirac/cuda/stencil.h"
 #include "lattice/fields/cuda/unit_sum.cuh"
 
 /* One right-hand side: a thread computes the V sites of a slot from 16-byte pieces of links and
  * V-wide pieces of the source planes. Where there are few slots for the many threads of a GPU
  * (SPLIT), four threads share a slot, one direction pair each. */
+
+/* The source vectors of a slot's neighbours, for one right-hand side: V-wide pieces of the planes
+ * of a field. In y, z and t the neighbours of V sites are V neighbouring sites; along x they are
+ * moved by one site or two. */
+template <class S> struct plane_view {
+  S *data;
+  float *scale;
+  int64_t stride;
+};
+template <class S> static plane_view<S> planes_of(const md_field *f) {
+  return f ? plane_view<S>{(S *)f->data, f->scale, f->stride} : plane_view<S>{};
+}
+
+/* v[site][c] = f values of V neighbouring sites */
+template <class S, int V>
+static __device__ inline void load_sites(const plane_view<S> &f, int site, real_of<S> v[V][6]) {
+#pragma unroll
+  for (int c = 0; c < 6; c++) {
+    const vector_of<S, V> piece =
+        *reinterpret_cast<const vector_of<S, V> *>(f.data + c * f.stride + site);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i][c] = load_real(piece.v[i]);
+  }
+}
+
+template <class S, int V>
+static __device__ inline void load_scales(const plane_view<S> &f, int site, float scale[V]) {
+  if constexpr (is_scaled<S>) {
+    const vector_of<float, V> piece =
+        *reinterpret_cast<const vector_of<float, V> *>(f.scale + site);
+#pragma unroll
+    for (int i = 0; i < V; i++) scale[i] = piece.v[i];
+  }
+}
+
+/* The vectors of V neighbouring sites. */
+template <class S, int V> struct vectors {
+  real_of<S> v[V][6];
+  float scale[V] = {};
+  __device__ void load(const plane_view<S> &f, int site) {
+    load_sites<S, V>(f, site, v);
+    load_scales<S, V>(f, site, scale);
+  }
+  /* Sites that need not be neighbours. */
+  __device__ void load_each(const plane_view<S> &f, const int site[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      load_sites<S, 1>(f, site[i], v + i);
+      load_scales<S, 1>(f, site[i], scale + i);
+    }
+  }
+  /* This one moved by one site, up: towards lower places, filled up with `last`. */
+  __device__ void moved(bool up, const vectors<S, 1> &last, vectors &out) const {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+#pragma unroll
+      for (int c = 0; c < 6; c++)
+        out.v[i][c] = up ? (i + 1 < V ? v[(i + 1) % V][c] : last.v[0][c])
+                         : (i > 0 ? v[(i + V - 1) % V][c] : last.v[0][c]);
+      out.scale[i] = up ? (i + 1 < V ? scale[(i + 1) % V] : last.scale[0])
+                        : (i > 0 ? scale[(i + V - 1) % V] : last.scale[0]);
+    }
+  }
+};
+
+/* The far x-neighbours: the near vector moved by one, filled up with one more site. */
+template <class S, int V>
+static __device__ inline void load_far(const plane_view<S> &in, const md_row &row, int site, int h,
+                                       int row_sites, const vectors<S, V> &near,
+                                       vectors<S, V> &far) {
+  const bool up = row.bits & 1u;
+  const int step = up ? site + V : site - 1;
+  vectors<S, 1> last;
+  last.load(in, h == (up ? row_sites - V : 0) ? row.edge : step);
+  near.moved(up, last, far);
+}
+
+/* Of the hops along x: the far neighbours, and those of the long links on both sides. Between them
+ * lie the near ones; one side lacks two sites, the other one. */
+template <class S, int V>
+static __device__ inline void
+load_far_and_long(const plane_view<S> &in, const md_row &row, const md_long_row &long_row, int site,
+                  int h, int row_sites, const vectors<S, V> &near, vectors<S, V> &far,
+                  vectors<S, V> &long_near, vectors<S, V> &long_far) {
+  const bool up = row.bits & 1u;
+  const int left = up ? row_sites - V - h : h; /* sites between the slot and the row's far end */
+  const int first = left > 0 ? (up ? site + V : site - 1) : row.edge;
+  const int second = left > 1   ? (up ? site + V + 1 : site - 2)
+                     : left > 0 ? row.edge
+                                : long_row.beyond;
+  const bool at_near_end = h == (up ? 0 : row_sites - V);
+  vectors<S, 1> last;
+  last.load(in, at_near_end ? long_row.behind : up ? site - 1 : site + V);
+  near.moved(!up, last, long_near);
+  if constexpr (V == 1) {
+    far.load(in, first);
+    long_far.load(in, second);
+  } else {
+    const int pair[2] = {up ? first : second, up ? second : first};
+    if (pair[1] == pair[0] + 1 && pair[0] % 2 == 0)
+      long_far.load(in, pair[0]);
+    else
+      long_far.load_each(in, pair);
+#pragma unroll
+    for (int c = 0; c < 6; c++) last.v[0][c] = up ? long_far.v[0][c] : long_far.v[1][c];
+    last.scale[0] = up ? long_far.scale[0] : long_far.scale[1];
+    near.moved(up, last, far);
+  }
+}
 
 /* How the slots of a hop are dealt out. ahead: split, and the links, where they stay in L2, come to
  * shared memory while the predecessor ends. */
@@ -53,6 +162,25 @@ template <class S> static real_of<S> unit_of(const md_stencil *s, int f) {
   return (whole ? link_unit<S> : 1.0f) * (real_of<S>)s->largest[f];
 }
 
+/* What the arguments of this kernel and of that for many right-hand sides have in common. */
+template <class ARGUMENTS, class S>
+static ARGUMENTS arguments_of(const md_stencil *s, const md_hop_call *call) {
+  const md_hop_end end = md_hop_end_of(call);
+  const md_hop_step step = md_hop_step_of(call);
+  ARGUMENTS a = {};
+  a.links = (decltype(a.links))s->links;
+  a.rows = s->rows;
+  a.per_row = s->slots_per_row;
+  a.keep_links = s->keep_links;
+  a.backwards = step.backwards;
+  a.a = (real_of<S>)end.a;
+  a.half_b = (real_of<S>)(MD_HOP_FACTOR * end.b);
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
+  a.step = step.by;
+  if (step.norm2) a.norm2 = step.norm2->sum, a.units = step.norm2->units;
+  return a;
+}
+
 /* Largest piece of 16, 8 or 4 bytes that divides the links of a slot in a direction pair. */
 constexpr int link_piece_of(int pair_bytes) {
   return pair_bytes % 16 == 0 ? 16 : pair_bytes % 8 == 0 ? 8 : 4;
@@ -94,9 +222,8 @@ static __device__ inline void add_sites(real_of<S> to[V][6], real_of<S> factor,
   load_sites<S, V>(f, site, x);
   load_scales<S, V>(f, site, scale);
 #pragma unroll
-  for (int i = 0; i < V; i++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) to[i][c] += (is_scaled<S> ? factor * scale[i] : factor) * x[i][c];
+  for (int e = 0; e < V * 6; e++)
+    to[e / 6][e % 6] += (is_scaled<S> ? factor * scale[e / 6] : factor) * x[e / 6][e % 6];
 }
 
 /* Stores acc at the V sites of out with new scales; acc then holds what reads back. */
@@ -137,9 +264,7 @@ static __device__ inline void finish_sites(const hop_arguments<S> &h, int site,
   const T step = h.step ? (T)*h.step : T(1);
   const T of_x = mixes ? (T)h.step[MD_MAX_RHS] : step * h.a;
 #pragma unroll
-  for (int i = 0; i < V; i++)
-#pragma unroll
-    for (int c = 0; c < 6; c++) acc[i][c] *= step * h.half_b;
+  for (int e = 0; e < V * 6; e++) acc[e / 6][e % 6] *= step * h.half_b;
   if (h.x.data) add_sites<S, V>(acc, of_x, h.x, site);
   bool stored = false;
   if constexpr (sizeof(S) == 2)
@@ -340,27 +465,15 @@ static void launch_one_or_split(const md_stencil *s, const hop_arguments<S> &a,
 }
 
 template <class S, int R> static int hop_one_reals(const md_stencil *s, const md_hop_call *call) {
-  const md_hop_end end = md_hop_end_of(call);
-  const md_hop_step step = md_hop_step_of(call);
-  hop_arguments<S> a = {};
-  a.links = s->links;
-  a.rows = s->rows;
+  auto a = arguments_of<hop_arguments<S>, S>(s, call);
   a.slots = s->range[call->range];
-  a.per_row = s->slots_per_row;
-  a.keep_links = s->keep_links;
-  a.backwards = step.backwards;
   if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
     a.wide = planes_of<float>(call->out);
   else
     a.out = planes_of<S>(call->out);
   a.in = planes_of<S>(call->in);
-  a.x = planes_of<S>(end.x);
-  a.before = planes_of<S>(step.before);
-  a.a = (real_of<S>)end.a;
-  a.half_b = (real_of<S>)(MD_HOP_FACTOR * end.b);
-  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) a.unit[f] = unit_of<S>(s, f);
-  a.step = step.by;
-  if (step.norm2) a.norm2 = step.norm2->sum, a.units = step.norm2->units;
+  a.x = planes_of<S>(md_hop_end_of(call).x);
+  a.before = planes_of<S>(md_hop_step_of(call).before);
   if (s->sites_per_slot == 1) launch_one_or_split<S, R, 1>(s, a, call);
   if constexpr (sizeof(S) <= 4)
     if (s->sites_per_slot == 2) launch_one_or_split<S, R, 2>(s, a, call);

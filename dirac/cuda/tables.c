@@ -6,13 +6,9 @@
 #include <stdlib.h>
 
 int md_stencil_reals(const md_backend_request *request, int field) {
-  static const int reals[MD_RECONSTRUCTS] = {[MD_RECONSTRUCT_18] = 18,
-                                             [MD_RECONSTRUCT_12] = 12,
-                                             [MD_RECONSTRUCT_8] = 8,
-                                             [MD_RECONSTRUCT_13] = 13,
-                                             [MD_RECONSTRUCT_9] = 9};
   const bool there = field < md_action_get(request->action)->fields;
-  return there ? reals[md_reconstruct_of_field(request->reconstruct, field)] : 0;
+  const md_reconstruct stored = md_reconstruct_of_field(request->reconstruct, field);
+  return there ? atoi(md_reconstruct_name(stored)) : 0; /* the table names them by their reals */
 }
 
 /* Tables of the stencils on the host, while they are made. */
@@ -38,40 +34,30 @@ static uint32_t row_signs(const md_links *links, int parity, int64_t first) {
   return bits;
 }
 
-static void make_rows(const md_links *links, int parity, md_row *rows) {
-  const md_geometry *g = links->field->geometry;
-  const int64_t half = g->local[0] / 2, count = g->sites / half;
-#pragma omp parallel for schedule(static)
-  for (int64_t r = 0; r < count; r++) {
-    const int64_t first = r * half;
-    for (int mu = 1; mu < MD_DIMS; mu++) {
-      rows[r].base[mu - 1] = g->neighbour[parity][mu][first];
-      rows[r].base[mu + 2] = g->neighbour[parity][MD_DIMS + mu][first];
-    }
-    rows[r].bits = row_signs(links, parity, first);
-    rows[r].edge = rows[r].bits & 1u ? g->neighbour[parity][MD_X][first + half - 1]
-                                     : g->neighbour[parity][MD_DIMS + MD_X][first];
+/* First sites of the neighbours' rows in y, z and t of the row that begins with `first`. */
+static void find_bases(int32_t *const to[MD_DIRECTIONS], int64_t first, int32_t base[6]) {
+  for (int mu = 1; mu < MD_DIMS; mu++) {
+    base[mu - 1] = to[mu][first];
+    base[mu + 2] = to[MD_DIMS + mu][first];
   }
 }
 
-static void make_long_rows(const md_links *links, int parity, md_long_row *rows) {
+/* long_rows NULL: one link field. */
+static void make_rows(const md_links *links, int parity, md_row *rows, md_long_row *long_rows) {
   const md_geometry *g = links->field->geometry;
   const int64_t half = g->local[0] / 2, count = g->sites / half;
-  const int32_t *to[MD_DIRECTIONS];
-  for (int d = 0; d < MD_DIRECTIONS; d++)
-    to[d] = md_links_neighbours(links, parity, MD_DIRECTIONS + d);
+  int32_t *const *near = g->neighbour[parity], *const *far = g->third_neighbour[parity];
 #pragma omp parallel for schedule(static)
   for (int64_t r = 0; r < count; r++) {
     const int64_t first = r * half, last = first + half - 1;
-    int x[MD_DIMS];
-    md_global_coordinates(g, parity, first, x);
-    const bool up = x[0] & 1;
-    for (int mu = 1; mu < MD_DIMS; mu++) {
-      rows[r].base[mu - 1] = to[mu][first];
-      rows[r].base[mu + 2] = to[MD_DIMS + mu][first];
-    }
-    rows[r].beyond = up ? to[MD_X][last] : to[MD_DIMS + MD_X][first];
-    rows[r].behind = up ? to[MD_DIMS + MD_X][first] : to[MD_X][last];
+    find_bases(near, first, rows[r].base);
+    rows[r].bits = row_signs(links, parity, first);
+    const bool up = rows[r].bits & 1u;
+    rows[r].edge = up ? near[MD_X][last] : near[MD_DIMS + MD_X][first];
+    if (!long_rows) continue;
+    find_bases(far, first, long_rows[r].base);
+    long_rows[r].beyond = up ? far[MD_X][last] : far[MD_DIMS + MD_X][first];
+    long_rows[r].behind = up ? far[MD_DIMS + MD_X][first] : far[MD_X][last];
   }
 }
 
@@ -184,10 +170,8 @@ static md_status load_tables(md_context *context, const md_links *links,
                              md_stencil stencil[MD_PARITIES]) {
   const md_geometry *g = links->field->geometry;
   const size_t rows = (size_t)(2 * g->sites / g->local[0]);
-  for (int p = 0; p < MD_PARITIES; p++) {
-    if (t->rows[p]) make_rows(links, p, t->rows[p]);
-    if (t->long_rows[p]) make_long_rows(links, p, t->long_rows[p]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++)
+    if (t->rows[p]) make_rows(links, p, t->rows[p], t->long_rows[p]);
   const int v = sites_per_slot(g, request, t);
   const bool has_phase = md_reconstruct_has_phase(request->reconstruct);
   if (t->order) make_order(g, t->blocks);

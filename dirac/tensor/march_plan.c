@@ -1,4 +1,4 @@
-#include "dirac/tensor/march_rows.h"
+#include "dirac/tensor/march.h"
 
 #include <math.h>
 

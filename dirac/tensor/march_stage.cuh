@@ -123,6 +123,17 @@ struct corner {
   }
 };
 
+/* What begins the shared memory of a block: barriers for each step under way. Every thread arrives
+ * for itself, which costs less than gathering its warp, and racecheck follows it. */
+struct block_memory {
+  const md_march_plan &plan;
+  char *memory;
+  uint64_t *filled, *emptied;
+  __device__ block_memory(char *at, const md_march_plan &p)
+      : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)),
+        emptied(filled + MARCH_RING) {}
+};
+
 /* Shared memory of a block: barriers, then two rings of slots, each slot the rows of one time
  * slice: `centre` with ring + 2 + spare slots, `rim` with ring. A row is scales, in half, and then
  * sites. Centre rows hold x+1 sites: the row of an output site of odd x offset starts at
@@ -134,17 +145,12 @@ struct corner {
  * past a multiple of 128, rim rows of even offset a site further: then the four are different
  * modulo 128 bytes for rows of both kinds and for both ways along the axes, where a site has 0 or
  * 64 bytes modulo 128, with skew 2 or 1. */
-struct stage {
-  const md_march_plan &plan;
-  char *memory;
-  uint64_t *filled, *emptied; /* one for each step under way; every thread arrives for itself, which
-                                 costs less than gathering its warp, and racecheck follows it */
-  int *told;                  /* whether what lies beyond each end along t has arrived */
+struct stage : block_memory {
+  int *told; /* whether what lies beyond each end along t has arrived */
   int centre_rows, rim_rows, skew;
   __device__ stage(char *at, const md_march_plan &p)
-      : plan(p), memory(at), filled(reinterpret_cast<uint64_t *>(at)), emptied(filled + MARCH_RING),
-        told(reinterpret_cast<int *>(emptied + MARCH_RING)), centre_rows(p.y * p.z),
-        rim_rows(2 * (p.y + p.z)), skew(p.site_bytes % 128 ? 1 : 2) {}
+      : block_memory(at, p), told(reinterpret_cast<int *>(emptied + MARCH_RING)),
+        centre_rows(p.y * p.z), rim_rows(2 * (p.y + p.z)), skew(p.site_bytes % 128 ? 1 : 2) {}
   __device__ int shifted(int at, int y, int z, int bytes) const {
     return at + (32 * ((3 - skew) * y + 3 * z) + bytes - at & 127);
   }
@@ -184,6 +190,23 @@ struct turn {
     return at >= steps ? turn{at - steps, phase} : turn{at - steps + ring, phase ^ 1};
   }
 };
+
+/* Waits until slot i of those that a segment begins with (else any i) is free for step `step`,
+ * whose turn is `now`. */
+__device__ inline void wait_for_slot(const block_memory &memory, const md_march_plan &plan,
+                                     bool begins, int i, int step, const turn &now) {
+  const int back = begins ? max(min(plan.ring + plan.spare - i, plan.ring), 1) : plan.ring;
+  if (back > step) return;
+  const turn read = now.before(back, plan.ring);
+  barrier_wait(&memory.emptied[read.at], read.phase);
+}
+
+/* Brings `count` sites of a field from site `from` on; b will see them arrive. */
+__device__ inline void copy_sites_of(const md_march_plan &plan, char *to, const void *field,
+                                     int from, int count, uint64_t *b) {
+  copy_bulk(to, static_cast<const char *>(field) + static_cast<int64_t>(from) * plan.site_bytes,
+            count * plan.site_bytes, b);
+}
 
 /* Asks L2 for what the end of a hop reads at the output row whose first site is `site`: x, and
  * where a step is taken the field that it adds to, which is of the arithmetic type unless NARROW.

@@ -2,11 +2,8 @@
 #define MD_DIRAC_TENSOR_STACKED_CUH
 
 #include "base/device.cuh"
-#include "base/double_mma.cuh"
-#include "dirac/tensor/kernels.h"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "dirac/tensor/tensor.h"
+#include "lattice/fields/cuda/block_mma.cuh"
 
 /* One warp, one output site, a tile of 16 (or 8) right-hand sides: the fragments of `stacked`, see
  * packing.h. Lane 4g+t holds the directions t and t+4 of the tile rows g and g+8 and the links
@@ -152,23 +149,13 @@ __device__ inline double2 piece_of(const storage<double>::links &l, int n) {
 }
 
 /* c += A B, one step of k = 16: a source colour of all eight directions. */
-__device__ inline void multiply(__half, float c[4], pair<__half> forward, pair<__half> backward,
+template <typename T>
+__device__ inline void multiply(T type, float (&c)[4], pair<T> forward, pair<T> backward,
                                 uint32_t b0, uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-      "{%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high), "r"(b0),
-        "r"(b1));
+  md_block_rows::mma(c, make_uint4(forward.low, forward.high, backward.low, backward.high), b0, b1,
+                     type);
 }
-__device__ inline void multiply(__nv_bfloat16, float c[4], pair<__nv_bfloat16> forward,
-                                pair<__nv_bfloat16> backward, uint32_t b0, uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-      "{%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(forward.low), "r"(forward.high), "r"(backward.low), "r"(backward.high), "r"(b0),
-        "r"(b1));
-}
-__device__ inline void multiply(double, double c[4], pair<double> forward, pair<double> backward,
+__device__ inline void multiply(double, double (&c)[4], pair<double> forward, pair<double> backward,
                                 double2 b0, double2 b1) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   md::mma_m16n8k4(c, forward.low.x, forward.high.x, b0.x);
@@ -188,7 +175,7 @@ __device__ inline void multiply(double, double c[4], pair<double> forward, pair<
 /* c += the product of a site and link field: three steps. forward and backward point to the lane's
  * low row in the source sites of its two directions; a colour has colour_bytes. */
 template <typename T, int TILE, bool FULL>
-__device__ inline void product(typename storage<T>::accumulator c[4],
+__device__ inline void product(typename storage<T>::accumulator (&c)[4],
                                const typename storage<T>::links &links, const char *forward,
                                const char *backward, int colour_bytes, int count, factors f,
                                const lane &at) {

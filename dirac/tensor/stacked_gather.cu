@@ -1,4 +1,4 @@
-#include "dirac/tensor/stacked_step.cuh"
+#include "dirac/tensor/stacked_finish.cuh"
 
 /* Packing `stacked` with neighbours gathered from global memory: a warp takes a group of eight
  * output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g, batch by batch. */
@@ -149,11 +149,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, FIELDS == 1 ? 4 : 3)
   const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(GROUP)));
   norm_adder<T> norms[2];
   typename storage<T>::accumulator step[2] = {};
-  if constexpr (leaves_norms<END>) begin_norms<T, TILE>(norms, call, at);
-  if constexpr (takes_step<END> && END != ending::mixed)
-    for (int row = 0; row < TILE / 8; row++)
-      step[row] =
-          static_cast<typename storage<T>::accumulator>(call.step[rhs_of_row<T, TILE>(row, at)]);
+  begin_ending<T, TILE, END>(norms, step, call, at);
 #pragma unroll 2
   for (int first = 0; first < left; first += batch<T>) {
     const gatherer<T, TILE, FULL, END, FIELDS> g(call, at, site, to, first, left - first);
@@ -184,17 +180,9 @@ template <typename T, int TILE, bool FULL> cudaError_t gather_plain(const md_ten
                  : launch_gather<T, TILE, FULL, ending::plain>(call);
 }
 
-/* The endings of solvers, for one whole tile of right-hand sides. */
+/* The endings of solvers are for one whole tile of right-hand sides. */
 template <typename T, int TILE> cudaError_t gather_tile(const md_tensor_call *call) {
-  if constexpr (storage<T>::scaled)
-    if (call->narrow) return launch_gather<T, TILE, true, ending::narrow_step>(call);
-  if constexpr (std::is_same<T, double>::value)
-    if (call->before) return launch_gather<T, TILE, true, ending::mixed>(call);
-  if constexpr (storage<T>::fuses) {
-    if (call->step) return launch_gather<T, TILE, true, ending::step>(call);
-    if (call->norm2) return launch_gather<T, TILE, true, ending::summed>(call);
-  }
-  return gather_plain<T, TILE, true>(call);
+  return by_ending<T>(call, [&](auto end) { return launch_gather<T, TILE, true, end()>(call); });
 }
 
 template <typename T> cudaError_t gather_rhs(const md_tensor_call *call) {

@@ -1,11 +1,230 @@
 #include "dirac/tensor/march_launch.cuh"
-#include "dirac/tensor/march_long_feeder.cuh"
-#include "dirac/tensor/march_worker.cuh"
 
 /* Packing `stacked` with two link fields as a march along t, see stacked_march.cu. The hops over
  * three sites make the ring of time slices seven deep and the rim three rows wide. Each source
  * site is fetched 1 + 3 (1/x + 2/y + 2/z) times instead of sixteen. */
 namespace stacked {
+
+/* A step is a time slice of the column, or, where the slice has two steps, one of its two planes
+ * along z: half as much of what surrounds the column is then in shared memory, which leaves place
+ * for a larger tile.
+ *
+ * Shared memory of a block: barriers, then three rings of slots, each slot the rows of one step.
+ * `centre` holds the column's own rows, of plan.x sites, of the steps from the one three slices
+ * before to the one three slices behind; `rim` those of the rows at up to three places before and
+ * beyond the column along y and z that the step reads; `along` for each own row of the step the
+ * sites before and beyond it along x. A row of the
+ * source has the opposite parity of the output row at its place. With sites counted so that those
+ * of output site i along y, z and t are i, and along x, where the output row has x offset o (0 or
+ * 1), i+o and i+o+1 forward, i+o-1 and i+o-2 backward, the row of `along` holds -2 (o = 0 only),
+ * -1, x, x+1 (o = 1 only). A row is scales, in half, and then sites; the scales of `along` are
+ * those of -2 .. x+1.
+ *
+ * Banks: the four lanes t of a fragment load take 32 bytes each, of the rows along x, y, z and t.
+ * Rows start at y + 2 z + o units of 32 bytes past a multiple of 128 where a site has 64 bytes
+ * modulo 128, and at y + 3 z + 2 o where it has none; rows of `along` where a row that begins with
+ * its first site would have it. Then the four differ modulo 128 bytes for both ways and both
+ * hops. */
+struct long_stage : block_memory {
+  int rows, rim_rows; /* of a slot of the centre and of `along`, and of the rim */
+  __device__ long_stage(char *at, const md_march_plan &p)
+      : block_memory(at, p), rows(md_own_rows(&p)), rim_rows(md_rim_rows(&p)) {}
+
+  /* Bytes from `memory` to the scales of a row of slot 0; slot k follows k times the ring's
+   * slot_bytes later. */
+  __device__ int centre(int row) const { return MARCH_BARRIERS + row * plan.centre.row_bytes; }
+  __device__ int rim(int row) const {
+    return MARCH_BARRIERS + plan.centre.bytes + row * plan.rim.row_bytes;
+  }
+  __device__ int along(int row) const {
+    return MARCH_BARRIERS + plan.centre.bytes + plan.rim.bytes + row * plan.along.row_bytes;
+  }
+  /* Place in banks of the row y, z (of the column's corner) with x offset 0, units of 32 bytes. */
+  __device__ int bank(int y, int z) const { return y + (3 - wide()) * z & 3; }
+  __device__ int wide() const { return plan.site_bytes % 128 ? 1 : 0; }
+  /* Where the sites of a row start whose scales end at `at`. */
+  __device__ int sites(int at, int bank, int odd) const {
+    return at + (32 * (bank + odd * (2 - wide())) - at & 127);
+  }
+  __device__ int sites_along(int at, int bank, int odd) const {
+    return at + (32 * (bank + odd * (2 - wide())) + (odd - 2) * plan.site_bytes - at & 127);
+  }
+};
+
+/* Steps of a slice. In 16 bits all tiles have one, and the compiler knows it. */
+template <typename T> __device__ inline int steps_of(const md_march_plan &plan) {
+  if constexpr (storage<T>::adjacent) return 1;
+  return plan.steps;
+}
+
+/* The warps that feed the march with two link fields: each thread brings one row, slice after
+ * slice. The columns' surroundings along x, y and z are taken periodic in this rank's lattice:
+ * where that is cut, what is brought is not what a hop reads, and call.low and call.high leave out
+ * the sites that would. Beyond the ends along t the neighbour table says where a slice lies. */
+template <typename T, bool NARROW> struct long_feeder {
+  static constexpr bool SCALED = storage<T>::scaled;
+  const md_tensor_call &call;
+  const md_march_plan &plan;
+  const long_stage &memory;
+  int plane; /* whose steps the thread feeds, where a slice has two */
+  int row;   /* of centre, along, rim, in this order */
+  __device__ long_feeder(const md_tensor_call &c, const md_march_plan &p, const long_stage &m,
+                         int thread)
+      : call(c), plan(p), memory(m) {
+    const int in_step = 2 * m.rows + m.rim_rows;
+    plane = steps() == 2 && thread >= in_step;
+    row = thread - plane * in_step;
+  }
+
+  /* The row in the source: its place in the lattice. */
+  struct origin {
+    int x, y, z;
+  };
+  /* `count` sites from site `from` on, which go to the start of the row and, in `along`, `after`
+   * sites behind them from site `beyond` on. */
+  struct strip {
+    int from, count, beyond, after, odd;
+    float4 scale[MARCH_X / 4];
+    float2 before_scale, beyond_scale;
+  };
+
+  __device__ int steps() const { return steps_of<T>(plan); }
+  __device__ bool of_centre() const { return row < memory.rows; }
+  __device__ bool of_along() const { return row >= memory.rows && row < 2 * memory.rows; }
+  __device__ bool idle() const { return row >= 2 * memory.rows + memory.rim_rows; }
+  /* Relative to the column's corner. */
+  __device__ md_rim_place place() const {
+    md_rim_place p = md_rim_place_of(&plan, max(row - 2 * memory.rows, 0), plane);
+    if (row < 2 * memory.rows) {
+      const parts at(row < memory.rows ? row : row - memory.rows, plan.by_y);
+      p.y = at.rest, p.z = plane + at.quotient;
+    }
+    return p;
+  }
+  static __device__ int around(int x, int extent) {
+    return x < 0 ? x + extent : x >= extent ? x - extent : x;
+  }
+  __device__ origin find_row(const corner &c) const {
+    const md_rim_place p = place();
+    return {c.x, around(c.y + p.y, call.local[1]), around(c.z + p.z, call.local[2])};
+  }
+  __device__ int site(const origin &o, int x, int t) const {
+    return ((t * call.local[2] + o.z) * call.local[1] + o.y) * (call.local[0] / 2) + x;
+  }
+  /* A slice beyond the ends, through the three-site hop along t that leads there. */
+  __device__ int beyond_end(const origin &o, int t) const {
+    const int term = MD_DIRECTIONS + (t < 0 ? 7 : 3);
+    return call
+        .neighbour[term * call.sites + site(o, o.x, t < 0 ? t + MARCH_REACH : t - MARCH_REACH)];
+  }
+  __device__ strip find(const origin &o, int t) const {
+    strip s = {};
+    s.odd = (o.y + o.z + t + call.parity) & 1;
+    s.from = t < 0 || t >= call.local[3] ? beyond_end(o, t) : site(o, o.x, t);
+    s.count = plan.x;
+    const int half = call.local[0] / 2, own = s.from;
+    const int before = own + (o.x == 0 ? half : 0),
+              beyond = own + plan.x - (o.x + plan.x == half ? half : 0);
+    if (of_along())
+      s.from = before - 2 + s.odd, s.count = 2 - s.odd, s.beyond = beyond, s.after = 1 + s.odd;
+    if constexpr (SCALED) {
+#pragma unroll
+      for (int i = 0; i < MARCH_X / 4; i++)
+        if (4 * i < plan.x)
+          s.scale[i] = *reinterpret_cast<const float4 *>(call.source_scale + own + 4 * i);
+      if (of_along()) {
+        s.before_scale = *reinterpret_cast<const float2 *>(call.source_scale + before - 2);
+        s.beyond_scale = *reinterpret_cast<const float2 *>(call.source_scale + beyond);
+      }
+    }
+    return s;
+  }
+  /* Returns the bytes that b will see arrive. */
+  __device__ int copy_sites(const strip &s, char *to, uint64_t *b) const {
+    copy_sites_of(plan, to, call.source, s.from, s.count, b);
+    if (s.after)
+      copy_sites_of(plan, to + s.count * plan.site_bytes, call.source, s.beyond, s.after, b);
+    return (s.count + s.after) * plan.site_bytes;
+  }
+  __device__ void store_scales(const strip &s, char *to) const {
+    if constexpr (SCALED) {
+      float *scale = reinterpret_cast<float *>(to);
+      const int lead = of_along() ? 2 : 0;
+#pragma unroll
+      for (int i = 0; i < MARCH_X / 4; i++)
+        if (4 * i < plan.x) {
+          float2 *pair = reinterpret_cast<float2 *>(scale + lead + 4 * i);
+          pair[0] = make_float2(s.scale[i].x, s.scale[i].y);
+          pair[1] = make_float2(s.scale[i].z, s.scale[i].w);
+        }
+      if (of_along()) {
+        reinterpret_cast<float2 *>(scale)[0] = s.before_scale;
+        reinterpret_cast<float2 *>(scale + 2 + plan.x)[0] = s.beyond_scale;
+      }
+    }
+  }
+  /* Bytes to the scales and to the sites of the thread's row in slot 0. */
+  __device__ int scales() const {
+    return of_centre()  ? memory.centre(row)
+           : of_along() ? memory.along(row - memory.rows)
+                        : memory.rim(row - 2 * memory.rows);
+  }
+  __device__ int sites(int odd) const {
+    const md_rim_place p = place();
+    const int at = scales() + (of_centre()  ? plan.centre
+                               : of_along() ? plan.along
+                                            : plan.rim)
+                                  .scale_bytes;
+    const int bank = memory.bank(p.y, p.z);
+    return of_along() ? memory.sites_along(at, bank, odd) : memory.sites(at, bank, odd);
+  }
+  __device__ void run() const {
+    const bool nothing = idle();
+    const md_march_ring &ring = of_centre() ? plan.centre : of_along() ? plan.along : plan.rim;
+    const int ahead = of_centre() ? MARCH_REACH : 0; /* slices in front of the step's own */
+    char *const even = memory.memory + (nothing ? 0 : sites(0));
+    char *const odd = memory.memory + (nothing ? 0 : sites(1));
+    char *const scale = memory.memory + (nothing ? 0 : scales());
+    walk w(plan, call);
+    turn now;
+    int slot = 0, step = 0;
+    while (w.next(plan, call)) {
+      const corner at(plan, w.column);
+      origin o = {};
+      if (!nothing) o = find_row(at);
+      if (step == 0) {
+        __syncthreads();           /* the barriers are there */
+        md_wait_for_predecessor(); /* it wrote the source */
+      }
+      strip next = {};
+      if (!nothing) next = find(o, w.t - ahead);
+      for (int t = w.t; t <= w.last; t++)
+        for (int k = 0; k < steps(); k++, step++) {
+          uint64_t *b = &memory.filled[now.at];
+          const bool begins = t == w.t && k == 0, mine = !nothing && k == plane;
+          /* The first step of a segment brings all of the centre that it reads. */
+          const int slots = begins ? 2 * ahead * steps() + 1 : 1;
+          int bytes = 0;
+          for (int i = 0; i < slots; i++) {
+            wait_for_slot(memory, plan, begins, i, step, now);
+            if (!nothing && (k + i) % steps() == plane) {
+              bytes += copy_sites(next, (next.odd ? odd : even) + slot, b);
+              store_scales(next, scale + slot);
+              if (i + 1 < slots) next = find(o, t - ahead + i / steps() + 1);
+            }
+            slot = after(slot, ring);
+          }
+          barrier_expect(b, bytes);
+          /* In 16 bits it would drive the sources out of L2 before they are read again. */
+          if constexpr (std::is_same<T, double>::value)
+            if (mine && of_centre()) prefetch_ending<NARROW>(call, plan, site(o, o.x, t));
+          if (mine && t < w.last) next = find(o, t + 1 + ahead);
+          now.next(plan.ring);
+        }
+    }
+    if (step == 0) __syncthreads();
+  }
+};
 
 /* What x offset 1 of the output row adds to the places of a lane's row. In half, where registers
  * run out, the two numbers share one: a single one that came back from memory took a tenth of the

@@ -1,8 +1,9 @@
 /* The backend `tensor`: link copies on the device, and which kernel serves which call. */
-#include "dirac/tensor/kernels.h"
+#include "dirac/tensor/tensor.h"
 
 #include "base/device.h"
 #include "base/memory.h"
+#include "lattice/fields/reals.h"
 
 #include <stdlib.h>
 
@@ -30,20 +31,6 @@ static void unload(void *state) {
   free(s);
 }
 
-static void store(md_precision precision, void *to, int64_t at, double value) {
-  switch (precision) {
-  case MD_DOUBLE:
-    ((double *)to)[at] = value;
-    break;
-  case MD_HALF:
-    ((uint16_t *)to)[at] = md_half_of_float((float)value);
-    break;
-  default:
-    ((uint16_t *)to)[at] = md_bf16_of_float((float)value);
-    break;
-  }
-}
-
 /* The 144 reals of a site's matrices of each link field, in the order that the packing's kernel
  * reads. */
 static void pack_site(const md_backend_request *request, const md_links *links, int parity,
@@ -56,9 +43,8 @@ static void pack_site(const md_backend_request *request, const md_links *links, 
       const int at = request->packing == MD_PACKING_STACKED
                          ? md_stacked_link_at(request->precision, d, n / 3, n % 3)
                          : 9 * d + n;
-      for (int part = 0; part < 2; part++)
-        store(request->precision, to, first + 2 * (9 * MD_DIRECTIONS * field + at) + part,
-              folded[2 * n + part]);
+      md_store_reals(request->precision, to, first + 2 * (9 * MD_DIRECTIONS * field + at), 2,
+                     folded + 2 * n);
     }
   }
 }

@@ -1,9 +1,10 @@
 #ifndef MD_DIRAC_TENSOR_TENSOR_H
 #define MD_DIRAC_TENSOR_TENSOR_H
 
-#include "dirac/tensor/packing.h"
+#include "dirac/tensor/march.h"
+#include "lattice/halo/arrivals.h"
 
-/* What `tensor` (GPU) and `tensor_emu` (host) share. */
+/* What `tensor` (GPU) and `tensor_emu` (host) share, and behind it the kernels of `tensor`. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +24,87 @@ double md_tensor_link_bytes(const md_backend_request *request);
   .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |      \
               1u << MD_PACKING_STACKED,                                                            \
   .actions = MD_ALL_ACTIONS, .check = md_tensor_check, .link_bytes = md_tensor_link_bytes
+
+/* Independent products of 3x3 complex matrices and vectors, for `bench dirac --kernel matvec`. The
+ * packings were first measured by them: there is nothing but the product, no neighbours and no sum
+ * over directions. */
+enum { MD_MATVEC_MATRIX = 18, MD_MATVEC_VECTOR = 6 }; /* reals, [row][column][re, im] */
+
+typedef struct md_matvec {
+  int64_t count;
+  const uint16_t *matrices, *vectors; /* fp16, [count][18] and [count][6] */
+  float *results;                     /* [count][6], assigned */
+} md_matvec;
+
+/* results[n] = matrices[n] vectors[n] on the host in float arithmetic; threads share the products.
+ * Local. */
+void md_matvec_host(const md_matvec *work);
+
+/* The same on the device, where all three arrays lie. With packing none, one CUDA thread forms one
+ * product in float; single, diagonal and block8 fill WMMA tiles. One kernel forms all products
+ * `passes` times, so that the difference of two times leaves the launch out. The work is queued,
+ * not waited for. Only in builds with CUDA. Local. */
+md_status md_matvec_device(md_context *context, md_packing packing, int passes,
+                           const md_matvec *work);
+
+/* One hop as the kernels take it. Everything points to device memory. */
+typedef struct md_tensor_call {
+  md_packing packing;
+  md_precision precision;
+  int terms;                 /* of the action: 8 for each link field */
+  const void *links;         /* of the output parity: stacked [site][field] in the order of
+                                md_stacked_link_at, else [site][term][18] */
+  const int32_t *neighbour;  /* [term][site] of the output parity */
+  const void *source;        /* as in a field: [site][colour][rhs] or six planes */
+  const float *source_scale; /* half only, else NULL; likewise the other scales */
+  void *out;
+  float *out_scale;
+  const void *x; /* md_hop_end; NULL: out = D in */
+  const float *x_scale;
+  double a, b;
+  /* md_hop_step; out is MD_SINGLE or MD_DOUBLE then, or MD_HALF if `narrow`. A step and norm2 are
+   * served where md_march_plan_make finds a plan, but not in bf16, and norm2 alone only for plain
+   * D in. */
+  const double *step;
+  const void *before; /* MD_DOUBLE alone; NULL: none */
+  md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
+  const struct sum_units *units;
+  const int32_t *list; /* output sites; NULL: 0 .. count-1 */
+  int64_t count, sites;
+  int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
+  int n_rhs, parity;
+  int local[MD_DIMS];
+  /* For the march: only sites with coordinates low <= x < high are assigned, and unless `ends` is 0
+   * of the time slices low .. high-1 only as many at the beginning and at the end. stride: sites
+   * from a neighbour beyond this rank along x, y or z to that of the next time slice; one link
+   * field. */
+  int low[MD_DIMS], high[MD_DIMS], stride[MD_DIMS];
+  int ends;
+  bool narrow; /* of a step */
+  /* Of a march of all sites with one link field: where the slices beyond both ends along t arrive,
+   * and before how many columns of a block are done the one beyond the lower end and the one beyond
+   * the upper end are there. */
+  md_halo_arrivals arrivals;
+  int late[2];
+  md_march_share share; /* set where the march is launched */
+  void *queue;          /* stream, NULL: that of all work */
+} md_tensor_call;
+
+/* Each of these functions queues one kernel, and returns MD_ENVIRONMENT when it cannot start. */
+
+/* The packings single, diagonal and block8 by WMMA, for any lattice, action and list of sites. */
+md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
+/* The packing stacked for any lattice, action, list of sites and number of right-hand sides. It
+ * gathers neighbours from global memory. Steps and norms are served for 8 and 16 right-hand sides.
+ */
+md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
+
+/* Queues the march that was planned; MD_ENVIRONMENT when it cannot start. The second is what the
+ * first calls for two link fields. */
+md_status md_tensor_march(md_context *context, const md_tensor_call *call,
+                          const md_march_plan *plan);
+md_status md_tensor_march_long(md_context *context, const md_tensor_call *call,
+                               const md_march_plan *plan);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,11 @@
 /* The Tensor Core packings on the host: the index maps of packing.h, inputs rounded to the storage
  * type, products summed in the order of the tile in float (double for MD_DOUBLE). For tests and
- * validation of the packings on machines without a GPU; not made for speed. */
+ * validation of the packings on machines without a GPU; not made for speed. Behind it what builds
+ * without CUDA have of the GPU's packings too. */
 #include "dirac/tensor/tensor.h"
 
 #include "base/memory.h"
+#include "lattice/fields/reals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,16 +27,10 @@ typedef struct site_input {
 } site_input;
 
 static double rounded(md_precision precision, double value) {
-  switch (precision) {
-  case MD_HALF:
-    return md_float_of_half(md_half_of_float((float)value));
-  case MD_BF16:
-    return md_float_of_bf16(md_bf16_of_float((float)value));
-  case MD_SINGLE:
-    return (float)value;
-  default:
-    return value;
-  }
+  double stored;
+  md_store_reals(precision, &stored, 0, 1, &value);
+  md_load_reals(precision, &stored, 0, 1, &value);
+  return value;
 }
 
 static void unload(void *state) {
@@ -233,3 +229,50 @@ const md_backend md_backend_tensor_emu = {.name = "tensor_emu",
                                           .load = load,
                                           .unload = unload,
                                           .hop = hop};
+
+md_status md_tensor_check(md_context *context, const md_backend_request *request) {
+  const char *name = md_packing_name(request->packing);
+  if (request->packing == MD_PACKING_STACKED) {
+    if (request->n_rhs < 2)
+      return md_fail(context, MD_INPUT,
+                     "packing stacked has right-hand sides as tile rows and needs at least 2, got "
+                     "%d; use --rhs 8 or 16, or --packing block8",
+                     request->n_rhs);
+    return MD_OK;
+  }
+  if (request->precision != MD_HALF)
+    return md_fail(context, MD_INPUT,
+                   "packing %s multiplies 16x16x16 tiles of fp16, got precision %s; use "
+                   "--precision half or --packing stacked",
+                   name, md_precision_name(request->precision));
+  if (request->n_rhs != 1)
+    return md_fail(context, MD_INPUT,
+                   "packing %s serves one right-hand side, got %d; use --packing stacked", name,
+                   request->n_rhs);
+  return MD_OK;
+}
+
+double md_tensor_link_bytes(const md_backend_request *request) {
+  return (double)(md_action_terms(request->action) * MD_LINK_REALS) *
+         (double)md_precision_bytes(request->precision);
+}
+
+void md_matvec_host(const md_matvec *work) {
+#pragma omp parallel for schedule(static)
+  for (int64_t n = 0; n < work->count; n++) {
+    const uint16_t *u = work->matrices + n * MD_MATVEC_MATRIX;
+    const uint16_t *v = work->vectors + n * MD_MATVEC_VECTOR;
+    for (int row = 0; row < 3; row++) {
+      float re = 0.0f, im = 0.0f;
+      for (int column = 0; column < 3; column++) {
+        const float a = md_float_of_half(u[2 * (3 * row + column)]);
+        const float b = md_float_of_half(u[2 * (3 * row + column) + 1]);
+        const float x = md_float_of_half(v[2 * column]), y = md_float_of_half(v[2 * column + 1]);
+        re += a * x - b * y;
+        im += a * y + b * x;
+      }
+      work->results[n * MD_MATVEC_VECTOR + 2 * row] = re;
+      work->results[n * MD_MATVEC_VECTOR + 2 * row + 1] = im;
+    }
+  }
+}

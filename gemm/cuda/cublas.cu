@@ -37,8 +37,10 @@ static md_status load(md_context *context, Library *library) {
                                 sizeof functions / sizeof *functions, functions);
 }
 
-static md_status fail_cublas(md_context *context, const Library *library, cublasStatus_t status,
-                             const char *what) {
+/* `what`: what the library was asked to do. */
+static md_status status_of(md_context *context, const Library *library, cublasStatus_t status,
+                           const char *what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT, "cuBLAS failed to %s: %s", what,
                  library->status_string(status));
 }
@@ -51,17 +53,15 @@ static void close(void *state) {
 
 static md_status start(md_context *context, void *stream, Library *library) {
   MD_TRY(load(context, library));
-  cublasStatus_t status = library->create(&library->handle);
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    library->handle = nullptr;
-    return fail_cublas(context, library, status, "start");
-  }
-  status = library->set_stream(library->handle, (cudaStream_t)stream);
-  return status == CUBLAS_STATUS_SUCCESS ? MD_OK
-                                         : fail_cublas(context, library, status, "take a stream");
+  const cublasStatus_t status = library->create(&library->handle);
+  if (status != CUBLAS_STATUS_SUCCESS) library->handle = nullptr;
+  MD_TRY(status_of(context, library, status, "start"));
+  return status_of(context, library, library->set_stream(library->handle, (cudaStream_t)stream),
+                   "take a stream");
 }
 
-static md_status open_handle(md_context *context, void *stream, void **state) {
+template <class PROBLEM>
+static md_status open_handle(md_context *context, const PROBLEM *, void *stream, void **state) {
   *state = nullptr;
   Library *library = new (std::nothrow) Library();
   if (!library) return md_fail_memory(context, sizeof *library, "cuBLAS");
@@ -71,11 +71,6 @@ static md_status open_handle(md_context *context, void *stream, void **state) {
   else
     close(library);
   return status;
-}
-
-static md_status open(md_context *context, const md_gemm_problem *, const md_gemm_launch *launch,
-                      void **state) {
-  return open_handle(context, launch->stream, state);
 }
 
 struct Types {
@@ -98,42 +93,38 @@ static Types types_of(md_gemm_precision precision) {
   }
 }
 
-static md_status multiply_cublas(md_context *context, const md_gemm_problem *p,
-                                 const md_gemm_launch *, void *state, const void *a, const void *b,
-                                 void *c) {
-  const Library *library = (const Library *)state;
+static md_status multiply_cublas(md_context *context, const md_gemm_call *call) {
+  const Library *library = (const Library *)call->state;
+  const md_gemm_problem *p = call->problem;
   const Types t = types_of(p->precision);
   const float alpha = (float)p->alpha, beta = (float)p->beta;
   const bool wide = p->precision == MD_GEMM_DOUBLE;
-  const cublasStatus_t status = library->gemm(
-      library->handle, CUBLAS_OP_N, CUBLAS_OP_N, p->n, p->m, p->k,
-      wide ? (const void *)&p->alpha : &alpha, b, t.input, p->ldb, a, t.input, p->lda,
-      wide ? (const void *)&p->beta : &beta, c, t.output, p->ldc, t.compute, CUBLAS_GEMM_DEFAULT);
-  return status == CUBLAS_STATUS_SUCCESS ? MD_OK
-                                         : fail_cublas(context, library, status, "multiply");
+  const cublasStatus_t status =
+      library->gemm(library->handle, CUBLAS_OP_N, CUBLAS_OP_N, p->n, p->m, p->k,
+                    wide ? (const void *)&p->alpha : &alpha, call->b, t.input, p->ldb, call->a,
+                    t.input, p->lda, wide ? (const void *)&p->beta : &beta, call->c, t.output,
+                    p->ldc, t.compute, CUBLAS_GEMM_DEFAULT);
+  return status_of(context, library, status, "multiply");
 }
 
 const md_gemm_kernel md_gemm_cublas = entry(
     "cublas", "the vendor's library, same types and math mode", (1u << MD_GEMM_PRECISIONS) - 1,
-    "fp64 for double, else fp32", multiply_cublas, nullptr, open, close);
+    "fp64 for double, else fp32", multiply_cublas, nullptr,
+    [](md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch, void **state) {
+      return open_handle(context, p, launch->stream, state);
+    },
+    close);
 
-static md_status open_gemv(md_context *context, const md_small_problem *, void *stream,
-                           void **state) {
-  return open_handle(context, stream, state);
-}
-
-static md_status run_gemv(md_context *context, const md_small_problem *p, void *, void *state,
-                          const void *a, const void *x, void *y) {
-  const Library *library = (const Library *)state;
+static md_status run_gemv(md_context *context, const md_small_call *call) {
+  const Library *library = (const Library *)call->state;
+  const md_small_problem *p = call->problem;
   const float alpha = 1.0f, beta = 0.0f;
-  const cublasStatus_t status =
-      library->gemv(library->handle, CUBLAS_OP_T, p->columns, p->rows, &alpha, (const float *)a,
-                    p->columns, (const float *)x, 1, &beta, (float *)y, 1);
-  return status == CUBLAS_STATUS_SUCCESS ? MD_OK
-                                         : fail_cublas(context, library, status, "multiply");
+  const cublasStatus_t status = library->gemv(
+      library->handle, CUBLAS_OP_T, p->columns, p->rows, &alpha, (const float *)call->in,
+      p->columns, (const float *)call->x, 1, &beta, (float *)call->out, 1);
+  return status_of(context, library, status, "multiply");
 }
 
-const md_small_kernel md_gemv_cublas = {"cublas",       "the vendor's library, floats",
-                                        MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE,
-                                        nullptr,        run_gemv,
-                                        open_gemv,      close};
+const md_small_kernel md_gemv_cublas = {
+    "cublas", "the vendor's library, floats", MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE, nullptr,
+    run_gemv, open_handle<md_small_problem>,  close};

@@ -5,14 +5,116 @@
  *
  * All that the warps do besides multiplying is two reads of shared memory for a product: the
  * copies cost them nothing, and an 8-byte read brings an operand straight into the register where
- * the instruction wants it (dmma_fragments.cuh). */
-#include "gemm/cuda/dmma_fragments.cuh"
-#include "gemm/cuda/tensor_map.cuh"
+ * the instruction wants it (Place). */
+#include "gemm/cuda/hopper.cuh"
 
 using namespace md;
-using namespace md::dmma;
 
 namespace {
+
+/* Which elements of a stage and of C a lane of the dmma kernel has, and their way from and to
+ * memory.
+ *
+ * Tiles have rows of 128 bytes with the 128-byte swizzle, which exchanges 16-byte chunk c of row r
+ * for c ^ (r % 8). Half a warp reads 4 x 4 elements at a time; which row or column of the tile a
+ * lane calls its own is free as long as C agrees, and is chosen so that the 16 lie in 16 different
+ * banks (see Place). */
+constexpr int ROWS = 128, COLUMNS = 128, DEPTH = 16, WARP = 32; /* tile, stage, a warp's square */
+constexpr int M = 2, N = 4;                                     /* m16 and n8 tiles of a warp */
+constexpr int A_BYTES = ROWS * DEPTH * 8, BOX_BYTES = DEPTH * 16 * 8; /* B: boxes 16 columns wide */
+
+__device__ inline void mma(double (&d)[4], const double (&a)[4], const double (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+}
+
+/* Where a lane's elements of a stage stand: byte offsets. Row g of an m16 tile is row
+ * g % 4 * 2 + g / 4 of eight, column g of n8 tile p of a box is 4 p + g / 4 * 2 + g % 4 / 2 * 8 +
+ * g % 2 of sixteen; depths are t and t + 4 of eight. */
+struct Place {
+  int a, b; /* at depth t of the first eight, b in the first n8 tile of a box */
+  __device__ Place(int y, int x, int lane) {
+    const int g = lane / 4, t = lane % 4, row = g % 4 * 2 + g / 4;
+    a = (y + row) * 128 + ((t / 2) ^ row) * 16 + t % 2 * 8;
+    b = A_BYTES + x / 16 * BOX_BYTES + t * 128 + ((g / 4 + g % 4 / 2 * 4) ^ t) * 16 + g % 2 * 8;
+  }
+  /* Depths 8 l + 4 e + t; n8 tile p of a box. The swizzle makes sums of chunks exclusive ors. */
+  __device__ int a_at(int l, int e) const { return a ^ (l * 64 + e * 32); }
+  __device__ int b_at(int p, int e) const { return (b ^ (p * 32 + e * 64)) + e * 512; }
+};
+
+__device__ inline void load_fragments(double (&a)[M][4], double (&b)[N][2], const char *stage,
+                                      const Place &place, int l) {
+#pragma unroll
+  for (int i = 0; i < M; i++)
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+      a[i][e] = *(const double *)(stage + place.a_at(l, e / 2) + i * 2048 + e % 2 * 1024);
+#pragma unroll
+  for (int j = 0; j < N; j++)
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+      b[j][e] = *(const double *)(stage + place.b_at(j % 2, e) + j / 2 * BOX_BYTES + l * 1024);
+}
+
+/* Calls use(row, column, pair) for this lane's pairs of neighbours in `boxes` boxes of a warp's
+ * part of C, 16 columns each, from `box` on: of each m16n8 tile lane l holds the rows l / 4 and l /
+ * 4 + 8 and the columns 2 (l % 4) and the next one, in the order of Place. */
+template <class Use>
+__device__ inline void for_pairs(const double (&sum)[M][N][4], int lane, int box, int boxes,
+                                 Use use) {
+  const int row = lane / 4 % 4 * 2 + lane / 16, column = lane % 4 / 2 * 2 + lane % 2 * 8;
+#pragma unroll
+  for (int i = 0; i < M; i++)
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int j = 0; j < N; j++)
+        if (j < 2 * boxes)
+          use(row + i * 16 + h * 8, column + j / 2 * 16 + j % 2 * 4, &sum[i][box * 2 + j][2 * h]);
+}
+
+/* alpha pair + beta old; old is read by `load` only when beta is not 0. */
+template <class Load>
+__device__ inline double2 result(const Operands<double> &g, const double *pair, Load load) {
+  double2 r = {g.alpha * pair[0], g.alpha * pair[1]};
+  if (g.beta != 0.0) {
+    const double2 old = load();
+    r.x += g.beta * old.x, r.y += g.beta * old.y;
+  }
+  return r;
+}
+
+/* A warp's part of C at (row, column), from its registers to where it belongs. */
+__device__ inline void store_elements(const Operands<double> &g, bool vector, int row, int column,
+                                      int lane, const double (&sum)[M][N][4]) {
+  for_pairs(sum, lane, 0, 2, [&](int i, int j, const double *pair) {
+    i += row, j += column;
+    if (i >= g.m || j >= g.n) return;
+    double *c = g.c + i * g.ldc + j;
+    if (vector && j + 2 <= g.n) {
+      *(double2 *)c = result(g, pair, [c] { return *(const double2 *)c; });
+      return;
+    }
+    store(c, pair[0], g.alpha, g.beta);
+    if (j + 1 < g.n) store(c + 1, pair[1], g.alpha, g.beta);
+  });
+}
+
+/* One of its boxes into the warp's slot: swizzled rows of 128 bytes. */
+__device__ inline void fill_slot(const Operands<double> &g, uint32_t slot, int lane, int box,
+                                 const double (&sum)[M][N][4]) {
+  for_pairs(sum, lane, box, 1, [&](int i, int j, const double *pair) {
+    const uint32_t to = slot + i * 128 + ((j / 2) ^ (i % 8)) * 16;
+    shared_store(to, result(g, pair, [to] {
+                   double2 old;
+                   shared_load(old, to);
+                   return old;
+                 }));
+  });
+}
 
 constexpr int THREADS = 512; /* that multiply; one more warpgroup keeps the copy engine busy */
 constexpr int STAGE_BYTES = A_BYTES + COLUMNS / 16 * BOX_BYTES;
@@ -38,19 +140,12 @@ struct Job {
   bool boxes;  /* and end there: the copy engine can write C */
 };
 
-/* The ring of stages, and the barriers that say full and empty; behind them a slot for each warp's
- * part of C, and the barriers that say that old elements of C have come. */
-template <class D> struct Ring {
-  uint32_t data, full; /* shared addresses */
-  int stage = 0, phase = 0;
-  __device__ void next() {
-    if (++stage == D::STAGES) stage = 0, phase ^= 1;
-  }
-  __device__ uint32_t full_now() const { return full + stage * 8; }
-  __device__ uint32_t empty_now() const { return full + (D::STAGES + stage) * 8; }
-  __device__ uint32_t loaded(int warp) const { return full + (2 * D::STAGES + warp) * 8; }
+/* Behind the stages a slot for each warp's part of C, and behind their barriers those that say that
+ * old elements of C have come. */
+template <class D> struct Ring : Stages<D::STAGES> {
+  __device__ uint32_t loaded(int warp) const { return this->full + (2 * D::STAGES + warp) * 8; }
   __device__ uint32_t slot(int warp) const {
-    return data + D::STAGES * STAGE_BYTES + warp * C_BOX_BYTES;
+    return this->data + D::STAGES * STAGE_BYTES + warp * C_BOX_BYTES;
   }
 };
 
@@ -145,9 +240,7 @@ __device__ void consume(const Job &job, const CUtensorMap *c, const char *stages
       for (int l = 0; l < 2; l++) {
         load_fragments(a, b, stage, place, l);
 #pragma unroll
-        for (int i = 0; i < M; i++)
-#pragma unroll
-          for (int j = 0; j < N; j++) mma(sum[i][j], a[i], b[j]);
+        for (int e = 0; e < M * N; e++) mma(sum[e / N][e % N], a[e / N], b[e % N]);
       }
     }
     hand_back(used);
@@ -197,17 +290,17 @@ md_status open(md_context *context, const md_gemm_problem *p, const md_gemm_laun
                   : open_tensor_plan(context, multiply<Long>, Long::BYTES, state);
 }
 
-md_status launch_dmma(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-                      void *state, const void *a, const void *b, void *c) {
+md_status run(md_context *context, const md_gemm_call *call) {
+  const md_gemm_problem *p = call->problem;
   unsigned tiles;
   MD_TRY(grid_for(context, p, ROWS, COLUMNS, &tiles));
-  TensorPlan *plan = (TensorPlan *)state;
-  cudaStream_t stream = (cudaStream_t)launch->stream;
+  TensorPlan *plan = (TensorPlan *)call->state;
+  const cudaStream_t stream = stream_of(call);
   Job job;
-  job.g = operands<double>(p, a, b, c);
+  job.g = operands<double>(call);
   job.tiles = (int)tiles, job.steps = (int)((p->k + DEPTH - 1) / DEPTH);
   job.band = brief(p) ? 4 : 16; /* brief sums are bound by the write of C: whole rows of it */
-  job.vector = aligned(c, p->ldc, 8, 16);
+  job.vector = aligned(job.g.c, p->ldc, 8, 16);
   job.boxes = job.vector && p->n % 2 == 0;
   MD_TRY(pad_operands(context, &plan->workspace, stream, 2, false, &job.g));
   MD_TRY(map_operand(context, plan, 0, job.g.a, job.g.m, job.g.k, job.g.lda, ROWS));
@@ -219,12 +312,9 @@ md_status launch_dmma(md_context *context, const md_gemm_problem *p, const md_ge
   return md_cuda_launched(context, "GEMM kernel dmma");
 }
 
-md_status serves(md_context *context) {
-  return needs_hopper(context, "dmma");
-}
-
 } // namespace
 
 const md_gemm_kernel md_gemm_dmma =
-    entry("dmma", "fp64 Tensor Cores, m16n8k8, tensor copies, tile after tile", DOUBLE, "fp64",
-          launch_dmma, nullptr, open, close_tensor_plan, serves);
+    entry("dmma", "fp64 Tensor Cores, m16n8k8, tensor copies, tile after tile", DOUBLE, "fp64", run,
+          nullptr, open, close_tensor_plan,
+          [](md_context *context) { return needs_hopper(context, "dmma"); });

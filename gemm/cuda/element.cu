@@ -38,13 +38,10 @@ template <class T, int ROWS, int COLUMNS> static __global__ void tile(Operands<T
 
 /* A step for both types of C. */
 template <int STEP, auto of_single, auto of_double, int ROWS, int COLUMNS>
-static md_status run_types(md_context *context, const md_gemm_problem *p,
-                           const md_gemm_launch *launch, void *state, const void *a, const void *b,
-                           void *c) {
-  return (p->precision == MD_GEMM_DOUBLE
-              ? run_step<STEP, double, of_double, ROWS, COLUMNS, COLUMNS, ROWS>
-              : run_step<STEP, float, of_single, ROWS, COLUMNS, COLUMNS, ROWS>)(context, p, launch,
-                                                                                state, a, b, c);
+static md_status run_types(md_context *context, const md_gemm_call *call) {
+  return call->problem->precision == MD_GEMM_DOUBLE
+             ? run_step<STEP, double, of_double, ROWS, COLUMNS, COLUMNS, ROWS>(context, call)
+             : run_step<STEP, float, of_single, ROWS, COLUMNS, COLUMNS, ROWS>(context, call);
 }
 
 static const char *const variants[] = {"16x16", "8x8", "32x32", "16x32", "8x16", nullptr};
@@ -53,12 +50,10 @@ template <int ROWS, int COLUMNS>
 constexpr auto tiled =
     run_types<2, tile<float, ROWS, COLUMNS>, tile<double, ROWS, COLUMNS>, ROWS, COLUMNS>;
 
-static md_status run_tile(md_context *context, const md_gemm_problem *p,
-                          const md_gemm_launch *launch, void *state, const void *a, const void *b,
-                          void *c) {
+static md_status run_tile(md_context *context, const md_gemm_call *call) {
   constexpr decltype(md_gemm_kernel::run) of[] = {tiled<16, 16>, tiled<8, 8>, tiled<32, 32>,
                                                   tiled<16, 32>, tiled<8, 16>};
-  return of[launch->variant](context, p, launch, state, a, b, c);
+  return of[call->launch->variant](context, call);
 }
 
 const md_gemm_kernel md_gemm_k0 =

@@ -16,16 +16,14 @@ template <class T> struct Call {
   T *out;
 };
 
-/* md_small_kernel.run of a kernel whose Launch<T>::start takes the call. */
-template <template <class T> class Launch>
-md_status by_type(md_context *context, const md_small_problem *p, void *stream, void *state,
-                  const void *in, const void *x, void *out) {
-  const cudaStream_t s = (cudaStream_t)stream;
-  return p->type == MD_SMALL_INTEGER
-             ? Launch<int>::start(
-                   {context, p, s, (int *)state, (const int *)in, (const int *)x, (int *)out})
-             : Launch<float>::start({context, p, s, (float *)state, (const float *)in,
-                                     (const float *)x, (float *)out});
+/* md_small_kernel.run of a Launch, whose start takes a Call of either type. */
+template <class Launch, class T> md_status start(md_context *context, const md_small_call *c) {
+  return Launch::start(Call<T>{context, c->problem, (cudaStream_t)c->stream, (T *)c->state,
+                               (const T *)c->in, (const T *)c->x, (T *)c->out});
+}
+template <class Launch> md_status by_type(md_context *context, const md_small_call *c) {
+  return c->problem->type == MD_SMALL_INTEGER ? start<Launch, int>(context, c)
+                                              : start<Launch, float>(context, c);
 }
 
 /* Blocks of block_x x height that cover rows x columns, and how many stand side by side. */
@@ -71,8 +69,8 @@ __global__ void transpose_tiled(const T *in, T *out, int64_t rows, int64_t colum
       if (x0 + x < columns && y0 + y < rows) out[(x0 + x) * rows + y0 + y] = tile[y * ld + x];
 }
 
-template <class T, bool TILE, int PADDING> struct Transpose {
-  static md_status start(const Call<T> &c) {
+template <bool TILE, int PADDING> struct Transpose {
+  template <class T> static md_status start(const Call<T> &c) {
     const md_small_problem *p = c.p;
     const int height = TILE && p->block_x > p->block_y ? p->block_x : p->block_y;
     const dim3 block(p->block_x, p->block_y);
@@ -87,9 +85,6 @@ template <class T, bool TILE, int PADDING> struct Transpose {
     return md_cuda_launched(c.context, "transpose");
   }
 };
-template <class T> using TransposeDirect = Transpose<T, false, 0>;
-template <class T> using TransposeTile = Transpose<T, true, 0>;
-template <class T> using TransposePadded = Transpose<T, true, 1>;
 
 /* out[x, y] = in[x, y] + in[x + 4, y]. Direct: two loads per thread; a warp's shifted load starts
  * 16 bytes into a 32-byte sector and takes one sector more, most of which the caches hold already.
@@ -118,8 +113,8 @@ __global__ void shift_shared(md_small_problem p, const T *in, T *out, int64_t ac
     out[y * p.out_ld + x0 + threadIdx.x] = row[threadIdx.x] + row[threadIdx.x + MD_SHIFT];
 }
 
-template <class T, bool SHARED> struct Shift {
-  static md_status start(const Call<T> &c) {
+template <bool SHARED> struct Shift {
+  template <class T> static md_status start(const Call<T> &c) {
     const md_small_problem *p = c.p;
     const dim3 block(p->block_x, p->block_y);
     const size_t bytes = (p->block_x + MD_SHIFT) * p->block_y * sizeof(T);
@@ -133,8 +128,6 @@ template <class T, bool SHARED> struct Shift {
     return md_cuda_launched(c.context, "shift");
   }
 };
-template <class T> using ShiftDirect = Shift<T, false>;
-template <class T> using ShiftShared = Shift<T, true>;
 
 /* y <- A x: six ways to sum a row. */
 constexpr int BLOCK = 256;
@@ -215,8 +208,8 @@ template <class T> __global__ void warp_shuffle(Vectors<T> v, T *) {
 
 enum Method { THREAD_ROW, TWO_PHASE, BLOCK_SERIAL, BLOCK_ATOMIC, WARP_SHUFFLE };
 
-template <class T, Method method> struct Gemv {
-  static md_status start(const Call<T> &c) {
+template <Method method> struct Gemv {
+  template <class T> static md_status start(const Call<T> &c) {
     const Vectors<T> v = {c.p->rows, c.p->columns, c.in, c.x, c.out};
     if (v.rows > INT_MAX - BLOCK)
       return md_fail(c.context, MD_INPUT, "device kernels take fewer than 2^31 rows, got %lld",
@@ -235,11 +228,6 @@ template <class T, Method method> struct Gemv {
     return md_cuda_launched(c.context, "gemv");
   }
 };
-template <class T> using ThreadRow = Gemv<T, THREAD_ROW>;
-template <class T> using TwoPhase = Gemv<T, TWO_PHASE>;
-template <class T> using BlockSerial = Gemv<T, BLOCK_SERIAL>;
-template <class T> using BlockAtomic = Gemv<T, BLOCK_ATOMIC>;
-template <class T> using WarpShuffle = Gemv<T, WARP_SHUFFLE>;
 
 md_status open_scratch(md_context *context, const md_small_problem *p, void *, void **state) {
   return md_device_allocate(context, (size_t)p->rows * p->columns * 4,
@@ -256,23 +244,24 @@ constexpr md_small_kernel small(const char *name, const char *idea,
 } // namespace
 
 const md_small_kernel md_transpose_naive =
-    small("naive", "reads along rows, writes down columns", by_type<TransposeDirect>);
+    small("naive", "reads along rows, writes down columns", by_type<Transpose<false, 0>>);
 const md_small_kernel md_transpose_tile =
-    small("tile", "through a tile in shared memory", by_type<TransposeTile>);
-const md_small_kernel md_transpose_padded = small(
-    "padded", "the tile's rows padded by one element: no bank conflicts", by_type<TransposePadded>);
+    small("tile", "through a tile in shared memory", by_type<Transpose<true, 0>>);
+const md_small_kernel md_transpose_padded =
+    small("padded", "the tile's rows padded by one element: no bank conflicts",
+          by_type<Transpose<true, 1>>);
 const md_small_kernel md_shift_direct =
-    small("direct", "two loads per thread, caches hold the overlap", by_type<ShiftDirect>);
+    small("direct", "two loads per thread, caches hold the overlap", by_type<Shift<false>>);
 const md_small_kernel md_shift_shared =
-    small("shared", "rows in shared memory, each element read once", by_type<ShiftShared>);
+    small("shared", "rows in shared memory, each element read once", by_type<Shift<true>>);
 const md_small_kernel md_gemv_thread_row =
-    small("thread_row", "a thread per row", by_type<ThreadRow>);
+    small("thread_row", "a thread per row", by_type<Gemv<THREAD_ROW>>);
 const md_small_kernel md_gemv_two_phase =
-    small("two_phase", "all products into device memory, then a tree per row", by_type<TwoPhase>,
-          open_scratch, md_device_free);
+    small("two_phase", "all products into device memory, then a tree per row",
+          by_type<Gemv<TWO_PHASE>>, open_scratch, md_device_free);
 const md_small_kernel md_gemv_block_serial =
-    small("block_serial", "a block per row, one thread adds up", by_type<BlockSerial>);
+    small("block_serial", "a block per row, one thread adds up", by_type<Gemv<BLOCK_SERIAL>>);
 const md_small_kernel md_gemv_block_atomic =
-    small("block_atomic", "a block per row, atomics on shared memory", by_type<BlockAtomic>);
+    small("block_atomic", "a block per row, atomics on shared memory", by_type<Gemv<BLOCK_ATOMIC>>);
 const md_small_kernel md_gemv_warp_shuffle =
-    small("warp_shuffle", "a warp per row, shuffles", by_type<WarpShuffle>);
+    small("warp_shuffle", "a warp per row, shuffles", by_type<Gemv<WARP_SHUFFLE>>);

@@ -14,7 +14,6 @@
  * tensor maps, produce_stage fetches a stage, multiply_tile sums a tile, row, column, box_row and
  * box_column say where C goes, fill writes boxes of it, store_elements single elements. */
 #include "gemm/cuda/hopper.cuh"
-#include "gemm/cuda/tensor_map.cuh"
 
 namespace md {
 
@@ -33,16 +32,9 @@ template <int STAGES_, int BOXES_> struct Division {
 using Long = Division<4, 2>;
 using Short = Division<3, 4>;
 
-template <class D> struct Ring {
-  uint32_t data, full, empty; /* shared addresses: stages, two rows of barriers */
-  int stage = 0, phase = 0;
-  __device__ void next() {
-    if (++stage == D::STAGES) stage = 0, phase ^= 1;
-  }
-  __device__ uint32_t narrow() const { return data + stage * STAGE_BYTES; }
+template <class D> struct Ring : Stages<D::STAGES> {
+  __device__ uint32_t narrow() const { return this->data + this->stage * STAGE_BYTES; }
   __device__ uint32_t wide() const { return narrow() + NARROW_BYTES; }
-  __device__ uint32_t full_now() const { return full + stage * 8; }
-  __device__ uint32_t empty_now() const { return empty + stage * 8; }
 };
 
 template <class T> struct Job {
@@ -173,14 +165,14 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(RING_THREADS, 1)
   __shared__ __align__(8) uint64_t barriers[2 * D::STAGES + 2 * D::BOXES];
   Ring<D> ring;
   ring.data = (shared_address(shared) + 1023) / 1024 * 1024;
-  ring.full = shared_address(barriers), ring.empty = ring.full + D::STAGES * 8;
+  ring.full = shared_address(barriers);
   const int rank = cluster_rank(), group = threadIdx.x / 128;
   if (threadIdx.x == 0) {
     for (int s = 0; s < D::STAGES; s++) {
       barrier_init(ring.full + s * 8, 1);
-      barrier_init(ring.empty + s * 8, 2 * CLUSTER); /* the consumers of every block */
+      barrier_init(ring.full + (D::STAGES + s) * 8, 2 * CLUSTER); /* the consumers of every block */
     }
-    for (int s = 0; s < 2 * D::BOXES; s++) barrier_init(ring.empty + (D::STAGES + s) * 8, 1);
+    for (int s = 0; s < 2 * D::BOXES; s++) barrier_init(ring.full + (2 * D::STAGES + s) * 8, 1);
     fence_barrier_init();
   }
   cluster_sync();
@@ -191,7 +183,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(RING_THREADS, 1)
     claim_registers<232>();
     const int half = group - 1;
     const Buffers<D> buffers = {ring.data + D::STAGES * STAGE_BYTES + half * D::BOXES * BOX_BYTES,
-                                ring.empty + (D::STAGES + half * D::BOXES) * 8, group};
+                                ring.full + (2 * D::STAGES + half * D::BOXES) * 8, group};
     consume<Work>(job, &c, ring, buffers, rank, half);
   }
   tensor_store_wait<0>();
@@ -215,15 +207,15 @@ md_status open_ring(md_context *context, const md_gemm_problem *p, void **state)
                   : open_tensor_plan(context, multiply<Work, Long>, Long::BYTES, state);
 }
 
-template <class Work>
-md_status run_ring(md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch,
-                   TensorPlan *plan, const void *a, const void *b, void *c) {
+template <class Work> md_status run_ring(md_context *context, const md_gemm_call *call) {
   using T = typename Work::T;
+  const md_gemm_problem *p = call->problem;
+  TensorPlan *plan = (TensorPlan *)call->state;
   unsigned tiles;
   MD_TRY(grid_for(context, p, NARROW, NARROW, &tiles)); /* no fewer than there are */
-  cudaStream_t stream = (cudaStream_t)launch->stream;
+  const cudaStream_t stream = stream_of(call);
   Job<T> job;
-  job.g = operands<T, float>(p, a, b, c);
+  job.g = operands<T, float>(call);
   MD_TRY(pad_operands(context, &plan->workspace, stream, 16 / sizeof(T), false, &job.g));
   job.steps = (int)((p->k * sizeof(T) + 127) / 128);
   job.narrow = Work::ACROSS ? job.g.n : job.g.m, job.wide = Work::ACROSS ? job.g.m : job.g.n;
@@ -232,7 +224,7 @@ md_status run_ring(md_context *context, const md_gemm_problem *p, const md_gemm_
   job.clusters = job.sharing + (lines % CLUSTER ? (columns + CLUSTER - 1) / CLUSTER : 0);
   /* Brief sums are bound by the write of C: whole rows of it at a time. */
   job.band = !brief(p) ? 8 : Work::ACROSS ? 64 : 2;
-  job.boxes = aligned(c, p->ldc, 4, 16) && p->n % 4 == 0;
+  job.boxes = aligned(job.g.c, p->ldc, 4, 16) && p->n % 4 == 0;
   MD_TRY(Work::map(context, plan, job.g));
   if (job.boxes)
     MD_TRY(map_operand(context, plan, 2, job.g.c, job.g.m, job.g.n, job.g.ldc, BOX_ROWS));
@@ -242,11 +234,5 @@ md_status run_ring(md_context *context, const md_gemm_problem *p, const md_gemm_
       job, plan->map[0], plan->map[1], plan->map[2]);
   return md_cuda_launched(context, "GEMM kernel wgmma");
 }
-
-/* wgmma_tf32.cu */
-md_status open_wgmma_tf32(md_context *context, const md_gemm_problem *p, void **state);
-md_status run_wgmma_tf32(md_context *context, const md_gemm_problem *p,
-                         const md_gemm_launch *launch, TensorPlan *plan, const void *a,
-                         const void *b, void *c);
 
 } // namespace md

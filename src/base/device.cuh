@@ -22,6 +22,14 @@ static inline md_status md_cuda_launched(md_context *context, const char *what) 
 }
 
 #ifdef __CUDACC__
+/* Lets a kernel take that much dynamic shared memory; `what` says whose it is. */
+template <class KERNEL>
+static inline md_status md_cuda_allow_shared(md_context *context, KERNEL kernel, size_t bytes,
+                                             const char *what) {
+  const auto dynamic = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  return md_cuda_status(context, cudaFuncSetAttribute(kernel, dynamic, (int)bytes), what);
+}
+
 /* Programmatic launch exists from compute capability 9.0 on. Elsewhere the functions of the device
  * do nothing, and a kernel begins when its predecessor has ended. */
 #ifdef __CUDA_ARCH_LIST__

@@ -98,7 +98,7 @@ cJSON *md_rows_add(const md_context *context, cJSON *rows, const char *columns, 
   va_start(values, columns);
   add(row, columns, line, &values);
   va_end(values);
-  md_say(context, "%s\n", line);
+  if (*line) md_say(context, "%s\n", line);
   return row;
 }
 

@@ -19,7 +19,8 @@ void md_report_add(cJSON *object, const char *keys, ...) __attribute__((format(p
  * Prints the heads of the columns. Local. */
 void md_rows_head(const md_context *context, const char *columns);
 /* Prints a line, and returns its object, added to the array: further keys may follow. CSV has a
- * column for each key (md_report_csv). Local. */
+ * column for each key (md_report_csv). Without a printed column no line, and no need of a context.
+ * Local. */
 cJSON *md_rows_add(const md_context *context, cJSON *rows, const char *columns, ...)
     __attribute__((format(printf, 3, 4)));
 /* Puts an object that says what is missing, with `reason` added, into the array of what was

@@ -142,11 +142,15 @@ static void *data(const matrix *m, md_gemm_space space) {
 static md_status once(const call *c, double *time_s) {
   bench *b = c->b;
   const md_gemm_space space = c->kernel->space;
-  const void *in = data(&b->matrix[IN], space), *x = data(&b->matrix[X], space);
+  const md_small_call work = {&c->problem,
+                              b->device.stream,
+                              c->state,
+                              data(&b->matrix[IN], space),
+                              data(&b->matrix[X], space),
+                              data(c->out, space)};
   const double start_s = md_time_s();
   if (space == MD_GEMM_DEVICE) md_gemm_device_start(&b->device);
-  MD_TRY(c->kernel->run(b->context, &c->problem, b->device.stream, c->state, in, x,
-                        data(c->out, space)));
+  MD_TRY(c->kernel->run(b->context, &work));
   *time_s = md_time_s() - start_s;
   return space == MD_GEMM_DEVICE ? md_gemm_device_stop(b->context, &b->device, time_s) : MD_OK;
 }
@@ -329,19 +333,16 @@ static md_status run_type(bench *b, md_small_type type) {
 }
 
 /* Plain copies of `columns` elements on host and device: the yardstick of the run. */
-static md_status copy_host(md_context *context, const md_small_problem *p, void *stream,
-                           void *state, const void *in, const void *x, void *out) {
-  const float *from = in;
-  float *to = out;
-  (void)stream, (void)state, (void)x;
+static md_status copy_host(md_context *context, const md_small_call *copy) {
+  const float *from = copy->in;
+  float *to = copy->out;
 #pragma omp parallel for schedule(static) num_threads(context->threads)
-  for (int64_t i = 0; i < p->columns; i++) to[i] = from[i];
+  for (int64_t i = 0; i < copy->problem->columns; i++) to[i] = from[i];
   return MD_OK;
 }
-static md_status copy_device(md_context *context, const md_small_problem *p, void *stream,
-                             void *state, const void *in, const void *x, void *out) {
-  (void)stream, (void)state, (void)x;
-  return md_device_copy(context, out, in, (size_t)p->columns * MD_SMALL_BYTES);
+static md_status copy_device(md_context *context, const md_small_call *copy) {
+  return md_device_copy(context, copy->out, copy->in,
+                        (size_t)copy->problem->columns * MD_SMALL_BYTES);
 }
 
 static md_status time_copies(bench *b) {

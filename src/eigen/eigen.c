@@ -1,64 +1,51 @@
 /* minidirac eigen: the lowest modes of the Dirac operator on a lattice. */
 #include "dirac/eigen/eigen.h"
 #include "base/interrupt.h"
-#include "base/options.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
-#include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
 #include "lattice/halo/halo_options.h"
-#include "links/action_links.h"
+#include "links/run.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-typedef struct run {
-  md_common_options common;
-  const char *lattice, *backend, *packing, *boundary, *output, *store, *start;
+typedef struct search {
+  md_run_options run;
+  const char *output, *store, *start;
   long long modes, block, max_restarts, seed;
   double tolerance;
-  bool ignore_checksum, force;
-  md_halo_request halo;
-  md_physics_options physics;
-  md_backend_request request;
+  bool force;
   md_action_links links;
   md_dirac dirac;
   md_eigen_result result;
   md_modes_info start_info; /* where --start is given */
   md_modes begun;           /* its vectors, on the host */
-} run;
+} search;
 
-static md_modes_label label_of(const run *r) {
-  return md_action_links_label(&r->physics, &r->request, r->boundary, &r->links);
+static md_modes_label label_of(const search *r) {
+  return md_deflation_label(&r->run.physics, &r->run.request, r->run.boundary, r->links.checksum);
 }
 
 /* Without --block: what the backend that will be taken serves best. */
-static void choose_block(md_context *context, run *r) {
+static void choose_block(md_context *context, search *r) {
   enum { ON_DEVICE = 16 };
   const md_backend *found;
-  md_backend_request many = r->request;
+  md_backend_request many = r->run.request;
   many.n_rhs = ON_DEVICE;
   const bool device =
-      md_backend_find(context, r->backend, &many, &found) == MD_OK && found->space == MD_DEVICE;
-  r->request.n_rhs = r->block > 0 ? (int)r->block : device ? ON_DEVICE : 1;
+      md_backend_find(context, r->run.backend, &many, &found) == MD_OK && found->space == MD_DEVICE;
+  r->run.request.n_rhs = r->block > 0 ? (int)r->block : device ? ON_DEVICE : 1;
 }
 
-static md_status set_up(md_context *context, run *r) {
+static md_status set_up(md_context *context, search *r) {
   const md_backend *backend;
   choose_block(context, r);
-  MD_TRY(md_backend_find(context, r->backend, &r->request, &backend));
-  const md_action_links_request from = {
-      .physics = &r->physics,
-      .lattice = r->lattice,
-      .grid = r->common.grid,
-      .ignore_checksum = r->ignore_checksum,
-      .space = backend->space,
-      .identify = r->output || r->start,
-  };
+  MD_TRY(md_backend_find(context, r->run.backend, &r->run.request, &backend));
   if (r->start) MD_TRY(md_modes_describe(context, r->start, &r->start_info));
-  MD_TRY(md_action_links_load(context, &from, &r->links));
+  MD_TRY(md_run_load(context, &r->run, backend->space, r->output || r->start, &r->links));
   const long long unknowns = (long long)md_eigen_unknowns(r->links.geometry, MD_FERMION_REALS);
   if (r->modes > unknowns)
     return md_fail(context, MD_INPUT,
@@ -70,8 +57,8 @@ static md_status set_up(md_context *context, run *r) {
     MD_TRY(md_modes_read(context, r->start, r->links.geometry, &wanted, &r->start_info,
                          r->start_info.count, MD_HOST, &r->begun));
   }
-  return md_dirac_create_over(context, r->links.field, r->backend, &r->request, &r->halo,
-                              &r->dirac);
+  return md_dirac_create_over(context, r->links.field, r->run.backend, &r->run.request,
+                              &r->run.halo, &r->dirac);
 }
 
 /* What is shown as the search goes on. */
@@ -79,8 +66,9 @@ typedef struct watcher {
   md_context *context;
   md_progress progress;
   int modes, shown;
-  double tolerance, *values; /* of the modes that have been shown */
-  bool changed;              /* others have come between them since */
+  double tolerance;
+  double values[MD_EIGEN_MOST]; /* of the modes that have been shown */
+  bool changed;                 /* others have come between them since */
 } watcher;
 
 static void show(watcher *w, const md_eigen_result *found) {
@@ -108,12 +96,11 @@ static void observe(void *user, const md_eigen_result *found, double residual) {
 }
 
 /* Rows of the table come as the modes do. */
-static md_status find(md_context *context, run *r) {
+static md_status find(md_context *context, search *r) {
   watcher watch = {.context = context,
                    .progress = md_progress_start(context, "eigen"),
                    .modes = (int)r->modes,
-                   .tolerance = r->tolerance,
-                   .values = calloc((size_t)r->modes, sizeof(double))};
+                   .tolerance = r->tolerance};
   const md_eigen_request request = {.modes = (int)r->modes,
                                     .tolerance = r->tolerance,
                                     .max_restarts = (int)r->max_restarts,
@@ -121,23 +108,18 @@ static md_status find(md_context *context, run *r) {
                                     .start = r->start ? &r->begun : NULL,
                                     .observe = observe,
                                     .user = &watch};
-  md_status status =
-      md_agree(context, watch.values ? MD_OK
-                                     : md_fail_memory(context, (size_t)r->modes * sizeof(double),
-                                                      "the table"));
-  if (status == MD_OK) status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
+  const md_status status = md_eigen_lowest(context, &r->dirac, &request, &r->result);
   md_progress_stop(&watch.progress);
   if (status == MD_OK && watch.changed) {
     md_say(context, "others came between these; the lowest ones:\n");
     watch.shown = 0;
   }
   if (status == MD_OK) show(&watch, &r->result);
-  free(watch.values);
   return status;
 }
 
 /* All that were found, also when the search ended early: --start goes on from them. */
-static md_status write_modes(md_context *context, const run *r) {
+static md_status write_modes(md_context *context, const search *r) {
   const md_eigen_result *found = &r->result;
   const md_modes modes = {.count = found->modes,
                           .values = found->values,
@@ -151,22 +133,20 @@ static md_status write_modes(md_context *context, const run *r) {
   return r->output && modes.count > 0 ? md_modes_write(context, r->output, &modes, &info) : MD_OK;
 }
 
-static void print_head(const md_context *context, const run *r) {
+static void print_head(const md_context *context, const search *r) {
   const md_geometry *g = r->links.geometry;
-  char words[MD_PHYSICS_WORDS_BYTES];
-  md_say(context, "lattice      %s%s%dx%dx%dx%d\n", r->lattice ? r->lattice : "",
-         r->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
+  const md_run_options *o = &r->run;
+  md_say(context, "lattice      %s%s%dx%dx%dx%d\n", o->lattice ? o->lattice : "",
+         o->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
   md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d thread%s each\n", context->ranks,
          g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
          md_plural(context->threads));
   md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n", r->dirac.backend->name,
-         r->packing, r->request.n_rhs, r->boundary);
-  md_say(context, "action       %s\n",
-         md_physics_words(&r->physics, &r->request, words, sizeof words));
-  md_action_links_say(context, &r->physics, &r->links);
+         o->packing, o->request.n_rhs, o->boundary);
+  md_run_say(context, o, &r->links);
 }
 
-static void print_end(const md_context *context, const run *r) {
+static void print_end(const md_context *context, const search *r) {
   const md_eigen_result *found = &r->result;
   md_say(context, "filter       degree %d, damps %.4g to %.4g\n", found->filter_degree,
          found->window_low, found->window_high);
@@ -177,24 +157,21 @@ static void print_end(const md_context *context, const run *r) {
                               : "NOT converged");
 }
 
-/* `written`: how writing the modes ended; its message stands before one of the report. */
-static md_status report(md_context *context, const run *r, md_status written) {
+/* `written`: how the search or writing its modes ended; its message stands before one of the
+ * report.
+ */
+static md_status report(md_context *context, const search *r, md_status written) {
   const md_eigen_result *found = &r->result;
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "eigen", &report)));
   cJSON *root = report.root;
-  md_report_grid(&report, r->links.geometry->grid, r->links.geometry->grid_asked,
-                 r->links.geometry->grid_reason);
-  if (r->lattice) cJSON_AddStringToObject(root, "lattice", r->lattice);
-  md_report_integers(root, "dims", r->links.geometry->global, MD_DIMS);
-  cJSON_AddStringToObject(root, "boundary", r->boundary);
-  md_physics_report(root, &r->request);
-  md_action_links_report(root, &r->physics, &r->links);
+  md_run_report(&report, &r->run, &r->links);
   md_report_add(root,
                 "backend=%s packing=%s transport=%s precision=%s modes=%g block=%d tolerance=%g "
                 "converged=%hhd converged_modes=%d",
-                r->dirac.backend->name, r->packing, md_halo_transport(r->dirac.halo), "double",
-                (double)r->modes, r->request.n_rhs, r->tolerance, found->converged, found->below);
+                r->dirac.backend->name, r->run.packing, md_halo_transport(r->dirac.halo), "double",
+                (double)r->modes, r->run.request.n_rhs, r->tolerance, found->converged,
+                found->below);
   md_report_reals(root, "eigenvalues", found->values, found->below);
   md_report_reals(root, "residuals", found->residuals, found->below);
   md_report_add(root, "iterations=%d restarts=%d filter_degree=%d", found->iterations,
@@ -204,15 +181,14 @@ static md_status report(md_context *context, const run *r, md_status written) {
   md_report_add(root, "stencil_calls=%g solver_seconds=%g load_seconds=%g", (double)r->dirac.hops,
                 found->seconds, r->dirac.load_s);
   if (r->start) cJSON_AddStringToObject(root, "start", r->start);
-  if (r->output) {
+  if (r->output)
     md_report_add(root, "output=%s store=%s output_written=%hhd", r->output, r->store,
                   (bool)(written == MD_OK && found->modes > 0));
-  }
-  return md_report_close_after(context, &report, r->common.json, written);
+  return md_report_close_after(context, &report, r->run.common.json, written);
 }
 
 /* Exit 3 after a signal, 1 otherwise. */
-static md_status unreached(md_context *context, const run *r) {
+static md_status unreached(md_context *context, const search *r) {
   const md_eigen_result *found = &r->result;
   double worst = 0.0;
   if (found->interrupted)
@@ -238,10 +214,10 @@ static md_status unreached(md_context *context, const run *r) {
                  r->modes);
 }
 
-static md_status read_options(md_context *context, run *r, int argc, char **argv) {
+static md_status read_options(md_context *context, search *r, int argc, char **argv) {
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
-      MD_LATTICE_OR_FAT_OPTION(r->lattice),
+      MD_LATTICE_OR_FAT_OPTION(r->run.lattice),
       MD_OPTION(INTEGER, "modes", &r->modes, "N", "how many, from the lowest on (required)",
                 .required = true, .low = 1, .high = MD_EIGEN_MOST),
       MD_OPTION(INTEGER, "block", &r->block, "N",
@@ -253,11 +229,11 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
                 .high = 10000000),
       MD_OPTION(INTEGER, "seed", &r->seed, "N", "of the vectors that begin a search [1]", .low = 0,
                 .high = 1e18),
-      MD_BACKEND_OPTIONS(*r, backends),
-      MD_BOUNDARY_OPTION(r->boundary),
-      MD_HALO_OPTIONS(r->halo),
-      MD_PHYSICS_OPTIONS(r->physics),
-      MD_REUNITARIZE_OPTION(r->physics.reunitarize),
+      MD_BACKEND_OPTIONS(r->run, backends),
+      MD_BOUNDARY_OPTION(r->run.boundary),
+      MD_HALO_OPTIONS(r->run.halo),
+      MD_PHYSICS_OPTIONS(r->run.physics),
+      MD_REUNITARIZE_OPTION(r->run.physics.reunitarize),
       MD_OPTION(TEXT, "output", &r->output, "MODES.h5",
                 "file for the modes, HDF5, also of a search that ended early",
                 .file = MD_FILE_RESULT),
@@ -266,64 +242,47 @@ static md_status read_options(md_context *context, run *r, int argc, char **argv
                 .choices = MD_MODES_STORE_WORDS),
       MD_OPTION(TEXT, "start", &r->start, "MODES.h5",
                 "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT),
-      MD_IGNORE_CHECKSUM_OPTION(r->ignore_checksum),
-      MD_COMMON_OPTIONS(r->common)};
+      MD_IGNORE_CHECKSUM_OPTION(r->run.ignore_checksum),
+      MD_COMMON_OPTIONS(r->run.common)};
   const md_command_text text = {
       "eigen", "Find the lowest modes of the Dirac operator on a lattice.",
       "The modes are those of A = -Deo Doe on the even sites; M^dag M has the same ones, its\n"
       "eigenvalues are larger by the mass squared."};
-  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->common,
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->run.common,
                          argc, argv));
-  if (r->common.help) return MD_OK;
-  MD_TRY(md_action_links_check(context, "eigen", r->lattice, &r->physics));
-  MD_TRY(md_physics_check(context, &r->physics));
-  r->request = (md_backend_request){.precision = MD_DOUBLE,
-                                    .reconstruct = MD_RECONSTRUCT_18,
-                                    .packing = (md_packing)md_packing_of(r->packing),
-                                    .n_rhs = 1,
-                                    .antiperiodic = strcmp(r->boundary, "antiperiodic") == 0};
-  md_physics_apply(&r->physics, &r->request);
-  return MD_OK;
+  return r->run.common.help ? MD_OK : md_run_check(context, "eigen", &r->run);
 }
 
-static void tear_down(run *r) {
-  md_modes_destroy(&r->begun);
-  md_eigen_result_free(&r->result);
-  md_dirac_destroy(&r->dirac);
-  md_action_links_destroy(&r->links);
-}
-
-/* The run without a number: see base/memory_need.h. */
-static md_status dry_run(md_context *context, void *user) {
-  run r = *(const run *)user;
+/* All but the options. As a dry run without a number: see base/memory_need.h. */
+static md_status run_eigen(md_context *context, void *user) {
+  search r = *(const search *)user;
+  const bool finds = !md_counts(context);
   md_status status = set_up(context, &r);
+  if (status == MD_OK && finds) print_head(context, &r);
   if (status == MD_OK) status = find(context, &r);
-  tear_down(&r);
+  if (finds && (status == MD_OK || status == MD_UNREACHED)) { /* also with a number that is none */
+    print_end(context, &r);
+    status = report(context, &r, status == MD_OK ? write_modes(context, &r) : status);
+    if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
+  }
+  md_modes_destroy(&r.begun);
+  md_eigen_result_free(&r.result);
+  md_dirac_destroy(&r.dirac);
+  md_action_links_destroy(&r.links);
   return status;
 }
 
 md_status md_command_eigen(md_context *context, int argc, char **argv) {
   md_memory_need need;
-  run r = {.backend = "auto",
-           .packing = "none",
-           .boundary = "antiperiodic",
-           .halo = {.transport = "auto"},
-           .physics = MD_PHYSICS_DEFAULTS,
-           .store = "double",
-           .tolerance = 1e-8,
-           .max_restarts = 1000,
-           .seed = 1};
+  search r = {.run = MD_RUN_DEFAULTS,
+              .store = "double",
+              .tolerance = 1e-8,
+              .max_restarts = 1000,
+              .seed = 1};
   md_interrupt_catch(context);
   MD_TRY(read_options(context, &r, argc, argv));
-  if (r.common.help) return MD_OK;
-  MD_TRY(md_memory_foresee(context, dry_run, &r, &need));
+  if (r.run.common.help) return MD_OK;
+  MD_TRY(md_memory_foresee(context, run_eigen, &r, &need));
   MD_TRY(md_memory_require(context, &need, "eigen"));
-  md_status status = set_up(context, &r);
-  if (status == MD_OK) print_head(context, &r);
-  if (status == MD_OK) status = find(context, &r);
-  if (status == MD_OK) print_end(context, &r);
-  if (status == MD_OK) status = report(context, &r, write_modes(context, &r));
-  if (status == MD_OK && !r.result.converged) status = unreached(context, &r);
-  tear_down(&r);
-  return status;
+  return run_eigen(context, &r);
 }

@@ -1,9 +1,8 @@
-#include "base/options.h"
-#include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
 #include "io/lattice_output.h"
 #include "io/site_data.h"
+#include "links/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,15 +46,14 @@ static md_status texts_to_write(md_context *context, const md_file_texts *in, md
 static void say_dropped(md_context *context, const char *path, const md_lattice_format *format,
                         const md_file_texts *texts, int lost, cJSON *dropped) {
   char names[512] = "";
-  size_t used = 0;
   const char *name, *text;
   for (size_t at = 0; md_file_texts_next(texts, &at, &name, &text);) {
     if (md_lattice_format_keeps(format, name, text)) continue;
     cJSON_AddItemToArray(dropped, cJSON_CreateString(name));
-    if (used + strlen(name) + 3 < sizeof names)
-      used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+    if (strlen(names) + strlen(name) + 3 < sizeof names)
+      md_append(names, sizeof names, "%s%s", *names ? ", " : "", name);
   }
-  if (used > 0)
+  if (*names)
     md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s", path,
             md_lattice_format_name(format), names);
   if (lost > 0)
@@ -100,8 +98,7 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
     const md_lattice_output like = {
         .format = format, .precision = precision, .label = info.header.label};
     status = save(context, o, &info, &like, &gauge, report);
-    md_report_grid(report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
-    md_report_integers(report->root, "dims", geometry->global, MD_DIMS);
+    md_report_geometry(report, geometry);
     md_report_add(report->root, "in=%s out=%s format=%s links=%s precision=%s plaquette=%g", o->in,
                   o->out, md_lattice_format_name(format), md_link_kind_name(info.header.label.kind),
                   md_precision_name(precision), info.observables.plaquette);
@@ -140,6 +137,5 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
   if (o.common.help) return MD_OK;
   MD_TRY(md_report_open(context, "convert", &report));
   const md_status status = convert(context, &o, &report);
-  const md_status reported = md_report_close(context, &report, o.common.json);
-  return status == MD_OK ? reported : status;
+  return md_report_close_after(context, &report, o.common.json, status);
 }

@@ -14,12 +14,10 @@ static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *records = cJSON_AddArrayToObject(report->root, "records");
   for (int i = 0; i < notes->record_count; i++) {
     const md_record *r = &notes->records[i];
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(records, row);
-    cJSON_AddStringToObject(row, "type", r->type);
+    cJSON *row =
+        md_rows_add(NULL, records, "type=%s offset=%g bytes=%g message_begin=%hhd message_end=%hhd",
+                    r->type, (double)r->offset, (double)r->bytes, r->message_begin, r->message_end);
     if (*r->detail) cJSON_AddStringToObject(row, "detail", r->detail);
-    md_report_add(row, "offset=%g bytes=%g message_begin=%hhd message_end=%hhd", (double)r->offset,
-                  (double)r->bytes, r->message_begin, r->message_end);
   }
   cJSON *departures = cJSON_AddArrayToObject(report->root, "departures");
   for (int i = 0; i < notes->departure_count; i++)
@@ -61,23 +59,35 @@ static void describe_links(md_context *context, md_report *report, const md_gaug
          phases.score, boundary, phases.boundary_score);
 }
 
-static void report_info(md_report *report, const char *path, const md_lattice_info *info) {
+/* What the header says, and what was found; records and departures are printed last. */
+static void describe(const md_context *context, md_report *report, const char *path,
+                     const md_lattice_info *info) {
+  const md_lattice_header *header = &info->header;
   const md_gauge_observables *o = &info->observables;
+  const int *d = header->dims;
   cJSON *root = report->root;
-  char text[32];
+  char expected[32], computed[32];
   md_report_add(root, "lattice=%s file_bytes=%g", path, (double)info->file_bytes);
+  md_say(context, "lattice              %s\n", path);
   report_notes(report, &info->notes);
   if (!info->described) return;
-  const md_lattice_header *header = &info->header;
-  cJSON_AddStringToObject(root, "format", md_lattice_header_format(header));
-  md_report_integers(root, "dims", header->dims, MD_DIMS);
-  md_report_add(root, "precision=%s byte_order=%s checksum=%s",
-                md_precision_name(header->precision), header->site.big_endian ? "big" : "little",
-                md_checksum_state_name(info->checksum));
-  md_checksum_print(&header->checksum, text, sizeof text);
-  cJSON_AddStringToObject(root, "checksum_expected", text);
-  md_checksum_print(&info->computed, text, sizeof text);
-  cJSON_AddStringToObject(root, "checksum_computed", text);
+  const char *format = md_lattice_header_format(header);
+  const char *precision = md_precision_name(header->precision);
+  const char *order = header->site.big_endian ? "big" : "little";
+  const char *checksum = md_checksum_state_name(info->checksum);
+  md_checksum_print(&header->checksum, expected, sizeof expected);
+  md_checksum_print(&info->computed, computed, sizeof computed);
+  md_report_integers(root, "dims", d, MD_DIMS);
+  md_report_add(root,
+                "format=%s precision=%s byte_order=%s checksum=%s checksum_expected=%s "
+                "checksum_computed=%s",
+                format, precision, order, checksum, expected, computed);
+  md_say(context,
+         "format               %s\n"
+         "dims x y z t         %d %d %d %d\n"
+         "precision            %s, %s-endian\n"
+         "checksum             %s (file %s, computed %s)\n",
+         format, d[0], d[1], d[2], d[3], precision, order, checksum, expected, computed);
   if (header->has_plaquette) md_report_real(root, "header_plaquette", header->plaquette);
   if (header->has_link_trace) md_report_real(root, "header_link_trace", header->link_trace);
   if (!info->observed) return;
@@ -86,17 +96,15 @@ static void report_info(md_report *report, const char *path, const md_lattice_in
                 "unitarity_deviation=%g bad_links=%g read_seconds=%g",
                 o->plaquette, o->plaquette_ss, o->plaquette_st, o->link_trace,
                 o->unitarity_deviation, (double)o->bad_links, info->read_s);
-}
-
-/* Of thin links: others have a loop, but none that means something. */
-static md_status describe_loop(md_context *context, md_report *report, const md_gauge *gauge,
-                               const md_lattice_info *info) {
-  double loop[2];
-  if (info->header.label.kind != MD_LINKS_THIN) return MD_OK;
-  MD_TRY(md_polyakov_loop(context, gauge, loop));
-  md_report_reals(report->root, "polyakov_loop", loop, 2);
-  md_say(context, "polyakov_loop        %.15f %.15f\n", loop[0], loop[1]);
-  return MD_OK;
+  md_say(context,
+         "plaquette            %.15f\n"
+         "plaquette_ss         %.15f\n"
+         "plaquette_st         %.15f\n"
+         "link_trace           %.15f\n"
+         "unitarity_deviation  %.3e\n"
+         "read                 %.3f s, %.2f GB/s\n",
+         o->plaquette, o->plaquette_ss, o->plaquette_st, o->link_trace, o->unitarity_deviation,
+         info->read_s, (double)info->file_bytes * 1e-9 / info->read_s);
 }
 
 static void print_records(const md_context *context, const md_notes *notes) {
@@ -112,32 +120,15 @@ static void print_records(const md_context *context, const md_notes *notes) {
   for (int i = 0; i < notes->departure_count; i++) md_say(context, "  %s\n", notes->departures[i]);
 }
 
-static void print_info(const md_context *context, const char *path, const md_lattice_info *info) {
-  const md_lattice_header *header = &info->header;
-  const md_gauge_observables *o = &info->observables;
-  char expected[32], computed[32];
-  md_say(context, "lattice              %s\n", path);
-  if (info->described) {
-    const int *d = header->dims;
-    md_checksum_print(&header->checksum, expected, sizeof expected);
-    md_checksum_print(&info->computed, computed, sizeof computed);
-    md_say(context, "format               %s\n", md_lattice_header_format(header));
-    md_say(context, "dims x y z t         %d %d %d %d\n", d[0], d[1], d[2], d[3]);
-    md_say(context, "precision            %s, %s-endian\n", md_precision_name(header->precision),
-           header->site.big_endian ? "big" : "little");
-    md_say(context, "checksum             %s (file %s, computed %s)\n",
-           md_checksum_state_name(info->checksum), expected, computed);
-  }
-  if (info->observed) {
-    md_say(context, "plaquette            %.15f\n", o->plaquette);
-    md_say(context, "plaquette_ss         %.15f\n", o->plaquette_ss);
-    md_say(context, "plaquette_st         %.15f\n", o->plaquette_st);
-    md_say(context, "link_trace           %.15f\n", o->link_trace);
-    md_say(context, "unitarity_deviation  %.3e\n", o->unitarity_deviation);
-    md_say(context, "read                 %.3f s, %.2f GB/s\n", info->read_s,
-           (double)info->file_bytes * 1e-9 / info->read_s);
-  }
-  print_records(context, &info->notes);
+/* Of thin links: others have a loop, but none that means something. */
+static md_status describe_loop(md_context *context, md_report *report, const md_gauge *gauge,
+                               const md_lattice_info *info) {
+  double loop[2];
+  if (info->header.label.kind != MD_LINKS_THIN) return MD_OK;
+  MD_TRY(md_polyakov_loop(context, gauge, loop));
+  md_report_reals(report->root, "polyakov_loop", loop, 2);
+  md_say(context, "polyakov_loop        %.15f %.15f\n", loop[0], loop[1]);
+  return MD_OK;
 }
 
 md_status md_command_info(md_context *context, int argc, char **argv) {
@@ -160,8 +151,8 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
       md_lattice_load_links(context, path, NULL, common.grid, false, &geometry, &gauge, &info);
   if (geometry)
     md_report_grid(&report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
-  report_info(&report, path, &info);
-  print_info(context, path, &info);
+  describe(context, &report, path, &info);
+  print_records(context, &info.notes);
   if (info.described) describe_texts(context, &report, &info.notes.texts);
   if (info.described) describe_links(context, &report, geometry ? &gauge : NULL, &info);
   if (status == MD_OK) status = describe_loop(context, &report, &gauge, &info);
@@ -170,6 +161,5 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
     md_geometry_destroy(geometry);
   }
   md_lattice_info_destroy(&info);
-  const md_status reported = md_report_close(context, &report, common.json);
-  return status == MD_OK ? reported : status;
+  return md_report_close_after(context, &report, common.json, status);
 }

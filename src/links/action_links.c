@@ -5,20 +5,10 @@
 #include "io/site_data.h"
 #include "lattice/gauge/project.h"
 #include "lattice/halo/halo.h"
-#include "links/origin.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
-                                const md_physics_options *physics) {
-  if (lattice || physics->fat_file) return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "%s needs --lattice LATTICE, with or without the flag, or --fat FILE and --long "
-                 "FILE; see minidirac %s --help",
-                 command, command);
-}
 
 md_space md_action_links_space(md_context *context, const char *backend,
                                const md_physics_options *physics) {
@@ -36,21 +26,16 @@ md_space md_action_links_space(md_context *context, const char *backend,
   return MD_HOST;
 }
 
-static void deepen(md_layout_request *layout, const md_action_links_request *request) {
-  layout->depth = md_action_depth(md_physics_action(request->physics));
-}
-
 /* What makes the geometry: extents from the header of the lattice, else of the fat links. */
 static md_status find_layout(md_context *context, const md_action_links_request *request,
                              md_layout_request *layout) {
   const char *path = request->lattice ? request->lattice : request->physics->fat_file;
   md_geometry plan;
   MD_TRY(md_lattice_plan(context, path, request->grid, &plan, NULL));
-  *layout = (md_layout_request){0};
+  *layout = (md_layout_request){.depth = md_action_depth(md_physics_action(request->physics)),
+                                .costs = md_halo_face_costs(request->space)};
   memcpy(layout->global, plan.global, sizeof layout->global);
   memcpy(layout->grid, request->grid, sizeof layout->grid);
-  layout->costs = md_halo_face_costs(request->space);
-  deepen(layout, request);
   return MD_OK;
 }
 
@@ -92,6 +77,69 @@ static md_status count(md_context *context, const md_action_links_request *reque
   return MD_OK;
 }
 
+/* Of which lattice a file's links are. */
+typedef struct link_origin {
+  const char *path; /* of the file, borrowed */
+  /* Both empty where the file does not say. */
+  char identity[MD_LATTICE_IDENTITY]; /* md_lattice_identity of the thin links */
+  char checksum[32];                  /* of their file, which depends on its format */
+} link_origin;
+
+/* What convert says is of the file that it read, which has become `source` in the next copy: only
+ * who says an action has made the links of a lattice. */
+static const char *checksum_in(const md_file_texts *texts) {
+  if (md_file_texts_find(texts, "source action"))
+    return md_file_texts_find(texts, "source lattice_checksum");
+  return md_file_texts_find(texts, "action") ? md_file_texts_find(texts, "lattice_checksum") : NULL;
+}
+
+/* From what a file of fat or long links says of itself; files that smear wrote, and copies of them
+ * by convert, name their lattice. Local. */
+static link_origin origin_of(const char *path, const md_file_texts *texts) {
+  const char *identity = md_file_texts_find(texts, MD_THIN_LINKS), *checksum = checksum_in(texts);
+  link_origin origin = {.path = path};
+  snprintf(origin.identity, sizeof origin.identity, "%s", identity ? identity : "");
+  snprintf(origin.checksum, sizeof origin.checksum, "%s", checksum ? checksum : "");
+  return origin;
+}
+
+static bool says(const link_origin *origin) {
+  return *origin->identity || *origin->checksum;
+}
+
+static md_status compare_origins(md_context *context, const link_origin *a, const link_origin *b,
+                                 bool ignored) {
+  const bool both = *a->identity && *b->identity;
+  const char *in_a = both ? a->identity : a->checksum, *in_b = both ? b->identity : b->checksum;
+  if (*in_a && *in_b && strcmp(in_a, in_b) == 0) return MD_OK;
+  if (!*in_a || !*in_b) {
+    if (says(a) || says(b))
+      md_warn(context, "%s and %s do not both say of which lattice they are; see that it is one",
+              a->path, b->path);
+    return MD_OK;
+  }
+  const md_status status =
+      md_fail(context, MD_INPUT,
+              "links must be of one lattice, but that of %s has the checksum '%s' and that of %s "
+              "'%s'; make fat and long links from one file with minidirac smear",
+              a->path, in_a, b->path, in_b);
+  if (!ignored) return status;
+  md_warn(context, "%s (ignored)", context->message);
+  return MD_OK;
+}
+
+/* MD_INPUT where fat and long links say that they are of different lattices, or of another one than
+ * `thin`, which may be NULL: with the names of two files and what they say, a warning instead where
+ * `ignored`. Where only one of two says, or they say it in different ways, there is a warning; two
+ * files of another code go without one. Local, same on all ranks. */
+static md_status check_origins(md_context *context, const link_origin *thin,
+                               const link_origin made[MD_MOST_LINK_FIELDS], bool ignored) {
+  if (!thin) return compare_origins(context, &made[0], &made[1], ignored);
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++)
+    MD_TRY(compare_origins(context, thin, &made[f], ignored));
+  return MD_OK;
+}
+
 /* A label may say of which action the links are, and with which parameters. */
 static md_status check_made(md_context *context, const md_physics_options *physics,
                             const md_improved_info info[MD_MOST_LINK_FIELDS]) {
@@ -113,33 +161,30 @@ static md_status check_made(md_context *context, const md_physics_options *physi
   return MD_OK;
 }
 
-static void keep_checksum(const md_lattice_info *info, md_action_links *links) {
-  md_checksum_print(&info->computed, links->lattice_checksum, sizeof links->lattice_checksum);
-}
-
 /* thin: of the lattice beside them; NULL where there is none. */
 static md_status read_files(md_context *context, const md_action_links_request *request,
-                            const md_link_origin *thin, md_action_links *links) {
+                            const link_origin *thin, md_action_links *links) {
   static const md_link_kind kinds[MD_MOST_LINK_FIELDS] = {MD_LINKS_FAT, MD_LINKS_LONG};
   const char *path[] = {request->physics->fat_file, request->physics->long_file};
   md_improved_info info[MD_MOST_LINK_FIELDS] = {0};
-  md_link_origin made[MD_MOST_LINK_FIELDS];
+  link_origin made[MD_MOST_LINK_FIELDS];
   md_gauge_observables fat;
   md_status status = MD_OK;
   for (int f = 0; f < MD_MOST_LINK_FIELDS && status == MD_OK; f++) {
     status = md_improved_load(context, path[f], kinds[f], request->grid, request->ignore_checksum,
                               &links->geometry, &links->field[f], &info[f]);
     links->phases[f] = info[f].phases;
-    made[f] = md_link_origin_of(path[f], &info[f].lattice.notes.texts);
+    made[f] = origin_of(path[f], &info[f].lattice.notes.texts);
   }
   if (status == MD_OK) status = check_made(context, request->physics, info);
-  if (status == MD_OK)
-    status = md_link_origins_check(context, thin, made, request->ignore_checksum);
+  if (status == MD_OK) status = check_origins(context, thin, made, request->ignore_checksum);
   if (status == MD_OK) status = md_gauge_observe(context, &links->field[0], &fat);
   if (status == MD_OK) links->fat_plaquette = fat.plaquette;
   if (status == MD_OK && request->identify)
     status = md_links_checksum(context, links->field, MD_MOST_LINK_FIELDS, links->checksum);
-  if (status == MD_OK && !request->lattice) keep_checksum(&info[0].lattice, links);
+  if (status == MD_OK && !request->lattice)
+    md_checksum_print(&info[0].lattice.computed, links->lattice_checksum,
+                      sizeof links->lattice_checksum);
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_lattice_info_destroy(&info[f].lattice);
   return status;
 }
@@ -175,7 +220,7 @@ static void begin(md_action_links *links, const md_physics_options *physics) {
 }
 
 static md_status read_lattice(md_context *context, const md_action_links_request *request,
-                              md_link_origin *origin, md_action_links *links) {
+                              link_origin *origin, md_action_links *links) {
   const md_link_kind kind = MD_LINKS_THIN;
   md_gauge thin = {0};
   md_lattice_info info = {0};
@@ -184,7 +229,8 @@ static md_status read_lattice(md_context *context, const md_action_links_request
                             request->ignore_checksum, &links->geometry, &thin, &info);
   links->unitarity = info.observables.unitarity_deviation;
   if (status == MD_OK) links->plaquette = info.observables.plaquette;
-  if (status == MD_OK) keep_checksum(&info, links);
+  if (status == MD_OK)
+    md_checksum_print(&info.computed, links->lattice_checksum, sizeof links->lattice_checksum);
   md_lattice_info_destroy(&info);
   if (status == MD_OK && request->physics->fat_file) {
     origin->path = request->lattice;
@@ -210,7 +256,7 @@ md_status md_action_links_load(md_context *context, const md_action_links_reques
   MD_TRY(md_geometry_plan(context, &layout, &plan));
   MD_TRY(require_memory(context, request, &plan));
   MD_TRY(md_geometry_create(context, &layout, &links->geometry));
-  md_link_origin origin = {0};
+  link_origin origin = {0};
   const bool counts = md_counts(context), files = request->physics->fat_file != NULL;
   md_status status = counts ? count(context, request, links) : MD_OK;
   if (!counts && request->lattice) status = read_lattice(context, request, &origin, links);
@@ -221,23 +267,19 @@ md_status md_action_links_load(md_context *context, const md_action_links_reques
   return status;
 }
 
-/* Memory for what is made beside thin links that are there. */
-static md_status require_more(md_context *context, const md_physics_options *physics,
-                              md_space space, const md_geometry *geometry) {
-  const md_smear_request smear = md_physics_smear(physics, space);
-  md_memory_need need = {0};
-  if (!smear.recipe) return MD_OK;
-  md_smear_need(geometry, &smear, &need);
-  return md_memory_require(context, &need, "making fat and long links");
-}
-
 md_status md_action_links_make(md_context *context, const md_physics_options *physics,
                                md_space space, md_geometry *geometry, md_gauge *thin,
                                md_action_links *links) {
+  const md_smear_request smear = md_physics_smear(physics, space);
   md_gauge_observables observables;
+  md_memory_need need = {0};
+  md_status status = MD_OK;
   begin(links, physics);
   links->geometry = geometry;
-  md_status status = require_more(context, physics, space, geometry);
+  if (smear.recipe) {
+    md_smear_need(geometry, &smear, &need);
+    status = md_memory_require(context, &need, "making fat and long links");
+  }
   if (status == MD_OK) status = md_gauge_observe(context, thin, &observables);
   if (status == MD_OK) {
     links->plaquette = observables.plaquette;
@@ -264,12 +306,6 @@ md_modes_label md_deflation_label(const md_physics_options *physics,
   return label;
 }
 
-md_modes_label md_action_links_label(const md_physics_options *physics,
-                                     const md_backend_request *request, const char *boundary,
-                                     const md_action_links *links) {
-  return md_deflation_label(physics, request, boundary, links->checksum);
-}
-
 md_status md_deflation_describe(md_context *context, const char *path, md_modes_info *info) {
   MD_TRY(md_modes_describe(context, path, info));
   if (info->converged > 0) return MD_OK;
@@ -293,18 +329,13 @@ static void report_made(cJSON *object, const md_physics_options *physics,
                 links->smear_s);
 }
 
-static const char *boundary_of(const md_phases *phases) {
-  return phases->antiperiodic ? "antiperiodic" : "periodic";
-}
-
 void md_action_links_report(cJSON *object, const md_physics_options *physics,
                             const md_action_links *links) {
   const md_action_data *data = md_action_get(links->action);
   if (!isnan(links->plaquette)) cJSON_AddNumberToObject(object, "plaquette", links->plaquette);
-  if (!isnan(links->reunitarized)) {
+  if (!isnan(links->reunitarized))
     md_report_add(object, "reunitarized=%hhd largest_link_change=%g", (bool)true,
                   links->reunitarized);
-  }
   if (data->fields == 1) return;
   if (!physics->fat_file) {
     report_made(object, physics, links);
@@ -317,7 +348,8 @@ void md_action_links_report(cJSON *object, const md_physics_options *physics,
     snprintf(key, sizeof key, "%s_phases", data->field[f].name);
     cJSON_AddStringToObject(object, key, md_phase_name(links->phases[f].convention));
     snprintf(key, sizeof key, "%s_boundary", data->field[f].name);
-    cJSON_AddStringToObject(object, key, boundary_of(&links->phases[f]));
+    cJSON_AddStringToObject(object, key,
+                            links->phases[f].antiperiodic ? "antiperiodic" : "periodic");
   }
 }
 

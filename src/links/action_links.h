@@ -41,9 +41,6 @@ typedef struct md_action_links {
   md_phases phases[MD_MOST_LINK_FIELDS];
 } md_action_links;
 
-/* MD_INPUT where neither a lattice nor files were given. Local. */
-md_status md_action_links_check(md_context *context, const char *command, const char *lattice,
-                                const md_physics_options *physics);
 /* Where operators of the action by this backend, "auto" or a name, keep their fields, whatever
  * their packing and precision: the host where there are none. Collective. */
 md_space md_action_links_space(md_context *context, const char *backend,
@@ -54,7 +51,7 @@ md_status md_action_links_plan(md_context *context, const md_action_links_reques
                                md_geometry *plan);
 /* Reads or makes the links. Errors as md_lattice_load, md_smear and md_improved_load; MD_INPUT also
  * for files that say that their links are of another action, that fat and long links were made in
- * different ways, or that not all are of one lattice (links/origin.h). In a dry run
+ * different ways, or that not all are of one lattice. In a dry run
  * (base/memory_need.h) nothing but the header is read, and the fields have no data. On failure
  * there is nothing to destroy. Collective. */
 md_status md_action_links_load(md_context *context, const md_action_links_request *request,
@@ -67,14 +64,11 @@ md_status md_action_links_make(md_context *context, const md_physics_options *ph
 void md_action_links_destroy(md_action_links *links);
 
 /* What modes of the operator that the request makes of these links belong to; the boundary in
- * words. `checksum` is that of the links, thin ones where there are some, by md_links_checksum;
- * that of md_action_links was asked for. Local. */
+ * words. `checksum` is that of the links, thin ones where there are some, by md_links_checksum:
+ * that of md_action_links where it was asked for. Local. */
 md_modes_label md_deflation_label(const md_physics_options *physics,
                                   const md_backend_request *request, const char *boundary,
                                   const char *checksum);
-md_modes_label md_action_links_label(const md_physics_options *physics,
-                                     const md_backend_request *request, const char *boundary,
-                                     const md_action_links *links);
 
 /* md_modes_describe for a file that is to deflate with: MD_INPUT also where none of its modes
  * converged. Collective. */

@@ -12,10 +12,10 @@
 typedef struct desk {
   const md_study *s;
   int done, bins;
-  double *values;        /* [done][length] */
-  double *mean, *error;  /* [length] */
+  double *values;        /* [done][length]; all memory begins here */
   double *samples;       /* [bins][length] */
-  double *mass, *masses; /* effective ones of the mean, and [bins][length] of the samples */
+  double *masses, *mass; /* effective ones: [bins][length] of the samples, and of the mean */
+  double *mean, *error;  /* [length] */
 } desk;
 
 static md_status desk_create(md_context *context, const md_study *s, int length, desk *d) {
@@ -23,23 +23,14 @@ static md_status desk_create(md_context *context, const md_study *s, int length,
   for (int k = 0; k < s->lattices; k++) d->done += md_study_has(s, k);
   d->bins = md_jackknife_bins(d->done, (int)s->options.bin);
   const size_t n = (size_t)length, rows = (size_t)(d->done + 1);
-  d->values = malloc(rows * n * sizeof *d->values);
-  d->samples = malloc(rows * n * sizeof *d->samples);
-  d->masses = malloc(rows * n * sizeof *d->masses);
-  d->mean = malloc(n * sizeof *d->mean);
-  d->error = malloc(n * sizeof *d->error);
-  d->mass = malloc(n * sizeof *d->mass);
-  if (d->values && d->samples && d->masses && d->mean && d->error && d->mass) return MD_OK;
-  return md_fail_memory(context, 3 * rows * n * sizeof *d->values, "statistics");
-}
-
-static void desk_free(desk *d) {
-  free(d->values);
-  free(d->samples);
-  free(d->masses);
-  free(d->mean);
-  free(d->error);
-  free(d->mass);
+  d->values = malloc((3 * rows + 3) * n * sizeof *d->values);
+  if (!d->values) return md_fail_memory(context, 3 * rows * n * sizeof *d->values, "statistics");
+  d->samples = d->values + rows * n;
+  d->masses = d->samples + rows * n;
+  d->mass = d->masses + rows * n;
+  d->mean = d->mass + n;
+  d->error = d->mean + n;
+  return MD_OK;
 }
 
 /* Mean and error of `length` numbers from place `at` of a field on. */
@@ -63,38 +54,32 @@ static const char *plus_minus(double error, char text[ERROR_BYTES]) {
 }
 
 static void report_scalar(desk *d, cJSON *object, const char *name, md_study_field field, int at) {
-  char key[64];
+  static const char *const of[] = {"", "_error", "_autocorrelation_time",
+                                   "_autocorrelation_time_error"};
   double tau, tau_error;
   average(d, field, at, 1);
   md_autocorrelation_time(d->values, d->done, &tau, &tau_error);
-  md_report_real(object, name, d->mean[0]);
-  snprintf(key, sizeof key, "%s_error", name);
-  md_report_real(object, key, d->error[0]);
-  snprintf(key, sizeof key, "%s_autocorrelation_time", name);
-  md_report_real(object, key, tau);
-  snprintf(key, sizeof key, "%s_autocorrelation_time_error", name);
-  md_report_real(object, key, tau_error);
+  const double values[] = {d->mean[0], d->error[0], tau, tau_error};
+  for (int k = 0; k < 4; k++) {
+    char key[64];
+    snprintf(key, sizeof key, "%s%s", name, of[k]);
+    md_report_real(object, key, values[k]);
+  }
 }
 
-static cJSON *case_row(const md_study *s, cJSON *rows, int action, int mass, int source) {
+/* A row of the report for an action, a mass and a source; says which. */
+static cJSON *add_case(const md_context *context, const md_study *s, cJSON *rows, int action,
+                       int mass, int source) {
   const md_study_options *o = &s->options;
+  const char *of_action = md_action_name((md_action)o->actions.value[action]);
+  const char *of_source = o->sources.source[source].text;
   const int place = md_study_case(s, action, mass, source);
   double most = 0.0;
   for (int k = 0; k < s->lattices; k++)
     if (md_study_has(s, k)) most = fmax(most, md_study_at(s, k, MD_STUDY_ITERATIONS)[place]);
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(rows, row);
-  md_report_add(row, "action=%s mass=%g source=%s iterations=%g",
-                md_action_name((md_action)o->actions.value[action]), o->masses.value[mass],
-                o->sources.source[source].text, most);
-  return row;
-}
-
-static void say_case(const md_context *context, const md_study *s, int action, int mass,
-                     int source) {
-  const md_study_options *o = &s->options;
-  md_say(context, "%s, mass %g, %s", md_action_name((md_action)o->actions.value[action]),
-         o->masses.value[mass], o->sources.source[source].text);
+  md_say(context, "%s, mass %g, %s", of_action, o->masses.value[mass], of_source);
+  return md_rows_add(context, rows, "action=%s mass=%g source=%s iterations=%g", of_action,
+                     o->masses.value[mass], of_source, most);
 }
 
 /* The effective mass of the mean, its error from those of the samples: NaN where one has none. */
@@ -113,12 +98,11 @@ static void analyse_pion(md_context *context, desk *d, cJSON *rows, int action, 
   average(d, MD_STUDY_PION, place * times, times);
   if (isnan(d->mean[0])) return;
   effective_mass(d, times);
-  cJSON *row = case_row(s, rows, action, mass, source);
+  cJSON *row = add_case(context, s, rows, action, mass, source);
   md_report_integers(row, "momentum", n, 3);
   md_report_reals(row, "correlator", d->mean, times);
   md_report_reals(row, "error", d->error, times);
   md_report_reals(row, "effective_mass", d->mass, times);
-  say_case(context, s, action, mass, source);
   md_say(context, ", momentum %d %d %d: t from the source, C(t), effective mass\n", n[0], n[1],
          n[2]);
   double *errors = d->error; /* said before it takes the masses' */
@@ -141,11 +125,10 @@ static void analyse_condensate(md_context *context, desk *d, cJSON *rows, int ac
   average(d, MD_STUDY_CONDENSATE_ERROR, place, 1);
   if (isnan(d->mean[0])) return;
   for (int k = 0; k < d->done; k++) noise2 += d->values[k] * d->values[k];
-  cJSON *row = case_row(s, rows, action, mass, source);
+  char text[ERROR_BYTES];
+  cJSON *row = add_case(context, s, rows, action, mass, source);
   report_scalar(d, row, "chiral_condensate", MD_STUDY_CONDENSATE, place);
   md_report_real(row, "stochastic_error", sqrt(noise2) / d->done);
-  say_case(context, s, action, mass, source);
-  char text[ERROR_BYTES];
   md_say(context, ": tr M^-1 / V = %.12g%s, noise %.2g\n", d->mean[0],
          plus_minus(d->error[0], text), sqrt(noise2) / d->done);
 }
@@ -170,9 +153,8 @@ static void report_lattices(const md_study *s, cJSON *root) {
   cJSON *rows = cJSON_AddArrayToObject(root, "lattices");
   for (int k = 0; k < s->lattices; k++) {
     const md_study_lattice *lattice = &s->lattice[k];
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(rows, row);
-    md_report_add(row, "lattice=%s state=%s", lattice->name, states[lattice->state]);
+    cJSON *row =
+        md_rows_add(NULL, rows, "lattice=%s state=%s", lattice->name, states[lattice->state]);
     if (lattice->state == MD_LATTICE_SKIPPED)
       cJSON_AddStringToObject(row, "reason", lattice->reason);
     if (!md_study_has(s, k)) continue;
@@ -203,6 +185,6 @@ md_status md_study_analyse(md_context *context, const md_study *s, cJSON *root) 
           analyse_condensate(context, &d, condensate, a, m, i);
         }
   }
-  desk_free(&d);
+  free(d.values);
   return status;
 }

@@ -1,14 +1,12 @@
 /* One lattice of a study. */
 #include "base/memory.h"
 #include "base/timer.h"
-#include "dirac/backend.h"
 #include "io/site_data.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/project.h"
 #include "lattice/gauge/smear.h"
 #include "lattice/halo/halo.h"
-#include "links/action_links.h"
-#include "measure/run.h"
+#include "measure/measure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,14 +23,28 @@ md_layout_request md_study_layout(md_context *context, const md_study *s) {
   const md_study_options *o = &s->options;
   const md_physics_options first = md_study_physics(o, 0);
   md_layout_request layout = {
-      .costs = md_halo_face_costs(md_action_links_space(context, o->backend, &first))};
+      .costs = md_halo_face_costs(md_action_links_space(context, o->run.backend, &first))};
   memcpy(layout.global, s->dims, sizeof layout.global);
-  memcpy(layout.grid, o->common.grid, sizeof layout.grid);
+  memcpy(layout.grid, o->run.common.grid, sizeof layout.grid);
   for (int a = 0; a < o->actions.count; a++) {
     const int depth = md_action_depth((md_action)o->actions.value[a]);
     if (depth > layout.depth) layout.depth = depth;
   }
   return layout;
+}
+
+md_backend_request md_study_request(const md_study_options *o, int action) {
+  const md_physics_options physics = md_study_physics(o, action);
+  md_backend_request request = o->run.request;
+  request.n_rhs = md_study_width(o);
+  md_physics_apply(&physics, &request);
+  return request;
+}
+
+md_status md_study_backend(md_context *context, const md_study_options *o, int action,
+                           const md_backend **backend) {
+  const md_backend_request request = md_study_request(o, action);
+  return md_backend_find(context, o->run.backend, &request, backend);
 }
 
 static md_status load(md_context *context, const md_study *s, int lattice, loaded *l,
@@ -41,17 +53,16 @@ static md_status load(md_context *context, const md_study *s, int lattice, loade
   const md_layout_request layout = md_study_layout(context, s);
   const char *name = s->lattice[lattice].name;
   double change;
+  const md_run_options *o = &s->options.run;
   MD_TRY(md_geometry_create(context, &layout, &l->geometry));
-  MD_TRY(md_lattice_load_links(context, name, &kind, s->options.common.grid,
-                               s->options.ignore_checksum, &l->geometry, &l->thin, &l->info));
+  MD_TRY(md_lattice_load_links(context, name, &kind, o->common.grid, o->ignore_checksum,
+                               &l->geometry, &l->thin, &l->info));
   md_checksum_print(&l->info.computed, sums->file, sizeof sums->file);
   MD_TRY(md_lattice_identity(context, &l->thin, sums->links));
   if (lattice == 0) /* once for all */
-    md_physics_advise(context, &s->options.physics, &s->options.request,
-                      l->info.observables.unitarity_deviation);
+    md_physics_advise(context, &o->physics, &o->request, l->info.observables.unitarity_deviation);
   if (s->options.deflate) MD_TRY(md_links_checksum(context, &l->thin, 1, l->checksum));
-  return s->options.physics.reunitarize ? md_gauge_reunitarize(context, name, &l->thin, &change)
-                                        : MD_OK;
+  return o->physics.reunitarize ? md_gauge_reunitarize(context, name, &l->thin, &change) : MD_OK;
 }
 
 static void unload(loaded *l) {
@@ -78,19 +89,35 @@ static md_status observe_links(md_context *context, const md_study *s, const loa
   return md_polyakov_loop(context, &l->thin, record + s->start[MD_STUDY_POLYAKOV]);
 }
 
+/* All modes of --deflate that converged. MD_INPUT where they belong to another lattice, action or
+ * boundary. Collective. */
+static md_status read_modes(md_context *context, const md_study *s, int lattice, const loaded *l,
+                            int action, md_space space, md_modes *modes) {
+  const md_physics_options physics = md_study_physics(&s->options, action);
+  const md_backend_request request = md_study_request(&s->options, action);
+  char name[MD_STUDY_NAME_BYTES];
+  md_modes_info info;
+  MD_TRY(md_study_modes_name(context, s, lattice, action, name));
+  MD_TRY(md_deflation_describe(context, name, &info));
+  const md_modes_label wanted =
+      md_deflation_label(&physics, &request, s->options.run.boundary, l->checksum);
+  return md_modes_read(context, name, l->geometry, &wanted, &info, info.converged, space, modes);
+}
+
 /* The links of one action, from thin ones that stay, and all that is asked of it. */
 static md_status measure_action(md_context *context, const md_study *s, int lattice,
-                                const loaded *l, int action, md_space space, double *record) {
+                                const loaded *l, int action, double *record) {
   const md_physics_options physics = md_study_physics(&s->options, action);
-  const md_smear_request smear = md_physics_smear(&physics, space);
+  const md_backend *backend;
   md_gauge made[MD_MOST_LINK_FIELDS] = {0};
   md_study_links links = {.action = action, .field = &l->thin};
   md_modes modes = {0};
   memcpy(&links.key, &l->info.observables.plaquette, sizeof links.key);
+  MD_TRY(md_study_backend(context, &s->options, action, &backend));
+  const md_smear_request smear = md_physics_smear(&physics, backend->space);
   md_status status = MD_OK;
   if (s->options.deflate) {
-    status =
-        md_study_modes_read(context, s, lattice, action, l->geometry, l->checksum, space, &modes);
+    status = read_modes(context, s, lattice, l, action, backend->space, &modes);
     links.modes = &modes;
   }
   if (status == MD_OK && smear.recipe) {
@@ -104,18 +131,6 @@ static md_status measure_action(md_context *context, const md_study *s, int latt
   return status;
 }
 
-/* Where fields of the backend lie that will serve the action. */
-static md_status space_of(md_context *context, const md_study *s, int action, md_space *space) {
-  const md_physics_options physics = md_study_physics(&s->options, action);
-  md_backend_request request = s->options.request;
-  const md_backend *backend;
-  request.n_rhs = md_study_width(&s->options);
-  md_physics_apply(&physics, &request);
-  MD_TRY(md_backend_find(context, s->options.backend, &request, &backend));
-  *space = backend->space;
-  return MD_OK;
-}
-
 md_status md_study_measure(md_context *context, const md_study *s, int lattice, double *record,
                            md_lattice_sums *sums) {
   loaded l = {0};
@@ -125,11 +140,8 @@ md_status md_study_measure(md_context *context, const md_study *s, int lattice, 
   md_memory_release(); /* of the reader's buffers */
   if (status == MD_OK) status = md_study_repeat(context, s, lattice, sums);
   if (status == MD_OK) status = observe_links(context, s, &l, record);
-  for (int a = 0; a < s->options.actions.count && status == MD_OK; a++) {
-    md_space space;
-    status = space_of(context, s, a, &space);
-    if (status == MD_OK) status = measure_action(context, s, lattice, &l, a, space, record);
-  }
+  for (int a = 0; a < s->options.actions.count && status == MD_OK; a++)
+    status = measure_action(context, s, lattice, &l, a, record);
   record[s->start[MD_STUDY_SECONDS]] = md_time_s() - start_s;
   unload(&l);
   return status;

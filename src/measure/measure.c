@@ -1,8 +1,8 @@
 /* minidirac measure: a study of many lattices, one after the other or several at once. */
+#include "measure/measure.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "commands.h"
-#include "measure/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,47 +21,34 @@ typedef struct outcome {
   long long status;
   md_lattice_sums sums;
   char message[1024];
+  double record[];
 } outcome;
+_Static_assert(sizeof(outcome) % sizeof(long long) == 0 && sizeof(double) == sizeof(long long),
+               "bits are added as integers");
 
-/* The outcomes of all groups to all ranks. slots: [groups] of an outcome and a record each. */
-static void share(md_study_run *r, const outcome *mine, const double *record, long long *slots) {
-  const size_t words = sizeof(outcome) / sizeof(long long), slot = words + (size_t)r->study.record;
-  _Static_assert(sizeof(outcome) % sizeof(long long) == 0 && sizeof(double) == sizeof(long long),
-                 "bits are added as integers");
-  memset(slots, 0, (size_t)r->groups * slot * sizeof *slots);
-  if (r->group->rank == 0) {
-    long long *at = slots + (size_t)r->number * slot;
-    memcpy(at, mine, sizeof *mine);
-    memcpy(at + words, record, (size_t)r->study.record * sizeof *record);
-  }
-  md_sum_integers(r->whole, slots, (int)((size_t)r->groups * slot));
+static size_t outcome_bytes(const md_study_run *r) {
+  return sizeof(outcome) + (size_t)r->study.record * sizeof(double);
 }
 
-/* Groups that measure the same lattice at once know nothing of each other. */
-static md_status judge(md_study_run *r, int lattice, const outcome *found, char *message,
-                       size_t bytes) {
-  if (found->status == MD_OK) {
-    const md_status status = md_study_repeat(r->whole, &r->study, lattice, &found->sums);
-    snprintf(message, bytes, "%s", r->whole->message);
-    return status;
-  }
-  snprintf(message, bytes, "%s", found->message);
-  return (md_status)found->status;
+/* Of group g, among those of all groups. */
+static outcome *outcome_of(const md_study_run *r, outcome *all, int g) {
+  return (outcome *)((char *)all + (size_t)g * outcome_bytes(r));
 }
 
-/* Takes over what a slot holds for a lattice; *failed is the first failure that ends the run. */
-static void take(md_study_run *r, int lattice, const long long *slot, bool *news,
+/* Takes over what a group found of a lattice; *failed is the first failure that ends the run.
+ * Groups that measure the same lattice at once know nothing of each other. */
+static void take(md_study_run *r, int lattice, const outcome *found, bool *news,
                  md_status *failed) {
-  const outcome *found = (const outcome *)slot;
   md_study_lattice *l = &r->study.lattice[lattice];
-  char message[sizeof found->message];
-  const md_status judged = judge(r, lattice, found, message, sizeof message);
-  if (judged != MD_OK) {
-    const md_status status = md_study_leave_out(r, lattice, judged, message);
+  md_status status = found->status == MD_OK
+                         ? md_study_repeat(r->whole, &r->study, lattice, &found->sums)
+                         : md_fail(r->whole, (md_status)found->status, "%s", found->message);
+  if (status != MD_OK) {
+    status = md_study_leave_out(r, lattice, status);
     if (*failed == MD_OK) *failed = status;
     return;
   }
-  memcpy(md_study_at(&r->study, lattice, (md_study_field)0), slot + sizeof *found / sizeof *slot,
+  memcpy(md_study_at(&r->study, lattice, (md_study_field)0), found->record,
          (size_t)r->study.record * sizeof(double));
   l->sums = found->sums;
   l->state = MD_LATTICE_MEASURED;
@@ -75,58 +62,46 @@ static int next_waiting(const md_study *s, int from) {
   return from;
 }
 
-/* A file that cannot be written now keeps no lattice from being measured: the next one, and the
- * end, try again. */
-static md_status save(md_study_run *r) {
+/* Writes the file. One that cannot be written now keeps no lattice from being measured: the next
+ * one, and the end, try again. `status`, a failure that ended the study, stands above its own. */
+static md_status save(md_study_run *r, md_status status, bool last) {
   const bool before = r->unsaved;
-  const md_status status = md_study_save(r->whole, &r->study);
-  r->unsaved = status != MD_OK;
-  if (status != MD_ENVIRONMENT) return status;
-  if (!before)
-    md_warn(r->whole, "results are not written yet, the study goes on: %s", r->whole->message);
-  return MD_OK;
-}
-
-/* The last try; the failure that ended the study, if one did, stands above its own. */
-static md_status save_rest(md_study_run *r, md_status status) {
   char message[sizeof r->whole->message];
-  if (!r->unsaved) return status;
   snprintf(message, sizeof message, "%s", r->whole->message);
   const md_status saved = md_study_save(r->whole, &r->study);
   r->unsaved = saved != MD_OK;
-  if (status != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
-  return status == MD_OK ? saved : status;
+  if (saved == MD_ENVIRONMENT && !last && !before)
+    md_warn(r->whole, "results are not written yet, the study goes on: %s", r->whole->message);
+  if (status != MD_OK) return md_fail(r->whole, status, "%s", message);
+  return saved == MD_ENVIRONMENT && !last ? MD_OK : saved;
 }
 
 /* One lattice for each group, then the file. A failure keeps what the others found. */
-static md_status measure_round(md_study_run *r, const int *lattice, int count, double *record,
-                               long long *slots) {
-  const size_t slot = sizeof(outcome) / sizeof(long long) + (size_t)r->study.record;
-  outcome mine = {0};
+static md_status measure_round(md_study_run *r, const int *lattice, int count, outcome *all) {
+  const size_t bytes = (size_t)r->groups * outcome_bytes(r);
+  outcome *mine = outcome_of(r, all, r->number);
   bool news = false;
   md_status failed = MD_OK;
-  if (r->number < count)
-    mine.status = md_study_measure(r->group, &r->study, lattice[r->number], record, &mine.sums);
-  if (mine.status != MD_OK) snprintf(mine.message, sizeof mine.message, "%s", r->group->message);
-  share(r, &mine, record, slots);
+  memset(all, 0, bytes);
+  if (r->number < count) {
+    mine->status =
+        md_study_measure(r->group, &r->study, lattice[r->number], mine->record, &mine->sums);
+    if (mine->status != MD_OK)
+      snprintf(mine->message, sizeof mine->message, "%s", r->group->message);
+  }
+  if (r->group->rank != 0) memset(mine, 0, outcome_bytes(r));
+  md_sum_integers(r->whole, (long long *)all, (int)(bytes / sizeof(long long)));
   md_interrupted_now(r->whole);
-  for (int g = 0; g < count; g++) take(r, lattice[g], slots + (size_t)g * slot, &news, &failed);
-  char message[sizeof r->whole->message];
-  snprintf(message, sizeof message, "%s", r->whole->message);
-  if (news) MD_TRY(save(r));
-  if (failed != MD_OK) snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
-  return failed;
+  for (int g = 0; g < count; g++) take(r, lattice[g], outcome_of(r, all, g), &news, &failed);
+  return news ? save(r, failed, false) : failed;
 }
 
 static md_status measure_all(md_study_run *r) {
-  const size_t slot = sizeof(outcome) / sizeof(long long) + (size_t)r->study.record;
-  double *record = calloc((size_t)r->study.record, sizeof *record);
-  long long *slots = malloc((size_t)r->groups * slot * sizeof *slots);
+  const size_t bytes = (size_t)r->groups * outcome_bytes(r);
+  outcome *all = malloc(bytes);
   int *lattice = malloc((size_t)r->groups * sizeof *lattice);
-  md_status status = record && slots && lattice
-                         ? MD_OK
-                         : md_fail_memory(r->whole, (size_t)r->groups * slot * 8, "results");
-  status = md_agree(r->whole, status);
+  md_status status =
+      md_agree(r->whole, all && lattice ? MD_OK : md_fail_memory(r->whole, bytes, "results"));
   int next = next_waiting(&r->study, 0);
   if (next < r->study.lattices)
     md_say(r->whole, "%5s  %-32s %-14s  %-23s  %9s\n", "", "lattice", "plaquette", "Polyakov loop",
@@ -135,11 +110,10 @@ static md_status measure_all(md_study_run *r) {
     int count = 0;
     for (; count < r->groups && next < r->study.lattices; next = next_waiting(&r->study, next + 1))
       lattice[count++] = next;
-    status = measure_round(r, lattice, count, record, slots);
+    status = measure_round(r, lattice, count, all);
   }
-  status = save_rest(r, status);
-  free(record);
-  free(slots);
+  if (r->unsaved) status = save(r, status, true);
+  free(all);
   free(lattice);
   return status;
 }
@@ -155,14 +129,14 @@ static void report_settings(const md_study_run *r, md_report *report) {
   cJSON *sources = cJSON_AddArrayToObject(root, "sources");
   for (int i = 0; i < o->sources.count; i++)
     cJSON_AddItemToArray(sources, cJSON_CreateString(o->sources.source[i].text));
-  cJSON_AddStringToObject(root, "boundary", o->boundary);
-  if (o->physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
+  cJSON_AddStringToObject(root, "boundary", o->run.boundary);
+  if (o->run.physics.reunitarize) cJSON_AddBoolToObject(root, "reunitarized", true);
   md_report_add(root, "tolerance=%g solver=%s", o->tolerance,
-                md_study_multishift(o) ? "multishift" : o->how.by->name);
+                o->how.by ? o->how.by->name : "multishift");
   md_solver_options_report(root, &o->how);
   if (o->deflate) cJSON_AddStringToObject(root, "deflate", o->deflate);
   md_report_add(root, "backend=%s precision=%s inner=%s rhs=%d vectors=%g groups=%d output=%s",
-                r->backend, o->precision, o->inner, md_study_width(o), (double)o->vectors,
+                r->backend, o->run.precision, o->run.inner, md_study_width(o), (double)o->vectors,
                 r->groups, o->output);
 }
 
@@ -176,8 +150,7 @@ static md_status finish(md_study_run *r, md_status status) {
   for (int k = 0; k < s->lattices; k++) resumed += s->lattice[k].state == MD_LATTICE_RESUMED;
   MD_TRY(md_agree(r->whole, md_report_open(r->whole, "measure", &report)));
   report_settings(r, &report);
-  md_report_grid(&report, r->plan.grid, r->plan.grid_asked, r->plan.grid_reason);
-  md_report_integers(report.root, "dims", s->dims, MD_DIMS);
+  md_report_geometry(&report, &r->plan);
   md_report_add(report.root, "measured=%d resumed=%d skipped=%d", r->measured, resumed, r->skipped);
   const int kept = r->measured + resumed;
   const md_status analysed = md_study_analyse(r->whole, s, report.root);
@@ -191,7 +164,7 @@ static md_status finish(md_study_run *r, md_status status) {
   else if (status == MD_OK && r->skipped > 0)
     status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out", r->skipped, s->lattices,
                      s->lattices == 1 ? " was" : "s were");
-  return md_report_close_after(r->whole, &report, s->options.common.json, status);
+  return md_report_close_after(r->whole, &report, s->options.run.common.json, status);
 }
 
 static md_status start_groups(md_study_run *r, md_context *context) {
@@ -210,7 +183,7 @@ md_status md_command_measure(md_context *context, int argc, char **argv) {
   md_interrupt_catch(context);
   MD_TRY(md_agree(context, r ? MD_OK : md_fail_memory(context, sizeof *r, "study")));
   md_status status = md_study_options_read(context, &r->study.options, argc, argv);
-  if (status == MD_OK && !r->study.options.common.help) {
+  if (status == MD_OK && !r->study.options.run.common.help) {
     status = start_groups(r, context);
     if (status == MD_OK) {
       status = md_study_prepare(r);

@@ -1,11 +1,8 @@
 #ifndef MD_MEASURE_MEASURE_H
 #define MD_MEASURE_MEASURE_H
 
-#include "base/options.h"
-#include "base/report.h"
-#include "dirac/physics_options.h"
 #include "dirac/solvers/solver_options.h"
-#include "io/lattice_file.h"
+#include "links/run.h"
 #include "sources/sources.h"
 
 /* The parts of `minidirac measure`: lattices x actions x masses x sources in one run. */
@@ -18,9 +15,8 @@ enum {
 };
 
 typedef struct md_study_options {
-  md_common_options common;
-  const char *lattices, *backend, *packing, *precision, *inner, *reconstruct, *boundary;
-  const char *output, *deflate; /* deflate: a pattern of names, or NULL */
+  md_run_options run;                      /* without lattice; action and width are set for each */
+  const char *lattices, *output, *deflate; /* deflate: a pattern of names, or NULL */
   md_choices actions;
   md_reals masses;
   struct {
@@ -30,12 +26,8 @@ typedef struct md_study_options {
   md_momentum_list momenta;
   long long vectors, rhs, max_iterations, groups, bin;
   double tolerance;
-  bool resume, force, keep_going, ignore_checksum, allow_repeats;
-  md_halo_request halo;
-  md_physics_options physics; /* but for the action, which is one of `actions` */
-  bool mixed;
+  bool resume, force, keep_going, allow_repeats;
   md_solver_options how;                  /* by: NULL of multishift */
-  md_backend_request request;             /* of the iterations; action and width are set for each */
   char settings[MD_STUDY_SETTINGS_BYTES]; /* in words, what results must share to be in one file */
 } md_study_options;
 
@@ -103,8 +95,12 @@ static inline int md_study_momenta(const md_study *s) {
 static inline int md_study_case(const md_study *s, int action, int mass, int source) {
   return (action * s->options.masses.count + mass) * s->options.sources.count + source;
 }
-/* The physics of one of the actions. */
+/* The physics of one of the actions, the request that its operators are made by, and the backend
+ * that serves it. The last is collective. */
 md_physics_options md_study_physics(const md_study_options *options, int action);
+md_backend_request md_study_request(const md_study_options *options, int action);
+md_status md_study_backend(md_context *context, const md_study_options *options, int action,
+                           const md_backend **backend);
 
 /* For its lattices, as deep as the deepest action needs, with rank grids as the backend of the
  * first action likes them. Collective. */
@@ -113,11 +109,6 @@ md_layout_request md_study_layout(md_context *context, const md_study *study);
 /* Reads and checks the options. Collective. */
 md_status md_study_options_read(md_context *context, md_study_options *options, int argc,
                                 char **argv);
-
-/* The files that --lattices names, by patterns or one by one, in their order; those of a pattern in
- * that of the numbers in their names. Sets lattices and lattice. MD_INPUT: none, one twice, a
- * pattern without a file. Collective. */
-md_status md_study_list(md_context *context, md_study *study);
 
 /* Lays out the records for the dims and allocates them, all NaN. Local. */
 md_status md_study_records_create(md_context *context, md_study *study);
@@ -137,10 +128,6 @@ md_status md_study_measure(md_context *context, const md_study *study, int latti
 /* The second alone; nothing is measured. */
 md_status md_study_identify(md_context *context, const md_study *study, int lattice,
                             md_lattice_sums *sums);
-/* MD_INPUT where another lattice of the study has results and these links, unless --allow-repeats
- * was given. Local, same on all ranks of the context. */
-md_status md_study_repeat(md_context *context, const md_study *study, int lattice,
-                          const md_lattice_sums *sums);
 
 /* The link fields of one action on one lattice. */
 typedef struct md_study_links {
@@ -151,13 +138,45 @@ typedef struct md_study_links {
 } md_study_links;
 /* Right-hand sides that are solved at once: as even parts of at most --rhs. */
 int md_study_width(const md_study_options *options);
-/* All masses and sources of one action into `record`. Collective. */
+/* All masses and sources of one action into `record`; in a dry run (base/memory_need.h) one batch
+ * of them, and no record. MD_UNREACHED where a solve does not converge, MD_ENVIRONMENT where a
+ * signal ended it. Collective. */
 md_status md_study_propagate(md_context *context, const md_study *study,
                              const md_study_links *links, double *record);
-/* True when masses are solved for together. */
-bool md_study_multishift(const md_study_options *options);
 
 /* Means and errors over the lattices that are done: tables on the terminal, keys of the report. */
 md_status md_study_analyse(md_context *context, const md_study *study, cJSON *root);
+
+/* A study on its way. */
+typedef struct md_study_run {
+  md_study study;
+  md_context *whole, *group; /* the run, and the ranks that share a lattice */
+  md_context part;           /* the group where there are several */
+  int number, groups;        /* of this group */
+  md_geometry plan;          /* of its ranks, without tables */
+  const char *backend;       /* of the last action */
+  int measured, skipped;
+  bool unsaved;        /* the file lacks results, because it could not be written */
+  int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */
+} md_study_run;
+
+/* Lists the lattices, checks --output, looks at the header of every lattice, compares the memory,
+ * lays out the records, reads those of an earlier run and leaves lattices out that are there twice.
+ * Collective. */
+md_status md_study_prepare(md_study_run *r);
+/* MD_INPUT where another lattice of the study has results and these links, unless --allow-repeats
+ * was given. Local, same on all ranks of the context. */
+md_status md_study_repeat(md_context *context, const md_study *study, int lattice,
+                          const md_lattice_sums *sums);
+/* A lattice that cannot be measured, for which the message of the run says why, is left out with
+ * --keep-going, MD_OK, or ends the run: `status` with its name and that. All ranks call the same.
+ */
+md_status md_study_leave_out(md_study_run *r, int lattice, md_status status);
+
+/* Modes of --deflate: one file for each lattice and action, whose name is the option's text with
+ * {lattice}, the lattice's path without its suffix, {name}, its last part, and {action} filled in.
+ * MD_INPUT where the name does not fit. Local. */
+md_status md_study_modes_name(md_context *context, const md_study *study, int lattice, int action,
+                              char name[MD_STUDY_NAME_BYTES]);
 
 #endif

@@ -26,7 +26,7 @@ static md_status read_sources(md_context *context, const char *label, const char
 }
 
 md_physics_options md_study_physics(const md_study_options *options, int action) {
-  md_physics_options physics = options->physics;
+  md_physics_options physics = options->run.physics;
   physics.action = md_action_name((md_action)options->actions.value[action]);
   const md_recipe *recipe = md_recipe_find(physics.action);
   if (!recipe || !md_recipe_takes(recipe, "u0")) physics.u0 = NAN;
@@ -36,7 +36,7 @@ md_physics_options md_study_physics(const md_study_options *options, int action)
 
 /* A parameter belongs to one of the actions. */
 static md_status check_actions(md_context *context, const md_study_options *o) {
-  bool u0 = isnan(o->physics.u0), naik_epsilon = isnan(o->physics.naik_epsilon);
+  bool u0 = isnan(o->run.physics.u0), naik_epsilon = isnan(o->run.physics.naik_epsilon);
   for (int a = 0; a < o->actions.count; a++) {
     const md_physics_options physics = md_study_physics(o, a);
     MD_TRY(md_physics_check(context, &physics));
@@ -54,22 +54,19 @@ static md_status check_actions(md_context *context, const md_study_options *o) {
 }
 
 static md_status check(md_context *context, md_study_options *o) {
-  o->mixed = strcmp(o->inner, "none") != 0;
-  MD_TRY(md_solver_options_read(context, &o->how, o->mixed, false, o->deflate));
+  const bool mixed = strcmp(o->run.inner, "none") != 0;
+  MD_TRY(md_solver_options_read(context, &o->how, mixed, false, o->deflate));
   const bool multishift = !o->how.by;
   if (o->how.by == &md_solver_auto)
-    o->how.by = o->masses.count > 1 && !o->mixed && !o->deflate ? NULL : &md_solver_cg;
+    o->how.by = o->masses.count > 1 && !mixed && !o->deflate ? NULL : &md_solver_cg;
   MD_TRY(check_actions(context, o));
-  if (o->mixed && multishift)
+  if (mixed && multishift)
     return md_fail(context, MD_INPUT, "--solver multishift goes without --inner");
   if (o->deflate && multishift)
     return md_fail(
         context, MD_INPUT,
         "--solver multishift begins from zero for all masses: it goes without --deflate");
-  if (o->mixed && strcmp(o->precision, "double") != 0)
-    return md_fail(context, MD_INPUT,
-                   "--inner needs --precision double, in which the residual is kept, got %s",
-                   o->precision);
+  MD_TRY(md_run_set_request(context, &o->run));
   for (int i = 0; i < o->masses.count; i++)
     for (int k = 0; k < i; k++)
       if (o->masses.value[i] == o->masses.value[k])
@@ -102,7 +99,7 @@ __attribute__((format(printf, 3, 4))) static void put(md_study_options *o, size_
 static md_status write_settings(md_context *context, md_study_options *o) {
   const md_momenta momenta = md_momenta_of(&o->momenta);
   size_t used = 0;
-  put(o, &used, "boundary %s vectors %lld tol %.17g actions", o->boundary, o->vectors,
+  put(o, &used, "boundary %s vectors %lld tol %.17g actions", o->run.boundary, o->vectors,
       o->tolerance);
   for (int a = 0; a < o->actions.count; a++) {
     const md_physics_options physics = md_study_physics(o, a);
@@ -125,26 +122,9 @@ static md_status write_settings(md_context *context, md_study_options *o) {
                  MD_STUDY_SETTINGS_BYTES, used);
 }
 
-static md_status finish(md_context *context, md_study_options *o) {
-  MD_TRY(check(context, o));
-  o->request = (md_backend_request){
-      .precision = (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
-      .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
-      .packing = (md_packing)md_packing_of(o->packing),
-      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
-  return write_settings(context, o);
-}
-
 md_status md_study_options_read(md_context *context, md_study_options *o, int argc, char **argv) {
-  *o = (md_study_options){.backend = "auto",
-                          .packing = "none",
-                          .precision = "double",
-                          .inner = "none",
-                          .reconstruct = "18",
+  *o = (md_study_options){.run = MD_RUN_DEFAULTS,
                           .how = {.solver = "auto", .precondition = "none"},
-                          .boundary = "antiperiodic",
-                          .halo = {.transport = "auto"},
-                          .physics = MD_PHYSICS_DEFAULTS,
                           .tolerance = 1e-10,
                           .max_iterations = 10000,
                           .vectors = 16,
@@ -177,12 +157,12 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_OPTION(
           TEXT, "deflate", &o->deflate, "MODES.h5",
           "lowest modes of eigen for each lattice: {lattice}, {name}, {action} are filled in"),
-      MD_OPERATOR_OPTIONS(*o, backends),
-      MD_BOUNDARY_OPTION(o->boundary),
-      MD_HALO_OPTIONS(o->halo),
-      MD_SMEAR_OPTIONS(o->physics.u0, "asqtad", o->physics.naik_epsilon),
-      MD_REUNITARIZE_OPTION(o->physics.reunitarize),
-      MD_TWIST_OPTIONS(o->physics),
+      MD_OPERATOR_OPTIONS(o->run, backends),
+      MD_BOUNDARY_OPTION(o->run.boundary),
+      MD_HALO_OPTIONS(o->run.halo),
+      MD_SMEAR_OPTIONS(o->run.physics.u0, "asqtad", o->run.physics.naik_epsilon),
+      MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
+      MD_TWIST_OPTIONS(o->run.physics),
       MD_OPTION(TEXT, "output", &o->output, "FILE.h5",
                 "results, written after each lattice (required)", .file = MD_FILE_STATE,
                 .required = true),
@@ -195,19 +175,21 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
                 "leave out lattices that cannot be measured; exit 1 at the end"),
       MD_OPTION(FLAG, "allow-repeats", &o->allow_repeats, NULL,
                 "measure a lattice that is there twice, in whatever files, as two"),
-      MD_IGNORE_CHECKSUM_OPTION(o->ignore_checksum),
+      MD_IGNORE_CHECKSUM_OPTION(o->run.ignore_checksum),
       MD_OPTION(INTEGER, "groups", &o->groups, "N",
                 "of ranks, each with a lattice of its own at a time [1]", .low = 1,
                 .high = 1 << 20),
       MD_OPTION(INTEGER, "bin", &o->bin, "N", "lattices in a bin of the jackknife [1]", .low = 1,
                 .high = 1 << 20),
-      MD_COMMON_OPTIONS(o->common)};
+      MD_COMMON_OPTIONS(o->run.common)};
   const md_command_text text = {
       "measure", "Measure pion correlators and chiral condensates on many lattices.",
       MD_SOURCE_DETAILS
       "Random ones are drawn anew for each lattice. Points and walls give pion correlators, noise\n"
       "the condensate. What is done stays in --output, whatever ends the run. docs/study.md"};
-  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->run.common,
                          argc, argv));
-  return o->common.help ? MD_OK : finish(context, o);
+  if (o->run.common.help) return MD_OK;
+  MD_TRY(check(context, o));
+  return write_settings(context, o);
 }

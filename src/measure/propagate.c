@@ -1,17 +1,16 @@
-/* All masses and sources of one action on one lattice, in batches of right-hand sides. */
+/* All masses and sources of one action on one lattice, in batches of right-hand sides: M x = b for
+ * one mass after the other by CG, or for all together by multi-shift. */
 #include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
-#include "dirac/backend.h"
+#include "dirac/solvers/multishift.h"
 #include "lattice/fields/linear.h"
-#include "measure/masses.h"
+#include "measure/measure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool md_study_multishift(const md_study_options *o) {
-  return !o->how.by;
-}
 
 static int count_vectors(const md_study_options *o) {
   int count = 0;
@@ -20,24 +19,32 @@ static int count_vectors(const md_study_options *o) {
   return count;
 }
 
-int md_study_width(const md_study_options *o) {
-  const int count = count_vectors(o), batches = (count + (int)o->rhs - 1) / (int)o->rhs;
-  return (count + batches - 1) / batches;
+static int count_batches(const md_study_options *o) {
+  return (count_vectors(o) + (int)o->rhs - 1) / (int)o->rhs;
 }
 
-/* Everything of one action. What is found is kept by right-hand side and mass until sources are
+int md_study_width(const md_study_options *o) {
+  return (count_vectors(o) + count_batches(o) - 1) / count_batches(o);
+}
+
+/* What is kept of a right-hand side beside its correlators. */
+enum { CONDENSATE, RESIDUAL, ITERATIONS, FOUND };
+
+/* Everything of one action. What is found is kept by mass and right-hand side until sources are
  * whole: a batch may hold parts of several. */
 typedef struct work {
   md_context *context;
   const md_study *s;
-  md_propagator p;
-  int vectors, width, row;                 /* numbers of a correlator with all momenta */
+  const md_modes *modes; /* to deflate with, one mass at a time; NULL: none */
+  md_equation of;
+  int width, vectors;                      /* of a batch, and of all batches together */
+  int first;                               /* of the batch */
+  int row;                                 /* numbers of a correlator with all momenta */
   md_source source[MD_STUDY_SOURCES_MOST]; /* with random numbers of this lattice */
-  md_source_vector *vector;
+  md_source_vector
+      *vector;        /* [vectors]: those of the sources, then zeros that fill the last batch */
   double *correlator; /* [mass][vector][momentum][t] */
-  double *condensate; /* [mass][vector] */
-  double *residual;   /* [mass][vector] */
-  int *iterations;    /* [mass][vector] */
+  double *found;      /* [mass][vector][FOUND] */
 } work;
 
 static md_status describe_sources(work *w, uint64_t key) {
@@ -49,46 +56,38 @@ static md_status describe_sources(work *w, uint64_t key) {
     md_source_expand(&w->source[i], w->s->dims, (int)o->vectors, w->vector + at);
     at += md_source_count(&w->source[i], (int)o->vectors);
   }
+  for (; at < w->vectors; at++)
+    w->vector[at] = (md_source_vector){.kind = MD_SOURCE_POINT, .colour = 3};
   return MD_OK;
 }
 
 static md_status allocate(work *w) {
-  const md_study_options *o = &w->s->options;
-  const size_t all = (size_t)o->masses.count * (size_t)w->vectors;
-  w->vector = calloc((size_t)w->vectors, sizeof *w->vector);
+  const size_t all = (size_t)w->s->options.masses.count * (size_t)w->vectors;
+  w->vector = malloc((size_t)w->vectors * sizeof *w->vector);
   w->correlator = malloc(all * (size_t)w->row * sizeof *w->correlator);
-  w->condensate = malloc(all * sizeof *w->condensate);
-  w->residual = malloc(all * sizeof *w->residual);
-  w->iterations = malloc(all * sizeof *w->iterations);
-  const bool there = w->vector && w->correlator && w->condensate && w->residual && w->iterations;
-  return there ? MD_OK
-               : md_fail_memory(w->context, all * (size_t)w->row * sizeof(double), "correlators");
+  w->found = malloc(all * FOUND * sizeof *w->found);
+  return w->vector && w->correlator && w->found
+             ? MD_OK
+             : md_fail_memory(w->context, all * (size_t)w->row * sizeof(double), "correlators");
 }
 
-/* Correlators and condensates of the solutions for one mass in p.x of the vectors from `first` on.
- */
-static md_status observe(void *user, int mass, const double *residuals, const int *iterations) {
-  work *w = user;
-  const int first = w->p.first, n = w->p.used;
+/* Correlators and condensates of the batch's solutions for one mass, which are in of.x. */
+static md_status observe(work *w, int mass, const double *residuals, const int *iterations) {
   const md_momenta momenta = md_momenta_of(&w->s->options.momenta);
   double estimates[MD_MAX_RHS];
-  int origin[MD_MAX_RHS][MD_DIMS] = {{0}};
-  const size_t at = (size_t)mass * (size_t)w->vectors + (size_t)first;
-  for (int r = 0; r < n; r++) memcpy(origin[r], w->vector[first + r].at, sizeof origin[r]);
-  double *room = malloc((size_t)w->width * (size_t)w->row * sizeof *room);
-  md_status status = room ? MD_OK : md_fail_memory(w->context, (size_t)w->row, "correlators");
-  status = md_agree(w->context, status);
-  if (status == MD_OK)
-    status = md_pion_correlators(w->context, w->p.x, (const int(*)[MD_DIMS])origin, &momenta, room);
-  if (status == MD_OK) {
-    memcpy(w->correlator + at * (size_t)w->row, room, (size_t)n * (size_t)w->row * sizeof *room);
-    status = md_chiral_condensate(w->context, w->p.b, w->p.x, estimates);
+  int origin[MD_MAX_RHS][MD_DIMS];
+  const size_t at = (size_t)mass * (size_t)w->vectors + (size_t)w->first;
+  for (int r = 0; r < w->width; r++)
+    memcpy(origin[r], w->vector[w->first + r].at, sizeof origin[r]);
+  MD_TRY(md_pion_correlators(w->context, w->of.x, (const int(*)[MD_DIMS])origin, &momenta,
+                             w->correlator + at * (size_t)w->row));
+  MD_TRY(md_chiral_condensate(w->context, w->of.b, w->of.x, estimates));
+  for (int r = 0; r < w->width; r++) {
+    double *found = w->found + (at + (size_t)r) * FOUND;
+    found[CONDENSATE] = estimates[r];
+    found[RESIDUAL] = residuals[r];
+    found[ITERATIONS] = iterations[r];
   }
-  free(room);
-  if (status != MD_OK) return status;
-  memcpy(w->condensate + at, estimates, (size_t)n * sizeof *estimates);
-  memcpy(w->residual + at, residuals, (size_t)n * sizeof *residuals);
-  memcpy(w->iterations + at, iterations, (size_t)n * sizeof *iterations);
   return MD_OK;
 }
 
@@ -102,13 +101,14 @@ static void store_source(work *w, int action, int mass, int source, int first, d
   const md_momenta momenta = md_momenta_of(&s->options.momenta);
   double *worst = record + s->start[MD_STUDY_RESIDUAL] + place;
   double *most = record + s->start[MD_STUDY_ITERATIONS] + place;
+  const double *found = w->found + at * FOUND;
   *worst = *most = 0.0;
   for (int r = 0; r < count; r++) {
-    *worst = fmax(*worst, w->residual[at + (size_t)r]);
-    *most = fmax(*most, w->iterations[at + (size_t)r]);
+    *worst = fmax(*worst, found[r * FOUND + RESIDUAL]);
+    *most = fmax(*most, found[r * FOUND + ITERATIONS]);
   }
   if (md_source_is_noise(from)) {
-    md_source_mean(from, count, w->condensate + at, 1, 1,
+    md_source_mean(from, count, found + CONDENSATE, FOUND, 1,
                    record + s->start[MD_STUDY_CONDENSATE] + place,
                    record + s->start[MD_STUDY_CONDENSATE_ERROR] + place);
     return;
@@ -131,25 +131,214 @@ static void store(work *w, int action, double *record) {
     }
 }
 
-/* The batch from w->p.first on: as many vectors as are left, and behind them sources of zeros. */
-static void fill(work *w) {
-  md_source_vector batch[MD_MAX_RHS];
-  w->p.used = w->vectors - w->p.first < w->width ? w->vectors - w->p.first : w->width;
-  for (int r = 0; r < w->width; r++)
-    batch[r] = r < w->p.used ? w->vector[w->p.first + r]
-                             : (md_source_vector){.kind = MD_SOURCE_POINT, .colour = 3};
-  md_source_fill(w->p.b, batch);
+/* How a solve that did not converge ends; it ran out of iterations, or stalled. */
+static md_status unreached(const work *w, bool interrupted, bool ran_out, double mass,
+                           double residual) {
+  const md_study_options *o = &w->s->options;
+  if (interrupted)
+    return md_fail(w->context, MD_ENVIRONMENT, "%s ended a solve", md_interrupt_name(w->context));
+  return md_fail(w->context, MD_UNREACHED,
+                 "the true residual must be at most %g, %s %.3e at mass %g; raise %s--tol%s",
+                 o->tolerance, ran_out ? "got" : "stalled at", residual, mass,
+                 ran_out ? "--max-iter or " : "",
+                 o->run.request.precision == MD_DOUBLE || o->run.mixed
+                     ? ""
+                     : ", or use --precision double with --inner");
 }
 
-static md_status run(work *w) {
+/* By one of the solvers, mass by mass. */
+static md_status solve_apart(work *w) {
+  const md_study_options *o = &w->s->options;
+  md_equation *e = &w->of;
+  for (int m = 0; m < o->masses.count; m++) {
+    md_solver_request request = {.mass = o->masses.value[m],
+                                 .tolerance = o->tolerance,
+                                 .max_iterations = (int)o->max_iterations,
+                                 .inner = o->run.mixed ? &e->inner : NULL,
+                                 .modes = w->modes,
+                                 /* of the mass before: x is read before it is assigned */
+                                 .guess = m > 0 ? &e->x[MD_EVEN] : NULL};
+    md_solver_options_apply(&o->how, &request);
+    md_solver_result result;
+    const md_memory_need mark = md_memory_mark(w->context);
+    md_status status =
+        md_solve_cg(w->context, &e->dirac, md_equation_exact(e), &request, e->x, e->b, &result);
+    md_memory_return_to(w->context, mark);
+    if (status == MD_OK && !result.converged)
+      status = unreached(w, result.interrupted,
+                         !result.stalled && result.iterations >= request.max_iterations,
+                         request.mass, result.relative_residual);
+    if (status == MD_OK && !md_counts(w->context))
+      status = observe(w, m, result.residuals, result.rhs_iterations);
+    md_solver_result_free(&result);
+    MD_TRY(status);
+  }
+  return MD_OK;
+}
+
+/* Multi-shift of one batch, on even sites: y = A^-1 b_e and z = A^-1 Deo b_o, A = m^2 - Deo Doe,
+ * are solved for all masses at once, and x_e = m y - z, x_o = (b_o - Doe x_e) / m. A family whose
+ * source is zero is left out. Its tolerance is so small that that of x is met; the residual that
+ * decides is that of M x = b in double. */
+typedef struct family {
+  md_operator full; /* M of the exact operator, for one mass after the other */
+  md_system system; /* M x = b */
+  md_field source;  /* host: b_e, then Deo b_o */
+  md_field y[MD_LIST_MOST], z[MD_LIST_MOST]; /* host, by mass; z where there is one */
+  bool even, odd;                            /* whether b has such parts */
+  double source_norm[MD_PARITIES][MD_MAX_RHS];
+  double lowest; /* mass */
+  int iterations;
+  bool ran_out; /* of iterations, so that more would help */
+} family;
+
+static void family_destroy(family *f) {
+  md_system_destroy(&f->system);
+  md_operator_destroy(&f->full);
+  md_field_destroy(&f->source);
+  for (int m = 0; m < MD_LIST_MOST; m++) {
+    md_field_destroy(&f->y[m]);
+    md_field_destroy(&f->z[m]);
+  }
+}
+
+static md_status family_create(work *w, family *f) {
+  const md_reals *masses = &w->s->options.masses;
+  const md_field *host = &w->of.b[MD_EVEN];
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, host->n_rhs, true};
+  f->lowest = masses->value[0];
+  MD_TRY(md_full_create(w->context, md_equation_exact(&w->of), 1.0, &f->full));
+  MD_TRY(md_system_even_odd(w->context, &f->full, w->of.b, &f->system));
+  MD_TRY(md_field_create(w->context, host->geometry, &shape, MD_EVEN, &f->source));
+  for (int m = 0; m < masses->count; m++) {
+    f->lowest = fmin(f->lowest, masses->value[m]);
+    MD_TRY(md_field_create(w->context, host->geometry, &shape, MD_EVEN, &f->y[m]));
+    MD_TRY(md_field_create(w->context, host->geometry, &shape, MD_EVEN, &f->z[m]));
+  }
+  return MD_OK;
+}
+
+/* Norms of b_e, Deo b_o and b; work[even] = Deo b_o. */
+static md_status measure_sources(work *w, family *f) {
+  md_system *s = &f->system;
+  MD_TRY(md_system_measure(w->context, s));
+  MD_TRY(
+      md_dirac_hop(w->context, md_equation_exact(&w->of), &s->work[MD_EVEN], &s->b[MD_ODD], NULL));
+  MD_TRY(md_system_norms(w->context, 1, &s->b[MD_EVEN], f->source_norm[MD_EVEN]));
+  MD_TRY(md_system_norms(w->context, 1, &s->work[MD_EVEN], f->source_norm[MD_ODD]));
+  for (int r = 0; r < w->width; r++) {
+    f->even = f->even || f->source_norm[MD_EVEN][r] > 0.0;
+    f->odd = f->odd || f->source_norm[MD_ODD][r] > 0.0;
+  }
+  return MD_OK;
+}
+
+/* With residuals rho of y and sigma of z, b - M x is rho - sigma / m on even sites. */
+static double tolerance_of(const work *w, const family *f) {
+  const double asked = w->s->options.tolerance;
+  double tolerance = asked;
+  for (int r = 0; r < w->width; r++)
+    if (f->system.b_norm[r] > 0.0)
+      tolerance =
+          fmin(tolerance, asked * f->system.b_norm[r] /
+                              (f->source_norm[MD_EVEN][r] + f->source_norm[MD_ODD][r] / f->lowest));
+  return tolerance;
+}
+
+static md_status solve_family(work *w, family *f, md_field *x) {
+  const md_study_options *o = &w->s->options;
+  double shifts[MD_LIST_MOST];
+  md_multishift_result result;
+  for (int m = 0; m < o->masses.count; m++)
+    shifts[m] = (o->masses.value[m] - f->lowest) * (o->masses.value[m] + f->lowest);
+  const md_multishift_request request = {.mass = f->lowest,
+                                         .shifts = shifts,
+                                         .n_shifts = o->masses.count,
+                                         .tolerance = tolerance_of(w, f),
+                                         .max_iterations = (int)o->max_iterations,
+                                         .refine = true};
+  md_status status = md_solve_multishift(w->context, &w->of.dirac, md_equation_exact(&w->of),
+                                         &request, x, &f->source, &result);
+  if (status == MD_OK && result.interrupted && !result.converged)
+    status = unreached(w, true, false, f->lowest, NAN);
+  for (int k = 0; k < result.n_shifts && status == MD_OK; k++)
+    f->ran_out = f->ran_out || result.iterations >= request.max_iterations ||
+                 result.shifts[k].refine_iterations >= request.max_iterations;
+  if (status == MD_OK && result.iterations > f->iterations) f->iterations = result.iterations;
+  md_multishift_result_free(&result);
+  md_memory_release(); /* of its fields, before the next family or the assembly has its own */
+  return status;
+}
+
+/* x = M^-1 b for mass m from y and z, on the exact operator's fields and in of.x; its true
+ * residuals, and the largest in *worst. */
+static md_status assemble(work *w, family *f, int m, double *residuals, double *worst) {
+  md_context *context = w->context;
+  md_system *s = &f->system;
+  const double mass = w->s->options.masses.value[m];
+  double scale[MD_MAX_RHS], minus[MD_MAX_RHS];
+  for (int r = 0; r < w->width; r++) {
+    scale[r] = mass;
+    minus[r] = -1.0;
+  }
+  md_full_set_mass(&f->full, mass);
+  MD_TRY(md_agree(context, md_field_convert(context, &s->x[MD_EVEN], &f->y[m])));
+  MD_TRY(md_agree(context, md_field_convert(context, &s->work[MD_EVEN], &f->z[m])));
+  md_linear_axpby(minus, &s->work[MD_EVEN], scale, &s->x[MD_EVEN]);
+  MD_TRY(s->kind->reconstruct(context, s));
+  for (int k = 0; k < MD_PARITIES; k++)
+    MD_TRY(md_agree(context, md_field_convert(context, &w->of.x[k], &s->x[k])));
+  MD_TRY(md_system_true_residuals(context, s, residuals));
+  *worst = 0.0;
+  for (int r = 0; r < w->width; r++) *worst = fmax(*worst, residuals[r]);
+  return MD_OK;
+}
+
+static md_status solve_families(work *w, family *f) {
+  const md_study_options *o = &w->s->options;
+  md_context *context = w->context;
+  double residuals[MD_MAX_RHS], worst;
+  int iterations[MD_MAX_RHS];
+  MD_TRY(measure_sources(w, f));
+  if (f->odd) {
+    MD_TRY(md_agree(context, md_field_convert(context, &f->source, &f->system.work[MD_EVEN])));
+    MD_TRY(solve_family(w, f, f->z));
+  }
+  if (f->even) {
+    MD_TRY(md_agree(context, md_field_convert(context, &f->source, &w->of.b[MD_EVEN])));
+    MD_TRY(solve_family(w, f, f->y));
+  }
+  for (int r = 0; r < w->width; r++) iterations[r] = f->iterations;
+  for (int m = 0; m < o->masses.count; m++) {
+    MD_TRY(assemble(w, f, m, residuals, &worst));
+    if (!(worst <= o->tolerance)) return unreached(w, false, f->ran_out, o->masses.value[m], worst);
+    MD_TRY(observe(w, m, residuals, iterations));
+  }
+  return MD_OK;
+}
+
+static md_status solve_together(work *w) {
+  family f = {0};
+  md_status status = md_agree(w->context, family_create(w, &f));
+  if (status == MD_OK)
+    status = md_counts(w->context) ? solve_family(w, &f, f.y) : solve_families(w, &f);
+  family_destroy(&f);
+  return status;
+}
+
+static md_status solve_batch(work *w) {
+  return w->s->options.how.by ? solve_apart(w) : solve_together(w);
+}
+
+static md_status solve_batches(work *w) {
   md_progress progress = md_progress_start(w->context, "measure");
+  const int count = count_vectors(&w->s->options);
   md_status status = MD_OK;
-  for (w->p.first = 0; w->p.first < w->vectors && status == MD_OK; w->p.first += w->width) {
-    fill(w);
-    md_progress_update(&progress, (double)w->p.first / w->vectors, "right-hand side %d of %d",
-                       w->p.first + 1, w->vectors);
-    status = md_study_multishift(&w->s->options) ? md_propagate_together(w->context, &w->p)
-                                                 : md_propagate_apart(w->context, &w->p);
+  for (w->first = 0; w->first < w->vectors && status == MD_OK; w->first += w->width) {
+    md_source_fill(w->of.b, w->vector + w->first);
+    md_progress_update(&progress, (double)w->first / count, "right-hand side %d of %d",
+                       w->first + 1, count);
+    status = solve_batch(w);
   }
   md_progress_stop(&progress);
   return status;
@@ -157,22 +346,22 @@ static md_status run(work *w) {
 
 md_status md_study_propagate(md_context *context, const md_study *s, const md_study_links *links,
                              double *record) {
+  const md_study_options *o = &s->options;
+  const md_backend_request request = md_study_request(o, links->action);
   work w = {.context = context,
             .s = s,
-            .vectors = count_vectors(&s->options),
-            .width = md_study_width(&s->options),
+            .modes = links->modes,
+            .width = request.n_rhs,
+            .vectors = count_batches(o) * request.n_rhs,
             .row = md_study_momenta(s) * s->dims[MD_T]};
-  w.p = (md_propagator){.s = s, .observe = observe, .user = &w};
   md_status status = md_agree(context, allocate(&w));
   if (status == MD_OK) status = describe_sources(&w, links->key);
-  if (status == MD_OK) status = md_propagator_create(context, links, w.width, &w.p);
-  if (status == MD_OK) status = run(&w);
-  if (status == MD_OK) store(&w, links->action, record);
-  md_propagator_destroy(&w.p);
+  if (status == MD_OK) status = md_equation_create(context, &o->run, &request, links->field, &w.of);
+  if (status == MD_OK) status = md_counts(context) ? solve_batch(&w) : solve_batches(&w);
+  if (status == MD_OK && !md_counts(context)) store(&w, links->action, record);
+  md_equation_destroy(&w.of);
   free(w.vector);
   free(w.correlator);
-  free(w.condensate);
-  free(w.residual);
-  free(w.iterations);
+  free(w.found);
   return status;
 }

@@ -1,4 +1,5 @@
 /* What is kept of lattices: its layout in memory and in the file of results. */
+#include "base/text.h"
 #include "io/arrays.h"
 #include "io/provenance.h"
 #include "measure/measure.h"
@@ -65,80 +66,66 @@ md_status md_study_records_create(md_context *context, md_study *s) {
   return MD_OK;
 }
 
-/* Arrays over lattices, as the file has them. */
-typedef struct table {
-  int lattices;
-  char (*name)[MD_STUDY_NAME_BYTES], (*checksum)[MD_STUDY_CHECKSUM];
-  char (*links)[MD_LATTICE_IDENTITY];
-  double *values; /* field after field */
-  md_array array[ARRAYS];
-} table;
-
-static void table_free(table *t) {
-  free(t->name);
-  free(t->checksum);
-  free(t->links);
-  free(t->values);
+/* What a lattice of the study has of an array, and its bytes. */
+static void *part_of(const md_study *s, int lattice, int array, size_t *bytes) {
+  md_study_lattice *l = &s->lattice[lattice];
+  const struct {
+    char *text;
+    size_t bytes;
+  } texts[TEXTS] = {{l->name, sizeof l->name},
+                    {l->sums.file, sizeof l->sums.file},
+                    {l->sums.links, sizeof l->sums.links}};
+  const bool field = array < MD_STUDY_FIELDS;
+  *bytes = field ? (size_t)s->length[array] * sizeof(double) : texts[array - MD_STUDY_FIELDS].bytes;
+  return field ? (void *)md_study_at(s, lattice, (md_study_field)array)
+               : texts[array - MD_STUDY_FIELDS].text;
 }
 
-static double *field_of(const md_study *s, const table *t, int field) {
-  return t->values + (size_t)s->start[field] * (size_t)t->lattices;
-}
-
-static md_status table_create(md_context *context, const md_study *s, int lattices, table *t) {
-  const size_t n = (size_t)lattices;
-  *t = (table){.lattices = lattices,
-               .name = calloc(n, sizeof *t->name),
-               .checksum = calloc(n, sizeof *t->checksum),
-               .links = calloc(n, sizeof *t->links),
-               .values = calloc(n * (size_t)s->record, sizeof *t->values)};
-  if (!t->name || !t->checksum || !t->links || !t->values)
-    return md_fail_memory(context, n * (size_t)s->record * sizeof *t->values, "results");
-  for (int f = 0; f < MD_STUDY_FIELDS; f++) {
-    t->array[f] = shape_of(s, f, lattices);
-    t->array[f].data = field_of(s, t, f);
+/* Arrays over lattices, as the file has them, one behind the other in *data, which is to be freed.
+ */
+static md_status create_arrays(md_context *context, const md_study *s, int lattices,
+                               md_array array[ARRAYS], void **data) {
+  static const char *const texts[TEXTS] = {"lattice", "checksum", "links_checksum"};
+  size_t total = 0, bytes[ARRAYS];
+  for (int a = 0; a < ARRAYS; a++) {
+    part_of(s, 0, a, &bytes[a]);
+    total += bytes[a] * (size_t)lattices;
   }
-  const md_array texts[TEXTS] = {
-      {.name = "lattice", .text_bytes = sizeof *t->name, .data = t->name},
-      {.name = "checksum", .text_bytes = sizeof *t->checksum, .data = t->checksum},
-      {.name = "links_checksum",
-       .text_bytes = sizeof *t->links,
-       .data = t->links,
-       .optional = true}};
-  for (int i = 0; i < TEXTS; i++) {
-    md_array *array = &t->array[MD_STUDY_FIELDS + i];
-    *array = texts[i];
-    array->rank = 1;
-    array->extent[0] = lattices;
+  char *at = *data = calloc(1, total);
+  if (!at) return md_fail_memory(context, total, "results");
+  for (int a = 0; a < ARRAYS; at += bytes[a++] * (size_t)lattices) {
+    array[a] = a < MD_STUDY_FIELDS ? shape_of(s, a, lattices)
+                                   : (md_array){.name = texts[a - MD_STUDY_FIELDS],
+                                                .rank = 1,
+                                                .extent = {lattices},
+                                                .text_bytes = (int)bytes[a],
+                                                .optional = a == ARRAYS - 1};
+    array[a].data = at;
   }
   return MD_OK;
 }
 
-/* Lattice `from` of one to place `to` of the other, or back. */
-static void move(const md_study *s, int lattice, const table *t, int place, bool back) {
-  for (int f = 0; f < MD_STUDY_FIELDS; f++) {
-    double *here = md_study_at(s, lattice, (md_study_field)f);
-    double *there = field_of(s, t, f) + (size_t)place * (size_t)s->length[f];
-    memcpy(back ? here : there, back ? there : here, (size_t)s->length[f] * sizeof *here);
+/* Lattice `lattice` of the study to place `place` of the arrays, or back. */
+static void move(const md_study *s, int lattice, const md_array array[ARRAYS], int place,
+                 bool back) {
+  for (int a = 0; a < ARRAYS; a++) {
+    size_t bytes;
+    void *here = part_of(s, lattice, a, &bytes);
+    void *there = (char *)array[a].data + (size_t)place * bytes;
+    memcpy(back ? here : there, back ? there : here, bytes);
   }
-  md_study_lattice *l = &s->lattice[lattice];
-  if (!back) memcpy(t->name[place], l->name, sizeof l->name);
-  memcpy(back ? l->sums.file : t->checksum[place], back ? t->checksum[place] : l->sums.file,
-         sizeof l->sums.file);
-  memcpy(back ? l->sums.links : t->links[place], back ? t->links[place] : l->sums.links,
-         sizeof l->sums.links);
 }
 
 /* Words of a choice or list, in the order of the results. */
 static void join(char *text, size_t bytes, const char *word) {
-  const size_t used = strlen(text);
-  snprintf(text + used, bytes - used, "%s%s", used ? " " : "", word);
+  md_append(text, bytes, "%s%s", *text ? " " : "", word);
 }
 
 /* Attributes of the group: what the arrays are of, and who made them. */
-static md_status write_table(md_context *context, const md_study *s, const table *t) {
+static md_status write_arrays(md_context *context, const md_study *s, const md_array array[ARRAYS],
+                              int64_t lattices) {
   const md_study_options *o = &s->options;
-  int64_t dims[MD_DIMS], version = FORMAT_VERSION, lattices = t->lattices;
+  int64_t dims[MD_DIMS], version = FORMAT_VERSION;
   int64_t momenta[MD_MOMENTA_MOST * 3];
   char actions[128] = "", sources[MD_STUDY_SETTINGS_BYTES] = "";
   const md_momenta list = md_momenta_of(&o->momenta);
@@ -157,26 +144,27 @@ static md_status write_table(md_context *context, const md_study *s, const table
       {"masses", MD_ATTRIBUTE_REAL, o->masses.count, (double *)o->masses.value},
       {"sources", MD_ATTRIBUTE_TEXT, 0, sources},
       {"momenta", MD_ATTRIBUTE_INTEGER, 3 * list.count, momenta},
-      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->boundary}};
+      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->run.boundary}};
   md_provenance made;
   md_provenance_of_run(context, &made);
   made.tolerance = o->tolerance;
   const int count = md_provenance_append(&made, attributes, OWN_ATTRIBUTES);
   const bool first = !s->saved && !o->resume && !o->force;
-  return md_arrays_write(context, o->output, first, group, t->array, ARRAYS, attributes, count);
+  return md_arrays_write(context, o->output, first, group, array, ARRAYS, attributes, count);
 }
 
 md_status md_study_save(md_context *context, md_study *s) {
   int done = 0;
-  table t;
+  md_array array[ARRAYS];
+  void *data = NULL;
   for (int k = 0; k < s->lattices; k++) done += md_study_has(s, k);
   if (done == 0) return MD_OK;
-  md_status status = md_agree(context, table_create(context, s, done, &t));
+  md_status status = md_agree(context, create_arrays(context, s, done, array, &data));
   for (int k = 0, place = 0; k < s->lattices && status == MD_OK; k++)
-    if (md_study_has(s, k)) move(s, k, &t, place++, false);
-  if (status == MD_OK) status = write_table(context, s, &t);
+    if (md_study_has(s, k)) move(s, k, array, place++, false);
+  if (status == MD_OK) status = write_arrays(context, s, array, done);
   s->saved = s->saved || status == MD_OK;
-  table_free(&t);
+  free(data);
   return status;
 }
 
@@ -210,27 +198,29 @@ static md_status check_file(md_context *context, const md_study *s, int64_t *lat
 
 md_status md_study_load(md_context *context, md_study *s) {
   int64_t lattices = 0;
-  table t;
+  md_array array[ARRAYS] = {0};
+  void *data = NULL;
   int there = context->rank == 0 && access(s->options.output, F_OK) == 0;
   md_broadcast(context, &there, sizeof there);
   if (!there) return MD_OK;
   MD_TRY(check_file(context, s, &lattices));
-  md_status status = md_agree(context, table_create(context, s, (int)lattices, &t));
+  md_status status = md_agree(context, create_arrays(context, s, (int)lattices, array, &data));
   if (status == MD_OK)
-    status = md_arrays_read(context, s->options.output, group, t.array, ARRAYS, NULL, 0);
-  for (int place = 0; place < lattices && status == MD_OK; place++) {
+    status = md_arrays_read(context, s->options.output, group, array, ARRAYS, NULL, 0);
+  const char *name = array[MD_STUDY_FIELDS].data;
+  for (int place = 0; place < lattices && status == MD_OK; place++, name += MD_STUDY_NAME_BYTES) {
     int k = 0;
-    while (k < s->lattices && strcmp(s->lattice[k].name, t.name[place]) != 0) k++;
+    while (k < s->lattices && strcmp(s->lattice[k].name, name) != 0) k++;
     if (k == s->lattices) {
       status = md_fail(context, MD_INPUT,
                        "%s has results of %s, which is not in --lattices; list it, or give another "
                        "--output",
-                       s->options.output, t.name[place]);
+                       s->options.output, name);
       break;
     }
-    move(s, k, &t, place, true);
+    move(s, k, array, place, true);
     s->lattice[k].state = MD_LATTICE_RESUMED;
   }
-  table_free(&t);
+  free(data);
   return status;
 }

@@ -1,13 +1,12 @@
 /* minidirac smear: fat and long links, and other smeared links, from a lattice of thin links. */
 #include "lattice/gauge/smear.h"
-#include "base/options.h"
-#include "base/report.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
 #include "io/lattice_output.h"
 #include "io/site_data.h"
 #include "lattice/gauge/project.h"
+#include "links/run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +21,22 @@ typedef struct request {
   const md_lattice_format *fat_format, *long_format;
   md_smear_request smear;
 } request;
+
+/* Parameters of recipes, as options and as keys of the report. */
+enum { PARAMETERS = 5 };
+typedef struct parameter {
+  const char *option, *key;
+  double value;
+} parameter;
+
+static void list_parameters(const request *r, parameter list[PARAMETERS]) {
+  const parameter all[PARAMETERS] = {{"u0", "u0", r->u0},
+                                     {"naik-epsilon", "naik_epsilon", r->naik_epsilon},
+                                     {"alpha", "alpha", r->alpha},
+                                     {"rho", "rho", r->rho},
+                                     {"steps", "steps", (double)r->steps}};
+  memcpy(list, all, sizeof all);
+}
 
 /* What was made. */
 typedef struct result {
@@ -40,25 +55,17 @@ static md_link_kind kind_of(const request *r) {
   return unitary ? MD_LINKS_THIN : MD_LINKS_FAT;
 }
 
-static md_status check_formats(md_context *context, const request *r) {
-  if (!md_lattice_format_takes(r->fat_format, kind_of(r)) ||
-      (r->long_out && !md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
-    return md_fail(context, MD_INPUT,
-                   "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
-                   ".lime or .ildg");
-  return MD_OK;
-}
-
 /* Parameters that the action does not look at are refused. */
 static md_status check(md_context *context, request *r, const md_option *options, int count) {
-  static const char *const parameters[] = {"u0", "naik-epsilon", "alpha", "rho", "steps"};
+  parameter list[PARAMETERS];
+  list_parameters(r, list);
   if (!r->action) return md_fail(context, MD_INPUT, "smear needs --action %s", md_recipe_names);
   if (!r->fat_out) return md_fail(context, MD_INPUT, "smear needs --fat-out FILE");
   const md_recipe *recipe = md_recipe_find(r->action);
-  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-    if (md_option_seen(options, count, parameters[i]) && !md_recipe_takes(recipe, parameters[i]))
+  for (const parameter *p = list; p < list + PARAMETERS; p++)
+    if (md_option_seen(options, count, p->option) && !md_recipe_takes(recipe, p->option))
       return md_fail(context, MD_INPUT, "--action %s takes no --%s; leave it out", r->action,
-                     parameters[i]);
+                     p->option);
   if (r->long_out && !md_recipe_has_long(recipe))
     return md_fail(context, MD_INPUT, "--action %s has no long links; leave --long-out out",
                    r->action);
@@ -72,7 +79,12 @@ static md_status check(md_context *context, request *r, const md_option *options
                                 .steps = (int)r->steps,
                                 .epsilon_count = 1,
                                 .naik_epsilon = &r->naik_epsilon};
-  return check_formats(context, r);
+  if (md_lattice_format_takes(r->fat_format, kind_of(r)) &&
+      (!r->long_out || md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
+    return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
+                 ".lime or .ildg");
 }
 
 static md_status make(md_context *context, const request *r, result *made) {
@@ -97,28 +109,22 @@ static md_status make(md_context *context, const request *r, result *made) {
 
 /* "hisq, naik-epsilon 0" */
 static void describe(const request *r, char *text, size_t bytes) {
-  const struct {
-    const char *name;
-    double value;
-  } parameters[] = {{"u0", r->u0},
-                    {"naik-epsilon", r->naik_epsilon},
-                    {"alpha", r->alpha},
-                    {"rho", r->rho},
-                    {"steps", (double)r->steps}};
+  parameter list[PARAMETERS];
+  list_parameters(r, list);
   snprintf(text, bytes, "%s", r->action);
-  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-    if (md_recipe_takes(r->smear.recipe, parameters[i].name))
-      md_append(text, bytes, ", %s %.10g", parameters[i].name, parameters[i].value);
+  for (const parameter *p = list; p < list + PARAMETERS; p++)
+    if (md_recipe_takes(r->smear.recipe, p->option))
+      md_append(text, bytes, ", %s %.10g", p->option, p->value);
   if (r->reunitarize) md_append(text, bytes, ", reunitarized");
 }
 
-static md_status write_links(md_context *context, const request *r, const result *made,
-                             const md_file_texts *texts) {
+static md_status save(md_context *context, const request *r, const result *made) {
+  md_file_texts texts = {0};
   md_provenance from;
   md_lattice_output output = {.format = r->fat_format,
                               .precision = (md_precision)md_precision_of(r->precision),
                               .label = {.kind = kind_of(r), .bare = true},
-                              .texts = texts,
+                              .texts = &texts,
                               .provenance = &from,
                               .keep_old = !r->force};
   describe(r, output.label.made, sizeof output.label.made);
@@ -126,39 +132,29 @@ static md_status write_links(md_context *context, const request *r, const result
   from.lattice = r->lattice;
   from.lattice_checksum = made->lattice_checksum;
   from.action = output.label.made;
-  MD_TRY(md_lattice_save_as(context, r->fat_out, &output, &made->fat));
-  if (!r->long_out) return MD_OK;
-  output.format = r->long_format;
-  output.label.kind = MD_LINKS_LONG;
-  return md_lattice_save_as(context, r->long_out, &output, &made->long_links);
-}
-
-static md_status save(md_context *context, const request *r, const result *made) {
-  md_file_texts texts = {0};
   md_status status =
       md_agree(context, md_file_texts_add(context, &texts, MD_THIN_LINKS, made->thin_links,
                                           strlen(made->thin_links)));
-  if (status == MD_OK) status = write_links(context, r, made, &texts);
+  if (status == MD_OK) status = md_lattice_save_as(context, r->fat_out, &output, &made->fat);
+  output.format = r->long_format;
+  output.label.kind = MD_LINKS_LONG;
+  if (status == MD_OK && r->long_out)
+    status = md_lattice_save_as(context, r->long_out, &output, &made->long_links);
   md_file_texts_free(&texts);
   return status;
 }
 
+#define COLUMNS                                                                                    \
+  "name|links=%-5s plaquette=%18.12f link_trace|link~trace=%18.12f norm2||link|^2~/~3=%18.12f"
+
 static void report_kinds(md_context *context, md_report *report, const result *made) {
   const md_smear_report *found = &made->report;
   cJSON *rows = cJSON_AddArrayToObject(report->root, "kinds");
-  md_say(context, "links %18s %18s %18s\n", "plaquette", "link trace", "|link|^2 / 3");
+  md_rows_head(context, COLUMNS);
   for (int k = 0; k < found->kind_count; k++) {
     const md_link_means *means = &found->kinds[k];
-    const char name[2] = {means->name, 0};
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(rows, row);
-    md_report_add(row, "name=%s plaquette=%g link_trace=%g norm2=%g", name, means->plaquette,
-                  means->link_trace, means->norm2);
-    if (means->name == 'L')
-      md_say(context, "%-5s %18s %18.12f %18.12f\n", name, "-", means->link_trace, means->norm2);
-    else
-      md_say(context, "%-5s %18.12f %18.12f %18.12f\n", name, means->plaquette, means->link_trace,
-             means->norm2);
+    md_rows_add(context, rows, COLUMNS, (const char[]){means->name, 0}, means->plaquette,
+                means->link_trace, means->norm2);
   }
   md_report_add(report->root, "projections=%g projections_by_singular_values=%g",
                 (double)found->projection.links, (double)found->projection.fallbacks);
@@ -168,27 +164,20 @@ static void report_kinds(md_context *context, md_report *report, const result *m
 }
 
 static void report_request(md_report *report, const request *r, const result *made) {
-  const md_recipe *recipe = r->smear.recipe;
   cJSON *root = report->root;
-  md_report_grid(report, made->geometry->grid, made->geometry->grid_asked,
-                 made->geometry->grid_reason);
-  cJSON_AddStringToObject(root, "lattice", r->lattice);
-  md_report_integers(root, "dims", made->geometry->global, MD_DIMS);
-  cJSON_AddStringToObject(root, "action", r->action);
-  if (r->reunitarize) {
+  parameter list[PARAMETERS];
+  list_parameters(r, list);
+  md_report_geometry(report, made->geometry);
+  md_report_add(root, "lattice=%s action=%s", r->lattice, r->action);
+  if (r->reunitarize)
     md_report_add(root, "reunitarized=%hhd largest_link_change=%g", (bool)true, made->change);
-  }
-  if (md_recipe_takes(recipe, "u0")) cJSON_AddNumberToObject(root, "u0", r->u0);
-  if (md_recipe_takes(recipe, "naik-epsilon"))
-    cJSON_AddNumberToObject(root, "naik_epsilon", r->naik_epsilon);
-  if (md_recipe_takes(recipe, "alpha")) cJSON_AddNumberToObject(root, "alpha", r->alpha);
-  if (md_recipe_takes(recipe, "rho")) cJSON_AddNumberToObject(root, "rho", r->rho);
-  if (md_recipe_takes(recipe, "steps")) cJSON_AddNumberToObject(root, "steps", (double)r->steps);
+  for (const parameter *p = list; p < list + PARAMETERS; p++)
+    if (md_recipe_takes(r->smear.recipe, p->option)) md_report_real(root, p->key, p->value);
   cJSON_AddStringToObject(root, "fat_out", r->fat_out);
   if (r->long_out) cJSON_AddStringToObject(root, "long_out", r->long_out);
-  md_report_add(root, "precision=%s on=%s", r->precision, r->on);
-  cJSON_AddNumberToObject(root, "make_s", made->report.make_s); /* without checks and means */
-  cJSON_AddNumberToObject(root, "smear_s", made->smear_s);
+  /* make_s is without checks and means. */
+  md_report_add(root, "precision=%s on=%s make_s=%g smear_s=%g", r->precision, r->on,
+                made->report.make_s, made->smear_s);
 }
 
 static md_status smear(md_context *context, const request *r, md_report *report) {
@@ -246,6 +235,5 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
   MD_TRY(check(context, &r, options, count));
   MD_TRY(md_report_open(context, "smear", &report));
   const md_status status = smear(context, &r, &report);
-  const md_status reported = md_report_close(context, &report, status ? NULL : r.common.json);
-  return status == MD_OK ? reported : status;
+  return md_report_close_after(context, &report, status ? NULL : r.common.json, status);
 }

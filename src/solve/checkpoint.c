@@ -11,13 +11,8 @@
 enum { KEYS = 14, PARAMETERS_BYTES = 160, WORD_BYTES = 8192 };
 
 typedef struct key {
-  struct {
-    const char *name, *here;
-    char *there;
-    size_t bytes; /* of there */
-  } word[KEYS];
+  md_attribute word[KEYS]; /* texts of this solve */
   char mass[32], rhs[16], words[MD_PHYSICS_WORDS_BYTES], parameters[PARAMETERS_BYTES];
-  char *texts; /* of all there */
 } key;
 
 static const char *file_of(const char *path) {
@@ -25,54 +20,38 @@ static const char *file_of(const char *path) {
   return !path ? "none" : slash ? slash + 1 : path;
 }
 
-/* Local; key->texts is to be freed. */
-static md_status make_key(md_context *context, const md_solve_run *run, key *k) {
+/* The words point into the run and into *k. */
+static void make_key(const md_solve_run *run, key *k) {
   const md_solve_options *o = &run->options;
+  const md_run_options *r = &o->run;
   snprintf(k->mass, sizeof k->mass, "%.17g", o->mass);
   snprintf(k->rhs, sizeof k->rhs, "%lld", o->rhs);
-  md_physics_words(&o->physics, &o->request, k->words, sizeof k->words);
+  md_physics_words(&r->physics, &r->request, k->words, sizeof k->words);
   snprintf(k->parameters, sizeof k->parameters, "u0 %.17g, naik-epsilon %.17g, imaginary mu %.17g",
-           o->physics.u0, o->physics.naik_epsilon, o->request.twist.imaginary_mu);
+           r->physics.u0, r->physics.naik_epsilon, r->request.twist.imaginary_mu);
   const char *const words[KEYS][2] = {{"links", run->links.checksum},
                                       {"action", k->words},
                                       {"parameters", k->parameters},
-                                      {"boundary", o->boundary},
+                                      {"boundary", r->boundary},
                                       {"mass", k->mass},
                                       {"source", o->source.text},
                                       {"rhs", k->rhs},
-                                      {"precision", o->precision},
-                                      {"inner", o->inner},
-                                      {"reconstruct", o->reconstruct},
+                                      {"precision", r->precision},
+                                      {"inner", r->inner},
+                                      {"reconstruct", r->reconstruct},
                                       {"backend", md_solve_operator(run)->backend->name},
-                                      {"packing", o->packing},
+                                      {"packing", r->packing},
                                       {"deflate", file_of(o->deflate)},
                                       {"guess", file_of(o->guess)}};
-  size_t bytes = 0;
-  for (int w = 0; w < KEYS; w++) {
-    const size_t length = strlen(words[w][1]) + 1;
-    k->word[w].name = words[w][0];
-    k->word[w].here = words[w][1];
-    k->word[w].bytes = length > WORD_BYTES ? length : WORD_BYTES;
-    bytes += k->word[w].bytes;
-  }
-  k->texts = calloc(1, bytes);
-  if (!k->texts) return md_fail_memory(context, bytes, "checkpoint");
-  bytes = 0;
-  for (int w = 0; w < KEYS; bytes += k->word[w++].bytes) k->word[w].there = k->texts + bytes;
-  return MD_OK;
-}
-
-static void add_key(const key *k, bool there, md_attribute *attributes) {
   for (int w = 0; w < KEYS; w++)
-    attributes[w] =
-        (md_attribute){k->word[w].name, MD_ATTRIBUTE_TEXT, (int)k->word[w].bytes,
-                       there ? (void *)k->word[w].there : (void *)(uintptr_t)k->word[w].here};
+    k->word[w] = (md_attribute){words[w][0], MD_ATTRIBUTE_TEXT, 0, (void *)(uintptr_t)words[w][1]};
 }
 
 /* Names the first word that differs, and long ones from near the place where they do. */
-static md_status check_key(md_context *context, const char *path, const key *k) {
+static md_status check_key(md_context *context, const char *path, const key *k,
+                           const md_attribute read[KEYS]) {
   for (int w = 0; w < KEYS; w++) {
-    const char *there = k->word[w].there, *here = k->word[w].here;
+    const char *there = read[w].data, *here = k->word[w].data;
     size_t same = 0;
     while (there[same] && there[same] == here[same]) same++;
     const size_t from = same > 40 ? same - 20 : 0;
@@ -86,52 +65,37 @@ static md_status check_key(md_context *context, const char *path, const key *k) 
 }
 
 /* The counts of a state, on which the length of the rest depends. */
-enum { COUNTS = 8 };
+enum { ITERATION, CARRIES, ROUND, UPDATES, RESTARTS, PROJECTIONS, MORE, NUMBER_COUNT, COUNTS };
 
-typedef struct counts {
-  int64_t iteration, carries, round, updates, restarts, projections, more_fields, numbers;
-} counts;
-
-static void add_counts(counts *c, md_attribute *attributes) {
-  const md_attribute list[COUNTS] = {{"iteration", MD_ATTRIBUTE_INTEGER, 1, &c->iteration},
-                                     {"carries", MD_ATTRIBUTE_INTEGER, 1, &c->carries},
-                                     {"round", MD_ATTRIBUTE_INTEGER, 1, &c->round},
-                                     {"updates", MD_ATTRIBUTE_INTEGER, 1, &c->updates},
-                                     {"restarts", MD_ATTRIBUTE_INTEGER, 1, &c->restarts},
-                                     {"projections", MD_ATTRIBUTE_INTEGER, 1, &c->projections},
-                                     {"more_fields", MD_ATTRIBUTE_INTEGER, 1, &c->more_fields},
-                                     {"number_count", MD_ATTRIBUTE_INTEGER, 1, &c->numbers}};
-  memcpy(attributes, list, sizeof list);
-}
-
-static counts counts_of(const md_cg_state *s) {
-  return (counts){s->iteration, s->carries,     s->round,       s->updates,
-                  s->restarts,  s->projections, s->more.fields, s->more.numbers};
-}
-
-static md_status check_counts(md_context *context, const char *path, const counts *c,
-                              const md_cg_state *s) {
-  const int64_t all[COUNTS] = {c->iteration, c->carries,     c->round,       c->updates,
-                               c->restarts,  c->projections, c->more_fields, c->numbers};
+static void add_counts(int64_t count[COUNTS], md_attribute *attributes) {
+  static const char *const names[COUNTS] = {"iteration",   "carries",     "round",
+                                            "updates",     "restarts",    "projections",
+                                            "more_fields", "number_count"};
   for (int i = 0; i < COUNTS; i++)
-    if (all[i] < 0 || all[i] >= INT32_MAX)
+    attributes[i] = (md_attribute){names[i], MD_ATTRIBUTE_INTEGER, 1, &count[i]};
+}
+
+static md_status check_counts(md_context *context, const char *path, const int64_t count[COUNTS],
+                              const md_cg_state *s) {
+  for (int i = 0; i < COUNTS; i++)
+    if (count[i] < 0 || count[i] >= INT32_MAX)
       return md_fail(context, MD_INPUT, "checkpoint %s has counts that cannot be, such as %lld",
-                     path, (long long)all[i]);
-  if (c->carries > (s->carried != NULL))
+                     path, (long long)count[i]);
+  if (count[CARRIES] > (s->carried != NULL))
     return md_fail(context, MD_INPUT,
                    "checkpoint %s carries a residual of iterations on a GPU, which these are not",
                    path);
-  if (c->numbers != s->more.numbers || c->more_fields > s->more.most)
+  if (count[NUMBER_COUNT] != s->more.numbers || count[MORE] > s->more.most)
     return md_fail(context, MD_INPUT,
                    "checkpoint %s has %lld fields and %lld numbers of the inner solver, needed are "
                    "at most %d and %d: on a lattice as small as this --tol decides how it works, "
                    "give the one of that solve",
-                   path, (long long)c->more_fields, (long long)c->numbers, s->more.most,
+                   path, (long long)count[MORE], (long long)count[NUMBER_COUNT], s->more.most,
                    s->more.numbers);
-  if (c->iteration >= s->most)
+  if (count[ITERATION] >= s->most)
     return md_fail(context, MD_INPUT,
                    "checkpoint %s is at iteration %lld; raise --max-iter above it", path,
-                   (long long)c->iteration);
+                   (long long)count[ITERATION]);
   return MD_OK;
 }
 
@@ -188,11 +152,12 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   md_field host[FIELDS] = {0};
   int64_t rhs_iterations[MD_MAX_RHS];
   md_attribute attributes[KEYS + COUNTS + NUMBERS];
-  key k = {0};
-  counts c = counts_of(&s);
+  key k;
+  int64_t counts[COUNTS] = {s.iteration, s.carries,     s.round,       s.updates,
+                            s.restarts,  s.projections, s.more.fields, s.more.numbers};
   const int count = list_fields(&s, fields, names);
   for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.rhs_iterations[r];
-  md_status status = make_key(context, run, &k);
+  md_status status = MD_OK;
   for (int f = 0; f < count && status == MD_OK; f++) {
     const md_field *from = fields[f].field;
     if (from->space == MD_HOST) continue;
@@ -202,8 +167,9 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   }
   status = md_agree(context, status);
   if (status == MD_OK) {
-    add_key(&k, false, attributes);
-    add_counts(&c, attributes + KEYS);
+    make_key(run, &k);
+    memcpy(attributes, k.word, sizeof k.word);
+    add_counts(counts, attributes + KEYS);
     attributes[KEYS + COUNTS] =
         (md_attribute){"start_norm2", MD_ATTRIBUTE_REAL, s.n_rhs, s.start_norm2};
     const int numbers =
@@ -212,7 +178,6 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
                                  KEYS + COUNTS + 1 + numbers);
   }
   for (int f = 0; f < count; f++) md_field_destroy(&host[f]);
-  free(k.texts);
   return status;
 }
 
@@ -220,25 +185,32 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
 static md_status load_counts(md_context *context, const md_solve_run *run, md_cg_state *s) {
   const char *path = run->options.checkpoint;
   md_attribute attributes[KEYS + COUNTS];
-  key k = {0};
-  counts c = {0};
-  md_status status = md_agree(context, make_key(context, run, &k));
-  if (status == MD_OK) {
-    add_key(&k, true, attributes);
-    add_counts(&c, attributes + KEYS);
+  key k;
+  int64_t counts[COUNTS];
+  size_t bytes = WORD_BYTES;
+  make_key(run, &k);
+  for (int w = 0; w < KEYS; w++)
+    if (strlen(k.word[w].data) >= bytes) bytes = strlen(k.word[w].data) + 1;
+  char *there = calloc(KEYS, bytes);
+  md_status status =
+      md_agree(context, there ? MD_OK : md_fail_memory(context, KEYS * bytes, "checkpoint"));
+  for (int w = 0; there && w < KEYS; w++)
+    attributes[w] =
+        (md_attribute){k.word[w].name, MD_ATTRIBUTE_TEXT, (int)bytes, there + (size_t)w * bytes};
+  add_counts(counts, attributes + KEYS);
+  if (status == MD_OK)
     status = md_checkpoint_read_attributes(context, path, s->x.geometry, attributes, KEYS + COUNTS);
-  }
-  if (status == MD_OK) status = check_key(context, path, &k);
-  if (status == MD_OK) status = check_counts(context, path, &c, s);
-  free(k.texts);
+  if (status == MD_OK) status = check_key(context, path, &k, attributes);
+  if (status == MD_OK) status = check_counts(context, path, counts, s);
+  free(there);
   if (status != MD_OK) return status;
-  s->iteration = (int)c.iteration;
-  s->carries = c.carries == 1;
-  s->round = (int)c.round;
-  s->updates = (int)c.updates;
-  s->restarts = (int)c.restarts;
-  s->projections = (int)c.projections;
-  s->more.fields = (int)c.more_fields;
+  s->iteration = (int)counts[ITERATION];
+  s->carries = counts[CARRIES] == 1;
+  s->round = (int)counts[ROUND];
+  s->updates = (int)counts[UPDATES];
+  s->restarts = (int)counts[RESTARTS];
+  s->projections = (int)counts[PROJECTIONS];
+  s->more.fields = (int)counts[MORE];
   return MD_OK;
 }
 

@@ -1,14 +1,6 @@
+/* The options of a solve. */
 #include "lattice/halo/halo_options.h"
 #include "solve/solve.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-void md_solve_source_fill(const md_solve_options *options, md_field b[MD_PARITIES]) {
-  md_source_vector vectors[MD_MAX_RHS];
-  md_source_expand(&options->source, b[0].geometry->global, (int)options->rhs, vectors);
-  md_source_fill(b, vectors);
-}
 
 /* The files of the solutions, where they are to be. */
 static md_status check_shift_files(md_context *context, const md_solve_options *o) {
@@ -18,7 +10,7 @@ static md_status check_shift_files(md_context *context, const md_solve_options *
   for (int k = 0; k < o->shifts.count && status == MD_OK; k++)
     status = md_made_files_add(context, &made, "--output", md_solve_shift_path(o->output, k, path),
                                MD_FILE_RESULT);
-  return md_options_check_made(context, &o->common, &made, status);
+  return md_options_check_made(context, &o->run.common, &made, status);
 }
 
 static md_status check_shifts(md_context *context, md_solve_options *o) {
@@ -32,7 +24,7 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
         context, MD_INPUT,
         "--solver multishift needs one residual for all shifts, which no guess gives: it "
         "goes without --guess");
-  if (o->mixed || o->checkpoint)
+  if (o->run.mixed || o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--solver multishift goes without --inner and --checkpoint; mixed "
                    "precision is --precision single --refine");
@@ -65,13 +57,9 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "--momenta needs a source of points, whose correlators have them, got '%s'",
                    o->source.text);
-  o->mixed = strcmp(o->inner, "none") != 0;
-  MD_TRY(md_solver_options_read(context, &o->how, o->mixed, o->checkpoint, o->deflate));
+  o->run.request.n_rhs = count;
+  MD_TRY(md_solver_options_read(context, &o->how, o->run.mixed, o->checkpoint, o->deflate));
   MD_TRY(check_shifts(context, o));
-  if (o->mixed && strcmp(o->precision, "double") != 0)
-    return md_fail(context, MD_INPUT,
-                   "--inner needs --precision double, in which the residual is kept, got %s",
-                   o->precision);
   if (o->resume && !o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--resume needs --checkpoint FILE, the state that an earlier solve wrote "
@@ -85,23 +73,16 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
 }
 
 md_status md_solve_options_read(md_context *context, md_solve_options *o, int argc, char **argv) {
-  *o = (md_solve_options){.backend = "auto",
-                          .packing = "none",
-                          .precision = "double",
-                          .inner = "none",
-                          .reconstruct = "18",
+  *o = (md_solve_options){.run = MD_RUN_DEFAULTS,
                           .how = {.solver = "cg", .precondition = "none"},
-                          .boundary = "antiperiodic",
-                          .halo = {.transport = "auto"},
-                          .physics = MD_PHYSICS_DEFAULTS,
                           .tolerance = 1e-10,
                           .max_iterations = 10000};
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
-      MD_LATTICE_OR_FAT_OPTION(o->lattice),
+      MD_LATTICE_OR_FAT_OPTION(o->run.lattice),
       MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)", .low = 1e-6,
                 .high = 100, .required = true),
-      MD_OPERATOR_OPTIONS(*o, backends),
+      MD_OPERATOR_OPTIONS(o->run, backends),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,
                 "auto: cg or block; multishift: M^dag M + shifts [cg]",
                 .choices = &(MD_SOLVER_WORDS "|multishift")[1]),
@@ -117,10 +98,10 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                 "right-hand sides, solved in step [3 for each point; noise: 1]", .low = 1,
                 .high = MD_MAX_RHS),
       MD_LIMIT_OPTIONS(*o),
-      MD_BOUNDARY_OPTION(o->boundary),
-      MD_HALO_OPTIONS(o->halo),
-      MD_PHYSICS_OPTIONS(o->physics),
-      MD_REUNITARIZE_OPTION(o->physics.reunitarize),
+      MD_BOUNDARY_OPTION(o->run.boundary),
+      MD_HALO_OPTIONS(o->run.halo),
+      MD_PHYSICS_OPTIONS(o->run.physics),
+      MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "deflate", &o->deflate, "MODES.h5",
                 "lowest modes that eigen wrote: solved for by a projection", .file = MD_FILE_INPUT),
       MD_OPTION(TEXT, "guess", &o->guess, "FILE.h5",
@@ -135,8 +116,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                 "write it every N iterations, and when a signal ends the solve", .low = 1,
                 .high = 10000000),
       MD_OPTION(FLAG, "resume", &o->resume, NULL, "go on from the checkpoint, with the same bits"),
-      MD_IGNORE_CHECKSUM_OPTION(o->ignore_checksum),
-      MD_COMMON_OPTIONS(o->common)};
+      MD_IGNORE_CHECKSUM_OPTION(o->run.ignore_checksum),
+      MD_COMMON_OPTIONS(o->run.common)};
   enum { COUNT = sizeof options / sizeof *options };
   char help[MD_SOLVER_HELP_BYTES];
   const md_command_text text = {
@@ -147,17 +128,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                      "sqrt(mass^2 + shift); --output OUT.h5\nthen makes OUT-0.h5, "
                      "OUT-1.h5, ... in the order of the shifts.",
                      help)};
-  MD_TRY(md_options_read(context, &text, options, COUNT, &o->common, argc, argv));
-  if (o->common.help) return MD_OK;
-  MD_TRY(md_action_links_check(context, "solve", o->lattice, &o->physics));
-  MD_TRY(md_physics_check(context, &o->physics));
-  MD_TRY(check_combinations(context, o));
-  o->request = (md_backend_request){
-      .precision = (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
-      .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
-      .packing = (md_packing)md_packing_of(o->packing),
-      .n_rhs = (int)o->rhs,
-      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
-  md_physics_apply(&o->physics, &o->request);
-  return MD_OK;
+  MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
+  if (o->run.common.help) return MD_OK;
+  MD_TRY(md_run_check(context, "solve", &o->run));
+  return check_combinations(context, o);
 }

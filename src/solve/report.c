@@ -1,48 +1,172 @@
-#include "base/report.h"
+/* What a solve gives, on the terminal and in the report. */
 #include "base/text.h"
-#include "lattice/halo/halo.h"
 #include "solve/solve.h"
 
-static void print_lattice(const md_context *context, const md_solve_run *run) {
-  const int *d = run->links.geometry->global;
-  const char *name = run->options.lattice;
-  md_say(context, "lattice      %s%s%dx%dx%dx%d", name ? name : "", name ? ", " : "", d[0], d[1],
-         d[2], d[3]);
-  if (name) md_say(context, ", plaquette %.12f", run->links.plaquette);
-  md_say(context, "\n");
+#include <stdlib.h>
+#include <string.h>
+
+/* A source on one time slice, whose t counts from the first slice of the lattice. */
+static bool on_one_slice(const md_source *source) {
+  return source->word != MD_WORD_POINTS && source->word != MD_WORD_SEEDED;
 }
 
-void md_solve_print_action(const md_context *context, const md_solve_run *run) {
+/* C(t) from the source to t of the lattice. */
+static void turn(double *correlator, double *room, int times, int first) {
+  for (int t = 0; t < times; t++) room[(t + first) % times] = correlator[t];
+  memcpy(correlator, room, (size_t)times * sizeof *correlator);
+}
+
+/* Means over the copies of the source with momentum zero, then with those asked for; room holds the
+ * correlators of all right-hand sides. */
+static md_status correlate(md_context *context, const md_solve_run *run, double *room) {
   const md_solve_options *o = &run->options;
-  char words[MD_PHYSICS_WORDS_BYTES];
-  md_say(context, "action       %s\n",
-         md_physics_words(&o->physics, &o->request, words, sizeof words));
-  md_action_links_say(context, &o->physics, &run->links);
+  const md_solve_observables *found = &run->observed;
+  const int *dims = run->links.geometry->global, times = dims[MD_T], n = (int)o->rhs;
+  static const int zero[1][3] = {{0, 0, 0}};
+  md_source_vector vectors[MD_MAX_RHS];
+  int origin[MD_MAX_RHS][MD_DIMS];
+  md_source_expand(&o->source, dims, n, vectors);
+  for (int r = 0; r < n; r++) memcpy(origin[r], vectors[r].at, sizeof origin[r]);
+  const md_momenta still = {1, zero}, moving = md_momenta_of(&o->momenta);
+  MD_TRY(md_pion_correlators(context, run->of.x, (const int(*)[MD_DIMS])origin, &still, room));
+  md_source_mean(&o->source, n, room, times, times, found->pion, found->pion_error);
+  if (on_one_slice(&o->source)) {
+    turn(found->pion, room, times, origin[0][MD_T]);
+    turn(found->pion_error, room, times, origin[0][MD_T]);
+    /* One sum for the three colours, as ever. */
+    if (!md_source_is_random(&o->source))
+      MD_TRY(md_pion_correlator(context, run->of.x, found->pion));
+  }
+  if (!found->momentum) return MD_OK;
+  MD_TRY(md_pion_correlators(context, run->of.x, (const int(*)[MD_DIMS])origin, &moving, room));
+  const int length = moving.count * times;
+  md_source_mean(&o->source, n, room, length, length, found->momentum, found->momentum_error);
+  return MD_OK;
+}
+
+md_status md_solve_observe(md_context *context, md_solve_run *run) {
+  const md_solve_options *o = &run->options;
+  md_solve_observables *found = &run->observed;
+  const size_t times = (size_t)run->links.geometry->global[MD_T], rhs = (size_t)o->rhs;
+  const size_t length = times * (size_t)md_momenta_of(&o->momenta).count;
+  const bool noise = md_source_is_noise(&o->source);
+  const size_t count = noise ? rhs : 2 * times + (2 + rhs) * length;
+  free(found->all);
+  *found = (md_solve_observables){.all = calloc(count, sizeof(double))};
+  MD_TRY(md_agree(context, found->all ? MD_OK : md_fail_memory(context, count * 8, "observables")));
+  if (noise) {
+    found->condensate = found->all;
+    return md_chiral_condensate(context, run->of.b, run->of.x, found->condensate);
+  }
+  found->pion = found->all;
+  found->pion_error = found->pion + times;
+  if (o->momenta.count) {
+    found->momentum = found->pion_error + times;
+    found->momentum_error = found->momentum + length;
+  }
+  return correlate(context, run, found->pion + 2 * times + 2 * length);
+}
+
+static bool has_copies(const md_solve_options *o) {
+  return o->rhs > md_source_width(&o->source);
+}
+
+/* Mean over noise vectors and its standard error (0 for one vector). */
+static void mean_condensate(const md_solve_run *run, double *mean, double *error) {
+  md_source_mean(&run->options.source, (int)run->options.rhs, run->observed.condensate, 1, 1, mean,
+                 error);
+}
+
+static void report_momenta(cJSON *object, const md_solve_run *run) {
+  const md_momenta momenta = md_momenta_of(&run->options.momenta);
+  const int times = run->links.geometry->global[MD_T];
+  cJSON *rows = cJSON_AddArrayToObject(object, "pion_momenta");
+  for (int q = 0; q < momenta.count; q++) {
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(rows, row);
+    md_report_integers(row, "momentum", momenta.n[q], 3);
+    md_report_reals(row, "correlator", run->observed.momentum + q * times, times);
+    if (has_copies(&run->options))
+      md_report_reals(row, "error", run->observed.momentum_error + q * times, times);
+  }
+}
+
+void md_solve_report_observables(cJSON *object, const md_solve_run *run) {
+  const md_solve_observables *found = &run->observed;
+  const int times = run->links.geometry->global[MD_T];
+  double mean, error;
+  if (found->pion) {
+    md_report_reals(object, "pion_correlator", found->pion, times);
+    if (has_copies(&run->options))
+      md_report_reals(object, "pion_correlator_error", found->pion_error, times);
+    cJSON_AddStringToObject(object, "pion_correlator_from",
+                            on_one_slice(&run->options.source) ? "lattice" : "source");
+  }
+  if (found->momentum) report_momenta(object, run);
+  if (!found->condensate) return;
+  mean_condensate(run, &mean, &error);
+  md_report_add(object, "chiral_condensate=%g chiral_condensate_error=%g", mean, error);
+  md_report_reals(object, "chiral_condensate_estimates", found->condensate, (int)run->options.rhs);
+}
+
+void md_solve_print_observables(const md_context *context, const md_solve_run *run) {
+  const md_solve_observables *found = &run->observed;
+  const md_momenta momenta = md_momenta_of(&run->options.momenta);
+  const int times = run->links.geometry->global[MD_T];
+  const bool copies = has_copies(&run->options);
+  double mean, error;
+  if (found->pion)
+    md_say(context, "pion correlator, t%s and C(t)%s\n",
+           on_one_slice(&run->options.source) ? "" : " from the source",
+           copies ? " with its error over sources" : "");
+  for (int t = 0; found->pion && t < times; t++)
+    if (copies)
+      md_say(context, "%3d  %.16g +- %.2g\n", t, found->pion[t], found->pion_error[t]);
+    else
+      md_say(context, "%3d  %.16g\n", t, found->pion[t]);
+  for (int q = 0; found->momentum && q < momenta.count; q++) {
+    md_say(context, "momentum %d %d %d, t from the source and C(t)\n", momenta.n[q][0],
+           momenta.n[q][1], momenta.n[q][2]);
+    for (int t = 0; t < times; t++)
+      md_say(context, "%3d  %.16g\n", t, found->momentum[q * times + t]);
+  }
+  if (!found->condensate) return;
+  mean_condensate(run, &mean, &error);
+  md_say(context, "condensate   tr M^-1 / V = %.12g +- %.2g over %lld source%s\n", mean, error,
+         run->options.rhs, md_plural(run->options.rhs));
+}
+
+static void print_head(const md_context *context, const md_solve_run *run) {
+  const md_run_options *o = &run->options.run;
+  const md_geometry *g = run->links.geometry;
+  const md_dirac *d = md_solve_operator(run);
+  md_say(context, "lattice      %s%s%dx%dx%dx%d", o->lattice ? o->lattice : "",
+         o->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
+  if (o->lattice) md_say(context, ", plaquette %.12f", run->links.plaquette);
+  md_say(
+      context,
+      "\nranks        %d (grid %dx%dx%dx%d), %d thread%s each, %lld halo bytes per hop and rank\n",
+      context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
+      md_plural(context->threads), (long long)md_halo_bytes(d->halo));
+  if (context->ranks > 1) md_say(context, "rank grid    %s\n", g->grid_reason);
+  md_say(context, "transport    %s: %s\n", md_halo_transport(d->halo), md_halo_reason(d->halo));
+  md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; mass %g, %s\n",
+         d->backend->name, o->packing, o->precision, o->inner, o->reconstruct, run->options.mass,
+         o->boundary);
+  md_run_say(context, o, &run->links);
 }
 
 void md_solve_print(const md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  const md_geometry *g = run->links.geometry;
   const md_solver_result *r = &run->result;
-  print_lattice(context, run);
-  md_say(context,
-         "ranks        %d (grid %dx%dx%dx%d), %d thread%s each, %lld halo bytes per hop and rank\n",
-         context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
-         md_plural(context->threads), (long long)md_halo_bytes(md_solve_operator(run)->halo));
-  if (context->ranks > 1) md_say(context, "rank grid    %s\n", g->grid_reason);
-  md_say(context, "transport    %s: %s\n", md_halo_transport(md_solve_operator(run)->halo),
-         md_halo_reason(md_solve_operator(run)->halo));
-  md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; mass %g, %s\n",
-         md_solve_operator(run)->backend->name, o->packing, o->precision, o->inner, o->reconstruct,
-         o->mass, o->boundary);
-  md_solve_print_action(context, run);
+  print_head(context, run);
   md_say(context, "source       %s, %d right-hand side%s\n", o->source.text, r->n_rhs,
          md_plural(r->n_rhs));
   md_say(context, "solver       %d iteration%s, %.3f s, %.2f GFLOP/s\n", r->iterations,
          md_plural(r->iterations), r->seconds, r->gflops);
   if (o->how.before == MD_PRECONDITION_CHEBYSHEV)
     md_say(context, "polynomial   of degree %lld, in %s\n", o->how.degree,
-           o->mixed ? o->inner : o->precision);
+           o->run.mixed ? o->run.inner : o->run.precision);
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
   if (o->deflate)
     md_say(context, "deflated     %d mode%s of %s in %s, %d projection%s\n", run->modes.count,
@@ -53,7 +177,7 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   if (r->block_rank > 0 && r->block_rank < r->n_rhs)
     md_say(context, "block        shrunk: of %d right-hand sides %d were independent at least\n",
            r->n_rhs, r->block_rank);
-  if (o->mixed && o->how.before == MD_PRECONDITION_NONE)
+  if (o->run.mixed && o->how.before == MD_PRECONDITION_NONE)
     md_say(context, "updates      %d of the solution in double, %d restart%s\n", r->updates,
            r->restarts, md_plural(r->restarts));
   md_say(context, "residual     %.3e (true, double), asked %g: %s\n", r->relative_residual,
@@ -64,14 +188,6 @@ void md_solve_print(const md_context *context, const md_solve_run *run) {
   md_solve_print_observables(context, run);
 }
 
-/* What was known when one of the two ways was chosen, and when it was given up. */
-static void report_choice(cJSON *root, const md_solver_choice *choice) {
-  cJSON *known = cJSON_AddObjectToObject(root, "solver_criterion");
-  md_report_add(known,
-                "cg_iterations_expected=%g block_iterations_expected=%g changed_at_iteration=%d",
-                choice->steps_expected, choice->block_expected, choice->changed_at);
-}
-
 static void report_result(cJSON *root, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   md_report_add(root,
@@ -79,17 +195,19 @@ static void report_result(cJSON *root, const md_solve_run *run) {
                 "reliable_updates=%d inner_restarts=%d",
                 r->iterations, r->converged, md_solve_cut_short(run), r->relative_residual,
                 r->updates, r->restarts);
-  if (r->choice.reason[0]) {
+  if (r->choice.reason[0])
     md_report_add(root, "solver_chosen=%s solver_reason=%s", r->choice.block ? "block" : "cg",
                   r->choice.reason);
-    if (r->choice.steps_expected > 0.0) report_choice(root, &r->choice);
-  }
+  /* What was known when one of the two ways was chosen, and when it was given up. */
+  if (r->choice.reason[0] && r->choice.steps_expected > 0.0)
+    md_report_add(cJSON_AddObjectToObject(root, "solver_criterion"),
+                  "cg_iterations_expected=%g block_iterations_expected=%g changed_at_iteration=%d",
+                  r->choice.steps_expected, r->choice.block_expected, r->choice.changed_at);
   if (r->block_rank > 0) cJSON_AddNumberToObject(root, "block_rank", r->block_rank);
   if (run->options.guess) cJSON_AddStringToObject(root, "guess", run->options.guess);
-  if (run->options.deflate) {
+  if (run->options.deflate)
     md_report_add(root, "deflate=%s deflated_modes=%d projections=%d", run->options.deflate,
                   run->modes.count, r->projections);
-  }
   if (run->options.checkpoint_every > 0)
     cJSON_AddNumberToObject(root, "checkpoint_failures", run->checkpoint_failures);
   md_report_reals(root, "residuals", r->residuals, r->n_rhs);
@@ -102,23 +220,15 @@ static void report_result(cJSON *root, const md_solve_run *run) {
 
 void md_solve_report_common(md_report *report, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  cJSON *root = report->root;
-  md_report_grid(report, run->links.geometry->grid, run->links.geometry->grid_asked,
-                 run->links.geometry->grid_reason);
-  if (o->lattice) cJSON_AddStringToObject(root, "lattice", o->lattice);
-  md_report_integers(root, "dims", run->links.geometry->global, MD_DIMS);
-  md_report_add(root, "mass=%g boundary=%s", o->mass, o->boundary);
-  md_physics_report(root, &o->request);
-  md_action_links_report(root, &o->physics, &run->links);
-  md_report_add(root,
-                "backend=%s transport=%s transport_reason=%s packing=%s precision=%s inner=%s "
-                "reconstruct=%s solver=%s source=%s rhs=%d tolerance=%g halo_bytes=%g",
-                md_solve_operator(run)->backend->name,
-                md_halo_transport(md_solve_operator(run)->halo),
-                md_halo_reason(md_solve_operator(run)->halo), o->packing, o->precision, o->inner,
-                o->reconstruct, o->how.solver, o->source.text, o->request.n_rhs, o->tolerance,
-                (double)md_halo_bytes(md_solve_operator(run)->halo));
-  md_solver_options_report(root, &o->how);
+  const md_dirac *d = md_solve_operator(run);
+  md_run_report(report, &o->run, &run->links);
+  md_report_add(report->root,
+                "mass=%g backend=%s transport=%s transport_reason=%s packing=%s precision=%s "
+                "inner=%s reconstruct=%s solver=%s source=%s rhs=%d tolerance=%g halo_bytes=%g",
+                o->mass, d->backend->name, md_halo_transport(d->halo), md_halo_reason(d->halo),
+                o->run.packing, o->run.precision, o->run.inner, o->run.reconstruct, o->how.solver,
+                o->source.text, o->run.request.n_rhs, o->tolerance, (double)md_halo_bytes(d->halo));
+  md_solver_options_report(report->root, &o->how);
 }
 
 md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written) {
@@ -126,9 +236,8 @@ md_status md_solve_report(md_context *context, const md_solve_run *run, md_statu
   MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
   md_solve_report_common(&report, run);
   report_result(report.root, run);
-  if (run->options.output) {
+  if (run->options.output)
     md_report_add(report.root, "output=%s output_written=%hhd", run->options.output,
-                  (bool)(written == MD_OK));
-  }
-  return md_report_close_after(context, &report, run->options.common.json, written);
+                  (bool)(written == MD_OK && !md_solve_cut_short(run)));
+  return md_report_close_after(context, &report, run->options.run.common.json, written);
 }

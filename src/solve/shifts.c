@@ -27,22 +27,16 @@ static void print(const md_context *context, const md_solve_run *run,
                   const md_multishift_result *result) {
   const md_solve_options *o = &run->options;
   md_say(context, "operator     %s, packing %s, %s, %s reals per link; mass %g, %s\n",
-         run->dirac.backend->name, o->packing, o->precision, o->reconstruct, o->mass, o->boundary);
-  md_solve_print_action(context, run);
+         run->of.dirac.backend->name, o->run.packing, o->run.precision, o->run.reconstruct, o->mass,
+         o->run.boundary);
+  md_run_say(context, &o->run, &run->links);
   md_say(context, "source       %s, %d right-hand side%s, even sites\n", o->source.text,
-         o->request.n_rhs, md_plural(o->request.n_rhs));
+         o->run.request.n_rhs, md_plural(o->run.request.n_rhs));
   md_say(context, "solver       %d common iteration%s%s", result->iterations,
          md_plural(result->iterations), result->double_iterations > 0 ? "" : ", ");
   if (result->double_iterations > 0)
     md_say(context, ", the first %d in double, ", result->double_iterations);
   md_say(context, "%.3f s, %.2f GFLOP/s\n", result->seconds, result->gflops);
-  md_say(context, "shift           iterations  refinement  iterated   true residual\n");
-  for (int k = 0; k < result->n_shifts; k++) {
-    const md_shift_result *s = &result->shifts[k];
-    md_say(context, "%-15g %10d  %10d  %.2e   %.3e  %s\n", s->shift, s->iterations,
-           s->refine_iterations, s->estimate, s->relative_residual,
-           s->converged ? "converged" : "NOT converged");
-  }
 }
 
 static double worst_of(const md_multishift_result *result) {
@@ -90,20 +84,21 @@ static md_status complete(md_context *context, md_solve_run *run, double shift, 
   const double m = mass_of(run, shift);
   double scale[MD_MAX_RHS], zero[MD_MAX_RHS] = {0}, minus[MD_MAX_RHS];
   md_field even = {0}, odd = {0};
-  for (int r = 0; r < run->options.request.n_rhs; r++) {
+  for (int r = 0; r < run->options.run.request.n_rhs; r++) {
     scale[r] = m;
     minus[r] = -1.0;
   }
-  md_status status = md_dirac_field(context, md_solve_exact(run), MD_EVEN, &even);
-  if (status == MD_OK) status = md_dirac_field(context, md_solve_exact(run), MD_ODD, &odd);
+  md_status status = md_dirac_field(context, md_equation_exact(&run->of), MD_EVEN, &even);
+  if (status == MD_OK) status = md_dirac_field(context, md_equation_exact(&run->of), MD_ODD, &odd);
   if (status == MD_OK) status = md_field_convert(context, &even, y);
   status = md_agree(context, status);
-  if (status == MD_OK) status = md_dirac_hop(context, md_solve_exact(run), &odd, &even, NULL);
+  if (status == MD_OK)
+    status = md_dirac_hop(context, md_equation_exact(&run->of), &odd, &even, NULL);
   if (status == MD_OK) {
     md_linear_axpby(minus, &odd, zero, &odd);
     md_linear_axpby(scale, &even, zero, &even);
-    status = md_field_convert(context, &run->x[MD_EVEN], &even);
-    if (status == MD_OK) status = md_field_convert(context, &run->x[MD_ODD], &odd);
+    status = md_field_convert(context, &run->of.x[MD_EVEN], &even);
+    if (status == MD_OK) status = md_field_convert(context, &run->of.x[MD_ODD], &odd);
   }
   md_field_destroy(&even);
   md_field_destroy(&odd);
@@ -132,14 +127,14 @@ static md_status observe_shifts(md_context *context, md_solve_run *run, const md
     if (has_observables(&o->source)) {
       MD_TRY(md_solve_observe(context, run));
       /* Even sites alone hold half of the trace. */
-      for (int r = 0; run->observed.condensate && r < o->request.n_rhs; r++)
+      for (int r = 0; run->observed.condensate && r < o->run.request.n_rhs; r++)
         run->observed.condensate[r] *= 2.0;
       md_solve_report_observables(row, run);
       md_say(context, "mass %.12g, shift %g\n", mass_of(run, s->shift), s->shift);
       md_solve_print_observables(context, run);
     }
     if (!o->output) continue;
-    for (int r = 0; r < o->request.n_rhs; r++) residuals[r] = s->relative_residual;
+    for (int r = 0; r < o->run.request.n_rhs; r++) residuals[r] = s->relative_residual;
     md_solve_shift_path(o->output, k, path);
     const md_status written = md_solve_write(context, run, path, mass_of(run, s->shift), residuals);
     if (written == MD_OK) cJSON_AddStringToObject(row, "output", path);
@@ -151,7 +146,12 @@ static md_status observe_shifts(md_context *context, md_solve_run *run, const md
   return failed;
 }
 
-static void fill_report(md_report *report, const md_solve_run *run,
+#define COLUMNS                                                                                    \
+  "shift=%-15g mass=%g iterations=%10d refine_iterations|refinement=%11d "                         \
+  "iterated_residual|iterated=%9.2e relative_residual|~~true~residual=%11.3e |~=%s converged=%hhd"
+
+/* The report, and a table of the shifts. */
+static void fill_report(const md_context *context, md_report *report, const md_solve_run *run,
                         const md_multishift_result *result) {
   md_solve_report_common(report, run);
   cJSON *root = report->root;
@@ -163,15 +163,12 @@ static void fill_report(md_report *report, const md_solve_run *run,
   md_report_reals(root, "residual_history", result->history, result->iterations + 1);
   md_report_add(root, "solver_seconds=%g gflops=%g", result->seconds, result->gflops);
   cJSON *rows = cJSON_AddArrayToObject(root, "shifts");
+  md_rows_head(context, COLUMNS);
   for (int k = 0; k < result->n_shifts; k++) {
     const md_shift_result *s = &result->shifts[k];
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddItemToArray(rows, row);
-    md_report_add(row,
-                  "shift=%g mass=%g iterations=%d refine_iterations=%d iterated_residual=%g "
-                  "relative_residual=%g converged=%hhd",
-                  s->shift, mass_of(run, s->shift), s->iterations, s->refine_iterations,
-                  s->estimate, s->relative_residual, s->converged);
+    md_rows_add(context, rows, COLUMNS, s->shift, mass_of(run, s->shift), s->iterations,
+                s->refine_iterations, s->estimate, s->relative_residual,
+                s->converged ? " converged" : " NOT converged", s->converged);
   }
 }
 
@@ -181,10 +178,10 @@ static md_status report_shifts(md_context *context, md_solve_run *run, const md_
                                const md_multishift_result *result, md_status solved) {
   md_report report;
   MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
-  fill_report(&report, run, result);
+  fill_report(context, &report, run, result);
   if (solved == MD_OK)
     solved = observe_shifts(context, run, y, result, cJSON_GetObjectItem(report.root, "shifts"));
-  return md_report_close_after(context, &report, run->options.common.json, solved);
+  return md_report_close_after(context, &report, run->options.run.common.json, solved);
 }
 
 static md_status solve(md_context *context, md_solve_run *run, md_field *x,
@@ -200,8 +197,8 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
                                          .modes = o->deflate ? &run->modes : NULL,
                                          .observe = observe,
                                          .user = &watch};
-  const md_status status = md_solve_multishift(context, &run->dirac, md_solve_exact(run), &request,
-                                               x, &run->b[MD_EVEN], result);
+  const md_status status = md_solve_multishift(context, &run->of.dirac, md_equation_exact(&run->of),
+                                               &request, x, &run->of.b[MD_EVEN], result);
   md_progress_stop(&watch.progress);
   md_memory_release(); /* of the solver's fields, before solutions are completed */
   return status;
@@ -209,7 +206,7 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
 
 md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->request.n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->run.request.n_rhs, true};
   md_field x[MD_MAX_SHIFTS] = {0};
   md_multishift_result result = {0};
   md_status status = MD_OK;
@@ -217,7 +214,7 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
     status = md_field_create(context, run->links.geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
   const bool solves = !md_counts(context);
-  if (status == MD_OK && solves) md_linear_zero(&run->b[MD_ODD]); /* what is solved for */
+  if (status == MD_OK && solves) md_linear_zero(&run->of.b[MD_ODD]); /* what is solved for */
   if (status == MD_OK) status = solve(context, run, x, &result);
   if (solves && (status == MD_OK || status == MD_UNREACHED)) {
     print(context, run, &result);

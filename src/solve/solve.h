@@ -1,28 +1,21 @@
 #ifndef MD_SOLVE_SOLVE_H
 #define MD_SOLVE_SOLVE_H
 
-#include "base/options.h"
-#include "base/report.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
-#include "links/action_links.h"
+#include "links/run.h"
 #include "sources/sources.h"
 
 /* The parts of `minidirac solve`. */
 
 typedef struct md_solve_options {
-  md_common_options common;
-  const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *boundary;
+  md_run_options run;
   const char *output, *checkpoint, *deflate, *guess;
   double mass, tolerance;
   long long rhs, max_iterations, checkpoint_every;
   md_reals shifts; /* none: not a multishift solve */
-  bool resume, ignore_checksum, refine, force;
+  bool resume, refine, force;
   md_solver_options how;
-  md_backend_request request; /* of the iterations, from the words above */
-  md_halo_request halo;
-  md_physics_options physics;
-  bool mixed; /* request is the inner operator's, the outer one is double */
   md_source source;
   md_momentum_list momenta;
 } md_solve_options;
@@ -34,16 +27,15 @@ typedef struct md_solve_observables {
   double *pion, *pion_error;         /* [global[MD_T]] of points and walls, else NULL */
   double *momentum, *momentum_error; /* [momenta][global[MD_T]] with --momenta, else NULL */
   double *condensate;                /* of noise: one estimate a right-hand side, else NULL */
+  double *all;                       /* memory of all of them */
 } md_solve_observables;
 
 /* Everything of one run; what main's caller sees of it is the report. */
 typedef struct md_solve_run {
   md_solve_options options;
-  double start_s; /* of the run, for the report */
   md_action_links links;
-  md_dirac dirac, exact, inner;            /* exact and inner where the solve needs them */
-  md_field b[MD_PARITIES], x[MD_PARITIES]; /* host, double */
-  md_modes modes;                          /* of --deflate */
+  md_equation of;
+  md_modes modes; /* of --deflate */
   md_modes_info modes_info;
   md_field guess[MD_PARITIES]; /* of --guess: host, double */
   md_solver_result result;
@@ -56,29 +48,20 @@ typedef struct md_solve_run {
 bool md_solve_cut_short(const md_solve_run *run);
 /* The operator that does the iterations. */
 const md_dirac *md_solve_operator(const md_solve_run *run);
-/* And the one that decides. */
-md_dirac *md_solve_exact(md_solve_run *run);
 
-/* Reads and checks the options; sets request and parsed_source. Collective. */
+/* Reads and checks the options. Collective. */
 md_status md_solve_options_read(md_context *context, md_solve_options *options, int argc,
                                 char **argv);
-/* Assigns b. Local. */
-void md_solve_source_fill(const md_solve_options *options, md_field b[MD_PARITIES]);
 
-/* What the source gives, from run->x for run->b; freed by md_solve_observables_free. Collective. */
+/* What the source gives, from run->of.x for run->of.b; run->observed.all is to be freed, which it
+ * does before it begins. Collective. */
 md_status md_solve_observe(md_context *context, md_solve_run *run);
-void md_solve_observables_free(md_solve_observables *observed);
 /* Their keys and lines. */
 void md_solve_report_observables(cJSON *object, const md_solve_run *run);
 void md_solve_print_observables(const md_context *context, const md_solve_run *run);
-/* Writes run->x, the solution for `mass`, as a propagator file. Collective. */
+/* Writes run->of.x, the solution for `mass`, as a propagator file. Collective. */
 md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
                          double *residuals);
-
-/* Reads the modes and the guess of the options, the modes into `space`. MD_INPUT when no mode has
- * converged, or they belong to another lattice, action or boundary, or have another number of
- * right-hand sides. Collective. */
-md_status md_solve_start_load(md_context *context, md_solve_run *run, md_space space);
 
 /* The state of CG to and from the checkpoint file; it belongs to one set of links, action,
  * boundary, mass, source, precision, backend, modes and guess, which are compared on reading:
@@ -97,8 +80,6 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run);
 
 /* The keys that reports of all solvers have. */
 void md_solve_report_common(md_report *report, const md_solve_run *run);
-/* The lines about the action and its links. */
-void md_solve_print_action(const md_context *context, const md_solve_run *run);
 /* Table on the terminal, JSON where asked. Collective. */
 void md_solve_print(const md_context *context, const md_solve_run *run);
 /* `written`: how writing the solution ended; its message stands before one of the report. */

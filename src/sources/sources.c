@@ -10,28 +10,22 @@
 
 enum { PURPOSE_POINTS = 0x706f696e, PURPOSE_RESEED = 0x72657365 };
 
-/* The numbers behind the colon by kind; seeds below 2^63. */
-static md_number read_point(const char *text, int point[MD_DIMS]) {
-  long long n[MD_DIMS];
-  const md_number found = md_number_integers(text, ',', MD_DIMS, INT_MIN, INT_MAX, n);
-  for (int d = 0; d < MD_DIMS && found == MD_NUMBER_OK; d++) point[d] = (int)n[d];
-  return found;
-}
-
-static md_number read_points(const char *text, md_source *source) {
-  enum { LONGEST = 64 };
-  for (source->points = 0; source->points < MD_SOURCE_POINTS_MOST; source->points++) {
-    char one[LONGEST];
+/* Lists of `width` integers each, "x,y,z;x,y,z;...", at most `most` of them, into n[][width]. */
+static md_number read_lists(const char *text, int width, long long low, long long high, int most,
+                            int *n, int *count) {
+  for (*count = 0; *count < most;) {
+    char copy[64]; /* of a list that others follow */
+    long long values[MD_DIMS];
     const size_t length = strcspn(text, ";");
-    if (length >= sizeof one) return MD_NUMBER_MALFORMED;
-    snprintf(one, sizeof one, "%.*s", (int)length, text);
-    const md_number found = read_point(one, source->point[source->points]);
+    const bool last = text[length] == '\0';
+    if (!last && length >= sizeof copy) return MD_NUMBER_MALFORMED;
+    if (!last) snprintf(copy, sizeof copy, "%.*s", (int)length, text);
+    const md_number found = md_number_integers(last ? text : copy, ',', width, low, high, values);
     if (found != MD_NUMBER_OK) return found;
-    text += length;
-    if (*text++ == '\0') {
-      source->points++;
-      return MD_NUMBER_OK;
-    }
+    for (int d = 0; d < width; d++) n[*count * width + d] = (int)values[d];
+    ++*count;
+    if (last) return MD_NUMBER_OK;
+    text += length + 1;
   }
   return MD_NUMBER_OUTSIDE;
 }
@@ -48,15 +42,16 @@ static md_number read_seeded(const char *text, long long low, long long high, in
   return MD_NUMBER_OK;
 }
 
+/* The numbers behind the colon by kind; seeds below 2^63. */
 static md_number read_numbers(const char *text, md_source *source) {
   long long n = 0;
   md_number found;
   switch (source->word) {
   case MD_WORD_POINT:
-    source->points = 1;
-    return read_point(text, source->point[0]);
   case MD_WORD_POINTS:
-    return read_points(text, source);
+    return read_lists(text, MD_DIMS, INT_MIN, INT_MAX,
+                      source->word == MD_WORD_POINT ? 1 : MD_SOURCE_POINTS_MOST, source->point[0],
+                      &source->points);
   case MD_WORD_SEEDED:
     return read_seeded(text, 1, MD_SOURCE_POINTS_MOST, &source->points, &source->seed);
   case MD_WORD_COLOUR:
@@ -157,29 +152,14 @@ static void draw_points(const md_source *source, const int dims[MD_DIMS],
   }
 }
 
-static md_source_kind kind_of(md_source_word word) {
-  switch (word) {
-  case MD_WORD_WALL:
-    return MD_SOURCE_WALL;
-  case MD_WORD_CORNER:
-    return MD_SOURCE_CORNER;
-  case MD_WORD_EVEN_WALL:
-    return MD_SOURCE_EVEN_WALL;
-  case MD_WORD_ODD_WALL:
-    return MD_SOURCE_ODD_WALL;
-  case MD_WORD_COLOUR:
-    return MD_SOURCE_COLOUR_WALL;
-  case MD_WORD_RANDOM:
-    return MD_SOURCE_Z2;
-  case MD_WORD_U1:
-    return MD_SOURCE_U1;
-  default:
-    return MD_SOURCE_POINT;
-  }
-}
-
 void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vectors,
                       md_source_vector *vector) {
+  static const md_source_kind kinds[] = {
+      [MD_WORD_POINT] = MD_SOURCE_POINT,       [MD_WORD_POINTS] = MD_SOURCE_POINT,
+      [MD_WORD_SEEDED] = MD_SOURCE_POINT,      [MD_WORD_WALL] = MD_SOURCE_WALL,
+      [MD_WORD_CORNER] = MD_SOURCE_CORNER,     [MD_WORD_EVEN_WALL] = MD_SOURCE_EVEN_WALL,
+      [MD_WORD_ODD_WALL] = MD_SOURCE_ODD_WALL, [MD_WORD_COLOUR] = MD_SOURCE_COLOUR_WALL,
+      [MD_WORD_RANDOM] = MD_SOURCE_Z2,         [MD_WORD_U1] = MD_SOURCE_U1};
   int drawn[MD_SOURCE_POINTS_MOST][MD_DIMS];
   const int(*point)[MD_DIMS] = source->point;
   if (source->word == MD_WORD_SEEDED) {
@@ -187,7 +167,7 @@ void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vect
     point = (const int(*)[MD_DIMS])drawn;
   }
   for (int r = 0; r < md_source_count(source, vectors); r++) {
-    vector[r] = (md_source_vector){.kind = kind_of(source->word),
+    vector[r] = (md_source_vector){.kind = kinds[source->word],
                                    .at = {[MD_T] = source->t},
                                    .colour = r % 3,
                                    .seed = source->seed,
@@ -225,4 +205,42 @@ void md_source_mean(const md_source *source, int count, const double *correlator
     }
     error[i] = copies > 1 ? sqrt(squares / copies / (copies - 1)) : 0.0;
   }
+}
+
+enum { LARGEST = 1000 }; /* component of a momentum */
+
+/* All n with n^2 at most `most` and the first component that is not zero positive. */
+static bool fill_up_to(int most, md_momentum_list *list) {
+  for (int square = 0; square <= most; square++)
+    for (int i = 0; i <= square; i++)
+      for (int j = -square; j <= square; j++)
+        for (int k = -square; k <= square; k++) {
+          const bool first = i > 0 || (i == 0 && (j > 0 || (j == 0 && k >= 0)));
+          if (!first || i * i + j * j + k * k != square) continue;
+          if (list->count == MD_MOMENTA_MOST) return false;
+          memcpy(list->n[list->count++], (const int[]){i, j, k}, sizeof list->n[0]);
+        }
+  return true;
+}
+
+md_status md_momenta_parse(md_context *context, const char *label, const char *text, void *target) {
+  static const char upto[] = "upto:";
+  md_momentum_list *list = target;
+  long long most;
+  *list = (md_momentum_list){0};
+  const bool all = strncmp(text, upto, sizeof upto - 1) == 0;
+  const bool read =
+      all ? md_number_integer(text + sizeof upto - 1, 0, LARGEST, &most) == MD_NUMBER_OK &&
+                fill_up_to((int)most, list)
+          : read_lists(text, 3, -LARGEST, LARGEST, MD_MOMENTA_MOST, list->n[0], &list->count) ==
+                MD_NUMBER_OK;
+  if (read) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "%s must be a list X,Y,Z;X,Y,Z;... of 1 to %d momenta, integers from %d to %d, or "
+                 "upto:N with as many, got '%.200s'",
+                 label, MD_MOMENTA_MOST, -LARGEST, LARGEST, text);
+}
+
+md_momenta md_momenta_of(const md_momentum_list *list) {
+  return (md_momenta){.count = list->count ? list->count : 1, .n = list->n};
 }

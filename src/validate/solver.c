@@ -128,7 +128,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   plain.precision = MD_DOUBLE;
   plain.packing = MD_PACKING_NONE;
   plain.reconstruct = MD_RECONSTRUCT_18;
-  MD_TRY(md_dirac_create_over(context, run->links.field, backend, request, &run->options.halo,
+  MD_TRY(md_dirac_create_over(context, run->links.field, backend, request, &run->options.run.halo,
                               &dirac));
   md_status status = md_dirac_create(context, run->links.field, "auto", &plain, &outer);
   if (status == MD_OK)

@@ -13,53 +13,44 @@ static const int rhs_counts[] = {1, 8, 16};
 enum { RHS_COUNTS = sizeof rhs_counts / sizeof *rhs_counts };
 
 static md_status read_options(md_context *context, md_validate_options *o, int argc, char **argv) {
-  *o = (md_validate_options){.backend = "all",
-                             .packing = "all",
-                             .precision = "all",
-                             .reconstruct = "all",
-                             .boundary = "antiperiodic",
-                             .mass = 0.1,
-                             .seed = 1,
-                             .max_iterations = 3000,
-                             .halo = {.transport = "auto"},
-                             .physics = MD_PHYSICS_DEFAULTS};
+  *o =
+      (md_validate_options){.run = MD_RUN_DEFAULTS, .mass = 0.1, .seed = 1, .max_iterations = 3000};
+  o->run.backend = o->run.packing = o->run.precision = o->run.reconstruct = "all";
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
-      MD_LATTICE_OR_FAT_OPTION(o->lattice),
-      MD_OPTION(CHOICE, "backend", &o->backend, NULL,
+      MD_LATTICE_OR_FAT_OPTION(o->run.lattice),
+      MD_OPTION(CHOICE, "backend", &o->run.backend, NULL,
                 "see docs/backends.md; all that are available [all]",
                 .choices = md_backend_words("all", backends)),
-      MD_OPTION(CHOICE, "packing", &o->packing, NULL, "of Tensor Core backends [all]",
+      MD_OPTION(CHOICE, "packing", &o->run.packing, NULL, "of Tensor Core backends [all]",
                 .choices = "all" MD_PACKING_WORDS),
-      MD_OPTION(CHOICE, "precision", &o->precision, NULL, "storage of links and fermions [all]",
+      MD_OPTION(CHOICE, "precision", &o->run.precision, NULL, "storage of links and fermions [all]",
                 .choices = "all" MD_PRECISION_WORDS),
-      MD_OPTION(CHOICE, "reconstruct", &o->reconstruct, NULL, "reals a link is stored in [all]",
+      MD_OPTION(CHOICE, "reconstruct", &o->run.reconstruct, NULL, "reals a link is stored in [all]",
                 .choices = "all" MD_RECONSTRUCT_WORDS),
       MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass of MdagM and the solver [0.1]",
                 .low = 1e-6, .high = 100),
-      MD_BOUNDARY_OPTION(o->boundary),
+      MD_BOUNDARY_OPTION(o->run.boundary),
       MD_OPTION(INTEGER, "seed", &o->seed, "N", "of the random fields [1]", .low = 0, .high = 1e15),
       MD_OPTION(INTEGER, "max-iter", &o->max_iterations, "N",
                 "iterations of each solver at most [3000]", .low = 1, .high = 10000000),
-      MD_HALO_OPTIONS(o->halo),
-      MD_PHYSICS_OPTIONS(o->physics),
-      MD_REUNITARIZE_OPTION(o->physics.reunitarize),
+      MD_HALO_OPTIONS(o->run.halo),
+      MD_PHYSICS_OPTIONS(o->run.physics),
+      MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "csv", &o->csv, "FILE", "the rows of the operators as CSV",
                 .file = MD_FILE_REPORT),
       MD_OPTION(TEXT, "solver-csv", &o->solver_csv, "FILE", "the rows of the solvers as CSV",
                 .file = MD_FILE_REPORT),
-      MD_IGNORE_CHECKSUM_OPTION(o->ignore_checksum),
-      MD_COMMON_OPTIONS(o->common)};
+      MD_IGNORE_CHECKSUM_OPTION(o->run.ignore_checksum),
+      MD_COMMON_OPTIONS(o->run.common)};
   const md_command_text text = {
       "validate", "Hold every backend, packing and precision to double cpu_ref.",
       "Errors of Deo, Doe and MdagM with their a-priori bounds, links in 16 bits, broken "
       "symmetry,\n"
       "and what the solver reaches in each precision. Exit 1 when a bound is broken."};
-  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->common,
+  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->run.common,
                          argc, argv));
-  if (o->common.help) return MD_OK;
-  MD_TRY(md_action_links_check(context, "validate", o->lattice, &o->physics));
-  return md_physics_check(context, &o->physics);
+  return o->run.common.help ? MD_OK : md_run_check(context, "validate", &o->run);
 }
 
 static bool wanted(const char *asked, const char *name) {
@@ -94,8 +85,8 @@ static md_status check_case(md_context *context, md_validate_run *run, const md_
   exact.precision = MD_DOUBLE;
   exact.reconstruct = MD_RECONSTRUCT_18;
   exact.packing = MD_PACKING_NONE;
-  MD_TRY(md_dirac_create_over(context, run->links.field, backend->name, request, &run->options.halo,
-                              &dirac));
+  MD_TRY(md_dirac_create_over(context, run->links.field, backend->name, request,
+                              &run->options.run.halo, &dirac));
   note_transport(run, &dirac);
   md_status status = md_dirac_create(context, run->links.field, "cpu_ref", &exact, &reference);
   if (status == MD_OK) {
@@ -135,10 +126,10 @@ static void skip(md_context *context, md_validate_run *run, const md_backend *ba
 static bool is_wanted(const md_validate_options *o, const md_backend_request *r) {
   const bool lacks_links =
       md_reconstruct_has_phase(r->reconstruct) && md_action_get(r->action)->fields < 2;
-  return wanted(o->packing, md_packing_name(r->packing)) &&
-         wanted(o->precision, md_precision_name(r->precision)) &&
-         wanted(o->reconstruct, md_reconstruct_name(r->reconstruct)) &&
-         !(lacks_links && strcmp(o->reconstruct, "all") == 0);
+  return wanted(o->run.packing, md_packing_name(r->packing)) &&
+         wanted(o->run.precision, md_precision_name(r->precision)) &&
+         wanted(o->run.reconstruct, md_reconstruct_name(r->reconstruct)) &&
+         !(lacks_links && strcmp(o->run.reconstruct, "all") == 0);
 }
 
 /* Every request of one backend that the options want and the backend serves. Of all reconstructs
@@ -149,12 +140,10 @@ static md_status check_backend(md_context *context, md_validate_run *run,
   for (int packing = MD_PACKING_NONE; packing < MD_PACKINGS; packing++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
       for (int reconstruct = 0; reconstruct < MD_RECONSTRUCTS; reconstruct++) {
-        md_backend_request request = {.precision = (md_precision)precision,
-                                      .reconstruct = (md_reconstruct)reconstruct,
-                                      .packing = (md_packing)packing,
-                                      .n_rhs = 1,
-                                      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
-        md_physics_apply(&o->physics, &request);
+        md_backend_request request = o->run.request;
+        request.precision = (md_precision)precision;
+        request.reconstruct = (md_reconstruct)reconstruct;
+        request.packing = (md_packing)packing;
         if (!is_wanted(o, &request)) continue;
         if (find_request(context, backend->name, &request, 1) != MD_OK) {
           if (physics_is_why(context, backend, &request)) skip(context, run, backend, &request);
@@ -162,7 +151,7 @@ static md_status check_backend(md_context *context, md_validate_run *run,
         }
         const md_status status = check_case(context, run, backend, &request);
         if (status == MD_INPUT && md_reconstruct_has_phase(request.reconstruct) &&
-            strcmp(o->reconstruct, "all") == 0)
+            strcmp(o->run.reconstruct, "all") == 0)
           skip(context, run, backend, &request);
         else
           MD_TRY(status);
@@ -173,12 +162,12 @@ static md_status check_backend(md_context *context, md_validate_run *run,
 
 static md_status check_operators(md_context *context, md_validate_run *run) {
   const md_validate_options *o = &run->options;
-  const bool all = strcmp(o->backend, "all") == 0;
+  const bool all = strcmp(o->run.backend, "all") == 0;
   md_rows_head(context, MD_VALIDATE_OPERATOR_COLUMNS);
   for (const md_backend *const *b = md_backends(); *b; b++) {
-    if (!wanted(o->backend, (*b)->name)) continue;
+    if (!wanted(o->run.backend, (*b)->name)) continue;
     if ((*b)->unavailable && all) continue;
-    if (all && !md_halo_request_serves(&o->halo, (*b)->space)) continue;
+    if (all && !md_halo_request_serves(&o->run.halo, (*b)->space)) continue;
     const md_status status =
         (*b)->unavailable ? md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s",
                                     (*b)->name, (*b)->unavailable)
@@ -193,8 +182,8 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
   return md_fail(context, MD_INPUT,
                  "no backend of this build serves --backend %s --packing %s --precision %s "
                  "--reconstruct %s%s%s",
-                 o->backend, o->packing, o->precision, o->reconstruct, why ? ": " : "",
-                 why ? why : "");
+                 o->run.backend, o->run.packing, o->run.precision, o->run.reconstruct,
+                 why ? ": " : "", why ? why : "");
 }
 
 /* Each precision alone, then inside double; double alone first, it is what the others are
@@ -202,12 +191,14 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
 static md_status check_solvers(md_context *context, md_validate_run *run) {
   const md_validate_options *o = &run->options;
   const size_t times = (size_t)run->links.geometry->global[MD_T];
-  const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
-  const char *packing = strcmp(o->packing, "all") == 0 ? "none" : o->packing;
+  const char *backend = strcmp(o->run.backend, "all") == 0 ? "auto" : o->run.backend;
+  const char *packing = strcmp(o->run.packing, "all") == 0 ? "none" : o->run.packing;
   double *exact = calloc(2 * times, sizeof *exact);
-  md_backend_request request = {.n_rhs = 3,
-                                .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
-  md_physics_apply(&o->physics, &request);
+  md_backend_request request = o->run.request;
+  request.precision = MD_DOUBLE;
+  request.reconstruct = MD_RECONSTRUCT_18;
+  request.packing = MD_PACKING_NONE;
+  request.n_rhs = 3;
   md_status status =
       md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
   md_say(context, "\n");
@@ -218,7 +209,7 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
     for (int p = MD_SINGLE; p < MD_PRECISIONS && status == MD_OK; p++) {
       request.precision = (md_precision)p;
       request.packing = (md_packing)md_packing_of(packing);
-      if (!wanted(o->precision, md_precision_name(request.precision)) ||
+      if (!wanted(o->run.precision, md_precision_name(request.precision)) ||
           (find_request(context, backend, &request, 3) != MD_OK &&
            find_request(context, backend, &request, 1) != MD_OK))
         continue;
@@ -232,14 +223,9 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
 
 static md_status load_links(md_context *context, md_validate_run *run) {
   md_validate_options *o = &run->options;
-  const char *backend = strcmp(o->backend, "all") == 0 ? "auto" : o->backend;
-  const md_action_links_request from = {.physics = &o->physics,
-                                        .lattice = o->lattice,
-                                        .grid = o->common.grid,
-                                        .ignore_checksum = o->ignore_checksum,
-                                        .space =
-                                            md_action_links_space(context, backend, &o->physics)};
-  return md_action_links_load(context, &from, &run->links);
+  const char *backend = strcmp(o->run.backend, "all") == 0 ? "auto" : o->run.backend;
+  const md_space space = md_action_links_space(context, backend, &o->run.physics);
+  return md_run_load(context, &o->run, space, false, &run->links);
 }
 
 /* The solvers, which take more than the operators, without a number: see base/memory_need.h. */
@@ -257,7 +243,7 @@ static md_status check_all(md_context *context, md_validate_run *run, cJSON *roo
   MD_TRY(md_memory_foresee(context, dry_run, run, &need));
   MD_TRY(md_memory_require(context, &need, "validate"));
   MD_TRY(load_links(context, run));
-  md_action_links_say(context, &o->physics, &run->links);
+  md_action_links_say(context, &o->run.physics, &run->links);
   run->rows = cJSON_AddArrayToObject(root, "rows");
   run->skipped = cJSON_AddArrayToObject(root, "skipped");
   run->stored = cJSON_AddArrayToObject(root, "links");
@@ -273,19 +259,17 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   const md_validate_options *o = &run->options;
   char message[sizeof context->message];
   memcpy(message, context->message, sizeof message);
-  md_report_grid(report, run->links.geometry->grid, run->links.geometry->grid_asked,
-                 run->links.geometry->grid_reason);
-  if (o->lattice) cJSON_AddStringToObject(report->root, "lattice", o->lattice);
-  cJSON_AddStringToObject(report->root, "action", o->physics.action);
-  md_report_integers(report->root, "dims", run->links.geometry->global, MD_DIMS);
-  md_action_links_report(report->root, &o->physics, &run->links);
+  md_report_geometry(report, run->links.geometry);
+  if (o->run.lattice) cJSON_AddStringToObject(report->root, "lattice", o->run.lattice);
+  cJSON_AddStringToObject(report->root, "action", o->run.physics.action);
+  md_action_links_report(report->root, &o->run.physics, &run->links);
   md_report_add(report->root,
                 "transport=%s mass=%g histogram_lowest_log10=%g histogram_step_log10=%g "
                 "broken_bounds=%g",
                 run->transport, o->mass, MD_ERROR_LOWEST, 0.5, (double)run->broken);
   MD_TRY(md_report_csv(context, run->rows, o->csv));
   MD_TRY(md_report_csv(context, run->solver, o->solver_csv));
-  MD_TRY(md_report_close(context, report, o->common.json));
+  MD_TRY(md_report_close(context, report, o->run.common.json));
   if (status != MD_OK) return md_fail(context, status, "%s", message);
   if (run->broken == 0) return MD_OK;
   return md_fail(
@@ -300,7 +284,7 @@ md_status md_command_validate(md_context *context, int argc, char **argv) {
   md_interrupt_catch(context);
   md_report report;
   MD_TRY(read_options(context, &run.options, argc, argv));
-  if (run.options.common.help) return MD_OK;
+  if (run.options.run.common.help) return MD_OK;
   MD_TRY(md_agree(context, md_report_open(context, "validate", &report)));
   md_status status = check_all(context, &run, report.root);
   if (md_report_is_due(context, status) && run.rows)

@@ -1,21 +1,15 @@
 #pragma once
 
-#include "base/options.h"
-#include "base/report.h"
-#include "dirac/solvers/solver.h"
-#include "links/action_links.h"
+#include "links/run.h"
 
 /* The parts of `minidirac validate`: every backend, packing and precision against cpu_ref in
  * double. docs/precision.md derives the bounds. */
 
 typedef struct md_validate_options {
-  md_common_options common;
-  const char *lattice, *backend, *packing, *precision, *reconstruct, *boundary, *csv, *solver_csv;
+  md_run_options run; /* its words may be "all" */
+  const char *csv, *solver_csv;
   double mass;
   long long seed, max_iterations;
-  bool ignore_checksum;
-  md_halo_request halo;
-  md_physics_options physics;
 } md_validate_options;
 
 typedef struct md_validate_run {

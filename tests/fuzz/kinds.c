@@ -149,7 +149,7 @@ static md_status study(md_context *context, const char *path, bool write) {
   md_study_options *o = &s.options;
   memcpy(s.dims, made.geometry->global, sizeof s.dims);
   o->output = path;
-  o->boundary = "antiperiodic";
+  o->run.boundary = "antiperiodic";
   o->actions = (md_choices){.count = 1};
   o->masses = (md_reals){.value = {0.1}, .count = 1};
   o->sources.count = 1;

@@ -76,8 +76,8 @@ static void transpose(bench *b, const md_small_kernel *kernel, md_small_type typ
   both out = make(b, kernel->space, type, columns, rows);
   const md_small_problem p = {
       .rows = rows, .columns = columns, .type = type, .block_x = block[0], .block_y = block[1]};
-  MD_REQUIRE(b->context,
-             kernel->run(b->context, &p, b->device.stream, NULL, data(&in), NULL, data(&out)));
+  const md_small_call call = {&p, b->device.stream, NULL, data(&in), NULL, data(&out)};
+  MD_REQUIRE(b->context, kernel->run(b->context, &call));
   get(b, &out);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < columns; j++)
@@ -107,8 +107,8 @@ static void shift(bench *b, const md_small_kernel *kernel, md_small_type type, c
   both in = make(b, kernel->space, type, p.rows, p.in_ld);
   both out = make(b, kernel->space, type, p.rows, p.out_ld);
   const double guard = value(&out, p.columns);
-  MD_REQUIRE(b->context,
-             kernel->run(b->context, &p, b->device.stream, NULL, data(&in), NULL, data(&out)));
+  const md_small_call call = {&p, b->device.stream, NULL, data(&in), NULL, data(&out)};
+  MD_REQUIRE(b->context, kernel->run(b->context, &call));
   get(b, &out);
   assert_true(value(&out, p.columns) == guard);
   for (int64_t y = 0; y < p.rows; y++)
@@ -158,8 +158,8 @@ static void multiply(bench *b, const md_small_kernel *kernel, md_small_type type
   void *kernel_state = NULL;
   if (kernel->open)
     MD_REQUIRE(b->context, kernel->open(b->context, &p, b->device.stream, &kernel_state));
-  MD_REQUIRE(b->context, kernel->run(b->context, &p, b->device.stream, kernel_state, data(&a),
-                                     data(&x), data(&y)));
+  const md_small_call call = {&p, b->device.stream, kernel_state, data(&a), data(&x), data(&y)};
+  MD_REQUIRE(b->context, kernel->run(b->context, &call));
   get(b, &y);
   if (kernel->close && kernel_state) kernel->close(kernel_state);
   for (int64_t i = 0; i < rows; i++) {

@@ -88,7 +88,7 @@ mv gone away
 wait $!
 [ $? = 1 ] && grep -q 'warning: the checkpoint' err && [ "$(key checkpoint_failures r.json)" -gt 0 ] || complain "a folder that goes: $(cat err)"
 
-# Numbers that overflow: exit 1, with the report.
+# Numbers that overflow: exit 1, with the report, whatever the command.
 if python_with array; then
   python3 - "$source_dir/inputs/beta5.7_4x4x4x8.lime" huge.lime <<'P'
 import array, sys
@@ -109,6 +109,25 @@ P
     [ "$(key converged r.json)" = false ] && [ "$(key relative_residual r.json)" = null ] || complain "huge links, $solver: no report"
     [ ! -e z.h5 ] || complain "huge links, $solver: a solution"
   done
+  overflows() { # COMMAND OPTIONS...: exit 1 and a report
+    rm -f r.json
+    on 1 "$@" --ignore-checksum --quiet --json r.json >/dev/null 2>err
+    [ $? = 1 ] || complain "huge links, $1: exit $?"
+    [ -s r.json ] || complain "huge links, $1: no report"
+  }
+  for block in 1 16; do
+    overflows eigen huge.lime --modes 4 --block $block --output z.h5
+    grep -qE 'error: .*finite' err || complain "huge links, eigen: $(cat err)"
+    [ "$(key converged r.json)" = false ] && [ "$(key converged_modes r.json)" = 0 ] || complain "huge links, eigen: $(cat r.json)"
+    [ "$(key output_written r.json)" = false ] && [ ! -e z.h5 ] || complain "huge links, eigen: modes"
+  done
+  for masses in 0.1 0.1,0.2; do
+    overflows measure --lattices huge.lime --masses $masses --output z.h5
+    grep -qE 'error: huge.lime: .*finite' err && [ "$(key measured r.json)" = 0 ] || complain "huge links, measure: $(cat err)"
+    [ ! -e z.h5 ] || complain "huge links, measure: results"
+  done
+  overflows validate huge.lime --backend cpu_ref --precision double
+  grep -qE 'error: .*bounds' err && [ "$(key broken_bounds r.json)" -gt 0 ] || complain "huge links, validate: $(cat err)"
 fi
 
 # What stalled is not helped by more iterations.

@@ -78,7 +78,8 @@ for ranks in 1 2; do
   [ "$(key converged "$work/s.json")" = false ] || complain "converged"
   commas=$(key residual_history "$work/s.json" | tr -cd , | wc -c)
   [ "$commas" = "$(key iterations "$work/s.json")" ] || complain "$commas commas in the history"
-  ends INT $ranks 'the solve' $long --inner single
+  ends INT $ranks 'the solve' $long --inner single --output "$work/part.h5"
+  [ "$(key output_written "$work/s.json")" = false ] && [ ! -e "$work/part.h5" ] || complain "a solution of half a solve"
   ends USR1 $ranks 'the solve' $long --solver block --rhs 4
   ends TERM $ranks 'the solve after [0-9]+ common iterations?' $long --solver multishift --shifts 0,0.1
   ends TERM $ranks 'the chain after sweep [0-9]+ of 100000, .* is not written' \

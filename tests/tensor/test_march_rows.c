@@ -2,7 +2,7 @@
  * else; the tiles that were measured are the ones that are chosen; what follows from a GPU is valid
  * on others than the one that was measured. */
 #include "dirac/cuda/stencil.h"
-#include "dirac/tensor/march_rows.h"
+#include "dirac/tensor/march.h"
 #include "support.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB };

@@ -1,6 +1,6 @@
 /* The blocks of a march walk through every time slice of every column once, in shares that the rule
- * of march_share.h calls even. */
-#include "dirac/tensor/march_share.h"
+ * of march.h calls even. */
+#include "dirac/tensor/march.h"
 #include "support.h"
 
 #include <stdlib.h>

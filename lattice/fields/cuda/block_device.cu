@@ -122,46 +122,46 @@ md_status launch(md_context *context, device_block *d, md_field *y, const md_blo
   return md_cuda_launched(context, "update of a block");
 }
 
-template <int Q, bool GRAM>
-md_status launch_with(md_context *context, device_block *d, md_field *y, const md_block_step *s) {
-  if (s->x && s->z) return launch<Q, true, true, GRAM>(context, d, y, s);
-  if (s->x) return launch<Q, true, false, GRAM>(context, d, y, s);
-  if (s->z) return launch<Q, false, true, GRAM>(context, d, y, s);
-  return launch<Q, false, false, GRAM>(context, d, y, s);
+/* f(flag) as a type. */
+template <class F> md_status with_flag(bool flag, F f) {
+  return flag ? f(std::true_type()) : f(std::false_type());
 }
 
-/* By the groups of eight right-hand sides; beyond 16 the sums are too many for the registers. */
-md_status run(md_context *context, device_block *d, int groups, md_field *y,
-              const md_block_step *s) {
-  const int entries = 64 * groups * groups;
-  const bool sum = s->slot >= 0;
+/* Q groups of eight right-hand sides; beyond 16 the sums are too many for the registers. */
+template <int Q>
+md_status run(md_context *context, device_block *d, md_field *y, const md_block_step *s) {
   double2 *to = d->staging;
-  stage(d->n, groups, s->b, to);
-  if (s->x) stage(d->n, groups, s->a, to += entries);
-  if (s->z) stage(d->n, groups, s->c, to += entries);
-  if (groups == 8) return launch_with<8, false>(context, d, y, s);
-  if (groups == 4) return launch_with<4, false>(context, d, y, s);
-  if (groups == 2)
-    return sum ? launch_with<2, true>(context, d, y, s) : launch_with<2, false>(context, d, y, s);
-  return sum ? launch_with<1, true>(context, d, y, s) : launch_with<1, false>(context, d, y, s);
+  stage(d->n, Q, s->b, to);
+  if (s->x) stage(d->n, Q, s->a, to += 64 * Q * Q);
+  if (s->z) stage(d->n, Q, s->c, to += 64 * Q * Q);
+  return with_flag(s->x != NULL, [&](auto x) {
+    return with_flag(s->z != NULL, [&](auto z) {
+      return with_flag(s->slot >= 0, [&](auto sum) {
+        return launch < Q, x(), z(), sum() && Q <= 2 > (context, d, y, s);
+      });
+    });
+  });
 }
 
 md_status update(md_context *context, void *state, md_field *y, const md_block_step *s) {
   device_block *d = (device_block *)state;
   const int groups = md_block_groups(d->n);
-  const bool narrow = y->precision != MD_DOUBLE;
-  MD_TRY(narrow ? md_block_narrow_update(context, d, y, s, NULL, partial_of(d, s->slot))
-                : run(context, d, groups, y, s));
+  MD_TRY(y->precision != MD_DOUBLE
+             ? md_block_narrow_update(context, d, y, s, NULL, partial_of(d, s->slot))
+         : groups == 8 ? run<8>(context, d, y, s)
+         : groups == 4 ? run<4>(context, d, y, s)
+         : groups == 2 ? run<2>(context, d, y, s)
+                       : run<1>(context, d, y, s));
   if (s->slot < 0) return MD_OK;
   if (groups > 2) queue_gram(d, s->to ? s->to : y, s->slot);
   d->pending[s->slot] = true;
   return md_cuda_launched(context, "sums of a block");
 }
 
-md_status wait_for(md_context *context, const device_block *d, int slot) {
-  const long long *serials = d->serials + (size_t)slot * d->tiles * ADDERS;
-  for (int k = 0; k < d->tiles * ADDERS; k++)
-    MD_TRY(md_device_await(context, &serials[k], d->of_slot[slot], "a sum of the block solver"));
+/* Until the serial numbers of so many tiles are `serial`. */
+md_status wait_for(md_context *context, const long long *serials, int tiles, long long serial) {
+  for (int k = 0; k < tiles * ADDERS; k++)
+    MD_TRY(md_device_await(context, &serials[k], serial, "a sum of the block solver"));
   return MD_OK;
 }
 
@@ -190,7 +190,9 @@ md_status wait(md_context *context, void *state, int slot, double *gram) {
   device_block *d = (device_block *)state;
   const int n = d->n;
   md_status status = d->pending[slot] ? add_up(context, d) : MD_OK;
-  if (status == MD_OK) status = wait_for(context, d, slot);
+  if (status == MD_OK)
+    status = wait_for(context, d->serials + (size_t)slot * d->tiles * ADDERS, d->tiles,
+                      d->of_slot[slot]);
   if (context->ranks == 1) MD_TRY(status);
   const double *tile = d->values + (size_t)slot * d->tiles * TILE;
   for (int column = 0; column < n; column += SIDE)
@@ -220,8 +222,7 @@ md_status take_products(md_context *context, device_block *d, double *product) {
   for (int slot = 0; slot < MD_BLOCK_SLOTS; slot++) d->pending[slot] = false;
   add_blocks<<<dim3(ADDERS, tiles, 1), dim3(1024), 0, md_stream()>>>(all, d->blocks);
   md_status status = md_cuda_launched(context, "products of a block");
-  for (int k = 0; k < tiles * ADDERS && status == MD_OK; k++)
-    status = md_device_await(context, &d->serials[k], d->serial, "a sum of the block solver");
+  if (status == MD_OK) status = wait_for(context, d->serials, tiles, d->serial);
   const double *tile = d->values;
   for (int row = 0; row < n; row += SIDE)
     for (int column = 0; column < n; column += SIDE, tile += TILE)

@@ -282,10 +282,7 @@ template <class Kernel>
 static md_status md_block_prepare(md_context *context, const device_block *d, Kernel kernel,
                                   size_t shared_bytes, size_t matrix_bytes) {
   if (shared_bytes > 48 * 1024) /* more than a kernel gets unasked */
-    MD_TRY(md_cuda_status(context,
-                          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               (int)shared_bytes),
-                          "shared memory of a block update"));
+    MD_TRY(md_cuda_allow_shared(context, kernel, shared_bytes, "shared memory of a block update"));
   return md_cuda_status(
       context,
       cudaMemcpyAsync(d->matrices, d->staging, matrix_bytes, cudaMemcpyHostToDevice, md_stream()),

@@ -47,7 +47,7 @@ template <class T> static __device__ inline T turned(const T *v, int c) {
 }
 
 /* COMBINE: y = a x + b y; COMBINE_COMPLEX: y = (a + i b) x + y. */
-template <class X, class Y, bool ONE, linear_operation OP, int C>
+template <bool ONE, linear_operation OP, int C, class X, class Y>
 static __global__ void combine(coefficients a, coefficients b, linear_view<X> x, linear_view<Y> y,
                                int64_t sites, int n_rhs, int pairs) {
   using T = real_of<X>;
@@ -67,7 +67,7 @@ static __global__ void combine(coefficients a, coefficients b, linear_view<X> x,
 /* The terms of a sum, site by site. DOT: Re <x, y>; DOT_IMAGINARY: Im <x, y> = Re <i x, y>. With
  * `largest` not NULL largest[rhs] becomes the largest |term|, as bits: those of numbers >= 0 are in
  * the order of the numbers, infinity and NaN above all. Else the blocks leave sums. */
-template <class X, class Y, bool ONE, linear_operation OP, int C>
+template <bool ONE, linear_operation OP, int C, class X, class Y>
 static __global__ void multiply(linear_view<X> x, linear_view<Y> y, int64_t sites, int n_rhs,
                                 unsigned long long *largest, block_sums to, int pairs) {
   using T = real_of<X>;
@@ -115,27 +115,28 @@ static __global__ void cg_step(coefficients a, coefficients b, linear_view<W> re
   store_piece<ONE>(p, at, u);
 }
 
-/* f(X(), Y()) with the operands' types: S, or float beside a 16-bit S. */
-template <class S, class F> static void with_types(const md_field *x, const md_field *y, F f) {
+/* f(view of x, view of y, ONE, C) by the operands' types, which are S, or float beside a 16-bit S,
+ * and by their layout. */
+template <class S, class F> static void with_operands(const md_field *x, const md_field *y, F f) {
+  const auto with_types = [&](auto of_x, auto of_y) {
+    with_layout(x, [&](auto one, auto reals) {
+      f(linear_view_of<decltype(of_x)>(x), linear_view_of<decltype(of_y)>(y), one, reals);
+    });
+  };
   if constexpr (sizeof(S) == 2) {
-    if (x->precision == MD_SINGLE) return f(0.0f, S());
-    if (y->precision == MD_SINGLE) return f(S(), 0.0f);
+    if (x->precision == MD_SINGLE) return with_types(0.0f, S());
+    if (y->precision == MD_SINGLE) return with_types(S(), 0.0f);
   }
-  f(S(), S());
+  with_types(S(), S());
 }
 
 template <class S, linear_operation OP>
 static void queue_combine(const double *a, const md_field *x, const double *b, md_field *y) {
   const dim3 block = block_of(x);
   const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
-  with_types<S>(x, y, [&](auto of_x, auto of_y) {
-    using X = decltype(of_x);
-    using Y = decltype(of_y);
-    with_layout(x, [&](auto one, auto reals) {
-      combine<X, Y, one(), OP, reals()><<<all_blocks(x, block), block, 0, md_stream()>>>(
-          as, bs, linear_view_of<X>(x), linear_view_of<Y>(y), x->sites, x->n_rhs,
-          x->components / 2);
-    });
+  with_operands<S>(x, y, [&](auto of_x, auto of_y, auto one, auto reals) {
+    combine<one(), OP, reals()><<<all_blocks(x, block), block, 0, md_stream()>>>(
+        as, bs, of_x, of_y, x->sites, x->n_rhs, x->components / 2);
   });
 }
 
@@ -149,14 +150,9 @@ struct sum_pass {
 template <class S, linear_operation OP>
 static void queue_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
   const dim3 block = block_of(x);
-  with_types<S>(x, y, [&](auto of_x, auto of_y) {
-    using X = decltype(of_x);
-    using Y = decltype(of_y);
-    with_layout(x, [&](auto one, auto reals) {
-      multiply<X, Y, one(), OP, reals()><<<p.blocks, block, shared_of(block), md_stream()>>>(
-          linear_view_of<X>(x), linear_view_of<Y>(y), x->sites, x->n_rhs, p.largest, p.to,
-          x->components / 2);
-    });
+  with_operands<S>(x, y, [&](auto of_x, auto of_y, auto one, auto reals) {
+    multiply<one(), OP, reals()><<<p.blocks, block, shared_of(block), md_stream()>>>(
+        of_x, of_y, x->sites, x->n_rhs, p.largest, p.to, x->components / 2);
   });
 }
 

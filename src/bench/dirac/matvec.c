@@ -5,7 +5,7 @@
 #include "base/options.h"
 #include "base/random.h"
 #include "base/timer.h"
-#include "dirac/tensor/matvec.h"
+#include "dirac/tensor/tensor.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,92 @@
+#include "links/run.h"
+
+#include <string.h>
+
+md_status md_run_set_request(md_context *context, md_run_options *o) {
+  o->mixed = strcmp(o->inner, "none") != 0;
+  o->request = (md_backend_request){
+      .precision = (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
+      .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
+      .packing = (md_packing)md_packing_of(o->packing),
+      .n_rhs = 1,
+      .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
+  if (!o->mixed || strcmp(o->precision, "double") == 0) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "--inner needs --precision double, in which the residual is kept, got %s",
+                 o->precision);
+}
+
+md_status md_run_check(md_context *context, const char *command, md_run_options *o) {
+  if (!o->lattice && !o->physics.fat_file)
+    return md_fail(context, MD_INPUT,
+                   "%s needs --lattice LATTICE, with or without the flag, or --fat FILE and --long "
+                   "FILE; see minidirac %s --help",
+                   command, command);
+  MD_TRY(md_physics_check(context, &o->physics));
+  MD_TRY(md_run_set_request(context, o));
+  md_physics_apply(&o->physics, &o->request);
+  return MD_OK;
+}
+
+md_status md_run_load(md_context *context, const md_run_options *o, md_space space, bool identify,
+                      md_action_links *links) {
+  const md_action_links_request from = {.physics = &o->physics,
+                                        .lattice = o->lattice,
+                                        .grid = o->common.grid,
+                                        .ignore_checksum = o->ignore_checksum,
+                                        .space = space,
+                                        .identify = identify};
+  return md_action_links_load(context, &from, links);
+}
+
+void md_report_geometry(md_report *report, const md_geometry *g) {
+  md_report_grid(report, g->grid, g->grid_asked, g->grid_reason);
+  md_report_integers(report->root, "dims", g->global, MD_DIMS);
+}
+
+void md_run_report(md_report *report, const md_run_options *o, const md_action_links *links) {
+  md_report_geometry(report, links->geometry);
+  if (o->lattice) cJSON_AddStringToObject(report->root, "lattice", o->lattice);
+  cJSON_AddStringToObject(report->root, "boundary", o->boundary);
+  md_physics_report(report->root, &o->request);
+  md_action_links_report(report->root, &o->physics, links);
+}
+
+void md_run_say(const md_context *context, const md_run_options *o, const md_action_links *links) {
+  char words[MD_PHYSICS_WORDS_BYTES];
+  md_say(context, "action       %s\n",
+         md_physics_words(&o->physics, &o->request, words, sizeof words));
+  md_action_links_say(context, &o->physics, links);
+}
+
+md_status md_host_fields(md_context *context, const md_geometry *geometry, int n_rhs,
+                         md_field field[MD_PARITIES]) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  md_status status = MD_OK;
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_field_create(context, geometry, &shape, p, &field[p]);
+  return md_agree(context, status);
+}
+
+md_status md_equation_create(md_context *context, const md_run_options *o,
+                             const md_backend_request *request, const md_gauge *links,
+                             md_equation *e) {
+  MD_TRY(md_solver_operators(context, links, o->backend, request, &o->halo, o->mixed, &e->dirac,
+                             &e->exact, &e->inner));
+  MD_TRY(md_host_fields(context, links->geometry, request->n_rhs, e->b));
+  return md_host_fields(context, links->geometry, request->n_rhs, e->x);
+}
+
+void md_equation_destroy(md_equation *e) {
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field_destroy(&e->b[p]);
+    md_field_destroy(&e->x[p]);
+  }
+  md_dirac_destroy(&e->dirac);
+  md_dirac_destroy(&e->exact);
+  md_dirac_destroy(&e->inner);
+}
+
+md_dirac *md_equation_exact(md_equation *e) {
+  return e->exact.backend ? &e->exact : &e->dirac;
+}

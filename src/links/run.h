@@ -1,0 +1,70 @@
+#ifndef MD_LINKS_RUN_H
+#define MD_LINKS_RUN_H
+
+#include "dirac/solvers/solver.h"
+#include "links/action_links.h"
+
+/* What the commands that apply D to a lattice have in common. */
+
+/* Their options. Rows for tables are in dirac/physics_options.h, halo_options.h and base/options.h;
+ * a command without one of them keeps the default. */
+typedef struct md_run_options {
+  md_common_options common;
+  const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *boundary;
+  bool ignore_checksum;
+  md_halo_request halo;
+  md_physics_options physics;
+  /* Of the iterations, from the words above; `mixed`: it is the inner operator's, the outer one is
+   * double. Set by the checks below. */
+  md_backend_request request;
+  bool mixed;
+} md_run_options;
+
+/* clang-format off */
+#define MD_RUN_DEFAULTS                                                                            \
+  {                                                                                                \
+    .backend = "auto", .packing = "none", .precision = "double", .inner = "none",                  \
+    .reconstruct = "18", .boundary = "antiperiodic", .halo = {.transport = "auto"},                \
+    .physics = MD_PHYSICS_DEFAULTS                                                                 \
+  }
+/* clang-format on */
+
+/* Sets the request but for action and twist, with one right-hand side. MD_INPUT for an --inner
+ * precision below another one than double. Local. */
+md_status md_run_set_request(md_context *context, md_run_options *o);
+/* The same with action and twist, and MD_INPUT where neither a lattice nor files of links were
+ * given or md_physics_check refuses. Local. */
+md_status md_run_check(md_context *context, const char *command, md_run_options *o);
+
+/* md_action_links_load for these options. Collective. */
+md_status md_run_load(md_context *context, const md_run_options *o, md_space space, bool identify,
+                      md_action_links *links);
+/* Keys of a report: those of md_report_geometry, lattice, boundary, and those of md_physics_report
+ * and md_action_links_report. */
+void md_run_report(md_report *report, const md_run_options *o, const md_action_links *links);
+/* The lines about the action and its links. */
+void md_run_say(const md_context *context, const md_run_options *o, const md_action_links *links);
+
+/* Keys of a report: grid, grid_chosen_by, grid_reason, dims. */
+void md_report_geometry(md_report *report, const md_geometry *geometry);
+
+/* M x = b for some right-hand sides. */
+typedef struct md_equation {
+  md_dirac dirac, exact, inner;            /* of md_solver_operators */
+  md_field b[MD_PARITIES], x[MD_PARITIES]; /* host, double */
+} md_equation;
+
+/* Operators by these options and the request, which may be another than theirs, and fields for its
+ * right-hand sides. Destroy it also after a failure. Collective. */
+md_status md_equation_create(md_context *context, const md_run_options *o,
+                             const md_backend_request *request, const md_gauge *links,
+                             md_equation *e);
+void md_equation_destroy(md_equation *e);
+/* The operator that decides, in double. */
+md_dirac *md_equation_exact(md_equation *e);
+
+/* Creates fields of both parities on the host, in double. Collective. */
+md_status md_host_fields(md_context *context, const md_geometry *geometry, int n_rhs,
+                         md_field field[MD_PARITIES]);
+
+#endif
