@@ -51,7 +51,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   /* Without shared memory sums go through the host, to the same bits. */
   if (context->ranks > 1 && dirac->backend->space == MD_DEVICE && !md_counts(context))
     (void)md_device_peers_create(context, md_rank_sums_bytes(context->ranks), "sums over ranks",
-                                 &dirac->peers);
+                                 false, &dirac->peers);
   return MD_OK;
 }
 

@@ -1,86 +1,79 @@
 #include "io/arrays.h"
 #include "base/file.h"
+#include "base/report.h"
 #include "io/child.h"
+#include "md_version.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = MD_CHILD_NAME };
-_Static_assert((int)MD_ARRAY_RANK_MOST == (int)MD_CHILD_RANK_MOST, "extents of a request");
-
-static size_t entries_of(const md_array *array) {
-  size_t entries = 1;
-  for (int d = 0; d < array->rank; d++) entries *= (size_t)array->extent[d];
-  return entries;
+void md_provenance_of_run(const md_context *context, md_provenance *p) {
+  *p = (md_provenance){.mass = NAN, .tolerance = NAN};
+  if (context->rank == 0) {
+    char *line = md_command_line();
+    const int whole = snprintf(p->command_line, sizeof p->command_line, "%s", line ? line : "");
+    if (whole >= (int)sizeof p->command_line)
+      memcpy(p->command_line + sizeof p->command_line - 4, "...", 4);
+    md_date_utc(p->date_utc, sizeof p->date_utc);
+    free(line);
+  }
+  md_broadcast(context, p->command_line, sizeof p->command_line);
+  md_broadcast(context, p->date_utc, sizeof p->date_utc);
 }
 
-static size_t bytes_of(const md_array *array) {
-  return entries_of(array) * (array->text_bytes ? (size_t)array->text_bytes : sizeof(double));
+int md_provenance_append(md_provenance *p, md_attribute *attributes, int count) {
+  const md_attribute all[MD_PROVENANCE_ATTRIBUTES] = {
+      {"lattice", MD_ATTRIBUTE_TEXT, 0, (char *)p->lattice},
+      {"lattice_checksum", MD_ATTRIBUTE_TEXT, 0, (char *)p->lattice_checksum},
+      {"action", MD_ATTRIBUTE_TEXT, 0, (char *)p->action},
+      {"mass", MD_ATTRIBUTE_REAL, 1, &p->mass},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &p->tolerance},
+      {"version", MD_ATTRIBUTE_TEXT, 0, MD_VERSION},
+      {"commit", MD_ATTRIBUTE_TEXT, 0, MD_COMMIT},
+      {"date_utc", MD_ATTRIBUTE_TEXT, 0, p->date_utc},
+      {"command_line", MD_ATTRIBUTE_TEXT, 0, p->command_line}};
+  for (int i = 0; i < MD_PROVENANCE_ATTRIBUTES; i++) {
+    const void *data = all[i].data;
+    const bool known = all[i].type == MD_ATTRIBUTE_REAL ? !isnan(*(const double *)data)
+                                                        : data && *(const char *)data;
+    if (known) attributes[count++] = all[i];
+  }
+  return count;
 }
 
-static hid_t type_of(const md_array *array, bool on_file) {
-  if (!array->text_bytes) return H5Tcopy(on_file ? H5T_IEEE_F64LE : H5T_NATIVE_DOUBLE);
-  return md_h5_text((size_t)array->text_bytes);
-}
-
-static void name_of(const char *group, const md_array *array, char name[NAME_BYTES]) {
-  snprintf(name, NAME_BYTES, "/%s/%s", group, array->name);
+static void name_of(const char *group, const md_array *array, char name[MD_CHILD_NAME]) {
+  snprintf(name, MD_CHILD_NAME, "/%s/%s", group, array->name);
 }
 
 /* One chunk, so that its Fletcher32 guards all of it. */
-static md_status write_array(md_context *context, const char *path, hid_t file, const char *group,
-                             const md_array *array) {
+static md_status write_array(const md_h5_file *file, const char *group, const md_array *array) {
   hsize_t extents[MD_ARRAY_RANK_MOST];
-  char name[NAME_BYTES];
+  char name[MD_CHILD_NAME];
+  const size_t text = (size_t)array->text_bytes;
   name_of(group, array, name);
   for (int d = 0; d < array->rank; d++) extents[d] = (hsize_t)array->extent[d];
   const hid_t create = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_chunk(create, array->rank, extents);
   H5Pset_fletcher32(create);
   const hid_t space = H5Screate_simple(array->rank, extents, NULL);
-  const hid_t there = type_of(array, true), here = type_of(array, false);
-  const hid_t dataset = H5Dcreate2(file, name, there, space, H5P_DEFAULT, create, H5P_DEFAULT);
+  const hid_t there = md_h5_value(text, true), here = md_h5_value(text, false);
+  const hid_t dataset = H5Dcreate2(file->id, name, there, space, H5P_DEFAULT, create, H5P_DEFAULT);
   const bool written =
       dataset >= 0 && H5Dwrite(dataset, here, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->data) >= 0;
-  const md_status status = written ? MD_OK : md_h5_fail(context, MD_ENVIRONMENT, path, array->name);
-  if (dataset >= 0) H5Dclose(dataset);
-  H5Tclose(there);
-  H5Tclose(here);
-  H5Sclose(space);
-  H5Pclose(create);
+  const md_status status = written ? MD_OK : md_h5_fail(file, MD_ENVIRONMENT, array->name);
+  MD_H5_CLOSE(dataset, there, here, space, create);
   return status;
 }
 
-static md_status fill_file(md_context *context, const char *path, hid_t file, const char *group,
-                           const md_array *arrays, int array_count, const md_attribute *attributes,
-                           int attribute_count) {
-  MD_TRY(md_h5_group(context, path, file, group));
-  for (int i = 0; i < array_count; i++) MD_TRY(write_array(context, path, file, group, &arrays[i]));
-  const hid_t object = H5Oopen(file, group, H5P_DEFAULT);
-  md_status status = MD_OK;
-  for (int i = 0; i < attribute_count && status == MD_OK; i++)
-    status = md_h5_put_attribute(context, path, object, &attributes[i]);
-  H5Oclose(object);
-  return status;
-}
-
-/* On rank 0 alone: the file is small and nobody else has a part of it. */
-static md_status write_here(md_context *context, const char *path, const char *group,
-                            const md_array *arrays, int array_count, const md_attribute *attributes,
-                            int attribute_count) {
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */
-  H5Pset_file_locking(access, true, true);
-  const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-  H5Pclose(access);
-  if (file < 0) return md_h5_fail(context, MD_ENVIRONMENT, path, "creating the file");
-  md_status status =
-      fill_file(context, path, file, group, arrays, array_count, attributes, attribute_count);
-  if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 && status == MD_OK)
-    status = md_h5_fail(context, MD_ENVIRONMENT, path, "flushing the file");
-  if (H5Fclose(file) < 0 && status == MD_OK)
-    status = md_h5_fail(context, MD_ENVIRONMENT, path, "closing the file");
+static md_status fill_file(const md_h5_file *file, const char *group, const md_array *arrays,
+                           int array_count, const md_attribute *attributes, int attribute_count) {
+  MD_TRY(md_h5_group(file, group));
+  for (int i = 0; i < array_count; i++) MD_TRY(write_array(file, group, &arrays[i]));
+  const hid_t object = H5Oopen(file->id, group, H5P_DEFAULT);
+  const md_status status = md_h5_put_attributes(file, object, attributes, attribute_count);
+  MD_H5_CLOSE(object);
   return status;
 }
 
@@ -90,25 +83,27 @@ md_status md_arrays_write(md_context *context, const char *path, bool keep_old, 
   md_new_file target;
   MD_TRY(md_new_file_begin(context, path, &target));
   target.keep_old = keep_old;
+  md_h5_file file = {context, target.path, .alone = true};
   md_status status = MD_OK;
-  if (context->rank == 0)
-    status =
-        write_here(context, target.path, group, arrays, array_count, attributes, attribute_count);
+  if (context->rank == 0) { /* the file is small and nobody else has a part of it */
+    status = md_h5_create(&file, 0);
+    if (status == MD_OK)
+      status = fill_file(&file, group, arrays, array_count, attributes, attribute_count);
+    status = md_h5_close_written(&file, status);
+  }
   return md_new_file_end(context, &target, status);
 }
 
 static md_status read_array(md_context *context, md_child *child, const char *group,
                             const md_array *array) {
-  md_child_request request = {.what = MD_CHILD_ARRAY,
-                              .rank = array->rank,
-                              .text_bytes = array->text_bytes,
-                              .optional = array->optional};
+  const size_t bytes = md_array_bytes(array), text = (size_t)array->text_bytes;
+  md_child_request request = {.what = MD_CHILD_ARRAY, .array = *array};
+  request.array.name = NULL;
+  request.array.data = NULL;
   name_of(group, array, request.name);
-  memcpy(request.extent, array->extent, (size_t)array->rank * sizeof *array->extent);
   MD_TRY(md_child_ask(context, child, &request));
-  memcpy(array->data, child->shared, bytes_of(array));
-  for (size_t k = 0; array->text_bytes && k < entries_of(array); k++)
-    ((char *)array->data)[(k + 1) * (size_t)array->text_bytes - 1] = 0;
+  memcpy(array->data, child->shared, bytes);
+  for (size_t at = text; text > 0 && at <= bytes; at += text) ((char *)array->data)[at - 1] = 0;
   return MD_OK;
 }
 
@@ -116,18 +111,16 @@ static md_status read_array(md_context *context, md_child *child, const char *gr
 static md_status read_here(md_context *context, const char *path, const char *group,
                            const md_array *arrays, int array_count, const md_attribute *attributes,
                            int attribute_count) {
-  size_t most = 8;
+  size_t most = md_attributes_most(attributes, attribute_count, 8);
   bool unguarded = false;
   md_child child;
-  char name[NAME_BYTES];
-  for (int i = 0; i < attribute_count; i++)
-    if (md_attribute_bytes(&attributes[i]) > most) most = md_attribute_bytes(&attributes[i]);
+  char name[MD_CHILD_NAME];
   for (int i = 0; i < array_count; i++)
-    if (bytes_of(&arrays[i]) > most) most = bytes_of(&arrays[i]);
+    if (md_array_bytes(&arrays[i]) > most) most = md_array_bytes(&arrays[i]);
   snprintf(name, sizeof name, "/%s", group);
   md_status status = md_child_start(context, path, most, &child);
-  if (status == MD_OK) status = md_child_open(context, &child, name, false);
-  if (status == MD_OK) status = md_child_attributes(context, &child, attributes, attribute_count);
+  if (status == MD_OK)
+    status = md_child_attributes(context, &child, name, false, attributes, attribute_count);
   for (int i = 0; i < array_count && status == MD_OK; i++) {
     status = read_array(context, &child, group, &arrays[i]);
     unguarded = unguarded || child.number > 0;
@@ -146,6 +139,7 @@ md_status md_arrays_read(md_context *context, const char *path, const char *grou
   MD_TRY(md_agree(context, status));
   for (int i = 0; i < attribute_count; i++)
     md_broadcast(context, attributes[i].data, md_attribute_bytes(&attributes[i]));
-  for (int i = 0; i < array_count; i++) md_broadcast(context, arrays[i].data, bytes_of(&arrays[i]));
+  for (int i = 0; i < array_count; i++)
+    md_broadcast(context, arrays[i].data, md_array_bytes(&arrays[i]));
   return MD_OK;
 }

@@ -1,12 +1,7 @@
 #ifndef MD_IO_ARRAYS_H
 #define MD_IO_ARRAYS_H
 
-#include "base/context.h"
 #include "io/attribute.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Results in HDF5: a group with arrays of doubles or texts and attributes. Every rank holds all of
  * them; rank 0 writes and reads. A file is written to a temporary and renamed when complete
@@ -33,9 +28,5 @@ md_status md_arrays_write(md_context *context, const char *path, bool keep_old, 
 md_status md_arrays_read(md_context *context, const char *path, const char *group,
                          const md_array *arrays, int array_count, const md_attribute *attributes,
                          int attribute_count);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

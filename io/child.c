@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -12,15 +11,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Assigns the processor time that the file needs. */
-static md_status check_file(md_context *context, const char *path, int *processor_s) {
-  int64_t bytes;
-  MD_TRY(md_file_length(context, path, &bytes));
-  const int64_t more = bytes >> 28;
-  *processor_s = MD_CHILD_PROCESSOR_S + (int)(more < 1000 ? more : 1000);
-  return MD_OK;
-}
 
 /* Ends the child; the way it went, or -1. */
 static int collect(md_child *child, bool now) {
@@ -43,6 +33,41 @@ static int above_streams(int file) {
   errno = reason;
   return moved;
 }
+
+/* The program of io/reader as a descriptor to start it from, at least 3; -1 and errno.
+ * MD_READER_FILE is that program where it was built. */
+#ifdef MD_READER_IN_PLACE
+static int child_program(void) {
+  return above_streams(open(MD_READER_FILE, O_RDONLY | O_CLOEXEC));
+}
+#else
+__asm__(".pushsection .rodata\n"
+        ".balign 16\n"
+        ".hidden md_reader_begin\n.globl md_reader_begin\nmd_reader_begin:\n"
+        ".incbin \"" MD_READER_FILE "\"\n"
+        ".hidden md_reader_end\n.globl md_reader_end\nmd_reader_end:\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const unsigned char md_reader_begin[], md_reader_end[];
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+static int child_program(void) {
+  const size_t bytes = (size_t)(md_reader_end - md_reader_begin);
+  int file = memfd_create("minidirac_read", MFD_CLOEXEC | MFD_EXEC);
+  if (file < 0 && errno == EINVAL) /* Linux before 6.3 */
+    file = memfd_create("minidirac_read", MFD_CLOEXEC);
+  if (file >= 0 && write(file, md_reader_begin, bytes) != (ssize_t)bytes) {
+    const int reason = errno;
+    close(file);
+    errno = reason;
+    return -1;
+  }
+  return above_streams(file);
+}
+#endif
 
 /* Memory for both, whose length the child cannot change. A descriptor of it. */
 static int share_memory(md_child *child, size_t bytes) {
@@ -91,9 +116,11 @@ static int spawn(const md_context *context, md_child *child, int program, int so
 /* An error number. */
 static int start_process(const md_context *context, md_child *child, int memory) {
   int sockets[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return errno;
+  const struct timeval wait = {.tv_sec = MD_CHILD_WAIT_S};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return errno;
   child->socket = sockets[0];
-  const int other = above_streams(sockets[1]), program = md_child_program();
+  (void)setsockopt(child->socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+  const int other = above_streams(sockets[1]), program = child_program();
   const int error =
       other < 0 || program < 0 ? errno : spawn(context, child, program, other, memory);
   if (other >= 0) close(other);
@@ -104,8 +131,10 @@ static int start_process(const md_context *context, md_child *child, int memory)
 md_status md_child_start(md_context *context, const char *path, size_t shared_bytes,
                          md_child *child) {
   md_child_answer begun;
+  int64_t bytes;
   *child = (md_child){.path = path, .socket = -1};
-  MD_TRY(check_file(context, path, &child->processor_s));
+  MD_TRY(md_file_length(context, path, &bytes));
+  child->processor_s = MD_CHILD_PROCESSOR_S + (int)(bytes >> 28 < 1000 ? bytes >> 28 : 1000);
   const int memory = share_memory(child, shared_bytes);
   const int error = memory < 0 ? errno : start_process(context, child, memory);
   if (memory >= 0) close(memory);
@@ -117,7 +146,7 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
                        ? "; this system must let a program be started from memory (sysctl "
                          "vm.memfd_noexec below 2)"
                        : "");
-  if (md_child_receive(child->socket, &begun, sizeof begun, MD_CHILD_WAIT_S * 1000)) return MD_OK;
+  if (md_child_receive(child->socket, &begun, sizeof begun)) return MD_OK;
   const int outcome = collect(child, true);
   return md_fail(context, MD_ENVIRONMENT,
                  "%s: the process that reads it did not begin (%s %d); are limits too low, or the "
@@ -127,45 +156,36 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
 }
 
 static md_status died(md_context *context, md_child *child, bool silent) {
-  const char *path = child->path;
+  char what[128];
   const int outcome = collect(child, silent);
   const int number = outcome != -1 && WIFSIGNALED(outcome) ? WTERMSIG(outcome) : 0;
   if (silent)
-    return md_fail(context, MD_ENVIRONMENT, "%s: reading it gave no answer for %d s", path,
+    return md_fail(context, MD_ENVIRONMENT, "%s: reading it gave no answer for %d s", child->path,
                    MD_CHILD_WAIT_S);
-  if (number == SIGXCPU)
-    return md_fail(context, MD_INPUT,
-                   "%s is damaged: the HDF5 library finds no end in more than %d s of processor "
-                   "time; take another copy of the file",
-                   path, child->processor_s);
   if (number == SIGKILL)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s: the process that reads it was killed; is memory short?", path);
-  if (number)
-    return md_fail(context, MD_INPUT,
-                   "%s is damaged: the HDF5 library fails on it with signal %d (%s); take another "
-                   "copy of the file",
-                   path, number, strsignal(number));
+                   "%s: the process that reads it was killed; is memory short?", child->path);
+  if (number == SIGXCPU)
+    snprintf(what, sizeof what, "finds no end in more than %d s of processor time",
+             child->processor_s);
+  else if (number)
+    snprintf(what, sizeof what, "fails on it with signal %d (%s)", number, strsignal(number));
+  else
+    snprintf(what, sizeof what, "gave up on it (exit code %d)",
+             outcome != -1 && WIFEXITED(outcome) ? WEXITSTATUS(outcome) : -1);
   return md_fail(context, MD_INPUT,
-                 "%s is damaged: the HDF5 library gave up on it (exit code %d); take another copy "
-                 "of the file",
-                 path, outcome != -1 && WIFEXITED(outcome) ? WEXITSTATUS(outcome) : -1);
+                 "%s is damaged: the HDF5 library %s; take another copy of the file", child->path,
+                 what);
 }
 
 md_status md_child_ask(md_context *context, md_child *child, const md_child_request *request) {
   md_child_answer a;
-  const int limit_ms = MD_CHILD_WAIT_S * 1000;
   if (child->process <= 0)
     return md_fail(context, MD_INPUT, "%s: there is no process that reads it", child->path);
   errno = 0;
-  const bool asked = md_child_transmit(child->socket, request, sizeof *request);
-  struct pollfd wait = {.fd = child->socket, .events = POLLIN};
-  int ready = 1;
-  if (asked) do
-      ready = poll(&wait, 1, limit_ms);
-    while (ready < 0 && errno == EINTR);
-  if (!asked || ready <= 0 || !md_child_receive(child->socket, &a, sizeof a, limit_ms))
-    return died(context, child, ready == 0);
+  if (!md_child_transmit(child->socket, request, sizeof *request))
+    return died(context, child, false);
+  if (!md_child_receive(child->socket, &a, sizeof a)) return died(context, child, errno == EAGAIN);
   child->number = a.number;
   if (a.status == MD_OK) return MD_OK;
   a.message[sizeof a.message - 1] = 0;

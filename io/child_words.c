@@ -3,20 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Requests in words. */
+/* Requests in words: apart from child.c, in whose place tests/fuzz/child_here.c may stand. */
 
-md_status md_child_open(md_context *context, md_child *child, const char *name, bool dataset) {
-  md_child_request request = {.what = MD_CHILD_OBJECT, .dataset = dataset};
-  snprintf(request.name, sizeof request.name, "%s", name);
-  return md_child_ask(context, child, &request);
-}
-
-md_status md_child_find(md_context *context, md_child *child, const md_attribute *attribute,
-                        bool *found) {
+md_status md_child_find(md_context *context, md_child *child, const char *object, bool dataset,
+                        const md_attribute *attribute, bool *found) {
   const md_attribute *a = attribute;
   const size_t bytes = md_attribute_bytes(a);
-  md_child_request request = {.what = MD_CHILD_ATTRIBUTE, .type = a->type, .count = a->count};
-  snprintf(request.name, sizeof request.name, "%s", a->name);
+  md_child_request request = {
+      .what = MD_CHILD_ATTRIBUTE, .dataset = dataset, .type = a->type, .count = a->count};
+  snprintf(request.name, sizeof request.name, "%s", object);
+  snprintf(request.attribute, sizeof request.attribute, "%s", a->name);
   MD_TRY(md_child_ask(context, child, &request));
   *found = child->number > 0 && bytes <= child->shared_bytes;
   if (!*found) return MD_OK;
@@ -25,11 +21,11 @@ md_status md_child_find(md_context *context, md_child *child, const md_attribute
   return MD_OK;
 }
 
-md_status md_child_attributes(md_context *context, md_child *child, const md_attribute *list,
-                              int count) {
+md_status md_child_attributes(md_context *context, md_child *child, const char *object,
+                              bool dataset, const md_attribute *list, int count) {
   for (int i = 0; i < count; i++) {
     bool found = false;
-    MD_TRY(md_child_find(context, child, &list[i], &found));
+    MD_TRY(md_child_find(context, child, object, dataset, &list[i], &found));
     if (!found)
       return md_fail(context, MD_INPUT, "%s: attribute %s is missing or has another type or length",
                      child->path, list[i].name);
@@ -46,12 +42,8 @@ md_status md_child_open_sites(md_context *context, md_child *child, const char *
 }
 
 md_status md_child_read_slab(md_context *context, md_child *child, int number,
-                             const md_geometry *geometry, const md_h5_shape *shape, int lead,
-                             const md_slab *slab) {
-  const md_child_request request = {.what = MD_CHILD_BOX,
-                                    .shape = *shape,
-                                    .number = number,
-                                    .lead = lead,
-                                    .box = md_h5_slab_box(geometry, slab)};
+                             const md_geometry *geometry, int lead, const md_slab *slab) {
+  const md_child_request request = {
+      .what = MD_CHILD_BOX, .number = number, .lead = lead, .box = md_h5_slab_box(geometry, slab)};
   return md_child_ask(context, child, &request);
 }

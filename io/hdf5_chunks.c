@@ -1,6 +1,6 @@
-#include "io/hdf5_chunks.h"
-#include "io/fletcher32.h"
+#include "io/hdf5_file.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,6 +8,76 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* Fletcher32. Four pairs of words of 16 bits; the operators work lane by lane. */
+typedef uint32_t pairs __attribute__((vector_size(16)));
+enum { MODULUS = 65535, LANES = 8, ROWS = 256 }; /* 32 bits hold the sums of as many rows */
+
+/* Sum and weighted sum of words 0 .. n-1, weights n .. 1, modulo MODULUS. */
+typedef struct sums {
+  uint64_t plain, weighted;
+} sums;
+
+/* Adds what `half` 0 or 1 of each pair has summed: word k LANES + l of a row has the weight
+ * LANES (rows - k) - l. */
+static void add_lanes(pairs plain, pairs weighted, int half, sums *all) {
+  for (int i = 0; i < LANES / 2; i++) {
+    const uint64_t l = (uint64_t)(2 * i + half);
+    all->plain += plain[i];
+    all->weighted += (uint64_t)LANES * weighted[i] - l * plain[i];
+  }
+}
+
+/* Words in the order of memory, `rows` of LANES; each lane sums for itself. */
+static sums add_rows(const unsigned char *data, int rows) {
+  pairs low = {0}, high = {0}, low_sum = {0}, high_sum = {0}, now;
+  for (int k = 0; k < rows; k++) {
+    memcpy(&now, data + (size_t)k * sizeof now, sizeof now);
+    low += now & 0xffff;
+    high += now >> 16;
+    low_sum += low;
+    high_sum += high;
+  }
+  sums all = {0, 0};
+  add_lanes(low, low_sum, MD_HOST_BIG_ENDIAN, &all);
+  add_lanes(high, high_sum, !MD_HOST_BIG_ENDIAN, &all);
+  return all;
+}
+
+static void append(sums *all, uint64_t words, sums next) {
+  all->weighted = (all->weighted + words * all->plain + next.weighted) % MODULUS;
+  all->plain = (all->plain + next.plain) % MODULUS;
+}
+
+/* A word with its bytes swapped is 256 times the word, modulo 2^16 - 1. */
+static uint32_t big_endian_sum(uint64_t sum, int any) {
+  const uint32_t value = (uint32_t)(sum * (MD_HOST_BIG_ENDIAN ? 1 : 256) % MODULUS);
+  return value == 0 && any ? MODULUS : value;
+}
+
+uint32_t md_fletcher32(const void *data, size_t bytes) {
+  enum { ROW_BYTES = 2 * LANES };
+  const unsigned char *at = data, *end = at + bytes / 2 * 2;
+  sums all = {0, 0};
+  uint64_t any = 0; /* the sums before they are reduced: zero for zeros alone */
+  while (at < end) {
+    const size_t rows = (size_t)(end - at) / ROW_BYTES;
+    if (rows > 0) {
+      const int now = rows < ROWS ? (int)rows : ROWS;
+      const sums next = add_rows(at, now);
+      any |= next.plain;
+      append(&all, (uint64_t)now * LANES, next);
+      at += now * ROW_BYTES;
+    } else {
+      uint16_t word;
+      memcpy(&word, at, sizeof word);
+      any |= word;
+      append(&all, 1, (sums){word, word});
+      at += sizeof word;
+    }
+  }
+  return big_endian_sum(all.weighted, any != 0) << 16 | big_endian_sum(all.plain, any != 0);
+}
 
 enum { SUM_BYTES = 4 };
 
@@ -53,10 +123,7 @@ static bool is_plain(hid_t file, hid_t dataset, const int dims[MD_DIMS], const m
     plain = plain && chunk[MD_T - d] > 0 && chunk[MD_T - d] <= (hsize_t)dims[d];
     extent[d] = plain ? (int)chunk[MD_T - d] : 1;
   }
-  H5Tclose(here);
-  H5Tclose(there);
-  H5Pclose(opened);
-  H5Pclose(create);
+  MD_H5_CLOSE(here, there, opened, create);
   return plain;
 }
 
@@ -93,7 +160,7 @@ void md_h5_chunks_find(hid_t file, hid_t dataset, const int dims[MD_DIMS], const
     found = at >= 0 && table->offset[at] == -1; /* each of them once, so all of them */
     if (found) table->offset[at] = (int64_t)address;
   }
-  H5Sclose(space);
+  MD_H5_CLOSE(space);
   table->plain = found;
 }
 
@@ -135,87 +202,78 @@ void md_h5_chunks_close(md_h5_chunks *chunks) {
 
 /* Data of a chunk and the checksum behind them, which must be theirs. */
 static bool read_chunk(const md_h5_chunks *c, int64_t offset, unsigned char *data) {
-  unsigned char sum[SUM_BYTES];
+  uint32_t sum; /* little-endian */
   const size_t all = c->bytes + SUM_BYTES;
   for (size_t done = 0; done < all;) {
     const size_t left = done < c->bytes ? c->bytes - done : 0, in_sum = done - (c->bytes - left);
     const struct iovec parts[2] = {{data + (c->bytes - left), left},
-                                   {sum + in_sum, SUM_BYTES - in_sum}};
+                                   {(char *)&sum + in_sum, SUM_BYTES - in_sum}};
     const ssize_t moved = preadv(c->file, parts, 2, offset + (int64_t)done);
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) return false;
     done += (size_t)moved;
   }
-  const uint32_t there =
-      (uint32_t)sum[0] | (uint32_t)sum[1] << 8 | (uint32_t)sum[2] << 16 | (uint32_t)sum[3] << 24;
-  return md_fletcher32(data, c->bytes) == there;
+  return md_fletcher32(data, c->bytes) == le32toh(sum);
 }
 
-/* A box of sites [begin, end) in each direction. */
-typedef struct box {
-  int begin[MD_DIMS], end[MD_DIMS];
-} box;
-
-static int64_t site_in(const box *b, const int x[MD_DIMS]) {
+static int64_t site_in(const md_h5_box *b, const int x[MD_DIMS]) {
   int64_t site = 0;
-  for (int d = MD_T; d >= MD_X; d--) site = site * (b->end[d] - b->begin[d]) + x[d] - b->begin[d];
+  for (int d = MD_T; d >= MD_X; d--) site = site * b->extent[d] + x[d] - b->origin[d];
   return site;
 }
 
+static int end_of(const md_h5_box *b, int d) {
+  return b->origin[d] + b->extent[d];
+}
+
 /* Sites of the chunk follow each other in the slab too. */
-static bool is_run(const box *slab, const box *chunk) {
+static bool is_run(const md_h5_box *slab, const md_h5_box *chunk) {
   for (int d = 0; d < MD_DIMS; d++)
-    if (chunk->begin[d] < slab->begin[d] || chunk->end[d] > slab->end[d]) return false;
-  const bool rows = chunk->end[0] - chunk->begin[0] == slab->end[0] - slab->begin[0];
-  const bool planes = chunk->end[1] - chunk->begin[1] == slab->end[1] - slab->begin[1];
-  return rows && (planes || chunk->end[2] - chunk->begin[2] == 1);
+    if (chunk->origin[d] < slab->origin[d] || end_of(chunk, d) > end_of(slab, d)) return false;
+  return chunk->extent[0] == slab->extent[0] &&
+         (chunk->extent[1] == slab->extent[1] || chunk->extent[2] == 1);
 }
 
 /* Copies what both have, row by row. */
-static void copy_common(const md_h5_chunks *c, const box *slab, const box *chunk,
+static void copy_common(const md_h5_chunks *c, const md_h5_box *slab, const md_h5_box *chunk,
                         unsigned char *raw) {
-  box both;
+  int begin[MD_DIMS], end[MD_DIMS];
   for (int d = 0; d < MD_DIMS; d++) {
-    both.begin[d] = chunk->begin[d] > slab->begin[d] ? chunk->begin[d] : slab->begin[d];
-    both.end[d] = chunk->end[d] < slab->end[d] ? chunk->end[d] : slab->end[d];
+    begin[d] = chunk->origin[d] > slab->origin[d] ? chunk->origin[d] : slab->origin[d];
+    end[d] = end_of(chunk, d) < end_of(slab, d) ? end_of(chunk, d) : end_of(slab, d);
   }
-  const size_t row = (size_t)(both.end[0] - both.begin[0]) * c->site_bytes;
-  for (int z = both.begin[2]; z < both.end[2]; z++)
-    for (int y = both.begin[1]; y < both.end[1]; y++) {
-      const int x[MD_DIMS] = {both.begin[0], y, z, both.begin[3]};
+  const size_t row = (size_t)(end[0] - begin[0]) * c->site_bytes;
+  for (int z = begin[2]; z < end[2]; z++)
+    for (int y = begin[1]; y < end[1]; y++) {
+      const int x[MD_DIMS] = {begin[0], y, z, begin[3]};
       memcpy(raw + (size_t)site_in(slab, x) * c->site_bytes,
              c->chunk + (size_t)site_in(chunk, x) * c->site_bytes, row);
     }
 }
 
-static bool read_one(const md_h5_chunks *c, const box *slab, const int at[MD_DIMS],
+static bool read_one(const md_h5_chunks *c, const md_h5_box *slab, const int at[MD_DIMS],
                      unsigned char *raw) {
-  box chunk;
-  for (int d = 0; d < MD_DIMS; d++) {
-    chunk.begin[d] = at[d] * c->extent[d];
-    chunk.end[d] = chunk.begin[d] + c->extent[d]; /* stored whole also at an edge */
+  md_h5_box chunk;
+  int64_t number = 0;
+  for (int d = MD_T; d >= MD_X; d--) {
+    chunk.origin[d] = at[d] * c->extent[d];
+    chunk.extent[d] = c->extent[d]; /* stored whole also at an edge */
+    number = number * c->count[d] + at[d];
   }
-  const int64_t number =
-      ((at[3] * (int64_t)c->count[2] + at[2]) * c->count[1] + at[1]) * c->count[0] + at[0];
   const int64_t offset = c->offset[number];
   if (is_run(slab, &chunk))
-    return read_chunk(c, offset, raw + (size_t)site_in(slab, chunk.begin) * c->site_bytes);
+    return read_chunk(c, offset, raw + (size_t)site_in(slab, chunk.origin) * c->site_bytes);
   if (!read_chunk(c, offset, c->chunk)) return false;
   copy_common(c, slab, &chunk, raw);
   return true;
 }
 
 bool md_h5_chunks_read(const md_h5_chunks *c, const md_slab *slab, void *raw) {
-  const md_geometry *g = c->geometry;
-  box s;
+  const md_h5_box s = md_h5_slab_box(c->geometry, slab);
   int first[MD_DIMS], last[MD_DIMS], at[MD_DIMS];
-  const int begin[MD_DIMS] = {0, 0, slab->z, slab->t};
-  const int extent[MD_DIMS] = {g->local[0], g->local[1], slab->nz, slab->nt};
   for (int d = 0; d < MD_DIMS; d++) {
-    s.begin[d] = g->origin[d] + begin[d];
-    s.end[d] = s.begin[d] + extent[d];
-    first[d] = s.begin[d] / c->extent[d];
-    last[d] = (s.end[d] - 1) / c->extent[d];
+    first[d] = s.origin[d] / c->extent[d];
+    last[d] = (end_of(&s, d) - 1) / c->extent[d];
   }
   for (at[3] = first[3]; at[3] <= last[3]; at[3]++)
     for (at[2] = first[2]; at[2] <= last[2]; at[2]++)

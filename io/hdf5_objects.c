@@ -1,7 +1,128 @@
-#include "io/hdf5_objects.h"
+#include "io/hdf5_file.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Names in an HDF5 file are followed link by link: a link may lead into another file, and the
+ * library would open that without asking. */
+enum { NAME_MOST = 1024, SOFT_LINKS_MOST = 8 };
+
+typedef struct walk {
+  const md_h5_file *file;
+  const char *name;     /* what was asked for */
+  hid_t at;             /* object that was reached */
+  char rest[NAME_MOST]; /* of the name, relative to it */
+  int soft_links;
+} walk;
+
+static md_status refuse_external(walk *w, const char *link, const H5L_info_t *info) {
+  const char *there = "", *object = "";
+  char value[NAME_MOST] = "";
+  unsigned flags = 0;
+  if (info->u.val_size < NAME_MOST && H5Lget_val(w->at, link, value, NAME_MOST, H5P_DEFAULT) >= 0)
+    (void)H5Lunpack_elink_val(value, info->u.val_size, &flags, &there, &object);
+  return md_fail(
+      w->file->context, MD_INPUT,
+      "%s: %s leads through the external link '%.60s' to '%.200s' in the file '%.200s'; "
+      "links to other files are not followed, copy the data into this one (h5repack or h5py)",
+      w->file->path, w->name, link, object, there);
+}
+
+/* The target takes the place of the link in the rest of the name. */
+static md_status follow_soft(walk *w, const char *link, const H5L_info_t *info) {
+  char target[NAME_MOST] = "", rest[NAME_MOST];
+  md_context *context = w->file->context;
+  if (++w->soft_links > SOFT_LINKS_MOST)
+    return md_fail(context, MD_INPUT, "%s: %s leads through more than %d soft links", w->file->path,
+                   w->name, SOFT_LINKS_MOST);
+  if (info->u.val_size >= NAME_MOST ||
+      H5Lget_val(w->at, link, target, sizeof target - 1, H5P_DEFAULT) < 0)
+    return md_h5_fail(w->file, MD_INPUT, "reading a soft link");
+  if (snprintf(rest, sizeof rest, "%s/%s", target, w->rest) >= NAME_MOST)
+    return md_fail(context, MD_INPUT,
+                   "%s: the soft link '%.60s' has a target of more than %d bytes", w->file->path,
+                   link, NAME_MOST - 1);
+  memcpy(w->rest, rest, sizeof rest);
+  if (target[0] == '/') {
+    MD_H5_CLOSE(w->at);
+    w->at = H5Oopen(w->file->id, "/", H5P_DEFAULT);
+    if (w->at < 0) return md_h5_fail(w->file, MD_INPUT, "opening its root group");
+  }
+  return MD_OK;
+}
+
+static md_status follow(walk *w, const char *link) {
+  H5L_info_t info;
+  if (H5Iget_type(w->at) != H5I_GROUP || H5Lget_info(w->at, link, &info, H5P_DEFAULT) < 0)
+    return md_fail(w->file->context, MD_INPUT, "%s: there is no %s in this file", w->file->path,
+                   w->name);
+  if (info.type == H5L_TYPE_EXTERNAL) return refuse_external(w, link, &info);
+  if (info.type == H5L_TYPE_SOFT) return follow_soft(w, link, &info);
+  if (info.type != H5L_TYPE_HARD)
+    return md_fail(w->file->context, MD_INPUT,
+                   "%s: %s leads through the user-defined link '%.60s', which is not followed",
+                   w->file->path, w->name, link);
+  const hid_t next = H5Oopen(w->at, link, H5P_DEFAULT);
+  if (next < 0) return md_h5_fail(w->file, MD_INPUT, "opening an object");
+  MD_H5_CLOSE(w->at);
+  w->at = next;
+  return MD_OK;
+}
+
+/* Takes the first part off the rest; false when nothing is left. */
+static bool next_part(walk *w, char part[NAME_MOST]) {
+  const size_t skipped = strspn(w->rest, "/"), length = strcspn(w->rest + skipped, "/");
+  memcpy(part, w->rest + skipped, length);
+  part[length] = 0;
+  memmove(w->rest, w->rest + skipped + length, strlen(w->rest + skipped + length) + 1);
+  return length > 0;
+}
+
+/* Where a dataset has its data: in the file, or in others by one of two ways. */
+typedef enum storage { HERE, VIRTUAL, EXTERNAL, UNKNOWN } storage;
+
+static storage storage_of(hid_t dataset) {
+  const hid_t create = H5Dget_create_plist(dataset);
+  if (create < 0) return UNKNOWN;
+  const H5D_layout_t layout = H5Pget_layout(create);
+  const int external = layout == H5D_VIRTUAL ? 0 : H5Pget_external_count(create);
+  MD_H5_CLOSE(create);
+  if (layout == H5D_VIRTUAL) return VIRTUAL;
+  if (external > 0) return EXTERNAL;
+  return layout == H5D_LAYOUT_ERROR || external < 0 ? UNKNOWN : HERE;
+}
+
+/* Data that the file itself does not hold are refused before they are looked for. */
+static md_status check_storage(const walk *w) {
+  const storage where = storage_of(w->at);
+  if (where == HERE) return MD_OK;
+  if (where == UNKNOWN) return md_h5_fail(w->file, MD_INPUT, "reading the layout of a dataset");
+  return md_fail(w->file->context, MD_INPUT,
+                 "%s: %s %s; data in other files are not read, copy them into this one (h5repack "
+                 "or h5py)",
+                 w->file->path, w->name,
+                 where == VIRTUAL ? "is a virtual dataset" : "has external raw storage");
+}
+
+md_status md_h5_open_object(const md_h5_file *file, const char *name, bool dataset, hid_t *object) {
+  char part[NAME_MOST];
+  walk w = {.file = file, .name = name};
+  snprintf(w.rest, sizeof w.rest, "%s", name);
+  *object = H5I_INVALID_HID;
+  w.at = H5Oopen(file->id, "/", H5P_DEFAULT);
+  if (w.at < 0) return md_h5_fail(file, MD_INPUT, "opening its root group");
+  md_status status = MD_OK;
+  while (status == MD_OK && next_part(&w, part)) status = follow(&w, part);
+  if (status == MD_OK && H5Iget_type(w.at) != (dataset ? H5I_DATASET : H5I_GROUP))
+    status = md_fail(file->context, MD_INPUT, "%s: %s must be a %s", file->path, name,
+                     dataset ? "dataset" : "group");
+  if (status == MD_OK && dataset) status = check_storage(&w);
+  if (status == MD_OK)
+    *object = w.at;
+  else
+    MD_H5_CLOSE(w.at);
+  return status;
+}
 
 enum { OBJECTS_MOST = 512, LEVELS_MOST = 8 };
 
@@ -39,26 +160,25 @@ static herr_t note_attribute(hid_t object, const char *name, const H5A_info_t *i
   const hid_t id = H5Aopen(object, name, H5P_DEFAULT);
   const hid_t space = id < 0 ? H5I_INVALID_HID : H5Aget_space(id);
   if (space >= 0) describe_space(space, record.detail, sizeof record.detail);
-  if (space >= 0) H5Sclose(space);
-  if (id >= 0) H5Aclose(id);
+  MD_H5_CLOSE(space, id);
   md_notes_record(l->notes, &record);
   return 0;
 }
 
 static void describe_dataset(hid_t dataset, md_record *record) {
-  static const char *const elsewhere[] = {[MD_H5_VIRTUAL] = "virtual dataset",
-                                          [MD_H5_EXTERNAL] = "external raw storage",
-                                          [MD_H5_UNKNOWN] = "dataset of unknown layout"};
-  const md_h5_storage storage = md_h5_storage_of(dataset);
-  if (storage != MD_H5_HERE) {
-    snprintf(record->detail, sizeof record->detail, "%s", elsewhere[storage]);
+  static const char *const elsewhere[] = {[VIRTUAL] = "virtual dataset",
+                                          [EXTERNAL] = "external raw storage",
+                                          [UNKNOWN] = "dataset of unknown layout"};
+  const storage where = storage_of(dataset);
+  if (where != HERE) {
+    snprintf(record->detail, sizeof record->detail, "%s", elsewhere[where]);
     return;
   }
   const hid_t space = H5Dget_space(dataset);
   if (space < 0) return;
   describe_space(space, record->detail, sizeof record->detail);
   record->bytes = (int64_t)H5Dget_storage_size(dataset);
-  H5Sclose(space);
+  MD_H5_CLOSE(space);
 }
 
 static void describe_object(listing *l, hid_t object, md_record *record) {
@@ -92,7 +212,7 @@ static herr_t note_link(hid_t group, const char *name, const H5L_info_t *info, v
   if (info->type == H5L_TYPE_HARD && whole) {
     const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
     describe_object(l, object, &record);
-    if (object >= 0) H5Oclose(object);
+    MD_H5_CLOSE(object);
   } else {
     snprintf(record.detail, sizeof record.detail, "%s, not followed",
              info->type == H5L_TYPE_HARD       ? "long name"
@@ -115,7 +235,7 @@ void md_h5_list_objects(hid_t file, md_notes *notes) {
   md_record root = {.type = "/"};
   const hid_t first = H5Oopen(file, "/", H5P_DEFAULT);
   describe_object(&l, first, &root);
-  if (first >= 0) H5Oclose(first);
+  MD_H5_CLOSE(first);
   md_notes_record(notes, &root);
   for (l.turn = 0; l.turn < notes->record_count && !l.full; l.turn++) {
     char name[sizeof root.type];
@@ -130,7 +250,7 @@ void md_h5_list_objects(hid_t file, md_notes *notes) {
       H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &l);
     else if (group)
       md_notes_departure(notes, "groups below %.60s are not listed", name);
-    H5Oclose(object);
+    MD_H5_CLOSE(object);
   }
   if (l.full) md_notes_departure(notes, "only the first %d objects are listed", OBJECTS_MOST);
 }

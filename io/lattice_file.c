@@ -1,8 +1,9 @@
 #include "base/file.h"
 #include "base/memory_need.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "io/lattice_format.h"
-#include "io/site_data.h"
+#include "io/modes_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,32 +46,31 @@ void md_lattice_info_destroy(md_lattice_info *info) {
   *info = (md_lattice_info){0};
 }
 
-static md_status recognise(md_context *context, const md_source *source, md_lattice_info *info) {
+static md_status recognise(const md_source *s) {
   unsigned char head[16];
-  const size_t bytes = source->bytes < (int64_t)sizeof head ? (size_t)source->bytes : sizeof head;
-  md_lattice_header *header = &info->header;
-  MD_TRY(md_source_read(context, source, 0, head, bytes));
+  const size_t bytes = s->bytes < (int64_t)sizeof head ? (size_t)s->bytes : sizeof head;
+  MD_TRY(md_source_read(s, 0, head, bytes));
   for (int i = 0; i < FORMATS; i++)
     if (formats[i]->recognises(head, bytes)) {
-      MD_TRY(formats[i]->describe(context, source, header, &info->notes));
-      header->format = i;
+      MD_TRY(formats[i]->describe(s));
+      s->header->format = i;
       return MD_OK;
     }
-  return md_fail(context, MD_INPUT,
+  return md_fail(s->context, MD_INPUT,
                  "%s is no lattice file: it starts neither as HDF5, LIME (ILDG, SciDAC), MILC v5 "
                  "nor NERSC, %lld bytes",
-                 source->path, (long long)source->bytes);
+                 s->path, (long long)s->bytes);
 }
 
 /* Rank 0 alone. */
 static md_status describe(md_context *context, const char *path, md_lattice_info *info) {
-  int64_t bytes;
-  MD_TRY(md_file_length(context, path, &bytes));
-  const md_source source = {.path = path, .file = open(path, O_RDONLY), .bytes = bytes};
-  if (source.file < 0) return md_fail_open(context, "", path, errno);
-  info->file_bytes = source.bytes;
-  const md_status status = recognise(context, &source, info);
-  close(source.file);
+  md_source s = {context, path, -1, 0, &info->header, &info->notes};
+  MD_TRY(md_file_length(context, path, &s.bytes));
+  s.file = open(path, O_RDONLY);
+  if (s.file < 0) return md_fail_open(context, "", path, errno);
+  info->file_bytes = s.bytes;
+  const md_status status = recognise(&s);
+  close(s.file);
   return status;
 }
 
@@ -132,21 +132,25 @@ static md_status judge_value(md_context *context, const char *path, const md_lat
   return MD_OK;
 }
 
+static md_status check_finite(md_context *context, const char *path,
+                              const md_gauge_observables *o) {
+  if (o->bad_links == 0) return MD_OK;
+  return md_fail(context, MD_INPUT, "%s: links must be finite, NaN or infinity is in %lld of them",
+                 path, o->bad_links);
+}
+
 static md_status judge(md_context *context, const char *path, bool ignored, md_link_kind kind,
                        const md_lattice_info *info) {
   const md_lattice_header *header = &info->header;
   const md_gauge_observables *here = &info->observables;
   MD_TRY(judge_checksum(context, path, ignored, info));
-  if (here->bad_links > 0)
-    return md_fail(context, MD_INPUT,
-                   "%s: links must be finite, NaN or infinity is in %lld of them", path,
-                   here->bad_links);
-  MD_TRY(found(context, ignored,
-               judge_value(context, path, info, "plaquette", header->has_plaquette,
-                           header->plaquette, here->plaquette)));
-  MD_TRY(found(context, ignored,
-               judge_value(context, path, info, "link trace", header->has_link_trace,
-                           header->link_trace, here->link_trace)));
+  MD_TRY(check_finite(context, path, here));
+  const md_status plaquette = judge_value(context, path, info, "plaquette", header->has_plaquette,
+                                          header->plaquette, here->plaquette);
+  MD_TRY(found(context, ignored, plaquette));
+  const md_status trace = judge_value(context, path, info, "link trace", header->has_link_trace,
+                                      header->link_trace, here->link_trace);
+  MD_TRY(found(context, ignored, trace));
   /* What is refused gets one line. */
   if (info->checksum == MD_CHECKSUM_ABSENT)
     md_warn(context, "%s has no checksum: its links cannot be verified", path);
@@ -182,6 +186,17 @@ int64_t md_lattice_load_bytes(const md_geometry *geometry) {
   return md_geometry_bytes(geometry) + links + (links < BUFFERS ? links : BUFFERS);
 }
 
+/* The checksum of the header's kind over the whole file. */
+static md_status read_checked(md_context *context, const char *path,
+                              const md_lattice_format *format, const md_lattice_header *header,
+                              const md_geometry *geometry, md_gauge *gauge, md_checksum *checksum) {
+  *checksum = (md_checksum){.kind = header->checksum.kind};
+  MD_TRY((format->compose ? md_payload_read : md_h5_lattice_read)(context, path, header, geometry,
+                                                                  gauge, checksum));
+  md_checksum_combine(context, checksum);
+  return MD_OK;
+}
+
 static md_status read_links(md_context *context, const char *path, const int grid[MD_DIMS],
                             md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
   const int *d = info->header.dims;
@@ -201,8 +216,8 @@ static md_status read_links(md_context *context, const char *path, const int gri
   }
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const double start_s = md_time_s();
-  MD_TRY(formats[info->header.format]->read(context, path, &info->header, *geometry, gauge,
-                                            &info->computed));
+  MD_TRY(read_checked(context, path, formats[info->header.format], &info->header, *geometry, gauge,
+                      &info->computed));
   info->read_s = md_time_s() - start_s;
   const md_checksum *there = &info->header.checksum, *here = &info->computed;
   const bool same = there->kind == here->kind && there->a == here->a && there->b == here->b;
@@ -224,6 +239,14 @@ static md_status check_kind(md_context *context, const char *path, const md_link
                  md_link_kind_name(*wanted), md_link_kind_name(label->kind));
 }
 
+/* After a failure: a geometry that was given stays. */
+static void drop_links(bool given, md_geometry **geometry, md_gauge *gauge) {
+  md_gauge_destroy(gauge);
+  if (given) return;
+  md_geometry_destroy(*geometry);
+  *geometry = NULL;
+}
+
 md_status md_lattice_load_links(md_context *context, const char *path, const md_link_kind *wanted,
                                 const int grid[MD_DIMS], bool ignore_checksum,
                                 md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
@@ -235,12 +258,7 @@ md_status md_lattice_load_links(md_context *context, const char *path, const md_
   md_status status = read_links(context, path, grid, geometry, gauge, info);
   if (status == MD_OK)
     status = judge(context, path, ignore_checksum, wanted ? *wanted : label->kind, info);
-  if (status == MD_OK) return MD_OK;
-  md_gauge_destroy(gauge);
-  if (!given) {
-    md_geometry_destroy(*geometry);
-    *geometry = NULL;
-  }
+  if (status != MD_OK) drop_links(given, geometry, gauge);
   return status;
 }
 
@@ -272,4 +290,126 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
                  "the format must be named, %s '%s' tells none; use --format "
                  "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc",
                  name ? "" : "the suffix of", name ? name : path);
+}
+
+bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision) {
+  return precision == MD_SINGLE || (precision == MD_DOUBLE && !format->single_only);
+}
+
+bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind) {
+  return kind == MD_LINKS_THIN || !format->thin_only;
+}
+
+bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text) {
+  return !format->keeps || format->keeps(name, text);
+}
+
+/* The file as it lies on disk has the links that were in memory. */
+static md_status read_back(md_context *context, const char *path, const md_lattice_format *format,
+                           const md_lattice_header *header, const md_gauge *gauge) {
+  md_checksum there;
+  MD_TRY(read_checked(context, path, format, header, gauge->geometry, NULL, &there));
+  if (there.damaged || there.a != header->checksum.a || there.b != header->checksum.b)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s: what was written does not read back the same; is the disk full or broken?",
+                   path);
+  return MD_OK;
+}
+
+md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
+                          md_precision precision, const md_gauge *gauge) {
+  const md_lattice_output output = {.format = format, .precision = precision};
+  return md_lattice_save_as(context, path, &output, gauge);
+}
+
+static md_status check_output(md_context *context, const md_lattice_output *output) {
+  const md_lattice_format *format = output->format;
+  if (!md_lattice_format_holds(format, output->precision))
+    return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
+                   format->single_only ? "single precision" : "single or double precision",
+                   md_precision_name(output->precision));
+  if (!md_lattice_format_takes(format, output->label.kind))
+    return md_fail(context, MD_INPUT, "%s files hold thin links, got %s links; use hdf5 or ildg",
+                   format->name, md_link_kind_name(output->label.kind));
+  return MD_OK;
+}
+
+md_status md_lattice_save_as(md_context *context, const char *path, const md_lattice_output *output,
+                             const md_gauge *gauge) {
+  const md_lattice_format *format = output->format;
+  md_gauge_observables observables;
+  md_new_file file;
+  md_provenance provenance;
+  MD_TRY(check_output(context, output));
+  MD_TRY(md_gauge_observe(context, gauge, &observables));
+  MD_TRY(check_finite(context, path, &observables));
+  md_provenance_of_run(context, &provenance);
+  if (output->provenance) provenance = *output->provenance;
+  md_lattice_header header = {.precision = output->precision,
+                              .site = {.rows = 3,
+                                       .real_bytes = output->precision == MD_DOUBLE ? 8 : 4,
+                                       .big_endian = format->compose || MD_HOST_BIG_ENDIAN},
+                              .checksum.kind = format->checksum,
+                              .has_plaquette = true,
+                              .has_link_trace = true,
+                              .plaquette = observables.plaquette,
+                              .link_trace = observables.link_trace,
+                              .label = output->label,
+                              .texts = output->texts,
+                              .provenance = &provenance};
+  memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
+  MD_TRY(md_new_file_begin(context, path, &file));
+  file.keep_old = output->keep_old;
+  md_status status = format->compose ? md_payload_write(context, file.path, &header, gauge, format)
+                                     : md_h5_lattice_write(context, file.path, &header, gauge);
+  if (status == MD_OK) status = read_back(context, file.path, format, &header, gauge);
+  return md_new_file_end(context, &file, status);
+}
+
+static md_status take_off_phases(md_context *context, const char *path, md_link_kind kind,
+                                 bool known_bare, md_gauge *gauge, md_phases *phases) {
+  *phases = (md_phases){.convention = MD_PHASES_NONE, .score = 1.0, .boundary_score = 1.0};
+  if (known_bare) return MD_OK;
+  MD_TRY(md_phases_find(context, gauge, kind, path, phases));
+  md_say(context, "%s: %s links with staggered phases %s, boundary sign %s (scores %.2f, %.2f)%s\n",
+         path, md_link_kind_name(kind), md_phase_name(phases->convention),
+         phases->antiperiodic ? "antiperiodic" : "periodic", phases->score, phases->boundary_score,
+         phases->convention != MD_PHASES_NONE || phases->antiperiodic ? ", taken off" : "");
+  return md_phases_apply(context, gauge, kind, phases);
+}
+
+md_status md_improved_load(md_context *context, const char *path, md_link_kind kind,
+                           const int grid[MD_DIMS], bool ignore_checksum, md_geometry **geometry,
+                           md_gauge *gauge, md_improved_info *info) {
+  const bool given = *geometry != NULL;
+  *info = (md_improved_info){0};
+  MD_TRY(md_lattice_load_links(context, path, &kind, grid, ignore_checksum, geometry, gauge,
+                               &info->lattice));
+  const md_status status =
+      take_off_phases(context, path, kind, info->lattice.header.label.bare, gauge, &info->phases);
+  if (status != MD_OK) drop_links(given, geometry, gauge);
+  return status;
+}
+
+/* The SciDAC checksums of fields in that form, as words. */
+static md_status print_checksums(md_context *context, const md_gauge *fields, int count, int rows,
+                                 int real_bytes, char *text, size_t bytes) {
+  *text = 0;
+  for (int f = 0; f < count; f++) {
+    md_lattice_header h = {.site = {.rows = rows, .real_bytes = real_bytes, .big_endian = true},
+                           .checksum.kind = MD_CHECKSUM_SCIDAC};
+    MD_TRY(md_sites_write(context, &h, &fields[f], NULL, NULL));
+    (void)md_append(text, bytes, "%s%08x%08x", f ? " " : "", h.checksum.a, h.checksum.b);
+  }
+  return MD_OK;
+}
+
+md_status md_links_checksum(md_context *context, const md_gauge *fields, int count,
+                            char text[MD_MODES_TEXT]) {
+  return print_checksums(context, fields, count, 3, 8, text, MD_MODES_TEXT);
+}
+
+md_status md_lattice_identity(md_context *context, const md_gauge *thin,
+                              char text[MD_LATTICE_IDENTITY]) {
+  return print_checksums(context, thin, 1, 2, 4, text, MD_LATTICE_IDENTITY);
 }

@@ -1,15 +1,82 @@
 #ifndef MD_IO_LATTICE_FILE_H
 #define MD_IO_LATTICE_FILE_H
 
-#include "io/file_texts.h"
-#include "io/provenance.h"
-#include "io/site_format.h"
+#include "io/attribute.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/phases.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The links of a site as every lattice format has them: sites in lexicographic order, x fastest;
+ * four links mu = x,y,z,t; rows; columns; re, im. */
+typedef struct md_site_format {
+  int rows;       /* 3, or 2: the third row is the conjugate cross product of the others */
+  int real_bytes; /* 4 or 8 */
+  bool big_endian;
+} md_site_format;
+#define MD_HOST_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
+static inline size_t md_site_bytes(const md_site_format *format) {
+  return (size_t)MD_DIMS * format->rows * 6 * format->real_bytes;
+}
+
+/* Checksums of lattice files; r is the lexicographic index of a site in the whole lattice.
+ *   SciDAC (QIO): c = crc32 of the site's bytes, big-endian; a ^= rotl(c, r mod 29),
+ *     b ^= rotl(c, r mod 31).
+ *   MILC v5: the same with every 32-bit word (value in file byte order) for c and the number of
+ *     the word for r.
+ *   NERSC: a = sum of all 32-bit words modulo 2^32. */
+typedef enum md_checksum_kind {
+  MD_CHECKSUM_NONE,
+  MD_CHECKSUM_SCIDAC,
+  MD_CHECKSUM_MILC,
+  MD_CHECKSUM_NERSC
+} md_checksum_kind;
+
+typedef struct md_checksum {
+  md_checksum_kind kind;
+  uint32_t a, b;
+  long long damaged; /* parts whose own checksum failed (HDF5: Fletcher32 of a chunk) */
+} md_checksum;
+
+/* What a lattice file says in words beside its links: named texts, at most
+ * MD_FILE_TEXTS_MOST bytes of them. Names:
+ *   NAME             LIME: the text record of this type; HDF5: an attribute of /gauge/texts
+ *   nersc KEY        a line of a NERSC header
+ *   milc time_stamp  MILC v5
+ *   scidac date      of another writer's scidac-private-record-xml
+ *   minidirac NAME   ours; in a NERSC header the line MINIDIRAC_NAME. MD_THIN_LINKS says of links
+ *                    that were made from thin ones which those are (md_lattice_identity)
+ *   source NAME      what a file said of itself before it was converted, where the new file says
+ *                    something of its own under that name
+ * Texts that the new file says anew (extents, precision, checksum, plaquette) are not among them.
+ */
+#define MD_THIN_LINKS "minidirac thin_links"
+enum { MD_FILE_TEXTS_MOST = 1 << 18, MD_FILE_TEXT_MOST = 1 << 15, MD_FILE_TEXT_NAME = 127 };
+
+typedef struct md_file_texts {
+  char *bytes; /* NAME\0TEXT\0 for each */
+  size_t used;
+  int count;
+  int lost; /* texts that were too long, or not text */
+} md_file_texts;
+
+/* Adds a copy of `length` bytes, without blanks and zero bytes at their end. A text of that name
+ * that is there stays, and an empty one is not kept: MD_OK. One that holds a zero byte, or for
+ * which there is no room, is counted as lost: MD_OK. MD_ENVIRONMENT: no memory. Local. */
+md_status md_file_texts_add(md_context *context, md_file_texts *texts, const char *name,
+                            const char *text, size_t length);
+/* NULL: none of that name. texts may be NULL. Local. */
+const char *md_file_texts_find(const md_file_texts *texts, const char *name);
+/* The text behind *at (0 at first), which moves on; false at the end. texts may be NULL. Local. */
+bool md_file_texts_next(const md_file_texts *texts, size_t *at, const char **name,
+                        const char **text);
+/* Adds those of `bytes`, NAME\0TEXT\0 for each, which may come from anywhere. Local. */
+md_status md_file_texts_take(md_context *context, md_file_texts *texts, const char *bytes,
+                             size_t used);
+void md_file_texts_free(md_file_texts *texts);
 
 /* Lattice files of every format: sniffed by their first bytes, read and written by all ranks,
  * each its own part, in slabs of bounded size. */
@@ -138,11 +205,42 @@ bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind)
  * links that are not finite; MD_ENVIRONMENT: disk. Collective. */
 md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
                           md_precision precision, const md_gauge *gauge);
-/* The same with a label; fat and long links are MD_INPUT for NERSC files, whose links are in SU(3).
- */
-md_status md_lattice_save_links(md_context *context, const char *path,
-                                const md_lattice_format *format, md_precision precision,
-                                const md_link_label *label, const md_gauge *gauge);
+
+/* What is written beside the links. */
+typedef struct md_lattice_output {
+  const md_lattice_format *format;
+  md_precision precision;
+  md_link_label label;
+  const md_file_texts *texts;      /* NULL: none. What the format has no place for is left out */
+  const md_provenance *provenance; /* NULL: that of the run. In HDF5 files only */
+  bool keep_old; /* the file is to be new: as md_new_file.keep_old of base/file.h */
+} md_lattice_output;
+
+/* The same with a label, texts and provenance, equal on all ranks; fat and long links are MD_INPUT
+ * for NERSC files, whose links are in SU(3). Collective. */
+md_status md_lattice_save_as(md_context *context, const char *path, const md_lattice_output *output,
+                             const md_gauge *gauge);
+/* True when files of this format have a place for a text of that name. */
+bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text);
+
+/* Fat and long links that were made before, by us or by another code, from files of any lattice
+ * format (HDF5, ILDG and SciDAC, MILC v5; in NERSC files links are unitary). */
+
+/* What was found in one file. */
+typedef struct md_improved_info {
+  md_lattice_info lattice;
+  md_phases phases; /* found in the links, and taken off */
+} md_improved_info;
+
+/* Reads links of a kind. The file may name its kind (our HDF5 and SciDAC files do, and MILC's
+ * records "Fat links" and "Long links"): one that differs is MD_INPUT. Finds phases and boundary
+ * sign, takes them off and says so (md_say); our own files tell that there are none and are taken
+ * at their word. *geometry NULL: created as by md_lattice_load; else the file must have its
+ * extents, and the links come on it. Errors as md_lattice_load and md_phases_find; unitarity is
+ * not looked at. *info is to be destroyed in any case. Collective. */
+md_status md_improved_load(md_context *context, const char *path, md_link_kind kind,
+                           const int grid[MD_DIMS], bool ignore_checksum, md_geometry **geometry,
+                           md_gauge *gauge, md_improved_info *info);
 
 #ifdef __cplusplus
 }

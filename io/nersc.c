@@ -1,5 +1,4 @@
-#include "base/text.h"
-#include "io/payload.h"
+#include "io/lattice_format.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -51,96 +50,85 @@ static const struct {
                        {"IEEE32", 4, false},       {"IEEE64", 8, false}};
 enum { FLOATING_POINTS = sizeof floating_points / sizeof *floating_points };
 
-static md_status read_types(md_context *context, const md_source *source, const char *head,
-                            md_lattice_header *header, md_notes *notes) {
+static md_status read_types(const md_source *s, const char *head) {
   char text[NERSC_VALUE] = "";
   int i = 0;
   if (!value_of(head, "DATATYPE", text) ||
       (strcmp(text, "4D_SU3_GAUGE") && strcmp(text, "4D_SU3_GAUGE_3x3")))
-    return md_fail(context, MD_INPUT,
-                   "%s: DATATYPE must be 4D_SU3_GAUGE or 4D_SU3_GAUGE_3x3, got '%s'", source->path,
+    return md_fail(s->context, MD_INPUT,
+                   "%s: DATATYPE must be 4D_SU3_GAUGE or 4D_SU3_GAUGE_3x3, got '%s'", s->path,
                    text);
-  header->site.rows = strcmp(text, "4D_SU3_GAUGE") == 0 ? 2 : 3;
+  s->header->site.rows = strcmp(text, "4D_SU3_GAUGE") == 0 ? 2 : 3;
   if (!value_of(head, "FLOATING_POINT", text)) {
-    md_notes_departure(notes, "FLOATING_POINT is missing; taken as IEEE32BIG");
+    md_notes_departure(s->notes, "FLOATING_POINT is missing; taken as IEEE32BIG");
     strcpy(text, "IEEE32BIG");
   }
   while (i < FLOATING_POINTS && strcasecmp(text, floating_points[i].name)) i++;
   if (i == FLOATING_POINTS)
-    return md_fail(context, MD_INPUT,
+    return md_fail(s->context, MD_INPUT,
                    "%s: FLOATING_POINT must be IEEE32BIG, IEEE64BIG, IEEE32LITTLE or IEEE64LITTLE, "
                    "got '%s'",
-                   source->path, text);
-  header->site.real_bytes = floating_points[i].real_bytes;
-  header->site.big_endian = floating_points[i].big_endian;
-  header->precision = header->site.real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
+                   s->path, text);
+  s->header->site.real_bytes = floating_points[i].real_bytes;
+  s->header->site.big_endian = floating_points[i].big_endian;
+  s->header->precision = s->header->site.real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
   return MD_OK;
 }
 
-static void read_values(const char *head, md_lattice_header *header, md_notes *notes) {
+static void read_values(const md_source *s, const char *head) {
   static const char *const wanted[] = {"HDR_VERSION", "STORAGE_FORMAT", "SEQUENCE_NUMBER",
                                        "ENSEMBLE_ID"};
   char text[NERSC_VALUE], *end = text;
-  header->has_plaquette = real_of(head, "PLAQUETTE", &header->plaquette);
-  header->has_link_trace = real_of(head, "LINK_TRACE", &header->link_trace);
-  header->binding = true;
-  if (!header->has_plaquette) md_notes_departure(notes, "PLAQUETTE is missing");
-  if (!header->has_link_trace) md_notes_departure(notes, "LINK_TRACE is missing");
+  s->header->has_plaquette = real_of(head, "PLAQUETTE", &s->header->plaquette);
+  s->header->has_link_trace = real_of(head, "LINK_TRACE", &s->header->link_trace);
+  s->header->binding = true;
+  if (!s->header->has_plaquette) md_notes_departure(s->notes, "PLAQUETTE is missing");
+  if (!s->header->has_link_trace) md_notes_departure(s->notes, "LINK_TRACE is missing");
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-    if (!value_of(head, wanted[i], text)) md_notes_departure(notes, "%s is missing", wanted[i]);
+    if (!value_of(head, wanted[i], text)) md_notes_departure(s->notes, "%s is missing", wanted[i]);
   if (!value_of(head, "CHECKSUM", text)) {
-    md_notes_departure(notes, "CHECKSUM is missing");
+    md_notes_departure(s->notes, "CHECKSUM is missing");
     return;
   }
   const unsigned long sum = strtoul(text, &end, 16);
   if (end == text || *end || sum > UINT32_MAX)
-    md_notes_departure(notes, "CHECKSUM is not a 32-bit hexadecimal number: %.60s", text);
+    md_notes_departure(s->notes, "CHECKSUM is not a 32-bit hexadecimal number: %.60s", text);
   else
-    header->checksum = (md_checksum){.kind = MD_CHECKSUM_NERSC, .a = (uint32_t)sum};
+    s->header->checksum = (md_checksum){.kind = MD_CHECKSUM_NERSC, .a = (uint32_t)sum};
 }
 
 /* The header text, closed by a zero byte behind its END_HEADER line; released with free(). */
-static md_status read_head(md_context *context, const md_source *source, char **head) {
-  const size_t most = source->bytes < NERSC_HEAD_MOST ? (size_t)source->bytes : NERSC_HEAD_MOST;
+static md_status read_head(const md_source *s, char **head) {
+  const size_t most = s->bytes < NERSC_HEAD_MOST ? (size_t)s->bytes : NERSC_HEAD_MOST;
   char *text = calloc(1, NERSC_HEAD_MOST + 1);
   *head = text;
-  if (!text) return md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
-  MD_TRY(md_source_read(context, source, 0, text, most));
+  if (!text) return md_fail_memory(s->context, NERSC_HEAD_MOST, "lattice header");
+  MD_TRY(md_source_read(s, 0, text, most));
   char *end = strstr(text, "\nEND_HEADER"); /* stops at the first zero byte, as a text should */
   char *newline = end ? strchr(end + 1, '\n') : NULL;
   if (!newline)
-    return md_fail(context, MD_INPUT, "%s: no END_HEADER line in the first %zu bytes", source->path,
+    return md_fail(s->context, MD_INPUT, "%s: no END_HEADER line in the first %zu bytes", s->path,
                    most);
   newline[1] = 0;
   return MD_OK;
 }
 
-static md_status parse_head(md_context *context, const md_source *source, const char *head,
-                            md_lattice_header *header, md_notes *notes) {
+static md_status parse_head(const md_source *s, const char *head) {
   long long dims[MD_DIMS];
   char key[16], text[NERSC_VALUE] = "", *end = text;
-  int64_t rest = 0;
   for (int d = 0; d < MD_DIMS; d++) {
     snprintf(key, sizeof key, "DIMENSION_%d", d + 1);
     const bool found = value_of(head, key, text);
     dims[d] = found ? strtoll(text, &end, 10) : 0;
     if (!found || end == text || *end)
-      return md_fail(context, MD_INPUT, "%s: %s must be a whole number, got '%s'", source->path,
-                     key, found ? text : "");
+      return md_fail(s->context, MD_INPUT, "%s: %s must be a whole number, got '%s'", s->path, key,
+                     found ? text : "");
   }
-  MD_TRY(md_source_check_dims(context, source, dims, header));
-  MD_TRY(read_types(context, source, head, header, notes));
-  read_values(head, header, notes);
-  header->offset = (int64_t)strlen(head);
-  MD_TRY(md_source_check_links(context, source, header, &rest));
-  if (rest > 0)
-    md_notes_departure(notes, "the links end %lld byte%s before the file", (long long)rest,
-                       md_plural(rest));
-  md_notes_record(notes, &(md_record){.type = "header", .bytes = header->offset});
-  md_notes_record(notes, &(md_record){.type = "links",
-                                      .offset = header->offset,
-                                      .bytes = md_lattice_link_bytes(header)});
-  return MD_OK;
+  MD_TRY(md_source_check_dims(s, dims));
+  MD_TRY(read_types(s, head));
+  read_values(s, head);
+  s->header->offset = (int64_t)strlen(head);
+  return md_source_take_links(s);
 }
 
 /* Lines that a writer of ours says anew. */
@@ -152,15 +140,21 @@ static bool is_said_anew(const char *key) {
   return strncmp(key, "DIMENSION_", 10) == 0 || strncmp(key, "BOUNDARY_", 9) == 0;
 }
 
-/* What we write where nothing is known. */
+/* What a reader expects to find, and what is said where nothing is known. */
+static const char *const expected[][2] = {{"ENSEMBLE_ID", "none"},
+                                          {"ENSEMBLE_LABEL", "none"},
+                                          {"SEQUENCE_NUMBER", "0"},
+                                          {"CREATOR", "miniDirac"}};
+enum { EXPECTED = sizeof expected / sizeof *expected };
+
 static bool says_nothing(const char *value, size_t length) {
-  static const char *const values[] = {"none", "0", "miniDirac"};
-  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-    if (strlen(values[i]) == length && strncmp(values[i], value, length) == 0) return true;
+  for (int i = 0; i < EXPECTED; i++)
+    if (strlen(expected[i][1]) == length && strncmp(expected[i][1], value, length) == 0)
+      return true;
   return false;
 }
 
-static md_status keep_line(md_context *context, const char *line, size_t length, md_notes *notes) {
+static md_status keep_line(const md_source *s, const char *line, size_t length) {
   const char *equals = memchr(line, '=', length);
   char key[64], name[80];
   if (!equals) return MD_OK;
@@ -174,15 +168,14 @@ static md_status keep_line(md_context *context, const char *line, size_t length,
   snprintf(name, sizeof name, "%s%s", own ? "minidirac " : "nersc ",
            own ? key + strlen(own_key) : key);
   for (char *c = name + strlen("minidirac "); own && *c; c++) *c = (char)tolower((unsigned char)*c);
-  return md_file_texts_add(context, &notes->texts, name, value, bytes);
+  return md_file_texts_add(s->context, &s->notes->texts, name, value, bytes);
 }
 
-static md_status keep_lines(md_context *context, const char *head, md_notes *notes) {
+static md_status keep_lines(const md_source *s, const char *head) {
   for (const char *line = head; *line; line += strspn(line, "\n")) {
     const size_t length = strcspn(line, "\n");
     const char *first = line + strspn(line, " \t");
-    if (first < line + length)
-      MD_TRY(keep_line(context, first, length - (size_t)(first - line), notes));
+    if (first < line + length) MD_TRY(keep_line(s, first, length - (size_t)(first - line)));
     line += length;
   }
   return MD_OK;
@@ -198,32 +191,36 @@ static bool keeps(const char *name, const char *text) {
          strlen(text) < NERSC_TEXT_MOST;
 }
 
-static md_status describe(md_context *context, const md_source *source, md_lattice_header *header,
-                          md_notes *notes) {
+static md_status describe(const md_source *s) {
   char *head = NULL;
-  md_status status = read_head(context, source, &head);
-  if (status == MD_OK) status = parse_head(context, source, head, header, notes);
-  if (status == MD_OK) status = keep_lines(context, head, notes);
+  md_status status = read_head(s, &head);
+  if (status == MD_OK) status = parse_head(s, head);
+  if (status == MD_OK) status = keep_lines(s, head);
   free(head);
   return status;
 }
 
-/* What a reader expects to find, from the texts where they have it. */
-static void put_line(FILE *out, const md_lattice_header *header, const char *key,
-                     const char *otherwise) {
+static bool is_expected(const char *key) {
+  int i = 0;
+  while (i < EXPECTED && strcmp(key, expected[i][0]) != 0) i++;
+  return i < EXPECTED;
+}
+
+/* From the texts where they have it. */
+static void put_expected_lines(FILE *out, const md_lattice_header *header) {
   char name[80];
-  snprintf(name, sizeof name, "nersc %s", key);
-  const char *text = md_file_texts_find(header->texts, name);
-  fprintf(out, "%s = %s\n", key, text && keeps(name, text) ? text : otherwise);
+  for (int i = 0; i < EXPECTED; i++) {
+    snprintf(name, sizeof name, "nersc %s", expected[i][0]);
+    const char *text = md_file_texts_find(header->texts, name);
+    fprintf(out, "%s = %s\n", expected[i][0], text && keeps(name, text) ? text : expected[i][1]);
+  }
 }
 
 static void put_other_lines(FILE *out, const md_lattice_header *header) {
   const char *name, *text;
   for (size_t at = 0; md_file_texts_next(header->texts, &at, &name, &text);) {
     const char *key = strchr(name, ' ');
-    if (!key++ || !keeps(name, text) || ftell(out) > NERSC_HEAD_MOST / 2) continue;
-    if (!strcmp(key, "ENSEMBLE_ID") || !strcmp(key, "ENSEMBLE_LABEL") ||
-        !strcmp(key, "SEQUENCE_NUMBER") || !strcmp(key, "CREATOR"))
+    if (!key++ || !keeps(name, text) || ftell(out) > NERSC_HEAD_MOST / 2 || is_expected(key))
       continue;
     if (*name == 'm') fputs(own_key, out);
     for (; *key; key++) fputc(*name == 'm' ? toupper((unsigned char)*key) : *key, out);
@@ -231,8 +228,7 @@ static void put_other_lines(FILE *out, const md_lattice_header *header) {
   }
 }
 
-static md_status compose(md_context *context, const md_lattice_header *header,
-                         md_payload_frame *frame) {
+static md_status compose(md_context *context, const md_lattice_header *header, md_frame *frame) {
   const int *d = header->dims;
   FILE *out = open_memstream(&frame->head, &frame->head_bytes);
   if (!out) return md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
@@ -244,28 +240,17 @@ static md_status compose(md_context *context, const md_lattice_header *header,
           "FLOATING_POINT = %s\n",
           d[0], d[1], d[2], d[3], header->checksum.a, header->link_trace, header->plaquette,
           header->site.real_bytes == 8 ? "IEEE64BIG" : "IEEE32BIG");
-  put_line(out, header, "ENSEMBLE_ID", "none");
-  put_line(out, header, "ENSEMBLE_LABEL", "none");
-  put_line(out, header, "SEQUENCE_NUMBER", "0");
-  put_line(out, header, "CREATOR", "miniDirac");
+  put_expected_lines(out, header);
   put_other_lines(out, header);
   fputs("END_HEADER\n", out);
   return fclose(out) == 0 ? MD_OK : md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
 }
 
-static md_status write_file(md_context *context, const char *path, md_lattice_header *header,
-                            const md_gauge *gauge) {
-  header->site = (md_site_format){
-      .rows = 3, .real_bytes = header->precision == MD_DOUBLE ? 8 : 4, .big_endian = true};
-  header->checksum.kind = MD_CHECKSUM_NERSC;
-  return md_payload_write(context, path, header, gauge, compose);
-}
-
 const md_lattice_format md_format_nersc = {.name = "nersc",
                                            .suffixes = ".nersc",
                                            .thin_only = true,
+                                           .checksum = MD_CHECKSUM_NERSC,
                                            .keeps = keeps,
                                            .recognises = recognises,
                                            .describe = describe,
-                                           .read = md_payload_read,
-                                           .write = write_file};
+                                           .compose = compose};

@@ -16,14 +16,10 @@ extern "C" {
 
 /* Writes /propagator/solution [rhs][t][z][y][x][3] of complex {r, i} (h5py: complex128) from the
  * even and odd part, and the attributes beside `dims` (x,y,z,t) and `format_version` to that
- * dataset. */
-md_status md_propagator_write(md_context *context, const char *path,
+ * dataset; with keep_old the file is to be new: as md_new_file.keep_old of base/file.h. */
+md_status md_propagator_write(md_context *context, const char *path, bool keep_old,
                               const md_field solution[MD_PARITIES], const md_attribute *attributes,
                               int count);
-/* The same; with keep_old the file is to be new: as md_new_file.keep_old of base/file.h. */
-md_status md_propagator_write_as(md_context *context, const char *path, bool keep_old,
-                                 const md_field solution[MD_PARITIES],
-                                 const md_attribute *attributes, int count);
 /* Reads it into existing fields: MD_INPUT when lattice extents or the number of right-hand sides
  * are others, or an attribute that is asked for is missing. */
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
@@ -39,16 +35,13 @@ typedef struct md_named_field {
  * all of them or, on failure, the file that was there before. */
 md_status md_checkpoint_write(md_context *context, const char *path, const md_named_field *fields,
                               int field_count, const md_attribute *attributes, int count);
-/* Reads fields, one or more of those that are there, and attributes back, bit for bit. MD_INPUT
- * when a field, its parity, the lattice or the number of right-hand sides differ from what is asked
- * for, or an attribute is missing. */
-md_status md_checkpoint_read(md_context *context, const char *path, const md_named_field *fields,
-                             int field_count, const md_attribute *attributes, int count);
-/* Attributes alone, of the checkpoint of a lattice of these extents: those of which others depend
- * first. */
-md_status md_checkpoint_read_attributes(md_context *context, const char *path,
-                                        const md_geometry *geometry, const md_attribute *attributes,
-                                        int count);
+/* Reads fields, those that are asked for of those that are there, and attributes back, bit for bit,
+ * from the checkpoint of a lattice of these extents; without fields the attributes alone, of which
+ * the rest may depend. MD_INPUT when a field, its parity, the lattice or the number of right-hand
+ * sides differ from what is asked for, or an attribute is missing. */
+md_status md_checkpoint_read(md_context *context, const char *path, const md_geometry *geometry,
+                             const md_named_field *fields, int field_count,
+                             const md_attribute *attributes, int count);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,59 @@
 #include "io/site_data.h"
+#include "base/memory.h"
 #include "base/ranks_mpi.h"
 
+#include <fcntl.h>
 #include <libdeflate.h>
 #include <omp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { SLAB_BYTES = 16 << 20 };
+
+md_slab_plan md_slab_plan_make(const md_geometry *geometry, size_t site_bytes, size_t most_bytes,
+                               int z_multiple) {
+  const int *local = geometry->local;
+  const size_t plane = site_bytes * local[0] * local[1];
+  const size_t slice = plane * local[2];
+  md_slab_plan plan = {.z_planes = local[2], .t_slices = 1};
+  if (slice <= most_bytes) {
+    plan.t_slices = most_bytes / slice < (size_t)local[3] ? (int)(most_bytes / slice) : local[3];
+  } else {
+    plan.z_planes = most_bytes > plane ? (int)(most_bytes / plane) : 1;
+    plan.z_planes -= plan.z_planes % z_multiple;
+    if (plan.z_planes < z_multiple) plan.z_planes = z_multiple;
+    if (plan.z_planes > local[2]) plan.z_planes = local[2];
+  }
+  plan.count = (local[3] + plan.t_slices - 1) / plan.t_slices *
+               ((local[2] + plan.z_planes - 1) / plan.z_planes);
+  return plan;
+}
+
+md_slab md_slab_at(const md_geometry *geometry, const md_slab_plan *plan, int i) {
+  const int z_parts = (geometry->local[2] + plan->z_planes - 1) / plan->z_planes;
+  md_slab slab = {.z = i % z_parts * plan->z_planes,
+                  .nz = plan->z_planes,
+                  .t = i / z_parts * plan->t_slices,
+                  .nt = plan->t_slices};
+  if (slab.z + slab.nz > geometry->local[2]) slab.nz = geometry->local[2] - slab.z;
+  if (slab.t + slab.nt > geometry->local[3]) slab.nt = geometry->local[3] - slab.t;
+  return slab;
+}
+
+size_t md_slab_bytes(const md_geometry *geometry, const md_slab_plan *plan, size_t site_bytes) {
+  const md_slab first = md_slab_at(geometry, plan, 0);
+  return (size_t)md_slab_sites(geometry, &first) * site_bytes;
+}
+
+md_slab_plan md_lattice_slabs(const md_lattice_header *header, const md_geometry *geometry) {
+  return md_slab_plan_make(geometry, md_site_bytes(&header->site), SLAB_BYTES,
+                           header->planes > 0 ? header->planes : 1);
+}
 
 static uint32_t rotate_left(uint32_t word, unsigned by) {
   return word << by | word >> (-by & 31u); /* by == 0 included */
@@ -71,21 +120,14 @@ static inline word_pair swapped_reals(word_pair v, int real_bytes) {
   return real_bytes == 4 ? v : (v << 32) | (v >> 32);
 }
 
-static inline void swap_bytes(unsigned char *data, size_t bytes, int real_bytes) {
-  word_pair v;
-  for (size_t i = 0; i < bytes; i += sizeof v) { /* a link is a multiple */
-    memcpy(&v, data + i, sizeof v);
-    v = swapped_reals(v, real_bytes);
-    memcpy(data + i, &v, sizeof v);
-  }
-}
-
 static void swap_row(const row *r, int real_bytes) {
-  const size_t bytes = (size_t)r->length * r->reals * real_bytes;
-  if (real_bytes == 4)
-    swap_bytes(r->raw, bytes, 4);
-  else
-    swap_bytes(r->raw, bytes, 8);
+  unsigned char *data = r->raw, *end = data + (size_t)r->length * r->reals * real_bytes;
+  word_pair v;
+  for (; data < end; data += sizeof v) { /* a link is a multiple */
+    memcpy(&v, data, sizeof v);
+    v = swapped_reals(v, real_bytes);
+    memcpy(data, &v, sizeof v);
+  }
 }
 
 /* XOR of words rotated by their number modulo 29 or 31: words of equal rotation are gathered
@@ -123,29 +165,23 @@ static void add_row(const row *r, int real_bytes, md_checksum *sum) {
 /* Links of a row between file order and planes; T is float or double. Rows on file come first in
  * a link of the field too. */
 #define DEFINE_TRANSPOSE(T)                                                                        \
-  static void store_##T(const row *r, int rows, md_gauge *gauge) {                                 \
+  static void transpose_##T(const row *r, int rows, const md_gauge *gauge, bool store) {           \
     for (int k = 0; k < 2; k++)                                                                    \
       for (int c = 0; c < r->reals; c++) {                                                         \
         const md_field *f = &gauge->links[r->parity ^ k][c / (rows * 6)];                          \
         double *plane = (double *)f->data + c % (rows * 6) * f->stride + r->site;                  \
-        const T *raw = (const T *)r->raw + k * r->reals + c;                                       \
-        for (int i = 0; i < r->length / 2; i++) plane[i] = raw[2 * i * r->reals];                  \
-      }                                                                                            \
-  }                                                                                                \
-  static void fetch_##T(const row *r, int rows, const md_gauge *gauge) {                           \
-    for (int k = 0; k < 2; k++)                                                                    \
-      for (int c = 0; c < r->reals; c++) {                                                         \
-        const md_field *f = &gauge->links[r->parity ^ k][c / (rows * 6)];                          \
-        const double *plane = (const double *)f->data + c % (rows * 6) * f->stride + r->site;      \
         T *raw = (T *)r->raw + k * r->reals + c;                                                   \
-        for (int i = 0; i < r->length / 2; i++) raw[2 * i * r->reals] = (T)plane[i];               \
+        if (store)                                                                                 \
+          for (int i = 0; i < r->length / 2; i++) plane[i] = raw[2 * i * r->reals];                \
+        else                                                                                       \
+          for (int i = 0; i < r->length / 2; i++) raw[2 * i * r->reals] = (T)plane[i];             \
       }                                                                                            \
   }
 DEFINE_TRANSPOSE(float)
 DEFINE_TRANSPOSE(double)
 
 /* Row 3 = conj(row 1 x row 2) for the sites of a row, in all links. */
-static void complete_row(const row *r, md_gauge *gauge) {
+static void complete_row(const row *r, const md_gauge *gauge) {
   for (int k = 0; k < MD_PARITIES * MD_DIMS; k++) {
     const md_field *f = &gauge->links[k & 1][k >> 1];
     double *u = (double *)f->data + r->site;
@@ -163,13 +199,14 @@ static void complete_row(const row *r, md_gauge *gauge) {
   }
 }
 
-static bool host_big_endian(void) {
-  return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+static void transpose(const row *r, const md_site_format *format, const md_gauge *gauge,
+                      bool store) {
+  (format->real_bytes == 4 ? transpose_float : transpose_double)(r, format->rows, gauge, store);
 }
 
-static void unpack_row(const row *r, const md_site_format *format, md_gauge *gauge,
+static void unpack_row(const row *r, const md_site_format *format, const md_gauge *gauge,
                        md_checksum *sum) {
-  bool swapped = format->big_endian != host_big_endian();
+  bool swapped = format->big_endian != MD_HOST_BIG_ENDIAN;
   if (sum->kind == MD_CHECKSUM_SCIDAC) {
     if (!format->big_endian) {
       swap_row(r, format->real_bytes);
@@ -180,20 +217,14 @@ static void unpack_row(const row *r, const md_site_format *format, md_gauge *gau
   if (swapped) swap_row(r, format->real_bytes);
   if (sum->kind != MD_CHECKSUM_SCIDAC) add_row(r, format->real_bytes, sum);
   if (!gauge) return;
-  if (format->real_bytes == 4)
-    store_float(r, format->rows, gauge);
-  else
-    store_double(r, format->rows, gauge);
+  transpose(r, format, gauge, true);
   if (format->rows == 2) complete_row(r, gauge);
 }
 
 static void pack_row(const row *r, const md_site_format *format, const md_gauge *gauge,
                      md_checksum *sum) {
-  if (format->real_bytes == 4)
-    fetch_float(r, format->rows, gauge);
-  else
-    fetch_double(r, format->rows, gauge);
-  bool big_endian = host_big_endian();
+  transpose(r, format, gauge, false);
+  bool big_endian = MD_HOST_BIG_ENDIAN;
   if (sum->kind == MD_CHECKSUM_SCIDAC && !big_endian) {
     swap_row(r, format->real_bytes);
     big_endian = true;
@@ -202,67 +233,135 @@ static void pack_row(const row *r, const md_site_format *format, const md_gauge 
   if (format->big_endian != big_endian) swap_row(r, format->real_bytes);
 }
 
-/* What the first thread does while the others unpack. */
-typedef struct reading {
+/* All that reading or writing the links of this rank takes. What will be read next the system is
+ * told from a thread of its own: asking costs a core as much as the copy that follows, and a disk
+ * that answers late needs many requests under way. */
+enum { MOST_AHEAD = 8 };   /* slabs under way: what keeps a disk busy that answers late */
+enum { STEP = 1 << 20 };   /* bytes of a request; the kernel cuts longer ones short */
+enum { ROWS_AT_ONCE = 8 }; /* of sites */
+typedef struct work {
   md_context *context;
-  md_slab_read *read;
+  const md_lattice_header *header;
+  const md_geometry *geometry;
+  md_slab_plan plan;
+  md_slab_move *read; /* NULL: the links are packed, not unpacked */
   void *file, *raw[2];
-  int next, count; /* slab to read; all slabs */
+  const md_gauge *gauge;
+  md_checksum *sum;
+  int next; /* slab to read */
   md_status status;
-} reading;
+  int ahead; /* descriptor for the hints; below 0: none are given */
+  pthread_t thread;
+  sem_t room; /* slabs that may be announced */
+  atomic_bool stopped;
+} work;
 
-static void read_next(reading *r) {
-  if (r->next < r->count) r->status = r->read(r->context, r->file, r->next, r->raw[r->next % 2]);
-  r->next++;
+static void announce(const work *w, const md_slab *slab) {
+  const int *origin = w->geometry->origin, *local = w->geometry->local;
+  const int first[MD_DIMS] = {origin[0], origin[1], origin[2] + slab->z, origin[3] + slab->t};
+  const int last[MD_DIMS] = {origin[0] + local[0] - 1, origin[1] + local[1] - 1,
+                             first[2] + slab->nz - 1, first[3] + slab->nt - 1};
+  const int64_t site_bytes = (int64_t)md_site_bytes(&w->header->site);
+  const int64_t begin = md_global_index(w->geometry, first) * site_bytes;
+  const int64_t end = (md_global_index(w->geometry, last) + 1) * site_bytes;
+  for (int64_t at = begin; at < end && !w->stopped; at += STEP)
+    (void)posix_fadvise(w->ahead, w->header->offset + at, STEP, POSIX_FADV_WILLNEED);
 }
 
-/* Unpacks a slab; the first thread reads the next one before it joins. */
-static void unpack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
-                   void *raw, md_gauge *gauge, md_checksum *sum, reading *ahead) {
-  enum { ROWS = 8 }; /* of sites at once */
-  const int64_t rows = md_slab_sites(geometry, slab) / geometry->local[0];
+static void *announce_all(void *data) {
+  work *w = data;
+  for (int i = 0; i < w->plan.count; i++) {
+    while (sem_wait(&w->room) != 0) continue; /* a signal */
+    if (w->stopped) break;
+    const md_slab slab = md_slab_at(w->geometry, &w->plan, i);
+    announce(w, &slab);
+  }
+  return NULL;
+}
+
+static void ahead_start(work *w, const char *path) {
+  w->ahead = open(path, O_RDONLY | O_CLOEXEC);
+  sem_init(&w->room, 0, MOST_AHEAD);
+  if (w->ahead < 0 || pthread_create(&w->thread, NULL, announce_all, w) == 0) return;
+  close(w->ahead);
+  w->ahead = -1;
+}
+
+static void ahead_stop(work *w) {
+  w->stopped = true;
+  sem_post(&w->room);
+  if (w->ahead >= 0) {
+    pthread_join(w->thread, NULL);
+    close(w->ahead);
+  }
+  sem_destroy(&w->room);
+}
+
+/* What the first thread does while the others unpack. */
+static void read_next(work *w) {
+  if (w->next < w->plan.count) {
+    const md_slab slab = md_slab_at(w->geometry, &w->plan, w->next);
+    sem_post(&w->room);
+    w->status = w->read(w->context, w->file, &slab, w->raw[w->next % 2]);
+  }
+  w->next++;
+}
+
+/* Unpacks or packs a slab; when one is read the first thread reads the next before it joins. */
+static void convert(work *w, const md_slab *slab, void *raw) {
+  const int64_t rows = md_slab_sites(w->geometry, slab) / w->geometry->local[0];
+  const md_site_format *format = &w->header->site;
 #pragma omp parallel
   {
-    md_checksum mine = {.kind = sum->kind};
-    if (omp_get_thread_num() == 0) read_next(ahead);
-#pragma omp for schedule(dynamic, ROWS)
+    md_checksum mine = {.kind = w->sum->kind};
+    if (w->read && omp_get_thread_num() == 0) read_next(w);
+#pragma omp for schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t i = 0; i < rows; i++) {
-      const row r = row_at(geometry, slab, format, raw, i);
-      unpack_row(&r, format, gauge, &mine);
+      const row r = row_at(w->geometry, slab, format, raw, i);
+      (w->read ? unpack_row : pack_row)(&r, format, w->gauge, &mine);
     }
 #pragma omp critical
-    md_checksum_add(sum, &mine);
+    md_checksum_add(w->sum, &mine);
   }
 }
 
-md_status md_sites_read(md_context *context, const md_geometry *geometry, const md_slab_plan *plan,
-                        const md_site_format *format, md_slab_read *read, void *file, void *raw[2],
+md_status md_sites_read(md_context *context, const char *path, const md_lattice_header *header,
+                        const md_geometry *geometry, md_slab_move *read, void *file, bool together,
                         md_gauge *gauge, md_checksum *sum) {
-  reading ahead = {.context = context,
-                   .read = read,
-                   .file = file,
-                   .raw = {raw[0], raw[1]},
-                   .count = plan->count};
-  read_next(&ahead);
-  for (int i = 0; i < plan->count && ahead.status == MD_OK; i++) {
-    const md_slab slab = md_slab_at(geometry, plan, i);
-    unpack(geometry, &slab, format, raw[i % 2], gauge, sum, &ahead);
+  work w = {context, header, geometry, .read = read, .file = file, .gauge = gauge, .sum = sum};
+  w.plan = md_lattice_slabs(header, geometry);
+  const size_t bytes = md_slab_bytes(geometry, &w.plan, md_site_bytes(&header->site));
+  for (int i = 0; i < 2 && w.status == MD_OK; i++)
+    w.status = md_allocate(context, bytes, "input and output buffer", &w.raw[i]);
+  if (together) w.status = md_agree(context, w.status);
+  if (w.status == MD_OK) {
+    ahead_start(&w, path);
+    read_next(&w);
+    for (int i = 0; i < w.plan.count && w.status == MD_OK; i++) {
+      const md_slab slab = md_slab_at(geometry, &w.plan, i);
+      convert(&w, &slab, w.raw[i % 2]);
+    }
+    ahead_stop(&w);
   }
-  return ahead.status;
+  free(w.raw[0]);
+  free(w.raw[1]);
+  return w.status;
 }
 
-void md_sites_pack(const md_geometry *geometry, const md_slab *slab, const md_site_format *format,
-                   const md_gauge *gauge, void *raw, md_checksum *sum) {
-  const int64_t rows = md_slab_sites(geometry, slab) / geometry->local[0];
-#pragma omp parallel
-  {
-    md_checksum mine = {.kind = sum->kind};
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < rows; i++) {
-      const row r = row_at(geometry, slab, format, raw, i);
-      pack_row(&r, format, gauge, &mine);
-    }
-#pragma omp critical
-    md_checksum_add(sum, &mine);
+md_status md_sites_write(md_context *context, md_lattice_header *header, const md_gauge *gauge,
+                         md_slab_move *write, void *file) {
+  work w = {context, header, gauge->geometry, .gauge = gauge, .sum = &header->checksum};
+  w.plan = md_lattice_slabs(header, w.geometry);
+  const size_t bytes = md_slab_bytes(w.geometry, &w.plan, md_site_bytes(&header->site));
+  const char *what = write ? "output buffer" : "checksum of links";
+  header->checksum = (md_checksum){.kind = header->checksum.kind};
+  md_status status = md_agree(context, md_allocate(context, bytes, what, &w.raw[0]));
+  for (int i = 0; i < w.plan.count && status == MD_OK; i++) {
+    const md_slab slab = md_slab_at(w.geometry, &w.plan, i);
+    convert(&w, &slab, w.raw[0]);
+    if (write) status = write(context, file, &slab, w.raw[0]);
   }
+  free(w.raw[0]);
+  if (status == MD_OK) md_checksum_combine(context, &header->checksum);
+  return status;
 }

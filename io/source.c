@@ -8,42 +8,36 @@
 #include <string.h>
 #include <unistd.h>
 
-md_status md_source_read(md_context *context, const md_source *source, int64_t offset, void *data,
-                         size_t bytes) {
-  if (offset < 0 || offset > source->bytes || (uint64_t)(source->bytes - offset) < bytes)
-    return md_fail(context, MD_INPUT,
+md_status md_source_read(const md_source *s, int64_t offset, void *data, size_t bytes) {
+  if (offset < 0 || offset > s->bytes || (uint64_t)(s->bytes - offset) < bytes)
+    return md_fail(s->context, MD_INPUT,
                    "%s is truncated: %zu bytes are needed at byte %lld, the file ends at %lld",
-                   source->path, bytes, (long long)offset, (long long)source->bytes);
+                   s->path, bytes, (long long)offset, (long long)s->bytes);
   for (size_t done = 0; done < bytes;) {
-    const ssize_t part =
-        pread(source->file, (char *)data + done, bytes - done, offset + (int64_t)done);
+    const ssize_t part = pread(s->file, (char *)data + done, bytes - done, offset + (int64_t)done);
     if (part < 0 && errno == EINTR) continue;
     if (part <= 0)
-      return md_fail(context, MD_ENVIRONMENT, "%s cannot be read at byte %lld: %s", source->path,
+      return md_fail(s->context, MD_ENVIRONMENT, "%s cannot be read at byte %lld: %s", s->path,
                      (long long)offset, part < 0 ? strerror(errno) : "the file became shorter");
     done += (size_t)part;
   }
   return MD_OK;
 }
 
-md_status md_source_check_dims(md_context *context, const md_source *source,
-                               const long long dims[MD_DIMS], md_lattice_header *header) {
+md_status md_source_check_dims(const md_source *s, const long long dims[MD_DIMS]) {
+  const char *rule = NULL;
   double volume = 1;
-  for (int d = 0; d < MD_DIMS; d++) {
+  for (int d = 0; d < MD_DIMS && !rule; d++) {
     if (dims[d] < 2 || dims[d] > 32767 || dims[d] % 2)
-      return md_fail(context, MD_INPUT,
-                     "%s: extents must be even and within 2..32767, the header says %lld x %lld x "
-                     "%lld x %lld",
-                     source->path, dims[0], dims[1], dims[2], dims[3]);
-    header->dims[d] = (int)dims[d];
+      rule = "extents must be even and within 2..32767";
+    else
+      s->header->dims[d] = (int)dims[d];
     volume *= (double)dims[d];
   }
-  if (volume > 0x1p40)
-    return md_fail(context, MD_INPUT,
-                   "%s: a lattice has at most 2^40 sites, the header says %lld x %lld x %lld x "
-                   "%lld",
-                   source->path, dims[0], dims[1], dims[2], dims[3]);
-  return MD_OK;
+  if (!rule && volume > 0x1p40) rule = "a lattice has at most 2^40 sites";
+  if (!rule) return MD_OK;
+  return md_fail(s->context, MD_INPUT, "%s: %s, the header says %lld x %lld x %lld x %lld", s->path,
+                 rule, dims[0], dims[1], dims[2], dims[3]);
 }
 
 int64_t md_lattice_link_bytes(const md_lattice_header *header) {
@@ -52,17 +46,22 @@ int64_t md_lattice_link_bytes(const md_lattice_header *header) {
   return bytes; /* below 2^40 * 576 */
 }
 
-md_status md_source_check_links(md_context *context, const md_source *source,
-                                const md_lattice_header *header, int64_t *rest) {
-  const int *d = header->dims;
-  const int64_t bytes = md_lattice_link_bytes(header);
-  *rest = source->bytes - header->offset - bytes;
-  if (*rest < 0)
-    return md_fail(context, MD_INPUT,
+md_status md_source_take_links(const md_source *s) {
+  const int *d = s->header->dims;
+  const int64_t bytes = md_lattice_link_bytes(s->header);
+  const int64_t rest = s->bytes - s->header->offset - bytes;
+  if (rest < 0)
+    return md_fail(s->context, MD_INPUT,
                    "%s is truncated: a %dx%dx%dx%d lattice has %lld bytes of links from byte %lld, "
                    "the file ends at %lld",
-                   source->path, d[0], d[1], d[2], d[3], (long long)bytes,
-                   (long long)header->offset, (long long)source->bytes);
+                   s->path, d[0], d[1], d[2], d[3], (long long)bytes, (long long)s->header->offset,
+                   (long long)s->bytes);
+  if (rest > 0)
+    md_notes_departure(s->notes, "the links end %lld byte%s before the file", (long long)rest,
+                       md_plural(rest));
+  md_notes_record(s->notes, &(md_record){.type = "header", .bytes = s->header->offset});
+  md_notes_record(s->notes,
+                  &(md_record){.type = "links", .offset = s->header->offset, .bytes = bytes});
   return MD_OK;
 }
 
@@ -90,4 +89,62 @@ void md_notes_departure(md_notes *notes, const char *format, ...) {
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   md_printable(text, false, texts[notes->departure_count++], sizeof *texts);
+}
+
+static size_t without_end(const char *text, size_t length) {
+  while (length > 0 && (text[length - 1] == 0 || strchr(" \t\r\n", text[length - 1]))) length--;
+  return length;
+}
+
+md_status md_file_texts_add(md_context *context, md_file_texts *texts, const char *name,
+                            const char *text, size_t length) {
+  const size_t name_bytes = strlen(name) + 1, text_bytes = without_end(text, length) + 1;
+  if (text_bytes == 1 || md_file_texts_find(texts, name)) return MD_OK;
+  if (name_bytes > MD_FILE_TEXT_NAME || name_bytes == 1 || text_bytes > MD_FILE_TEXT_MOST ||
+      texts->used + name_bytes + text_bytes > MD_FILE_TEXTS_MOST ||
+      memchr(text, 0, text_bytes - 1)) {
+    texts->lost++;
+    return MD_OK;
+  }
+  if (!texts->bytes) texts->bytes = malloc(MD_FILE_TEXTS_MOST);
+  if (!texts->bytes) return md_fail_memory(context, MD_FILE_TEXTS_MOST, "texts of a file");
+  memcpy(texts->bytes + texts->used, name, name_bytes);
+  memcpy(texts->bytes + texts->used + name_bytes, text, text_bytes - 1);
+  texts->used += name_bytes + text_bytes;
+  texts->bytes[texts->used - 1] = 0;
+  texts->count++;
+  return MD_OK;
+}
+
+bool md_file_texts_next(const md_file_texts *texts, size_t *at, const char **name,
+                        const char **text) {
+  if (!texts || *at >= texts->used) return false;
+  *name = texts->bytes + *at;
+  *text = *name + strlen(*name) + 1;
+  *at = (size_t)(*text - texts->bytes) + strlen(*text) + 1;
+  return true;
+}
+
+const char *md_file_texts_find(const md_file_texts *texts, const char *name) {
+  const char *found, *text;
+  for (size_t at = 0; md_file_texts_next(texts, &at, &found, &text);)
+    if (strcmp(found, name) == 0) return text;
+  return NULL;
+}
+
+md_status md_file_texts_take(md_context *context, md_file_texts *texts, const char *bytes,
+                             size_t used) {
+  for (const char *name = bytes, *end = bytes + used; name < end;) {
+    const char *text = memchr(name, 0, (size_t)(end - name));
+    const char *last = text && ++text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+    if (!last) break;
+    MD_TRY(md_file_texts_add(context, texts, name, text, (size_t)(last - text)));
+    name = last + 1;
+  }
+  return MD_OK;
+}
+
+void md_file_texts_free(md_file_texts *texts) {
+  free(texts->bytes);
+  *texts = (md_file_texts){0};
 }

@@ -1,4 +1,3 @@
-#include "io/child.h"
 #include "io/reader/reader.h"
 
 #include <signal.h>
@@ -16,14 +15,11 @@
  * share; RANK is the parent's. */
 
 /* A sanitizer reserves more addresses than any limit leaves, and its reports are wanted. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };
 #endif
@@ -87,15 +83,15 @@ int main(int argc, char **argv) {
     fputs("minidirac_read is started by miniDirac alone, to read HDF5 files\n", stderr);
     return MD_INPUT;
   }
-  md_reader reader = {.path = argv[2], .file = -1, .object = -1};
+  md_reader reader = {.file = {.context = &context, .path = argv[2], .id = -1}};
   if (!map_shared(memory, &reader)) return MD_ENVIRONMENT;
   restrain();
   bool heard = md_child_transmit(socket, &answer, sizeof answer);
-  while (heard && md_child_receive(socket, &request, sizeof request, -1)) {
+  while (heard && md_child_receive(socket, &request, sizeof request)) {
     allow_processor_time(seconds);
     context.message[0] = 0;
     answer.number = 0;
-    answer.status = (int)md_reader_serve(&context, &reader, &request, &answer.number);
+    answer.status = (int)md_reader_serve(&reader, &request, &answer.number);
     memcpy(answer.message, context.message, sizeof answer.message);
     heard = md_child_transmit(socket, &answer, sizeof answer);
   }

@@ -1,27 +1,25 @@
 #ifndef MD_IO_READER_READER_H
 #define MD_IO_READER_READER_H
 
-#include "io/child_request.h"
-#include "io/hdf5_lattice.h"
+#include "io/child.h"
 
 /* Inside of the program that reads HDF5 files of unknown origin (io/child.h). It has no MPI, CUDA
  * or OpenMP, and one thread. */
 
 typedef struct md_reader {
-  const char *path;
+  md_h5_file file;
   void *shared; /* with the parent: where answers are put */
   size_t shared_bytes;
-  hid_t file, object; /* below 0: not open */
-  hid_t dataset[MD_CHILD_DATASETS];
+  struct {
+    hid_t dataset;
+    int dims[MD_DIMS];
+    md_h5_shape shape;
+  } sites[MD_CHILD_DATASETS];
   int dataset_count;
 } md_reader;
 
 /* Does what is asked for; the first time it opens the file. *number is that of the answer. */
-md_status md_reader_serve(md_context *context, md_reader *reader, const md_child_request *request,
-                          long long *number);
-/* MD_CHILD_DESCRIBE_LINKS. */
-md_status md_reader_describe_links(md_context *context, const md_reader *reader,
-                                   md_h5_described *described);
+md_status md_reader_serve(md_reader *reader, const md_child_request *request, long long *number);
 /* From now on no file can be opened, so none that this one points to is read. */
 void md_reader_open_no_more(void);
 

@@ -1,8 +1,9 @@
 #include "lattice/geometry/geometry.h"
 #include "base/memory.h"
 #include "base/memory_need.h"
-#include "lattice/geometry/rank_grid.h"
+#include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +23,128 @@ static md_status check_extents(md_context *context, const int global[MD_DIMS]) {
   return MD_OK;
 }
 
-static md_status check_depth(md_context *context, int depth) {
-  if (depth == 1 || depth == MD_MOST_DEPTH) return MD_OK;
-  return md_fail(context, MD_INPUT, "the halo must be 1 or %d sites deep, got %d", MD_MOST_DEPTH,
-                 depth);
+/* Sites that a rank sends in one exchange, both signs of every cut direction, each times what a
+ * site costs there; costs NULL: 1. */
+static int64_t surface(const int global[MD_DIMS], const int grid[MD_DIMS],
+                       const md_face_costs *costs) {
+  int64_t volume = 1, sites = 0;
+  for (int d = 0; d < MD_DIMS; d++) volume *= global[d] / grid[d];
+  for (int d = 0; d < MD_DIMS; d++)
+    if (grid[d] > 1) sites += 2 * volume / (global[d] / grid[d]) * (costs ? costs->per_site[d] : 1);
+  return sites;
+}
+
+/* The valid grids: how many, as many of them as the text holds, and the cheapest one. */
+typedef struct valid_grids {
+  int count, best[MD_DIMS];
+  char list[512];
+} valid_grids;
+
+/* Grids come in ascending order of the x cuts, so the first of equals cuts x least. */
+static void find_grids(const md_layout_request *request, int ranks, valid_grids *found) {
+  const int *global = request->global;
+  int64_t best_cost = INT64_MAX;
+  int g[MD_DIMS];
+  for (g[0] = 1; g[0] <= ranks; g[0]++)
+    for (g[1] = 1; g[0] * g[1] <= ranks; g[1]++)
+      for (g[2] = 1; g[0] * g[1] * g[2] <= ranks; g[2]++) {
+        g[3] = ranks / (g[0] * g[1] * g[2]);
+        bool valid = g[0] * g[1] * g[2] * g[3] == ranks;
+        for (int d = 0; d < MD_DIMS && valid; d++) valid = global[d] % (2 * g[d]) == 0;
+        if (!valid) continue;
+        const int64_t cost = surface(global, g, request->costs);
+        if (cost < best_cost) {
+          best_cost = cost;
+          memcpy(found->best, g, sizeof g);
+        }
+        if (strlen(found->list) + 32 < sizeof found->list)
+          md_append(found->list, sizeof found->list, "%s%dx%dx%dx%d", found->count ? ", " : "",
+                    g[0], g[1], g[2], g[3]);
+        found->count++;
+      }
+}
+
+static md_status refuse(md_context *context, const int global[MD_DIMS], const int asked[MD_DIMS],
+                        const char *list) {
+  char what[96];
+  if (asked[0] == 0)
+    snprintf(what, sizeof what, "%d rank%s", context->ranks, md_plural(context->ranks));
+  else
+    snprintf(what, sizeof what, "rank grid %dx%dx%dx%d on %d rank%s", asked[0], asked[1], asked[2],
+             asked[3], context->ranks, md_plural(context->ranks));
+  for (int d = 0; d < MD_DIMS && asked[0] != 0; d++)
+    if (asked[d] > 0 && global[d] % asked[d] == 0 && (global[d] / asked[d]) % 2 != 0)
+      return md_fail(context, MD_INPUT,
+                     "local extent must be even, got %d in direction %c of %dx%dx%dx%d with %s; "
+                     "valid rank grids: %s",
+                     global[d] / asked[d], "xyzt"[d], global[0], global[1], global[2], global[3],
+                     what, *list ? list : "none, use another number of ranks");
+  return md_fail(context, MD_INPUT,
+                 "the rank grid must have one place a rank and leave even local extents, got "
+                 "%dx%dx%dx%d with %s; valid rank grids: %s",
+                 global[0], global[1], global[2], global[3], what,
+                 *list ? list : "none, use another number of ranks");
+}
+
+static void give_reason(md_geometry *g, const md_face_costs *c, int grids, int ranks) {
+  const long long sites = surface(g->global, g->grid, NULL);
+  char *text = g->grid_reason;
+  const size_t bytes = sizeof g->grid_reason;
+  if (g->grid_asked)
+    snprintf(text, bytes, "asked for");
+  else if (ranks == 1)
+    snprintf(text, bytes, "one rank");
+  else if (grids == 1)
+    snprintf(text, bytes, "the only valid one for %d ranks", ranks);
+  else if (!c)
+    snprintf(text, bytes, "fewest sites on faces of %d valid grids: %lld per rank", grids, sites);
+  else
+    snprintf(text, bytes,
+             "cheapest faces %s of %d valid grids: %lld sites per rank, at %.2f, %.2f, %.2f, %.2f "
+             "per site in x, y, z, t",
+             c->where, grids, sites, c->per_site[0] / 100.0, c->per_site[1] / 100.0,
+             c->per_site[2] / 100.0, c->per_site[3] / 100.0);
+}
+
+md_status md_rank_grid_choose(md_context *context, const md_layout_request *request,
+                              md_geometry *geometry) {
+  const int *asked = request->grid;
+  valid_grids found = {0};
+  int64_t places = 1;
+  bool valid = true;
+  find_grids(request, context->ranks, &found);
+  geometry->grid_asked = asked[0] != 0 || asked[1] != 0 || asked[2] != 0 || asked[3] != 0;
+  for (int d = 0; d < MD_DIMS && geometry->grid_asked; d++) {
+    valid = valid && asked[d] >= 1 && request->global[d] % (2 * (int64_t)asked[d]) == 0;
+    places *= asked[d] >= 1 && places <= context->ranks ? asked[d] : 0;
+  }
+  if (geometry->grid_asked ? !valid || places != context->ranks : found.count == 0)
+    return refuse(context, request->global, asked, found.list);
+  memcpy(geometry->grid, geometry->grid_asked ? asked : found.best, sizeof geometry->grid);
+  memcpy(geometry->global, request->global, sizeof geometry->global);
+  give_reason(geometry, request->costs, found.count, context->ranks);
+  return MD_OK;
+}
+
+/* Ranks are numbered with x fastest. */
+static void place_rank(const md_context *context, md_geometry *geometry) {
+  int rest = context->rank;
+  for (int d = 0; d < MD_DIMS; d++) {
+    geometry->place[d] = rest % geometry->grid[d];
+    rest /= geometry->grid[d];
+  }
+}
+
+/* The rank `steps` places (of any sign) from this one along dimension d, around the grid. */
+static int rank_at(const md_geometry *geometry, int d, int steps) {
+  const int extent = geometry->grid[d];
+  int rank = 0;
+  for (int e = MD_DIMS - 1; e >= 0; e--) {
+    const int place =
+        e == d ? ((geometry->place[d] + steps) % extent + extent) % extent : geometry->place[e];
+    rank = rank * geometry->grid[e] + place;
+  }
+  return rank;
 }
 
 /* Zones for the split directions, in the order of the neighbour directions. */
@@ -61,8 +180,8 @@ static void list_messages(md_geometry *g) {
       g->message[g->messages++] = (md_halo_message){
           .direction = direction,
           .distance = distance,
-          .send_rank = md_rank_grid_at(g, d, -step * distance),
-          .receive_rank = md_rank_grid_at(g, d, step * distance),
+          .send_rank = rank_at(g, d, -step * distance),
+          .receive_rank = rank_at(g, d, step * distance),
           .sites = slabs * g->face_sites[d],
           .first_site = g->halo_offset[direction] + slab * g->face_sites[d],
       };
@@ -144,11 +263,12 @@ int64_t md_geometry_bytes(const md_geometry *g) {
 static md_status plan(md_context *context, const md_layout_request *request, md_geometry *g) {
   *g = (md_geometry){0};
   MD_TRY(check_extents(context, request->global));
-  memcpy(g->global, request->global, sizeof g->global);
   g->depth = request->depth ? request->depth : 1;
-  MD_TRY(check_depth(context, g->depth));
+  if (g->depth != 1 && g->depth != MD_MOST_DEPTH)
+    return md_fail(context, MD_INPUT, "the halo must be 1 or %d sites deep, got %d", MD_MOST_DEPTH,
+                   g->depth);
   MD_TRY(md_rank_grid_choose(context, request, g));
-  md_rank_grid_place(context, g);
+  place_rank(context, g);
   g->volume = g->local_volume = 1;
   for (int d = 0; d < MD_DIMS; d++) {
     g->local[d] = g->global[d] / g->grid[d];
@@ -170,18 +290,15 @@ md_status md_geometry_plan(md_context *context, const md_layout_request *request
 
 md_status md_geometry_create(md_context *context, const md_layout_request *request,
                              md_geometry **geometry) {
-  *geometry = NULL;
-  md_geometry *g = calloc(1, sizeof *g);
+  md_geometry *g = *geometry = calloc(1, sizeof *g);
   md_status status = g ? plan(context, request, g) : md_fail_memory(context, sizeof *g, "geometry");
   if (status == MD_OK) status = allocate_tables(context, g);
   status = md_agree(context, status);
-  if (status == MD_OK && !md_counts(context))
-    fill_tables(g);
-  else if (status != MD_OK) {
+  if (status != MD_OK) {
     md_geometry_destroy(g);
-    g = NULL;
-  }
-  *geometry = g;
+    *geometry = NULL;
+  } else if (!md_counts(context))
+    fill_tables(g);
   return status;
 }
 

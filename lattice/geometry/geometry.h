@@ -5,12 +5,6 @@
 #include "lattice/geometry/conventions.h"
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define MD_GEOMETRY_INLINE static __host__ __device__ inline
-#else
-#define MD_GEOMETRY_INLINE static inline
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -87,6 +81,14 @@ typedef struct md_layout_request {
   const md_face_costs *costs; /* of faces; NULL: every site costs the same */
 } md_layout_request;
 
+/* Chooses the rank grid for request->global: the asked one if it is valid, else the one whose faces
+ * cost a rank least in an exchange (ties: fewest cuts in x, then y, z). Sets global, grid,
+ * grid_asked and grid_reason. A grid is valid when it has as many places as there are ranks and
+ * leaves even local extents. MD_INPUT with the valid grids when there is none or the asked one is
+ * not. Local. */
+md_status md_rank_grid_choose(md_context *context, const md_layout_request *request,
+                              md_geometry *geometry);
+
 /* Checks the extents (even, 2..32767, 2^40 sites at most), finds the rank grid, builds the tables.
  * Collective in the sense that all ranks pass the same and get the same; communicates only to
  * agree. MD_INPUT with the valid grids when the lattice cannot be cut as asked. */
@@ -114,8 +116,7 @@ static inline int md_parity(const int x[MD_DIMS]) {
 }
 
 /* Local coordinates of site `site` of parity `parity`. */
-MD_GEOMETRY_INLINE void md_coordinates(const md_geometry *g, int parity, int64_t site,
-                                       int x[MD_DIMS]) {
+MD_HOST_DEVICE void md_coordinates(const md_geometry *g, int parity, int64_t site, int x[MD_DIMS]) {
   const int half = g->local[0] / 2;
   const int64_t row = site / half;
   x[1] = (int)(row % g->local[1]);
@@ -124,13 +125,13 @@ MD_GEOMETRY_INLINE void md_coordinates(const md_geometry *g, int parity, int64_t
   x[0] = 2 * (int)(site - row * half) + ((x[1] + x[2] + x[3] + parity) & 1);
 }
 /* The same as global coordinates. */
-MD_GEOMETRY_INLINE void md_global_coordinates(const md_geometry *g, int parity, int64_t site,
-                                              int x[MD_DIMS]) {
+MD_HOST_DEVICE void md_global_coordinates(const md_geometry *g, int parity, int64_t site,
+                                          int x[MD_DIMS]) {
   md_coordinates(g, parity, site, x);
   for (int d = 0; d < MD_DIMS; d++) x[d] += g->origin[d];
 }
 /* Lexicographic index of global coordinates, x fastest: the key of random numbers and checksums. */
-MD_GEOMETRY_INLINE int64_t md_global_index(const md_geometry *g, const int x[MD_DIMS]) {
+MD_HOST_DEVICE int64_t md_global_index(const md_geometry *g, const int x[MD_DIMS]) {
   return (((int64_t)x[3] * g->global[2] + x[2]) * g->global[1] + x[1]) * g->global[0] + x[0];
 }
 

@@ -13,9 +13,9 @@ static constexpr int PUSH_THREADS = 128, PUSH_BLOCKS_OF_32_REGISTERS = 16;
 
 /* Where the messages of all channels lie. */
 struct pushed {
-  const uint4 *values[MD_HALO_CHANNELS];
-  const float *scales[MD_HALO_CHANNELS]; /* NULL: none */
-  int words[MD_HALO_CHANNELS];           /* of the values */
+  const uint4 *values[MD_MOST_MESSAGES];
+  const float *scales[MD_MOST_MESSAGES]; /* NULL: none */
+  int words[MD_MOST_MESSAGES];           /* of the values */
 };
 
 /* Messages n go to buffers n % 2; `slot` is the one that the host counts on, as raise_flag says. */
@@ -69,33 +69,20 @@ static __global__ void await_flags(const __grid_constant__ exchange x) {
   md_wait_for_flag(x.channel[c].wait, x.counters->sent[c], x.channel[c].from, x.timeout);
 }
 
-/* One message: `planes` rows of values of `row_bytes`, in a field `pitch` bytes apart, in the
- * message each filled up to 16 bytes; then the scales, unless NULL. */
-struct carried {
-  char *values;
-  float *scales;
-  size_t planes, row_bytes, pitch, scale_bytes;
-};
-static inline carried carried_of(const exchange_field &f, size_t entry, int64_t first, int sites) {
-  return {f.data + (size_t)first * entry,
-          f.scale ? f.scale + first : NULL,
-          (size_t)f.planes,
-          (size_t)sites * entry,
-          (size_t)f.stride * entry,
-          (size_t)sites * sizeof(float)};
-}
-
-/* Queues the copies from the field into the message, or back. */
-static inline cudaError_t carry(const carried &c, char *message, bool out, cudaStream_t stream) {
-  const size_t row = whole_vectors(c.row_bytes);
-  void *const to = out ? message : c.values;
-  const void *const from = out ? c.values : message;
-  cudaError_t error = cudaMemcpy2DAsync(to, out ? row : c.pitch, from, out ? c.pitch : row,
-                                        c.row_bytes, c.planes, cudaMemcpyDeviceToDevice, stream);
-  if (error != cudaSuccess || !c.scales) return error;
-  char *const scales = message + c.planes * row;
-  return out ? cudaMemcpyAsync(scales, c.scales, c.scale_bytes, cudaMemcpyDeviceToDevice, stream)
-             : cudaMemcpyAsync(c.scales, scales, c.scale_bytes, cudaMemcpyDeviceToDevice, stream);
+/* Queues the copies of the `sites` of a field from `first` on into a message, or back: the planes,
+ * in the message each filled up to 16 bytes, then the scales, if there are any. */
+static inline cudaError_t carry(const exchange_field &f, size_t entry, int64_t first, int64_t sites,
+                                char *message, bool out, cudaStream_t stream) {
+  const size_t bytes = (size_t)sites * entry, row = whole_vectors(bytes);
+  const size_t pitch = (size_t)f.stride * entry;
+  char *const values = f.data + (size_t)first * entry, *const scales = message + f.planes * row;
+  float *const own = f.scale + (f.scale ? first : 0);
+  const cudaError_t error = cudaMemcpy2DAsync(out ? message : values, out ? row : pitch,
+                                              out ? values : message, out ? pitch : row, bytes,
+                                              (size_t)f.planes, cudaMemcpyDeviceToDevice, stream);
+  if (error != cudaSuccess || !own) return error;
+  return cudaMemcpyAsync(out ? scales : (char *)own, out ? (char *)own : scales,
+                         (size_t)sites * sizeof(float), cudaMemcpyDeviceToDevice, stream);
 }
 
 /* From so many bytes of an exchange on the copy engines are faster beside an interior of small
@@ -121,12 +108,10 @@ static void choose_push(const md_context *context, md_device_messages *m) {
 
 md_status md_device_messages_choose(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
-  size_t bytes = 0;
-  for (int c = 0; c < plan->channels; c++) {
-    bytes += md_device_message_bytes(m, c);
+  const size_t bytes = md_device_messages_bytes(m);
+  for (int c = 0; c < plan->channels; c++)
     for (int p = 0; p < MD_PARITIES; p++)
       m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
-  }
   const size_t usual = COPIED_BYTES[plan->shape.n_rhs > 1];
   m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   if (m->copied) choose_push(context, m);
@@ -171,14 +156,13 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
   const int slot = (int)(m->sent % 2);
   cudaError_t error = cudaSuccess;
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
+    const md_halo_message *ch = &plan->channel[c];
     char *const to = m->x.channel[c].send[slot];
     if (m->gathers)
       error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
                               cudaMemcpyDeviceToDevice, m->stream);
     else
-      error = carry(carried_of(view, entry, ch->face[field->parity][0], (int)ch->sites), to, true,
-                    m->stream);
+      error = carry(view, entry, ch->face[field->parity][0], ch->sites, to, true, m->stream);
     if (error == cudaSuccess) raise_flag<<<1, 1, 0, m->stream>>>(m->x, c, slot);
   }
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
@@ -199,8 +183,8 @@ md_status md_device_messages_take(md_context *context, md_device_messages *m, md
   cudaError_t error = cudaSuccess;
   await_flags<<<1, 32, 0, m->stream>>>(m->x);
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
-    error = carry(carried_of(view, entry, ch->zone, (int)ch->sites),
+    const md_halo_message *ch = &plan->channel[c];
+    error = carry(view, entry, ch->first_site, ch->sites,
                   const_cast<char *>(m->x.channel[c].receive[slot]), false, m->stream);
   }
   MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
@@ -216,17 +200,17 @@ static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrival
   *arrivals = {};
   arrivals->parity = slot;
   arrivals->timeout = m->x.timeout;
-  double under_way = 0.0, all = 0.0;
-  for (int c = 0; c < plan->channels; c++) all += (double)md_device_message_bytes(m, c);
+  const double all = (double)md_device_messages_bytes(m);
+  double under_way = 0.0;
   for (int c = 0; c < plan->channels; c++) {
-    const md_halo_channel *ch = &plan->channel[c];
+    const md_halo_message *ch = &plan->channel[c];
     md_halo_arrival *a = &arrivals->of[ch->direction];
     if (a->values) return false;
     const char *const values = m->x.channel[c].receive[slot];
     const size_t bytes = whole_vectors((size_t)ch->sites * md_message_entry_bytes(shape));
     a->values = values;
     a->scales = scaled ? (const float *)(values + bytes) : NULL;
-    a->zone = ch->zone;
+    a->zone = ch->first_site;
     a->flag = m->x.channel[c].wait;
     a->looked = &m->x.counters->looked[c];
     a->arrived = &m->x.counters->received[c];

@@ -27,10 +27,10 @@ struct exchange_channel {
 
 /* On the device. */
 struct exchange_counters {
-  long long sent[MD_HALO_CHANNELS], received[MD_HALO_CHANNELS]; /* messages so far */
-  long long looked[MD_HALO_CHANNELS]; /* see arrivals.h; `received` is its `arrived` then */
-  unsigned packed[MD_HALO_CHANNELS], unpacked[MD_HALO_CHANNELS]; /* blocks that are done */
-  unsigned long long hash_sent[MD_HALO_CHANNELS], hash_received[MD_HALO_CHANNELS];
+  long long sent[MD_MOST_MESSAGES], received[MD_MOST_MESSAGES]; /* messages so far */
+  long long looked[MD_MOST_MESSAGES]; /* see arrivals.h; `received` is its `arrived` then */
+  unsigned packed[MD_MOST_MESSAGES], unpacked[MD_MOST_MESSAGES]; /* blocks that are done */
+  unsigned long long hash_sent[MD_MOST_MESSAGES], hash_received[MD_MOST_MESSAGES];
 };
 
 /* In page-locked memory: the first message whose hash or number is not the sender's. */
@@ -48,7 +48,7 @@ struct exchange_seal {
 
 struct exchange {
   int channels;
-  exchange_channel channel[MD_HALO_CHANNELS];
+  exchange_channel channel[MD_MOST_MESSAGES];
   exchange_counters *counters;
   md_peer_timeout *timeout;
   exchange_damage *damage;

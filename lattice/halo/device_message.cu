@@ -16,12 +16,17 @@ extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
          (scaled ? whole_vectors(sites * sizeof(float)) : 0) + sizeof(exchange_seal);
 }
 
+size_t md_device_messages_bytes(const md_device_messages *m) {
+  size_t bytes = 0;
+  for (int c = 0; c < m->plan->channels; c++) bytes += md_device_message_bytes(m, c);
+  return bytes;
+}
+
 int md_device_messages_divide(const md_device_messages *m, int most_blocks, double block_bytes,
                               exchange *x) {
   const md_halo_plan *plan = m->plan;
   int all = 0;
-  double total = 0.0;
-  for (int c = 0; c < plan->channels; c++) total += (double)md_device_message_bytes(m, c);
+  const double total = (double)md_device_messages_bytes(m);
   const double useful = total / block_bytes;
   const double most = useful < most_blocks ? useful : most_blocks;
   for (int c = 0; c < plan->channels; c++) {
@@ -40,10 +45,8 @@ static md_status make_streams(md_context *context, md_device_messages *m) {
   for (cudaStream_t *s : streams)
     MD_TRY(md_cuda_status(context, cudaStreamCreateWithPriority(s, cudaStreamNonBlocking, high),
                           "stream of the halo"));
-  cudaEvent_t *events[3 + MD_HALO_CHANNELS] = {&m->ready, &m->done, &m->brought};
-  for (int c = 0; c < MD_HALO_CHANNELS; c++) events[3 + c] = &m->fetched[c];
-  for (cudaEvent_t *e : events)
-    MD_TRY(md_cuda_status(context, cudaEventCreateWithFlags(e, cudaEventDisableTiming),
+  for (cudaEvent_t &e : m->event)
+    MD_TRY(md_cuda_status(context, cudaEventCreateWithFlags(&e, cudaEventDisableTiming),
                           "event of the halo"));
   return MD_OK;
 }
@@ -52,13 +55,13 @@ static md_status make_tables(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
   m->x.channels = plan->channels;
   for (int c = 0; c < plan->channels; c++) {
-    const md_halo_channel *from = &plan->channel[c];
+    const md_halo_message *from = &plan->channel[c];
     exchange_channel *to = &m->x.channel[c];
     const size_t bytes = (size_t)from->sites * sizeof(int32_t);
-    to->from = from->receive_from;
+    to->from = from->receive_rank;
     to->sites = (int)from->sites;
-    to->zone = from->zone;
-    MD_TRY(md_message_check(context, from));
+    to->zone = from->first_site;
+    MD_TRY(md_message_check(context, md_message_bytes(&plan->shape, from->sites)));
     for (int p = 0; p < MD_PARITIES; p++) {
       MD_TRY(md_device_allocate(context, bytes, "halo table", (void **)&m->face[p][c]));
       MD_TRY(md_device_upload(context, m->face[p][c], from->face[p], bytes));
@@ -96,9 +99,8 @@ extern "C" md_status md_device_carrier_create(md_context *context, const md_halo
 
 extern "C" md_status md_device_messages_buffers(md_context *context, md_device_messages *m,
                                                 void **send, void **receive) {
-  size_t bytes = 0;
-  for (int c = 0; c < m->plan->channels; c++) bytes += 2 * md_device_message_bytes(m, c);
-  MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
+  MD_TRY(md_device_allocate(context, 2 * md_device_messages_bytes(m), "halo messages",
+                            (void **)&m->buffer));
   char *next = m->buffer;
   for (int c = 0; c < m->plan->channels; c++) {
     exchange_channel *ch = &m->x.channel[c];
@@ -117,18 +119,17 @@ extern "C" md_status md_device_messages_buffers(md_context *context, md_device_m
  * that they have. */
 static md_status map_buffers(md_context *context, md_device_messages *m, bool within) {
   const md_halo_plan *plan = m->plan;
-  size_t at[MD_HALO_CHANNELS][2], bytes = MD_HALO_CHANNELS * FLAG_BYTES;
+  size_t at[MD_MOST_MESSAGES][2], bytes = MD_MOST_MESSAGES * FLAG_BYTES;
   for (int c = 0; c < plan->channels; c++)
     for (int slot = 0; slot < 2; slot++) {
       at[c][slot] = bytes;
       bytes += (md_device_message_bytes(m, c) + 255) / 256 * 256;
     }
-  MD_TRY((within ? md_device_peers_create_within : md_device_peers_create)(
-      context, bytes, "halo messages of neighbours", &m->peers));
+  MD_TRY(md_device_peers_create(context, bytes, "halo messages of neighbours", within, &m->peers));
   for (int c = 0; c < plan->channels; c++) {
     exchange_channel *ch = &m->x.channel[c];
-    char *theirs = (char *)m->peers->of[plan->channel[c].send_to], *mine = (char *)m->peers->mine;
-    const bool from_peer = m->peers->of[plan->channel[c].receive_from] != NULL;
+    char *theirs = (char *)m->peers->of[plan->channel[c].send_rank], *mine = (char *)m->peers->mine;
+    const bool from_peer = m->peers->of[plan->channel[c].receive_rank] != NULL;
     if (theirs) ch->raise = (long long *)(theirs + c * FLAG_BYTES);
     if (from_peer) ch->wait = (const long long *)(mine + c * FLAG_BYTES);
     for (int slot = 0; slot < 2; slot++) {
@@ -140,13 +141,10 @@ static md_status map_buffers(md_context *context, md_device_messages *m, bool wi
   return MD_OK;
 }
 
-extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m) {
-  MD_TRY(map_buffers(context, m, false));
-  return md_device_messages_choose(context, m);
-}
-
-extern "C" md_status md_device_messages_peers_within(md_context *context, md_device_messages *m) {
-  return map_buffers(context, m, true);
+extern "C" md_status md_device_messages_peers(md_context *context, md_device_messages *m,
+                                              bool within) {
+  MD_TRY(map_buffers(context, m, within));
+  return within ? MD_OK : md_device_messages_choose(context, m);
 }
 
 extern "C" bool md_device_message_to_peer(const md_device_messages *m, int c) {
@@ -163,10 +161,8 @@ static void destroy(md_device_messages *m) {
   md_device_free(m->x.counters);
   md_device_free_pinned(m->x.damage);
   for (int p = 0; p < MD_PARITIES; p++)
-    for (int c = 0; c < MD_HALO_CHANNELS; c++) md_device_free(m->face[p][c]);
-  cudaEvent_t events[3 + MD_HALO_CHANNELS] = {m->ready, m->done, m->brought};
-  for (int c = 0; c < MD_HALO_CHANNELS; c++) events[3 + c] = m->fetched[c];
-  for (cudaEvent_t e : events)
+    for (int c = 0; c < MD_MOST_MESSAGES; c++) md_device_free(m->face[p][c]);
+  for (cudaEvent_t e : m->event)
     if (e) cudaEventDestroy(e);
   if (m->stream) cudaStreamDestroy(m->stream);
   if (m->in) cudaStreamDestroy(m->in);
@@ -226,7 +222,7 @@ extern "C" md_status md_device_carrier_pack(md_context *context, void *state,
                                             const md_field *field) {
   md_device_messages *m = messages_of(state);
   if (md_device_carrier_leads(state)) MD_TRY(run(context, m, field, true));
-  MD_TRY(order(context, m->ready, md_stream(), m->stream));
+  MD_TRY(order(context, m->event[READY], md_stream(), m->stream));
   return m->copied ? md_device_messages_send(context, m, field) : MD_OK;
 }
 
@@ -244,7 +240,7 @@ extern "C" md_status md_device_carrier_verify(md_context *context, void *state) 
 
 extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, md_field *field) {
   md_device_messages *m = messages_of(state);
-  if (m->bringing) MD_TRY(order(context, m->brought, m->in, m->stream));
+  if (m->bringing) MD_TRY(order(context, m->event[BROUGHT], m->in, m->stream));
   m->bringing = false;
   MD_TRY(m->copied ? md_device_messages_take(context, m, field) : run(context, m, field, false));
   return md_device_carrier_verify(context, state);
@@ -252,7 +248,7 @@ extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, 
 
 extern "C" md_status md_device_carrier_join(md_context *context, void *state) {
   const md_device_messages *m = messages_of(state);
-  return order(context, m->done, m->stream, md_stream());
+  return order(context, m->event[DONE], m->stream, md_stream());
 }
 
 extern "C" md_status md_device_messages_wait(md_context *context, md_device_messages *m) {
@@ -266,11 +262,12 @@ extern "C" md_status md_device_message_fetch(md_context *context, md_device_mess
                      cudaMemcpyAsync(host, m->x.channel[c].send[0], md_device_message_bytes(m, c),
                                      cudaMemcpyDeviceToHost, m->stream),
                      "copy of a surface from the device"));
-  return md_cuda_status(context, cudaEventRecord(m->fetched[c], m->stream), "event of the halo");
+  return md_cuda_status(context, cudaEventRecord(m->event[FETCHED + c], m->stream),
+                        "event of the halo");
 }
 
 extern "C" md_status md_device_message_fetched(md_context *context, md_device_messages *m, int c) {
-  return md_cuda_status(context, cudaEventSynchronize(m->fetched[c]), "a halo exchange");
+  return md_cuda_status(context, cudaEventSynchronize(m->event[FETCHED + c]), "a halo exchange");
 }
 
 extern "C" md_status md_device_message_bring(md_context *context, md_device_messages *m, int c,

@@ -4,7 +4,7 @@
 #include "base/device_peers.h"
 #include "lattice/halo/transport.h"
 
-/* The device side of message.h, shared by the transports of device fields: one kernel gathers all
+/* The device side of message.c, shared by the transports of device fields: one kernel gathers all
  * surfaces of a field into its messages, one scatters all that arrived into the zones, both on a
  * stream of their own beside the interior. A message on a device: the planes and then the scales,
  * each filled up to 16 bytes; then the hash and the number of the message, written where the plan
@@ -22,11 +22,10 @@ md_status md_device_messages_buffers(md_context *context, md_device_messages *me
 /* Writes straight into two buffers in turn in the memory of each receiver, by the gathering kernel
  * or beside a busy interior by the copy engines or a small kernel, raises a flag there, and waits
  * for its own flags on the device. A recording then holds an even number of exchanges.
- * MD_ENVIRONMENT where the GPUs cannot. Collective. */
-md_status md_device_messages_peers(md_context *context, md_device_messages *messages);
-/* The same for the ranks of each node alone, after md_device_messages_buffers, whose buffers other
- * nodes' messages keep; by the gathering kernel only. Collective. */
-md_status md_device_messages_peers_within(md_context *context, md_device_messages *messages);
+ * `within`: the same for the ranks of each node alone, after md_device_messages_buffers, whose
+ * buffers other nodes' messages keep; by the gathering kernel only. MD_ENVIRONMENT where the GPUs
+ * cannot. Collective. */
+md_status md_device_messages_peers(md_context *context, md_device_messages *messages, bool within);
 /* Whether the message of channel c goes to, and comes from, a rank that shares memory. */
 bool md_device_message_to_peer(const md_device_messages *messages, int c);
 bool md_device_message_from_peer(const md_device_messages *messages, int c);
@@ -60,10 +59,16 @@ md_status md_device_carrier_arrivals(md_context *context, void *state, md_halo_a
                                      bool *found);
 md_status md_device_carrier_verify(md_context *context, void *state);
 void md_device_carrier_destroy(void *state);
-/* What the tables of these transports have in common. */
-#define MD_DEVICE_CARRIER                                                                          \
+/* What the tables of these transports have in common, and the rest of one where CUDA is. */
+#if MINIDIRAC_HAVE_CUDA
+#define MD_DEVICE_CARRIER(...)                                                                     \
   .spaces = 1u << MD_DEVICE, .queue = md_device_carrier_stream, .leads = md_device_carrier_leads,  \
-  .join = md_device_carrier_join
+  .join = md_device_carrier_join, .arrivals = md_device_carrier_arrivals, __VA_ARGS__
+#else
+#define MD_DEVICE_CARRIER(...)                                                                     \
+  .spaces = 1u << MD_DEVICE,                                                                       \
+  .unavailable = "this build has no CUDA; configure with -DMINIDIRAC_CUDA=ON (needs nvcc)"
+#endif
 
 /* Waits for what is queued on the stream. */
 md_status md_device_messages_wait(md_context *context, md_device_messages *messages);

@@ -5,11 +5,12 @@
 
 extern "C" {
 #include "lattice/halo/device_message.h"
-#include "lattice/halo/message.h"
 }
 
 /* What device_message.cu, whose kernels gather and scatter, and device_carry.cu, which takes
  * messages past a busy interior, share. */
+
+enum { READY, DONE, BROUGHT, FETCHED /* and a channel */, EVENTS = FETCHED + MD_MOST_MESSAGES };
 
 struct md_device_messages {
   const md_halo_plan *plan;
@@ -23,9 +24,9 @@ struct md_device_messages {
   long long sent; /* exchanges of these kinds queued so far; a recording counts once */
   char *buffer;   /* own messages; with peers what is gathered for the copy engines, or NULL */
   md_device_peers *peers;
-  int32_t *face[MD_PARITIES][MD_HALO_CHANNELS];
+  int32_t *face[MD_PARITIES][MD_MOST_MESSAGES];
   cudaStream_t stream, in; /* in: of copies from the host */
-  cudaEvent_t ready, done, brought, fetched[MD_HALO_CHANNELS];
+  cudaEvent_t event[EVENTS];
   bool bringing;
 };
 
@@ -34,6 +35,8 @@ static inline exchange_field view_of(const md_device_messages *m, const md_field
           (int)(md_message_entry_bytes(&m->plan->shape) / word)};
 }
 
+/* Bytes of the messages of all channels. */
+size_t md_device_messages_bytes(const md_device_messages *m);
 /* Shares at most `most_blocks` blocks out among the channels of x in proportion to their messages,
  * one to each at least, and none of them for less than `block_bytes`. Returns their number. */
 int md_device_messages_divide(const md_device_messages *m, int most_blocks, double block_bytes,

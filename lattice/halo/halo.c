@@ -1,27 +1,86 @@
 #include "lattice/halo/halo.h"
 #include "base/device.h"
 #include "base/memory_need.h"
+#include "base/text.h"
 #include "base/timer.h"
-#include "lattice/halo/message.h"
 #include "lattice/halo/transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* The messages of the geometry, with the bytes of this shape. */
-static void fill_plan(const md_geometry *g, const md_field_shape *shape, md_halo_plan *plan) {
-  plan->geometry = g;
-  plan->shape = *shape;
-  for (int m = 0; m < g->messages; m++) {
-    const md_halo_message *message = &g->message[m];
-    plan->channel[plan->channels++] =
-        (md_halo_channel){.direction = message->direction,
-                          .send_to = message->send_rank,
-                          .receive_from = message->receive_rank,
-                          .sites = message->sites,
-                          .zone = message->first_site,
-                          .face = {message->face[MD_EVEN], message->face[MD_ODD]},
-                          .bytes = md_message_bytes(shape, message->sites)};
+const md_transport *const *md_transports(void) {
+  static const md_transport *const table[] = {&md_transport_mpi,
+                                              &md_transport_peer,
+                                              &md_transport_mixed,
+                                              &md_transport_nccl,
+                                              &md_transport_cuda_aware,
+                                              &md_transport_staged,
+                                              NULL};
+  return table;
+}
+
+static const char *name_of(md_space space) {
+  return space == MD_HOST ? "on the host" : "on a device";
+}
+
+/* MD_OK when the ranks can use it for the fields of this halo. Collective. */
+static md_status usable(const md_halo *halo, const md_transport *t) {
+  md_context *context = halo->context;
+  const md_space space = halo->plan.shape.space;
+  if (!(t->spaces & 1u << space))
+    return md_fail(context, MD_INPUT,
+                   "transport %s does not carry fields that lie %s, as this backend's do; leave "
+                   "--transport out, or take another backend",
+                   t->name, name_of(space));
+  if (t->unavailable)
+    return md_fail(context, MD_ENVIRONMENT, "transport %s is not available: %s", t->name,
+                   t->unavailable);
+  return t->check ? md_agree(context, t->check(context, halo->plan.geometry)) : MD_OK;
+}
+
+static md_status find_fastest(md_halo *halo) {
+  const md_space space = halo->plan.shape.space;
+  char *reason = halo->reason;
+  for (const md_transport *const *t = md_transports(); *t; t++) {
+    if (!((*t)->spaces & 1u << space) || (halo->transport && (*t)->speed <= halo->transport->speed))
+      continue;
+    if (usable(halo, *t) == MD_OK)
+      halo->transport = *t;
+    else
+      md_append(reason, sizeof halo->reason, "%s%s: %s", *reason ? "; " : "not ", (*t)->name,
+                halo->context->message);
   }
+  if (!*reason) strcpy(reason, "the fastest");
+  if (halo->transport) return MD_OK;
+  return md_fail(halo->context, MD_ENVIRONMENT,
+                 "no transport of this build carries fields that lie %s", name_of(space));
+}
+
+/* By name, "auto" for the fastest that the ranks can use. MD_INPUT for an unknown name or the wrong
+ * space, MD_ENVIRONMENT with the reason where it is not in this build or the ranks cannot use it.
+ * Collective. */
+static md_status find(md_halo *halo, const char *name) {
+  char known[256] = "auto";
+  md_suggestion nearest = md_suggest(name);
+  if (strcmp(name, "auto") == 0) return find_fastest(halo);
+  strcpy(halo->reason, "asked for");
+  for (const md_transport *const *t = md_transports(); *t; t++) {
+    md_append(known, sizeof known, ", %s", (*t)->name);
+    md_suggest_name(&nearest, (*t)->name, strlen((*t)->name));
+    if (strcmp((*t)->name, name) != 0) continue;
+    halo->transport = *t;
+    return usable(halo, *t);
+  }
+  return md_fail(halo->context, MD_INPUT, "--transport must be one of %s, got '%.200s'%s", known,
+                 name, nearest.text);
+}
+
+bool md_halo_request_serves(const md_halo_request *request, md_space space) {
+  if (!request || strcmp(request->transport, "auto") == 0) return true;
+  for (const md_transport *const *t = md_transports(); *t; t++)
+    if (strcmp((*t)->name, request->transport) == 0) return (*t)->spaces & 1u << space;
+  return true;
 }
 
 /* Seconds of one exchange of `field`, the longest of the ranks. Collective. */
@@ -80,8 +139,8 @@ static md_status count_messages(const md_halo *halo) {
 static md_status create(md_context *context, md_halo *halo, const char *name) {
   const md_halo_plan *plan = &halo->plan;
   if (md_counts(context)) return count_messages(halo);
-  MD_TRY(md_agree(context, md_transport_find(context, name, plan->shape.space, plan->geometry,
-                                             &halo->transport, &halo->reason)));
+  MD_TRY(md_agree(context, find(halo, name)));
+  halo->plan.transport = halo->transport;
   if (plan->channels == 0) return MD_OK;
   MD_TRY(md_agree(context, halo->transport->create(context, plan, &halo->state)));
   return plan->check ? say_cost_of_check(halo) : MD_OK;
@@ -97,7 +156,10 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     h->plan.check = request && request->check;
     h->plan.copied_bytes = request ? request->copied_bytes : 0;
     h->plan.awaited = request && request->awaited;
-    fill_plan(geometry, shape, &h->plan);
+    h->plan.geometry = geometry;
+    h->plan.shape = *shape;
+    h->plan.channels = geometry->messages;
+    h->plan.channel = geometry->message;
     status = create(context, h, request ? request->transport : "auto");
   }
   if (status != MD_OK) {
@@ -150,7 +212,8 @@ md_status md_halo_end(md_halo *halo, md_field *field) {
 
 int64_t md_halo_bytes(const md_halo *halo) {
   int64_t bytes = 0;
-  for (int c = 0; c < halo->plan.channels; c++) bytes += (int64_t)halo->plan.channel[c].bytes;
+  for (int c = 0; c < halo->plan.channels; c++)
+    bytes += (int64_t)md_message_bytes(&halo->plan.shape, halo->plan.channel[c].sites);
   return bytes;
 }
 
@@ -159,7 +222,7 @@ const char *md_halo_transport(const md_halo *halo) {
 }
 
 const char *md_halo_reason(const md_halo *halo) {
-  return halo->state ? halo->reason.text : "nothing to exchange";
+  return halo->state ? halo->reason : "nothing to exchange";
 }
 
 bool md_halo_queued(const md_halo *halo) {

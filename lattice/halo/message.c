@@ -1,4 +1,4 @@
-#include "lattice/halo/message.h"
+#include "lattice/halo/transport.h"
 
 #include <string.h>
 
@@ -13,11 +13,10 @@ size_t md_message_bytes(const md_field_shape *shape, int64_t sites) {
   return (size_t)sites * (planes * md_message_entry_bytes(shape) + (scaled ? sizeof(float) : 0));
 }
 
-md_status md_message_check(md_context *context, const md_halo_channel *channel) {
-  if (channel->bytes <= INT32_MAX - 256) return MD_OK;
+md_status md_message_check(md_context *context, size_t bytes) {
+  if (bytes <= INT32_MAX - 256) return MD_OK;
   return md_fail(context, MD_INPUT,
-                 "a halo message must stay below 2 GiB, got %zu bytes; use more ranks",
-                 channel->bytes);
+                 "a halo message must stay below 2 GiB, got %zu bytes; use more ranks", bytes);
 }
 
 static size_t width_of(const md_field *f) {
@@ -42,7 +41,7 @@ static void gather(char *to, const char *from, const int32_t *sites, int64_t cou
   }
 }
 
-void md_message_pack(const md_field *field, const md_halo_channel *channel, char *message) {
+void md_message_pack(const md_field *field, const md_halo_message *channel, char *message) {
   const int32_t *sites = channel->face[field->parity];
   const size_t width = width_of(field), plane = (size_t)channel->sites * width;
   const int planes = md_field_planes(field);
@@ -55,9 +54,9 @@ void md_message_pack(const md_field *field, const md_halo_channel *channel, char
            sizeof(float));
 }
 
-void md_message_unpack(md_field *field, const md_halo_channel *channel, const char *message) {
+void md_message_unpack(md_field *field, const md_halo_message *channel, const char *message) {
   const size_t width = width_of(field), plane = (size_t)channel->sites * width;
-  const size_t zone = (size_t)channel->zone;
+  const size_t zone = (size_t)channel->first_site;
   const int planes = md_field_planes(field);
   for (int c = 0; c < planes; c++)
     memcpy((char *)field->data + ((size_t)c * (size_t)field->stride + zone) * width,
@@ -86,7 +85,7 @@ void md_message_seal(char *message, size_t bytes, int64_t number) {
   memcpy(message + bytes + sizeof hash, &number, sizeof number);
 }
 
-md_status md_message_verify(md_context *context, const md_halo_channel *channel,
+md_status md_message_verify(md_context *context, const md_halo_message *channel,
                             const char *message, size_t bytes, int64_t number) {
   uint64_t hash;
   int64_t got;
@@ -96,7 +95,7 @@ md_status md_message_verify(md_context *context, const md_halo_channel *channel,
   return md_message_damaged(context, channel, number, got);
 }
 
-md_status md_message_damaged(md_context *context, const md_halo_channel *channel, int64_t number,
+md_status md_message_damaged(md_context *context, const md_halo_message *channel, int64_t number,
                              int64_t got) {
   const char *sign = channel->direction < MD_DIMS ? "+" : "-";
   const char axis = "xyzt"[channel->direction % MD_DIMS];
@@ -105,10 +104,10 @@ md_status md_message_damaged(md_context *context, const md_halo_channel *channel
                    "halo message %lld from rank %d for the zone %s%c must arrive as it was sent, "
                    "and its hash on rank %d is another; check the network, or take another "
                    "--transport",
-                   (long long)number, channel->receive_from, sign, axis, context->rank);
+                   (long long)number, channel->receive_rank, sign, axis, context->rank);
   return md_fail(
       context, MD_ENVIRONMENT,
       "halo message %lld from rank %d for the zone %s%c must arrive in its turn, rank %d "
       "got number %lld; check the network, or take another --transport",
-      (long long)number, channel->receive_from, sign, axis, context->rank, (long long)got);
+      (long long)number, channel->receive_rank, sign, axis, context->rank, (long long)got);
 }

@@ -3,34 +3,19 @@
 
 #include "lattice/halo/halo.h"
 
-/* Two for each neighbour direction: a deep zone may come from two ranks. */
-enum { MD_HALO_CHANNELS = MD_MOST_MESSAGES };
-
-/* One message of an exchange, number for number those of the geometry's list: `face` of this rank
- * goes to `send_to`, and the message of the same number from `receive_from` lands in `zone`, the
- * sites beyond the face in `direction`. All ranks have the same list, so the number tells apart
- * messages between the same two ranks. */
-typedef struct md_halo_channel {
-  int direction, send_to, receive_from;
-  int64_t sites;
-  int64_t zone;                     /* index of its first site in a field */
-  const int32_t *face[MD_PARITIES]; /* of the field's parity: local site that is sent as k-th */
-  size_t bytes;                     /* planes one after another, then the scales */
-} md_halo_channel;
-
 /* What a transport is made for. */
 typedef struct md_halo_plan {
   const md_geometry *geometry;
   md_field_shape shape;
   int channels;
-  md_halo_channel channel[MD_HALO_CHANNELS];
+  const md_halo_message *channel; /* the geometry's list */
+  const struct md_transport *transport;
   bool check;          /* messages carry a number and a hash, which the receiver verifies */
   size_t copied_bytes; /* as in md_halo_request */
   bool awaited;        /* likewise */
 } md_halo_plan;
 
-/* A way to carry halos: a constant table of functions in a file of its own and one line in
- * transports.c. */
+/* A way to carry halos: a constant table of functions, and one line in halo.c. */
 typedef struct md_transport {
   const char *name;
   const char *needs;       /* for the table: "MPI", "CUDA GPUs", ... */
@@ -65,26 +50,42 @@ typedef struct md_transport {
   void (*destroy)(void *state); /* collective */
 } md_transport;
 
+extern const md_transport md_transport_mpi, md_transport_peer, md_transport_nccl;
+extern const md_transport md_transport_mixed, md_transport_cuda_aware, md_transport_staged;
 /* The table: NULL-terminated. Every name is there in every build. */
 const md_transport *const *md_transports(void);
-/* Why a transport was taken: "asked for", or what speaks against each faster one. */
-typedef struct md_transport_reason {
-  char text[1024];
-} md_transport_reason;
-
-/* By name, "auto" for the fastest that the ranks can use for fields of this space. MD_INPUT for an
- * unknown name or the wrong space, MD_ENVIRONMENT with the reason where it is not in this build or
- * the ranks cannot use it. Collective. */
-md_status md_transport_find(md_context *context, const char *name, md_space space,
-                            const md_geometry *geometry, const md_transport **transport,
-                            md_transport_reason *reason);
 
 struct md_halo {
   md_context *context;
   const md_transport *transport;
-  md_transport_reason reason;
+  char reason[1024]; /* why it was taken: "asked for", or what speaks against each faster one */
   md_halo_plan plan;
   void *state; /* of the transport; NULL where nothing is split */
 };
+
+/* The messages of a halo exchange: the planes of a surface one after another, then its scales; with
+ * checks then a seal. */
+
+/* Bytes of one site in one plane, of a message of `sites` sites. */
+size_t md_message_entry_bytes(const md_field_shape *shape);
+size_t md_message_bytes(const md_field_shape *shape, int64_t sites);
+
+/* MD_INPUT for a message of so many bytes that MPI's counts cannot hold. Local. */
+md_status md_message_check(md_context *context, size_t bytes);
+
+/* The surface of a host field that the channel sends, and the zone that it receives. Local. */
+void md_message_pack(const md_field *field, const md_halo_message *channel, char *message);
+void md_message_unpack(md_field *field, const md_halo_message *channel, const char *message);
+
+/* With checks: writes the seal behind the `bytes` of a message on the host; MD_ENVIRONMENT when the
+ * seal of a received one is not that of its bytes or of this number. Local. */
+enum { MD_SEAL_BYTES = 16 };
+void md_message_seal(char *message, size_t bytes, int64_t number);
+md_status md_message_verify(md_context *context, const md_halo_message *channel,
+                            const char *message, size_t bytes, int64_t number);
+/* The failure of either: message `number` carries the number `got`, or other bytes than were sent
+ * where that is the same. */
+md_status md_message_damaged(md_context *context, const md_halo_message *channel, int64_t number,
+                             int64_t got);
 
 #endif

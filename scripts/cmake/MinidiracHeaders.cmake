@@ -5,8 +5,8 @@ set(MD_PUBLIC_HEADERS
   dirac/action.h dirac/operator.h dirac/operators.h dirac/precondition/precondition.h dirac/request.h dirac/system.h
   dirac/solvers/multishift.h dirac/solvers/solver.h
   gemm/gemm.h
-  io/attribute.h io/file_texts.h io/lattice_file.h io/lattice_output.h io/modes_file.h io/propagator.h io/provenance.h
-  io/site_format.h lattice/fields/field.h lattice/fields/linear.h lattice/fields/modes.h lattice/fields/observables.h
+  io/attribute.h io/lattice_file.h io/modes_file.h io/propagator.h
+  lattice/fields/field.h lattice/fields/linear.h lattice/fields/modes.h lattice/fields/observables.h
   lattice/fields/source.h
   lattice/gauge/gauge.h lattice/gauge/heatbath.h lattice/gauge/phases.h
   lattice/halo/arrivals.h

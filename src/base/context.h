@@ -37,8 +37,8 @@ typedef struct md_context {
   int local_rank;                      /* this process among those of its host, 0 .. */
   int local_ranks;                     /* processes on its host */
   md_device_facts gpu;                 /* its GPU, see base/device.h */
-  struct md_device_staging *staging;   /* its copy buffers, see base/device_staging.h */
-  struct md_nccl *nccl;                /* see base/device_nccl.h; NULL: not started */
+  struct md_device_staging *staging;   /* its copy buffers, see base/device_cuda.cu */
+  struct md_nccl *nccl;                /* see base/device_peers.h; NULL: not started */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */

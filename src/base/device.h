@@ -46,8 +46,6 @@ void md_device_unpin(void *memory);
  * to pageable memory go through page-locked buffers, which several threads fill and empty. */
 md_status md_device_upload(md_context *context, void *device, const void *host, size_t bytes);
 md_status md_device_download(md_context *context, void *host, const void *device, size_t bytes);
-/* Device to device; queued, not waited for. */
-md_status md_device_copy(md_context *context, void *to, const void *from, size_t bytes);
 /* The same for `count` rows of `bytes` that start to_pitch and from_pitch bytes apart; pitches of
  * one row are not read. */
 typedef struct md_device_rows {
@@ -57,8 +55,8 @@ md_status md_device_upload_rows(md_context *context, void *device, const void *h
                                 const md_device_rows *rows);
 md_status md_device_download_rows(md_context *context, void *host, const void *device,
                                   const md_device_rows *rows);
-md_status md_device_copy_rows(md_context *context, void *to, const void *from,
-                              const md_device_rows *rows);
+/* Device to device; queued, not waited for. */
+md_status md_device_copy(md_context *context, void *to, const void *from, size_t bytes);
 
 /* The stream of all work, a cudaStream_t. */
 void *md_device_stream(void);

@@ -1,5 +1,5 @@
 #include "base/device.cuh"
-#include "base/device_nccl.h"
+#include "base/device_peers.h"
 
 extern "C" {
 #include "base/timer.h"
@@ -13,9 +13,10 @@ extern "C" {
 #include <thread>
 #include <unistd.h>
 
-struct md_nccl {
-  ncclComm_t ranks;
-};
+/* The context keeps NCCL's own object under a name without NCCL. */
+static ncclComm_t ranks_of(const md_context *context) {
+  return (ncclComm_t)context->nccl;
+}
 
 /* Of a rank, for the others. */
 struct gpu_name {
@@ -84,7 +85,7 @@ static md_status join_ranks(md_context *context, const ncclUniqueId &id) {
                                                "another transport, or see NCCL_DEBUG=WARN",
                                                context->rank, patience_s));
   if (status == MD_OK)
-    context->nccl->ranks = j->ranks;
+    context->nccl = (struct md_nccl *)j->ranks;
   else if (joined)
     ncclCommAbort(j->ranks); /* without the others, who may not have joined */
   return status;
@@ -108,48 +109,39 @@ static md_status start(md_context *context, gpu_name *all) {
 }
 
 extern "C" void md_nccl_close(md_context *context) {
-  if (!context->nccl) return;
-  if (context->nccl->ranks) ncclCommDestroy(context->nccl->ranks);
-  delete context->nccl;
+  if (context->nccl) ncclCommDestroy(ranks_of(context));
   context->nccl = NULL;
 }
 
 extern "C" md_status md_nccl_open(md_context *context) {
   if (context->nccl) return MD_OK;
   gpu_name *all = new (std::nothrow) gpu_name[context->ranks]();
-  context->nccl = new (std::nothrow) md_nccl();
-  md_status status = all && context->nccl ? MD_OK : md_fail_memory(context, sizeof *all, "NCCL");
-  status = md_agree(context, status);
+  md_status status = md_agree(context, all ? MD_OK : md_fail_memory(context, sizeof *all, "NCCL"));
   if (status == MD_OK) status = start(context, all);
-  if (status != MD_OK) md_nccl_close(context);
   delete[] all;
   return status;
 }
 
-extern "C" md_status md_nccl_exchange(md_context *context, md_nccl_messages sends,
-                                      md_nccl_messages receives, void *stream) {
-  ncclComm_t ranks = context->nccl->ranks;
+extern "C" md_status md_nccl_exchange(md_context *context, const md_nccl_message *messages,
+                                      int count, void *stream) {
+  const ncclComm_t ranks = ranks_of(context);
+  const cudaStream_t queue = (cudaStream_t)stream;
   ncclResult_t result = ncclGroupStart();
-  for (int k = 0; k < sends.count && result == ncclSuccess; k++) {
-    const md_nccl_message *m = &sends.message[k];
-    result = ncclSend(m->memory, m->bytes, ncclUint8, m->rank, ranks, (cudaStream_t)stream);
-  }
-  for (int k = 0; k < receives.count && result == ncclSuccess; k++) {
-    const md_nccl_message *m = &receives.message[k];
-    result = ncclRecv(m->memory, m->bytes, ncclUint8, m->rank, ranks, (cudaStream_t)stream);
-  }
+  for (const md_nccl_message *m = messages; m < messages + count && result == ncclSuccess; m++)
+    result = m->receives ? ncclRecv(m->memory, m->bytes, ncclUint8, m->rank, ranks, queue)
+                         : ncclSend(m->memory, m->bytes, ncclUint8, m->rank, ranks, queue);
   const ncclResult_t ended = ncclGroupEnd();
   return nccl_status(context, result == ncclSuccess ? ended : result, "an exchange");
 }
 
 extern "C" md_status md_nccl_sum(md_context *context, double *values, int count) {
   const ncclResult_t result = ncclAllReduce(values, values, (size_t)count, ncclDouble, ncclSum,
-                                            context->nccl->ranks, md_stream());
+                                            ranks_of(context), md_stream());
   return nccl_status(context, result, "a sum over ranks");
 }
 
 extern "C" md_status md_nccl_check(md_context *context) {
   ncclResult_t met = ncclSuccess;
-  const ncclResult_t asked = ncclCommGetAsyncError(context->nccl->ranks, &met);
+  const ncclResult_t asked = ncclCommGetAsyncError(ranks_of(context), &met);
   return nccl_status(context, asked == ncclSuccess ? met : asked, "an exchange");
 }

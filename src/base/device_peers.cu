@@ -100,13 +100,12 @@ static md_status share(md_context *context, md_device_peers *p, const char *what
   return md_agree(context, map(context, p, within, all));
 }
 
-/* Nobody frees what another rank still has mapped. */
-static void unmap(md_device_peers *p) {
+/* Nobody frees what another rank still has mapped. Also for a start that failed on some ranks. */
+static void end(md_context *context, md_device_peers *p) {
   cudaDeviceSynchronize();
   for (int r = 0; p && p->of && r < p->ranks; r++)
     if (p->of[r] && p->of[r] != p->mine) cudaIpcCloseMemHandle(p->of[r]);
-}
-static void release(md_device_peers *p) {
+  md_barrier(context);
   if (!p) return;
   cudaFree(p->mine);
   md_device_free(p->of_on_device);
@@ -115,8 +114,8 @@ static void release(md_device_peers *p) {
   delete p;
 }
 
-static md_status create(md_context *context, size_t bytes, const char *what, bool within,
-                        md_device_peers **peers) {
+extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
+                                            bool within, md_device_peers **peers) {
   md_device_peers *p = new (std::nothrow) md_device_peers();
   announcement *all = new (std::nothrow) announcement[context->ranks]();
   md_status status = md_device_open(context);
@@ -128,31 +127,15 @@ static md_status create(md_context *context, size_t bytes, const char *what, boo
   status = md_agree(context, status);
   if (status == MD_OK) status = share(context, p, what, within, all);
   delete[] all;
-  if (status == MD_OK) {
+  if (status == MD_OK)
     *peers = p;
-    return MD_OK;
-  }
-  unmap(p);
-  md_barrier(context);
-  release(p);
+  else
+    end(context, p);
   return status;
 }
 
-extern "C" md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
-                                            md_device_peers **peers) {
-  return create(context, bytes, what, false, peers);
-}
-
-extern "C" md_status md_device_peers_create_within(md_context *context, size_t bytes,
-                                                   const char *what, md_device_peers **peers) {
-  return create(context, bytes, what, true, peers);
-}
-
 extern "C" void md_device_peers_destroy(md_device_peers *peers) {
-  if (!peers) return;
-  unmap(peers);
-  md_barrier(peers->context);
-  release(peers);
+  if (peers) end(peers->context, peers);
 }
 
 extern "C" md_status md_device_peers_check(md_context *context, const md_device_peers *peers) {

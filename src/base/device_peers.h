@@ -31,17 +31,42 @@ md_status md_device_nodes(md_context *context, int *node);
 
 /* Allocates `bytes` on every rank and maps all of them. MD_ENVIRONMENT on all ranks, with the pair
  * of ranks and the reason, where ranks lie on different hosts or one GPU cannot address another's
- * memory. *peers is NULL on failure. Collective. */
-md_status md_device_peers_create(md_context *context, size_t bytes, const char *what,
+ * memory. `within`: memory of ranks on other nodes is left out instead of refused. *peers is NULL
+ * on failure. Collective. */
+md_status md_device_peers_create(md_context *context, size_t bytes, const char *what, bool within,
                                  md_device_peers **peers);
-/* The same, but memory of ranks on other nodes is left out instead of refused. */
-md_status md_device_peers_create_within(md_context *context, size_t bytes, const char *what,
-                                        md_device_peers **peers);
 /* After all ranks have finished with the memory, which this call waits for. NULL is fine.
  * Collective. */
 void md_device_peers_destroy(md_device_peers *peers);
 /* MD_ENVIRONMENT with who waited for whom once a kernel has given up. Local. */
 md_status md_device_peers_check(md_context *context, const md_device_peers *peers);
+
+/* One NCCL communicator of the run's ranks, made once and kept by the context; md_device_close ends
+ * it. But for md_nccl_sum and md_nccl_close, only in builds with NCCL.
+ *
+ * MD_ENVIRONMENT on all ranks where two of them share a GPU, which NCCL refuses, or where it fails
+ * to start. Returns at once when it is open. Collective. */
+md_status md_nccl_open(md_context *context);
+
+typedef struct md_nccl_message {
+  void *memory; /* on the device */
+  size_t bytes;
+  int rank;      /* the other end */
+  bool receives; /* else it is sent */
+} md_nccl_message;
+
+/* Queues the messages as one group on the cudaStream_t; what two ranks send each other is matched
+ * in order. Neighbours do the same. */
+md_status md_nccl_exchange(md_context *context, const md_nccl_message *messages, int count,
+                           void *stream);
+/* Queues the sums over ranks of doubles in device memory, in place, on the stream of all work. Only
+ * where no sum is rounded do its bits not depend on NCCL's order. MD_ENVIRONMENT in builds without
+ * NCCL. All ranks do the same. */
+md_status md_nccl_sum(md_context *context, double *values, int count);
+/* A failure that NCCL has met since. Local. */
+md_status md_nccl_check(md_context *context);
+/* Ends the communicator, if there is one; also in builds without NCCL. */
+void md_nccl_close(md_context *context);
 
 #ifdef __cplusplus
 }

@@ -1,15 +1,10 @@
 #pragma once
 
+#include "base/status.h"
 #include <stdint.h>
 
 /* Division of whole numbers by one that the host knows, as a multiplication and a shift: a division
  * takes a GPU more than a hundred cycles. */
-
-#ifdef __CUDACC__
-#define MD_DIVISOR_INLINE static __host__ __device__ inline
-#else
-#define MD_DIVISOR_INLINE static inline
-#endif
 
 typedef struct md_divisor {
   uint32_t by, magic, shift;
@@ -26,7 +21,7 @@ static inline md_divisor md_divisor_of(int by) {
 }
 
 /* n / by for 0 <= n < 2^31. */
-MD_DIVISOR_INLINE int md_quotient(int n, md_divisor d) {
+MD_HOST_DEVICE int md_quotient(int n, md_divisor d) {
 #ifdef __CUDA_ARCH__
   return (int)(__umulhi(2u * (unsigned)n, d.magic) >> d.shift);
 #else

@@ -62,34 +62,6 @@ static bool counts_gpu(md_context *context) {
   return first;
 }
 
-void md_energy_read(md_context *context, md_energy *now) {
-  const md_device_facts *gpu = &context->gpu;
-  *now = (md_energy){.domains = 0};
-  const bool counted = counts_gpu(context);
-  const bool cpu_told = context->local_rank != 0 || read_processors(now);
-  const bool gpu_told = !counted || md_energy_of_gpu(gpu->uuid, &now->gpu_joules, now->gpu_reason,
-                                                     sizeof now->gpu_reason);
-  long long tally[3] = {!cpu_told, !gpu_told, gpu->open};
-  md_sum_integers(context, tally, 3);
-  if (tally[2] == 0) snprintf(now->gpu_reason, sizeof now->gpu_reason, "no rank opened a GPU");
-  now->has_cpu = tally[0] == 0;
-  now->has_gpu = tally[1] == 0 && tally[2] > 0;
-}
-
-void md_energy_between(md_context *context, const md_energy *before, const md_energy *after,
-                       double *cpu, double *gpu) {
-  double mine[2] = {0.0, after->gpu_joules - before->gpu_joules};
-  long long millijoules[2];
-  for (int d = 0; d < after->domains && d < before->domains; d++) {
-    const double step = after->joules[d] - before->joules[d];
-    mine[0] += step < 0.0 ? step + fmax(after->range[d], 0.0) : step;
-  }
-  for (int k = 0; k < 2; k++) millijoules[k] = llround(1e3 * mine[k]);
-  md_sum_integers(context, millijoules, 2);
-  if (cpu) *cpu = before->has_cpu && after->has_cpu ? 1e-3 * (double)millijoules[0] : NAN;
-  if (gpu) *gpu = before->has_gpu && after->has_gpu ? 1e-3 * (double)millijoules[1] : NAN;
-}
-
 /* NVML belongs to the driver, not to the toolkit: it is looked for where the program runs. */
 typedef struct nvml {
   void *library;
@@ -109,7 +81,9 @@ static bool open_library(nvml *n) {
   return n->begin && n->end && n->by_uuid && n->energy;
 }
 
-bool md_energy_of_gpu(const unsigned char uuid[16], double *joules, char *reason, size_t bytes) {
+/* Joules of the GPU with this UUID since its driver was loaded. False with a reason where NVML is
+ * not there or does not tell. */
+static bool read_gpu(const unsigned char uuid[16], double *joules, char *reason, size_t bytes) {
   nvml n = {0};
   char name[48] = "GPU";
   int length = 3;
@@ -131,4 +105,32 @@ bool md_energy_of_gpu(const unsigned char uuid[16], double *joules, char *reason
   if (n.library) dlclose(n.library);
   *joules = 1e-3 * (double)millijoules;
   return told;
+}
+
+void md_energy_read(md_context *context, md_energy *now) {
+  const md_device_facts *gpu = &context->gpu;
+  *now = (md_energy){.domains = 0};
+  const bool counted = counts_gpu(context);
+  const bool cpu_told = context->local_rank != 0 || read_processors(now);
+  const bool gpu_told =
+      !counted || read_gpu(gpu->uuid, &now->gpu_joules, now->gpu_reason, sizeof now->gpu_reason);
+  long long tally[3] = {!cpu_told, !gpu_told, gpu->open};
+  md_sum_integers(context, tally, 3);
+  if (tally[2] == 0) snprintf(now->gpu_reason, sizeof now->gpu_reason, "no rank opened a GPU");
+  now->has_cpu = tally[0] == 0;
+  now->has_gpu = tally[1] == 0 && tally[2] > 0;
+}
+
+void md_energy_between(md_context *context, const md_energy *before, const md_energy *after,
+                       double *cpu, double *gpu) {
+  double mine[2] = {0.0, after->gpu_joules - before->gpu_joules};
+  long long millijoules[2];
+  for (int d = 0; d < after->domains && d < before->domains; d++) {
+    const double step = after->joules[d] - before->joules[d];
+    mine[0] += step < 0.0 ? step + fmax(after->range[d], 0.0) : step;
+  }
+  for (int k = 0; k < 2; k++) millijoules[k] = llround(1e3 * mine[k]);
+  md_sum_integers(context, millijoules, 2);
+  if (cpu) *cpu = before->has_cpu && after->has_cpu ? 1e-3 * (double)millijoules[0] : NAN;
+  if (gpu) *gpu = before->has_gpu && after->has_gpu ? 1e-3 * (double)millijoules[1] : NAN;
 }

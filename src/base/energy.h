@@ -22,7 +22,3 @@ void md_energy_read(md_context *context, md_energy *now);
  * where there is none. cpu and gpu may be NULL. Collective. */
 void md_energy_between(md_context *context, const md_energy *before, const md_energy *after,
                        double *cpu, double *gpu);
-
-/* Inside of base: joules of the GPU with this UUID since its driver was loaded. False with a
- * reason where NVML is not there or does not tell. Local. */
-bool md_energy_of_gpu(const unsigned char uuid[16], double *joules, char *reason, size_t bytes);

@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/text.h"
-#include "base/threads.h"
+#include "base/waiting.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,15 +36,12 @@ static md_option *find_option(const reader *r, const char *name, size_t length) 
   return NULL;
 }
 
-/* The same for a name that no option has: one to suggest, as md_suggestion.text. */
-static void suggest_option(const reader *r, const char *name, size_t length, char *text,
-                           size_t text_bytes) {
-  char word[MD_SUGGEST_BYTES];
-  snprintf(word, sizeof word, "%.*s", (int)length, name);
-  md_suggestion nearest = md_suggest(word);
+/* The same for a name that no option has: one to suggest. */
+static md_suggestion suggest_option(const reader *r, const char *name) {
+  md_suggestion nearest = md_suggest(name);
   for (int i = 0; i < r->count; i++)
     md_suggest_name(&nearest, r->options[i].name, strlen(r->options[i].name));
-  snprintf(text, text_bytes, "%s", nearest.text);
+  return nearest;
 }
 
 /* The values of options: texts as numbers, lists and choices. */
@@ -61,37 +58,24 @@ static long long highest(const md_option *option) {
   return any_value(option) || option->high >= 0x1p63 ? LLONG_MAX : (long long)option->high;
 }
 
-/* What a value of the option must be: "an integer", "a list of numbers", ... */
-static const char *kind_of(const md_option *option) {
-  switch (option->type) {
-  case MD_OPTION_INTEGER:
-    return "an integer";
-  case MD_OPTION_INTEGERS:
-    return "a list of integers A,B,...";
-  case MD_OPTION_REALS:
-    return "a list of finite numbers A,B,...";
-  default:
-    return "a finite number";
-  }
-}
-
-static md_status refuse(md_context *context, const md_option *option, const char *label,
-                        md_number why, const char *word) {
-  if (why == MD_NUMBER_MALFORMED)
-    return md_fail(context, MD_INPUT, "%s must be %s, got '%.200s'", label, kind_of(option), word);
-  return md_fail(context, MD_INPUT, "%s must lie in %g to %g, got %.200s", label, option->low,
-                 option->high, word);
-}
-
 /* One number of the option's type into *integer or *real. */
 static md_status read_number(md_context *context, const md_option *option, const char *label,
                              const char *word, long long *integer, double *real) {
+  static const char *const kinds[] = {[MD_OPTION_INTEGER] = "an integer",
+                                      [MD_OPTION_REAL] = "a finite number",
+                                      [MD_OPTION_INTEGERS] = "a list of integers A,B,...",
+                                      [MD_OPTION_REALS] = "a list of finite numbers A,B,..."};
   const double least = any_value(option) ? -HUGE_VAL : option->low;
   const double most = any_value(option) ? HUGE_VAL : option->high;
   const md_number found = integer
                               ? md_number_integer(word, lowest(option), highest(option), integer)
                               : md_number_real(word, least, most, real);
-  return found == MD_NUMBER_OK ? MD_OK : refuse(context, option, label, found, word);
+  if (found == MD_NUMBER_OK) return MD_OK;
+  if (found == MD_NUMBER_OUTSIDE)
+    return md_fail(context, MD_INPUT, "%s must lie in %g to %g, got %.200s", label, option->low,
+                   option->high, word);
+  return md_fail(context, MD_INPUT, "%s must be %s, got '%.200s'", label, kinds[option->type],
+                 word);
 }
 
 static md_status read_dims(md_context *context, const md_option *option, const char *label,
@@ -149,12 +133,9 @@ static md_status read_list(md_context *context, md_option *option, const char *l
     else if ((choices->value[i] = md_choice_of(option->choices, words[i])) < 0)
       return md_fail_choice(context, label, option->choices, words[i]);
   }
-  if (option->type == MD_OPTION_INTEGERS)
-    integers->count = count;
-  else if (option->type == MD_OPTION_REALS)
-    reals->count = count;
-  else
-    choices->count = count;
+  *(option->type == MD_OPTION_INTEGERS ? &integers->count
+    : option->type == MD_OPTION_REALS  ? &reals->count
+                                       : &choices->count) = count;
   return MD_OK;
 }
 
@@ -298,16 +279,14 @@ static md_status take(deck *d, const char *section, const char *name, const char
   reader *r = d->reader;
   md_context *context = r->context;
   md_option *option = find_option(r, name, strlen(name));
-  char label[DECK_LABEL_BYTES], nearest[DECK_LABEL_BYTES];
+  char label[DECK_LABEL_BYTES];
   snprintf(label, sizeof label, "deck %.300s, line %d:", d->path, d->line);
   if (*section && strcmp(section, r->text->command) != 0)
     return md_fail(context, MD_INPUT, "%s section [%s] is not the command [%s] that reads it",
                    label, section, r->text->command);
-  if (!option || strcmp(name, "config") == 0 || strcmp(name, "help") == 0) {
-    suggest_option(r, name, strlen(name), nearest, sizeof nearest);
+  if (!option || strcmp(name, "config") == 0 || strcmp(name, "help") == 0)
     return md_fail(context, MD_INPUT, "%s %s does not know the key '%s'; see minidirac %s --help%s",
-                   label, r->text->command, name, r->text->command, nearest);
-  }
+                   label, r->text->command, name, r->text->command, suggest_option(r, name).text);
   const ptrdiff_t k = option - r->options;
   if (r->from_deck[k]) return md_fail(context, MD_INPUT, "%s key '%s' is given twice", label, name);
   r->from_deck[k] = true;
@@ -361,11 +340,11 @@ static md_option *find_short(const reader *r, const char *word) {
 
 static md_status unknown(const reader *r, const char *kind, const char *word) {
   const size_t dashes = strspn(word, "-");
-  char nearest[LABEL_BYTES];
-  suggest_option(r, word + dashes, strcspn(word + dashes, "="), nearest, sizeof nearest);
+  char name[MD_SUGGEST_BYTES];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word + dashes, "="), word + dashes);
   return md_fail(r->context, MD_INPUT,
                  "%s does not know the %s '%.200s'; see minidirac %s --help%s", r->text->command,
-                 kind, word, r->text->command, dashes ? nearest : "");
+                 kind, word, r->text->command, dashes ? suggest_option(r, name).text : "");
 }
 
 static md_status read_flag(reader *r, int argc, char **argv, int *at) {

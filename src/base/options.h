@@ -91,7 +91,7 @@ typedef struct md_common_options {
   MD_OPTION(FLAG, "help", &(common).help, NULL, "this text", .short_name = 'h')
 /* clang-format on */
 
-/* Options of several commands, with the same words in each. */
+/* Options of several commands, with the same words in each; `halo` is an md_halo_request. */
 /* clang-format off */
 #define MD_CSV_OPTION(path)                                                                        \
   MD_OPTION(TEXT, "csv", &(path), "FILE", "the rows as CSV", .file = MD_FILE_REPORT)
@@ -101,6 +101,11 @@ typedef struct md_common_options {
   MD_OPTION(FLAG, "ignore-checksum", &(flag), NULL, "a checksum that does not fit is a warning")
 #define MD_REPETITIONS_OPTION(count, help_)                                                        \
   MD_OPTION(INTEGER, "repetitions", &(count), "N", help_, .low = 1, .high = 1e6)
+#define MD_HALO_OPTIONS(halo)                                                                      \
+  MD_OPTION(TEXT, "transport", &(halo).transport, "NAME",                                          \
+            "of halos: auto, or a name of docs/backends.md [auto]"),                             \
+  MD_OPTION(FLAG, "check-halo", &(halo).check, NULL,                                               \
+            "verify number and hash of every halo message")
 /* clang-format on */
 
 typedef struct md_command_text {

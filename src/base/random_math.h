@@ -1,18 +1,13 @@
 #pragma once
 
 #include "base/random.h"
+#include "base/status.h"
 #include <Random123/philox.h>
-
-#ifdef __CUDACC__
-#define MD_RANDOM_INLINE static __host__ __device__ inline
-#else
-#define MD_RANDOM_INLINE static inline
-#endif
 
 /* The functions of random.h for loops over sites and for kernels: the same streams, and the same
  * bits on the host and on the device, for they are integers but for one exact conversion. To be
  * included outside of extern "C", because Random123 has templates for C++. */
-MD_RANDOM_INLINE md_random md_random_begin(uint64_t seed, uint64_t purpose, uint64_t key) {
+MD_HOST_DEVICE md_random md_random_begin(uint64_t seed, uint64_t purpose, uint64_t key) {
   md_random random;
   random.seed = seed;
   random.purpose = purpose;
@@ -23,7 +18,7 @@ MD_RANDOM_INLINE md_random md_random_begin(uint64_t seed, uint64_t purpose, uint
   return random;
 }
 
-MD_RANDOM_INLINE uint64_t md_random_next_bits(md_random *random) {
+MD_HOST_DEVICE uint64_t md_random_next_bits(md_random *random) {
   if (random->left == 0) {
     const philox4x64_ctr_t counter = {{random->block++, random->key, 0, 0}};
     const philox4x64_key_t key = {{random->seed, random->purpose}};
@@ -34,6 +29,6 @@ MD_RANDOM_INLINE uint64_t md_random_next_bits(md_random *random) {
   return random->word[--random->left];
 }
 
-MD_RANDOM_INLINE double md_random_next_uniform(md_random *random) {
+MD_HOST_DEVICE double md_random_next_uniform(md_random *random) {
   return ((double)(md_random_next_bits(random) >> 12) + 0.5) * (1.0 / 4503599627370496.0);
 }

@@ -12,11 +12,129 @@
 #include <dirent.h>
 #include <math.h>
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* JSON has no word for infinite numbers and for none. */
+static cJSON *number(double value) {
+  return isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull();
+}
+
+enum { NAME_BYTES = 64, FORMAT_BYTES = 16, LINE_BYTES = 1024 };
+
+typedef struct column {
+  char key[NAME_BYTES], head[NAME_BYTES], format[FORMAT_BYTES];
+  int width; /* as printf takes it, negative: to the left; 0: it is not printed */
+  char type; /* the letter that ends the conversion */
+  bool wide; /* ll */
+} column;
+
+/* The next of "key|head=%format ..."; *text moves behind it. False: there is none left. */
+static bool next_column(const char **text, column *c) {
+  *text += strspn(*text, " ");
+  const char *equals = strchr(*text, '=');
+  if (!equals) return false;
+  const int names = (int)(equals - *text), key = (int)strcspn(*text, "|=");
+  const char *format = equals + 1;
+  const int length = (int)strcspn(format, " ");
+  *c = (column){.width = atoi(format + 1), .type = format[length - 1]};
+  c->wide = strstr(format, "ll") && strstr(format, "ll") < format + length;
+  snprintf(c->key, sizeof c->key, "%.*s", key, *text);
+  snprintf(c->head, sizeof c->head, "%.*s", key < names ? names - key - 1 : key,
+           key < names ? *text + key + 1 : *text);
+  for (char *blank = c->head; (blank = strchr(blank, '~'));) *blank = ' ';
+  snprintf(c->format, sizeof c->format, "%.*s", length, format);
+  *text = format + length;
+  return true;
+}
+
+/* A blank before each column but the first and those without head. */
+static void put_cell(char *line, const column *c, const char *text) {
+  md_append(line, LINE_BYTES, "%s%*s", *line && *c->head ? " " : "", c->width, text);
+}
+
+/* Takes the value of a column: the item for JSON and, where it is printed, the line's text. */
+static cJSON *take(const column *c, char *line, va_list *values) {
+  char text[LINE_BYTES / 2] = "-";
+  cJSON *item = NULL;
+  if (c->type == 's') {
+    const char *value = va_arg(*values, const char *);
+    item = value ? cJSON_CreateString(value) : cJSON_CreateNull();
+    if (value) snprintf(text, sizeof text, c->format, value);
+  } else if (strstr(c->format, "hhd")) {
+    item = cJSON_CreateBool(va_arg(*values, int));
+  } else if (c->type == 'd') {
+    const long long value = c->wide                  ? va_arg(*values, long long)
+                            : strchr(c->format, 'l') ? va_arg(*values, long)
+                                                     : va_arg(*values, int);
+    item = cJSON_CreateNumber((double)value);
+    snprintf(text, sizeof text, "%lld", value);
+  } else {
+    const double value = va_arg(*values, double);
+    item = number(value);
+    if (isfinite(value)) snprintf(text, sizeof text, c->format, value);
+  }
+  if (line && (c->width != 0 || !*c->key)) put_cell(line, c, text);
+  return item;
+}
+
+static void add(cJSON *object, const char *columns, char *line, va_list *values) {
+  for (column c; next_column(&columns, &c);) {
+    cJSON *item = take(&c, line, values);
+    if (*c.key)
+      cJSON_AddItemToObject(object, c.key, item);
+    else
+      cJSON_Delete(item);
+  }
+}
+
+void md_report_add(cJSON *object, const char *keys, ...) {
+  va_list values;
+  va_start(values, keys);
+  add(object, keys, NULL, &values);
+  va_end(values);
+}
+
+void md_rows_head(const md_context *context, const char *columns) {
+  char line[LINE_BYTES] = "";
+  for (column c; next_column(&columns, &c);)
+    if (c.width != 0) put_cell(line, &c, c.head);
+  md_say(context, "%s\n", line);
+}
+
+cJSON *md_rows_add(const md_context *context, cJSON *rows, const char *columns, ...) {
+  char line[LINE_BYTES] = "";
+  cJSON *row = cJSON_CreateObject();
+  va_list values;
+  cJSON_AddItemToArray(rows, row);
+  va_start(values, columns);
+  add(row, columns, line, &values);
+  va_end(values);
+  if (*line) md_say(context, "%s\n", line);
+  return row;
+}
+
+static const char *text_of(const cJSON *object, const char *key) {
+  return key ? cJSON_GetObjectItem(object, key)->valuestring : "";
+}
+
+bool md_rows_skip(cJSON *skipped, cJSON *object, const char *key, const char *reason) {
+  bool first = true;
+  for (const cJSON *one = skipped->child; one; one = one->next)
+    first = first && (strcmp(text_of(one, "reason"), reason) != 0 ||
+                      strcmp(text_of(one, key), text_of(object, key)) != 0);
+  cJSON_AddStringToObject(object, "reason", reason);
+  cJSON_AddItemToArray(skipped, object);
+  return first;
+}
+
+const char *md_rows_skipped(const cJSON *skipped) {
+  return skipped->child ? text_of(skipped->child, "reason") : NULL;
+}
 
 md_status md_report_open(md_context *context, const char *command, md_report *report) {
   report->root = cJSON_CreateObject();
@@ -37,15 +155,12 @@ void md_report_grid(md_report *report, const int grid[4], bool asked, const char
 }
 
 void md_report_real(cJSON *object, const char *key, double value) {
-  cJSON_AddItemToObject(object, key,
-                        isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+  cJSON_AddItemToObject(object, key, number(value));
 }
 
 cJSON *md_report_reals(cJSON *object, const char *key, const double *values, int count) {
   cJSON *array = cJSON_AddArrayToObject(object, key);
-  for (int i = 0; i < count; i++)
-    cJSON_AddItemToArray(array,
-                         isfinite(values[i]) ? cJSON_CreateNumber(values[i]) : cJSON_CreateNull());
+  for (int i = 0; i < count; i++) cJSON_AddItemToArray(array, number(values[i]));
   return array;
 }
 
@@ -57,8 +172,7 @@ cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int
 
 cJSON *md_report_counts(cJSON *object, const char *key, const long long *values, int count) {
   cJSON *array = cJSON_AddArrayToObject(object, key);
-  for (int i = 0; i < count; i++)
-    cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
+  for (int i = 0; i < count; i++) cJSON_AddItemToArray(array, number((double)values[i]));
   return array;
 }
 
@@ -104,20 +218,14 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
   if (path) add_memory(context, report->root);
   md_status status = path ? md_machine_report(context, report->root) : MD_OK;
   make_printable(report->root);
-  char *text = path ? cJSON_Print(report->root) : NULL;
+  char *printed = path ? cJSON_Print(report->root) : NULL, *text = NULL;
   cJSON_Delete(report->root);
   report->root = NULL;
   if (!path) return MD_OK;
-  if (status == MD_OK && !text) status = md_fail_memory(context, 1, "report");
-  if (status == MD_OK) {
-    const size_t length = strlen(text);
-    char *line = realloc(text, length + 2);
-    if (line) {
-      memcpy(line + length, "\n", 2);
-      text = line;
-    }
-    status = put(context, path, text);
-  }
+  if (!printed || asprintf(&text, "%s\n", printed) < 0) text = NULL;
+  if (status == MD_OK)
+    status = text ? put(context, path, text) : md_fail_memory(context, 1, "report");
+  free(printed);
   free(text);
   return md_agree(context, status);
 }
@@ -177,28 +285,29 @@ md_status md_report_finish(md_context *context, md_report *report, const cJSON *
   return status != MD_OK ? md_fail(context, status, "%s", message) : written;
 }
 
-/* An empty text says nothing: null. */
-static void add_text(cJSON *object, const char *key, const char *text) {
-  cJSON_AddItemToObject(object, key, text && *text ? cJSON_CreateString(text) : cJSON_CreateNull());
+/* An empty text says nothing: null, and so does a count of 0. */
+static const char *told(const char *text) {
+  return text && *text ? text : NULL;
 }
-
-/* A count that the system did not tell is 0: null. */
-static void add_count(cJSON *object, const char *key, double count) {
-  cJSON_AddItemToObject(object, key, count > 0 ? cJSON_CreateNumber(count) : cJSON_CreateNull());
+static void add_text(cJSON *object, const char *key, const char *text) {
+  cJSON_AddItemToObject(object, key, *text ? cJSON_CreateString(text) : cJSON_CreateNull());
+}
+static double counted(double count) {
+  return count > 0 ? count : NAN;
 }
 
 /* What stands behind the colon of the first line of /proc/cpuinfo that names the model. */
-static void add_cpu(cJSON *machine) {
-  char line[512], model[256] = "";
+static void read_cpu(char *model, size_t bytes) {
+  char line[512];
+  *model = '\0';
   FILE *file = fopen("/proc/cpuinfo", "r");
   while (file && !*model && fgets(line, sizeof line, file)) {
     const char *colon = strchr(line, ':');
     if (strncmp(line, "model name", 10) != 0 || !colon) continue;
-    snprintf(model, sizeof model, "%.255s", colon + 1 + strspn(colon + 1, " \t"));
+    snprintf(model, bytes, "%s", colon + 1 + strspn(colon + 1, " \t"));
     model[strcspn(model, "\n")] = '\0';
   }
   if (file) fclose(file);
-  add_text(machine, "cpu", model);
 }
 
 static int numa_nodes(void) {
@@ -230,14 +339,11 @@ static void add_gpu(cJSON *gpus, const md_device_facts *facts, int ranks) {
   if (facts->driver_cuda > 0)
     snprintf(cuda, sizeof cuda, "%d.%d", facts->driver_cuda / 1000, facts->driver_cuda % 1000 / 10);
   cJSON *gpu = cJSON_CreateObject();
-  add_text(gpu, "name", facts->name);
-  add_text(gpu, "driver", driver);
-  add_text(gpu, "driver_cuda", cuda);
-  add_count(gpu, "memory_bytes", (double)facts->memory_bytes);
-  add_count(gpu, "clock_mhz", facts->clock_mhz);
-  add_count(gpu, "memory_clock_mhz", facts->memory_clock_mhz);
-  cJSON_AddBoolToObject(gpu, "ecc", facts->ecc);
-  cJSON_AddNumberToObject(gpu, "ranks", ranks);
+  md_report_add(gpu,
+                "name=%s driver=%s driver_cuda=%s memory_bytes=%g clock_mhz=%g memory_clock_mhz=%g "
+                "ecc=%hhd ranks=%d",
+                told(facts->name), told(driver), told(cuda), counted((double)facts->memory_bytes),
+                counted(facts->clock_mhz), counted(facts->memory_clock_mhz), facts->ecc, ranks);
   cJSON_AddItemToArray(gpus, gpu);
 }
 
@@ -263,15 +369,6 @@ static md_status add_gpus(md_context *context, cJSON *machine) {
   free(all);
   cJSON_AddItemToObject(machine, "gpu", gpus ? gpus : cJSON_CreateNull());
   return status;
-}
-
-/* Up to the first comma or line end, where Open MPI begins to tell how it was built. */
-static void add_mpi(cJSON *machine) {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  text[strcspn(text, ",\r\n")] = '\0';
-  add_text(machine, "mpi", text);
 }
 
 /* A word as a shell takes it: in single quotes where it holds more than plain characters. */
@@ -312,45 +409,40 @@ void md_date_utc(char *date, size_t bytes) {
   if (!gmtime_r(&now, &parts) || !strftime(date, bytes, "%Y-%m-%dT%H:%M:%SZ", &parts)) *date = '\0';
 }
 
-/* Libraries that the program was built with, but for MPI and HDF5, which have keys of their own. */
-static void add_libraries(cJSON *machine) {
-  cJSON *libraries = cJSON_AddObjectToObject(machine, "libraries");
-  add_text(libraries, "cjson", MD_CJSON_VERSION);
-  add_text(libraries, "inih", MD_INIH_VERSION);
-  add_text(libraries, "libdeflate", MD_DEFLATE_VERSION);
-  add_text(libraries, "openblas", MD_OPENBLAS_VERSION);
-  add_text(libraries, "cuda", MD_CUDA_TOOLKIT_VERSION);
-  add_text(libraries, "nccl", MD_NCCL_VERSION);
-}
-
 md_status md_machine_report(md_context *context, cJSON *root) {
-  char host[256] = "", date[32];
+  char host[256] = "", cpu[256], date[32], mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
   md_cores cores;
   long long hosts = context->local_rank == 0;
   cJSON *machine = cJSON_AddObjectToObject(root, "machine");
   md_sum_integers(context, &hosts, 1);
   md_cores_look("", &cores);
   if (gethostname(host, sizeof host - 1) != 0) *host = '\0';
-  add_text(machine, "host", host);
-  cJSON_AddNumberToObject(machine, "hosts", (double)hosts);
-  add_cpu(machine);
-  add_count(machine, "cores", cores.online);
-  add_count(machine, "cores_usable", cores.affinity);
-  cJSON_AddNumberToObject(machine, "threads", context->threads);
-  add_count(machine, "numa_nodes", numa_nodes());
+  read_cpu(cpu, sizeof cpu);
+  md_report_add(machine,
+                "host=%s hosts=%lld cpu=%s cores=%g cores_usable=%g threads=%d numa_nodes=%g",
+                told(host), hosts, told(cpu), counted(cores.online), counted(cores.affinity),
+                context->threads, counted(numa_nodes()));
   const md_status status = add_gpus(context, machine);
+  MPI_Get_library_version(mpi, &length);
+  mpi[strcspn(mpi, ",\r\n")] = '\0'; /* where Open MPI begins to tell how it was built */
   add_text(machine, "compiler", MD_COMPILER);
   add_text(machine, "compiler_flags", MD_COMPILER_FLAGS);
   add_text(machine, "cuda_compiler", MD_CUDA_COMPILER);
   add_text(machine, "cuda_flags", MD_CUDA_FLAGS);
-  add_mpi(machine);
+  add_text(machine, "mpi", mpi);
   add_text(machine, "hdf5", MD_HDF5_VERSION);
-  add_libraries(machine);
+  cJSON *libraries = cJSON_AddObjectToObject(machine, "libraries"); /* but for these two */
+  add_text(libraries, "cjson", MD_CJSON_VERSION);
+  add_text(libraries, "inih", MD_INIH_VERSION);
+  add_text(libraries, "libdeflate", MD_DEFLATE_VERSION);
+  add_text(libraries, "openblas", MD_OPENBLAS_VERSION);
+  add_text(libraries, "cuda", MD_CUDA_TOOLKIT_VERSION);
+  add_text(libraries, "nccl", MD_NCCL_VERSION);
   md_date_utc(date, sizeof date);
-  add_text(machine, "date_utc", date);
   char *command_line = md_command_line();
-  add_text(machine, "command_line", command_line);
+  md_report_add(machine, "date_utc=%s command_line=%s commit=%s", told(date), told(command_line),
+                MD_COMMIT);
   free(command_line);
-  cJSON_AddStringToObject(machine, "commit", MD_COMMIT);
   return status;
 }

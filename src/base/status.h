@@ -5,6 +5,13 @@
 extern "C" {
 #endif
 
+/* A function of a header that kernels call too. */
+#ifdef __CUDACC__
+#define MD_HOST_DEVICE static __host__ __device__ inline
+#else
+#define MD_HOST_DEVICE static inline
+#endif
+
 /* Of a type: compilers warn where a result of it is dropped, whatever function returned it. (void)
  * says that it is meant to be. */
 #if defined(__clang__)

@@ -87,29 +87,23 @@ static int is_hexadecimal(const char *text) {
   return text[strspn(text, "-0")] == 'x' || text[strspn(text, "-0")] == 'X';
 }
 
-/* An integer that ends at `end`; *text moves behind that. */
-static md_number take(const char **text, char end, long long low, long long high,
-                      long long *value) {
-  char *after;
-  errno = 0;
-  const long long number = strtoll(*text, &after, 10);
-  if (starts_badly(*text) || after == *text || *after != end) return MD_NUMBER_MALFORMED;
-  if (errno == ERANGE || number < low || number > high) return MD_NUMBER_OUTSIDE;
-  *text = end ? after + 1 : after;
-  *value = number;
+md_number md_number_integers(const char *text, char separator, int count, long long low,
+                             long long high, long long *values) {
+  for (int i = 0; i < count; i++) {
+    char *after;
+    errno = 0;
+    const long long number = strtoll(text, &after, 10);
+    if (starts_badly(text) || after == text || *after != (i + 1 < count ? separator : '\0'))
+      return MD_NUMBER_MALFORMED;
+    if (errno == ERANGE || number < low || number > high) return MD_NUMBER_OUTSIDE;
+    values[i] = number;
+    text = after + 1;
+  }
   return MD_NUMBER_OK;
 }
 
 md_number md_number_integer(const char *text, long long low, long long high, long long *value) {
-  return take(&text, '\0', low, high, value);
-}
-
-md_number md_number_integers(const char *text, char separator, int count, long long low,
-                             long long high, long long *values) {
-  md_number found = MD_NUMBER_OK;
-  for (int i = 0; i < count && found == MD_NUMBER_OK; i++)
-    found = take(&text, i + 1 < count ? separator : '\0', low, high, &values[i]);
-  return found;
+  return md_number_integers(text, '\0', 1, low, high, value);
 }
 
 md_number md_number_real(const char *text, double low, double high, double *value) {

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,75 +64,69 @@ static bool unbind(void) {
   return freed;
 }
 
-/* The first two numbers of a file; false without them ("max"). */
-static bool two_numbers(const char *name, long long value[2]) {
-  FILE *file = fopen(name, "r");
-  const bool found = file && fscanf(file, "%lld %lld", &value[0], &value[1]) == 2;
-  if (file) fclose(file);
-  return found;
-}
-
-static bool one_number(const char *name, long long *value) {
-  FILE *file = fopen(name, "r");
-  const bool found = file && fscanf(file, "%lld", value) == 1;
-  if (file) fclose(file);
-  return found;
-}
-
-/* Cores that the quota in one group's folder allows; INT_MAX: no quota. */
-static int quota_in(const char *folder) {
-  char name[3 * PATH_MAX];
-  long long value[2];
-  snprintf(name, sizeof name, "%s/cpu.max", folder);
-  bool found = two_numbers(name, value);
-  if (!found) {
-    snprintf(name, sizeof name, "%s/cpu.cfs_quota_us", folder);
-    found = one_number(name, &value[0]);
-    snprintf(name, sizeof name, "%s/cpu.cfs_period_us", folder);
-    found = found && one_number(name, &value[1]);
+int64_t md_number_in(const char *file_name, const char *key) {
+  char line[512];
+  int64_t value = -1;
+  const size_t length = key ? strlen(key) : 0;
+  FILE *file = fopen(file_name, "r");
+  while (file && value < 0 && fgets(line, sizeof line, file)) {
+    char *end;
+    if (key && (strncmp(line, key, length) != 0 || !strchr(" :\t", line[length]))) continue;
+    const char *start = line + length + (key != NULL);
+    const long long number = strtoll(start, &end, 10);
+    if (end == start) break; /* "max" */
+    value = number;
   }
-  if (!found || value[0] <= 0 || value[1] <= 0 || value[0] / value[1] >= INT_MAX) return INT_MAX;
-  return value[0] < value[1] ? 1 : (int)(value[0] / value[1]);
+  if (file) fclose(file);
+  return value;
 }
 
-/* The least quota of this process's groups and their ancestors, control groups v1 and v2. */
-static int quota(const char *root) {
-  static const char *const mounts[] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct",
-                                       "/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
-  char name[PATH_MAX], line[PATH_MAX], folder[2 * PATH_MAX];
-  int least = INT_MAX;
-  snprintf(name, sizeof name, "%s/proc/self/cgroup", root);
-  FILE *file = fopen(name, "r");
+void md_each_control_group(const char *root,
+                           void (*visit)(void *user, const char *controllers, const char *folder),
+                           void *user) {
+  static const char *const mounts[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpu",
+                                       "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup",
+                                       "/sys/fs/cgroup/unified"};
+  char line[PATH_MAX], folder[2 * PATH_MAX], controllers[PATH_MAX + 2];
+  snprintf(folder, sizeof folder, "%s/proc/self/cgroup", root);
+  FILE *file = fopen(folder, "r");
   while (file && fgets(line, sizeof line, file)) {
     line[strcspn(line, "\n")] = '\0';
-    const char *path = strchr(line, ':');
-    path = path ? strchr(path + 1, ':') : NULL;
-    for (size_t m = 0; path && m < sizeof mounts / sizeof *mounts; m++) {
+    const char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+    if (!path) continue;
+    snprintf(controllers, sizeof controllers, ",%.*s,", (int)(path - list - 1), list + 1);
+    /* Version 2 is mounted at the last two. */
+    for (size_t m = strcmp(controllers, ",,") ? 0 : 3; m < sizeof mounts / sizeof *mounts; m++) {
       const int top = snprintf(folder, sizeof folder, "%s%s", root, mounts[m]);
-      snprintf(folder + top, sizeof folder - (size_t)top, "%s", path + 1);
-      for (;;) {
-        const int here = quota_in(folder);
-        if (here < least) least = here;
-        char *slash = strrchr(folder, '/');
-        if (!slash || slash < folder + top) break;
-        *slash = '\0';
+      snprintf(folder + top, sizeof folder - (size_t)top, "%s",
+               strcmp(path, ":/") == 0 ? "" : path + 1);
+      for (char *end = folder + strlen(folder); end; end = strrchr(folder + top, '/')) {
+        *end = '\0';
+        visit(user, controllers, folder);
       }
     }
   }
   if (file) fclose(file);
-  return least;
 }
 
-/* Processes that are running or ready to, this one included; 0 when it cannot be told. */
-static int running(const char *root) {
-  char name[PATH_MAX], line[256];
-  int count = 0;
-  snprintf(name, sizeof name, "%s/proc/stat", root);
-  FILE *file = fopen(name, "r");
-  while (file && count == 0 && fgets(line, sizeof line, file))
-    if (sscanf(line, "procs_running %d", &count) != 1) count = 0;
+/* Cores that the quota of a group allows lower *user. */
+static void lower_quota(void *user, const char *controllers, const char *folder) {
+  int *least = user;
+  char name[2 * PATH_MAX + 32];
+  long long quota = 0, period = 0;
+  (void)controllers;
+  snprintf(name, sizeof name, "%s/cpu.max", folder);
+  FILE *file = fopen(name, "r"); /* of version 2: "max 100000" without a quota */
+  if (file && fscanf(file, "%lld %lld", &quota, &period) != 2) quota = 0;
   if (file) fclose(file);
-  return count;
+  if (quota == 0) {
+    snprintf(name, sizeof name, "%s/cpu.cfs_quota_us", folder);
+    quota = md_number_in(name, NULL);
+    snprintf(name, sizeof name, "%s/cpu.cfs_period_us", folder);
+    period = md_number_in(name, NULL);
+  }
+  if (quota <= 0 || period <= 0 || quota / period >= *least) return;
+  *least = quota < period ? 1 : (int)(quota / period);
 }
 
 static int local_ranks(void) {
@@ -146,18 +141,20 @@ static int local_ranks(void) {
 
 void md_cores_look(const char *root, md_cores *cores) {
   *cores = (md_cores){.affinity = affinity(),
-                      .quota = quota(root),
+                      .quota = INT_MAX,
                       .online = (int)sysconf(_SC_NPROCESSORS_ONLN),
                       .ranks = local_ranks()};
+  md_each_control_group(root, lower_quota, &cores->quota);
 }
 
-/* Processes of others that run; the least of some looks, since something brief is no load. */
-static int others(const char *root, int ranks) {
+/* Processes of others that run or are ready to; the least of some looks, since something brief is
+ * no load. 0 when it cannot be told. */
+static int others(int ranks) {
   enum { LOOKS = 3 };
   const struct timespec pause = {.tv_nsec = 2000000};
   int least = INT_MAX;
   for (int i = 0; i < LOOKS; i++) {
-    const int here = running(root) - ranks;
+    const int here = (int)md_number_in("/proc/stat", "procs_running") - ranks;
     if (here < least) least = here;
     if (i + 1 < LOOKS) nanosleep(&pause, NULL);
   }
@@ -192,7 +189,7 @@ void md_waiting_prepare(char **argv) {
   md_cores cores;
   if (getenv(done)) return;
   md_cores_look("", &cores);
-  cores.others = others("", cores.ranks);
+  cores.others = others(cores.ranks);
   const char *threads = getenv("OMP_NUM_THREADS");
   const bool shared = md_cores_shared(&cores, threads ? atoi(threads) : 0);
   /* mpirun sets it to 0 where it sees no more ranks than cores; it knows of nothing else. */
@@ -208,4 +205,56 @@ void md_waiting_prepare(char **argv) {
     setenv("GOMP_SPINCOUNT", brief_spin, 1);
   execv(self, argv);
   unsetenv(done); /* the program stays as it was started */
+}
+
+/* As OpenMP reads it: a number of KiB, or of what a letter behind it says; 0: not given. */
+static size_t stack_bytes(void) {
+  const char *text = getenv("OMP_STACKSIZE");
+  char *end = NULL;
+  if (!text) return 0;
+  const unsigned long long number = strtoull(text, &end, 10);
+  end += strspn(end, " ");
+  static const char units[] = "bBkKmMgG";
+  const char *unit = *end ? strchr(units, *end) : &units[2];
+  const int bits = unit ? 10 * (int)((unit - units) / 2) : 64;
+  return bits < 64 && number <= SIZE_MAX >> bits ? (size_t)number << bits : 0;
+}
+
+static void *pass(void *gate) {
+  pthread_mutex_lock(gate);
+  pthread_mutex_unlock(gate);
+  return NULL;
+}
+
+static int start(pthread_t *thread, pthread_mutex_t *gate) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  const size_t stack = stack_bytes();
+  if (stack > 0) pthread_attr_setstacksize(&attributes, stack); /* too small a one is not taken */
+  const int error = pthread_create(thread, &attributes, pass, gate);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+md_status md_threads_check(md_context *context, int threads) {
+  const size_t bytes = (size_t)threads * sizeof(pthread_t);
+  pthread_t *others = malloc(bytes);
+  pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+  md_status status = others ? MD_OK : md_fail_memory(context, bytes, "threads");
+  int count = 0;
+  pthread_mutex_lock(&gate);
+  for (; status == MD_OK && count < threads - 1; count++) {
+    const int error = start(&others[count], &gate);
+    if (error == 0) continue;
+    status = md_fail(context, MD_ENVIRONMENT,
+                     "rank %d must have %d threads, but this machine gives it %d: %s; ask for "
+                     "fewer, or raise the limit (ulimit -u, ulimit -v, OMP_STACKSIZE, pids.max)",
+                     context->rank, threads, count + 1, strerror(error));
+    break;
+  }
+  status = md_agree(context, status); /* before they end: ranks share some of the limits */
+  pthread_mutex_unlock(&gate);
+  for (int i = 0; i < count; i++) pthread_join(others[i], NULL);
+  free(others);
+  return status;
 }

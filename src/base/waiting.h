@@ -1,6 +1,7 @@
 #pragma once
 
-#include <stdbool.h>
+#include "base/context.h"
+#include <stdint.h>
 
 /* How threads and ranks wait for each other. OpenMP threads spin before they sleep, libgomp's for
  * several milliseconds by default: longer than a time slice, so that where something else runs on
@@ -33,3 +34,20 @@ int md_cores_threads(const md_cores *cores);
 void md_waiting_prepare(char **argv);
 /* What came of it: "passive", "brief", or "environment" where the user's choice stands. */
 const char *md_waiting_name(void);
+
+/* Whether every rank can have `threads` threads, its own number each, with the stacks of
+ * OMP_STACKSIZE: starts so many and ends them again, since what the limits of users, control groups
+ * and address spaces leave cannot be read. The OpenMP library ends the process where it gets none.
+ * MD_ENVIRONMENT on all ranks with the first that cannot. Collective. */
+md_status md_threads_check(md_context *context, int threads);
+
+/* The number behind `key` at the start of a line of a file, in its unit; without a key the first
+ * number of the file. -1 when there is none. Local. */
+int64_t md_number_in(const char *file_name, const char *key);
+/* Calls visit for this process's control groups and their ancestors up to the mount, versions 1
+ * and 2, wherever groups are mounted: where a container hides their names the mount itself is left.
+ * `controllers` is ",memory,hugetlb,", ",," for version 2; the folder need not be there. `root` as
+ * above. Local. */
+void md_each_control_group(const char *root,
+                           void (*visit)(void *user, const char *controllers, const char *folder),
+                           void *user);

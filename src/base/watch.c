@@ -1,6 +1,7 @@
 #include "base/watch.h"
 #include "base/timer.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,6 @@
 
 struct md_watch {
   pthread_t thread;
-  pthread_mutex_t lock;
-  pthread_cond_t ended;
-  bool over;
   md_watch_kind kind;
   struct timespec until;
   void (*give_up)(const char *failure);
@@ -19,12 +17,10 @@ struct md_watch {
 
 static void *wait(void *user) {
   md_watch *w = user;
-  int result = 0;
-  pthread_mutex_lock(&w->lock);
-  while (!w->over && result == 0) result = pthread_cond_timedwait(&w->ended, &w->lock, &w->until);
-  const bool over = w->over;
-  pthread_mutex_unlock(&w->lock);
-  if (!over) w->give_up(w->message);
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &w->until, NULL) == EINTR) {
+  }
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL); /* md_watch_end then waits for it */
+  w->give_up(w->message);
   return NULL;
 }
 
@@ -39,12 +35,6 @@ md_status md_watch_begin(md_context *context, md_watch_kind kind, double patienc
     return status;
   md_watch *w = calloc(1, sizeof *w);
   if (!w) return status;
-  pthread_condattr_t clock;
-  pthread_condattr_init(&clock);
-  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-  pthread_mutex_init(&w->lock, NULL);
-  pthread_cond_init(&w->ended, &clock);
-  pthread_condattr_destroy(&clock);
   clock_gettime(CLOCK_MONOTONIC, &w->until);
   const double later_s = patience_s * (1.0 + 0.2 * context->rank / context->ranks);
   const long long then_ns = w->until.tv_nsec + (long long)(1e9 * later_s);
@@ -63,13 +53,8 @@ md_status md_watch_begin(md_context *context, md_watch_kind kind, double patienc
 void md_watch_end(md_context *context) {
   md_watch *w = context->watch;
   if (!w) return;
-  pthread_mutex_lock(&w->lock);
-  w->over = true;
-  pthread_cond_signal(&w->ended);
-  pthread_mutex_unlock(&w->lock);
+  pthread_cancel(w->thread); /* in its sleep */
   pthread_join(w->thread, NULL);
-  pthread_cond_destroy(&w->ended);
-  pthread_mutex_destroy(&w->lock);
   free(w);
   context->watch = NULL;
 }

@@ -5,7 +5,6 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "commands.h"
-#include "lattice/halo/halo_options.h"
 #include "links/run.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "base/text.h"
 #include "commands.h"
-#include "io/lattice_output.h"
+#include "io/lattice_file.h"
 #include "io/site_data.h"
 #include "links/run.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/options.h"
 #include "base/precision.h"
-#include "io/lattice_output.h"
+#include "io/lattice_file.h"
 
 /* The parts of `minidirac generate`. */
 

@@ -2,7 +2,7 @@
 #define MD_LINKS_ACTION_LINKS_H
 
 #include "dirac/physics_options.h"
-#include "io/improved_links.h"
+#include "io/lattice_file.h"
 #include "io/modes_file.h"
 
 /* The link fields of an action for every command that applies D: thin links of a lattice, fat and

@@ -6,8 +6,8 @@
 
 /* What the commands that apply D to a lattice have in common. */
 
-/* Their options. Rows for tables are in dirac/physics_options.h, halo_options.h and base/options.h;
- * a command without one of them keeps the default. */
+/* Their options. Rows for tables are in dirac/physics_options.h and base/options.h; a
+ * command without one of them keeps the default. */
 typedef struct md_run_options {
   md_common_options common;
   const char *lattice, *backend, *packing, *precision, *inner, *reconstruct, *boundary;

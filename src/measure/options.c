@@ -1,4 +1,3 @@
-#include "lattice/halo/halo_options.h"
 #include "measure/measure.h"
 
 #include <math.h>

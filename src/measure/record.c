@@ -1,7 +1,7 @@
 /* What is kept of lattices: its layout in memory and in the file of results. */
 #include "base/text.h"
 #include "io/arrays.h"
-#include "io/provenance.h"
+#include "io/attribute.h"
 #include "measure/measure.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
-#include "io/lattice_output.h"
+#include "io/lattice_file.h"
 #include "io/site_data.h"
 #include "lattice/gauge/project.h"
 #include "links/run.h"

@@ -199,7 +199,7 @@ static md_status load_counts(md_context *context, const md_solve_run *run, md_cg
         (md_attribute){k.word[w].name, MD_ATTRIBUTE_TEXT, (int)bytes, there + (size_t)w * bytes};
   add_counts(counts, attributes + KEYS);
   if (status == MD_OK)
-    status = md_checkpoint_read_attributes(context, path, s->x.geometry, attributes, KEYS + COUNTS);
+    status = md_checkpoint_read(context, path, s->x.geometry, NULL, 0, attributes, KEYS + COUNTS);
   if (status == MD_OK) status = check_key(context, path, &k, attributes);
   if (status == MD_OK) status = check_counts(context, path, counts, s);
   free(there);
@@ -232,7 +232,7 @@ static md_status load_numbers(md_context *context, const char *path, md_cg_state
   md_attribute attributes[1 + NUMBERS] = {
       {"start_norm2", MD_ATTRIBUTE_REAL, s->n_rhs, start_norm2}};
   const int count = 1 + add_numbers(s, rhs_iterations, s->iteration, s->carries, attributes + 1);
-  MD_TRY(md_checkpoint_read_attributes(context, path, s->x.geometry, attributes, count));
+  MD_TRY(md_checkpoint_read(context, path, s->x.geometry, NULL, 0, attributes, count));
   MD_TRY(check_start(context, path, s, start_norm2));
   for (int r = 0; r < s->n_rhs; r++) s->rhs_iterations[r] = (int)rhs_iterations[r];
   for (int i = 0; i < s->more.numbers; i++)
@@ -250,7 +250,7 @@ static md_status load_field(md_context *context, const char *path, const md_name
   md_status status = create_like(context, field, MD_DOUBLE, &wide);
   if (status == MD_OK && away) status = create_like(context, field, field->precision, &narrow);
   status = md_agree(context, status);
-  if (status == MD_OK) status = md_checkpoint_read(context, path, &in, 1, NULL, 0);
+  if (status == MD_OK) status = md_checkpoint_read(context, path, field->geometry, &in, 1, NULL, 0);
   if (status == MD_OK) status = md_field_restore(context, away ? &narrow : field, &wide);
   if (status == MD_OK && away) status = md_field_convert(context, field, &narrow);
   md_field_destroy(&wide);

@@ -1,5 +1,4 @@
 /* The options of a solve. */
-#include "lattice/halo/halo_options.h"
 #include "solve/solve.h"
 
 /* The files of the solutions, where they are to be. */

@@ -4,8 +4,8 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "commands.h"
+#include "io/attribute.h"
 #include "io/propagator.h"
-#include "io/provenance.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -160,8 +160,8 @@ md_status md_solve_write(md_context *context, md_solve_run *run, const char *pat
   from.action = md_physics_words(&o->run.physics, &o->run.request, words, sizeof words);
   from.mass = mass;
   from.tolerance = o->tolerance;
-  return md_propagator_write_as(context, path, !o->force, run->of.x, attributes,
-                                md_provenance_append(&from, attributes, OWN));
+  return md_propagator_write(context, path, !o->force, run->of.x, attributes,
+                             md_provenance_append(&from, attributes, OWN));
 }
 
 /* Exit 3 after a signal, 1 otherwise, with what to do. */

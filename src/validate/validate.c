@@ -2,7 +2,6 @@
 #include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "commands.h"
-#include "lattice/halo/halo_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What keeps a halo on GPUs from starting, on one rank alone, ends all ranks with one message, and
  * the next start works: memory that another GPU cannot address, an NCCL that does not start, a GPU
  * with too little memory, ranks on different nodes. */
-#include "base/device_nccl.h"
+#include "base/device_peers.h"
 #include "gpu_tests.h"
 #include "lattice/halo/transport.h"
 

@@ -17,14 +17,12 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
   *child = (md_child){.path = path, .socket = -1, .shared_bytes = shared_bytes};
   MD_TRY(md_file_length(context, path, &bytes));
   int i = 0;
-  while (i < AT_ONCE && readers[i].path) i++;
+  while (i < AT_ONCE && readers[i].file.path) i++;
   child->shared = i < AT_ONCE ? calloc(1, shared_bytes) : NULL;
   if (!child->shared) return md_fail_memory(context, shared_bytes, "buffer of a file's reader");
-  readers[i] = (md_reader){.path = path,
+  readers[i] = (md_reader){{context, path, .id = H5I_INVALID_HID},
                            .shared = child->shared,
-                           .shared_bytes = shared_bytes,
-                           .file = H5I_INVALID_HID,
-                           .object = H5I_INVALID_HID};
+                           .shared_bytes = shared_bytes};
   child->socket = i;
   return MD_OK;
 }
@@ -33,13 +31,13 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
 static md_status serve_attribute(md_context *context, md_child *child,
                                  const md_child_request *request) {
   md_reader *r = &readers[child->socket];
-  const md_attribute a = {request->name, request->type, request->count, NULL};
+  const md_attribute a = {request->attribute, request->type, request->count, NULL};
   const size_t bytes = md_attribute_bytes(&a);
-  if (bytes > child->shared_bytes) return md_reader_serve(context, r, request, &child->number);
+  if (bytes > child->shared_bytes) return md_reader_serve(r, request, &child->number);
   r->shared_bytes = bytes;
   r->shared = malloc(bytes);
   if (!r->shared) return md_fail_memory(context, bytes, "an attribute");
-  const md_status status = md_reader_serve(context, r, request, &child->number);
+  const md_status status = md_reader_serve(r, request, &child->number);
   memcpy(child->shared, r->shared, bytes);
   free(r->shared);
   r->shared = child->shared;
@@ -51,7 +49,7 @@ md_status md_child_ask(md_context *context, md_child *child, const md_child_requ
   child->number = 0;
   return request->what == MD_CHILD_ATTRIBUTE
              ? serve_attribute(context, child, request)
-             : md_reader_serve(context, &readers[child->socket], request, &child->number);
+             : md_reader_serve(&readers[child->socket], request, &child->number);
 }
 
 /* What a child leaves open ends with it. */
@@ -63,7 +61,7 @@ static void close_all(void) {
 }
 
 void md_child_stop(md_child *child) {
-  if (child->socket >= 0) readers[child->socket].path = NULL;
+  if (child->socket >= 0) readers[child->socket].file.path = NULL;
   if (child->shared) close_all();
   free(child->shared);
   *child = (md_child){.socket = -1};

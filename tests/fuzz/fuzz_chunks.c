@@ -1,6 +1,5 @@
 #include "fuzz_support.h"
-#include "io/hdf5_chunks.h"
-#include "io/hdf5_lattice.h"
+#include "io/hdf5_file.h"
 #include "kinds.h"
 
 #include <dlfcn.h>
@@ -61,8 +60,8 @@ void fuzz_prepare(md_context *context) {
   the.shape = md_h5_links_shape(4);
   the.file = H5Fopen(the.path, H5F_ACC_RDONLY, H5P_DEFAULT);
   fuzz_require(the.file >= 0 &&
-                   md_h5_open_sites(context, the.path, the.file, MD_H5_LINKS, the.geometry->global,
-                                    &the.shape, &the.dataset) == MD_OK,
+                   md_h5_open_sites(&(md_h5_file){context, the.path, .id = the.file}, MD_H5_LINKS,
+                                    the.geometry->global, &the.shape, &the.dataset) == MD_OK,
                "the lattice can be opened");
 }
 

@@ -1,6 +1,6 @@
 #include "kinds.h"
 #include "generate/generate.h"
-#include "io/improved_links.h"
+#include "io/lattice_file.h"
 #include "io/modes_file.h"
 #include "io/propagator.h"
 #include "lattice/fields/linear.h"
@@ -102,7 +102,7 @@ static md_status propagator(md_context *context, const char *path, bool write) {
   const md_attribute attributes[] = {{"plaquette", MD_ATTRIBUTE_REAL, 1, &plaquette},
                                      {"action", MD_ATTRIBUTE_TEXT, KEY_BYTES, action},
                                      {"boundary", MD_ATTRIBUTE_TEXT, KEY_BYTES, boundary}};
-  return write ? md_propagator_write(context, path, made.field, attributes, 3)
+  return write ? md_propagator_write(context, path, false, made.field, attributes, 3)
                : md_propagator_read(context, path, made.field, attributes, 3);
 }
 
@@ -116,7 +116,7 @@ static md_status checkpoint(md_context *context, const char *path, bool write) {
                                      {"rhs_iterations", MD_ATTRIBUTE_INTEGER, RHS, counts},
                                      {"r_norm2", MD_ATTRIBUTE_REAL, RHS, norm2}};
   return write ? md_checkpoint_write(context, path, named, 2, attributes, 4)
-               : md_checkpoint_read(context, path, named, 2, attributes, 4);
+               : md_checkpoint_read(context, path, made.geometry, named, 2, attributes, 4);
 }
 
 static md_status write_modes(md_context *context, const char *path, md_precision store) {

@@ -1,7 +1,5 @@
 #include "hdf5_layouts.h"
-#include "io/arrays.h"
 #include "io/child.h"
-#include "io/hdf5_lattice.h"
 #include "io/modes_file.h"
 #include "io/propagator.h"
 #include "io_support.h"
@@ -68,7 +66,7 @@ static void nothing_forks(void **state) {
   md_geometry *geometry = md_test_geometry(context, 4, 2, 2, 2, false);
   md_test_random_field(context, geometry, MD_DOUBLE, 1, MD_EVEN, 3, &field);
   MD_REQUIRE(context, md_checkpoint_write(context, path, &named, 1, &attribute, 1));
-  MD_REQUIRE(context, md_checkpoint_read(context, path, &named, 1, &attribute, 1));
+  MD_REQUIRE(context, md_checkpoint_read(context, path, geometry, &named, 1, &attribute, 1));
   md_field_destroy(&field);
   md_geometry_destroy(geometry);
   io_test_remove(context, path);

@@ -1,5 +1,4 @@
-#include "io/fletcher32.h"
-#include "io/hdf5_chunks.h"
+#include "io/hdf5_file.h"
 #include "io_support.h"
 
 #include <fcntl.h>

@@ -124,7 +124,7 @@ static md_status move(md_context *context, const char *path, void *data, bool wr
                                      {"norm", MD_ATTRIBUTE_REAL, 2, s->norm}};
   context->message[0] = 0;
   return write ? md_checkpoint_write(context, path, fields, 2, attributes, 3)
-               : md_checkpoint_read(context, path, fields, 2, attributes, 3);
+               : md_checkpoint_read(context, path, s->field[0].geometry, fields, 2, attributes, 3);
 }
 
 static md_status read_checkpoint(md_context *context, const char *path, void *data) {

@@ -1,6 +1,6 @@
 /* Slabs: for every lattice and limit of memory they cover each site of the rank once, in the order
  * of the file, and none is larger than the buffers. */
-#include "io/slabs.h"
+#include "io/site_data.h"
 #include "support.h"
 
 enum { SITE_BYTES = 576 };

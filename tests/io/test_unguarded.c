@@ -31,7 +31,8 @@ static void strip(const char *path, const char *name) {
   assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
   const hid_t bare = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
   assert_true(H5Dwrite(bare, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
-  if (one_parity) assert_int_equal(md_h5_put_attribute(NULL, path, bare, &which), MD_OK);
+  if (one_parity)
+    assert_int_equal(md_h5_put_attributes(&(md_h5_file){.path = path}, bare, &which, 1), MD_OK);
   H5Dclose(bare);
   H5Sclose(space);
   H5Tclose(type);
@@ -52,7 +53,7 @@ static md_status read_array(md_context *context, const char *path, content *c) {
 
 static md_status read_state(md_context *context, const char *path, content *c) {
   const md_named_field x = {"x", &c->field};
-  return md_checkpoint_read(context, path, &x, 1, NULL, 0);
+  return md_checkpoint_read(context, path, c->geometry, &x, 1, NULL, 0);
 }
 
 /* Lines that reading writes on stderr, on this rank; *names: one of them has the path. */

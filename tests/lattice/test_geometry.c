@@ -1,6 +1,6 @@
 /* Neighbour tables and halo transport: every neighbour of every site, seen through the tables,
  * is the site that coordinates say, whether it is local or came through the halo. */
-#include "lattice/geometry/rank_grid.h"
+#include "lattice/geometry/geometry.h"
 #include "lattice/halo/halo.h"
 #include "support.h"
 

@@ -1,6 +1,6 @@
 /* Staggered phases and boundary signs are found in thin, fat and long links, and taken off; fat and
  * long links come back from files, of ours and of MILC. */
-#include "io/improved_links.h"
+#include "io/lattice_file.h"
 #include "smear_support.h"
 
 #include <math.h>
@@ -163,11 +163,11 @@ typedef struct file_case {
 /* Writes the long links, with MILC's phases in them when not `bare`. */
 static void save(md_context *context, const char *path, const file_case *c, bool bare,
                  md_gauge *links) {
-  const md_link_label label = {.kind = MD_LINKS_LONG, .bare = bare, .made = "hisq, test"};
-  const md_lattice_format *format = NULL;
-  MD_REQUIRE(context, md_lattice_format_find(context, path, c->format, &format));
+  md_lattice_output output = {.precision = c->precision,
+                              .label = {.kind = MD_LINKS_LONG, .bare = bare, .made = "hisq, test"}};
+  MD_REQUIRE(context, md_lattice_format_find(context, path, c->format, &output.format));
   if (!bare) MD_REQUIRE(context, md_phases_apply(context, links, MD_LINKS_LONG, &milc));
-  MD_REQUIRE(context, md_lattice_save_links(context, path, format, c->precision, &label, links));
+  MD_REQUIRE(context, md_lattice_save_as(context, path, &output, links));
   if (!bare) MD_REQUIRE(context, md_phases_apply(context, links, MD_LINKS_LONG, &milc));
 }
 

@@ -1,7 +1,7 @@
 #include <new>
 
 extern "C" {
-#include "base/device_nccl.h"
+#include "base/device_peers.h"
 #include "base/watch.h"
 #include "dirac/solvers/device/cg_device.h"
 #include "dirac/solvers/device/recorded_step.h"

@@ -5,7 +5,6 @@
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
 #include "bench/links.h"
-#include "lattice/halo/halo_options.h"
 
 #include <math.h>
 #include <stdlib.h>

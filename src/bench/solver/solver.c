@@ -6,7 +6,6 @@
 #include "bench/links.h"
 #include "bench/solver/case.h"
 #include "dirac/eigen/eigen.h"
-#include "lattice/halo/halo_options.h"
 
 #include <math.h>
 #include <string.h>

@@ -308,11 +308,13 @@ static void add_times(md_suite *suite, const char *work, const char *format, dou
 static md_status write_once(md_suite *suite, const char *path, const md_lattice_format *format,
                             double *time_s) {
   const bool thin = suite->links.action == MD_ACTION_NAIVE;
-  const md_link_label label = {.kind = thin ? MD_LINKS_THIN : MD_LINKS_FAT, .bare = true};
+  const md_lattice_output output = {
+      .format = format,
+      .precision = MD_DOUBLE,
+      .label = {.kind = thin ? MD_LINKS_THIN : MD_LINKS_FAT, .bare = true}};
   md_barrier(suite->context);
   const double start_s = md_time_s();
-  MD_TRY(md_lattice_save_links(suite->context, path, format, MD_DOUBLE, &label,
-                               &suite->links.field[0]));
+  MD_TRY(md_lattice_save_as(suite->context, path, &output, &suite->links.field[0]));
   *time_s = md_time_s() - start_s;
   md_maximum(suite->context, time_s, 1);
   return MD_OK;

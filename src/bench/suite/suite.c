@@ -5,7 +5,6 @@
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "bench/links.h"
-#include "lattice/halo/halo_options.h"
 
 #include <math.h>
 #include <stdio.h>
