@@ -5,7 +5,6 @@
 #include "base/report.h"
 #include "dirac/backend.h"
 #include "lattice/gauge/smear.h"
-#include "lattice/gauge/smear_options.h"
 
 #include <math.h>
 

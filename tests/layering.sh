@@ -37,7 +37,7 @@ allow 'cuda[a-z_]*\.h|mma\.h' '\.(cu|cuh)$|^src/base/device'
 forbid 'dirac/(cpu_ref|cpu_simd|cuda|tensor)/' dirac/solvers dirac/eigen dirac/links dirac/action.c dirac/action.h dirac/operator.c dirac/operator.h dirac/operators.c dirac/operators.h dirac/system.c dirac/system.h dirac/precondition dirac/backend.h
 forbid 'lattice/(fields|gauge|halo)/' lattice/geometry
 forbid 'lattice/(gauge|halo)/' lattice/fields
-allow '[a-z]*intrin\.h' '^dirac/cpu_simd/'
+allow '[a-z]*intrin\.h' '^lattice/fields/lanes\.h'
 # A process with MPI, threads and a GPU is never copied: posix_spawn alone starts others.
 rows=$(grep -rnE '\<(v?fork|system|popen) *\(' --include='*.[ch]' --include='*.cu' --include='*.cuh' src lattice dirac gemm io)
 if [ -n "$rows" ]; then

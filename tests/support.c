@@ -1,7 +1,7 @@
 #include "support.h"
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,34 +1,16 @@
 #include "dirac/cpu_simd/cpu_simd.h"
+#include "base/memory.h"
+#include "lattice/fields/reals.h"
 
 #include <omp.h>
 #include <stdlib.h>
 
-#define DECLARE(precision)                                                                         \
-  MD_DECLARE_EVERY_ISA(const md_simd_kernels, md_simd_kernels_##precision);                        \
-  MD_DECLARE_EVERY_ISA(const md_simd_kernels, md_simd_two_##precision)
-DECLARE(double);
-DECLARE(single);
-DECLARE(half);
-DECLARE(bf16);
-DECLARE(fixed);
+MD_DECLARE_EVERY_PRECISION(const md_simd_kernels, md_simd_kernels);
+MD_DECLARE_EVERY_PRECISION(const md_simd_kernels, md_simd_two);
 
 /* By the number of link fields, precision and instruction set. */
 static const md_simd_kernels *const kernels[MD_MOST_LINK_FIELDS][MD_PRECISIONS][MD_ISAS] = {
-    {
-        [MD_DOUBLE] = MD_EVERY_ISA(&md_simd_kernels_double),
-        [MD_SINGLE] = MD_EVERY_ISA(&md_simd_kernels_single),
-        [MD_HALF] = MD_EVERY_ISA(&md_simd_kernels_half),
-        [MD_BF16] = MD_EVERY_ISA(&md_simd_kernels_bf16),
-        [MD_FIXED] = MD_EVERY_ISA(&md_simd_kernels_fixed),
-    },
-    {
-        [MD_DOUBLE] = MD_EVERY_ISA(&md_simd_two_double),
-        [MD_SINGLE] = MD_EVERY_ISA(&md_simd_two_single),
-        [MD_HALF] = MD_EVERY_ISA(&md_simd_two_half),
-        [MD_BF16] = MD_EVERY_ISA(&md_simd_two_bf16),
-        [MD_FIXED] = MD_EVERY_ISA(&md_simd_two_fixed),
-    },
-};
+    MD_EVERY_PRECISION(&md_simd_kernels), MD_EVERY_PRECISION(&md_simd_two)};
 
 static void unload(void *state) {
   md_simd_state *s = state;
@@ -66,6 +48,45 @@ static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local
   s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;
 }
 
+/* What the stored reals of each link field are multiples of: 1, in MD_FIXED 1 / MD_FIXED_STEPS
+ * times the field's largest number. */
+static void find_link_units(const md_links *links, md_precision precision,
+                            double unit[MD_MOST_LINK_FIELDS]) {
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
+    const double largest = links->largest[f] > 0.0 ? links->largest[f] : 1.0;
+    unit[f] = precision == MD_FIXED ? largest / MD_FIXED_STEPS : 1.0;
+  }
+}
+
+/* Allocates and fills the link copy of output parity `parity`. */
+static md_status create_links(md_context *context, const md_links *links,
+                              const md_backend_request *request, const md_simd_plan *plan,
+                              const double unit[MD_MOST_LINK_FIELDS], int parity, void **stored) {
+  const int reals = request->reconstruct == MD_RECONSTRUCT_12 ? MD_LINK_12_REALS : MD_LINK_REALS;
+  const int lanes = plan->lanes, terms = plan->terms;
+  const int64_t per_block = (int64_t)terms * reals * lanes, sites = links->field->geometry->sites;
+  MD_TRY(md_allocate(context,
+                     (size_t)(plan->blocks * per_block) * md_precision_bytes(request->precision),
+                     "links of cpu_simd", stored));
+  if (md_counts(context)) return MD_OK;
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+  for (int64_t block = 0; block < plan->blocks; block++)
+    for (int term = 0; term < terms; term++) {
+      const int64_t first = plan->site[block];
+      const int count = sites - first < lanes ? (int)(sites - first) : lanes;
+      const double inverse = 1.0 / unit[term / MD_DIRECTIONS];
+      double planes[MD_LINK_REALS * MD_SIMD_MOST_LANES];
+      md_links_fold(links, parity, term, first, count, planes);
+      for (int c = 0; c < reals; c++)
+        for (int l = 0; l < lanes; l++) { /* lanes past the end repeat the last site */
+          const int64_t at = lanes > 1 ? (term * reals + c) * lanes + l : c * terms + term;
+          const double real = inverse * planes[c * count + (l < count ? l : count - 1)];
+          md_store_reals(request->precision, *stored, block * per_block + at, 1, &real);
+        }
+    }
+  return MD_OK;
+}
+
 md_status md_simd_load(md_context *context, const md_links *links,
                        const md_backend_request *request, md_isa isa, void **state) {
   md_simd_state *s = calloc(1, sizeof *s);
@@ -75,13 +96,12 @@ md_status md_simd_load(md_context *context, const md_links *links,
   s->request = *request;
   choose_access(s, isa, links->field->geometry->sites, context->local_ranks);
   const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
-  md_simd_link_units(links, request->precision, s->link_unit);
+  find_link_units(links, request->precision, s->link_unit);
   md_status status = MD_OK;
   for (int p = 0; status == MD_OK && p < MD_PARITIES; p++) {
     status = md_simd_plan_create(context, links, p, lanes, &s->plan[p]);
     if (status == MD_OK)
-      status =
-          md_simd_links_create(context, links, request, &s->plan[p], s->link_unit, p, &s->links[p]);
+      status = create_links(context, links, request, &s->plan[p], s->link_unit, p, &s->links[p]);
   }
   if (status == MD_OK)
     *state = s;

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_CPU_SIMD_CPU_SIMD_H
-#define MD_DIRAC_CPU_SIMD_CPU_SIMD_H
+#pragma once
 
 #include "base/instruction_set.h"
 #include "dirac/backend.h"
@@ -101,19 +100,9 @@ typedef struct md_simd_state {
 md_status md_simd_plan_create(md_context *context, const md_links *links, int parity, int lanes,
                               md_simd_plan *plan);
 void md_simd_plan_destroy(md_simd_plan *plan);
-/* What the stored reals of each link field are multiples of: 1, in MD_FIXED 1 / MD_FIXED_STEPS
- * times the field's largest number. Local. */
-void md_simd_link_units(const md_links *links, md_precision precision,
-                        double unit[MD_MOST_LINK_FIELDS]);
-/* Allocates and fills the link copy of output parity `parity`. Local. */
-md_status md_simd_links_create(md_context *context, const md_links *links,
-                               const md_backend_request *request, const md_simd_plan *plan,
-                               const double unit[MD_MOST_LINK_FIELDS], int parity, void **stored);
 
 /* The backend's load with the instruction set given; isa must run. */
 md_status md_simd_load(md_context *context, const md_links *links,
                        const md_backend_request *request, md_isa isa, void **state);
 
 extern const md_backend md_backend_cpu_simd;
-
-#endif

@@ -1,5 +1,5 @@
 /* Many right-hand sides: one site at a time, vectors along the right-hand sides. Part of
- * hop.inc.h. A product of complex u and v is taken as two real ones, re(u) * (vr, vi) and
+ * hop.c. A product of complex u and v is taken as two real ones, re(u) * (vr, vi) and
  * im(u) * (vr, vi); the sums of both kinds are combined once per site, so that the loop over
  * directions holds no shuffle. */
 

@@ -1,4 +1,4 @@
-/* One right-hand side: LANES consecutive sites at once. Part of hop.inc.h. */
+/* One right-hand side: LANES consecutive sites at once. Part of hop.c. */
 
 /* v[c] = lane by lane plane c at the neighbours of entry e. */
 static inline void neighbours(const md_simd_plan *plan, int64_t e, const STORED *in, int64_t stride,

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_LINKS_FOLD_H
-#define MD_DIRAC_LINKS_FOLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ MD_FOLD void md_fold_matrix(const double *field, int64_t stride, int64_t site, b
       u[2 * (3 * row + column) + 1] = phase_re * im + phase_im * re;
     }
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_LINKS_LINKS_H
-#define MD_DIRAC_LINKS_LINKS_H
+#pragma once
 
 #include "dirac/request.h"
 #include "lattice/gauge/gauge.h"
@@ -85,5 +84,3 @@ void md_links_fold_apart(const md_links *links, int parity, int term, int64_t fi
 /* A bound on |D|: 4 for links in SU(3), else half the largest sum of the norms of a site's links.
  * Collective. */
 double md_links_norm(const md_context *context, const md_links *links);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_BLOCK_H
-#define MD_LATTICE_FIELDS_BLOCK_H
+#pragma once
 
 #include "lattice/fields/field.h"
 
@@ -71,5 +70,3 @@ md_status md_block_cross(md_context *context, md_block *block, const md_field *x
  * is possible: for narrow fields on a device. Collective. */
 md_status md_block_update_cross(md_context *context, md_block *block, md_field *y,
                                 const md_block_step *step, const md_field *with, double *product);
-
-#endif

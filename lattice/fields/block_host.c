@@ -1,6 +1,7 @@
 /* The operations of block.h on the host, compiled once for each instruction set. */
 #include "base/memory.h"
 #include "base/memory_need.h"
+#include "lattice/fields/lanes.h"
 #include "lattice/fields/reals.h"
 #include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
@@ -8,27 +9,27 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CORNERS = 8, MATRICES = 3, FIELDS = 3 };
-enum { VECTORS = 4, CHUNK = VECTORS * MD_LANES, MOST_ROWS = 3 };
-enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * MD_LANES };
+enum { MATRICES = 3, FIELDS = 3 };
+enum { VECTORS = 4, CHUNK = VECTORS * MD_LANES_OF_double, MOST_ROWS = 3 };
+enum { TILE_ROWS = 4, TILE_VECTORS = 2, TILE_REALS = TILE_VECTORS * MD_LANES_OF_double };
 
 /* sum += the chunk of (rows times matrix) that starts at real `first`; a row is n numbers long. */
 MD_INLINE void multiply(int rows, int n, int width, const double *from, const md_block_matrix *m,
-                        int first, md_lanes sum[][VECTORS]) {
+                        int first, md_lanes_double sum[][VECTORS]) {
   const double *plain = m->plain + first, *turned = m->turned + first;
-  md_lanes now[MOST_ROWS][VECTORS]; /* in registers */
+  md_lanes_double now[MOST_ROWS][VECTORS]; /* in registers */
   memcpy(now, sum, (size_t)rows * sizeof *now);
   for (int k = 0; k < n; k++, plain += width, turned += width)
     for (int v = 0; v < VECTORS; v++) {
-      const md_lanes p = md_load_lanes(plain + v * MD_LANES);
-      const md_lanes t = md_load_lanes(turned + v * MD_LANES);
+      const md_lanes_double p = md_load_double(plain + v * MD_LANES_OF_double);
+      const md_lanes_double t = md_load_double(turned + v * MD_LANES_OF_double);
       for (int r = 0; r < rows; r++)
         now[r][v] = now[r][v] + from[2 * (r * n + k)] * p + from[2 * (r * n + k) + 1] * t;
     }
   memcpy(sum, now, (size_t)rows * sizeof *now);
 }
 
-MD_INLINE void store(int rows, int n, int first, md_lanes sum[][VECTORS], double *to) {
+MD_INLINE void store(int rows, int n, int first, md_lanes_double sum[][VECTORS], double *to) {
   const int left = 2 * n - first, reals = left < CHUNK ? left : CHUNK;
   for (int r = 0; r < rows; r++)
     memcpy(to + 2 * r * n + first, sum[r], (size_t)reals * sizeof(double));
@@ -39,7 +40,7 @@ MD_INLINE void update_few(int rows, int n, int width, const md_block_matrix *b, 
                           const md_block_matrix *c) {
   double fresh[MOST_ROWS * 2 * MD_MAX_BLOCK];
   for (int first = 0; first < 2 * n; first += CHUNK) {
-    md_lanes sum[MOST_ROWS][VECTORS] = {0};
+    md_lanes_double sum[MOST_ROWS][VECTORS] = {0};
     if (z) {
       const int left = 2 * n - first, reals = left < CHUNK ? left : CHUNK;
       for (int r = 0; r < rows; r++)
@@ -58,28 +59,28 @@ MD_INLINE void update_few(int rows, int n, int width, const md_block_matrix *b, 
 /* By threes, of which a staggered site has one, and what is left one by one. */
 static void update_rows(int rows, int n, int width, const md_block_matrix *b, const double *x,
                         const md_block_matrix *a, double *y, double *z, const md_block_matrix *c) {
-  for (int now; rows > 0; rows -= now) {
-    now = rows >= MOST_ROWS ? MOST_ROWS : 1;
-    if (now == MOST_ROWS)
-      update_few(MOST_ROWS, n, width, b, x, a, y, z, c);
-    else
-      update_few(1, n, width, b, x, a, y, z, c);
-    y += now * 2 * n;
-    if (x) x += now * 2 * n;
-    if (z) z += now * 2 * n;
-  }
+  const int apart = 2 * n;
+  int done = 0;
+  for (; done + MOST_ROWS <= rows; done += MOST_ROWS)
+    update_few(MOST_ROWS, n, width, b, x ? x + done * apart : NULL, a, y + done * apart,
+               z ? z + done * apart : NULL, c);
+  for (; done < rows; done++)
+    update_few(1, n, width, b, x ? x + done * apart : NULL, a, y + done * apart,
+               z ? z + done * apart : NULL, c);
 }
 
 MD_INLINE void gram_cell(int rows, int n, int width, const double *x, const double *plain,
                          const double *turned, bool whole, double *cell) {
   for (int first = 0; first < 2 * n; first += TILE_REALS)
     for (int i = 0; i < n && (whole || 2 * i < first + TILE_REALS); i += TILE_ROWS) {
-      md_lanes sum[TILE_ROWS][TILE_VECTORS] = {0};
+      md_lanes_double sum[TILE_ROWS][TILE_VECTORS] = {0};
       for (int row = 0; row < rows; row++) {
         const double *from = x + row * width + 2 * i;
         for (int v = 0; v < TILE_VECTORS; v++) {
-          const md_lanes p = md_load_lanes(plain + row * width + first + v * MD_LANES);
-          const md_lanes t = md_load_lanes(turned + row * width + first + v * MD_LANES);
+          const md_lanes_double p =
+              md_load_double(plain + row * width + first + v * MD_LANES_OF_double);
+          const md_lanes_double t =
+              md_load_double(turned + row * width + first + v * MD_LANES_OF_double);
           for (int k = 0; k < TILE_ROWS; k++)
             sum[k][v] = sum[k][v] + from[2 * k] * p + from[2 * k + 1] * t;
         }
@@ -92,10 +93,10 @@ MD_INLINE void gram_cell(int rows, int n, int width, const double *x, const doub
 static bool add_limited(int count, double limit, const double *numbers, double *high, double *low) {
   /* Adding and taking away 3 * 2^51 units leaves a multiple of the unit. */
   const double to_high = 3.0 * 0x1p51 * 0x1p-32 * limit, to_low = 3.0 * 0x1p51 * 0x1p-64 * limit;
-  double size[MD_LANES] = {0.0}, all = 0.0;
-  for (int e = 0; e < count; e += MD_LANES)
-    for (int l = 0; l < MD_LANES; l++) size[l] += fabs(numbers[e + l]);
-  for (int l = 0; l < MD_LANES; l++) all += size[l];
+  double size[MD_LANES_OF_double] = {0.0}, all = 0.0;
+  for (int e = 0; e < count; e += MD_LANES_OF_double)
+    for (int l = 0; l < MD_LANES_OF_double; l++) size[l] += fabs(numbers[e + l]);
+  for (int l = 0; l < MD_LANES_OF_double; l++) all += size[l];
   if (!(all < limit)) return false;
   for (int e = 0; e < count; e++) {
     const double h = (numbers[e] + to_high) - to_high, rest = numbers[e] - h;
@@ -159,12 +160,12 @@ static size_t site_of(const host_block *b) {
   return (size_t)b->rows * (size_t)b->width;
 }
 static size_t share_of(const host_block *b) {
-  return (3 * CORNERS + FIELDS) * site_of(b) + (1 + 2 * MD_BLOCK_SLOTS) * square_of(b);
+  return (3 * MD_CORNERS + FIELDS) * site_of(b) + (1 + 2 * MD_BLOCK_SLOTS) * square_of(b);
 }
 
 /* Cuts the memory into its parts. */
 static void share_out(host_block *b) {
-  const size_t square = square_of(b), rows = CORNERS * site_of(b);
+  const size_t square = square_of(b), rows = MD_CORNERS * site_of(b);
   double *at = b->memory;
   md_block_matrix *matrices[MATRICES] = {&b->b, &b->a, &b->c};
   for (int m = 0; m < MATRICES; m++, at += 2 * square)
@@ -282,9 +283,10 @@ static void flush(const host_block *b, worker *w, int slot) {
  * alone, so that the result does not depend on the cut. */
 static void add_cell(const host_block *b, worker *w, int slot) {
   if (b->rows == MOST_ROWS) /* known to the loops */
-    gram_cell(CORNERS * MOST_ROWS, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
+    gram_cell(MD_CORNERS * MOST_ROWS, b->n, b->width, w->plain, w->plain, w->turned, false,
+              w->cell);
   else
-    gram_cell(CORNERS * b->rows, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
+    gram_cell(MD_CORNERS * b->rows, b->n, b->width, w->plain, w->plain, w->turned, false, w->cell);
   if (b->limit[slot] > 0.0 &&
       add_limited(b->n * b->width, b->limit[slot], w->cell, w->high[slot], w->low[slot]))
     return;
@@ -294,7 +296,7 @@ static void add_cell(const host_block *b, worker *w, int slot) {
 /* All products of the rows of two fields, into the exact sums of both slots. */
 static void add_product(const host_block *b, worker *w) {
   md_sum *sum = w->sums[0];
-  gram_cell(CORNERS * b->rows, b->n, b->width, w->other, w->plain, w->turned, true, w->cell);
+  gram_cell(MD_CORNERS * b->rows, b->n, b->width, w->other, w->plain, w->turned, true, w->cell);
   for (int i = 0; i < b->n; i++)
     for (int e = 0; e < 2 * b->n; e++) md_sum_add(sum++, w->cell[i * b->width + e]);
 }
@@ -309,12 +311,13 @@ static void pass_cells(const host_block *b, const md_block_step *step, const md_
     const int64_t row = k / (local[0] / 2), plane = row / (local[1] / 2);
     const int64_t half[MD_DIMS] = {k % (local[0] / 2), row % (local[1] / 2), plane % (local[2] / 2),
                                    plane / (local[2] / 2)};
-    for (int corner = 0; corner < CORNERS; corner++) {
-      const int64_t site = md_cell_site(y->geometry, half, corner);
-      double *rows = rows_of(y, site, w->site);
-      if (step) update_site(b, step, rows, y, site, w);
+    int64_t site[MD_CORNERS];
+    md_cell_sites(y->geometry, half, site);
+    for (int corner = 0; corner < MD_CORNERS; corner++) {
+      double *rows = rows_of(y, site[corner], w->site);
+      if (step) update_site(b, step, rows, y, site[corner], w);
       if (x || slot >= 0) take_rows(b, w, rows, corner);
-      if (x) take_other(b, w, rows_of(x, site, w->site), corner);
+      if (x) take_other(b, w, rows_of(x, site[corner], w->site), corner);
     }
     if (x) add_product(b, w);
     if (slot >= 0) add_cell(b, w, slot);
@@ -324,7 +327,7 @@ static void pass_cells(const host_block *b, const md_block_step *step, const md_
 
 static void pass(host_block *b, const md_block_step *step, const md_field *x, md_field *y,
                  int slot) {
-  const int64_t cells = y->sites / CORNERS;
+  const int64_t cells = y->sites / MD_CORNERS;
   if (slot >= 0) b->few[slot] = cells <= MOST_CELLS;
 #pragma omp parallel for num_threads(b->threads) schedule(static)
   for (int t = 0; t < b->threads; t++) {

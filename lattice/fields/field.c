@@ -130,13 +130,11 @@ static bool is_unscaled(const md_field *f) {
   return f->precision == MD_DOUBLE || f->precision == MD_SINGLE;
 }
 
-/* `runs` times `lanes` reals that follow each other, each lane with its factor; add: single to
- * double. */
+/* `lanes` reals that follow each other, each with its factor; add: single to double. */
 static void convert_run(const md_field *out, int64_t to, const double *lane, const md_field *in,
-                        int64_t from, int lanes, int runs, bool add) {
+                        int64_t from, int lanes, bool add) {
 #define CONVERT(TO, ASSIGN, FROM)                                                                  \
-  for (; runs > 0; runs--, to += lanes, from += lanes)                                             \
-    for (int l = 0; l < lanes; l++)                                                                \
+  for (int l = 0; l < lanes; l++)                                                                  \
   ((TO *)out->data)[to + l] ASSIGN(TO)(lane[l] * (double)((const FROM *)in->data)[from + l])
   if (add)
     CONVERT(double, +=, float);
@@ -151,27 +149,30 @@ static void convert_run(const md_field *out, int64_t to, const double *lane, con
 #undef CONVERT
 }
 
-/* Between double and single, as they lie: what mixed CG does at each update. */
+/* Between double and single, as they lie: what mixed CG does at each update. Runs are as long as
+ * their factors fit in a table, over the ends of sites and components. */
 static md_status convert_unscaled(md_field *out, const double *factor, const md_field *in,
                                   bool add) {
-  enum { TOGETHER = 64 }; /* sites of a plane */
-  const int n = in->n_rhs, planes = md_field_planes(in), most = n == 1 ? TOGETHER : 1;
   double lane[2 * MD_MAX_RHS];
-  for (int l = 0; l < 2 * MD_MAX_RHS; l++) lane[l] = factor ? factor[n == 1 ? 0 : l / 2 % n] : 1.0;
+  const int period = in->n_rhs == 1 ? 1 : 2 * in->n_rhs, most = 2 * MD_MAX_RHS / period * period;
+  const int64_t reals = in->sites * md_field_entry(in); /* of a plane */
+  for (int l = 0; l < most; l++) lane[l] = factor ? factor[l % period / 2] : 1.0;
 #pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < in->sites; i += most) {
-    const int sites = (int)(in->sites - i < most ? in->sites - i : most);
-    for (int c = 0; c < planes; c++)
-      convert_run(out, md_field_at(out, i, c, 0), lane, in, md_field_at(in, i, c, 0),
-                  n == 1 ? sites : 2 * n, n == 1 ? 1 : in->components / 2, add);
-  }
+  for (int64_t i = 0; i < reals; i += most)
+    for (int c = 0; c < md_field_planes(in); c++)
+      convert_run(out, c * out->stride + i, lane, in, c * in->stride + i,
+                  (int)(reals - i < most ? reals - i : most), add);
   return MD_OK;
 }
 
 static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   double *buffers = NULL;
-  if (is_unscaled(out) && is_unscaled(in)) return convert_unscaled(out, factor, in, false);
+  if (is_unscaled(out) && is_unscaled(in)) {
+    if (factor || in->precision != out->precision) return convert_unscaled(out, factor, in, false);
+    md_linear_copy(out, in);
+    return MD_OK;
+  }
   const size_t reals = ((size_t)in->components * (size_t)in->n_rhs + 7) / 8 * 8; /* whole lines */
   MD_TRY(md_allocate(context, (size_t)context->threads * reals * sizeof(double),
                      "conversion buffer", (void **)&buffers));

@@ -2,12 +2,8 @@
 #include "lattice/fields/spaces.h"
 
 const md_linear_table *md_linear_host(md_isa isa, md_precision precision) {
-  static const md_linear_table *const tables[MD_PRECISIONS][MD_ISAS] = {
-      [MD_DOUBLE] = MD_EVERY_ISA(&md_linear_host_double),
-      [MD_SINGLE] = MD_EVERY_ISA(&md_linear_host_single),
-      [MD_HALF] = MD_EVERY_ISA(&md_linear_host_half),
-      [MD_BF16] = MD_EVERY_ISA(&md_linear_host_bf16),
-      [MD_FIXED] = MD_EVERY_ISA(&md_linear_host_fixed)};
+  static const md_linear_table *const tables[MD_PRECISIONS][MD_ISAS] =
+      MD_EVERY_PRECISION(&md_linear_host);
   return tables[precision][isa];
 }
 

@@ -34,7 +34,8 @@ static inline bool in_place(const md_field *f) {
 
 /* The strip of `sites` sites from `site`, sites > 1 only with one right-hand side; `buffer` holds
  * its values where they are not used in place. */
-static inline strip strip_load(const md_field *f, int64_t site, int sites, MD_REAL *buffer) {
+static inline strip strip_load(const md_field *f, int64_t site, int sites,
+                               MD_REAL *restrict buffer) {
   const bool one = f->n_rhs == 1;
   const int lanes = one ? sites : 2 * f->n_rhs, planes = one ? f->components : f->components / 2;
   strip s = {
@@ -90,7 +91,7 @@ static inline void strip_store(const md_field *f, const strip *s) {
 
 /* i times the values: (re, im) are neighbouring planes of one right-hand side, neighbouring lanes
  * of many. The whole strip, so that what is read has been written long before. */
-static inline void strip_turn(const md_field *f, const strip *s, MD_REAL *buffer) {
+static inline void strip_turn(const md_field *f, const strip *s, MD_REAL *restrict buffer) {
   for (int c = 0; c < s->planes; c++) {
     MD_REAL *turned = buffer + c * s->lanes;
     const MD_REAL *other = s->at + (f->n_rhs == 1 ? c ^ 1 : c) * s->distance;
@@ -272,10 +273,12 @@ static void row_sums(const sum_job *job, const int64_t plane[MD_DIMS], int row, 
   const int runs = columns == half && rows * columns <= MOST_SITES ? 1 : rows;
   const int length = rows / runs * columns; /* of sites that follow each other */
   double lane[MOST_LANES] = {0};
-  for (int corner = 0; corner < 4; corner++)
+  int64_t site[MD_CORNERS];
+  md_cell_sites(g, plane, site);
+  for (int corner = 0; corner < MD_CORNERS; corner += 2)
     for (int run = 0; run < runs; run++)
-      job->add(job, md_cell_site(g, plane, 2 * corner) + (int64_t)(row + run) * half + first,
-               length, lane + run * length);
+      job->add(job, site[corner] + (int64_t)(row + run) * half + first, length,
+               lane + run * length);
   for (int r = 0; r < rows; r += 2)
     for (int c = 0; c < columns; c++)
       md_sum_add(&sums[0], lane[r * columns + c] + lane[(r + 1) * columns + c]);
@@ -297,8 +300,9 @@ static void plane_sums_of_many(const sum_job *job, int64_t cell[MD_DIMS], md_sum
   for (cell[1] = 0; cell[1] < g->local[1] / 2; cell[1]++)
     for (cell[0] = 0; cell[0] < g->local[0] / 2; cell[0]++) {
       double lane[MOST_LANES] = {0};
-      for (int corner = 0; corner < 8; corner++)
-        job->add(job, md_cell_site(g, cell, corner), 1, lane);
+      int64_t site[MD_CORNERS];
+      md_cell_sites(g, cell, site);
+      for (int corner = 0; corner < MD_CORNERS; corner++) job->add(job, site[corner], 1, lane);
       for (int r = 0; r < job->x->n_rhs; r++) md_sum_add(&sums[r], lane[2 * r] + lane[2 * r + 1]);
     }
 }
@@ -366,8 +370,9 @@ static void copy(md_field *out, const md_field *in) {
       else
         memset(to, 0, sites * entry);
     }
-    for (size_t k = (size_t)i; out->scale && k < (size_t)i + sites; k++)
-      out->scale[k] = in ? in->scale[k] : MD_SCALE_OF_ZERO;
+    for (int64_t k = 0; out->scale && !in && k < (int64_t)sites; k++)
+      out->scale[i + k] = MD_SCALE_OF_ZERO;
+    if (out->scale && in) memcpy(out->scale + i, in->scale + i, sites * sizeof *in->scale);
   }
 }
 

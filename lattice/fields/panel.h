@@ -1,11 +1,6 @@
-#ifndef MD_LATTICE_FIELDS_PANEL_H
-#define MD_LATTICE_FIELDS_PANEL_H
+#pragma once
 
 #include "lattice/fields/field.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Products of many vectors with one or a few, in one pass over the many. The many are fields
  * x[0 .. count) of one right-hand side, of one precision, space and parity; what they meet are
@@ -29,9 +24,3 @@ md_status md_panel_add(md_context *context, int count, const md_field *x, const 
  * and are none of x. rotation is [rows][count]. Local. */
 md_status md_panel_rotate(md_context *context, int count, const md_field *x, int rows,
                           const double *rotation, md_field *out);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

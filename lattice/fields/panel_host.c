@@ -1,5 +1,6 @@
 /* The operations of panel.h on the host, compiled once for each instruction set. */
 #include "base/memory.h"
+#include "lattice/fields/lanes.h"
 #include "lattice/fields/reals.h"
 #include "lattice/fields/spaces.h"
 
@@ -8,7 +9,6 @@
 /* Cells that are neighbours along x make a strip, and so do neighbouring sites. Rows of right-hand
  * sides are `width` reals long, a multiple of the lanes, and padded by zeros. */
 enum {
-  CORNERS = 8,
   CELLS = 16,
   SITES = 64,
   TOGETHER = 4 /* vectors that are multiplied at once */
@@ -18,10 +18,10 @@ enum { STAGGERED = 6 }; /* components that inner loops are made for, beside thos
 
 /* Of a vector's cell, (re, im) pairs; reals of its strip of cells, of its strip of sites. */
 static int rows_of(const md_field *f) {
-  return CORNERS * f->components / 2;
+  return MD_CORNERS * f->components / 2;
 }
 static int strip_reals(const md_field *f) {
-  return CORNERS * f->components * CELLS;
+  return MD_CORNERS * f->components * CELLS;
 }
 static int64_t block_reals(const md_field *f) {
   return f->components * SITES;
@@ -29,30 +29,30 @@ static int64_t block_reals(const md_field *f) {
 
 /* What adding and taking away 1.5 * 2^52 units leaves is a whole number of them, whatever has been
  * added before; high += that, and low += the same of the rest. */
-static inline void add_term(md_lanes term, md_lanes to_high, md_lanes to_low, md_lanes *high,
-                            md_lanes *low) {
-  const md_lanes whole = (term + to_high) - to_high, rest = term - whole;
+static inline void add_term(md_lanes_double term, md_lanes_double to_high, md_lanes_double to_low,
+                            md_lanes_double *high, md_lanes_double *low) {
+  const md_lanes_double whole = (term + to_high) - to_high, rest = term - whole;
   *high += whole;
   *low += (rest + to_low) - to_low;
 }
 
-static double sum_of(md_lanes v) {
+static double sum_of(md_lanes_double v) {
   double sum = 0.0;
-  for (int l = 0; l < MD_LANES; l++) sum += v[l];
+  for (int l = 0; l < MD_LANES_OF_double; l++) sum += v[l];
   return sum;
 }
 
 /* sums[4] += <x, y> over a strip of cells, x and y [corner][component][CELLS]. */
 static inline void dots_one(int rows, const double *x, const double *y, const md_panel_units *units,
                             double *sums) {
-  const md_lanes none = {0}, to_high = none + units->high, to_low = none + units->low;
-  md_lanes high[2] = {none, none}, low[2] = {none, none};
-  for (int cell = 0; cell < CELLS; cell += MD_LANES) {
-    md_lanes re = none, im = none;
+  const md_lanes_double none = {0}, to_high = none + units->high, to_low = none + units->low;
+  md_lanes_double high[2] = {none, none}, low[2] = {none, none};
+  for (int cell = 0; cell < CELLS; cell += MD_LANES_OF_double) {
+    md_lanes_double re = none, im = none;
     for (int row = 0; row < rows; row++) {
       const double *u = x + 2 * row * CELLS + cell, *v = y + 2 * row * CELLS + cell;
-      const md_lanes ur = md_load_lanes(u), ui = md_load_lanes(u + CELLS);
-      const md_lanes vr = md_load_lanes(v), vi = md_load_lanes(v + CELLS);
+      const md_lanes_double ur = md_load_double(u), ui = md_load_double(u + CELLS);
+      const md_lanes_double vr = md_load_double(v), vi = md_load_double(v + CELLS);
       re += ur * vr + ui * vi;
       im += ur * vi - ui * vr;
     }
@@ -71,11 +71,11 @@ static inline void dots_one(int rows, const double *x, const double *y, const md
 static inline void dots_many(int rows, int width, const double *const *x, const double *plain,
                              const double *turned, const double *to_high, const double *to_low,
                              double *high, double *low) {
-  for (int first = 0; first < width; first += MD_LANES) {
-    md_lanes sum[TOGETHER] = {0};
+  for (int first = 0; first < width; first += MD_LANES_OF_double) {
+    md_lanes_double sum[TOGETHER] = {0};
     for (int row = 0; row < rows; row++) {
-      const md_lanes p = md_load_lanes(plain + row * width + first);
-      const md_lanes t = md_load_lanes(turned + row * width + first);
+      const md_lanes_double p = md_load_double(plain + row * width + first);
+      const md_lanes_double t = md_load_double(turned + row * width + first);
       for (int k = 0; k < TOGETHER; k++) {
         const double *at = x[k] + 2 * row * CELLS;
         sum[k] += at[0] * p + at[CELLS] * t;
@@ -83,10 +83,10 @@ static inline void dots_many(int rows, int width, const double *const *x, const 
     }
     for (int k = 0; k < TOGETHER; k++) {
       double *to = high + k * width + first, *rest = low + k * width + first;
-      md_lanes h = md_load_lanes(to), l = md_load_lanes(rest);
-      add_term(sum[k], md_load_lanes(to_high + first), md_load_lanes(to_low + first), &h, &l);
-      md_store_lanes(to, h);
-      md_store_lanes(rest, l);
+      md_lanes_double h = md_load_double(to), l = md_load_double(rest);
+      add_term(sum[k], md_load_double(to_high + first), md_load_double(to_low + first), &h, &l);
+      md_store_double(to, h);
+      md_store_double(rest, l);
     }
   }
 }
@@ -96,10 +96,10 @@ static void add_one(int components, const double *c, const double *x, int64_t di
   for (int k = 0; k < components; k += 2) {
     const double *re = x + k * distance, *im = re + distance;
     double *to_re = y + k * SITES, *to_im = to_re + SITES;
-    for (int i = 0; i < SITES; i += MD_LANES) {
-      const md_lanes xr = md_load_lanes(re + i), xi = md_load_lanes(im + i);
-      md_store_lanes(to_re + i, md_load_lanes(to_re + i) + c[0] * xr - c[1] * xi);
-      md_store_lanes(to_im + i, md_load_lanes(to_im + i) + c[0] * xi + c[1] * xr);
+    for (int i = 0; i < SITES; i += MD_LANES_OF_double) {
+      const md_lanes_double xr = md_load_double(re + i), xi = md_load_double(im + i);
+      md_store_double(to_re + i, md_load_double(to_re + i) + c[0] * xr - c[1] * xi);
+      md_store_double(to_im + i, md_load_double(to_im + i) + c[0] * xi + c[1] * xr);
     }
   }
 }
@@ -108,16 +108,16 @@ static void add_one(int components, const double *c, const double *x, int64_t di
  * with reals SITES apart, times row k of plain and turned coefficients. */
 static inline void add_many(int rows, int count, int width, int64_t apart, const double *x,
                             const double *plain, const double *turned, double *y) {
-  for (int first = 0; first < width; first += MD_LANES) {
-    md_lanes sum[3];
-    for (int c = 0; c < rows; c++) sum[c] = md_load_lanes(y + c * width + first);
+  for (int first = 0; first < width; first += MD_LANES_OF_double) {
+    md_lanes_double sum[3];
+    for (int c = 0; c < rows; c++) sum[c] = md_load_double(y + c * width + first);
     for (int k = 0; k < count; k++) {
       const double *at = x + k * apart;
-      const md_lanes p = md_load_lanes(plain + (int64_t)k * width + first);
-      const md_lanes t = md_load_lanes(turned + (int64_t)k * width + first);
+      const md_lanes_double p = md_load_double(plain + (int64_t)k * width + first);
+      const md_lanes_double t = md_load_double(turned + (int64_t)k * width + first);
       for (int c = 0; c < rows; c++) sum[c] += at[2 * c * SITES] * p + at[(2 * c + 1) * SITES] * t;
     }
-    for (int c = 0; c < rows; c++) md_store_lanes(y + c * width + first, sum[c]);
+    for (int c = 0; c < rows; c++) md_store_double(y + c * width + first, sum[c]);
   }
 }
 
@@ -132,9 +132,9 @@ MD_INLINE void load_line(md_precision precision, const md_field *f, int c, int64
 
 /* Up to CELLS cells that follow each other in a plane of cells of one z and t, row by row. */
 typedef struct strip_place {
-  int64_t corner[CORNERS]; /* site of the plane's first cell in each corner */
-  int first, cells;        /* of the plane */
-  int row;                 /* cells of a row */
+  int64_t corner[MD_CORNERS]; /* site of the plane's first cell in each corner */
+  int first, cells;           /* of the plane */
+  int row;                    /* cells of a row */
 } strip_place;
 
 static int strips_of_plane(const md_geometry *g) {
@@ -147,7 +147,7 @@ static strip_place strip_at(const md_geometry *g, int64_t i) {
   const int64_t half[MD_DIMS] = {0, 0, plane % (g->local[2] / 2), plane / (g->local[2] / 2)};
   const int left = row * (g->local[1] / 2) - first;
   strip_place s = {.first = first, .cells = left < CELLS ? left : CELLS, .row = row};
-  for (int k = 0; k < CORNERS; k++) s.corner[k] = md_cell_site(g, half, k);
+  md_cell_sites(g, half, s.corner);
   return s;
 }
 
@@ -163,7 +163,7 @@ MD_INLINE void load_cells(md_precision precision, int components, const md_field
   for (int i = 0; i < s->cells;) {
     const int to_end = s->row - (s->first + i) % s->row, left = s->cells - i;
     const int run = to_end < left ? to_end : left;
-    for (int corner = 0; corner < CORNERS; corner++)
+    for (int corner = 0; corner < MD_CORNERS; corner++)
       for (int c = 0; c < components; c++)
         load_line(precision, f, c, site_of(s, corner, i), run,
                   to + (corner * components + c) * CELLS + i);
@@ -173,18 +173,19 @@ MD_INLINE void load_cells(md_precision precision, int components, const md_field
 
 /* Runs are short: what does not change in the loops is known to them where it matters. */
 static void load_strip(const md_field *f, const strip_place *s, double *to) {
+#define CASE(ID, ...)                                                                              \
+  case ID:                                                                                         \
+    load_cells(ID, STAGGERED, f, s, to);                                                           \
+    break;
   if (f->components != STAGGERED)
     load_cells(f->precision, f->components, f, s, to);
-  else if (f->precision == MD_DOUBLE)
-    load_cells(MD_DOUBLE, STAGGERED, f, s, to);
-  else if (f->precision == MD_SINGLE)
-    load_cells(MD_SINGLE, STAGGERED, f, s, to);
-  else if (f->precision == MD_HALF)
-    load_cells(MD_HALF, STAGGERED, f, s, to);
-  else if (f->precision == MD_FIXED)
-    load_cells(MD_FIXED, STAGGERED, f, s, to);
   else
-    load_cells(f->precision, STAGGERED, f, s, to);
+    switch (f->precision) {
+      MD_PRECISION_TABLE(CASE)
+    case MD_PRECISIONS:
+      break;
+    }
+#undef CASE
 }
 
 typedef struct dots_job {
@@ -228,7 +229,7 @@ static void strip_of_one(const dots_job *job, worker *w, const strip_place *s) {
   for (int k = 0; k < job->count; k++) {
     load_strip(&job->x[k], s, w->strips);
     if (job->y->components == STAGGERED)
-      dots_one(CORNERS * STAGGERED / 2, w->strips, y, job->units, w->high + 4 * k);
+      dots_one(MD_CORNERS * STAGGERED / 2, w->strips, y, job->units, w->high + 4 * k);
     else
       dots_one(rows_of(job->y), w->strips, y, job->units, w->high + 4 * k);
   }
@@ -273,7 +274,8 @@ static md_status dots(md_context *context, int count, const md_field *x, const m
                       const md_panel_units *units, double *sums) {
   double to_high[2 * MD_MAX_RHS + 8], to_low[2 * MD_MAX_RHS + 8];
   const md_geometry *g = y->geometry;
-  const dots_job job = {count, md_padded(y->n_rhs, MD_LANES), x, y, units, to_high, to_low};
+  const dots_job job = {count, md_padded(y->n_rhs, MD_LANES_OF_double), x, y, units, to_high,
+                        to_low};
   const int64_t share = share_of(&job);
   const int64_t strips = (int64_t)strips_of_plane(g) * (g->local[2] / 2) * (g->local[3] / 2);
   const int threads = context->threads;
@@ -353,7 +355,7 @@ static void add_rows(int count, int width, const double *x, const double *plain,
 
 static md_status add(md_context *context, int count, const md_field *x, const double *c, int fields,
                      md_field *y, bool assign) {
-  const int n = y->n_rhs, width = md_padded(n, MD_LANES);
+  const int n = y->n_rhs, width = md_padded(n, MD_LANES_OF_double);
   const size_t rows = (size_t)count * (size_t)width, share = (size_t)((count + 1) * block_reals(y));
   const size_t bytes = (2 * rows + share * (size_t)context->threads) * sizeof(double);
   const int64_t strips = (y->sites + SITES - 1) / SITES;

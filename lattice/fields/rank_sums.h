@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_RANK_SUMS_H
-#define MD_LATTICE_FIELDS_RANK_SUMS_H
+#pragma once
 
 #include "lattice/fields/field.h"
 
@@ -31,5 +30,3 @@ static inline size_t md_rank_sums_parts_bytes(int ranks) {
 static inline size_t md_rank_sums_bytes(int ranks) {
   return md_rank_sums_parts_bytes(ranks) + MD_MAX_RHS * sizeof(long long);
 }
-
-#endif

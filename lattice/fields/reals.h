@@ -1,10 +1,8 @@
-#ifndef MD_LATTICE_FIELDS_REALS_H
-#define MD_LATTICE_FIELDS_REALS_H
+#pragma once
 
 /* What loops over fields on the host share: the reals of a field of any precision as numbers of
  * the type of arithmetic MD_REAL, double where the includer says nothing else; the scales of
- * sites; cells of sites; lanes and rows of reals. For files that are compiled once for each
- * instruction set too: MD_ISA names it then. */
+ * sites; cells of sites; rows of reals. */
 #include "lattice/fields/field.h"
 
 #include <string.h>
@@ -19,31 +17,29 @@ static inline bool md_is_scaled(md_precision precision) {
   return precision == MD_HALF || precision == MD_FIXED;
 }
 
+/* X(precision, stored type, to float, from float) of those that are not MD_DOUBLE. */
+#define MD_NARROW_REALS(X)                                                                         \
+  X(MD_SINGLE, float, , )                                                                          \
+  X(MD_HALF, uint16_t, md_float_of_half, md_half_of_float)                                         \
+  X(MD_BF16, uint16_t, md_float_of_bf16, md_bf16_of_float)                                         \
+  X(MD_FIXED, int16_t, md_float_of_fixed, md_fixed_of_float)
+
 /* to[i], i < count: the reals of a field's data from element `at` on, as they are stored, without
  * scales. Short runs of doubles are copied in pieces: a call would take longer than the copy. */
 MD_INLINE void md_load_reals(md_precision precision, const void *data, int64_t at, int count,
                              MD_REAL *to) {
-#define MD_LOAD_EACH(STORED, LOAD)                                                                 \
-  for (int i = 0; i < count; i++) to[i] = (MD_REAL)LOAD(((const STORED *)data)[at + i])
+#define MD_LOAD_EACH(ID, STORED, LOAD, STORE)                                                      \
+  case ID:                                                                                         \
+    for (int i = 0; i < count; i++) to[i] = (MD_REAL)LOAD(((const STORED *)data)[at + i]);         \
+    break;
   enum { AT_ONCE = 4 };
   int done = 0;
   switch (precision) {
+    MD_NARROW_REALS(MD_LOAD_EACH)
   case MD_DOUBLE:
     for (; sizeof *to == sizeof(double) && done + AT_ONCE <= count; done += AT_ONCE)
       memcpy(to + done, (const double *)data + at + done, AT_ONCE * sizeof *to);
     for (; done < count; done++) to[done] = (MD_REAL)((const double *)data)[at + done];
-    break;
-  case MD_SINGLE:
-    MD_LOAD_EACH(float, );
-    break;
-  case MD_HALF:
-    MD_LOAD_EACH(uint16_t, md_float_of_half);
-    break;
-  case MD_BF16:
-    MD_LOAD_EACH(uint16_t, md_float_of_bf16);
-    break;
-  case MD_FIXED:
-    MD_LOAD_EACH(int16_t, md_float_of_fixed);
     break;
   case MD_PRECISIONS:
     break;
@@ -52,25 +48,16 @@ MD_INLINE void md_load_reals(md_precision precision, const void *data, int64_t a
 }
 
 /* The way back, each rounded to the type. */
-static inline void md_store_reals(md_precision precision, void *data, int64_t at, int count,
-                                  const MD_REAL *from) {
-#define MD_STORE_EACH(STORED, STORE)                                                               \
-  for (int i = 0; i < count; i++) ((STORED *)data)[at + i] = STORE((float)from[i])
+static inline void md_store_reals(md_precision precision, void *restrict data, int64_t at,
+                                  int count, const MD_REAL *from) {
+#define MD_STORE_EACH(ID, STORED, LOAD, STORE)                                                     \
+  case ID:                                                                                         \
+    for (int i = 0; i < count; i++) ((STORED *)data)[at + i] = STORE((float)from[i]);              \
+    break;
   switch (precision) {
+    MD_NARROW_REALS(MD_STORE_EACH)
   case MD_DOUBLE:
     for (int i = 0; i < count; i++) ((double *)data)[at + i] = (double)from[i];
-    break;
-  case MD_SINGLE:
-    MD_STORE_EACH(float, );
-    break;
-  case MD_HALF:
-    MD_STORE_EACH(uint16_t, md_half_of_float);
-    break;
-  case MD_BF16:
-    MD_STORE_EACH(uint16_t, md_bf16_of_float);
-    break;
-  case MD_FIXED:
-    MD_STORE_EACH(int16_t, md_fixed_of_float);
     break;
   case MD_PRECISIONS:
     break;
@@ -101,18 +88,21 @@ static inline float md_scale_of_bits(md_precision precision, int32_t largest) {
   return scale.value;
 }
 
-/* A site of a cell, the eight sites of one parity in an aligned 2x2x2x2 cube, by half the
- * coordinates of the cell's first one; corner: bit 0 is y, 1 z, 2 t. */
-static inline int64_t md_cell_site(const md_geometry *g, const int64_t half[MD_DIMS], int corner) {
-  const int64_t plane =
-      (2 * half[3] + (corner >> 2)) * g->local[2] + 2 * half[2] + (corner >> 1 & 1);
-  return (plane * g->local[1] + 2 * half[1] + (corner & 1)) * (g->local[0] / 2) + half[0];
+/* The sites of a cell, the eight of one parity in an aligned 2x2x2x2 cube, by half the coordinates
+ * of its first one; site[corner]: bit 0 is y, 1 z, 2 t. */
+enum { MD_CORNERS = 8 };
+static inline void md_cell_sites(const md_geometry *g, const int64_t half[MD_DIMS],
+                                 int64_t site[MD_CORNERS]) {
+  const int64_t row = g->local[0] / 2, plane = row * g->local[1], slice = plane * g->local[2];
+  const int64_t first = half[0] + 2 * (half[1] * row + half[2] * plane + half[3] * slice);
+  for (int k = 0; k < MD_CORNERS; k++)
+    site[k] = first + (k & 1) * row + (k >> 1 & 1) * plane + (k >> 2) * slice;
 }
 
 /* A row of (re, im) pairs, and what belongs to the imaginary part of its partner: with sign 1
  * (-im, re), for rows of coefficients, with -1 (im, -re), for the right operand of <x, y>. */
-MD_INLINE void md_turn_row(int reals, double sign, const double *from, double *plain,
-                           double *turned) {
+MD_INLINE void md_turn_row(int reals, double sign, const double *from, double *restrict plain,
+                           double *restrict turned) {
   for (int l = 0; l < reals; l += 2) {
     plain[l] = from[l];
     plain[l + 1] = from[l + 1];
@@ -121,32 +111,7 @@ MD_INLINE void md_turn_row(int reals, double sign, const double *from, double *p
   }
 }
 
-/* The vector types of gcc and clang say all that is needed: lane by lane, whatever the width. */
-#if defined(__AVX512F__)
-#define MD_VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define MD_VECTOR_BYTES 32
-#else
-#define MD_VECTOR_BYTES 16
-#endif
-typedef double md_lanes __attribute__((vector_size(MD_VECTOR_BYTES)));
-enum { MD_LANES = MD_VECTOR_BYTES / 8 };
-
-static inline md_lanes md_load_lanes(const double *p) {
-  md_lanes v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-static inline void md_store_lanes(double *p, md_lanes v) {
-  memcpy(p, &v, sizeof v);
-}
 /* Reals of a padded row of n complex numbers, a multiple of the chunk. */
 static inline int md_padded(int n, int chunk) {
   return (2 * n + chunk - 1) / chunk * chunk;
 }
-
-/* name_isa, of a file that is compiled for each instruction set. */
-#define MD_JOIN2(a, b) a##b
-#define MD_JOIN(a, b) MD_JOIN2(a, b)
-
-#endif

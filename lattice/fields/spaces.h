@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_SPACES_H
-#define MD_LATTICE_FIELDS_SPACES_H
+#pragma once
 
 #include "base/instruction_set.h"
 #include "lattice/fields/block.h"
@@ -25,11 +24,7 @@ typedef struct md_linear_table {
   void (*cg_updates)(int count, int steps, const double *const *a, const double *const *b,
                      const md_field *const *r, md_field *const *p, md_field *const *x);
 } md_linear_table;
-MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_double);
-MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_single);
-MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_half);
-MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_bf16);
-MD_DECLARE_EVERY_ISA(const md_linear_table, md_linear_host_fixed);
+MD_DECLARE_EVERY_PRECISION(const md_linear_table, md_linear_host);
 /* Those of one instruction set, by precision. */
 const md_linear_table *md_linear_host(md_isa isa, md_precision precision);
 
@@ -107,4 +102,3 @@ md_status md_device_split(md_context *context, const md_field *block, int count,
 /* Data and scales with halo between fields of one shape, of which one or both are host fields.
  * Waits. Local. */
 md_status md_device_transfer(md_context *context, md_field *out, const md_field *in);
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_SUM_H
-#define MD_LATTICE_FIELDS_SUM_H
+#pragma once
 
 #include "lattice/geometry/geometry.h"
 
@@ -37,5 +36,3 @@ md_status md_sum_whole(md_context *context, double *values, int count);
 /* values[i] becomes the largest over ranks of numbers >= 0, above which infinity and then NaN
  * stand. One MPI_Allreduce. Collective. */
 void md_sum_largest(const md_context *context, double *values, int count);
-
-#endif

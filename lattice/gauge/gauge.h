@@ -28,16 +28,27 @@ void md_gauge_destroy(md_gauge *gauge);
  * where links come to the host. Local. */
 md_status md_gauge_copy(md_context *context, md_gauge *to, const md_gauge *from);
 
-/* One link, [row][column][re, im]; the site may lie in the halo for the getter. */
+/* Assign all links, halos included. Collective. Cold: unit links. Hot: links uniform over SU(3),
+ * drawn by (seed, mu, global site) and thus the same for every rank grid and thread count. */
+md_status md_gauge_start_cold(md_context *context, md_gauge *gauge);
+md_status md_gauge_start_hot(md_context *context, md_gauge *gauge, uint64_t seed);
+
+/* One matrix of a field of them, [row][column][re, im]; the site may lie in the halo for the
+ * getter. */
+static inline void md_matrix_get(const md_field *f, int64_t site, double u[MD_LINK_REALS]) {
+  for (int c = 0; c < MD_LINK_REALS; c++) u[c] = ((const double *)f->data)[c * f->stride + site];
+}
+static inline void md_matrix_set(const md_field *f, int64_t site, const double u[MD_LINK_REALS]) {
+  for (int c = 0; c < MD_LINK_REALS; c++) ((double *)f->data)[c * f->stride + site] = u[c];
+}
+/* The same of one link. */
 static inline void md_gauge_get(const md_gauge *g, int parity, int mu, int64_t site,
                                 double u[MD_LINK_REALS]) {
-  const md_field *f = &g->links[parity][mu];
-  for (int c = 0; c < MD_LINK_REALS; c++) u[c] = ((const double *)f->data)[c * f->stride + site];
+  md_matrix_get(&g->links[parity][mu], site, u);
 }
 static inline void md_gauge_set(md_gauge *g, int parity, int mu, int64_t site,
                                 const double u[MD_LINK_REALS]) {
-  const md_field *f = &g->links[parity][mu];
-  for (int c = 0; c < MD_LINK_REALS; c++) ((double *)f->data)[c * f->stride + site] = u[c];
+  md_matrix_set(&g->links[parity][mu], site, u);
 }
 
 /* Fills the halos of all links. Collective; after any change of links and before
@@ -49,6 +60,7 @@ typedef struct md_gauge_observables {
   double plaquette_ss;        /* mean of the three space-space planes */
   double plaquette_st;        /* mean of the three space-time planes */
   double link_trace;          /* Re tr / 3, mean of the 4V links */
+  double norm2;               /* sum of the nine |elements|^2, / 3, likewise */
   double unitarity_deviation; /* largest |(U U^dag - 1)_ij| or |det U - 1| of all links */
   long long bad_links;        /* links with a component that is NaN or infinite */
 } md_gauge_observables;
@@ -57,6 +69,12 @@ typedef struct md_gauge_observables {
  */
 md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
                            md_gauge_observables *observables);
+
+/* loop = {re, im} of the mean over space of tr[U_t(x,0) U_t(x,1) ... U_t(x,T-1)] / 3 of the bare
+ * links, without the fermions' boundary sign: 1 on a cold lattice, 0 but for fluctuations where
+ * quarks are confined. Halos are not read. The same to the last bit for every rank grid and thread
+ * count. Collective. */
+md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, double loop[2]);
 
 /* U_mu(x) -> g(x) U_mu(x) g(x+mu)^dag with random g(x) in SU(3) drawn by (seed, site); the same
  * for every rank grid. Exchanges halos. `transform`, if not NULL, receives g(x) as two fields of

@@ -42,7 +42,7 @@ static bool finite_link(const double u[18]) {
   return zero == 0.0;
 }
 
-enum { SPACE, TIME, TRACE, SUMS };
+enum { SPACE, TIME, TRACE, NORM2, SUMS };
 
 typedef struct partial {
   md_sum sum[SUMS];
@@ -56,6 +56,7 @@ static void observe_site(const md_gauge *g, int p, int64_t site, partial *mine) 
     double u[18];
     md_gauge_get(g, p, mu, site, u);
     trace += md_su3_trace(u);
+    md_sum_add(&mine->sum[NORM2], md_su3_trace_adjoint(u, u));
     if (finite_link(u))
       mine->deviation2 = larger(mine->deviation2, deviation2_of(u));
     else
@@ -94,6 +95,8 @@ md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
                                         .plaquette_ss = value[SPACE] / planes,
                                         .plaquette_st = value[TIME] / planes,
                                         .link_trace = value[TRACE] / (planes * 4.0 / 3.0),
+                                        .norm2 = value[NORM2] /
+                                                 (3.0 * MD_DIMS * (double)gauge->geometry->volume),
                                         .unitarity_deviation = sqrt(all.deviation2),
                                         .bad_links = all.bad_links};
   return MD_OK;

@@ -28,12 +28,10 @@ extern "C" {
 typedef struct md_heatbath md_heatbath;
 
 /* Work space for sweeps over `gauge`, links on the host, which must have exchanged halos and
- * outlive it. Collective. */
-md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_heatbath **heatbath);
-/* The same for sweeps on the host or on the device, where the links of `gauge` are copied to;
- * MD_ENVIRONMENT where the build or the machine has none. Collective. */
-md_status md_heatbath_create_in(md_context *context, md_gauge *gauge, md_space space,
-                                md_heatbath **heatbath);
+ * outlive it: on the host, or on the device, where the links are copied to; MD_ENVIRONMENT where
+ * the build or the machine has none. Collective. */
+md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_space space,
+                             md_heatbath **heatbath);
 /* Bytes that it allocates beside the links for sweeps on the host; that it allocates on the device
  * for sweeps there. */
 int64_t md_heatbath_bytes(const md_geometry *geometry);

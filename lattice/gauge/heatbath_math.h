@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_HEATBATH_MATH_H
-#define MD_LATTICE_GAUGE_HEATBATH_MATH_H
+#pragma once
 
 #include "base/random_math.h"
 #include "lattice/gauge/su3.h"
@@ -109,5 +108,3 @@ MD_SU3_INLINE void md_link_renew(double u[18], const double staples[18], const m
   }
   md_su3_reunitarise(u);
 }
-
-#endif

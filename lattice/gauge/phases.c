@@ -3,6 +3,7 @@
 #include "lattice/gauge/su3.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *md_link_kind_name(md_link_kind kind) {
   static const char *const names[] = {"thin", "fat", "long"};
@@ -65,10 +66,9 @@ static md_status sum_determinants(md_context *context, const md_gauge *gauge, md
   return md_sum_finish(context, sums, SUMS, values);
 }
 
-/* Scores of all conventions, and the best answer. */
-static md_status find(md_context *context, const md_gauge *gauge, md_link_kind kind,
-                      md_phases *phases, double scores[MD_PHASE_CONVENTIONS]) {
-  double values[SUMS];
+md_status md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
+                          md_phases *phases) {
+  double values[SUMS], scores[MD_PHASE_CONVENTIONS];
   MD_TRY(sum_determinants(context, gauge, kind, values));
   int best = MD_PHASES_NONE;
   for (int c = 0; c < MD_PHASE_CONVENTIONS; c++) {
@@ -84,19 +84,14 @@ static md_status find(md_context *context, const md_gauge *gauge, md_link_kind k
   for (int c = 0; c < MD_PHASE_CONVENTIONS; c++)
     clear = clear && (c == best || fabs(scores[c]) <= 0.5 * phases->score);
   phases->clear = clear;
+  memcpy(phases->scores, scores, sizeof scores);
   return MD_OK;
-}
-
-md_status md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
-                          md_phases *phases) {
-  double scores[MD_PHASE_CONVENTIONS];
-  return find(context, gauge, kind, phases, scores);
 }
 
 md_status md_phases_find(md_context *context, const md_gauge *gauge, md_link_kind kind,
                          const char *name, md_phases *phases) {
-  double scores[MD_PHASE_CONVENTIONS];
-  MD_TRY(find(context, gauge, kind, phases, scores));
+  const double *scores = phases->scores;
+  MD_TRY(md_phases_score(context, gauge, kind, phases));
   if (phases->clear) return MD_OK;
   if (phases->convention == MD_PHASES_NONE && !phases->antiperiodic &&
       phases->score >= MD_PHASE_DOUBT && phases->boundary_score >= MD_PHASE_DOUBT) {

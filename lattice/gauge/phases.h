@@ -31,10 +31,11 @@ const char *md_phase_name(md_phase_convention convention);
 
 typedef struct md_phases {
   md_phase_convention convention;
-  bool antiperiodic;     /* t-links that cross the boundary an odd number of times have a
-                           minus sign: thin, fat at t = T-1; long at T-3, T-2, T-1 (T > 2) */
-  double score;          /* of the convention found, over the links that no boundary crosses */
-  double boundary_score; /* of the sign found, over the t-links that cross it */
+  bool antiperiodic; /* t-links that cross the boundary an odd number of times have a
+                       minus sign: thin, fat at t = T-1; long at T-3, T-2, T-1 (T > 2) */
+  double score;      /* of the convention found, over the links that no boundary crosses */
+  double scores[MD_PHASE_CONVENTIONS]; /* of all */
+  double boundary_score;               /* of the sign found, over the t-links that cross it */
   bool clear; /* both are MD_PHASE_SCORE or more, those of other conventions half of that */
 } md_phases;
 

@@ -1,5 +1,5 @@
-#include "lattice/gauge/polyakov.h"
 #include "lattice/fields/sum.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/su3.h"
 
 #include <stdlib.h>

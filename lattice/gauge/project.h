@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_PROJECT_H
-#define MD_LATTICE_GAUGE_PROJECT_H
+#pragma once
 
 #include "lattice/gauge/gauge.h"
 
@@ -24,11 +23,9 @@ typedef enum md_projection_way {
   MD_PROJECT_SINGULAR /* V has no inverse to rounding, or is not finite; w is not assigned */
 } md_projection_way;
 
-/* w = projection of v ([row][column][re, im]); says which way it went. w may be v. Local. */
-md_projection_way md_project_u3(const double v[MD_LINK_REALS], double w[MD_LINK_REALS]);
-/* The singular-value way, whatever the condition. */
-md_projection_way md_project_u3_svd(const double v[MD_LINK_REALS], double w[MD_LINK_REALS]);
-/* w in U(3) divided by the cube root of its determinant nearest to 1: in SU(3). In place. Local. */
-void md_project_su3_phase(double w[MD_LINK_REALS]);
-
-#endif
+/* Thin links that were rounded in a file, back onto SU(3) in double: each becomes the matrix of
+ * U(3) nearest to it over the cube root of its determinant. *change: the largest |W - U|_ij of all
+ * links. MD_INPUT, naming the file, where that is above MD_THIN_TOLERANCE (smear.h): such links are
+ * damaged, or fat, not rounded; they are then of no use. Exchanges halos. Collective. */
+md_status md_gauge_reunitarize(md_context *context, const char *path, md_gauge *gauge,
+                               double *change);

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_PROJECT_MATH_H
-#define MD_LATTICE_GAUGE_PROJECT_MATH_H
+#pragma once
 
 #include "lattice/gauge/project.h"
 #include "lattice/gauge/su3.h"
@@ -116,6 +115,7 @@ MD_SU3_INLINE bool md_project_singular_values(const double v[18], double w[18]) 
   return true;
 }
 
+/* w = projection of v; says which way it went. w may be v. */
 MD_SU3_INLINE md_projection_way md_project(const double v[18], double w[18]) {
   if (md_project_analytic(v, w)) return MD_PROJECT_ANALYTIC;
   return md_project_singular_values(v, w) ? MD_PROJECT_SINGULAR_VALUES : MD_PROJECT_SINGULAR;
@@ -168,5 +168,3 @@ MD_SU3_INLINE void md_remove_determinant(double w[18]) {
     w[k + 1] = c * im + s * re;
   }
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_RECIPES_H
-#define MD_LATTICE_GAUGE_RECIPES_H
+#pragma once
 
 #include "lattice/gauge/smear.h"
 #include "lattice/gauge/staples.h"
@@ -39,10 +38,3 @@ double md_smear_epsilon(const md_smear_request *request, int e);
 int md_smear_steps(const md_smear_request *request);
 md_path_weights md_smear_weights(const md_smear_request *request, const md_level *level);
 double md_smear_naik_weight(const md_smear_request *request, int e);
-
-/* The checks of md_smear: of its parameters (local), and of its thin links (collective). */
-md_status md_smear_check_request(md_context *context, const md_smear_request *request,
-                                 bool wants_long);
-md_status md_smear_check_thin(md_context *context, const md_gauge *thin);
-
-#endif

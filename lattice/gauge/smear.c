@@ -1,6 +1,67 @@
 #include "base/device.h"
 #include "base/timer.h"
+#include "lattice/gauge/phases.h"
 #include "lattice/gauge/recipes.h"
+
+#include <math.h>
+
+static md_status check_request(md_context *context, const md_smear_request *r, bool wants_long) {
+  const char *name = md_recipe_name(r->recipe);
+  if (md_recipe_takes(r->recipe, "u0") && !(r->u0 > 0.0 && r->u0 <= 10.0))
+    return md_fail(context, MD_INPUT, "u0 must be above 0 and at most 10, got %g", r->u0);
+  if (md_recipe_takes(r->recipe, "alpha") && !(r->alpha >= 0.0 && r->alpha <= 1.0))
+    return md_fail(context, MD_INPUT, "alpha must be within 0..1, got %g", r->alpha);
+  if (md_recipe_takes(r->recipe, "rho") && !(r->rho >= 0.0 && r->rho <= 1.0))
+    return md_fail(context, MD_INPUT, "rho must be within 0..1, got %g", r->rho);
+  if (md_recipe_takes(r->recipe, "steps") && !(r->steps >= 1 && r->steps <= 1000))
+    return md_fail(context, MD_INPUT, "steps must be within 1..1000, got %d", r->steps);
+  if (r->epsilon_count > MD_EPSILONS_MOST)
+    return md_fail(context, MD_INPUT, "at most %d values of the Naik epsilon, got %d",
+                   MD_EPSILONS_MOST, r->epsilon_count);
+  for (int e = 0; e < r->epsilon_count; e++)
+    if (!(fabs(r->naik_epsilon[e]) <= 10.0) ||
+        (r->naik_epsilon[e] != 0.0 && !md_recipe_takes(r->recipe, "naik-epsilon")))
+      return md_fail(context, MD_INPUT,
+                     "the Naik epsilon must be within -10..10, and 0 for %s links, got %g", name,
+                     r->naik_epsilon[e]);
+  if (wants_long && !md_recipe_has_long(r->recipe))
+    return md_fail(context, MD_INPUT, "%s has no long links", name);
+  return MD_OK;
+}
+
+/* Names what is wrong with links that are not in SU(3). */
+static md_status check_thin(md_context *context, const md_gauge *thin) {
+  md_gauge_observables observables;
+  md_phases phases;
+  MD_TRY(md_gauge_observe(context, thin, &observables));
+  if (observables.bad_links > 0)
+    return md_fail(context, MD_INPUT,
+                   "thin links must be finite, NaN or infinity is in %lld of them",
+                   observables.bad_links);
+  if (observables.unitarity_deviation <= MD_THIN_TOLERANCE) return MD_OK;
+  MD_TRY(md_phases_score(context, thin, MD_LINKS_THIN, &phases));
+  if (phases.clear && (phases.convention != MD_PHASES_NONE || phases.antiperiodic))
+    return md_fail(context, MD_INPUT,
+                   "thin links must be bare, these have in them: staggered phases %s, boundary "
+                   "sign %s; write them without",
+                   md_phase_name(phases.convention),
+                   phases.antiperiodic ? "antiperiodic" : "periodic");
+  return md_fail(context, MD_INPUT,
+                 "thin links must be in SU(3) within %g, their largest deviation is %.3g; are "
+                 "they fat or long links?",
+                 MD_THIN_TOLERANCE, observables.unitarity_deviation);
+}
+
+md_status md_link_measure(md_context *context, const md_gauge *gauge, char name,
+                          md_link_means *means) {
+  md_gauge_observables now;
+  MD_TRY(md_gauge_observe(context, gauge, &now));
+  *means = (md_link_means){.name = name,
+                           .plaquette = name == 'L' ? NAN : now.plaquette,
+                           .link_trace = now.link_trace,
+                           .norm2 = now.norm2};
+  return MD_OK;
+}
 
 /* What one call of md_smear works on. */
 typedef struct work {
@@ -103,42 +164,36 @@ static md_status make_levels(work *w, const md_gauge *thin, md_gauge *result, md
   return MD_OK;
 }
 
-/* From the fat links for epsilon = 0 in fat[0] to those of all values. */
-static md_status spread_fat(work *w, const md_gauge *source, md_gauge *fat) {
+/* From the fat links for epsilon = 0, or the products of three links, in links[0] to those of all
+ * values. */
+static md_status spread(work *w, const md_gauge *source, bool are_long, md_gauge *links) {
   const md_recipe *recipe = w->request->recipe;
   const md_staple_kernels *kernels = md_staples_kernels(w->staples);
   const md_level *level = &recipe->levels[recipe->level_count - 1];
+  const char name = are_long ? 'L' : level->end == MD_END_NONE ? level->sum_name : 0;
   md_matrices u[MD_DIMS], base[MD_DIMS], v[MD_DIMS];
   directions_of(source, u);
-  directions_of(&fat[0], base);
-  for (int e = md_smear_epsilons(w->request) - 1; e >= 0; e--) { /* fat[0] is the last to change */
-    const double epsilon = md_smear_epsilon(w->request, e);
-    directions_of(&fat[e], v);
-    for (int mu = 0; mu < MD_DIMS && recipe->epsilon_one != 0.0; mu++)
-      kernels->combine(&v[mu], 1.0, &base[mu], recipe->epsilon_one * epsilon, &u[mu], NULL);
-    MD_TRY(md_staples_exchange_gauge(w->staples, &fat[e]));
+  directions_of(&links[0], base);
+  for (int e = md_smear_epsilons(w->request) - 1; e >= 0; e--) { /* links[0] change last */
+    const double add = are_long ? 0.0 : recipe->epsilon_one * md_smear_epsilon(w->request, e);
+    directions_of(&links[e], v);
+    for (int mu = 0; mu < MD_DIMS && (are_long || recipe->epsilon_one != 0.0); mu++)
+      kernels->combine(&v[mu], are_long ? md_smear_naik_weight(w->request, e) : 1.0, &base[mu], add,
+                       are_long ? NULL : &u[mu], NULL);
+    MD_TRY(md_staples_exchange_gauge(w->staples, &links[e]));
   }
-  if (level->end != MD_END_NONE) return MD_OK;
   for (int e = 0; e < md_smear_epsilons(w->request); e++)
-    MD_TRY(note(w, &fat[e], level->sum_name, md_smear_epsilon(w->request, e)));
+    MD_TRY(note(w, &links[e], name, md_smear_epsilon(w->request, e)));
   return MD_OK;
 }
 
 static md_status make_long(work *w, const md_gauge *source, md_gauge *long_links) {
-  const md_staple_kernels *kernels = md_staples_kernels(w->staples);
-  md_matrices u[MD_DIMS], base[MD_DIMS], v[MD_DIMS];
-  directions_of(source, u);
-  directions_of(&long_links[0], base);
-  for (int mu = 0; mu < MD_DIMS; mu++) MD_TRY(md_staples_triple(w->staples, &u[mu], mu, &base[mu]));
-  for (int e = md_smear_epsilons(w->request) - 1; e >= 0; e--) {
-    directions_of(&long_links[e], v);
-    for (int mu = 0; mu < MD_DIMS; mu++)
-      kernels->combine(&v[mu], md_smear_naik_weight(w->request, e), &base[mu], 0.0, NULL, NULL);
-    MD_TRY(md_staples_exchange_gauge(w->staples, &long_links[e]));
+  for (int mu = 0; mu < MD_DIMS; mu++) {
+    const md_matrices u = md_gauge_direction(source, mu);
+    md_matrices product = md_gauge_direction(&long_links[0], mu);
+    MD_TRY(md_staples_triple(w->staples, &u, mu, &product));
   }
-  for (int e = 0; e < md_smear_epsilons(w->request); e++)
-    MD_TRY(note(w, &long_links[e], 'L', md_smear_epsilon(w->request, e)));
-  return MD_OK;
+  return spread(w, source, true, long_links);
 }
 
 /* The counts of all ranks, and whether every matrix had a projection. */
@@ -159,7 +214,7 @@ static md_status make_links(work *w, const md_gauge *thin, md_gauge *fat, md_gau
   const md_gauge *source = NULL;
   md_status status = make_levels(w, thin, &fat[0], &previous, &source);
   if (status == MD_OK) status = count_projections(w);
-  if (status == MD_OK) status = spread_fat(w, source, fat);
+  if (status == MD_OK) status = spread(w, source, false, fat);
   if (status == MD_OK && long_links) status = make_long(w, source, long_links);
   md_gauge_destroy(&previous);
   return status;
@@ -236,8 +291,8 @@ md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_req
   const int count = md_smear_epsilons(request);
   work w = {.context = context, .request = request, .report = report};
   if (report) *report = (md_smear_report){0};
-  MD_TRY(md_smear_check_request(context, request, long_links != NULL));
-  MD_TRY(md_smear_check_thin(context, thin));
+  MD_TRY(check_request(context, request, long_links != NULL));
+  MD_TRY(check_thin(context, thin));
   for (int e = 0; e < count; e++) {
     fat[e] = (md_gauge){0};
     if (long_links) long_links[e] = (md_gauge){0};

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_STAPLE_KERNELS_H
-#define MD_LATTICE_GAUGE_STAPLE_KERNELS_H
+#pragma once
 
 #include "base/instruction_set.h"
 #include "lattice/gauge/gauge.h"
@@ -62,21 +61,17 @@ typedef struct md_staple_kernels {
   void (*stout)(md_matrices *out, const md_matrices *sum, const md_matrices *u);
 } md_staple_kernels;
 
-/* The inner loops of the host, compiled once for each instruction set; the same bits on all. */
-typedef struct md_staple_rows {
-  void (*lower)(const md_staple_tables *, md_matrices *, const md_matrices *, const md_matrices *,
-                int);
-  void (*staple)(const md_staple_tables *, md_matrices *, const md_matrices *, const md_matrices *,
-                 const md_matrices *, const md_matrices *, int, int);
-  void (*shift)(const md_staple_tables *, md_matrices *, const md_matrices *, int);
-  void (*combine)(md_matrices *, double, const md_matrices *, double, const md_matrices *,
-                  const md_matrices *);
-  void (*multiply)(const md_staple_tables *, md_matrices *, const md_matrices *,
-                   const md_matrices *, int);
-} md_staple_rows;
-MD_DECLARE_EVERY_ISA(const md_staple_rows, md_staple_rows);
+/* Those of the host that are compiled once for each instruction set, the same bits on all: all but
+ * project and stout, which are NULL. */
+MD_DECLARE_EVERY_ISA(const md_staple_kernels, md_staple_rows);
 
 /* The kernels of the host, for the CPU that this is. */
 md_staple_kernels md_staple_kernels_host(void);
 
-#endif
+/* The kernels of smearing for links on the device. They are queued; what goes wrong in them is met
+ * by the next call that returns a status. */
+md_staple_kernels md_staple_kernels_device(void);
+/* Neighbours and counters on the device. MD_ENVIRONMENT for memory or no GPU. Local. */
+md_status md_staple_tables_create_device(md_context *context, const md_geometry *geometry,
+                                         md_staple_tables *tables);
+void md_staple_tables_destroy_device(md_staple_tables *tables);

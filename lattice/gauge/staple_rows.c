@@ -2,9 +2,6 @@
 #include "lattice/gauge/staple_kernels.h"
 #include "lattice/gauge/su3_lanes.h"
 
-#define JOIN(a, b) a##b
-#define NAME(a, b) JOIN(a, b)
-
 /* A loop over all sites of both parities in steps of MD_LANES. */
 #define FOR_SITES(out, parity, site)                                                               \
   for (int parity = 0; parity < MD_PARITIES; parity++)                                             \
@@ -90,4 +87,5 @@ static void multiply(const md_staple_tables *tables, md_matrices *out, const md_
   }
 }
 
-const md_staple_rows NAME(md_staple_rows_, MD_ISA) = {lower, staple, shift, combine, multiply};
+const md_staple_kernels MD_JOIN(md_staple_rows_, MD_ISA) = {
+    .lower = lower, .staple = staple, .shift = shift, .combine = combine, .multiply = multiply};

@@ -1,5 +1,5 @@
 #include "lattice/gauge/staples.h"
-#include "lattice/gauge/cuda/staples_device.h"
+#include "lattice/gauge/staple_kernels.h"
 #include "lattice/halo/halo.h"
 
 #include <stdlib.h>
@@ -10,6 +10,8 @@
  * an upper staple about an upper staple or a lower one about a lower one. So all take twelve
  * double staples for each mu. */
 enum { PLANES = MD_DIMS - 1 };
+/* The intermediate fields: 3-link staples of the planes of mu, and three more. */
+enum { UPPER, LOWER = PLANES, INNER = 2 * PLANES, OUTER, FAR }; /* of MD_STAPLE_MATRICES */
 
 struct md_staples {
   md_halo *halo;
@@ -17,20 +19,14 @@ struct md_staples {
   md_staple_tables tables;
   md_field_shape shape;
   const md_geometry *geometry;
-  md_matrices upper[PLANES], lower[PLANES]; /* 3-link staples of the planes of mu */
-  md_matrices inner, outer, far;
+  md_matrices at[MD_STAPLE_MATRICES];
   md_progress progress;
   int passes, done;
 };
 
 static md_status allocate_all(md_context *context, md_staples *s) {
-  for (int k = 0; k < PLANES; k++) {
-    MD_TRY(md_staples_allocate(context, s, &s->upper[k]));
-    MD_TRY(md_staples_allocate(context, s, &s->lower[k]));
-  }
-  MD_TRY(md_staples_allocate(context, s, &s->inner));
-  MD_TRY(md_staples_allocate(context, s, &s->outer));
-  return md_staples_allocate(context, s, &s->far);
+  for (int k = 0; k < MD_STAPLE_MATRICES; k++) MD_TRY(md_staples_allocate(context, s, &s->at[k]));
+  return MD_OK;
 }
 
 static md_status open_space(md_context *context, md_staples *s) {
@@ -73,13 +69,7 @@ void md_staples_destroy(md_staples *s) {
   if (!s) return;
   md_progress_stop(&s->progress);
   md_halo_destroy(s->halo);
-  for (int k = 0; k < PLANES; k++) {
-    md_matrices_destroy(&s->upper[k]);
-    md_matrices_destroy(&s->lower[k]);
-  }
-  md_matrices_destroy(&s->inner);
-  md_matrices_destroy(&s->outer);
-  md_matrices_destroy(&s->far);
+  for (int k = 0; k < MD_STAPLE_MATRICES; k++) md_matrices_destroy(&s->at[k]);
   if (MINIDIRAC_HAVE_CUDA && s->shape.space == MD_DEVICE)
     md_staple_tables_destroy_device(&s->tables);
   free(s);
@@ -123,18 +113,19 @@ md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
   return MD_OK;
 }
 
-/* s->far = the lower staples about a in the planes of nu, at the sites below, halo exchanged. */
+/* s->at[FAR] = the lower staples about a in the planes of nu, at the sites below, halo exchanged.
+ */
 static md_status make_far(md_staples *s, const md_matrices *u, const md_matrices *a, int mu,
                           int nu) {
-  s->kernels.lower(&s->tables, &s->far, &u[nu], a, mu);
-  return md_staples_exchange(s, &s->far);
+  s->kernels.lower(&s->tables, &s->at[FAR], &u[nu], a, mu);
+  return md_staples_exchange(s, &s->at[FAR]);
 }
 
 /* out += the upper staples about `above` and the lower ones about `below`, halos exchanged. */
 static md_status add_staples(md_staples *s, const md_matrices *u, const md_matrices *above,
                              const md_matrices *below, int mu, int nu, md_matrices *out) {
   MD_TRY(make_far(s, u, below, mu, nu));
-  s->kernels.staple(&s->tables, out, out, &u[nu], above, &s->far, mu, nu);
+  s->kernels.staple(&s->tables, out, out, &u[nu], above, &s->at[FAR], mu, nu);
   return MD_OK;
 }
 
@@ -147,25 +138,26 @@ static md_status make_first_level(md_staples *s, const md_matrices *u, int mu) {
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
     MD_TRY(make_far(s, u, &u[mu], mu, nu));
-    s->kernels.shift(&s->tables, &s->lower[slot_of(mu, nu)], &s->far, MD_DIMS + nu);
-    s->kernels.staple(&s->tables, &s->upper[slot_of(mu, nu)], NULL, &u[nu], &u[mu], NULL, mu, nu);
+    s->kernels.shift(&s->tables, &s->at[LOWER + slot_of(mu, nu)], &s->at[FAR], MD_DIMS + nu);
+    s->kernels.staple(&s->tables, &s->at[UPPER + slot_of(mu, nu)], NULL, &u[nu], &u[mu], NULL, mu,
+                      nu);
   }
   return MD_OK;
 }
 
-/* s->outer = three U + sum over rho of S_rho(five U + seven S_sigma(U)) */
+/* s->at[OUTER] = three U + sum over rho of S_rho(five U + seven S_sigma(U)) */
 static md_status make_second_level(md_staples *s, const md_matrices *u, int mu, int nu,
                                    const md_path_weights *w) {
-  s->kernels.combine(&s->outer, w->three, &u[mu], 0.0, NULL, NULL);
+  s->kernels.combine(&s->at[OUTER], w->three, &u[mu], 0.0, NULL, NULL);
   if (w->five == 0.0 && w->seven == 0.0) return MD_OK;
   for (int rho = 0; rho < MD_DIMS; rho++) {
     if (rho == mu || rho == nu) continue;
     const int sigma = slot_of(mu, 0 + 1 + 2 + 3 - mu - nu - rho);
     const bool deep = w->seven != 0.0;
-    s->kernels.combine(&s->inner, w->five, &u[mu], w->seven, deep ? &s->upper[sigma] : NULL,
-                       deep ? &s->lower[sigma] : NULL);
-    MD_TRY(md_staples_exchange(s, &s->inner));
-    MD_TRY(add_staples(s, u, &s->inner, &s->inner, mu, rho, &s->outer));
+    s->kernels.combine(&s->at[INNER], w->five, &u[mu], w->seven,
+                       deep ? &s->at[UPPER + sigma] : NULL, deep ? &s->at[LOWER + sigma] : NULL);
+    MD_TRY(md_staples_exchange(s, &s->at[INNER]));
+    MD_TRY(add_staples(s, u, &s->at[INNER], &s->at[INNER], mu, rho, &s->at[OUTER]));
   }
   return MD_OK;
 }
@@ -177,15 +169,15 @@ md_status md_staples_fat(md_staples *s, const md_matrices u[MD_DIMS], int mu,
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
     const int slot = slot_of(mu, nu);
-    const md_matrices *below = &s->outer;
+    const md_matrices *below = &s->at[OUTER];
     MD_TRY(make_second_level(s, u, mu, nu, w));
     if (w->lepage != 0.0) {
-      s->kernels.combine(&s->inner, 1.0, &s->outer, w->lepage, &s->lower[slot], NULL);
-      s->kernels.combine(&s->outer, 1.0, &s->outer, w->lepage, &s->upper[slot], NULL);
-      below = &s->inner;
+      s->kernels.combine(&s->at[INNER], 1.0, &s->at[OUTER], w->lepage, &s->at[LOWER + slot], NULL);
+      s->kernels.combine(&s->at[OUTER], 1.0, &s->at[OUTER], w->lepage, &s->at[UPPER + slot], NULL);
+      below = &s->at[INNER];
     }
-    MD_TRY(md_staples_exchange(s, &s->outer));
-    MD_TRY(add_staples(s, u, &s->outer, below, mu, nu, out));
+    MD_TRY(md_staples_exchange(s, &s->at[OUTER]));
+    MD_TRY(add_staples(s, u, &s->at[OUTER], below, mu, nu, out));
     md_progress_update(&s->progress, (s->done + (slot + 1.0) / PLANES) / s->passes, "%d of %d",
                        s->done + 1, s->passes);
   }
@@ -194,8 +186,8 @@ md_status md_staples_fat(md_staples *s, const md_matrices u[MD_DIMS], int mu,
 }
 
 md_status md_staples_triple(md_staples *s, const md_matrices *u, int mu, md_matrices *out) {
-  s->kernels.multiply(&s->tables, &s->far, u, u, mu);
-  MD_TRY(md_staples_exchange(s, &s->far));
-  s->kernels.multiply(&s->tables, out, u, &s->far, mu);
+  s->kernels.multiply(&s->tables, &s->at[FAR], u, u, mu);
+  MD_TRY(md_staples_exchange(s, &s->at[FAR]));
+  s->kernels.multiply(&s->tables, out, u, &s->at[FAR], mu);
   return MD_OK;
 }

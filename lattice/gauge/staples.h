@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_STAPLES_H
-#define MD_LATTICE_GAUGE_STAPLES_H
+#pragma once
 
 #include "base/progress.h"
 #include "lattice/gauge/staple_kernels.h"
@@ -48,5 +47,3 @@ md_status md_staples_fat(md_staples *staples, const md_matrices u[MD_DIMS], int 
                          const md_path_weights *weights, md_matrices *out);
 /* out(x) = u(x) u(x+mu) u(x+2mu); the same about out. Collective. */
 md_status md_staples_triple(md_staples *staples, const md_matrices *u, int mu, md_matrices *out);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_SU3_H
-#define MD_LATTICE_GAUGE_SU3_H
+#pragma once
 
 #include "base/random.h"
 #include <math.h>
@@ -142,5 +141,3 @@ static inline void md_su3_random(md_random *random, double u[18]) {
   for (int k = 0; k < 12; k += 2) md_random_normal(random, u + k);
   md_su3_reunitarise(u);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_SU3_LANES_H
-#define MD_LATTICE_GAUGE_SU3_LANES_H
+#pragma once
 
 #include "lattice/fields/field.h"
 
@@ -70,5 +69,3 @@ static inline void md_lanes_adjoint_multiply(md_su3_lanes *out, const md_su3_lan
                                              const md_su3_lanes *b) {
   md_lanes_product(out, a, (md_lanes_view){1, 3, -1.0}, b, (md_lanes_view){3, 1, 1.0});
 }
-
-#endif

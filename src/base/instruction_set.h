@@ -1,6 +1,6 @@
 #pragma once
 
-#include <stdbool.h>
+#include "base/precision.h"
 
 /* Instruction sets that inner loops are compiled for, each from the same source (md_every_isa in
  * scripts/cmake defines MD_ISA as the name); which one runs is decided at run time, so that one
@@ -34,3 +34,21 @@ int md_amd_family(void);
   { [MD_ISA_BASELINE] = name##_baseline }
 #define MD_DECLARE_EVERY_ISA(type, name) extern type name##_baseline
 #endif
+
+/* The same of NAME_double_baseline and on, indexed by md_precision first. */
+#define MD_EVERY_PRECISION(name)                                                                   \
+  {                                                                                                \
+    [MD_DOUBLE] = MD_EVERY_ISA(name##_double), [MD_SINGLE] = MD_EVERY_ISA(name##_single),          \
+    [MD_HALF] = MD_EVERY_ISA(name##_half), [MD_BF16] = MD_EVERY_ISA(name##_bf16),                  \
+    [MD_FIXED] = MD_EVERY_ISA(name##_fixed)                                                        \
+  }
+#define MD_DECLARE_EVERY_PRECISION(type, name)                                                     \
+  MD_DECLARE_EVERY_ISA(type, name##_double);                                                       \
+  MD_DECLARE_EVERY_ISA(type, name##_single);                                                       \
+  MD_DECLARE_EVERY_ISA(type, name##_half);                                                         \
+  MD_DECLARE_EVERY_ISA(type, name##_bf16);                                                         \
+  MD_DECLARE_EVERY_ISA(type, name##_fixed)
+
+/* For names made of others, as name_isa in a file that is compiled for each. */
+#define MD_JOIN2(a, b) a##b
+#define MD_JOIN(a, b) MD_JOIN2(a, b)

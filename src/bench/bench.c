@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "dirac/operator.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
 #include "lattice/halo/halo.h"
 #include "links/action_links.h"
@@ -61,7 +61,7 @@ static md_status start_links(md_context *context, const md_bench_links_request *
   if (r->sweeps == 0) return md_gauge_start_hot(context, thin, r->seed);
   md_heatbath *heatbath = NULL;
   MD_TRY(md_gauge_start_cold(context, thin));
-  MD_TRY(md_heatbath_create_in(context, thin, r->sweeps_in, &heatbath));
+  MD_TRY(md_heatbath_create(context, thin, r->sweeps_in, &heatbath));
   md_progress progress = md_progress_start(context, "heatbath");
   md_status status = MD_OK;
   for (long long k = 0; k < r->sweeps && status == MD_OK; k++) {

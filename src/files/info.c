@@ -4,7 +4,7 @@
 #include "commands.h"
 #include "io/lattice_file.h"
 #include "io/site_data.h"
-#include "lattice/gauge/polyakov.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/smear.h"
 
 #include <math.h>

@@ -139,7 +139,7 @@ static md_status run_sweeps(md_context *context, const md_generate_request *r,
 static md_status run_in_space(md_context *context, const md_generate_request *r, md_gauge *gauge,
                               md_chain *c, double *times_s) {
   md_heatbath *heatbath = NULL;
-  MD_TRY(md_heatbath_create_in(context, gauge, r->space, &heatbath));
+  MD_TRY(md_heatbath_create(context, gauge, r->space, &heatbath));
   md_status status = run_sweeps(context, r, heatbath, gauge, c, times_s);
   if (status == MD_OK) status = md_heatbath_give(heatbath);
   md_heatbath_destroy(heatbath);

@@ -4,9 +4,8 @@
 #include "base/memory_need.h"
 #include "base/report.h"
 #include "commands.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
-#include "lattice/gauge/polyakov.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Lattices of thin links, and the link fields of an action. */
 #include "base/memory_need.h"
 #include "io/lattice_file.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
 #include "lattice/gauge/smear.h"
 #include "lattice/halo/halo.h"
@@ -153,7 +153,7 @@ md_status md_lattice_sweep(md_lattice *lattice, const md_chain_request *request)
   MD_TRY(md_space_word(context, request->space, &space));
   if (!(request->beta >= 0.0 && request->beta <= 1000.0))
     return md_fail(context, MD_INPUT, "beta must be within 0..1000, got %g", request->beta);
-  MD_TRY(md_heatbath_create_in(context, &lattice->thin, space, &heatbath));
+  MD_TRY(md_heatbath_create(context, &lattice->thin, space, &heatbath));
   const md_status status = md_agree(context, sweep(heatbath, request));
   md_heatbath_destroy(heatbath);
   return status;

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/timer.h"
 #include "io/site_data.h"
-#include "lattice/gauge/reunitarize.h"
+#include "lattice/gauge/project.h"
 #include "lattice/halo/halo.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "commands.h"
 #include "io/lattice_file.h"
 #include "io/site_data.h"
-#include "lattice/gauge/reunitarize.h"
+#include "lattice/gauge/project.h"
 #include "links/run.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Sweeps on the GPU against those of the host, to rounding, and the same bits for every rank grid;
  * on two ranks through the halo. */
 #include "gpu_tests.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
 
 #include <float.h>
@@ -32,7 +32,7 @@ static void start(md_context *context, const chain *c, md_gauge *gauge) {
 static void run(md_context *context, const chain *c, md_space space, md_gauge *gauge,
                 md_plaquettes *plaquettes) {
   md_heatbath *heatbath;
-  MD_REQUIRE(context, md_heatbath_create_in(context, gauge, space, &heatbath));
+  MD_REQUIRE(context, md_heatbath_create(context, gauge, space, &heatbath));
   for (int sweep = 0; sweep < c->sweeps; sweep++) {
     MD_REQUIRE(context, md_heatbath_sweep(heatbath, c->beta, 5, (uint64_t)sweep));
     for (int k = 0; k < c->overrelax; k++) MD_REQUIRE(context, md_overrelaxation_sweep(heatbath));
@@ -118,7 +118,7 @@ static void taken_again(void **state) {
   md_plaquettes now;
   MD_REQUIRE(context, md_gauge_create(context, geometry, &gauge));
   MD_REQUIRE(context, md_gauge_start_hot(context, &gauge, 3));
-  MD_REQUIRE(context, md_heatbath_create_in(context, &gauge, MD_DEVICE, &heatbath));
+  MD_REQUIRE(context, md_heatbath_create(context, &gauge, MD_DEVICE, &heatbath));
   MD_REQUIRE(context, md_gauge_start_cold(context, &gauge));
   MD_REQUIRE(context, md_heatbath_plaquettes(heatbath, &now));
   assert_true(fabs(now.mean) < 0.5);

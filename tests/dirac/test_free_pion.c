@@ -5,7 +5,7 @@
 #include "dirac/solvers/solver.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Unit links: eigenvalues of -Deo Doe are sum_mu sin^2 p_mu, each as often as it is degenerate, 24
  * times and more on any lattice; p_t = (2 n + 1) pi / L with antiperiodic boundary. */
 #include "dirac/eigen/eigen.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "support.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * search alone. */
 #include "base/interrupt.h"
 #include "dirac/eigen/eigen.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "support.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "io/propagator.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/source.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "measure/measure.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The Markov chain: the same links for every rank grid and thread count, an action that
  * overrelaxation keeps, and plaquettes at strong coupling, weak coupling and in between. */
 #include "base/statistics.h"
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
 #include "support.h"
 
@@ -18,7 +18,7 @@ typedef struct lattice {
 static void make(md_context *context, const int dims[4], bool self_halo, lattice *l) {
   l->geometry = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], self_halo);
   MD_REQUIRE(context, md_gauge_create(context, l->geometry, &l->gauge));
-  MD_REQUIRE(context, md_heatbath_create(context, &l->gauge, &l->heatbath));
+  MD_REQUIRE(context, md_heatbath_create(context, &l->gauge, MD_HOST, &l->heatbath));
 }
 
 static void drop(lattice *l) {

@@ -1,9 +1,8 @@
 /* The Polyakov loop: one on a cold lattice, small on a hot one, unchanged by a gauge
  * transformation, turned by an element of the centre, the same bits on every rank grid; zero where
  * quarks are confined, not above the transition. */
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
-#include "lattice/gauge/polyakov.h"
 #include "support.h"
 
 #include <math.h>
@@ -102,7 +101,7 @@ static void chain(md_context *context, double beta, double mean[2], double *size
   mean[0] = mean[1] = *size = 0.0;
   MD_REQUIRE(context, md_gauge_create(context, g, &gauge));
   MD_REQUIRE(context, md_gauge_start_hot(context, &gauge, 2));
-  MD_REQUIRE(context, md_heatbath_create(context, &gauge, &heatbath));
+  MD_REQUIRE(context, md_heatbath_create(context, &gauge, MD_HOST, &heatbath));
   for (uint64_t sweep = 0; sweep < THERMAL + KEPT; sweep++) {
     double loop[2];
     MD_REQUIRE(context, md_heatbath_sweep(heatbath, beta, 1, sweep));

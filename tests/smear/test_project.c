@@ -45,11 +45,11 @@ static void hold(const double s[3], double size, md_projection_way expected) {
   for (uint64_t seed = 1; seed <= MATRICES; seed++) {
     double v[18], expected_w[18], w[18];
     draw(seed, s, size, v, expected_w);
-    assert_int_equal(md_project_u3(v, w), expected);
+    assert_int_equal(md_project(v, w), expected);
     md_require_at_most(distance(w, expected_w), analytic ? loss : bound, "projection, known");
     md_require_at_most(deviation_from_unitary(w), analytic ? loss : 40.0 * DBL_EPSILON,
                        "projection is unitary");
-    assert_int_equal(md_project_u3_svd(v, w), MD_PROJECT_SINGULAR_VALUES);
+    assert_int_equal(md_project_singular_values(v, w), true);
     md_require_at_most(distance(w, expected_w), bound, "singular values against known");
     md_require_at_most(deviation_from_unitary(w), 40.0 * DBL_EPSILON, "unitary by them");
   }
@@ -85,7 +85,7 @@ static void at_the_border(void **state) {
   for (uint64_t seed = 1; seed <= MATRICES; seed++) {
     double v[18], expected[18], w[18];
     draw(seed, s, 1.0, v, expected);
-    assert_int_equal(md_project_u3(v, w), MD_PROJECT_ANALYTIC);
+    assert_int_equal(md_project(v, w), MD_PROJECT_ANALYTIC);
     md_require_at_most(distance(w, expected), 20.0 * DBL_EPSILON / MD_PROJECT_RATIO, "border");
   }
 }
@@ -101,15 +101,15 @@ static void any_size(void **state) {
 static void singular(void **state) {
   (void)state;
   double v[18] = {0}, w[18];
-  assert_int_equal(md_project_u3(v, w), MD_PROJECT_SINGULAR);
+  assert_int_equal(md_project(v, w), MD_PROJECT_SINGULAR);
   v[0] = v[8] = 1.0;
-  assert_int_equal(md_project_u3(v, w), MD_PROJECT_SINGULAR);
+  assert_int_equal(md_project(v, w), MD_PROJECT_SINGULAR);
   for (int k = 0; k < 18; k++) {
     md_su3_one(v);
     v[k] = NAN;
-    assert_int_equal(md_project_u3(v, w), MD_PROJECT_SINGULAR);
+    assert_int_equal(md_project(v, w), MD_PROJECT_SINGULAR);
     v[k] = INFINITY;
-    assert_int_equal(md_project_u3(v, w), MD_PROJECT_SINGULAR);
+    assert_int_equal(md_project(v, w), MD_PROJECT_SINGULAR);
   }
 }
 
@@ -118,7 +118,7 @@ static void determinant_goes(void **state) {
   for (uint64_t seed = 1; seed <= MATRICES; seed++) {
     double v[18], w[18], det[2];
     draw(seed, (double[]){1.0, 1.0, 1.0}, 1.0, v, w);
-    md_project_su3_phase(w);
+    md_remove_determinant(w);
     md_su3_determinant(w, det);
     md_require_at_most(fabs(det[0] - 1.0) + fabs(det[1]), 20.0 * DBL_EPSILON, "determinant");
   }

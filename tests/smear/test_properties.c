@@ -1,6 +1,6 @@
 /* What fat and long links must be whatever the lattice: those of a cold one, gauge covariant, and
  * for several values of epsilon at once the same as for each alone. */
-#include "lattice/gauge/gauge_start.h"
+#include "lattice/gauge/gauge.h"
 #include "lattice/gauge/su3.h"
 #include "lattice/halo/halo.h"
 #include "smear_support.h"

@@ -1,6 +1,6 @@
 /* Links that a file rounded, back onto SU(3): how far they move, that nothing else is done, and
  * that links which are no rounded ones are refused. */
-#include "lattice/gauge/reunitarize.h"
+#include "lattice/gauge/project.h"
 #include "smear_support.h"
 
 #include <float.h>

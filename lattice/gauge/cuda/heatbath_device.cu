@@ -6,7 +6,7 @@ extern "C" {
 #include "lattice/gauge/cuda/heatbath_device.h"
 }
 
-/* The steps of heatbath_kernels.h, a thread for each site of one parity. */
+/* The steps of heatbath_device.h, a thread for each site of one parity. */
 
 /* What the links of one direction and parity are renewed from. */
 struct surroundings {

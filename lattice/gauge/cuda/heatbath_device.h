@@ -1,11 +1,24 @@
-#ifndef MD_LATTICE_GAUGE_CUDA_HEATBATH_DEVICE_H
-#define MD_LATTICE_GAUGE_CUDA_HEATBATH_DEVICE_H
+#pragma once
 
 #include "lattice/fields/sum.h"
-#include "lattice/gauge/cuda/staples_device.h"
-#include "lattice/gauge/heatbath_kernels.h"
+#include "lattice/gauge/heatbath_math.h"
+#include "lattice/gauge/staple_kernels.h"
 
-/* The steps of the heatbath for links on the device. */
+/* Inside of the heatbath: its two steps, each one pass over the local sites of one parity, for
+ * links on the host or on the device. Those of the device are queued; what goes wrong in them is
+ * met by the next call that returns a status. The neighbours are in the space of the links. */
+typedef struct md_heatbath_kernels {
+  /* lower(y) = U_nu(y)^dag U_mu(y) U_nu(y+mu) at the sites y of `parity`: the staple that the site
+   * y+nu reads. */
+  void (*lower)(const md_staple_tables *tables, const md_gauge *gauge, int parity, int mu, int nu,
+                md_field *lower);
+  /* The links of direction mu at the sites of `parity`; `lower` holds the staples below them of the
+   * three other directions, rising, at the sites of the other parity with halos exchanged. */
+  void (*renew)(const md_staple_tables *tables, md_gauge *gauge, const md_field *lower, int parity,
+                int mu, const md_link_update *how);
+} md_heatbath_kernels;
+
+/* Those for links on the device. */
 md_heatbath_kernels md_heatbath_kernels_device(void);
 
 /* Adds Re tr of this rank's plaquettes, those of the planes in space to sums[0] and those with time
@@ -14,5 +27,3 @@ md_heatbath_kernels md_heatbath_kernels_device(void);
  * waits for the device. Local. */
 md_status md_plaquette_sums_device(md_context *context, const md_staple_tables *tables,
                                    const md_gauge *gauge, md_sum sums[2]);
-
-#endif

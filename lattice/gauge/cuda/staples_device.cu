@@ -1,8 +1,8 @@
 #include "lattice/gauge/cuda/planes.cuh"
 
 extern "C" {
-#include "lattice/gauge/cuda/staples_device.h"
 #include "lattice/gauge/project_math.h"
+#include "lattice/gauge/staple_kernels.h"
 }
 
 /* The passes of staple_kernels.h, a thread for each site of one parity: three matrices in

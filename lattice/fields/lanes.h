@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_CPU_SIMD_LANES_H
-#define MD_DIRAC_CPU_SIMD_LANES_H
+#pragma once
 
 /* Vectors as wide as the registers of the instruction set that this file is compiled for, by the
  * vector types of gcc and clang: the operators + - * work lane by lane and the compiler chooses the
@@ -35,23 +34,26 @@ enum {
   MD_LANES_OF_float = MD_VECTOR_BYTES / 4,
 };
 
-/* Loads and stores of W values from any address; the result is in the arithmetic type. */
-static inline md_lanes_double md_load_double(const double *p) {
-  md_lanes_double v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-static inline void md_store_double(double *p, md_lanes_double v) {
-  memcpy(p, &v, sizeof v);
-}
-static inline md_lanes_float md_load_single(const float *p) {
-  md_lanes_float v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-static inline void md_store_single(float *p, md_lanes_float v) {
-  memcpy(p, &v, sizeof v);
-}
+/* Loads and stores of W values from any address, the result in the arithmetic type; v with the sign
+ * changed in the lanes whose bit is set. */
+#define MD_DEFINE_LANES(type, name, integer, sign_bit)                                             \
+  static inline md_lanes_##type md_load_##name(const type *p) {                                    \
+    md_lanes_##type v;                                                                             \
+    memcpy(&v, p, sizeof v);                                                                       \
+    return v;                                                                                      \
+  }                                                                                                \
+  static inline void md_store_##name(type *p, md_lanes_##type v) {                                 \
+    memcpy(p, &v, sizeof v);                                                                       \
+  }                                                                                                \
+  static inline md_lanes_##type md_negate_##type(md_lanes_##type v, unsigned bits) {               \
+    md_lanes_##integer lane_bit;                                                                   \
+    for (int l = 0; l < MD_LANES_OF_##type; l++) lane_bit[l] = 1 << l;                             \
+    const md_lanes_##integer chosen = ((lane_bit & (integer##_t)bits) != 0);                       \
+    return (md_lanes_##type)((md_lanes_##integer)v ^ (chosen & (sign_bit)));                       \
+  }
+MD_DEFINE_LANES(double, double, int64, INT64_MIN)
+MD_DEFINE_LANES(float, single, int32, INT32_MIN)
+#undef MD_DEFINE_LANES
 
 static inline md_lanes_float md_load_half(const uint16_t *p) {
 #if defined(__AVX512F__)
@@ -192,20 +194,6 @@ static inline md_lanes_float md_permute_float(md_lanes_float a, md_lanes_float b
 }
 #endif
 
-/* v with the sign changed in the lanes whose bit is set. */
-static inline md_lanes_double md_negate_double(md_lanes_double v, unsigned bits) {
-  md_lanes_int64 lane_bit;
-  for (int l = 0; l < MD_LANES_OF_double; l++) lane_bit[l] = 1 << l;
-  const md_lanes_int64 chosen = ((lane_bit & (int64_t)bits) != 0);
-  return (md_lanes_double)((md_lanes_int64)v ^ (chosen & INT64_MIN));
-}
-static inline md_lanes_float md_negate_float(md_lanes_float v, unsigned bits) {
-  md_lanes_int32 lane_bit;
-  for (int l = 0; l < MD_LANES_OF_float; l++) lane_bit[l] = 1 << l;
-  const md_lanes_int32 chosen = ((lane_bit & (int32_t)bits) != 0);
-  return (md_lanes_float)((md_lanes_int32)v ^ (chosen & INT32_MIN));
-}
-
 static inline md_lanes_int32 md_lanes_larger(md_lanes_int32 a, md_lanes_int32 b) {
   const md_lanes_int32 chosen = a > b;
   return (a & chosen) | (b & ~chosen);
@@ -221,5 +209,3 @@ static inline md_lanes_float md_scale_of_fixed(md_lanes_int32 largest) {
   const md_lanes_int32 smallest = (md_lanes_int32){0} + (1 << 23); /* 2^-126 */
   return (md_lanes_float)md_lanes_larger((md_lanes_int32)scale, smallest);
 }
-
-#endif

@@ -1,6 +1,0 @@
-#define SUFFIX double
-#define STORED double
-#define ARITH double
-#define SCALED 0
-#define FIELDS 1
-#include "dirac/cpu_simd/hop.inc.h"

@@ -1,6 +1,0 @@
-#define SUFFIX single
-#define STORED float
-#define ARITH float
-#define SCALED 0
-#define FIELDS 1
-#include "dirac/cpu_simd/hop.inc.h"
