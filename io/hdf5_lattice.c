@@ -27,7 +27,7 @@ static void take_notes(md_h5_described *d, md_notes *notes) {
 
 /* The header as far as later steps rely on it: whatever went wrong in the child, sizes are those
  * that a file may have. */
-static md_status take_header(const md_source *s, const md_h5_described *d) {
+static md_status take_header(const md_header_input *s, const md_h5_described *d) {
   md_lattice_header *header = s->header;
   long long dims[MD_DIMS];
   *header = d->header;
@@ -36,7 +36,7 @@ static md_status take_header(const md_source *s, const md_h5_described *d) {
   header->offset = 0;
   header->label.made[sizeof header->label.made - 1] = 0;
   for (int i = 0; i < MD_DIMS; i++) dims[i] = header->dims[i];
-  MD_TRY(md_source_check_dims(s, dims));
+  MD_TRY(md_header_input_check_dims(s, dims));
   const int bytes = header->precision == MD_DOUBLE ? 8 : 4, kind = (int)header->label.kind;
   if (header->site.rows != 3 || header->site.real_bytes != bytes || header->planes < 1 ||
       kind < MD_LINKS_THIN || kind > MD_LINKS_LONG)
@@ -46,7 +46,7 @@ static md_status take_header(const md_source *s, const md_h5_described *d) {
                             d->texts_used < sizeof d->texts ? d->texts_used : sizeof d->texts);
 }
 
-static md_status describe(const md_source *s) {
+static md_status describe(const md_header_input *s) {
   const md_child_request request = {.what = MD_CHILD_DESCRIBE_LINKS};
   md_child child;
   md_status status = md_child_start(s->context, s->path, sizeof(md_h5_described), &child);

@@ -45,10 +45,10 @@ static void note_head(const unsigned char *head, const md_record *previous, cons
  * `previous` is the record before, NULL at the start of the file: flags that do not fit it, an
  * unknown version and padding that is not zero are noted. MD_INPUT when there is no record or it
  * does not end within the file. */
-static md_status next_record(const md_source *s, const md_record *previous, int64_t *at,
+static md_status next_record(const md_header_input *s, const md_record *previous, int64_t *at,
                              md_record *record) {
   unsigned char head[LIME_HEAD], zeros[8] = {0};
-  MD_TRY(md_source_read(s, *at, head, sizeof head));
+  MD_TRY(md_header_input_read(s, *at, head, sizeof head));
   if (!recognises(head, sizeof head))
     return md_fail(s->context, MD_INPUT,
                    "%s: a LIME record must start at byte %lld, found 0x%08llx", s->path,
@@ -75,7 +75,7 @@ static md_status next_record(const md_source *s, const md_record *previous, int6
     md_notes_departure(s->notes, "record %s is not padded to 8 bytes", record->type);
     padding = s->bytes - end;
   }
-  MD_TRY(md_source_read(s, end, zeros, (size_t)padding));
+  MD_TRY(md_header_input_read(s, end, zeros, (size_t)padding));
   if (big_endian(zeros, 8) != 0)
     md_notes_departure(s->notes, "the padding of record %s is not zero", record->type);
   *at = end + padding;
@@ -183,7 +183,8 @@ static void read_label(const char *text, md_link_label *label) {
     snprintf(label->made, sizeof label->made, "%.*s", (int)strcspn(words + 2, ";<"), words + 2);
 }
 
-static void read_text(const md_source *s, const char *type, const char *text, content *found) {
+static void read_text(const md_header_input *s, const char *type, const char *text,
+                      content *found) {
   if (strcmp(type, "ildg-format") == 0) {
     read_ildg_format(text, found, s->notes);
   } else if (strcmp(type, "scidac-private-file-xml") == 0) {
@@ -216,8 +217,8 @@ static bool is_one_of(const char *word, const char *const *words) {
 }
 
 /* Keeps what we do not say anew when we write such a file. */
-static md_status keep_text(const md_source *s, const char *type, const char *text, size_t bytes,
-                           content *found) {
+static md_status keep_text(const md_header_input *s, const char *type, const char *text,
+                           size_t bytes, content *found) {
   static const char *const anew[] = {"ildg-format", "scidac-private-file-xml",
                                      "scidac-private-record-xml", "scidac-checksum", NULL};
   static const char *const own[] = {"<title>miniDirac gauge configuration</title>",
@@ -237,7 +238,7 @@ static md_status keep_text(const md_source *s, const char *type, const char *tex
 }
 
 /* Takes what a record says. */
-static md_status read_record(const md_source *s, const md_record *record, content *found) {
+static md_status read_record(const md_header_input *s, const md_record *record, content *found) {
   static const char *const binaries[] = {"ildg-binary-data", "scidac-binary-data", NULL};
   if (is_one_of(record->type, binaries)) {
     if (found->data.bytes > 0)
@@ -252,14 +253,14 @@ static md_status read_record(const md_source *s, const md_record *record, conten
   }
   char *copy = calloc(1, (size_t)record->bytes + 1);
   if (!copy) return md_fail_memory(s->context, (size_t)record->bytes, "LIME record");
-  md_status status = md_source_read(s, record->offset, copy, (size_t)record->bytes);
+  md_status status = md_header_input_read(s, record->offset, copy, (size_t)record->bytes);
   if (status == MD_OK) read_text(s, record->type, copy, found);
   if (status == MD_OK) status = keep_text(s, record->type, copy, (size_t)record->bytes, found);
   free(copy);
   return status;
 }
 
-static md_status settle(const md_source *s, const content *found) {
+static md_status settle(const md_header_input *s, const content *found) {
   const shape *ildg = &found->ildg, *scidac = &found->scidac;
   if (found->data.bytes == 0)
     return md_fail(s->context, MD_INPUT, "%s: no record ildg-binary-data or scidac-binary-data",
@@ -274,7 +275,7 @@ static md_status settle(const md_source *s, const content *found) {
                      "%s: extents differ in direction %c: ildg-format says %lld, "
                      "scidac-private-file-xml %lld",
                      s->path, "xyzt"[d], ildg -> dims[d], scidac -> dims[d]);
-  MD_TRY(md_source_check_dims(s, ildg->given ? ildg->dims : scidac->dims));
+  MD_TRY(md_header_input_check_dims(s, ildg->given ? ildg->dims : scidac->dims));
   const int bits = ildg->bits ? ildg->bits : scidac->bits;
   if ((bits != 32 && bits != 64) || (ildg->bits && scidac->bits && ildg->bits != scidac->bits))
     return md_fail(s->context, MD_INPUT,
@@ -294,7 +295,7 @@ static md_status settle(const md_source *s, const content *found) {
   return MD_OK;
 }
 
-static md_status describe(const md_source *s) {
+static md_status describe(const md_header_input *s) {
   content found = {0};
   md_record record, last = {0};
   int64_t at = 0, rest = 0;
@@ -310,7 +311,7 @@ static md_status describe(const md_source *s) {
   }
   unsigned char start[4] = {0};
   rest = s->bytes - at;
-  MD_TRY(md_source_read(s, at, start, rest < 4 ? (size_t)rest : 4));
+  MD_TRY(md_header_input_read(s, at, start, rest < 4 ? (size_t)rest : 4));
   if (recognises(start, sizeof start))
     return md_fail(s->context, MD_INPUT,
                    "%s is truncated: a LIME record starts at byte %lld, the "

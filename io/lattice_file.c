@@ -46,10 +46,10 @@ void md_lattice_info_destroy(md_lattice_info *info) {
   *info = (md_lattice_info){0};
 }
 
-static md_status recognise(const md_source *s) {
+static md_status recognise(const md_header_input *s) {
   unsigned char head[16];
   const size_t bytes = s->bytes < (int64_t)sizeof head ? (size_t)s->bytes : sizeof head;
-  MD_TRY(md_source_read(s, 0, head, bytes));
+  MD_TRY(md_header_input_read(s, 0, head, bytes));
   for (int i = 0; i < FORMATS; i++)
     if (formats[i]->recognises(head, bytes)) {
       MD_TRY(formats[i]->describe(s));
@@ -64,7 +64,7 @@ static md_status recognise(const md_source *s) {
 
 /* Rank 0 alone. */
 static md_status describe(md_context *context, const char *path, md_lattice_info *info) {
-  md_source s = {context, path, -1, 0, &info->header, &info->notes};
+  md_header_input s = {context, path, -1, 0, &info->header, &info->notes};
   MD_TRY(md_file_length(context, path, &s.bytes));
   s.file = open(path, O_RDONLY);
   if (s.file < 0) return md_fail_open(context, "", path, errno);

@@ -6,14 +6,14 @@
 /* Inside of io: what a lattice format is. A new one is a file with one const md_lattice_format
  * and a line in the table of lattice_file.c. */
 
-typedef struct md_source { /* a file that rank 0 has open for reading */
+typedef struct md_header_input { /* a file that rank 0 has open for reading */
   md_context *context;
   const char *path;
   int file; /* descriptor */
   int64_t bytes;
   md_lattice_header *header; /* what is found in it */
   md_notes *notes;
-} md_source;
+} md_header_input;
 
 /* What stands before and behind links that lie in a file as one run of sites; the length of the
  * head must not depend on the checksum. Released with free(). */
@@ -33,7 +33,7 @@ struct md_lattice_format {
   bool (*recognises)(const unsigned char *head, size_t bytes);
   /* Fills header (all but `format`) and notes, and checks dims and sizes; allocates nothing that
    * grows with what the file claims. Rank 0 only, local. */
-  md_status (*describe)(const md_source *source);
+  md_status (*describe)(const md_header_input *source);
   /* Makes the frame of a file that is written, in big-endian numbers: header has all but what the
    * first call, whose frame counts for its lengths, does not know: offset and checksum. NULL: the
    * links lie in no frame but in HDF5. Local. */
@@ -58,12 +58,13 @@ md_status md_payload_write(md_context *context, const char *path, md_lattice_hea
 md_status md_h5_lattice_write(md_context *context, const char *path, md_lattice_header *header,
                               const md_gauge *gauge);
 /* Reads exactly `bytes` at `offset`: MD_INPUT when the file ends before. */
-md_status md_source_read(const md_source *source, int64_t offset, void *data, size_t bytes);
+md_status md_header_input_read(const md_header_input *source, int64_t offset, void *data,
+                               size_t bytes);
 /* Assigns the extents of the header: even and within 2..32767, at most 2^40 sites. */
-md_status md_source_check_dims(const md_source *source, const long long dims[MD_DIMS]);
+md_status md_header_input_check_dims(const md_header_input *source, const long long dims[MD_DIMS]);
 /* For a file of a head, the links that the header promises and nothing else: MD_INPUT when they do
  * not end within it. Notes both as records, and what is behind them. */
-md_status md_source_take_links(const md_source *source);
+md_status md_header_input_take_links(const md_header_input *source);
 
 void md_notes_record(md_notes *notes, const md_record *record);
 void md_notes_departure(md_notes *notes, const char *format, ...)

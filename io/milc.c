@@ -29,13 +29,13 @@ static bool recognises(const unsigned char *head, size_t bytes) {
          (word_at(head, 0, true) == MILC_MAGIC || word_at(head, 0, false) == MILC_MAGIC);
 }
 
-static md_status describe(const md_source *s) {
+static md_status describe(const md_header_input *s) {
   unsigned char head[MILC_HEAD];
   long long dims[MD_DIMS];
-  MD_TRY(md_source_read(s, 0, head, sizeof head));
+  MD_TRY(md_header_input_read(s, 0, head, sizeof head));
   const bool big = word_at(head, 0, true) == MILC_MAGIC;
   for (int d = 0; d < MD_DIMS; d++) dims[d] = (int32_t)word_at(head, 4 + 4 * d, big);
-  MD_TRY(md_source_check_dims(s, dims));
+  MD_TRY(md_header_input_check_dims(s, dims));
   const int32_t order = (int32_t)word_at(head, 84, big);
   if (order != 0)
     return md_fail(s->context, MD_INPUT,
@@ -46,7 +46,7 @@ static md_status describe(const md_source *s) {
   s->header->offset = MILC_HEAD;
   s->header->checksum = (md_checksum){
       .kind = MD_CHECKSUM_MILC, .a = word_at(head, 88, big), .b = word_at(head, 92, big)};
-  MD_TRY(md_source_take_links(s));
+  MD_TRY(md_header_input_take_links(s));
   if (!memchr(head + 20, 0, MILC_STAMP))
     md_notes_departure(s->notes, "the time stamp is not closed by a zero byte");
   return md_file_texts_add(s->context, &s->notes->texts, stamp_name, (const char *)head + 20,

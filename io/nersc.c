@@ -50,7 +50,7 @@ static const struct {
                        {"IEEE32", 4, false},       {"IEEE64", 8, false}};
 enum { FLOATING_POINTS = sizeof floating_points / sizeof *floating_points };
 
-static md_status read_types(const md_source *s, const char *head) {
+static md_status read_types(const md_header_input *s, const char *head) {
   char text[NERSC_VALUE] = "";
   int i = 0;
   if (!value_of(head, "DATATYPE", text) ||
@@ -75,7 +75,7 @@ static md_status read_types(const md_source *s, const char *head) {
   return MD_OK;
 }
 
-static void read_values(const md_source *s, const char *head) {
+static void read_values(const md_header_input *s, const char *head) {
   static const char *const wanted[] = {"HDR_VERSION", "STORAGE_FORMAT", "SEQUENCE_NUMBER",
                                        "ENSEMBLE_ID"};
   char text[NERSC_VALUE], *end = text;
@@ -98,12 +98,12 @@ static void read_values(const md_source *s, const char *head) {
 }
 
 /* The header text, closed by a zero byte behind its END_HEADER line; released with free(). */
-static md_status read_head(const md_source *s, char **head) {
+static md_status read_head(const md_header_input *s, char **head) {
   const size_t most = s->bytes < NERSC_HEAD_MOST ? (size_t)s->bytes : NERSC_HEAD_MOST;
   char *text = calloc(1, NERSC_HEAD_MOST + 1);
   *head = text;
   if (!text) return md_fail_memory(s->context, NERSC_HEAD_MOST, "lattice header");
-  MD_TRY(md_source_read(s, 0, text, most));
+  MD_TRY(md_header_input_read(s, 0, text, most));
   char *end = strstr(text, "\nEND_HEADER"); /* stops at the first zero byte, as a text should */
   char *newline = end ? strchr(end + 1, '\n') : NULL;
   if (!newline)
@@ -113,7 +113,7 @@ static md_status read_head(const md_source *s, char **head) {
   return MD_OK;
 }
 
-static md_status parse_head(const md_source *s, const char *head) {
+static md_status parse_head(const md_header_input *s, const char *head) {
   long long dims[MD_DIMS];
   char key[16], text[NERSC_VALUE] = "", *end = text;
   for (int d = 0; d < MD_DIMS; d++) {
@@ -124,11 +124,11 @@ static md_status parse_head(const md_source *s, const char *head) {
       return md_fail(s->context, MD_INPUT, "%s: %s must be a whole number, got '%s'", s->path, key,
                      found ? text : "");
   }
-  MD_TRY(md_source_check_dims(s, dims));
+  MD_TRY(md_header_input_check_dims(s, dims));
   MD_TRY(read_types(s, head));
   read_values(s, head);
   s->header->offset = (int64_t)strlen(head);
-  return md_source_take_links(s);
+  return md_header_input_take_links(s);
 }
 
 /* Lines that a writer of ours says anew. */
@@ -154,7 +154,7 @@ static bool says_nothing(const char *value, size_t length) {
   return false;
 }
 
-static md_status keep_line(const md_source *s, const char *line, size_t length) {
+static md_status keep_line(const md_header_input *s, const char *line, size_t length) {
   const char *equals = memchr(line, '=', length);
   char key[64], name[80];
   if (!equals) return MD_OK;
@@ -171,7 +171,7 @@ static md_status keep_line(const md_source *s, const char *line, size_t length) 
   return md_file_texts_add(s->context, &s->notes->texts, name, value, bytes);
 }
 
-static md_status keep_lines(const md_source *s, const char *head) {
+static md_status keep_lines(const md_header_input *s, const char *head) {
   for (const char *line = head; *line; line += strspn(line, "\n")) {
     const size_t length = strcspn(line, "\n");
     const char *first = line + strspn(line, " \t");
@@ -191,7 +191,7 @@ static bool keeps(const char *name, const char *text) {
          strlen(text) < NERSC_TEXT_MOST;
 }
 
-static md_status describe(const md_source *s) {
+static md_status describe(const md_header_input *s) {
   char *head = NULL;
   md_status status = read_head(s, &head);
   if (status == MD_OK) status = parse_head(s, head);

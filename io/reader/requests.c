@@ -224,7 +224,7 @@ static md_status get_texts(const md_h5_file *file, hid_t dataset, md_file_texts 
 
 static md_status describe_dataset(const md_h5_file *f, hid_t dataset, md_lattice_header *header,
                                   md_notes *notes) {
-  const md_source source = {.context = f->context, .path = f->path, .header = header};
+  const md_header_input source = {.context = f->context, .path = f->path, .header = header};
   const md_h5_found found = md_h5_find(dataset);
   const int real_bytes = (int)(found.bytes / 2);
   long long dims[MD_DIMS];
@@ -233,7 +233,7 @@ static md_status describe_dataset(const md_h5_file *f, hid_t dataset, md_lattice
                    "%s: dataset %s must have the shape [t][z][y][x][4][3][3] of compound {r, i}",
                    f->path, MD_H5_LINKS);
   for (int d = 0; d < MD_DIMS; d++) dims[d] = found.extent[MD_T - d];
-  MD_TRY(md_source_check_dims(&source, dims));
+  MD_TRY(md_header_input_check_dims(&source, dims));
   header->precision = real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
   header->site =
       (md_site_format){.rows = 3, .real_bytes = real_bytes, .big_endian = MD_HOST_BIG_ENDIAN};

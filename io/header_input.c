@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-md_status md_source_read(const md_source *s, int64_t offset, void *data, size_t bytes) {
+md_status md_header_input_read(const md_header_input *s, int64_t offset, void *data, size_t bytes) {
   if (offset < 0 || offset > s->bytes || (uint64_t)(s->bytes - offset) < bytes)
     return md_fail(s->context, MD_INPUT,
                    "%s is truncated: %zu bytes are needed at byte %lld, the file ends at %lld",
@@ -24,7 +24,7 @@ md_status md_source_read(const md_source *s, int64_t offset, void *data, size_t 
   return MD_OK;
 }
 
-md_status md_source_check_dims(const md_source *s, const long long dims[MD_DIMS]) {
+md_status md_header_input_check_dims(const md_header_input *s, const long long dims[MD_DIMS]) {
   const char *rule = NULL;
   double volume = 1;
   for (int d = 0; d < MD_DIMS && !rule; d++) {
@@ -46,7 +46,7 @@ int64_t md_lattice_link_bytes(const md_lattice_header *header) {
   return bytes; /* below 2^40 * 576 */
 }
 
-md_status md_source_take_links(const md_source *s) {
+md_status md_header_input_take_links(const md_header_input *s) {
   const int *d = s->header->dims;
   const int64_t bytes = md_lattice_link_bytes(s->header);
   const int64_t rest = s->bytes - s->header->offset - bytes;
