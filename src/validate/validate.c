@@ -174,10 +174,10 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
         (*b)->unavailable ? md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s",
                                     (*b)->name, (*b)->unavailable)
                           : check_backend(context, run, *b);
-    if (status == MD_ENVIRONMENT && all && !md_interrupt_name(context))
+    const bool passed_over = status == MD_ENVIRONMENT && all && !md_interrupt_name(context);
+    if (!passed_over) MD_TRY(status);
+    if (passed_over && !md_counts(context))
       md_warn(context, "backend %s is passed over: %s", (*b)->name, context->message);
-    else
-      MD_TRY(status);
   }
   if (md_counts(context) || run->rows->child) return MD_OK;
   const char *why = md_rows_skipped(run->skipped);

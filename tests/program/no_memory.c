@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#pragma GCC visibility push(default) /* what takes the place of functions of libraries */
+
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
