@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_ACTION_H
-#define MD_DIRAC_ACTION_H
+#pragma once
 
 #include "base/status.h"
 
@@ -66,5 +65,3 @@ static inline double md_action_site_bytes(md_action action, double link_bytes, d
 }
 
 MD_C_END
-
-#endif

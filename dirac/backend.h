@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_BACKEND_H
-#define MD_DIRAC_BACKEND_H
+#pragma once
 
 #include "base/memory_need.h"
 #include "dirac/links/links.h"
@@ -117,5 +116,3 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
 /* The names of the table as words of a choice behind `first`: "auto|cpu_ref|...". Returns text. */
 enum { MD_BACKEND_WORDS_BYTES = 256 };
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]);
-
-#endif

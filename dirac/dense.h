@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_DENSE_H
-#define MD_DIRAC_DENSE_H
+#pragma once
 
 #include <complex.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ void md_matrix_upper_inverse(int n, const double complex *u, double complex *v);
  * same input; errors are a few roundings of the matrix's norm. False when an entry is not finite,
  * or there is no memory for 8 n numbers. */
 bool md_hermitian_eigen(int n, double complex *a, double *values, double complex *vectors);
-
-#endif

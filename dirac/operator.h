@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_OPERATOR_H
-#define MD_DIRAC_OPERATOR_H
+#pragma once
 
 #include "dirac/request.h"
 #include "lattice/fields/field.h"
@@ -80,5 +79,3 @@ md_status md_dirac_mdag_m(md_context *context, md_dirac *dirac, double mass, md_
                           md_field *in, md_field *work);
 
 MD_C_END
-
-#endif

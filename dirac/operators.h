@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_OPERATORS_H
-#define MD_DIRAC_OPERATORS_H
+#pragma once
 
 #include "dirac/operator.h"
 
@@ -77,5 +76,3 @@ md_dirac *md_full_dirac(const md_operator *a);
 void md_full_set_mass(md_operator *a, double mass);
 
 MD_C_END
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_PHYSICS_OPTIONS_H
-#define MD_DIRAC_PHYSICS_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -99,5 +98,3 @@ const char *md_physics_words(const md_physics_options *options, const md_backend
  * fewer reals for a solver in double, and are off SU(3) by more than rounding in double. */
 void md_physics_advise(const md_context *context, const md_physics_options *options,
                        const md_backend_request *request, double unitarity_deviation);
-
-#endif

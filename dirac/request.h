@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_REQUEST_H
-#define MD_DIRAC_REQUEST_H
+#pragma once
 
 #include "base/precision.h"
 #include "dirac/action.h"
@@ -67,5 +66,3 @@ int md_reconstruct_of(const char *name);                     /* -1: unknown */
 int md_packing_of(const char *name);
 
 MD_C_END
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SYSTEM_H
-#define MD_DIRAC_SYSTEM_H
+#pragma once
 
 #include "dirac/operators.h"
 
@@ -55,5 +54,3 @@ void md_system_go_on(md_system *s);
 md_status md_system_norms(md_context *context, int count, const md_field *f, double *norms);
 
 MD_C_END
-
-#endif

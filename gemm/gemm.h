@@ -1,14 +1,12 @@
-#ifndef MD_GEMM_GEMM_H
-#define MD_GEMM_GEMM_H
+#pragma once
 
-/* C <- alpha A B + beta C, row-major, any m, n, k >= 1, by many kernels that answer to one call.
- * The includes stand inside extern "C", so that a .cu file takes the base layer as C too. */
-#ifdef __cplusplus
-extern "C" {
-#endif
 #include "base/context.h"
+
 #include <stdbool.h>
 #include <stdint.h>
+
+/* C <- alpha A B + beta C, row-major, any m, n, k >= 1, by many kernels that answer to one call. */
+MD_C_BEGIN
 
 /* Type of A and B. C, alpha and beta are double for MD_GEMM_DOUBLE and float for all others.
  * TF32 is stored as float; the kernel rounds the operands to 10 mantissa bits. */
@@ -127,10 +125,8 @@ int md_gemm_precision_of(const char *name); /* -1: unknown */
   X(k0)                                                                                            \
   X(k1) X(k2) X(k3) X(k4) X(k5) X(k6) X(k7) X(wmma_simple) X(wmma_tiled) X(wgmma) X(dmma) X(cublas)
 #define MD_ROW(kernel) extern const md_gemm_kernel md_gemm_##kernel;
-MD_GEMM_HOST_KERNELS(MD_ROW) MD_GEMM_DEVICE_KERNELS(MD_ROW)
+MD_GEMM_HOST_KERNELS(MD_ROW)
+MD_GEMM_DEVICE_KERNELS(MD_ROW)
 #undef MD_ROW
 
-#ifdef __cplusplus
-}
-#endif
-#endif
+MD_C_END

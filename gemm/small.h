@@ -1,9 +1,10 @@
 #pragma once
 
+#include "base/status.h"
+
 #include "gemm/gemm.h"
-#ifdef __cplusplus
-extern "C" {
-#endif
+
+MD_C_BEGIN
 
 /* Small kernels beside the products, each in many ways: transpose, shifted sum and matrix times
  * vector, on row-major matrices of 4-byte elements, int32_t or float. Integers are added as they
@@ -76,6 +77,4 @@ md_shift_sectors md_shift_warp_sectors(int block_x, int block_y);
 MD_SMALL_TABLE(MD_ROW, MD_ROW)
 #undef MD_ROW
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END

@@ -1,5 +1,4 @@
-#ifndef MD_IO_ARRAYS_H
-#define MD_IO_ARRAYS_H
+#pragma once
 
 #include "io/attribute.h"
 
@@ -28,5 +27,3 @@ md_status md_arrays_write(md_context *context, const char *path, bool keep_old, 
 md_status md_arrays_read(md_context *context, const char *path, const char *group,
                          const md_array *arrays, int array_count, const md_attribute *attributes,
                          int attribute_count);
-
-#endif

@@ -1,13 +1,8 @@
-#ifndef MD_IO_ATTRIBUTE_H
-#define MD_IO_ATTRIBUTE_H
+#pragma once
 
 #include "base/context.h"
 
 #include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* A named value in an HDF5 file: `count` doubles or 64-bit integers, or a text. Written from
  * data, or read into it. */
@@ -51,9 +46,3 @@ void md_provenance_of_run(const md_context *context, md_provenance *p);
 /* Appends what is known to the list of `count` attributes, which has room for
  * MD_PROVENANCE_ATTRIBUTES more, and returns the new count. The list points into *p. Local. */
 int md_provenance_append(md_provenance *p, md_attribute *attributes, int count);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

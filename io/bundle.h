@@ -1,5 +1,4 @@
-#ifndef MD_IO_BUNDLE_H
-#define MD_IO_BUNDLE_H
+#pragma once
 
 #include "io/child.h"
 #include "io/modes_file.h"
@@ -48,5 +47,3 @@ md_status md_bundle_read_lead(md_context *context, md_child *child, int number,
 /* The scale of a site of fixed8 is the smallest binary16 that brings its largest number to
  * MD_FIXED8_STEPS at most. */
 enum { MD_FIXED8_STEPS = 127 };
-
-#endif

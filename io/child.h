@@ -1,5 +1,4 @@
-#ifndef MD_IO_CHILD_H
-#define MD_IO_CHILD_H
+#pragma once
 
 #include "io/arrays.h"
 #include "io/hdf5_file.h"
@@ -140,5 +139,3 @@ md_status md_child_open_sites(md_context *context, md_child *child, const char *
  * reads met a Fletcher32 that fails. */
 md_status md_child_read_slab(md_context *context, md_child *child, int number,
                              const md_geometry *geometry, int lead, const md_slab *slab);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_IO_HDF5_FILE_H
-#define MD_IO_HDF5_FILE_H
+#pragma once
 
 #include "io/lattice_format.h"
 #include <hdf5.h>
@@ -161,5 +160,3 @@ bool md_h5_chunks_read(const md_h5_chunks *chunks, const md_slab *slab, void *ra
  * Commun. 30 (1982) 247, of big-endian 16-bit words modulo 65535, a sum of zero that is not of
  * zeros alone written as 65535. Vectorises. */
 uint32_t md_fletcher32(const void *data, size_t bytes);
-
-#endif

@@ -1,13 +1,8 @@
-#ifndef MD_IO_LATTICE_FILE_H
-#define MD_IO_LATTICE_FILE_H
+#pragma once
 
 #include "io/attribute.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/phases.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* The links of a site as every lattice format has them: sites in lexicographic order, x fastest;
  * four links mu = x,y,z,t; rows; columns; re, im. */
@@ -241,9 +236,3 @@ typedef struct md_improved_info {
 md_status md_improved_load(md_context *context, const char *path, md_link_kind kind,
                            const int grid[MD_DIMS], bool ignore_checksum, md_geometry **geometry,
                            md_gauge *gauge, md_improved_info *info);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

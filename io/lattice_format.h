@@ -1,5 +1,4 @@
-#ifndef MD_IO_LATTICE_FORMAT_H
-#define MD_IO_LATTICE_FORMAT_H
+#pragma once
 
 #include "io/site_data.h"
 
@@ -69,5 +68,3 @@ md_status md_header_input_take_links(const md_header_input *source);
 void md_notes_record(md_notes *notes, const md_record *record);
 void md_notes_departure(md_notes *notes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,12 +1,7 @@
-#ifndef MD_IO_MODES_FILE_H
-#define MD_IO_MODES_FILE_H
+#pragma once
 
 #include "lattice/fields/modes.h"
 #include "lattice/gauge/gauge.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Modes in HDF5: /modes/vectors [mode][t][z][y][x/2][3] of complex {r, i} (h5py reads it as complex
  * but for half), or [mode][t][z][y][x/2] of {scale, r[3], i[3]} with integers of 8 bits: fixed8.
@@ -61,9 +56,3 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
  * geometry; collective. */
 md_status md_links_checksum(md_context *context, const md_gauge *fields, int count,
                             char text[MD_MODES_TEXT]);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

@@ -1,12 +1,7 @@
-#ifndef MD_IO_PROPAGATOR_H
-#define MD_IO_PROPAGATOR_H
+#pragma once
 
 #include "io/attribute.h"
 #include "lattice/fields/field.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Fermion fields in HDF5. All fields are MD_DOUBLE, MD_HOST (those of a checkpoint that is written
  * may be narrower: a file has their values in double, which is exact), of either layout; every rank
@@ -42,9 +37,3 @@ md_status md_checkpoint_write(md_context *context, const char *path, const md_na
 md_status md_checkpoint_read(md_context *context, const char *path, const md_geometry *geometry,
                              const md_named_field *fields, int field_count,
                              const md_attribute *attributes, int count);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

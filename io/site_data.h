@@ -1,5 +1,4 @@
-#ifndef MD_IO_SITE_DATA_H
-#define MD_IO_SITE_DATA_H
+#pragma once
 
 #include "io/lattice_file.h"
 
@@ -52,5 +51,3 @@ md_status md_sites_read(md_context *context, const char *path, const md_lattice_
  * collective. */
 md_status md_sites_write(md_context *context, md_lattice_header *header, const md_gauge *gauge,
                          md_slab_move *write, void *file);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_COMMANDS_H
-#define MD_COMMANDS_H
+#pragma once
 
 #include "base/context.h"
 
@@ -14,5 +13,3 @@ md_status md_command_measure(md_context *context, int argc, char **argv);
 md_status md_command_smear(md_context *context, int argc, char **argv);
 md_status md_command_solve(md_context *context, int argc, char **argv);
 md_status md_command_validate(md_context *context, int argc, char **argv);
-
-#endif

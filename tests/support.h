@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_SUPPORT_H
-#define MD_TESTS_SUPPORT_H
+#pragma once
 
 #include "base/context.h"
 #include "dirac/backend.h"
@@ -71,5 +70,3 @@ void md_test_random_shape(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int parity, uint64_t seed, md_field *field);
 /* Relative L2 distance |a - b| / |b| of two host fields of any precision; collective. */
 double md_test_distance(md_context *context, const md_field *a, const md_field *b);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_CUDA_HOP_CUH
-#define MD_DIRAC_CUDA_HOP_CUH
+#pragma once
 
 #include <math_constants.h>
 #include <type_traits>
@@ -92,5 +91,3 @@ static int pack_any(const md_stencil *s, int pair, const md_pack_source *source,
 template <class S> constexpr md_stencil_kernels kernels_of() {
   return {pack_any<S>, hop_one_any<S>, hop_many_any<S>};
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_CUDA_HOP_MANY_CUH
-#define MD_DIRAC_CUDA_HOP_MANY_CUH
+#pragma once
 
 #include "dirac/cuda/hop_one.cuh"
 
@@ -407,5 +406,3 @@ template <class S> static int hop_many_any(const md_stencil *s, const md_hop_cal
          : s->reals[0] == 12 ? hop_many_reals<S, 12>(s, call)
                              : hop_many_reals<S, 8>(s, call);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_CUDA_HOP_ONE_CUH
-#define MD_DIRAC_CUDA_HOP_ONE_CUH
+#pragma once
 
 #include "base/device.cuh"
 #include "dirac/cuda/link.cuh"
@@ -487,5 +486,3 @@ template <class S> static int hop_one_any(const md_stencil *s, const md_hop_call
          : s->reals[0] == 12 ? hop_one_reals<S, 12>(s, call)
                              : hop_one_reals<S, 8>(s, call);
 }
-
-#endif

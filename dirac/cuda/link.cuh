@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_CUDA_LINK_CUH
-#define MD_DIRAC_CUDA_LINK_CUH
+#pragma once
 
 #include "lattice/fields/cuda/storage.cuh"
 #include "lattice/gauge/su3.h"
@@ -287,5 +286,3 @@ static __device__ inline void encode_link(const double u[18], S stored[R]) {
     }
   }
 }
-
-#endif

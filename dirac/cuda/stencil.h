@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_CUDA_STENCIL_H
-#define MD_DIRAC_CUDA_STENCIL_H
+#pragma once
 
 #include "base/divisor.h"
 #include "dirac/backend.h"
@@ -109,5 +108,3 @@ typedef struct md_stencil_kernels {
 
 extern const md_stencil_kernels md_stencil_double, md_stencil_single, md_stencil_half,
     md_stencil_bf16, md_stencil_fixed;
-
-#endif

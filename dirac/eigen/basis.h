@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_EIGEN_BASIS_H
-#define MD_DIRAC_EIGEN_BASIS_H
+#pragma once
 
 #include "dirac/operator.h"
 
@@ -88,5 +87,3 @@ md_status md_eigen_basis_gather(md_eigen_basis *basis, int keep);
 /* values[i] = <v_i, A v_i> / <v_i, v_i> and the residuals of them for i < count, by A itself.
  * Collective. */
 md_status md_eigen_basis_pairs(md_eigen_basis *basis, int count, double *values, double *residuals);
-
-#endif

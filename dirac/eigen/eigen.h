@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_EIGEN_EIGEN_H
-#define MD_DIRAC_EIGEN_EIGEN_H
+#pragma once
 
 #include "dirac/operator.h"
 #include "lattice/fields/modes.h"
@@ -76,5 +75,3 @@ md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_r
 void md_eigen_result_free(md_eigen_result *result);
 
 MD_C_END
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_PRECONDITION_PRECONDITION_H
-#define MD_DIRAC_PRECONDITION_PRECONDITION_H
+#pragma once
 
 #include "dirac/operators.h"
 #include "lattice/fields/modes.h"
@@ -38,5 +37,3 @@ md_status md_narrowed_create(md_context *context, const md_operator *wide, md_op
                              md_operator *p);
 
 MD_C_END
-
-#endif

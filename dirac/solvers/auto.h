@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_AUTO_H
-#define MD_DIRAC_SOLVERS_AUTO_H
+#pragma once
 
 #include "dirac/solvers/solver.h"
 
@@ -28,5 +27,3 @@ double md_auto_bound(double kappa, double tolerance);
 /* Whether block CG is taken; *steps: iterations in step at most, *resolved: of block CG until the
  * lowest modes are there. */
 bool md_auto_takes_block(const md_auto_facts *facts, double *steps, double *resolved);
-
-#endif

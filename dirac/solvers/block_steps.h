@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_BLOCK_STEPS_H
-#define MD_DIRAC_SOLVERS_BLOCK_STEPS_H
+#pragma once
 
 #include <complex.h>
 
@@ -78,5 +77,3 @@ md_status md_block_steps_end(md_block_steps *b);
 
 /* |r_j|^2, the norm of column j of C. */
 double md_block_steps_norm2(const md_block_steps *b, int j);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_CG_H
-#define MD_DIRAC_SOLVERS_CG_H
+#pragma once
 
 #include "dirac/solvers/solver.h"
 
@@ -127,5 +126,3 @@ md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_
  *
  * The contract is that of md_mixed_cg_iterate. Collective. */
 md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEFLATION_H
-#define MD_DIRAC_SOLVERS_DEFLATION_H
+#pragma once
 
 #include <complex.h>
 
@@ -82,5 +81,3 @@ void md_block_deflation_forget(md_block_deflation *d);
  * of the blocks' shape; x: MD_SINGLE. Collective. */
 md_status md_block_deflation_project(md_context *context, const md_block_deflation *d, md_field *r,
                                      md_field *x);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_MULTISHIFT_H
-#define MD_DIRAC_SOLVERS_MULTISHIFT_H
+#pragma once
 
 #include "dirac/solvers/solver.h"
 
@@ -59,5 +58,3 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
 void md_multishift_result_free(md_multishift_result *result);
 
 MD_C_END
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_MULTISHIFT_STATE_H
-#define MD_DIRAC_SOLVERS_MULTISHIFT_STATE_H
+#pragma once
 
 #include "dirac/solvers/multishift.h"
 #include "dirac/system.h"
@@ -64,5 +63,3 @@ md_status md_shift_device_wait(md_context *context, md_shift_device *shifts,
 
 /* After the last iteration that was queued: the updates that wait, and the scalars into m. */
 md_status md_shift_device_end(md_context *context, md_shift_device *shifts, md_multishift_state *m);
-
-#endif

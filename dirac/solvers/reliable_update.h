@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_RELIABLE_UPDATE_H
-#define MD_DIRAC_SOLVERS_RELIABLE_UPDATE_H
+#pragma once
 
 #include "dirac/solvers/solver.h"
 
@@ -142,5 +141,3 @@ void md_outer_go_on(md_outer *o);
  * due: a right-hand side has come far enough, all may be done or it takes too long. Agrees on an
  * interrupt. Collective. */
 bool md_outer_count(md_outer *o);
-
-#endif

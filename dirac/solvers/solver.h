@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_SOLVER_H
-#define MD_DIRAC_SOLVERS_SOLVER_H
+#pragma once
 
 #include "dirac/precondition/precondition.h"
 #include "dirac/system.h"
@@ -194,5 +193,3 @@ int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_di
 double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
 
 MD_C_END
-
-#endif

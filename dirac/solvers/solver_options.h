@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_SOLVER_OPTIONS_H
-#define MD_DIRAC_SOLVERS_SOLVER_OPTIONS_H
+#pragma once
 
 #include "base/options.h"
 #include "base/report.h"
@@ -39,5 +38,3 @@ const char *md_solver_help(const char *before, const char *after, char text[MD_S
 void md_solver_options_report(cJSON *object, const md_solver_options *o);
 /* The part of a request. */
 void md_solver_options_apply(const md_solver_options *o, md_solver_request *request);
-
-#endif

@@ -1,14 +1,11 @@
-#ifndef MD_DIRAC_TENSOR_MARCH_H
-#define MD_DIRAC_TENSOR_MARCH_H
+#pragma once
 
 #include "base/divisor.h"
 #include "dirac/tensor/packing.h"
 
 /* The plan of a march, how its blocks share the work and which rows they read: shared by host and
  * device, so that tests without a GPU see what kernels do. */
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* How the blocks of a march share its columns: which time slices of which columns a block walks
  * through. */
@@ -170,8 +167,4 @@ MD_TILE_MAP int md_rim_row_at(const md_march_plan *plan, int y, int z, int plane
   return 2 * MARCH_REACH * depth + k * plan->y + y;
 }
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

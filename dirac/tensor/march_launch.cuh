@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_TENSOR_MARCH_LAUNCH_CUH
-#define MD_DIRAC_TENSOR_MARCH_LAUNCH_CUH
+#pragma once
 
 #include "dirac/tensor/march_stage.cuh"
 
@@ -207,5 +206,3 @@ md_status march_with(md_context *context, const md_tensor_call *call, const md_m
 }
 
 } // namespace stacked
-
-#endif

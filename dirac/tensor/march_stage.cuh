@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_TENSOR_MARCH_STAGE_CUH
-#define MD_DIRAC_TENSOR_MARCH_STAGE_CUH
+#pragma once
 
 #include "base/shared_copy.cuh"
 #include "dirac/tensor/stacked_finish.cuh"
@@ -243,5 +242,3 @@ struct rim_place {
 };
 
 } // namespace stacked
-
-#endif

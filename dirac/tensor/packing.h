@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_TENSOR_PACKING_H
-#define MD_DIRAC_TENSOR_PACKING_H
+#pragma once
 
 #include "dirac/backend.h"
 
@@ -146,5 +145,3 @@ MD_TILE_MAP int md_stacked_link_at(md_precision precision, int direction, int ro
   if (precision == MD_DOUBLE) return 12 * n + lane;
   return n < 4 ? 4 * lane + n : 48 + 2 * lane + n - 4;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_TENSOR_STACKED_CUH
-#define MD_DIRAC_TENSOR_STACKED_CUH
+#pragma once
 
 #include "base/device.cuh"
 #include "dirac/tensor/tensor.h"
@@ -205,5 +204,3 @@ __device__ inline uint32_t ratios_to(int most, float forward, float backward) {
 }
 
 } // namespace stacked
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_TENSOR_STACKED_FINISH_CUH
-#define MD_DIRAC_TENSOR_STACKED_FINISH_CUH
+#pragma once
 
 #include "dirac/tensor/stacked.cuh"
 #include "lattice/fields/cuda/unit_sum.cuh"
@@ -350,5 +349,3 @@ cudaError_t by_ending(const md_tensor_call *call, LAUNCH launch) {
 }
 
 } // namespace stacked
-
-#endif

@@ -1,13 +1,10 @@
-#ifndef MD_DIRAC_TENSOR_TENSOR_H
-#define MD_DIRAC_TENSOR_TENSOR_H
+#pragma once
 
 #include "dirac/tensor/march.h"
 #include "lattice/halo/arrivals.h"
 
 /* What `tensor` (GPU) and `tensor_emu` (host) share, and behind it the kernels of `tensor`. */
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Whether the packing of a request serves its precision and number of right-hand sides; MD_INPUT
  * with the reason where it does not. Both backends have it as their check callback. Local. */
@@ -106,8 +103,4 @@ md_status md_tensor_march(md_context *context, const md_tensor_call *call,
 md_status md_tensor_march_long(md_context *context, const md_tensor_call *call,
                                const md_march_plan *plan);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

@@ -1,5 +1,4 @@
-#ifndef MD_IO_READER_READER_H
-#define MD_IO_READER_READER_H
+#pragma once
 
 #include "io/child.h"
 
@@ -22,5 +21,3 @@ typedef struct md_reader {
 md_status md_reader_serve(md_reader *reader, const md_child_request *request, long long *number);
 /* From now on no file can be opened, so none that this one points to is read. */
 void md_reader_open_no_more(void);
-
-#endif

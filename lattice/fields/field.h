@@ -1,12 +1,9 @@
-#ifndef MD_LATTICE_FIELDS_FIELD_H
-#define MD_LATTICE_FIELDS_FIELD_H
+#pragma once
 
 #include "base/precision.h"
 #include "lattice/geometry/geometry.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
 
@@ -112,8 +109,4 @@ md_status md_columns_split(md_context *context, const md_field *block, int count
 /* Copies right-hand side `from` of `in` to right-hand side `to` of `out`; host, both MD_DOUBLE. */
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

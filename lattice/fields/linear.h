@@ -1,11 +1,8 @@
-#ifndef MD_LATTICE_FIELDS_LINEAR_H
-#define MD_LATTICE_FIELDS_LINEAR_H
+#pragma once
 
 #include "lattice/fields/field.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Vector operations of the solvers on the local sites of fields of equal shape and parity; where
  * one operand is 16-bit, the others may also be MD_SINGLE, the arithmetic type (not of copy). A
@@ -60,8 +57,4 @@ enum { MD_LINEAR_MOST_STEPS = 4 };
 void md_linear_cg_updates(int count, int steps, const double *const *a, const double *const *b,
                           const md_field *const *r, md_field *const *p, md_field *const *x);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

@@ -1,11 +1,8 @@
-#ifndef MD_LATTICE_FIELDS_MODES_H
-#define MD_LATTICE_FIELDS_MODES_H
+#pragma once
 
 #include "lattice/fields/field.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 enum { MD_MODES_MOST = 10000 }; /* of one search and one file */
 
@@ -26,8 +23,4 @@ md_status md_modes_create(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int count, md_modes *modes);
 void md_modes_destroy(md_modes *modes);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

@@ -1,11 +1,6 @@
-#ifndef MD_LATTICE_FIELDS_OBSERVABLES_H
-#define MD_LATTICE_FIELDS_OBSERVABLES_H
+#pragma once
 
 #include "lattice/fields/field.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* correlator[t], t < global[MD_T]: sum over space, colours and right-hand sides of |x|^2 on the
  * time slice t. With x the solution for the three colours of a point source this is the pion
@@ -34,9 +29,3 @@ md_status md_pion_correlators(md_context *context, const md_field x[MD_PARITIES]
  * Re <b_r, x_r> / V with M x = b. Host fields, MD_DOUBLE. Collective. */
 md_status md_chiral_condensate(md_context *context, const md_field b[MD_PARITIES],
                                const md_field x[MD_PARITIES], double *estimates);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

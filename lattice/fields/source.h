@@ -1,11 +1,6 @@
-#ifndef MD_LATTICE_FIELDS_SOURCE_H
-#define MD_LATTICE_FIELDS_SOURCE_H
+#pragma once
 
 #include "lattice/fields/field.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Sources b of M x = b on both parities: host fields, MD_DOUBLE, [even, odd]; all sites are
  * assigned, halos are not. The same for every rank grid. Local. */
@@ -45,9 +40,3 @@ void md_source_wall(md_field b[MD_PARITIES], int t);
 void md_source_random(md_field b[MD_PARITIES], uint64_t seed);
 /* MD_SOURCE_GAUSSIAN, numbered likewise. For tests and benchmarks. */
 void md_source_gaussian(md_field b[MD_PARITIES], uint64_t seed);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

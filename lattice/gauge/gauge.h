@@ -1,11 +1,8 @@
-#ifndef MD_LATTICE_GAUGE_GAUGE_H
-#define MD_LATTICE_GAUGE_GAUGE_H
+#pragma once
 
 #include "lattice/fields/field.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Bare SU(3) links in double: no phases, no boundary signs. links[p][mu] holds U_mu(x) of the
  * sites x of parity p as 18 planes, with halo. */
@@ -82,8 +79,4 @@ md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, double lo
 md_status md_gauge_transform(md_context *context, md_gauge *gauge, uint64_t seed,
                              md_field transform[MD_PARITIES]);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

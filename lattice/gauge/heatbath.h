@@ -1,12 +1,7 @@
-#ifndef MD_LATTICE_GAUGE_HEATBATH_H
-#define MD_LATTICE_GAUGE_HEATBATH_H
+#pragma once
 
 #include "base/random.h"
 #include "lattice/gauge/gauge.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Markov chain of quenched SU(3) links with the weight exp(beta/3 sum over plaquettes Re tr P),
  * the Wilson action at beta = 6/g^2.
@@ -64,9 +59,3 @@ md_status md_overrelaxation_sweep(md_heatbath *heatbath);
 /* Draws x in [-1, 1] with density proportional to sqrt(1 - x^2) exp(z x), z >= 0: the first
  * component of an SU(2) heatbath. Its mean is I_2(z) / I_1(z). Local. */
 double md_heatbath_draw(md_random *random, double z);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

@@ -1,11 +1,6 @@
-#ifndef MD_LATTICE_GAUGE_PHASES_H
-#define MD_LATTICE_GAUGE_PHASES_H
+#pragma once
 
 #include "lattice/gauge/gauge.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Staggered phases and the antiperiodic sign that other codes leave in their links: found and
  * taken off.
@@ -56,9 +51,3 @@ md_status md_phases_score(md_context *context, const md_gauge *gauge, md_link_ki
  * halos. Collective. */
 md_status md_phases_apply(md_context *context, md_gauge *gauge, md_link_kind kind,
                           const md_phases *phases);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif

@@ -1,9 +1,8 @@
-#ifndef MD_LATTICE_GEOMETRY_CONVENTIONS_H
-#define MD_LATTICE_GEOMETRY_CONVENTIONS_H
+#pragma once
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/status.h"
+
+MD_C_BEGIN
 
 /* The conventions of docs/conventions.md, as code: the one place that knows them. For one link
  * field (dirac/action.h has the others):
@@ -30,8 +29,4 @@ static inline int md_eta(int mu, const int x[MD_DIMS]) {
   return sum & 1 ? -1 : 1;
 }
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

@@ -1,13 +1,10 @@
-#ifndef MD_LATTICE_GEOMETRY_GEOMETRY_H
-#define MD_LATTICE_GEOMETRY_GEOMETRY_H
+#pragma once
 
 #include "base/context.h"
 #include "lattice/geometry/conventions.h"
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 enum {
   MD_MOST_DEPTH = 3, /* the longest hop */
@@ -135,8 +132,4 @@ MD_HOST_DEVICE int64_t md_global_index(const md_geometry *g, const int x[MD_DIMS
   return (((int64_t)x[3] * g->global[2] + x[2]) * g->global[1] + x[1]) * g->global[0] + x[0];
 }
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

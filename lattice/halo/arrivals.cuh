@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_HALO_ARRIVALS_CUH
-#define MD_LATTICE_HALO_ARRIVALS_CUH
+#pragma once
 
 #include "base/device_peers.cuh"
 #include "lattice/halo/arrivals.h"
@@ -51,5 +50,3 @@ static __device__ inline int md_await_arrival(const md_halo_arrivals &arrivals, 
 #endif
   return site - static_cast<int>(a.zone);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_HALO_ARRIVALS_H
-#define MD_LATTICE_HALO_ARRIVALS_H
+#pragma once
 
 #include "lattice/geometry/conventions.h"
 #include <stdint.h>
@@ -25,5 +24,3 @@ typedef struct md_halo_arrivals {
   int parity;                        /* of the messages' number */
   struct md_peer_timeout *timeout;   /* for base/device_peers.cuh; NULL: nothing is to be awaited */
 } md_halo_arrivals;
-
-#endif

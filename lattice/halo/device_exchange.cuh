@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_HALO_DEVICE_EXCHANGE_CUH
-#define MD_LATTICE_HALO_DEVICE_EXCHANGE_CUH
+#pragma once
 
 #include "base/device_peers.cuh"
 
@@ -308,5 +307,3 @@ static __global__ void __launch_bounds__(EXCHANGE_THREADS)
   }
   n->received[c] = number;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_HALO_DEVICE_MESSAGE_H
-#define MD_LATTICE_HALO_DEVICE_MESSAGE_H
+#pragma once
 
 #include "base/device_peers.h"
 #include "lattice/halo/transport.h"
@@ -10,9 +9,7 @@
  * each filled up to 16 bytes; then the hash and the number of the message, written where the plan
  * asks for checks. Messages are numbered on the device, so that recorded exchanges count on. Local
  * unless said otherwise. */
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Tables, streams and counters; buffers come by one of the next two. */
 typedef struct md_device_messages md_device_messages;
@@ -81,8 +78,4 @@ md_status md_device_message_fetched(md_context *context, md_device_messages *mes
 md_status md_device_message_bring(md_context *context, md_device_messages *messages, int c,
                                   const void *host);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

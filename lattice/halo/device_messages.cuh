@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_HALO_DEVICE_MESSAGES_CUH
-#define MD_LATTICE_HALO_DEVICE_MESSAGES_CUH
+#pragma once
 
 #include "lattice/halo/device_exchange.cuh"
 
@@ -49,5 +48,3 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m);
 md_status md_device_messages_send(md_context *context, md_device_messages *m,
                                   const md_field *field);
 md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field);
-
-#endif

@@ -1,12 +1,9 @@
-#ifndef MD_LATTICE_HALO_HALO_H
-#define MD_LATTICE_HALO_HALO_H
+#pragma once
 
 #include "lattice/fields/field.h"
 #include "lattice/halo/arrivals.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Halo exchange for fields of one shape, by one of the transports of transport.h. */
 typedef struct md_halo md_halo;
@@ -71,8 +68,4 @@ const md_face_costs *md_halo_face_costs(md_space space);
 /* False for a name that another space than this one needs; true for "auto" and NULL. */
 bool md_halo_request_serves(const md_halo_request *request, md_space space);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

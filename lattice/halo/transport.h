@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_HALO_TRANSPORT_H
-#define MD_LATTICE_HALO_TRANSPORT_H
+#pragma once
 
 #include "lattice/halo/halo.h"
 
@@ -87,5 +86,3 @@ md_status md_message_verify(md_context *context, const md_halo_message *channel,
  * where that is the same. */
 md_status md_message_damaged(md_context *context, const md_halo_message *channel, int64_t number,
                              int64_t got);
-
-#endif

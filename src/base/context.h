@@ -1,5 +1,4 @@
-#ifndef MD_BASE_CONTEXT_H
-#define MD_BASE_CONTEXT_H
+#pragma once
 
 #include "base/device_facts.h"
 #include "base/status.h"
@@ -7,9 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* What base/interrupt.c keeps of signals: equal on all ranks but for the times. */
 typedef struct md_interrupt {
@@ -129,8 +126,4 @@ long long md_sum_on_host(const md_context *context, long long value, int *ranks)
 /* Collective: the integer sums over ranks, in place. */
 void md_sum_integers(const md_context *context, long long *values, int count);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_H
-#define MD_BASE_DEVICE_H
+#pragma once
 
 #include "base/context.h"
 #include <stdint.h>
@@ -7,9 +6,7 @@
 /* The accelerator of this rank. device_cuda.cu is the one place that chooses it and hands out its
  * memory; device_none.c answers in builds without CUDA. All work of the library is queued on one
  * stream a thread (cudaStreamPerThread), so that calls take no stream. Everything is local. */
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Takes GPU (rank within its host) mod (GPUs of the host) for this process and fills context->gpu,
  * once: later calls return at once. MD_ENVIRONMENT without a driver or a GPU that runs this build's
@@ -85,8 +82,4 @@ void md_device_timer_start(md_device_timer *timer);
 /* Waits for the work since the start; NaN when it failed. */
 double md_device_timer_stop_s(md_device_timer *timer);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

@@ -1,5 +1,4 @@
-#ifndef MD_BASE_DEVICE_FACTS_H
-#define MD_BASE_DEVICE_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ typedef struct md_device_facts {
   long long l2_bytes;
   double bandwidth; /* bytes a second of its memory at the highest clock; 0: not told */
 } md_device_facts;
-
-#endif

@@ -4,9 +4,7 @@
 
 /* Device memory of each rank that the GPUs of the other ranks of its node read and write
  * themselves (CUDA interprocess handles over NVLink or PCIe; ranks that share a GPU included). */
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* A kernel that waited for another rank in vain says so here, in page-locked memory. */
 typedef struct md_peer_timeout {
@@ -68,6 +66,4 @@ md_status md_nccl_check(md_context *context);
 /* Ends the communicator, if there is one; also in builds without NCCL. */
 void md_nccl_close(md_context *context);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END

@@ -3,9 +3,7 @@
 #include "base/context.h"
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Memory is estimated before the first allocation of a command, compared with what there is and
  * refused with both numbers: Linux promises more than it has, and ends the process later. What
@@ -72,6 +70,4 @@ md_status md_memory_check(md_context *context, size_t bytes, const char *what);
 int64_t md_memory_resident(void);
 int64_t md_memory_peak(void);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END

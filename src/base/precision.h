@@ -1,13 +1,12 @@
-#ifndef MD_BASE_PRECISION_H
-#define MD_BASE_PRECISION_H
+#pragma once
+
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* The table of storage types: X(id, name, bytes of a real, unit roundoff, fermions carry scales).
  * Everything that lists precisions is made from it. The roundoff of MD_FIXED is half a step,
@@ -114,8 +113,4 @@ static inline int16_t md_fixed_of_float(float f) {
   return (int16_t)(uint16_t)(v.u - 0x4b400000u); /* the bits of 1.5 * 2^23 */
 }
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

@@ -1,11 +1,10 @@
-#ifndef MD_BASE_RANDOM_H
-#define MD_BASE_RANDOM_H
+#pragma once
+
+#include "base/status.h"
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 /* Counter-based random numbers: Philox4x64-10 of Random123 (Salmon et al., SC'11,
  * doi:10.1145/2063384.2063405). The stream depends on (seed, purpose, key) alone, so a field
@@ -24,8 +23,4 @@ double md_random_uniform(md_random *random);
 /* Two independent normal deviates of unit variance (Box and Muller). */
 void md_random_normal(md_random *random, double pair[2]);
 
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+MD_C_END

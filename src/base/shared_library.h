@@ -4,9 +4,7 @@
 
 /* A large library that few runs call, loaded by those alone instead of at every start of a program:
  * its functions are found by their names. */
-#ifdef __cplusplus
-extern "C" {
-#endif
+MD_C_BEGIN
 
 typedef struct md_library_function {
   const char *name; /* the symbol */
@@ -20,6 +18,4 @@ typedef struct md_library_function {
 md_status md_shared_library_load(md_context *context, const char *name, const char *folder,
                                  int count, const md_library_function *functions);
 
-#ifdef __cplusplus
-}
-#endif
+MD_C_END

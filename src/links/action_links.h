@@ -1,5 +1,4 @@
-#ifndef MD_LINKS_ACTION_LINKS_H
-#define MD_LINKS_ACTION_LINKS_H
+#pragma once
 
 #include "dirac/physics_options.h"
 #include "io/lattice_file.h"
@@ -84,5 +83,3 @@ void md_action_links_report(cJSON *object, const md_physics_options *physics,
 /* The same on the terminal, for other actions than naive. */
 void md_action_links_say(const md_context *context, const md_physics_options *physics,
                          const md_action_links *links);
-
-#endif

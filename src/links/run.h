@@ -1,5 +1,4 @@
-#ifndef MD_LINKS_RUN_H
-#define MD_LINKS_RUN_H
+#pragma once
 
 #include "dirac/solvers/solver.h"
 #include "links/action_links.h"
@@ -66,5 +65,3 @@ md_dirac *md_equation_exact(md_equation *e);
 /* Creates fields of both parities on the host, in double. Collective. */
 md_status md_host_fields(md_context *context, const md_geometry *geometry, int n_rhs,
                          md_field field[MD_PARITIES]);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_MEASURE_MEASURE_H
-#define MD_MEASURE_MEASURE_H
+#pragma once
 
 #include "dirac/solvers/solver_options.h"
 #include "links/run.h"
@@ -181,5 +180,3 @@ md_status md_study_leave_out(md_study_run *r, int lattice, md_status status);
  * MD_INPUT where the name does not fit. Local. */
 md_status md_study_modes_name(md_context *context, const md_study *study, int lattice, int action,
                               char name[MD_STUDY_NAME_BYTES]);
-
-#endif

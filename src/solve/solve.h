@@ -1,5 +1,4 @@
-#ifndef MD_SOLVE_SOLVE_H
-#define MD_SOLVE_SOLVE_H
+#pragma once
 
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
@@ -84,5 +83,3 @@ void md_solve_report_common(md_report *report, const md_solve_run *run);
 void md_solve_print(const md_context *context, const md_solve_run *run);
 /* `written`: how writing the solution ended; its message stands before one of the report. */
 md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written);
-
-#endif

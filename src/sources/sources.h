@@ -1,5 +1,4 @@
-#ifndef MD_SOURCES_SOURCES_H
-#define MD_SOURCES_SOURCES_H
+#pragma once
 
 #include "base/options.h"
 #include "lattice/fields/observables.h"
@@ -98,5 +97,3 @@ md_momenta md_momenta_of(const md_momentum_list *list);
  * error[i]: its standard error over the copies, 0 where there is one. Local. */
 void md_source_mean(const md_source *source, int count, const double *correlators, int stride,
                     int length, double *mean, double *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_CUDA_GPU_TESTS_H
-#define MD_TESTS_CUDA_GPU_TESTS_H
+#pragma once
 
 #include "base/device.h"
 #include "support.h"
@@ -20,5 +19,3 @@
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);                                  \
     return md_test_end(context, failed);                                                           \
   }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_CUDA_SOLVER_PROBLEM_H
-#define MD_TESTS_CUDA_SOLVER_PROBLEM_H
+#pragma once
 
 #include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
@@ -33,5 +32,3 @@ double problem_tolerance(md_precision precision);
 void problem_check(md_context *context, const problem *p, const problem *exact,
                    md_precision precision, const md_solver_request *solver,
                    const md_solver_result *result);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_DIRAC_BACKEND_CASES_H
-#define MD_TESTS_DIRAC_BACKEND_CASES_H
+#pragma once
 
 #include "support.h"
 
@@ -44,5 +43,3 @@ void case_dirac(md_context *context, const backend_case *c, const md_gauge *gaug
 void case_field(md_context *context, const md_dirac *dirac, const md_field *from, md_field *field);
 /* The values of a field of any space in a new host field in double. */
 void host_copy(md_context *context, const md_field *from, md_field *copy);
-
-#endif

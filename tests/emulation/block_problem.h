@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_BLOCK_PROBLEM_H
-#define MD_TESTS_BLOCK_PROBLEM_H
+#pragma once
 
 /* Fields, matrices and plain sums that the kernels of block operations are compared with. */
 #include "emulated.h"
@@ -165,5 +164,3 @@ void check_pairs(const stored_field<S> &x, const stored_field<S> &y, const doubl
 }
 
 } // namespace block_problem
-
-#endif

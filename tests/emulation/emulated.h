@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_EMULATED_H
-#define MD_TESTS_EMULATED_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -62,5 +61,3 @@ static inline unsigned __float_as_uint(float value) {
 static inline int __float2int_rn(float value) {
   return (int)nearbyintf(value);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TEST_FUZZ_SUPPORT_H
-#define MD_TEST_FUZZ_SUPPORT_H
+#pragma once
 
 #include "base/context.h"
 
@@ -24,5 +23,3 @@ unsigned char *fuzz_contents(const char *path, size_t *bytes);
 void fuzz_require(bool holds, const char *text);
 /* The status is MD_OK, or MD_INPUT with one printable line. */
 void fuzz_require_refusal(const md_context *context, md_status status);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TEST_HDF5_DAMAGE_H
-#define MD_TEST_HDF5_DAMAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void hdf5_find_blocks(const unsigned char *data, size_t bytes, hdf5_blocks *bloc
 size_t hdf5_damage(unsigned char *data, size_t bytes, const hdf5_blocks *blocks, uint64_t *state);
 /* Makes the checksums of all blocks right. */
 void hdf5_seal(unsigned char *data, size_t bytes, const hdf5_blocks *blocks);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TEST_HDF5_LAYOUTS_H
-#define MD_TEST_HDF5_LAYOUTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ extern const int hdf5_layout_count;
 hdf5_layout hdf5_layout_at(int i);
 /* Writes file i; false when the library cannot. */
 bool hdf5_layout_write(int i, const char *path);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TEST_FUZZ_KINDS_H
-#define MD_TEST_FUZZ_KINDS_H
+#pragma once
 
 #include "base/context.h"
 
@@ -17,5 +16,3 @@ md_status fuzz_kind_write(md_context *context, int kind, const char *path);
 md_status fuzz_kind_read(md_context *context, int kind, const char *path);
 /* A file of links in any format: what all commands do that take one. */
 md_status fuzz_links_read(md_context *context, const char *path);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_IO_IO_SUPPORT_H
-#define MD_TESTS_IO_IO_SUPPORT_H
+#pragma once
 
 #include "io/lattice_file.h"
 #include "support.h"
@@ -17,5 +16,3 @@ double io_test_difference(md_context *context, const md_gauge *a, const md_gauge
 /* Loads `name` and compares with `expected` where that succeeds. Frees all. */
 md_status io_test_load(md_context *context, const char *name, const md_gauge *expected,
                        double *difference, md_lattice_info *info);
-
-#endif

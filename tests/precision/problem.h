@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_PRECISION_PROBLEM_H
-#define MD_TESTS_PRECISION_PROBLEM_H
+#pragma once
 
 #include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
@@ -28,5 +27,3 @@ void problem_dirac(md_context *context, const problem *p, const char *backend,
                    md_precision precision, md_dirac *dirac);
 /* |b_r - M x_r| / |b_r| of every right-hand side by cpu_ref, apart from the solver's own. */
 void problem_residuals(md_context *context, problem *p, double mass, double *residuals);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_SMEAR_SUPPORT_H
-#define MD_TESTS_SMEAR_SUPPORT_H
+#pragma once
 
 #include "io/lattice_file.h"
 #include "lattice/gauge/smear.h"
@@ -20,5 +19,3 @@ void smear_free(smear_links *links);
 /* Loads a lattice of thin links; false when the file is not there. */
 bool smear_load(md_context *context, const char *folder, const char *name, md_geometry **geometry,
                 md_gauge *gauge);
-
-#endif

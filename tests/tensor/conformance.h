@@ -1,5 +1,4 @@
-#ifndef MD_TESTS_TENSOR_CONFORMANCE_H
-#define MD_TESTS_TENSOR_CONFORMANCE_H
+#pragma once
 
 #include "support.h"
 
@@ -18,5 +17,3 @@ void tensor_half_keeps_range(md_context *context, const char *backend);
 void tensor_ranges_are_disjoint(md_context *context, const char *backend);
 /* Requests that no packing can serve, and the messages. */
 void tensor_refuses(md_context *context, const char *backend);
-
-#endif

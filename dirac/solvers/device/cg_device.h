@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEVICE_CG_DEVICE_H
-#define MD_DIRAC_SOLVERS_DEVICE_CG_DEVICE_H
+#pragma once
 
 #include "dirac/backend.h"
 #include "dirac/solvers/solver.h"
@@ -83,5 +82,3 @@ typedef enum md_cg_next { MD_NEXT_GOES_ON, MD_NEXT_IS_LAST, MD_NEXT_IS_WHOLE } m
  * was not positive or a sum not finite. Collective. */
 md_status md_cg_steps_next(md_context *context, md_cg_steps *steps, md_cg_next then, double *alpha,
                            double *norm2, bool *sound);
-
-#endif

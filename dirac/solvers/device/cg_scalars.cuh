@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEVICE_CG_SCALARS_CUH
-#define MD_DIRAC_SOLVERS_DEVICE_CG_SCALARS_CUH
+#pragma once
 
 #include "dirac/solvers/device/sums.cuh"
 #include "dirac/solvers/device/three_term.cuh"
@@ -118,5 +117,3 @@ static __global__ void settle(cg_scalars *s, md_partial_sums stencil, md_partial
   else
     find_beta(s, at, r, known, word, &slots[known.serial % SLOTS * gridDim.x + r]);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEVICE_CG_UPDATE_CUH
-#define MD_DIRAC_SOLVERS_DEVICE_CG_UPDATE_CUH
+#pragma once
 
 #include "lattice/fields/cuda/pieces.cuh"
 
@@ -168,5 +167,3 @@ template <class S> static void launch_residual_pass(const residual_pass<S> &a, c
   else
     launch_residual_pieces<false, 1>(a, x);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEVICE_RECORDED_STEP_H
-#define MD_DIRAC_SOLVERS_DEVICE_RECORDED_STEP_H
+#pragma once
 
 #include "base/device.h"
 #include "dirac/operator.h"
@@ -20,5 +19,3 @@ md_status md_recorded_step_queue(md_context *context, md_recorded_step *step, md
                                  md_status (*queue)(md_context *, void *user), void *user,
                                  bool *replayed);
 void md_recorded_step_destroy(md_recorded_step *step);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEVICE_SHIFT_UPDATE_CUH
-#define MD_DIRAC_SOLVERS_DEVICE_SHIFT_UPDATE_CUH
+#pragma once
 
 extern "C" {
 #include "dirac/solvers/multishift_state.h"
@@ -106,5 +105,3 @@ __global__ void __launch_bounds__(256)
 }
 
 } // namespace
-
-#endif

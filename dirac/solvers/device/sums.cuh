@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEVICE_SUMS_CUH
-#define MD_DIRAC_SOLVERS_DEVICE_SUMS_CUH
+#pragma once
 
 #include "base/device.cuh"
 #include "lattice/fields/cuda/unit_sum.cuh"
@@ -30,5 +29,3 @@ static __device__ inline unit_sum share_of(const md_partial_sums &sums, int r) {
   store_sum(slot, {0.0, 0.0});
   return value;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_DIRAC_SOLVERS_DEVICE_THREE_TERM_CUH
-#define MD_DIRAC_SOLVERS_DEVICE_THREE_TERM_CUH
+#pragma once
 
 extern "C" {
 #include "lattice/fields/field.h"
@@ -32,5 +31,3 @@ static __device__ inline void set_step(double step[3][MD_MAX_RHS], int r, bool a
   step[1][r] = anew ? -alpha * mass2 : 1.0 + carried - alpha * mass2;
   step[2][r] = anew ? 1.0 : -carried;
 }
-
-#endif

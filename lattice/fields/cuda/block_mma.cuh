@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_MMA_CUH
-#define MD_LATTICE_FIELDS_CUDA_BLOCK_MMA_CUH
+#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -54,5 +53,3 @@ static __device__ inline void mma(float (&d)[4], const uint4 &a, uint32_t b0, ui
 }
 
 } // namespace md_block_rows
-
-#endif

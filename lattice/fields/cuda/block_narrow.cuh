@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_NARROW_CUH
-#define MD_LATTICE_FIELDS_CUDA_BLOCK_NARROW_CUH
+#pragma once
 
 #include <type_traits>
 
@@ -440,5 +439,3 @@ static __global__ void __launch_bounds__(THREADS, Q <= 2 ? BLOCKS_EACH : 1)
 }
 
 } // namespace md_block_rows
-
-#endif

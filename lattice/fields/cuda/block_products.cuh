@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_PRODUCTS_CUH
-#define MD_LATTICE_FIELDS_CUDA_BLOCK_PRODUCTS_CUH
+#pragma once
 
 #include "lattice/fields/cuda/block_rows.cuh"
 #include "lattice/fields/cuda/storage.cuh"
@@ -191,5 +190,3 @@ static __device__ inline void split_matrices(short_matrix<Q, S> *to, const stage
 }
 
 } // namespace md_block_rows
-
-#endif

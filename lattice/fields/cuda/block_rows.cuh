@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_ROWS_CUH
-#define MD_LATTICE_FIELDS_CUDA_BLOCK_ROWS_CUH
+#pragma once
 
 #include "base/device.cuh"
 #include "lattice/fields/cuda/block_mma.cuh"
@@ -302,5 +301,3 @@ md_status md_block_narrow_add(md_context *context, device_block *d, md_field *z,
                               const md_field *x, const double *c, const md_block_part *part);
 /* All tiles of <x_i, y_j>, of one precision. */
 void md_block_pairs(const device_block *d, const md_field *x, const md_field *y, double *partial);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_PIECES_CUH
-#define MD_LATTICE_FIELDS_CUDA_PIECES_CUH
+#pragma once
 
 #include "base/device.cuh"
 #include "lattice/fields/cuda/storage.cuh"
@@ -319,5 +318,3 @@ static __device__ inline void add_block_terms(const double (&term)[V], const pie
     value[i] = unit_sum_of<ONE_WORD>(term[i], to.units[at.rhs + (ONE ? 0 : i)]);
   add_block<ONE, ONE_WORD>(value, at, to, block);
 }
-
-#endif

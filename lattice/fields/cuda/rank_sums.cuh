@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_RANK_SUMS_CUH
-#define MD_LATTICE_FIELDS_CUDA_RANK_SUMS_CUH
+#pragma once
 
 #include <math_constants.h>
 
@@ -84,5 +83,3 @@ static __device__ inline void add_ranks(const rank_sums &s, int rhs, long long t
   s.ticks[rhs] = tick;
   for (int w = 0; w < WORDS; w++) word[w] = late ? CUDART_NAN : total[w];
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_STORAGE_CUH
-#define MD_LATTICE_FIELDS_CUDA_STORAGE_CUH
+#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -165,5 +164,3 @@ template <class C> static __device__ inline void start_load(C *to, const C *from
 static __device__ inline void finish_loads() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
-
-#endif

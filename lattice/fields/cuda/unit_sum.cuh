@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_UNIT_SUM_CUH
-#define MD_LATTICE_FIELDS_CUDA_UNIT_SUM_CUH
+#pragma once
 
 extern "C" {
 #include "lattice/fields/rank_sums.h"
@@ -156,5 +155,3 @@ static __device__ inline void add_to_slot(unit_sum *sums, int rhs, int block, un
   atomicAdd(&slot->high, s.high);
   if (!ONE_WORD) atomicAdd(&slot->low, s.low);
 }
-
-#endif

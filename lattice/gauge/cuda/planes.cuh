@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_GAUGE_CUDA_PLANES_CUH
-#define MD_LATTICE_GAUGE_CUDA_PLANES_CUH
+#pragma once
 
 #include "base/device.cuh"
 
@@ -56,5 +55,3 @@ static __global__ void __launch_bounds__(BLOCK)
   md_su3_multiply(second, product, first);
   store(out, y, second);
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef MD_LATTICE_FIELDS_CUDA_BLOCK_MMA_CUH
-#define MD_LATTICE_FIELDS_CUDA_BLOCK_MMA_CUH
+#pragma once
 
 /* In the place of the file of that name: the products as the emulation forms them. */
 #include "emulated.h"
@@ -51,5 +50,3 @@ static inline void mma(float (&d)[4], const uint4 &a, uint32_t b0, uint32_t b1, 
 }
 
 } // namespace md_block_rows
-
-#endif
