@@ -122,16 +122,20 @@ md_status md_output_path(md_context *context, const char *path, bool replace) {
 }
 
 md_status md_study_perform(md_context *context, int count, const char *const *words) {
-  static char name[] = "measure";
+  static char name[] = "measure", silent[] = "--quiet";
   const bool quiet = context->quiet;
   const int threads = omp_get_max_threads();
   const double patience_s = context->patience_s;
-  char **argv = md_handle(context, ((size_t)count + 2) * sizeof *argv);
+  char **argv = md_handle(context, ((size_t)count + 3) * sizeof *argv);
+  bool said = false;
+  int argc = 0;
   if (!argv) return MD_ENVIRONMENT;
-  argv[0] = name;
-  for (int i = 0; i < count; i++) argv[i + 1] = (char *)words[i]; /* read only */
-  md_status status = md_arguments_check(context, count + 1, argv);
-  if (status == MD_OK) status = md_study_by_words(context, count + 1, argv);
+  for (int i = 0; i < count; i++) said = said || strcmp(words[i], silent) == 0;
+  argv[argc++] = name;
+  if (!said) argv[argc++] = silent; /* before the last word, which may lack its value */
+  for (int i = 0; i < count; i++) argv[argc++] = (char *)words[i]; /* read only */
+  md_status status = md_arguments_check(context, argc, argv);
+  if (status == MD_OK) status = md_study_by_words(context, argc, argv);
   free(argv);
   omp_set_num_threads(threads);
   context->threads = threads;
