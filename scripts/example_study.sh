@@ -29,5 +29,5 @@ bin = 2
 output = study.h5
 END
 "$minidirac" measure --config study.ini --force --json study.json
-"$scripts/minidirac.py" study.h5 --bin 2 -o study
+"$scripts/plot_study.py" study.h5 --bin 2 -o study
 ls study.json study.h5 study-*.png

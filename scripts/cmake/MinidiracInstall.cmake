@@ -55,6 +55,10 @@ target_link_options(libminidirac_shared PRIVATE -Wl,--as-needed -Wl,--exclude-li
                                                 $<TARGET_PROPERTY:md_flags,INTERFACE_LINK_OPTIONS>)
 set_target_properties(libminidirac_shared PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # of NCCL
 
+if(SKBUILD) # pip: one file beside the modules of python/minidirac, which scikit-build-core puts there
+  set_property(TARGET libminidirac_shared PROPERTY VERSION)
+  install(TARGETS libminidirac_shared LIBRARY DESTINATION minidirac COMPONENT python NAMELINK_SKIP)
+endif()
 if(NOT MINIDIRAC_INSTALL)
   return()
 endif()

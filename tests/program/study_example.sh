@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/minidirac.py reads what the program wrote and finds the same means, errors and masses;
+# The Python package reads what the program wrote and finds the same means, errors and masses;
 # the example ends with pictures.
 . "$(dirname "$0")/common.sh"
 python_with numpy h5py matplotlib || exit 77
@@ -15,7 +15,7 @@ point="--source point:1,1,2,0 --tol 1e-11 --quiet"
 on 1 solve $lattice --mass 0.3 --solver multishift --shifts 0.16,0 $point --output m.h5 || complain "multishift: exit $?"
 on 1 solve $lattice --mass 0.5 $point --output half.h5 || complain "mass 0.5: exit $?"
 on 1 solve $lattice --mass 0.3 $point --output third.h5 || complain "mass 0.3: exit $?"
-PYTHONPATH=$source_dir/scripts python3 - <<'END' || complain "the module"
+PYTHONPATH=$source_dir/python python3 - <<'END' || complain "the package"
 import numpy as np, minidirac as md
 study, report = md.Study("example/study.h5"), md.read_report("example/study.json")
 assert len(study.lattices) == 12 and study.dims == [4, 4, 4, 8] and study.attributes["version"]
@@ -43,6 +43,6 @@ rng = np.random.default_rng(1)
 value, error = md.jackknife(rng.normal(2, 1, 4000))
 assert abs(error / 4000**-0.5 - 1) < 0.1 and abs(value - 2) < 5 * error
 END
-"$source_dir/scripts/minidirac.py" x.h5 2>err && complain "a propagator is taken for a study"
+"$source_dir/scripts/plot_study.py" x.h5 2>err && complain "a propagator is taken for a study"
 [ "$(wc -l <err)" = 1 ] && grep -q 'x.h5 is no study' err || complain "no study: $(cat err)"
 finish

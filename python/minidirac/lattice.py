@@ -1,0 +1,182 @@
+"""Lattices of thin links, and the fat and long links of an action."""
+from __future__ import annotations
+
+import functools
+from ctypes import byref
+from dataclasses import dataclass
+from typing import Any, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from .library import CMeans, Context, Error, Handle, INPUT, complex_array, context, encode, library
+
+Four = Tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Extents x, y, z, t: of the lattice, of this rank's block, where that begins; ranks along each."""
+
+    dims: Four
+    local: Four
+    origin: Four
+    grid: Four
+
+
+@dataclass(frozen=True)
+class Means:
+    """Of the links: Re tr / 3 of plaquettes (all, space-space, space-time) and of links, and the
+    largest deviation of a link from SU(3)."""
+
+    plaquette: float
+    plaquette_ss: float
+    plaquette_st: float
+    link_trace: float
+    unitarity_deviation: float
+
+
+class Lattice:
+    """Thin links. `links[t, z, y, x, mu, row, column]` are bare: no phases, no boundary sign.
+
+    On several ranks they are the block of the rank (`layout`), or the whole lattice, the same on all
+    ranks, of which each takes its block; `dims` are then to be given with a block."""
+
+    def __init__(self, links: Any, dims: Optional[Sequence[int]] = None, grid: Optional[Sequence[int]] = None,
+                 comm: Any = None):
+        links = complex_array(links, (-1, -1, -1, -1, 4, 3, 3), "links")
+        request = library().md_lattice_defaults()
+        request.assign(dims=tuple(dims if dims is not None else links.shape[3::-1]),
+                       grid=None if grid is None else tuple(grid))
+        self._made("md_lattice_create", context(comm), byref(request))
+        if links.shape[:4] != self.shape and links.shape[3::-1] == self.dims:
+            layout = self.layout
+            block = [slice(o, o + n) for o, n in zip(layout.origin[::-1], layout.local[::-1])]
+            links = np.ascontiguousarray(links[tuple(block)])
+        links = complex_array(links, (*self.shape, 4, 3, 3), "the rank's links")
+        self.context.call("md_lattice_set", self._handle, links.ctypes)
+
+    def _made(self, function: str, on: Context, *arguments: Any, parent: Any = None) -> "Lattice":
+        self.context = on
+        self._handle = on.make(function, "md_lattice_destroy", parent or on, *arguments)
+        self._links: dict = {}
+        return self
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        c = library().md_lattice_layout(self._handle)
+        return Layout(*(tuple(part) for part in (c.dims, c.local, c.origin, c.grid)))
+
+    @property
+    def dims(self) -> Four:
+        """Extents x, y, z, t."""
+        return self.layout.dims
+
+    @property
+    def shape(self) -> Four:
+        """Extents of this rank's arrays: t, z, y, x."""
+        return self.layout.local[::-1]
+
+    @property
+    def links(self) -> np.ndarray:
+        """A new array of the links."""
+        array = np.empty((*self.shape, 4, 3, 3), dtype=np.complex128)
+        library().md_lattice_get(self._handle, array.ctypes)
+        return array
+
+    @functools.cached_property
+    def means(self) -> Means:
+        means = CMeans()
+        self.context.call("md_lattice_observe", self._handle, byref(means))
+        return Means(*(getattr(means, name) for name, _ in CMeans._fields_))
+
+    @property
+    def plaquette(self) -> float:
+        """Re tr / 3, mean of the six planes; 1 on a cold lattice."""
+        return self.means.plaquette
+
+    def save(self, path: Any, precision: str = "double", replace: bool = False) -> None:
+        """Writes the links in the format of the path's suffix (.h5, .lime, .ildg, .milc, .nersc)."""
+        self.context.call("md_lattice_write", self._handle, encode(path), precision.encode(), replace)
+
+    def __repr__(self) -> str:
+        return f"<minidirac.Lattice {'x'.join(map(str, self.dims))}>"
+
+
+def load(path: Any, grid: Optional[Sequence[int]] = None, ignore_checksum: bool = False,
+         comm: Any = None) -> Lattice:
+    """The lattice of a file of any format that `minidirac` reads."""
+    request = library().md_lattice_defaults()
+    request.assign(grid=None if grid is None else tuple(grid), ignore_checksum=ignore_checksum)
+    return Lattice.__new__(Lattice)._made("md_lattice_read", context(comm), encode(path), byref(request))
+
+
+class Links:
+    """The link fields of an action. `fat` and `long` are new arrays, of the shape of Lattice.links;
+    those of naive are the thin links and None. Solves, hops and eigenvectors take it as a lattice."""
+
+    def __init__(self, lattice: Lattice, action: str, function: str, *arguments: Any):
+        self.action = action
+        self.context = lattice.context
+        self.layout = lattice.layout
+        self._lattice = lattice._handle  # not the Lattice, which keeps Links
+        self._handle = self.context.make(function, "md_improved_destroy", self._lattice, *arguments)
+
+    dims, shape = Lattice.dims, Lattice.shape
+
+    def _field(self, field: int) -> np.ndarray:
+        array = np.empty((*self.shape, 4, 3, 3), dtype=np.complex128)
+        self.context.call("md_improved_get", self._handle, field, array.ctypes)
+        return array
+
+    @property
+    def fat(self) -> np.ndarray:
+        return self._field(0)
+
+    @property
+    def long(self) -> Optional[np.ndarray]:
+        """With the coefficient of the action."""
+        return None if self.action == "naive" else self._field(1)
+
+    def __repr__(self) -> str:
+        return f"<minidirac.Links {self.action} {'x'.join(map(str, self.dims))}>"
+
+
+def smear(lattice: Lattice, action: str = "hisq", u0: Optional[float] = None,
+          naik_epsilon: Optional[float] = None, alpha: Optional[float] = None, rho: Optional[float] = None,
+          steps: Optional[int] = None, space: str = "host") -> Union[Links, Lattice]:
+    """Links of an action ("asqtad" with u0, "hisq" with naik_epsilon, "naive") from thin ones; or a
+    lattice of links by "fat7" (u0), "ape" (alpha, steps) or "stout" (rho, steps)."""
+    how = library().md_smearing_defaults(action.encode())
+    how.assign(recipe=action, u0=u0, naik_epsilon=naik_epsilon, alpha=alpha, rho=rho, steps=steps, space=space)
+    if action in ("fat7", "ape", "stout"):
+        return Lattice.__new__(Lattice)._made("md_smear_lattice", lattice.context, byref(how),
+                                              parent=lattice._handle)
+    return Links(lattice, action, "md_improved_make", byref(how))
+
+
+def improved(lattice: Lattice, fat: Any, long: Any, action: str = "hisq") -> Links:
+    """Links of "asqtad" or "hisq" from arrays of the rank's fat and long ones, or from two files of
+    them, whose phases are found and taken off. The lattice lends its layout alone."""
+    if isinstance(fat, np.ndarray) != isinstance(long, np.ndarray):
+        raise Error(INPUT, "fat and long links must be two arrays or two files, got one of each")
+    if not isinstance(fat, np.ndarray):
+        return Links(lattice, action, "md_improved_read", action.encode(), encode(fat), encode(long))
+    arrays = [complex_array(a, (*lattice.shape, 4, 3, 3), "links") for a in (fat, long)]
+    return Links(lattice, action, "md_improved_set", action.encode(), *(a.ctypes for a in arrays))
+
+
+def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
+    """Links as they are; those of an action on a lattice, which keeps the last that were made."""
+    if isinstance(lattice, Links):
+        return lattice
+    if action not in lattice._links:
+        lattice._links.clear()
+        how = library().md_smearing_defaults(action.encode()).assign(recipe=action)
+        lattice._links[action] = Links(lattice, action, "md_improved_make", byref(how))
+    return lattice._links[action]
+
+
+def fermion(owner: Union[Lattice, Links], count: int) -> Handle:
+    """Zeros of double on the host."""
+    lattice = owner._lattice if isinstance(owner, Links) else owner._handle
+    return owner.context.make("md_fermion_create", "md_fermion_destroy", lattice, count, b"double", b"host")

@@ -1,0 +1,283 @@
+"""libminidirac by ctypes: where it is, its structures and functions, errors, contexts and handles."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import sys
+import weakref
+from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import numpy as np
+
+VERSION = "0.2"  # of the structures below
+NAME = "libminidirac.so.0"
+UNREACHED, INPUT, ENVIRONMENT = 1, 2, 3  # md_status
+
+
+class Error(RuntimeError):
+    """What the library refuses or does not reach, with the message of the program.
+
+    `status` is the exit code that the program has for it: 1 the asked result was not reached, 2 bad
+    input, 3 environment (device, MPI, memory, disk)."""
+
+    def __init__(self, status: int, message: str):
+        super().__init__(message)
+        self.status = status
+
+
+class _Structure(ctypes.Structure):
+    def assign(self, **values: Any) -> "_Structure":
+        """Sets fields, texts from str, arrays from sequences; None leaves the default."""
+        for name, value in values.items():
+            if value is None:
+                continue
+            if isinstance(value, str):
+                value = value.encode()
+            if isinstance(value, (list, tuple)):
+                value = type(getattr(self, name))(*value)
+            setattr(self, name, value)
+        return self
+
+
+class LatticeRequest(_Structure):
+    _fields_ = [("dims", c_int * 4), ("grid", c_int * 4), ("space", c_char_p), ("longest_hop", c_int),
+                ("ignore_checksum", c_bool)]
+
+
+class CLayout(_Structure):
+    _fields_ = [("dims", c_int * 4), ("local", c_int * 4), ("origin", c_int * 4), ("grid", c_int * 4),
+                ("local_sites", c_size_t)]
+
+
+class CMeans(_Structure):
+    _fields_ = [(name, c_double) for name in ("plaquette", "plaquette_ss", "plaquette_st", "link_trace",
+                                              "unitarity_deviation")]
+
+
+class Smearing(_Structure):
+    _fields_ = [("recipe", c_char_p), ("space", c_char_p), ("u0", c_double), ("naik_epsilon", c_double),
+                ("alpha", c_double), ("rho", c_double), ("steps", c_int)]
+
+
+class QuarkRequest(_Structure):
+    _fields_ = [("n_rhs", c_int)] + [(name, c_char_p) for name in (
+        "backend", "packing", "precision", "inner", "reconstruct", "transport", "boundary")] + [
+            ("imaginary_mu", c_double), ("flux_quanta", c_int)]
+
+
+class SolveRequest(_Structure):
+    _fields_ = [("mass", c_double), ("tolerance", c_double), ("max_iterations", c_int), ("solver", c_char_p),
+                ("precondition", c_char_p), ("degree", c_int), ("modes", c_void_p), ("guess", c_void_p)]
+
+
+class SolveResult(_Structure):
+    _fields_ = [("converged", c_bool), ("iterations", c_int), ("n_rhs", c_int), ("residual", c_double),
+                ("seconds", c_double), ("gflops", c_double), ("residuals", POINTER(c_double)),
+                ("rhs_iterations", POINTER(c_int)), ("history", POINTER(c_double))]
+
+
+class EigenSearch(_Structure):
+    _fields_ = [("modes", c_int), ("block", c_int), ("tolerance", c_double), ("max_restarts", c_int),
+                ("seed", c_uint64)]
+
+
+# Results and arguments; handles and arrays are void pointers.
+_STATUS, _HANDLE, _ARRAY, _OUT, _TEXT = c_int, c_void_p, c_void_p, POINTER(c_void_p), c_char_p
+_FUNCTIONS = {
+    "md_version": (_TEXT, []),
+    "md_context_open_world": (_STATUS, [_OUT]),
+    "md_context_open_on": (_STATUS, None),  # its MPI_Comm is a pointer or an int
+    "md_context_close": (None, [_HANDLE]),
+    "md_context_choose_device": (None, [_HANDLE, c_int]),
+    "md_context_message": (_TEXT, [_HANDLE]),
+    "md_lattice_defaults": (LatticeRequest, []),
+    "md_lattice_create": (_STATUS, [_HANDLE, POINTER(LatticeRequest), _OUT]),
+    "md_lattice_read": (_STATUS, [_HANDLE, _TEXT, POINTER(LatticeRequest), _OUT]),
+    "md_lattice_write": (_STATUS, [_HANDLE, _TEXT, _TEXT, c_bool]),
+    "md_lattice_destroy": (None, [_HANDLE]),
+    "md_lattice_layout": (CLayout, [_HANDLE]),
+    "md_lattice_set": (_STATUS, [_HANDLE, _ARRAY]),
+    "md_lattice_get": (None, [_HANDLE, _ARRAY]),
+    "md_lattice_observe": (_STATUS, [_HANDLE, POINTER(CMeans)]),
+    "md_smearing_defaults": (Smearing, [_TEXT]),
+    "md_smear_lattice": (_STATUS, [_HANDLE, POINTER(Smearing), _OUT]),
+    "md_improved_make": (_STATUS, [_HANDLE, POINTER(Smearing), _OUT]),
+    "md_improved_read": (_STATUS, [_HANDLE, _TEXT, _TEXT, _TEXT, _OUT]),
+    "md_improved_set": (_STATUS, [_HANDLE, _TEXT, _ARRAY, _ARRAY, _OUT]),
+    "md_improved_get": (_STATUS, [_HANDLE, c_int, _ARRAY]),
+    "md_improved_destroy": (None, [_HANDLE]),
+    "md_fermion_create": (_STATUS, [_HANDLE, c_int, _TEXT, _TEXT, _OUT]),
+    "md_fermion_destroy": (None, [_HANDLE]),
+    "md_fermion_set": (_STATUS, [_HANDLE, _ARRAY]),
+    "md_fermion_get": (_STATUS, [_HANDLE, _ARRAY]),
+    "md_fermion_source": (_STATUS, [_HANDLE, _TEXT]),
+    "md_fermion_pion": (_STATUS, [_HANDLE, _ARRAY]),
+    "md_quark_defaults": (QuarkRequest, []),
+    "md_quark_create": (_STATUS, [_HANDLE, POINTER(QuarkRequest), _OUT]),
+    "md_quark_destroy": (None, [_HANDLE]),
+    "md_quark_backend": (_TEXT, [_HANDLE]),
+    "md_quark_fermion": (_STATUS, [_HANDLE, _OUT]),
+    "md_quark_hop": (_STATUS, [_HANDLE, c_int, _HANDLE, _HANDLE]),
+    "md_quark_apply": (_STATUS, [_HANDLE, c_double, _HANDLE, _HANDLE]),
+    "md_solve_defaults": (SolveRequest, [c_double]),
+    "md_quark_solve": (_STATUS, [_HANDLE, POINTER(SolveRequest), _HANDLE, _HANDLE, POINTER(SolveResult)]),
+    "md_solve_result_free": (None, [POINTER(SolveResult)]),
+    "md_eigen_defaults": (EigenSearch, [c_int]),
+    "md_eigen_find": (_STATUS, [_HANDLE, POINTER(EigenSearch), _OUT]),
+    "md_eigen_read": (_STATUS, [_HANDLE, _TEXT, _OUT]),
+    "md_eigen_write": (_STATUS, [_HANDLE, _TEXT, _TEXT, c_bool]),
+    "md_eigen_destroy": (None, [_HANDLE]),
+    "md_eigen_count": (c_int, [_HANDLE]),
+    "md_eigen_converged": (c_int, [_HANDLE]),
+    "md_eigen_values": (POINTER(c_double), [_HANDLE]),
+    "md_eigen_residuals": (POINTER(c_double), [_HANDLE]),
+    "md_eigen_vector": (_STATUS, [_HANDLE, c_int, _HANDLE]),
+    "md_study_perform": (_STATUS, [_HANDLE, c_int, POINTER(c_char_p)]),
+}
+
+
+def find() -> str:
+    """MINIDIRAC_LIBRARY of the environment, else the library beside the package, else the system's."""
+    beside = Path(__file__).with_name(NAME)
+    return os.environ.get("MINIDIRAC_LIBRARY") or (str(beside) if beside.exists() else NAME)
+
+
+@contextlib.contextmanager
+def _waiting() -> Iterator[None]:
+    """OpenMP looks at the environment when it is loaded. Unless that says how threads wait, they sleep
+    at once where other processes run, else after a brief spin, as those of `minidirac` do: the usual
+    long spin takes the cores from the others, and makes both slow. The environment is left as it was."""
+    name, value = "GOMP_SPINCOUNT", "10000"
+    try:
+        if int(Path("/proc/loadavg").read_text().split()[3].split("/")[0]) > 1:  # processes that run, and this one
+            name, value = "OMP_WAIT_POLICY", "passive"
+    except (OSError, ValueError, IndexError):
+        pass
+    if {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & set(os.environ):
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> ctypes.CDLL:
+    """The shared library, loaded at the first call."""
+    path = find()
+    try:
+        with _waiting():
+            loaded = ctypes.CDLL(path)
+    except OSError as fault:
+        raise Error(ENVIRONMENT, f"{path} cannot be loaded ({fault}); install miniDirac, or set "
+                    "MINIDIRAC_LIBRARY to its libminidirac.so") from None
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.restype = result
+        function.argtypes = arguments
+    if not loaded.md_version().decode().startswith(VERSION + "."):
+        raise Error(ENVIRONMENT, f"{path} must be of version {VERSION}, got {loaded.md_version().decode()}; "
+                    "install package and library from one source")
+    return loaded
+
+
+def version() -> str:
+    """Of the shared library."""
+    return library().md_version().decode()
+
+
+def _end(function: Any, pointer: c_void_p, process: int, parents: tuple) -> None:
+    if os.getpid() == process:  # not in a child that was forked
+        function(pointer)
+
+
+class Handle:
+    """A handle of the library. It keeps what it was made of alive, and is destroyed with the last
+    reference, or at exit, the latest first."""
+
+    def __init__(self, destroy: str, pointer: c_void_p, *parents: Any):
+        self._as_parameter_ = pointer
+        weakref.finalize(self, _end, getattr(library(), destroy), pointer, os.getpid(), parents)
+
+
+class Context:
+    """Ranks that work together. Made by `context`."""
+
+    def __init__(self, communicator: Any = None):
+        pointer = c_void_p()
+        if communicator is None:
+            status = library().md_context_open_world(byref(pointer))
+        else:
+            status = library().md_context_open_on(_communicator(communicator), byref(pointer))
+        self._handle = Handle("md_context_close", pointer)
+        self.check(status)
+
+    def check(self, status: int) -> None:
+        if status != 0:
+            raise Error(status, library().md_context_message(self._handle).decode(errors="replace"))
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """Calls a function that returns a status; a failure becomes an Error."""
+        self.check(getattr(library(), function)(*arguments))
+
+    def make(self, function: str, destroy: str, parent: Any, *arguments: Any) -> Handle:
+        """The handle that a function assigns to its last argument; `parent` is the first."""
+        pointer = c_void_p()
+        status = getattr(library(), function)(parent, *arguments, byref(pointer))
+        handle = Handle(destroy, pointer, self._handle, parent) if pointer else None
+        self.check(status)
+        return handle
+
+    @property
+    def _as_parameter_(self) -> c_void_p:
+        return self._handle._as_parameter_
+
+    def choose_device(self, number: int) -> None:
+        """The GPU of the host to use, before anything is on one."""
+        library().md_context_choose_device(self, number)
+
+
+def _communicator(communicator: Any) -> Any:
+    """MPI_Comm of a communicator of mpi4py."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not isinstance(communicator, mpi.Comm):
+        raise Error(INPUT, f"a communicator must be one of mpi4py, got {communicator!r}")
+    kind = c_void_p if mpi._sizeof(mpi.Comm) == ctypes.sizeof(c_void_p) else c_int
+    return kind.from_address(mpi._addressof(communicator))
+
+
+@functools.lru_cache(maxsize=None)
+def _default() -> Context:
+    return Context()
+
+
+def context(comm: Any = None) -> Context:
+    """A context on a communicator of mpi4py; a context as it is; without an argument the default one
+    on all ranks, which is opened by the first call that needs it and closed at exit."""
+    if comm is None:
+        return _default()
+    return comm if isinstance(comm, Context) else Context(comm)
+
+
+def encode(path: Any) -> bytes:
+    return os.fsencode(os.fspath(path))
+
+
+def complex_array(array: Any, shape: tuple, what: str) -> np.ndarray:
+    """complex128 without gaps, of this shape (-1: any extent); the array itself where it is that."""
+    array = np.ascontiguousarray(array, dtype=np.complex128)
+    if array.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, array.shape)):
+        words = ", ".join("any" if extent < 0 else str(extent) for extent in shape)
+        raise Error(INPUT, f"{what} must have the shape ({words}), got {array.shape}")
+    return array
+
+
+def copied(pointer: Any, count: int) -> Optional[np.ndarray]:
+    """A numpy array of its own from memory of the library."""
+    return np.ctypeslib.as_array(pointer, (count,)).copy() if pointer else None

@@ -1,0 +1,72 @@
+"""The lowest eigenvectors of -Deo Doe."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import byref
+from typing import Any, Union
+
+import numpy as np
+
+from .lattice import Lattice, Links, fermion
+from .library import Handle, copied, encode, library
+from .operators import Quark
+
+
+class Vectors(Sequence):
+    """Vector k is vectors[k], an array [t, z, y, x, colour], zero on odd sites, fetched when it is
+    asked for; np.array(vectors) is all of them."""
+
+    def __init__(self, modes: "Eigenmodes"):
+        self._modes = modes
+
+    def __len__(self) -> int:
+        return len(self._modes.values)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"vectors are numbered 0 to {len(self) - 1}, got {k}")
+        modes = self._modes
+        field = fermion(modes.links, 1)
+        modes.links.context.call("md_eigen_vector", modes._handle, int(k) % len(self), field)
+        array = np.empty((*modes.links.shape, 3), dtype=np.complex128)
+        modes.links.context.call("md_fermion_get", field, array.ctypes)
+        return array
+
+
+class Eigenmodes:
+    """`values` of -Deo Doe, rising, `residuals` |A v - lambda v|, unit `vectors`. The lowest
+    `converged` of them are known to be the lowest. solve(modes=...) deflates with them."""
+
+    def __init__(self, quark: Quark, function: str, *arguments: Any):
+        self.links = quark.links
+        self._handle: Handle = quark.context.make(function, "md_eigen_destroy", quark._handle, *arguments)
+        count = library().md_eigen_count(self._handle)
+        self.values = copied(library().md_eigen_values(self._handle), count)
+        self.residuals = copied(library().md_eigen_residuals(self._handle), count)
+        self.converged = library().md_eigen_converged(self._handle)
+
+    @property
+    def vectors(self) -> Vectors:
+        return Vectors(self)
+
+    def save(self, path: Any, store: str = "double", replace: bool = False) -> None:
+        """A file as of `minidirac eigen`; store is "double", "single", "half" or "fixed8"."""
+        self.links.context.call("md_eigen_write", self._handle, encode(path), store.encode(), replace)
+
+
+def eigen(lattice: Union[Lattice, Links], modes: int = 8, action: str = "naive", tol: float = 1e-8,
+          boundary: str = "antiperiodic", block: int = 0, max_restarts: int = 1000, seed: int = 1,
+          **words: Any) -> Eigenmodes:
+    """The lowest modes. More words are those of Quark. An Error where not all converged."""
+    quark = Quark(lattice, action, boundary=boundary, **words)
+    search = library().md_eigen_defaults(modes)
+    search.assign(block=block, tolerance=tol, max_restarts=max_restarts, seed=seed)
+    return Eigenmodes(quark, "md_eigen_find", byref(search))
+
+
+def load_eigen(lattice: Union[Lattice, Links], path: Any, action: str = "naive",
+               boundary: str = "antiperiodic", **words: Any) -> Eigenmodes:
+    """The modes of a file of `minidirac eigen`, which belong to these links, action and boundary."""
+    return Eigenmodes(Quark(lattice, action, boundary=boundary, **words), "md_eigen_read", encode(path))

@@ -1,0 +1,119 @@
+"""Means, errors and masses of what was measured on many lattices."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Optional, Tuple
+
+import numpy as np
+
+
+def _means(values: np.ndarray, width: int) -> np.ndarray:
+    """Means over axis 0, each without one bin of at least `width`."""
+    count = len(values)
+    bins = max(1, count // max(1, width))
+    edges = [b * count // bins for b in range(bins + 1)]
+    return np.array([np.delete(values, slice(a, b), axis=0).mean(axis=0) for a, b in zip(edges, edges[1:])
+                     if b - a < count])
+
+
+def jackknife(values: Any, function: Optional[Callable] = None, width: int = 1) -> Tuple[np.ndarray, np.ndarray]:
+    """Value and error of a function of means over axis 0, bins of at least `width` left out one
+    after the other; without a function, of the mean itself."""
+    values = np.asarray(values, dtype=float)
+    function = function or (lambda mean: mean)
+    value = np.asarray(function(values.mean(axis=0)))
+    samples = np.array([function(mean) for mean in _means(values, width)])
+    if len(samples) < 2:
+        return value, np.full_like(value, np.nan)
+    squares = ((samples - samples.mean(axis=0)) ** 2).sum(axis=0)
+    return value, np.sqrt(squares * (len(samples) - 1) / len(samples))
+
+
+def fold(c: Any) -> np.ndarray:
+    """The means of C(t) and C(T - t), t = 0 .. T / 2, over the last axis."""
+    c = np.asarray(c, dtype=float)
+    t = np.arange(c.shape[-1] // 2 + 1)
+    return (c[..., t] + c[..., -t]) / 2
+
+
+@dataclass(frozen=True)
+class Fit:
+    """C(t) = amplitude (exp(-mass t) + exp(-mass (T - t))) for t of the range, first and last."""
+
+    mass: float
+    error: float
+    amplitude: float
+    range: Tuple[int, int]
+    chi2: float
+    freedom: int
+
+
+def _cosh(c: np.ndarray, t: np.ndarray, extent: int, weight: np.ndarray) -> Tuple[float, float, float]:
+    """Mass, amplitude and chi^2 of the best cosh. The amplitude is linear; the masses are searched in
+    ever finer grids."""
+    low, high = 1e-3, 6.0
+    for _ in range(10):
+        masses = np.linspace(low, high, 200)
+        shape = np.exp(-np.outer(masses, t)) + np.exp(-np.outer(masses, extent - t))
+        weighted = shape @ weight
+        amplitude = weighted @ c / (weighted * shape).sum(axis=1)
+        rest = c - amplitude[:, None] * shape
+        chi2 = ((rest @ weight) * rest).sum(axis=1)
+        best = int(np.argmin(chi2))
+        low, high = masses[max(best - 1, 0)], masses[min(best + 1, 199)]
+    return masses[best], amplitude[best], chi2[best]
+
+
+def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: int = 1,
+             correlated: bool = True) -> Fit:
+    """The mass of correlators[lattice, t], folded, and its jackknife error; correlated: chi^2 has the
+    covariances of the time slices, which takes more bins than slices. Without a range all that end at
+    T / 2 are tried, and that of the smallest chi^2 + 2 (slices left out) is taken (W. I. Jay and E. T.
+    Neil, Phys. Rev. D 103, 114502, 2021)."""
+    correlators = np.asarray(correlators, dtype=float)
+    extent, folded = correlators.shape[-1], fold(correlators)
+    samples, last = _means(folded, width), correlators.shape[-1] // 2
+    covariance = np.atleast_2d(np.cov(samples.T, bias=True)) * (len(samples) - 1) if len(samples) > 1 else None
+    tried = []
+    for first, end in [range] if range else [(first, last) for first in np.arange(1, last - 1)]:
+        t = np.arange(first, end + 1)
+        if covariance is None or correlated and len(samples) <= len(t):
+            if range is None:
+                continue
+            raise ValueError(f"a {'correlated ' if correlated else ''}fit of {len(t)} slices needs "
+                             f"{len(t) + 1 if correlated else 2} bins or more, got {len(samples)}; "
+                             "take more lattices, fewer slices or correlated=False")
+        part = covariance[np.ix_(t, t)]
+        weight = np.linalg.inv(part) if correlated else np.diag(1 / np.diag(part))
+        tried.append((_cosh(folded.mean(axis=0)[t], t, extent, weight), t, weight))
+    if not tried:
+        raise ValueError(f"there are no fits with {len(samples)} bins and {last} slices; take more lattices, "
+                         "or correlated=False")
+    (mass, amplitude, chi2), t, weight = min(tried, key=lambda fit: fit[0][2] - 2 * len(fit[1]))
+    masses = np.array([_cosh(mean[t], t, extent, weight)[0] for mean in samples])
+    error = np.sqrt(((masses - masses.mean()) ** 2).sum() * (len(masses) - 1) / len(masses))
+    return Fit(float(mass), float(error), float(amplitude), (int(t[0]), int(t[-1])), float(chi2), len(t) - 2)
+
+
+def effective_mass(c: np.ndarray) -> np.ndarray:
+    """arcosh((C(t-1) + C(t+1)) / (2 C(t))), C periodic; NaN at t = 0 and where there is none."""
+    ratio = (np.roll(c, 1) + np.roll(c, -1)) / (2 * c)
+    mass = np.full(len(c), np.nan)
+    good = ratio >= 1
+    good[0] = False
+    mass[good] = np.arccosh(ratio[good])
+    return mass
+
+
+def autocorrelation_time(values: Any) -> Tuple[float, float]:
+    """Integrated autocorrelation time, 1/2 for independent values, and its error: window of five
+    times itself."""
+    off = np.asarray(values, dtype=float) - np.mean(values)
+    count, variance = len(off), np.mean(off**2)
+    if count < 4 or not variance > 0:
+        return float("nan"), float("nan")
+    tau, window = 0.5, 0
+    while window < count // 2 and not (window > 0 and window >= 5 * tau):
+        window += 1
+        tau += (off[:-window] * off[window:]).sum() / (count - window) / variance
+    return tau, abs(tau) * np.sqrt(2 * (2 * window + 1) / count)

@@ -1,0 +1,194 @@
+"""The package minidirac against the program, and against arithmetic of numpy alone. For unittest and
+pytest; MINIDIRAC is the program, MINIDIRAC_INPUTS the folder of lattices."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import minidirac as md
+
+LATTICE = os.path.join(os.environ["MINIDIRAC_INPUTS"], "beta5.7_4x4x4x8.lime")
+
+
+def report(*words):
+    """The report of the program."""
+    run = subprocess.run([os.environ["MINIDIRAC"], *words, "--quiet", "--json", "-"], check=True, timeout=120,
+                         stdout=subprocess.PIPE, env={**os.environ, "OMPI_MCA_orte_create_session_dirs": "0"})
+    return json.loads(run.stdout)
+
+
+def random_field(shape, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=shape) + 1j * rng.normal(size=shape)
+
+
+def numpy_d(links, v):
+    """D of docs/conventions.md, antiperiodic, from naive links [t, z, y, x, mu, 3, 3]."""
+    t, z, y, x = np.indices(links.shape[:4])
+    signs = [np.ones_like(x), (-1) ** x, (-1) ** (x + y), (-1) ** (x + y + z)]
+    signs[3] = signs[3] * np.where(t == links.shape[0] - 1, -1, 1)  # of the boundary
+    out = np.zeros_like(v)
+    for mu in range(4):
+        axis = 3 - mu
+        u = signs[mu][..., None, None] * links[..., mu, :, :]
+        back = np.roll(np.einsum("tzyxba,rtzyxb->rtzyxa", u.conj(), v), 1, axis + 1)
+        out += 0.5 * (np.einsum("tzyxab,rtzyxb->rtzyxa", u, np.roll(v, -1, axis + 1)) - back)
+    return out
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.lattice = md.load(LATTICE)
+        cls.field = (3, *cls.lattice.shape, 3)
+
+    def test_lattice(self):
+        info = report("info", LATTICE)
+        self.assertEqual(self.lattice.dims, (4, 4, 4, 8))
+        self.assertEqual(list(self.lattice.dims), info["dims"])
+        for key in ("plaquette", "plaquette_ss", "plaquette_st", "link_trace"):
+            self.assertAlmostEqual(getattr(self.lattice.means, key), info[key], delta=1e-13)
+        self.assertEqual(self.lattice.plaquette, self.lattice.means.plaquette)
+        links = self.lattice.links
+        again = md.Lattice(links)
+        self.assertTrue(np.array_equal(again.links, links))
+        self.assertEqual(again.plaquette, self.lattice.plaquette)
+        self.assertAlmostEqual(np.einsum("...ii", links).real.mean() / 3, self.lattice.means.link_trace, delta=1e-12)
+        not_contiguous = links.transpose(0, 1, 2, 3, 4, 6, 5).conj()  # another lattice, and a copy
+        self.assertTrue(np.array_equal(md.Lattice(not_contiguous).links, not_contiguous))
+
+    def test_files_of_lattices(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "copy.nersc")
+            self.lattice.save(path)
+            self.assertTrue(np.allclose(md.load(path).links, self.lattice.links, atol=1e-14))
+            with self.assertRaises(md.Error):
+                self.lattice.save(path)
+            self.lattice.save(path, replace=True)
+
+    def test_hop(self):
+        v = random_field(self.field)
+        even, odd = md.hop(self.lattice, v, parity=0), md.hop(self.lattice, v, parity=1)
+        self.assertTrue(np.allclose(even + odd, numpy_d(self.lattice.links, v), atol=1e-13))
+        t, z, y, x = np.indices(self.lattice.shape)
+        is_odd = ((t + z + y + x) % 2).astype(bool)
+        self.assertFalse(even[:, is_odd].any() or odd[:, ~is_odd].any())
+        self.assertTrue(np.allclose(md.hop(self.lattice, v[0], parity=1), odd[0], atol=1e-13))
+        quark = md.Quark(self.lattice, n_rhs=3)
+        self.assertTrue(np.allclose(quark.apply(v, 0.3), 0.3 * v + even + odd, atol=1e-13))
+        for action in ("naive", "hisq"):  # <a, Deo b> = -<Doe a, b>
+            a, b = random_field(self.field, 2), random_field(self.field, 3)
+            left = np.vdot(a, md.hop(self.lattice, b, 0, action=action))
+            right = np.vdot(md.hop(self.lattice, a, 1, action=action), b)
+            self.assertLess(abs(left + right), 1e-11 * abs(left))
+
+    def test_solve(self):
+        b = random_field(self.field, 4)
+        for action, words in (("naive", {}), ("hisq", {"inner": "single"}), ("naive", {"solver": "block"})):
+            s = md.solve(self.lattice, b, mass=0.1, action=action, tol=1e-9, **words)
+            rest = 0.1 * s.x + md.hop(self.lattice, s.x, 0, action) + md.hop(self.lattice, s.x, 1, action) - b
+            norms = np.sqrt((abs(rest) ** 2).sum(axis=(1, 2, 3, 4, 5)) / (abs(b) ** 2).sum(axis=(1, 2, 3, 4, 5)))
+            self.assertTrue(s.converged and s.x.shape == b.shape and s.residuals.shape == (3,))
+            self.assertTrue(np.allclose(norms, s.residuals, rtol=1e-3) and norms.max() < 1e-9)
+            self.assertEqual(len(s.history), s.iterations + 1)
+        again = md.solve(self.lattice, b, mass=0.1, tol=1e-9, guess=s)
+        self.assertLess(again.iterations, s.iterations)
+        one = md.solve(self.lattice, b[0], mass=0.1, boundary="periodic")
+        self.assertEqual(one.x.shape, b[0].shape)
+        short = md.solve(self.lattice, b, mass=0.1, max_iter=3)
+        self.assertFalse(short.converged)
+        self.assertEqual(short.iterations, 3)
+
+    def test_pion(self):
+        for action in ("naive", "hisq"):
+            c = md.pion_correlator(self.lattice, mass=0.1, action=action, source=(0, 0, 0, 0))
+            words = ("--mass", "0.1", "--source", "point:0,0,0,0", "--tol", "1e-10", "--action", action)
+            want = report("solve", LATTICE, *words)["pion_correlator"]
+            self.assertTrue(c.shape == (8,) and np.allclose(c, want, rtol=1e-8, atol=0))
+        s = md.solve(self.lattice, "point:1,0,2,3", mass=0.1)
+        c = md.pion_correlator(self.lattice, mass=0.1, source=(1, 0, 2, 3))
+        self.assertTrue(np.allclose(c, (abs(s.x) ** 2).sum(axis=(0, 2, 3, 4, 5)), rtol=1e-12))
+        self.assertTrue(np.array_equal(np.argwhere(md.source(self.lattice, "point:1,0,2,3")[0])[0], (3, 2, 0, 1, 0)))
+        with self.assertRaises(md.Error) as caught:
+            md.pion_correlator(self.lattice, max_iter=3)
+        self.assertEqual(caught.exception.status, 1)
+
+    def test_smear(self):
+        links = md.smear(self.lattice, action="hisq")
+        b = random_field(self.field, 5)
+        there = md.solve(links, b, mass=0.2)
+        here = md.solve(self.lattice, b, mass=0.2, action="hisq")
+        self.assertTrue(np.array_equal(there.x, here.x))
+        arrays = md.improved(self.lattice, links.fat, links.long)
+        self.assertTrue(np.array_equal(arrays.fat, links.fat) and np.array_equal(arrays.long, links.long))
+        self.assertTrue(np.array_equal(md.hop(arrays, b), md.hop(links, b)))
+        naive = md.smear(self.lattice, action="naive")
+        self.assertTrue(naive.long is None and np.array_equal(naive.fat, self.lattice.links))
+        self.assertGreater(md.smear(self.lattice, action="stout", steps=2).plaquette, self.lattice.plaquette)
+
+    def test_eigen(self):
+        modes = md.eigen(self.lattice, modes=4)
+        want = report("eigen", LATTICE, "--modes", "4")["eigenvalues"]
+        self.assertTrue(np.allclose(modes.values, want, rtol=1e-9) and modes.residuals.max() < 1e-8)
+        self.assertEqual((len(modes.vectors), modes.converged), (4, 4))
+        v = modes.vectors[-1]
+        av = -md.hop(self.lattice, md.hop(self.lattice, v, 1), 0)
+        self.assertLess(np.linalg.norm(av - modes.values[3] * v), 1e-8)
+        all_of_them = np.array(modes.vectors).reshape(4, -1)
+        self.assertTrue(np.allclose(all_of_them.conj() @ all_of_them.T, np.eye(4), atol=1e-10))
+        b = random_field(self.field, 6)
+        plain, deflated = (md.solve(self.lattice, b, mass=0.02, modes=m) for m in (None, modes))
+        self.assertLess(deflated.iterations, plain.iterations)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "modes.h5")
+            modes.save(path)
+            self.assertTrue(np.array_equal(md.load_eigen(self.lattice, path).values, modes.values))
+
+    def test_refusals(self):
+        b = random_field(self.field)
+        for words, call in (
+                ("nowhere.lime cannot be read", lambda: md.load("nowhere.lime")),
+                ("naive|asqtad|hisq, got 'fast'", lambda: md.solve(self.lattice, b, action="fast")),
+                ("did you mean 'block'", lambda: md.solve(self.lattice, b, solver="blocks")),
+                ("backend", lambda: md.solve(self.lattice, b, backend="abacus")),
+                ("mass must be above 0", lambda: md.solve(self.lattice, b, mass=-1)),
+                ("sources must have the shape (3, 8, 4, 4, 4, 3)", lambda: md.solve(self.lattice, b[..., :2])),
+                ("extents must be even", lambda: md.Lattice(self.lattice.links[:3])),
+                ("links must have the shape", lambda: md.Lattice(b)),
+                ("one of mpi4py", lambda: md.load(LATTICE, comm=1))):
+            with self.assertRaises(md.Error) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+            self.assertEqual(caught.exception.status, 2)
+        with self.assertRaises(TypeError):
+            md.solve(self.lattice, b, colour="red")
+
+    def test_handles_outlive_names(self):
+        vectors = md.eigen(md.load(LATTICE), modes=2).vectors
+        self.assertAlmostEqual(np.linalg.norm(vectors[0]), 1)
+        own = md.Context()  # beside the default one, and closed before it
+        self.assertEqual(md.load(LATTICE, comm=own).plaquette, self.lattice.plaquette)
+
+    def test_example(self):
+        top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        with open(os.path.join(top, "docs", "python.md"), encoding="utf-8") as page:
+            text = page.read()
+        text = text[text.index("    import minidirac") :]
+        code = text[: text.index("\n\n")].replace("\n    ", "\n").strip()
+        run = subprocess.run([sys.executable, "-c", code], cwd=top, stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(run.stdout.splitlines()[0], "(4, 4, 4, 8) 0.571834509795188")
+
+    def test_without_the_library(self):
+        code = ("import minidirac as md\ntry: md.load('x')\n"
+                "except md.Error as e: print(e.status, e)\nprint(md.jackknife([1, 2, 3])[0])")
+        run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "MINIDIRAC_LIBRARY": "/none.so"},
+                             stdout=subprocess.PIPE, text=True, check=True)
+        self.assertRegex(run.stdout, r"(?s)3 /none.so cannot be loaded.*MINIDIRAC_LIBRARY.*\n2.0\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

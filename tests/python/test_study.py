@@ -1,0 +1,81 @@
+"""Studies, and statistics of correlators. For unittest and pytest."""
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import minidirac as md
+
+LATTICE = os.path.join(os.environ["MINIDIRAC_INPUTS"], "beta5.7_4x4x4x8.lime")
+
+
+def has_h5py():
+    return importlib.util.find_spec("h5py") is not None
+
+
+class Studies(unittest.TestCase):
+    @unittest.skipUnless(has_h5py(), "no h5py")
+    def test_study(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "study.h5")
+            words = ("--lattices", LATTICE, "--masses", "0.1,0.3", "--actions", "naive", "--output", path)
+            code = "import minidirac as md, sys; md.measure(*sys.argv[1:])"
+            run = subprocess.run([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, check=True)
+            self.assertEqual(run.stdout, b"")  # the library prints nothing
+            study = md.Study(path)
+            self.assertEqual((study.dims, study.masses, len(study.lattices)), ([4, 4, 4, 8], [0.1, 0.3], 1))
+            lattice = md.load(LATTICE)
+            self.assertAlmostEqual(study.plaquette()[0], lattice.plaquette, delta=1e-13)
+            for mass in study.masses:
+                c = study.pion("naive", mass, "point:0,0,0,0")
+                self.assertTrue(np.allclose(c[0], md.pion_correlator(lattice, mass), rtol=1e-8))
+            with self.assertRaisesRegex(ValueError, "no mass 0.2; it has 0.1, 0.3"):
+                study.pion("naive", 0.2, "point:0,0,0,0")
+            with self.assertRaisesRegex(md.Error, "is there"):
+                md.measure(*words)
+            md.measure(*words, "--force", "--quiet")
+            lattice.save(os.path.join(folder, "links.h5"))
+            with self.assertRaisesRegex(ValueError, "is no study"):
+                md.Study(os.path.join(folder, "links.h5"))
+            links, _ = md.read_links(os.path.join(folder, "links.h5"))
+            self.assertTrue(np.array_equal(links, lattice.links))
+
+    @unittest.skipUnless(has_h5py(), "no h5py")
+    def test_modes(self):
+        lattice = md.load(LATTICE)
+        modes = md.eigen(lattice, modes=2)
+        v = modes.vectors[1]
+        even = v[np.indices(lattice.shape).sum(axis=0) % 2 == 0].reshape(*lattice.shape[:3], 2, 3)
+        with tempfile.TemporaryDirectory() as folder:
+            for store, within in (("double", 1e-15), ("single", 1e-7), ("half", 1e-3), ("fixed8", 1e-2)):
+                path = os.path.join(folder, store + ".h5")
+                modes.save(path, store)
+                values, vectors, about = md.read_modes(path)
+                self.assertTrue(np.allclose(values, modes.values, rtol=1e-15) and about["action"] == "naive")
+                self.assertLess(np.linalg.norm(vectors[1] - even), within)
+
+    def test_fit(self):
+        rng = np.random.default_rng(7)
+        t, mass = np.arange(32), 0.4
+        exact = 3 * (np.exp(-mass * t) + np.exp(-mass * (32 - t))) + 2 * (np.exp(-1.5 * t) + np.exp(-1.5 * (32 - t)))
+        common = rng.normal(size=(200, 1))  # slices fluctuate together
+        data = exact * (1 + 0.03 * common + 0.01 * rng.normal(size=(200, 32)))
+        self.assertTrue(np.allclose(md.fold(exact), exact[:17]))
+        for words in ({}, {"range": (6, 16)}, {"range": (6, 16), "correlated": False}, {"width": 4}):
+            fit = md.fit_mass(data, **words)
+            self.assertLess(abs(fit.mass - mass), 4 * fit.error)
+            self.assertTrue(0 < fit.error < 0.01 and fit.range[1] == 16 and abs(fit.amplitude / 3 - 1) < 0.1)
+        self.assertGreater(md.fit_mass(data).range[0], 1)  # not where the heavier state is
+        with self.assertRaisesRegex(ValueError, "correlated=False"):
+            md.fit_mass(data[:8], range=(2, 16))
+        errors = [md.fit_mass(exact * (1 + 0.01 * rng.normal(size=(50, 32))), range=(6, 16)) for _ in range(40)]
+        spread = np.std([fit.mass for fit in errors])
+        self.assertTrue(0.5 < spread / np.mean([fit.error for fit in errors]) < 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
