@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from ctypes import byref
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -35,7 +35,30 @@ class Means:
     unitarity_deviation: float
 
 
-class Lattice:
+class OnLayout:
+    """What has a layout and arrays of it."""
+
+    context: Context
+    _lattice: Handle
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        c = library().md_lattice_layout(self._lattice)
+        return Layout(*(tuple(part) for part in (c.dims, c.local, c.origin, c.grid)))
+
+    @property
+    def dims(self) -> Four:
+        """Extents x, y, z, t."""
+        return self.layout.dims
+
+    @property
+    def shape(self) -> Four:
+        """Extents of this rank's arrays: t, z, y, x."""
+        x, y, z, t = self.layout.local
+        return t, z, y, x
+
+
+class Lattice(OnLayout):
     """Thin links. `links[t, z, y, x, mu, row, column]` are bare: no phases, no boundary sign.
 
     On several ranks they are the block of the rank (`layout`), or the whole lattice, the same on all
@@ -53,41 +76,26 @@ class Lattice:
             block = [slice(o, o + n) for o, n in zip(layout.origin[::-1], layout.local[::-1])]
             links = np.ascontiguousarray(links[tuple(block)])
         links = complex_array(links, (*self.shape, 4, 3, 3), "the rank's links")
-        self.context.call("md_lattice_set", self._handle, links.ctypes)
+        self.context.call("md_lattice_set", self._lattice, links.ctypes)
 
     def _made(self, function: str, on: Context, *arguments: Any, parent: Any = None) -> "Lattice":
         self.context = on
-        self._handle = on.make(function, "md_lattice_destroy", parent or on, *arguments)
+        self._lattice = on.make(function, "md_lattice_destroy", parent or on, *arguments)
         self._links: dict = {}
         return self
-
-    @functools.cached_property
-    def layout(self) -> Layout:
-        c = library().md_lattice_layout(self._handle)
-        return Layout(*(tuple(part) for part in (c.dims, c.local, c.origin, c.grid)))
-
-    @property
-    def dims(self) -> Four:
-        """Extents x, y, z, t."""
-        return self.layout.dims
-
-    @property
-    def shape(self) -> Four:
-        """Extents of this rank's arrays: t, z, y, x."""
-        return self.layout.local[::-1]
 
     @property
     def links(self) -> np.ndarray:
         """A new array of the links."""
         array = np.empty((*self.shape, 4, 3, 3), dtype=np.complex128)
-        library().md_lattice_get(self._handle, array.ctypes)
+        library().md_lattice_get(self._lattice, array.ctypes)
         return array
 
     @functools.cached_property
     def means(self) -> Means:
-        means = CMeans()
-        self.context.call("md_lattice_observe", self._handle, byref(means))
-        return Means(*(getattr(means, name) for name, _ in CMeans._fields_))
+        c = CMeans()
+        self.context.call("md_lattice_observe", self._lattice, byref(c))
+        return Means(*(getattr(c, field.name) for field in fields(Means)))
 
     @property
     def plaquette(self) -> float:
@@ -96,7 +104,7 @@ class Lattice:
 
     def save(self, path: Any, precision: str = "double", replace: bool = False) -> None:
         """Writes the links in the format of the path's suffix (.h5, .lime, .ildg, .milc, .nersc)."""
-        self.context.call("md_lattice_write", self._handle, encode(path), precision.encode(), replace)
+        self.context.call("md_lattice_write", self._lattice, encode(path), precision.encode(), replace)
 
     def __repr__(self) -> str:
         return f"<minidirac.Lattice {'x'.join(map(str, self.dims))}>"
@@ -110,18 +118,15 @@ def load(path: Any, grid: Optional[Sequence[int]] = None, ignore_checksum: bool 
     return Lattice.__new__(Lattice)._made("md_lattice_read", context(comm), encode(path), byref(request))
 
 
-class Links:
+class Links(OnLayout):
     """The link fields of an action. `fat` and `long` are new arrays, of the shape of Lattice.links;
     those of naive are the thin links and None. Solves, hops and eigenvectors take it as a lattice."""
 
     def __init__(self, lattice: Lattice, action: str, function: str, *arguments: Any):
         self.action = action
         self.context = lattice.context
-        self.layout = lattice.layout
-        self._lattice = lattice._handle  # not the Lattice, which keeps Links
+        self._lattice = lattice._lattice  # not the Lattice, which keeps Links
         self._handle = self.context.make(function, "md_improved_destroy", self._lattice, *arguments)
-
-    dims, shape = Lattice.dims, Lattice.shape
 
     def _field(self, field: int) -> np.ndarray:
         array = np.empty((*self.shape, 4, 3, 3), dtype=np.complex128)
@@ -150,7 +155,7 @@ def smear(lattice: Lattice, action: str = "hisq", u0: Optional[float] = None,
     how.assign(recipe=action, u0=u0, naik_epsilon=naik_epsilon, alpha=alpha, rho=rho, steps=steps, space=space)
     if action in ("fat7", "ape", "stout"):
         return Lattice.__new__(Lattice)._made("md_smear_lattice", lattice.context, byref(how),
-                                              parent=lattice._handle)
+                                              parent=lattice._lattice)
     return Links(lattice, action, "md_improved_make", byref(how))
 
 
@@ -176,7 +181,6 @@ def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
     return lattice._links[action]
 
 
-def fermion(owner: Union[Lattice, Links], count: int) -> Handle:
+def fermion(owner: OnLayout, count: int) -> Handle:
     """Zeros of double on the host."""
-    lattice = owner._lattice if isinstance(owner, Links) else owner._handle
-    return owner.context.make("md_fermion_create", "md_fermion_destroy", lattice, count, b"double", b"host")
+    return owner.context.make("md_fermion_create", "md_fermion_destroy", owner._lattice, count, b"double", b"host")

@@ -9,7 +9,7 @@ import sys
 import weakref
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator
 
 import numpy as np
 
@@ -64,9 +64,9 @@ class Smearing(_Structure):
 
 
 class QuarkRequest(_Structure):
-    _fields_ = [("n_rhs", c_int)] + [(name, c_char_p) for name in (
-        "backend", "packing", "precision", "inner", "reconstruct", "transport", "boundary")] + [
-            ("imaginary_mu", c_double), ("flux_quanta", c_int)]
+    _fields_ = [("n_rhs", c_int), ("backend", c_char_p), ("packing", c_char_p), ("precision", c_char_p),
+                ("inner", c_char_p), ("reconstruct", c_char_p), ("transport", c_char_p), ("boundary", c_char_p),
+                ("imaginary_mu", c_double), ("flux_quanta", c_int)]
 
 
 class SolveRequest(_Structure):
@@ -230,7 +230,7 @@ class Context:
         """The handle that a function assigns to its last argument; `parent` is the first."""
         pointer = c_void_p()
         status = getattr(library(), function)(parent, *arguments, byref(pointer))
-        handle = Handle(destroy, pointer, self._handle, parent) if pointer else None
+        handle = Handle(destroy, pointer, self._handle, parent)
         self.check(status)
         return handle
 
@@ -278,6 +278,6 @@ def complex_array(array: Any, shape: tuple, what: str) -> np.ndarray:
     return array
 
 
-def copied(pointer: Any, count: int) -> Optional[np.ndarray]:
+def copied(pointer: Any, count: int) -> np.ndarray:
     """A numpy array of its own from memory of the library."""
-    return np.ctypeslib.as_array(pointer, (count,)).copy() if pointer else None
+    return np.ctypeslib.as_array(pointer, (count,)).copy()
