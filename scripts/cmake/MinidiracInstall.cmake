@@ -52,6 +52,7 @@ list(REMOVE_DUPLICATES md_link)
 target_link_libraries(libminidirac INTERFACE ${md_link})
 target_link_libraries(libminidirac_shared PRIVATE ${md_link} INTERFACE ${MPI_C_LIBRARIES})
 target_link_options(libminidirac_shared PRIVATE -Wl,--as-needed -Wl,--exclude-libs,ALL
+                                                -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/minidirac.map
                                                 $<TARGET_PROPERTY:md_flags,INTERFACE_LINK_OPTIONS>)
 set_target_properties(libminidirac_shared PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # of NCCL
 
