@@ -74,5 +74,7 @@ grep -q '"grid_reason":.*fewest sites on faces of' solve.json || complain "why t
 broken bench-dirac "del r['rows'][0]['gflops']" 'rows\[0\]: no gflops'
 broken bench-suite "del r['rows'][0]['part']" 'rows\[0\]: no part'
 broken bench-suite "r['links_made_on'] = 'host'" 'links_made_on'
+broken bench-suite "del r['busy_cores']" 'no busy_cores'
+broken bench-suite "r['devices_are'] = 'nodes'" 'devices_are'
 broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'
 finish

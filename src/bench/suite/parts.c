@@ -122,11 +122,6 @@ md_status md_suite_halo(md_suite *suite) {
 
 enum { MOST_ITERATIONS = 20000 };
 
-static double real_of(const cJSON *row, const char *key) {
-  const cJSON *item = cJSON_GetObjectItem(row, key);
-  return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
 static const char *word_of(const cJSON *row, const char *key) {
   return cJSON_GetObjectItem(row, key)->valuestring;
 }
@@ -134,7 +129,7 @@ static const char *word_of(const cJSON *row, const char *key) {
 /* Holds a solve to its tolerance and the golden number, and keeps the fastest that passes. */
 static void judge(md_suite *suite, cJSON *row) {
   const double golden = suite->class->condensate[suite->links.action];
-  const double residual = real_of(row, "relative_residual"), rhs = real_of(row, "rhs");
+  const double residual = md_suite_real(row, "relative_residual"), rhs = md_suite_real(row, "rhs");
   const bool failed = suite->failed;
   char what[96], name[160];
   snprintf(what, sizeof what, "%s %s inner %s rhs %g", word_of(row, "backend"),
@@ -144,12 +139,11 @@ static void judge(md_suite *suite, cJSON *row) {
   md_suite_check(suite, name, residual, 0.0, MD_SUITE_TOLERANCE);
   snprintf(name, sizeof name, "condensate, %s", what);
   if (!isnan(golden))
-    md_suite_check(suite, name, real_of(row, "condensate"), golden, 1e-8 * fabs(golden));
-  const double merit = rhs / real_of(row, "seconds_median");
+    md_suite_check(suite, name, md_suite_real(row, "condensate"), golden, 1e-8 * fabs(golden));
+  const double merit = rhs / md_suite_real(row, "seconds_median");
   if (!suite->failed && merit > suite->merit) {
     suite->merit = merit;
     suite->merit_row = row;
-    suite->merit_per_joule = rhs / real_of(row, "joules");
   }
   suite->failed = suite->failed || failed;
 }
@@ -161,6 +155,7 @@ md_status md_suite_solve(md_suite *suite, int n_rhs) {
                            .tolerance = MD_SUITE_TOLERANCE,
                            .max_iterations = MOST_ITERATIONS,
                            .repetitions = suite->repetitions,
+                           .seconds = suite->seconds,
                            .how = {.solver = "cg", .precondition = "none"},
                            .rows = suite->rows,
                            .skipped = suite->skipped};

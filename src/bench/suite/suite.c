@@ -1,9 +1,9 @@
 #include "bench/suite/suite.h"
-#include "base/energy.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
+#include "bench/solver/case.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -88,6 +88,10 @@ static md_space space_of_sweeps(const md_suite *suite, const settings *s) {
   return strcmp(s->links_on, "gpu") == 0 ? MD_DEVICE : MD_HOST;
 }
 
+/* What runs untimed in front of what is timed. */
+_Static_assert(MD_WARM_ITERATIONS == 3, "as WARM_UP says");
+#define WARM_UP "3 iterations of each solve, one pass of other parts, none of io"
+
 /* The links, and what they took. */
 static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
   const md_suite_class *c = suite->class;
@@ -119,6 +123,9 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
   md_say(suite->context, "set-up     %.2f s, links made on the %s; outside of every time below\n",
          setup_s, request.sweeps_in == MD_HOST ? "host" : "GPU");
   check_links(suite);
+  md_say(suite->context, "warm-up    untimed: %s\n", WARM_UP);
+  cJSON_AddStringToObject(report->root, "warm_up", WARM_UP);
+  md_load_read("", &suite->load);
   return MD_OK;
 }
 
@@ -160,64 +167,6 @@ static void report_problem(md_report *report, const md_suite *suite, const setti
   cJSON_AddBoolToObject(root, "golden_condensate", !isnan(suite->class->condensate[action]));
 }
 
-/* Whether processors and GPUs tell their energy, and the reason where one does not. */
-static void report_energy(md_report *report, md_suite *suite) {
-  md_energy now;
-  md_energy_read(suite->context, &now);
-  cJSON *energy = cJSON_AddObjectToObject(report->root, "energy");
-  md_report_add(energy, "processors=%s gpus=%s has_processors=%hhd has_gpus=%hhd",
-                now.has_cpu ? "RAPL" : now.cpu_reason, now.has_gpu ? "NVML" : now.gpu_reason,
-                now.has_cpu, now.has_gpu);
-  if (!now.has_cpu && !now.has_gpu)
-    md_say(suite->context, "\nno energy: %s; %s\n", now.cpu_reason, now.gpu_reason);
-}
-
-/* The figure by the median of its solve's repetitions, and by the longest and the shortest. */
-static void add_merit(cJSON *root, const md_suite *suite, bool merit) {
-  static const struct {
-    const char *key, *seconds;
-  } figures[] = {{"figure_of_merit", "seconds_median"},
-                 {"figure_of_merit_min", "seconds_max"},
-                 {"figure_of_merit_max", "seconds_min"}};
-  const cJSON *row = suite->merit_row;
-  for (int i = 0; i < 3; i++)
-    md_report_real(root, figures[i].key,
-                   merit ? cJSON_GetObjectItem(row, "rhs")->valuedouble /
-                               cJSON_GetObjectItem(row, figures[i].seconds)->valuedouble
-                         : NAN);
-  md_report_real(root, "figure_of_merit_repetitions", merit ? suite->repetitions : NAN);
-}
-
-/* The figure is that of a whole run; parts alone have none. */
-static void report_merit(md_report *report, md_suite *suite, const settings *s) {
-  cJSON *root = report->root;
-  const bool whole = s->parts.count == PART_COUNT, merit = whole && suite->merit > 0.0;
-  char best[128] = "";
-  if (suite->merit_row)
-    snprintf(best, sizeof best, "%s, packing %s, inner %s, %d right-hand side%s at once",
-             cJSON_GetObjectItem(suite->merit_row, "backend")->valuestring,
-             cJSON_GetObjectItem(suite->merit_row, "packing")->valuestring,
-             cJSON_GetObjectItem(suite->merit_row, "inner")->valuestring,
-             cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint,
-             md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
-  report_energy(report, suite);
-  md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)!suite->failed);
-  add_merit(root, suite, merit);
-  md_report_add(root, "figure_of_merit_unit=%s figure_of_merit_per_joule=%g figure_of_merit_of=%s",
-                "right-hand sides solved to a true residual of 1e-10 per second",
-                merit ? suite->merit_per_joule : NAN, best);
-  md_say(suite->context, "\n%s", suite->failed ? "FAIL" : "PASS");
-  if (merit)
-    md_say(suite->context, "  class %s, %s, mass %g: %.4g right-hand sides to %g per second (%s)\n",
-           suite->class->name, s->action, suite->class->mass, suite->merit, MD_SUITE_TOLERANCE,
-           best);
-  else
-    md_say(suite->context, "  no figure of merit: %s\n",
-           whole ? "no solve passed" : "some parts were left out");
-  if (merit && !isnan(suite->merit_per_joule))
-    md_say(suite->context, "      %.4g right-hand sides per joule\n", suite->merit_per_joule);
-}
-
 /* The part that writes files is the last: what keeps it from that is told now. */
 static md_status check_scratch(md_suite *suite, const settings *s) {
   md_made_files made = {0};
@@ -253,6 +202,9 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                 .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "none,single,half"),
       MD_OPTION(INTEGER, "repetitions", &s->repetitions, "N",
                 "timed samples of each solve, stencil and copy [3]", .low = 1, .high = 1000),
+      MD_OPTION(REAL, "seconds", &suite->seconds, "S",
+                "each solve repeats until S are timed, at least 60 for an official figure [0]",
+                .high = 1e6),
       MD_OPTION(TEXT, "scratch", &suite->scratch, "FOLDER",
                 "where files are written and read, then removed [.]"),
       MD_HALO_OPTIONS(suite->halo),
@@ -276,7 +228,7 @@ static md_status time_parts(md_suite *suite, const settings *s, md_report *repor
   report_problem(report, suite, s);
   md_status status = set_up(suite, s, report);
   if (status == MD_OK) status = run_parts(suite, &s->parts, report);
-  if (status == MD_OK) report_merit(report, suite, s);
+  if (status == MD_OK) md_suite_report_figure(suite, report, s->parts.count == PART_COUNT);
   md_action_links_destroy(&suite->links);
   return status;
 }
@@ -285,8 +237,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   md_suite suite = {.context = context,
                     .physics = MD_PHYSICS_DEFAULTS,
                     .halo = {.transport = "auto"},
-                    .scratch = ".",
-                    .merit_per_joule = NAN};
+                    .scratch = "."};
   settings s = {.action = "naive", .links_on = "auto", .repetitions = 3};
   md_report report;
   MD_TRY(read_settings(context, &suite, &s, argc, argv));
