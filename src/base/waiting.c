@@ -1,4 +1,5 @@
 #include "base/waiting.h"
+#include "base/text.h"
 
 #include <limits.h>
 #include <omp.h>
@@ -49,6 +50,22 @@ static int affinity(void) {
   const int count = cores.set ? CPU_COUNT_S(cores.bytes, cores.set) : 0;
   CPU_FREE(cores.set);
   return count > 0 ? count : 1;
+}
+
+void md_cores_list(char text[MD_CORES_BYTES]) {
+  core_set cores = own_set();
+  add_places(&cores);
+  const int end = cores.set ? (int)(8 * cores.bytes) : 0;
+  *text = '\0';
+  for (int core = 0, first = -1; core <= end; core++) {
+    const bool in = core < end && CPU_ISSET_S((size_t)core, cores.bytes, cores.set);
+    if (in && first < 0) first = core;
+    if (in || first < 0) continue;
+    md_append(text, MD_CORES_BYTES, core - first > 1 ? "%s%d-%d" : "%s%d", *text ? "," : "", first,
+              core - 1);
+    first = -1;
+  }
+  CPU_FREE(cores.set);
 }
 
 /* Gives the first thread back the cores that the process was started with, without which its next
