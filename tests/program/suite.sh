@@ -16,10 +16,14 @@ for ranks in 1 2; do
 done
 grep -qE '^(cpu_simd .* mpi|cuda .* [a-z_]+) ' out || complain "no halo on 2 ranks"
 [ -z "$(ls minidirac-suite* 2>/dev/null)" ] || complain "files were left: $(ls minidirac-suite*)"
+[ "$(key links_made_on 2.json)" = '"gpu"' ] || grep -qE '^left out: no GPU that this build serves \(cuda, tensor\)$' out ||
+  complain "no line about the GPU that is absent"
+[ "$(key links_made_on 2.json)" = '"gpu"' ] || [ "$(key backends 2.json)" = '"cuda, tensor"' ] || complain "skipped: $(key backends 2.json)"
+grep -c 'not timed' out | grep -qx 0 || complain "lines about what is absent: $(grep 'not timed' out)"
 # While others keep two cores busy.
 while :; do :; done & one=$!
 while :; do :; done & two=$!
-on 1 bench suite --class XS --action hisq --inner none --repetitions 2 --json whole.json >out || complain "whole: exit $?"
+on 1 bench suite --class XS --action hisq --inner none --repetitions 2 --json whole.json --csv whole.csv >out || complain "whole: exit $?"
 kill $one $two
 awk -v f="$(key figure_of_merit whole.json)" 'BEGIN { exit !(f > 0) }' || complain "figure of merit: $(key figure_of_merit whole.json)"
 grep -qE '^PASS  class XS, hisq, mass 0.1: [0-9.]+ right-hand sides.*at once\); not official: [0-9.e-]+ s timed, 60 needed' out ||
@@ -51,6 +55,16 @@ cores = r["machine"]["cores"]
 if r["busy_cores"] is not None:
     assert min(1, 0.05 * cores) < r["busy_cores"] < cores and "machine busy: others took" in r["not_official"]
 assert r["warm_up"].startswith("3 iterations")
+END
+python3 - whole.json whole.csv <<'END' || complain "CSV: $(head -3 whole.csv)"
+import csv, json, sys
+rows, table = json.load(open(sys.argv[1]))["rows"], list(csv.DictReader(open(sys.argv[2])))
+assert len(table) == len(rows) and {row["part"] for row in table} == {"copy", "hop", "cg1", "cg16", "gemm", "io"}
+for row, line in zip(rows, table):
+    for key, cell in line.items():
+        value = row.get(key, row.get("gflops_kernel") if key == "gflops" else None)
+        assert str(cell) == ("" if value is None else value if isinstance(value, str) else f"{value:.10g}"), (key, cell, value)
+assert all(line["gflops"] for line in table if line["part"] in ("hop", "cg16", "gemm"))
 END
 # --seconds: repetitions until they are timed, as many on each rank.
 on 2 bench suite --class XS --parts cg1 --inner none,single --repetitions 1 --seconds 0.4 --json seconds.json --quiet || complain "--seconds: exit $?"

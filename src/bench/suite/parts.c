@@ -1,5 +1,6 @@
 #include "base/device.h"
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
@@ -33,9 +34,23 @@ md_status md_suite_copy(md_suite *suite) {
 }
 
 /* Neither the oracle nor the emulation of Tensor Cores is made for speed. */
-static bool is_timed(const md_backend *b, md_action action) {
-  return !b->unavailable && (b->actions & 1u << action) && strcmp(b->name, "cpu_ref") != 0 &&
-         strcmp(b->name, "tensor_emu") != 0;
+static bool is_timed(const md_backend *b, md_action action, bool gpu) {
+  return !b->unavailable && (gpu || b->space == MD_HOST) && (b->actions & 1u << action) &&
+         strcmp(b->name, "cpu_ref") != 0 && strcmp(b->name, "tensor_emu") != 0;
+}
+
+/* Whether every rank has a GPU; else one line for all backends that need one. Collective. */
+static bool has_gpu(md_suite *suite) {
+  char names[MD_BACKEND_WORDS_BYTES] = "";
+  if (md_agree(suite->context, md_device_open(suite->context)) == MD_OK) return true;
+  for (int k = 0; md_backends()[k]; k++)
+    if (md_backends()[k]->space == MD_DEVICE || md_backends()[k]->unavailable)
+      md_append(names, sizeof names, "%s%s", *names ? ", " : "", md_backends()[k]->name);
+  cJSON *row = cJSON_CreateObject();
+  md_report_add(row, "part=%s backends=%s", "hop", names);
+  md_rows_skip(suite->skipped, row, NULL, suite->context->message);
+  md_say(suite->context, "left out: no GPU that this build serves (%s)\n", names);
+  return false;
 }
 
 /* Every wrong result is a check that failed. */
@@ -59,10 +74,11 @@ md_status md_suite_hop(md_suite *suite) {
                       .all = true},
       .n_rhs = {.value = {1, MANY_RHS}, .count = 2}};
   for (int p = 0; p < MD_PACKINGS; p++) list.packing.value[p] = p;
+  const bool gpu = has_gpu(suite);
   md_status status = md_dirac_bench_open(&bench);
   md_dirac_bench_head(suite->context);
   for (int k = 0; md_backends()[k] && status == MD_OK; k++)
-    if (is_timed(md_backends()[k], suite->links.action))
+    if (is_timed(md_backends()[k], suite->links.action, gpu))
       status = md_dirac_bench_backend(&bench, md_backends()[k], &list);
   for (int k = 0; k < wrong; k++) md_suite_check(suite, "hop agrees with cpu_ref", 1.0, 0.0, 0.0);
   md_dirac_bench_close(&bench);

@@ -58,7 +58,7 @@ enum { PART_COUNT = sizeof TABLE / sizeof *TABLE };
 
 typedef struct settings {
   md_common_options common;
-  const char *class, *action, *links_on;
+  const char *class, *action, *links_on, *csv;
   long long repetitions;
   md_choices parts;
 } settings;
@@ -167,6 +167,27 @@ static void report_problem(md_report *report, const md_suite *suite, const setti
   cJSON_AddBoolToObject(root, "golden_condensate", !isnan(suite->class->condensate[action]));
 }
 
+/* The rows of all parts with one head, that of CSV; the caller's. */
+static cJSON *common_rows(const cJSON *rows) {
+  static const char *const keys[] = {"part",        "work",        "format",      "kernel",
+                                     "space",       "solver",      "backend",     "packing",
+                                     "precision",   "inner",       "reconstruct", "rhs",
+                                     "m",           "n",           "k",           "ranks",
+                                     "transport",   "iterations",  "repetitions", "seconds_median",
+                                     "seconds_min", "seconds_max", "gflops",      "gbytes_per_s"};
+  cJSON *all = cJSON_CreateArray();
+  for (const cJSON *row = rows->child; row; row = row->next) {
+    cJSON *one = cJSON_CreateObject();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+      const cJSON *cell = cJSON_GetObjectItemCaseSensitive(row, keys[i]);
+      if (!cell && strcmp(keys[i], "gflops") == 0) cell = cJSON_GetObjectItem(row, "gflops_kernel");
+      cJSON_AddItemToObject(one, keys[i], cell ? cJSON_Duplicate(cell, true) : cJSON_CreateNull());
+    }
+    cJSON_AddItemToArray(all, one);
+  }
+  return all;
+}
+
 /* The part that writes files is the last: what keeps it from that is told now. */
 static md_status check_scratch(md_suite *suite, const settings *s) {
   md_made_files made = {0};
@@ -207,6 +228,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                 .high = 1e6),
       MD_OPTION(TEXT, "scratch", &suite->scratch, "FOLDER",
                 "where files are written and read, then removed [.]"),
+      MD_CSV_OPTION(s->csv),
       MD_HALO_OPTIONS(suite->halo),
       MD_COMMON_OPTIONS(s->common)};
   const md_command_text text = {
@@ -248,7 +270,9 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   suite.rows = cJSON_AddArrayToObject(report.root, "rows");
   suite.skipped = cJSON_AddArrayToObject(report.root, "skipped");
   md_status status = time_parts(&suite, &s, &report);
-  status = md_report_finish(context, &report, suite.rows, NULL, s.common.json, status);
+  cJSON *rows = common_rows(suite.rows);
+  status = md_report_finish(context, &report, rows, s.csv, s.common.json, status);
+  cJSON_Delete(rows);
   if (status == MD_OK && suite.failed)
     status = md_fail(context, MD_UNREACHED,
                      "every check of class %s must pass, some failed; the report's checks name "
