@@ -394,15 +394,6 @@ static md_status add_rank_cores(md_context *context, cJSON *machine) {
   return status;
 }
 
-/* "SLURM_JOB_ID=17" of the batch system that started the run; empty: none did. */
-static void find_job(char *job, size_t bytes) {
-  static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
-                                      "OAR_JOB_ID"};
-  *job = '\0';
-  for (size_t i = 0; !*job && i < sizeof names / sizeof *names; i++)
-    if (getenv(names[i])) snprintf(job, bytes, "%s=%s", names[i], getenv(names[i]));
-}
-
 static int is_named(const struct dirent *entry) {
   return *entry->d_name != '.';
 }
@@ -471,7 +462,7 @@ md_status md_machine_report(md_context *context, cJSON *root) {
   read_cpu(cpu, sizeof cpu);
   read_line("/proc/sys/kernel/osrelease", kernel, sizeof kernel);
   read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor);
-  find_job(job, sizeof job);
+  md_batch_job(job, sizeof job);
   md_report_add(machine,
                 "host=%s hosts=%lld cpu=%s cores=%g cores_usable=%g threads=%d numa_nodes=%g "
                 "memory_bytes=%g kernel=%s governor=%s job=%s",

@@ -156,6 +156,14 @@ static int local_ranks(void) {
   return 1;
 }
 
+void md_batch_job(char *job, size_t bytes) {
+  static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
+                                      "OAR_JOB_ID"};
+  *job = '\0';
+  for (size_t i = 0; !*job && i < sizeof names / sizeof *names; i++)
+    if (getenv(names[i])) snprintf(job, bytes, "%s=%s", names[i], getenv(names[i]));
+}
+
 void md_cores_look(const char *root, md_cores *cores) {
   *cores = (md_cores){.affinity = affinity(),
                       .quota = INT_MAX,

@@ -44,6 +44,9 @@ const char *md_waiting_name(void);
  * MD_ENVIRONMENT on all ranks with the first that cannot. Collective. */
 md_status md_threads_check(md_context *context, int threads);
 
+/* "SLURM_JOB_ID=17" of the batch system that started the run; empty: none did. Local. */
+void md_batch_job(char *job, size_t bytes);
+
 /* The number behind `key` at the start of a line of a file, in its unit; without a key the first
  * number of the file. -1 when there is none. Local. */
 int64_t md_number_in(const char *file_name, const char *key);
