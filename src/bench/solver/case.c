@@ -15,6 +15,7 @@
 
 enum { SOURCE_SEED = 7, MOST_HOPS = 10 };
 #define WINDOW_S 0.05 /* of the timed hops */
+#define ENERGY_S 30.0 /* between readings of energy: counters begin anew after minutes */
 
 #define MD_ROW(id, name) #name,
 static const char *const kind_names[] = {MD_BENCH_WAYS(MD_ROW)};
@@ -252,13 +253,15 @@ static md_status time_projection(solve *s, double *projection_s) {
   return status;
 }
 
-/* Of processors and GPUs, as far as they tell; NaN: neither does. */
-static void note_energy(md_context *context, const md_energy *start, double *joules) {
+/* Adds that of processors and GPUs since `start`, which becomes now, as far as they tell; NaN:
+ * neither does. */
+static void add_energy(md_context *context, md_energy *start, double *joules) {
   md_energy end;
   double cpu, gpu;
   md_energy_read(context, &end);
   md_energy_between(context, start, &end, &cpu, &gpu);
-  *joules = isnan(cpu) ? gpu : isnan(gpu) ? cpu : cpu + gpu;
+  *joules += isnan(cpu) ? gpu : isnan(gpu) ? cpu : cpu + gpu;
+  *start = end;
 }
 
 /* Room for one more sample; their number is the same on all ranks. Collective. */
@@ -274,7 +277,7 @@ static md_status measure(solve *s) {
   md_context *context = s->bench->context;
   md_dirac *dirac[] = {&s->exact, s->has_narrow ? &s->narrow : NULL};
   int n = 0;
-  double *samples = NULL, in_hops_s = 0.0, timed_s = 0.0; /* of the slowest rank: equal on all */
+  double *samples = NULL, in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
   int64_t before[2] = {0};
   md_energy start;
   md_solver_figures *f = &s->f;
@@ -286,10 +289,13 @@ static md_status measure(solve *s) {
     if (status == MD_OK) status = run_once(s, (int)s->bench->max_iterations);
     if (status != MD_OK) break;
     double slowest_s = samples[n++] = s->seconds;
-    md_maximum(context, &slowest_s, 1);
+    md_maximum(context, &slowest_s, 1); /* equal on all ranks, as is what follows from it */
     timed_s += slowest_s;
+    if (timed_s - told_s < ENERGY_S) continue;
+    add_energy(context, &start, &joules);
+    told_s = timed_s;
   }
-  if (status == MD_OK) note_energy(context, &start, &f->joules);
+  if (status == MD_OK) add_energy(context, &start, &joules);
   for (int d = 0; d < 2 && status == MD_OK; d++) {
     double hop_s = 0.0;
     const double hops = dirac[d] ? (double)(dirac[d]->hops - before[d]) : 0.0;
@@ -303,7 +309,7 @@ static md_status measure(solve *s) {
     f->outer = s->exact.backend;
     f->transport = md_halo_transport(iterating(s)->halo);
     if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
-    f->joules /= n;
+    f->joules = joules / n;
     f->seconds = md_statistics_of(samples, n);
     f->repetitions = n;
     f->timed_s = timed_s;

@@ -112,13 +112,13 @@ static void judge_run(cJSON *root, md_suite *suite, const cJSON *row, char *why)
     md_append(why, WHY_BYTES, "; %.3g s timed, %g needed", timed_s, OFFICIAL_S);
   if (row && isnan(spread)) md_append(why, WHY_BYTES, "; no spread of one repetition");
   if (spread > OFFICIAL_SPREAD)
-    md_append(why, WHY_BYTES, "; repetitions spread by %.2g %%", 100.0 * spread);
+    md_append(why, WHY_BYTES, "; repetitions spread by %.3g %%", 100.0 * spread);
   if (busy > fmin(1.0, BUSY_SHARE * cores.online))
     md_append(why, WHY_BYTES, "; machine busy: others took %.2g of %d cores", busy, cores.online);
   if (row && strstr(cJSON_GetObjectItem(root, "commit")->valuestring, "-dirty"))
     md_append(why, WHY_BYTES, "; code without commit");
   md_report_add(root, "busy_cores=%g figure_of_merit_spread=%g official=%hhd not_official=%s", busy,
-                spread, row && !*why, row ? without_mark(why) : "no figure");
+                spread, (bool)(row && !*why), row ? without_mark(why) : "no figure");
 }
 
 void md_suite_report_figure(md_suite *suite, md_report *report, bool whole) {
