@@ -5,7 +5,7 @@ OLD and NEW are JSON reports of the same `minidirac bench` command. Rows are mat
 measured; their median times are compared. The noise of a pair is half the way from the shortest to
 the longest repetition, relative to the median, of both rows added in quadrature. A row is slower
 where its time grew by more than threshold and noise together, and unsure where the threshold alone
-is passed. Exit 0: no row is slower; 1: some are; 2: bad input. Standard library only.
+is passed. Of two suites the figure of merit comes first, and their ranks may differ in number. Exit 0: no row is slower; 1: some are; 2: bad input. Standard library only.
 
 With --ratios the reports may be of two machines: what is compared is not a row's time, but that time
 over one that the same run measured beside it: a hop over the triad or copy of its memory, a product
@@ -48,14 +48,16 @@ IDENTITY = {
     "bench gemv": ["kernel"] + SMALL + COMMON,
 }
 SAME_WORK = ["tolerance", "shifts", "class"]  # keys of a report without which its rows are other work
-# By command, the speed of a row relative to another of the same run: what --ratios compares.
+PER_RUN = ["ranks", "threads", "transport"]  # no part of what a row is where ranks differ in number
+# By command, the speed of a row relative to another of the same run, the first key that it has: what --ratios compares.
 RATIOS = {
-    "bench dirac": "roofline_fraction",
-    "bench gemm": "vs_reference",
-    "bench solver": "speedup",
-    "bench transpose": "copy_fraction",
-    "bench shift": "copy_fraction",
-    "bench gemv": "copy_fraction",
+    "bench dirac": ["roofline_fraction"],
+    "bench gemm": ["vs_reference"],
+    "bench solver": ["speedup"],
+    "bench suite": ["roofline_fraction", "vs_reference", "speedup"],
+    "bench transpose": ["copy_fraction"],
+    "bench shift": ["copy_fraction"],
+    "bench gemv": ["copy_fraction"],
 }
 TIMES = ["seconds_median", "seconds_kernel", "seconds_mean"]  # the first that a row has
 
@@ -100,15 +102,15 @@ def load(name):
     return report
 
 
-def rows_of(report, name):
-    """The rows of a benchmark by what they measured; one that stands there again gets a number."""
+def rows_of(report, name, without):
+    """The rows of a benchmark by what they measured, without some keys; one that stands there again gets a number."""
     keys, rows, found = IDENTITY.get(report["command"]), report.get("rows"), {}
     if not keys:
         raise BadInput(f"{name} is of '{shown(report['command'])}'; rows can be matched of: {', '.join(IDENTITY)}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise BadInput(f"{name} has no list of rows; give a report that a benchmark wrote")
     for row in rows:
-        identity = tuple((key, shown(row[key])) for key in keys if key in row)
+        identity = tuple((key, shown(row[key])) for key in keys if key in row and key not in without)
         times = sum(known[:-1] == identity for known in found)
         found[identity + (times,)] = row
     return found
@@ -127,9 +129,9 @@ def timed(row):
     return median, max(noise, 0.0)
 
 
-def slowness(row, key):
+def slowness(row, keys):
     """The reciprocal of a row's relative speed, with the noise of its time and of the bandwidth beside it."""
-    time, speed = timed(row), number(row.get(key))
+    time, speed = timed(row), next((number(row[key]) for key in keys if key in row), None)
     if time is None or speed is None or speed <= 0:
         return None
     shortest = number(row.get("seconds_min"))
@@ -172,19 +174,28 @@ def compare(old_name, new_name, threshold, ratios):
             raise BadInput(
                 f"the reports must be of the same work: {key} is {shown(old_report.get(key))} and {shown(new_report.get(key))}"
             )
-    key = RATIOS.get(old_report["command"])
-    if ratios and not key:
+    keys, suite = RATIOS.get(old_report["command"]), old_report["command"] == "bench suite"
+    if ratios and not keys:
         raise BadInput(f"'{shown(old_report['command'])}' has no ratios; those that have: {', '.join(RATIOS)}")
-    measure = (lambda row: slowness(row, key)) if ratios else timed
-    old, new = rows_of(old_report, old_name), rows_of(new_report, new_name)
+    measure = (lambda row: slowness(row, keys)) if ratios else timed
+    other_ranks = suite and old_report.get("ranks") != new_report.get("ranks")
+    without = PER_RUN if other_ranks else []
+    old, new = rows_of(old_report, old_name, without), rows_of(new_report, new_name, without)
+    if ratios and suite:  # copies, halos and files are compared with nothing of their run
+        old, new = ({i: row for i, row in rows.items() if any(key in row for key in keys)} for rows in (old, new))
     both = [identity for identity in old if identity in new]
     if not both:
         raise BadInput(f"no row of {old_name} is in {new_name}; compare runs with the same options")
     same, short = names(list(dict.fromkeys([*old, *new])))
     print(f"{shown(old_report['command'])}: {same}" if same else shown(old_report["command"]))
+    if suite:
+        figures_of(old_report, new_report)
+    if other_ranks:
+        ranks = " and ".join(shown(report.get("ranks")) for report in (old_report, new_report))
+        print(f"note: {ranks} ranks: rows of the same work are compared, but copy moves as much by each rank")
     warn_of_machines(old_report, new_report)
     if ratios:
-        print(f"compared: 1 / {key}")
+        print(f"compared: 1 / {', '.join(keys)}")
     lines, missing = [], [f"only in OLD: {short[i]}" for i in old if i not in new]
     missing += [f"only in NEW: {short[i]}" for i in new if i not in old]
     for identity in both:
@@ -205,6 +216,19 @@ def compare(old_name, new_name, threshold, ratios):
     slower = sum(line[-1] == "slower" for line in lines)
     print(f"{slower} of {len(lines)} rows slower by more than {100 * threshold:g} % and noise")
     return 1 if slower else 0
+
+
+def figures_of(old, new):
+    """The figures of merit of two suites, and of each core or GPU."""
+    if old.get("action") != new.get("action"):
+        return
+    for key, name in (("figure_of_merit", "figure of merit"), ("sites_rhs_per_second_per_device", "sites x rhs / s, each")):
+        a, b = (number(report.get(key)) for report in (old, new))
+        if a and b:
+            print(f"{name}: {a:.4g} {b:.4g}, new/old {b / a:.3f}")
+    for word, report in (("OLD", old), ("NEW", new)):
+        if number(report.get("figure_of_merit")) and report.get("official") is False:
+            print(f"note: the figure of {word} is not official: {shown(report.get('not_official'))}")
 
 
 def warn_of_machines(old, new):

@@ -48,8 +48,7 @@ static bool read_processors(md_energy *now) {
   return told && now->domains > 0;
 }
 
-/* The first rank of those that share a GPU counts it. */
-static bool counts_gpu(md_context *context) {
+bool md_counts_gpu(md_context *context) {
   const md_device_facts *mine = &context->gpu;
   md_device_facts *all = calloc((size_t)context->ranks, sizeof *all);
   bool first = mine->open;
@@ -110,7 +109,7 @@ static bool read_gpu(const unsigned char uuid[16], double *joules, char *reason,
 void md_energy_read(md_context *context, md_energy *now) {
   const md_device_facts *gpu = &context->gpu;
   *now = (md_energy){.domains = 0};
-  const bool counted = counts_gpu(context);
+  const bool counted = md_counts_gpu(context);
   const bool cpu_told = context->local_rank != 0 || read_processors(now);
   const bool gpu_told =
       !counted || read_gpu(gpu->uuid, &now->gpu_joules, now->gpu_reason, sizeof now->gpu_reason);

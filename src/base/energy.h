@@ -16,6 +16,8 @@ typedef struct md_energy {
   char cpu_reason[MD_ENERGY_REASON], gpu_reason[MD_ENERGY_REASON];
 } md_energy;
 
+/* Whether this rank has a GPU open and is the first of those that share it. Collective. */
+bool md_counts_gpu(md_context *context);
 /* Reads the counters now. Collective. */
 void md_energy_read(md_context *context, md_energy *now);
 /* Joules between two readings less than one range of a counter apart (minutes), all ranks; NaN

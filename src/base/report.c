@@ -319,13 +319,20 @@ static int numa_nodes(void) {
   return nodes;
 }
 
+/* The first line of a file of the system; empty where there is none. */
+static void read_line(const char *name, char *line, int bytes) {
+  *line = '\0';
+  FILE *file = fopen(name, "r");
+  if (file && !fgets(line, bytes, file)) *line = '\0';
+  if (file) fclose(file);
+  line[strcspn(line, "\n")] = '\0';
+}
+
 /* The first word with a point behind a digit: "NVRM version: ... Kernel Module  580.65.06  ...". */
 static void driver_version(char *version, size_t bytes) {
-  char line[512] = "", *rest = NULL;
+  char line[512], *rest = NULL;
   *version = '\0';
-  FILE *file = fopen("/proc/driver/nvidia/version", "r");
-  if (file && !fgets(line, sizeof line, file)) *line = '\0';
-  if (file) fclose(file);
+  read_line("/proc/driver/nvidia/version", line, sizeof line);
   for (char *word = strtok_r(line, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
     if (isdigit((unsigned char)*word) && strchr(word, '.')) {
       snprintf(version, bytes, "%s", word);
@@ -371,6 +378,39 @@ static md_status add_gpus(md_context *context, cJSON *machine) {
   return status;
 }
 
+/* In the order of ranks. Collective. */
+static md_status add_rank_cores(md_context *context, cJSON *machine) {
+  char mine[MD_CORES_BYTES] = "";
+  const size_t bytes = (size_t)context->ranks * sizeof mine;
+  char *all = malloc(bytes);
+  const md_status status =
+      md_agree(context, all ? MD_OK : md_fail_memory(context, bytes, "report"));
+  md_cores_list(mine);
+  if (status == MD_OK) md_gather_all(context, mine, sizeof mine, all);
+  cJSON *list = cJSON_AddArrayToObject(machine, "rank_cores");
+  for (int r = 0; status == MD_OK && r < context->ranks; r++)
+    cJSON_AddItemToArray(list, cJSON_CreateString(&all[(size_t)r * sizeof mine]));
+  free(all);
+  return status;
+}
+
+static int is_named(const struct dirent *entry) {
+  return *entry->d_name != '.';
+}
+
+/* The devices of the host that the network of a cluster is reached by; null: there are none. */
+static void add_interconnect(cJSON *machine) {
+  struct dirent **found = NULL;
+  const int count = scandir("/sys/class/infiniband", &found, is_named, alphasort);
+  cJSON *list = cJSON_AddArrayToObject(machine, "interconnect");
+  for (int i = 0; i < count; i++) {
+    cJSON_AddItemToArray(list, cJSON_CreateString(found[i]->d_name));
+    free(found[i]);
+  }
+  free(found);
+  if (count <= 0) cJSON_ReplaceItemInObject(machine, "interconnect", cJSON_CreateNull());
+}
+
 /* A word as a shell takes it: in single quotes where it holds more than plain characters. */
 static void put_word(FILE *out, const char *word) {
   static const char plain[] =
@@ -410,7 +450,8 @@ void md_date_utc(char *date, size_t bytes) {
 }
 
 md_status md_machine_report(md_context *context, cJSON *root) {
-  char host[256] = "", cpu[256], date[32], mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  char host[256] = "", cpu[256], kernel[128], governor[64], job[128], date[32],
+       mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   md_cores cores;
   long long hosts = context->local_rank == 0;
@@ -419,11 +460,19 @@ md_status md_machine_report(md_context *context, cJSON *root) {
   md_cores_look("", &cores);
   if (gethostname(host, sizeof host - 1) != 0) *host = '\0';
   read_cpu(cpu, sizeof cpu);
+  read_line("/proc/sys/kernel/osrelease", kernel, sizeof kernel);
+  read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor);
+  md_batch_job(job, sizeof job);
   md_report_add(machine,
-                "host=%s hosts=%lld cpu=%s cores=%g cores_usable=%g threads=%d numa_nodes=%g",
+                "host=%s hosts=%lld cpu=%s cores=%g cores_usable=%g threads=%d numa_nodes=%g "
+                "memory_bytes=%g kernel=%s governor=%s job=%s",
                 told(host), hosts, told(cpu), counted(cores.online), counted(cores.affinity),
-                context->threads, counted(numa_nodes()));
-  const md_status status = add_gpus(context, machine);
+                context->threads, counted(numa_nodes()),
+                counted((double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE)),
+                told(kernel), told(governor), told(job));
+  add_interconnect(machine);
+  md_status status = add_gpus(context, machine);
+  if (status == MD_OK) status = add_rank_cores(context, machine);
   MPI_Get_library_version(mpi, &length);
   mpi[strcspn(mpi, ",\r\n")] = '\0'; /* where Open MPI begins to tell how it was built */
   add_text(machine, "compiler", MD_COMPILER);

@@ -76,10 +76,10 @@ cJSON *md_report_integers(cJSON *object, const char *key, const int *values, int
 /* The same for counts below 10^15. */
 cJSON *md_report_counts(cJSON *object, const char *key, const long long *values, int count);
 
-/* Adds `machine` to a report: rank 0's host, CPU, cores and NUMA nodes, the GPUs of all ranks,
- * compiler and flags, libraries, date, command line and commit. docs/report.schema.json says what
- * each key means; what the system does not tell is null. Bytes are as the system gave them: closing
- * the report makes them printable. Collective. */
+/* Adds `machine` to a report: rank 0's host, CPU, cores, memory, kernel, job and network, the GPUs
+ * and cores of all ranks, compiler and flags, libraries, date, command line and commit.
+ * docs/report.schema.json says what each key means; what the system does not tell is null. Bytes
+ * are as the system gave them: closing the report makes them printable. Collective. */
 md_status md_machine_report(md_context *context, cJSON *root);
 
 /* The arguments of this process as a shell takes them; NULL where the system does not tell. The

@@ -1,4 +1,5 @@
 #include "base/waiting.h"
+#include "base/text.h"
 
 #include <limits.h>
 #include <omp.h>
@@ -49,6 +50,22 @@ static int affinity(void) {
   const int count = cores.set ? CPU_COUNT_S(cores.bytes, cores.set) : 0;
   CPU_FREE(cores.set);
   return count > 0 ? count : 1;
+}
+
+void md_cores_list(char text[MD_CORES_BYTES]) {
+  core_set cores = own_set();
+  add_places(&cores);
+  const int end = cores.set ? (int)(8 * cores.bytes) : 0;
+  *text = '\0';
+  for (int core = 0, first = -1; core <= end; core++) {
+    const bool in = core < end && CPU_ISSET_S((size_t)core, cores.bytes, cores.set);
+    if (in && first < 0) first = core;
+    if (in || first < 0) continue;
+    md_append(text, MD_CORES_BYTES, core - first > 1 ? "%s%d-%d" : "%s%d", *text ? "," : "", first,
+              core - 1);
+    first = -1;
+  }
+  CPU_FREE(cores.set);
 }
 
 /* Gives the first thread back the cores that the process was started with, without which its next
@@ -137,6 +154,14 @@ static int local_ranks(void) {
     if (text && atoi(text) > 0) return atoi(text);
   }
   return 1;
+}
+
+void md_batch_job(char *job, size_t bytes) {
+  static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID",
+                                      "OAR_JOB_ID"};
+  *job = '\0';
+  for (size_t i = 0; !*job && i < sizeof names / sizeof *names; i++)
+    if (getenv(names[i])) snprintf(job, bytes, "%s=%s", names[i], getenv(names[i]));
 }
 
 void md_cores_look(const char *root, md_cores *cores) {

@@ -19,6 +19,9 @@ typedef struct md_cores {
 /* All but `others`, which is 0. Local. `root` stands before /proc and /sys: "" for the system
  * itself. */
 void md_cores_look(const char *root, md_cores *cores);
+/* The same cores by their numbers, "0-7,16"; empty where the system does not tell. Local. */
+enum { MD_CORES_BYTES = 512 };
+void md_cores_list(char text[MD_CORES_BYTES]);
 /* True where `threads` a rank (0: as many as there are cores for) and what else runs there are more
  * than the cores. */
 bool md_cores_shared(const md_cores *cores, int threads);
@@ -40,6 +43,9 @@ const char *md_waiting_name(void);
  * and address spaces leave cannot be read. The OpenMP library ends the process where it gets none.
  * MD_ENVIRONMENT on all ranks with the first that cannot. Collective. */
 md_status md_threads_check(md_context *context, int threads);
+
+/* "SLURM_JOB_ID=17" of the batch system that started the run; empty: none did. Local. */
+void md_batch_job(char *job, size_t bytes);
 
 /* The number behind `key` at the start of a line of a file, in its unit; without a key the first
  * number of the file. -1 when there is none. Local. */

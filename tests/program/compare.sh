@@ -77,6 +77,36 @@ report "bench copy" "" '"kernel": "copy", "bytes": 100, "seconds_median": 1' >sh
 gives 2 share-copy share-copy --ratios
 grep -q "^compare.py: error: 'bench copy' has no ratios" err || complain "copy has ratios: $(cat err)"
 
+# Two suites: the figure of merit first, also on other ranks, and ratios of those parts that have some.
+# suite RANKS FIGURE KEYS HOP COPY
+suite() {
+  report "bench suite" "\"class\": \"S\", \"action\": \"naive\", \"ranks\": $1, \"figure_of_merit\": $2, $3" \
+    "\"part\": \"hop\", \"backend\": \"x\", \"ranks\": $1, \"transport\": \"t$1\", \"seconds_median\": $4, \"roofline_fraction\": $(awk "BEGIN { print 0.8 / $4 }")" \
+    "\"part\": \"copy\", \"kernel\": \"copy\", \"ranks\": $1, \"threads\": $1, \"seconds_median\": $5" \
+    '"part": "gemm", "kernel": "k", "seconds_median": 1, "vs_reference": 0.5, "speedup": 9' \
+    '"part": "cg1", "solver": "cg", "seconds_median": 1, "speedup": 2'
+}
+suite 1 4 '"official": true, "sites_rhs_per_second_per_device": 100,' 1 1 >one
+suite 2 6 '"official": false, "not_official": "2 s timed", "sites_rhs_per_second_per_device": 75,' 1.5 3 >two
+gives 1 one two
+[ "$(sed -n 2p out)" = "figure of merit: 4 6, new/old 1.500" ] || complain "the figure is not first: $(cat out)"
+says '^sites x rhs / s, each: 100 75, new/old 0\.750$'
+says '^note: the figure of NEW is not official: 2 s timed$'
+says '^note: 1 and 2 ranks: rows of the same work'
+says '^part=hop backend=x +1 +1\.5 +1\.500 .* slower$'
+says '^part=copy kernel=copy .* slower$'
+grep -q 'OLD is not\|only in' out && complain "one against two: $(cat out)"
+gives 1 one two --ratios
+says '^compared: 1 / roofline_fraction, vs_reference, speedup$'
+says '^part=hop backend=x +1\.25 +1\.875 +1\.500 .* slower$'
+says '^part=gemm kernel=k +2 +2 +1\.000 .* same$'
+says '^part=cg1 solver=cg +0\.5 +0\.5 +1\.000 .* same$'
+says '^1 of 3 rows slower'
+suite 1 null '' 1 1 >part
+gives 0 one part
+says '^0 of 4 rows slower'
+grep -qE 'figure|note: .* ranks' out && complain "a figure of one run alone: $(cat out)"
+
 # bad WORDS ARGUMENTS...: exit 2 and one line that says so.
 bad() {
   gives 2 "${@:2}"

@@ -45,6 +45,24 @@ for command in $("$minidirac" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p') \
 done
 check ./*.json || complain "reports that do not keep to the schema"
 
+# What a machine is, against what the system says; a job, and cores bound.
+cores=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$$/status)
+first=${cores%%[-,]*}
+PBS_JOBID=17.host OMPI_MCA_hwloc_base_binding_policy=none taskset -c "$first" "$minidirac" info $lattice --quiet --json bound.json || complain "bound: exit $?"
+python3 - bound.json info.json solve.json "$first" "$cores" <<'END' || complain "machine: $(cat bound.json)"
+import json, os, platform, sys
+bound, free, two = (json.load(open(name))["machine"] for name in sys.argv[1:4])
+read = lambda name: open(name).read().strip() if os.path.exists(name) else None
+assert bound["kernel"] == platform.release()
+assert bound["memory_bytes"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+assert bound["governor"] == read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+network = "/sys/class/infiniband"
+assert bound["interconnect"] == ((os.path.isdir(network) and sorted(os.listdir(network))) or None)
+assert bound["job"] == "PBS_JOBID=17.host" and bound["rank_cores"] == [sys.argv[4]], bound
+assert free["job"] is None and free["rank_cores"] == [sys.argv[5]], free
+assert len(two["rank_cores"]) == 2 and all(two["rank_cores"]), two
+END
+
 # A name that is no UTF-8 stands escaped in the command line; quotes are those of a shell.
 odd=$(printf "it's \377.lime")
 if cp $lattice "$odd" 2>/dev/null; then
@@ -74,5 +92,7 @@ grep -q '"grid_reason":.*fewest sites on faces of' solve.json || complain "why t
 broken bench-dirac "del r['rows'][0]['gflops']" 'rows\[0\]: no gflops'
 broken bench-suite "del r['rows'][0]['part']" 'rows\[0\]: no part'
 broken bench-suite "r['links_made_on'] = 'host'" 'links_made_on'
+broken bench-suite "del r['busy_cores']" 'no busy_cores'
+broken bench-suite "r['devices_are'] = 'nodes'" 'devices_are'
 broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'
 finish

@@ -16,9 +16,65 @@ for ranks in 1 2; do
 done
 grep -qE '^(cpu_simd .* mpi|cuda .* [a-z_]+) ' out || complain "no halo on 2 ranks"
 [ -z "$(ls minidirac-suite* 2>/dev/null)" ] || complain "files were left: $(ls minidirac-suite*)"
-on 1 bench suite --class XS --action hisq --inner none --repetitions 1 --json whole.json >out || complain "whole: exit $?"
+if [ "$(key links_made_on 2.json)" = '"cpu"' ]; then # what is absent is one line
+  grep -qE '^left out: no GPU that this build serves \(cuda, tensor\)$' out || complain "no line about the GPU that is absent"
+  grep -qE '^(cuda|tensor) .*not timed' out && complain "lines about what is absent: $(grep 'not timed' out)"
+  [ "$(key backends 2.json)" = '"cuda, tensor"' ] || complain "skipped: $(key backends 2.json)"
+fi
+# While others keep two cores busy.
+while :; do :; done & one=$!
+while :; do :; done & two=$!
+on 1 bench suite --class XS --action hisq --inner none --repetitions 2 --json whole.json --csv whole.csv >out || complain "whole: exit $?"
+kill $one $two
 awk -v f="$(key figure_of_merit whole.json)" 'BEGIN { exit !(f > 0) }' || complain "figure of merit: $(key figure_of_merit whole.json)"
-grep -qE '^PASS  class XS, hisq, mass 0.1: [0-9.]+ right-hand sides' out || complain "no verdict: $(tail -2 out)"
+grep -qE '^PASS  class XS, hisq, mass 0.1: [0-9.]+ right-hand sides.*at once\); not official: [0-9.e-]+ s timed, 60 needed' out ||
+  complain "no verdict: $(tail -2 out)"
+grep -qE '^      [0-9.e+]+ sites x right-hand sides per second, [0-9.]+ GFLOP/s; each of 1 (core|GPU): [0-9.e+]+, [0-9.]+' out ||
+  complain "no figures under the verdict: $(tail -2 out)"
+grep -q '^warm-up    untimed: 3 iterations of each solve' out || complain "no word of the warm-up"
+python3 - whole.json <<'END' || complain "figures: $(grep -E '"(figure|sites|dev|busy|off|not)' whole.json)"
+import json, sys
+r = json.load(open(sys.argv[1]))
+near = lambda a, b: abs(a - b) <= 1e-9 * abs(b)
+row = min((w for w in r["rows"] if w["part"] in ("cg1", "cg16")), key=lambda w: w["seconds_median"] / w["rhs"])
+assert near(r["figure_of_merit"], row["rhs"] / row["seconds_median"]) and r["figure_of_merit_repetitions"] == 2
+assert near(r["sites_rhs_per_second"], 8**4 * r["figure_of_merit"])
+# Deo and Doe of each iteration, 1146 flops a site and right-hand side, and a little more.
+flops = row["iterations"] * 8**4 * 1146 * row["rhs"]
+assert flops < 1e9 * r["figure_gflops"] * row["seconds_median"] < 1.1 * flops, flops
+assert r["devices"] == 1 and r["devices_are"] in ("cores", "GPUs")
+for key in ("sites_rhs_per_second", "figure_gflops"):
+    assert near(r[key + "_per_device"], r[key])
+energy, sites = r["figure_of_merit_per_joule"], r["sites_rhs_per_joule"]
+assert (energy is sites is r["figure_gflop_per_joule"] is None) if row["joules"] is None else near(sites, 8**4 * energy)
+spread = (row["seconds_max"] - row["seconds_min"]) / row["seconds_median"]
+assert near(r["figure_of_merit_spread"], spread)
+assert near(r["figure_of_merit_seconds"], row["seconds_min"] + row["seconds_max"]) and row["seconds_timed"] == r["figure_of_merit_seconds"]
+assert r["official"] is False and "s timed, 60 needed" in r["not_official"]
+assert ("repetitions spread by" in r["not_official"]) == (spread > 0.05)
+cores = r["machine"]["cores"]
+if r["busy_cores"] is not None:
+    assert min(1, 0.05 * cores) < r["busy_cores"] < cores and "machine busy: others took" in r["not_official"]
+assert r["warm_up"].startswith("3 iterations")
+END
+python3 - whole.json whole.csv <<'END' || complain "CSV: $(head -3 whole.csv)"
+import csv, json, sys
+rows, table = json.load(open(sys.argv[1]))["rows"], list(csv.DictReader(open(sys.argv[2])))
+assert len(table) == len(rows) and {row["part"] for row in table} == {"copy", "hop", "cg1", "cg16", "gemm", "io"}
+for row, line in zip(rows, table):
+    for key, cell in line.items():
+        value = row.get(key, row.get("gflops_kernel") if key == "gflops" else None)
+        assert str(cell) == ("" if value is None else value if isinstance(value, str) else f"{value:.10g}"), (key, cell, value)
+assert all(line["gflops"] for line in table if line["part"] in ("hop", "cg16", "gemm"))
+END
+# --seconds: repetitions until they are timed, as many on each rank.
+on 2 bench suite --class XS --parts cg1 --inner none,single --repetitions 1 --seconds 0.4 --json seconds.json --quiet || complain "--seconds: exit $?"
+python3 - seconds.json <<'END' || complain "--seconds: $(grep -E '"(seconds|repe)' seconds.json)"
+import json, sys
+for row in json.load(open(sys.argv[1]))["rows"]:
+    assert row["seconds_timed"] >= 0.4 and row["repetitions"] > 1, row
+    assert row["seconds_timed"] < 0.4 + 1.1 * row["seconds_max"], row
+END
 "$source_dir/scripts/compare.py" whole.json whole.json --threshold 1 >out 2>&1 || complain "compare.py: $(tail -2 out)"
 grep -q '^0 of [0-9]* rows slower' out || complain "compare.py says: $(tail -2 out)"
 # The links of the host and of the GPU, where there is one, have the same golden plaquette.

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOURCE_SEED = 7, WARM_ITERATIONS = 3, MOST_HOPS = 10 };
+enum { SOURCE_SEED = 7, MOST_HOPS = 10 };
 #define WINDOW_S 0.05 /* of the timed hops */
+#define ENERGY_S 30.0 /* between readings of energy: counters begin anew after minutes */
 
 #define MD_ROW(id, name) #name,
 static const char *const kind_names[] = {MD_BENCH_WAYS(MD_ROW)};
@@ -97,6 +98,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
     s->f.iterations += result.iterations;
     s->f.residual = fmax(s->f.residual, result.relative_residual);
     s->seconds += result.seconds;
+    s->f.flops += 1e9 * result.gflops * result.seconds;
     s->f.choice = result.choice;
   }
   md_solver_result_free(&result);
@@ -122,6 +124,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
     s->f.iterations = result.iterations;
     s->f.double_iterations = result.double_iterations;
     s->seconds = result.seconds;
+    s->f.flops = 1e9 * result.gflops * result.seconds;
     for (int k = 0; k < result.n_shifts; k++) {
       s->f.residual = fmax(s->f.residual, result.shifts[k].relative_residual);
       s->f.refine_iterations += result.shifts[k].refine_iterations;
@@ -250,32 +253,49 @@ static md_status time_projection(solve *s, double *projection_s) {
   return status;
 }
 
-/* Of processors and GPUs, as far as they tell; NaN: neither does. */
-static void note_energy(md_context *context, const md_energy *start, double *joules) {
+/* Adds that of processors and GPUs since `start`, which becomes now, as far as they tell; NaN:
+ * neither does. */
+static void add_energy(md_context *context, md_energy *start, double *joules) {
   md_energy end;
   double cpu, gpu;
   md_energy_read(context, &end);
   md_energy_between(context, start, &end, &cpu, &gpu);
-  *joules = isnan(cpu) ? gpu : isnan(gpu) ? cpu : cpu + gpu;
+  *joules += isnan(cpu) ? gpu : isnan(gpu) ? cpu : cpu + gpu;
+  *start = end;
+}
+
+/* Room for one more sample; their number is the same on all ranks. Collective. */
+static md_status make_room(md_context *context, double **samples, int count) {
+  if (count & (count - 1)) return MD_OK; /* it doubles at powers of two */
+  const size_t bytes = 2 * ((size_t)count + 1) * sizeof **samples;
+  double *more = realloc(*samples, bytes);
+  if (more) *samples = more;
+  return md_agree(context, more ? MD_OK : md_fail_memory(context, bytes, "times"));
 }
 
 static md_status measure(solve *s) {
   md_context *context = s->bench->context;
   md_dirac *dirac[] = {&s->exact, s->has_narrow ? &s->narrow : NULL};
-  const int n = (int)s->bench->repetitions;
-  double *samples = calloc((size_t)n, sizeof *samples), in_hops_s = 0.0;
+  int n = 0;
+  double *samples = NULL, in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
   int64_t before[2] = {0};
   md_energy start;
   md_solver_figures *f = &s->f;
-  md_status status = md_agree(context, samples ? MD_OK : md_fail_memory(context, 8, "times"));
-  if (status == MD_OK) status = run_once(s, WARM_ITERATIONS);
+  md_status status = run_once(s, MD_WARM_ITERATIONS);
   if (status == MD_OK) md_energy_read(context, &start);
-  for (int k = 0; k < n && status == MD_OK; k++) {
+  while (status == MD_OK && (n < s->bench->repetitions || timed_s < s->bench->seconds)) {
     for (int d = 0; d < 2; d++) before[d] = dirac[d] ? dirac[d]->hops : 0;
-    status = run_once(s, (int)s->bench->max_iterations);
-    samples[k] = s->seconds;
+    status = make_room(context, &samples, n);
+    if (status == MD_OK) status = run_once(s, (int)s->bench->max_iterations);
+    if (status != MD_OK) break;
+    double slowest_s = samples[n++] = s->seconds;
+    md_maximum(context, &slowest_s, 1); /* equal on all ranks, as is what follows from it */
+    timed_s += slowest_s;
+    if (timed_s - told_s < ENERGY_S) continue;
+    add_energy(context, &start, &joules);
+    told_s = timed_s;
   }
-  if (status == MD_OK) note_energy(context, &start, &f->joules);
+  if (status == MD_OK) add_energy(context, &start, &joules);
   for (int d = 0; d < 2 && status == MD_OK; d++) {
     double hop_s = 0.0;
     const double hops = dirac[d] ? (double)(dirac[d]->hops - before[d]) : 0.0;
@@ -289,8 +309,10 @@ static md_status measure(solve *s) {
     f->outer = s->exact.backend;
     f->transport = md_halo_transport(iterating(s)->halo);
     if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
-    f->joules /= n;
+    f->joules = joules / n;
     f->seconds = md_statistics_of(samples, n);
+    f->repetitions = n;
+    f->timed_s = timed_s;
     f->iteration_s = s->reported > 0 ? (s->last_s - s->first_s) / s->reported : NAN;
     f->operator_share = in_hops_s / s->seconds;
     f->norm = s->exact.norm;
@@ -305,10 +327,11 @@ static md_status measure(solve *s) {
 #define COLUMNS                                                                                    \
   REQUEST " outer_backend=%s transport=%s ranks=%d iterations|iter=%6d "                           \
           "refine_iterations|refine=%6d double_iterations=%d converged=%hhd "                      \
-          "seconds_median|seconds=%9.4f seconds_min=%g seconds_max=%g repetitions=%lld "           \
+          "seconds_median|seconds=%9.4f seconds_min=%g seconds_max=%g repetitions=%d "             \
           "seconds_per_rhs|s/rhs=%9.4f ms_per_iteration=%g ms_per_iteration_rhs|ms/i/rhs=%9.4f "   \
           "ms_per_iteration_loop=%g |loop=%9.4f operator_share|hops=%5.2f "                        \
-          "relative_residual|residual=%8.1e speedup|speed-up=%8.2f condensate=%g joules=%g |=%s"
+          "relative_residual|residual=%8.1e speedup|speed-up=%8.2f condensate=%g joules=%g "       \
+          "seconds_timed=%g gflops=%g |=%s"
 #define REQUEST_OF(c, backend)                                                                     \
   (c)->mass, (c)->request.n_rhs, md_solver_kind_name((c)->kind), (backend),                        \
       md_packing_name((c)->request.packing), inner_of(c),                                          \
@@ -339,9 +362,9 @@ static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_so
       bench->context, bench->rows, COLUMNS, REQUEST_OF(c, f->backend->name), f->outer->name,
       f->transport, bench->context->ranks, f->iterations, f->refine_iterations,
       f->double_iterations, converged, f->seconds.median, f->seconds.min, f->seconds.max,
-      bench->repetitions, f->seconds.median / n, iteration_ms, iteration_ms / n,
-      1e3 * f->iteration_s, 1e3 * f->iteration_s / n, f->operator_share, f->residual, speedup,
-      f->condensate, f->joules, converged ? "" : "  NOT converged");
+      f->repetitions, f->seconds.median / n, iteration_ms, iteration_ms / n, 1e3 * f->iteration_s,
+      1e3 * f->iteration_s / n, f->operator_share, f->residual, speedup, f->condensate, f->joules,
+      f->timed_s, 1e-9 * f->flops / f->seconds.median, converged ? "" : "  NOT converged");
   const bool takes =
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");

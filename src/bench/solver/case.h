@@ -16,6 +16,7 @@ typedef struct md_solver_bench {
   md_solver_options how; /* the preconditioner of solvers that take one */
   double tolerance;      /* on the true residual */
   long long max_iterations, repetitions;
+  double seconds;  /* repetitions go on until those of a line took so long */
   md_reals shifts; /* of M^dag M, for the solvers that take them */
   cJSON *rows, *skipped, *choices;
   /* Of the deflated solves: */
@@ -51,9 +52,11 @@ typedef struct md_solver_case {
   double mass;
 } md_solver_case;
 
-/* Solves for random sources `repetitions` times after a short solve that is not timed, and adds
- * the median as a row; adds to `skipped` with the reason what this build, machine or solver does
- * not serve. MD_OK also when the tolerance was missed. Collective. */
+enum { MD_WARM_ITERATIONS = 3 };
+/* Solves for random sources `repetitions` times and for `seconds`, after MD_WARM_ITERATIONS of a
+ * solve that are not timed, and adds the median as a row; adds to `skipped` with the reason what
+ * this build, machine or solver does not serve. MD_OK also when the tolerance was missed.
+ * Collective. */
 md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c);
 
 /* The modes that deflated solves take. */
@@ -77,9 +80,12 @@ typedef struct md_solver_figures {
   int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */
   md_statistics seconds;             /* of a solve */
-  double iteration_s;                /* between reported iterations; NaN for fewer than two */
-  double condensate; /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
-  double joules;     /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
+  int repetitions;
+  double timed_s;     /* of all repetitions */
+  double flops;       /* of the hops of a solve */
+  double iteration_s; /* between reported iterations; NaN for fewer than two */
+  double condensate;  /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
+  double joules;      /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
   double operator_share;   /* hops times the time of a plain one over the seconds */
   double norm;             /* bound on |D| */
   double projection_s;     /* of one on the modes; 0 without modes */

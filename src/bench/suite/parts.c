@@ -1,5 +1,6 @@
 #include "base/device.h"
 #include "base/interrupt.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
@@ -33,9 +34,23 @@ md_status md_suite_copy(md_suite *suite) {
 }
 
 /* Neither the oracle nor the emulation of Tensor Cores is made for speed. */
-static bool is_timed(const md_backend *b, md_action action) {
-  return !b->unavailable && (b->actions & 1u << action) && strcmp(b->name, "cpu_ref") != 0 &&
-         strcmp(b->name, "tensor_emu") != 0;
+static bool is_timed(const md_backend *b, md_action action, bool gpu) {
+  return !b->unavailable && (gpu || b->space == MD_HOST) && (b->actions & 1u << action) &&
+         strcmp(b->name, "cpu_ref") != 0 && strcmp(b->name, "tensor_emu") != 0;
+}
+
+/* Whether every rank has a GPU; else one line for all backends that need one. Collective. */
+static bool has_gpu(md_suite *suite) {
+  char names[MD_BACKEND_WORDS_BYTES] = "";
+  if (md_agree(suite->context, md_device_open(suite->context)) == MD_OK) return true;
+  for (int k = 0; md_backends()[k]; k++)
+    if (md_backends()[k]->space == MD_DEVICE || md_backends()[k]->unavailable)
+      md_append(names, sizeof names, "%s%s", *names ? ", " : "", md_backends()[k]->name);
+  cJSON *row = cJSON_CreateObject();
+  md_report_add(row, "part=%s backends=%s", "hop", names);
+  md_rows_skip(suite->skipped, row, NULL, suite->context->message);
+  md_say(suite->context, "left out: no GPU that this build serves (%s)\n", names);
+  return false;
 }
 
 /* Every wrong result is a check that failed. */
@@ -59,10 +74,11 @@ md_status md_suite_hop(md_suite *suite) {
                       .all = true},
       .n_rhs = {.value = {1, MANY_RHS}, .count = 2}};
   for (int p = 0; p < MD_PACKINGS; p++) list.packing.value[p] = p;
+  const bool gpu = has_gpu(suite);
   md_status status = md_dirac_bench_open(&bench);
   md_dirac_bench_head(suite->context);
   for (int k = 0; md_backends()[k] && status == MD_OK; k++)
-    if (is_timed(md_backends()[k], suite->links.action))
+    if (is_timed(md_backends()[k], suite->links.action, gpu))
       status = md_dirac_bench_backend(&bench, md_backends()[k], &list);
   for (int k = 0; k < wrong; k++) md_suite_check(suite, "hop agrees with cpu_ref", 1.0, 0.0, 0.0);
   md_dirac_bench_close(&bench);
@@ -122,11 +138,6 @@ md_status md_suite_halo(md_suite *suite) {
 
 enum { MOST_ITERATIONS = 20000 };
 
-static double real_of(const cJSON *row, const char *key) {
-  const cJSON *item = cJSON_GetObjectItem(row, key);
-  return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
 static const char *word_of(const cJSON *row, const char *key) {
   return cJSON_GetObjectItem(row, key)->valuestring;
 }
@@ -134,7 +145,7 @@ static const char *word_of(const cJSON *row, const char *key) {
 /* Holds a solve to its tolerance and the golden number, and keeps the fastest that passes. */
 static void judge(md_suite *suite, cJSON *row) {
   const double golden = suite->class->condensate[suite->links.action];
-  const double residual = real_of(row, "relative_residual"), rhs = real_of(row, "rhs");
+  const double residual = md_suite_real(row, "relative_residual"), rhs = md_suite_real(row, "rhs");
   const bool failed = suite->failed;
   char what[96], name[160];
   snprintf(what, sizeof what, "%s %s inner %s rhs %g", word_of(row, "backend"),
@@ -144,12 +155,11 @@ static void judge(md_suite *suite, cJSON *row) {
   md_suite_check(suite, name, residual, 0.0, MD_SUITE_TOLERANCE);
   snprintf(name, sizeof name, "condensate, %s", what);
   if (!isnan(golden))
-    md_suite_check(suite, name, real_of(row, "condensate"), golden, 1e-8 * fabs(golden));
-  const double merit = rhs / real_of(row, "seconds_median");
+    md_suite_check(suite, name, md_suite_real(row, "condensate"), golden, 1e-8 * fabs(golden));
+  const double merit = rhs / md_suite_real(row, "seconds_median");
   if (!suite->failed && merit > suite->merit) {
     suite->merit = merit;
     suite->merit_row = row;
-    suite->merit_per_joule = rhs / real_of(row, "joules");
   }
   suite->failed = suite->failed || failed;
 }
@@ -161,6 +171,7 @@ md_status md_suite_solve(md_suite *suite, int n_rhs) {
                            .tolerance = MD_SUITE_TOLERANCE,
                            .max_iterations = MOST_ITERATIONS,
                            .repetitions = suite->repetitions,
+                           .seconds = suite->seconds,
                            .how = {.solver = "cg", .precondition = "none"},
                            .rows = suite->rows,
                            .skipped = suite->skipped};

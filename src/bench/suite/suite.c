@@ -1,9 +1,9 @@
 #include "bench/suite/suite.h"
-#include "base/energy.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
+#include "bench/solver/case.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ enum { PART_COUNT = sizeof TABLE / sizeof *TABLE };
 
 typedef struct settings {
   md_common_options common;
-  const char *class, *action, *links_on;
+  const char *class, *action, *links_on, *csv;
   long long repetitions;
   md_choices parts;
 } settings;
@@ -87,6 +87,10 @@ static md_space space_of_sweeps(const md_suite *suite, const settings *s) {
   if (strcmp(s->links_on, "auto") == 0) return suite->space;
   return strcmp(s->links_on, "gpu") == 0 ? MD_DEVICE : MD_HOST;
 }
+
+/* What runs untimed in front of what is timed. */
+_Static_assert(MD_WARM_ITERATIONS == 3, "as WARM_UP says");
+#define WARM_UP "3 iterations of each solve, one pass of other parts, none of io"
 
 /* The links, and what they took. */
 static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
@@ -119,6 +123,9 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
   md_say(suite->context, "set-up     %.2f s, links made on the %s; outside of every time below\n",
          setup_s, request.sweeps_in == MD_HOST ? "host" : "GPU");
   check_links(suite);
+  md_say(suite->context, "warm-up    untimed: %s\n", WARM_UP);
+  cJSON_AddStringToObject(report->root, "warm_up", WARM_UP);
+  md_load_read("", &suite->load);
   return MD_OK;
 }
 
@@ -160,62 +167,25 @@ static void report_problem(md_report *report, const md_suite *suite, const setti
   cJSON_AddBoolToObject(root, "golden_condensate", !isnan(suite->class->condensate[action]));
 }
 
-/* Whether processors and GPUs tell their energy, and the reason where one does not. */
-static void report_energy(md_report *report, md_suite *suite) {
-  md_energy now;
-  md_energy_read(suite->context, &now);
-  cJSON *energy = cJSON_AddObjectToObject(report->root, "energy");
-  md_report_add(energy, "processors=%s gpus=%s has_processors=%hhd has_gpus=%hhd",
-                now.has_cpu ? "RAPL" : now.cpu_reason, now.has_gpu ? "NVML" : now.gpu_reason,
-                now.has_cpu, now.has_gpu);
-  if (!now.has_cpu && !now.has_gpu)
-    md_say(suite->context, "\nno energy: %s; %s\n", now.cpu_reason, now.gpu_reason);
-}
-
-/* The figure by the median of its solve's repetitions, and by the longest and the shortest. */
-static void add_merit(cJSON *root, const md_suite *suite, bool merit) {
-  static const struct {
-    const char *key, *seconds;
-  } figures[] = {{"figure_of_merit", "seconds_median"},
-                 {"figure_of_merit_min", "seconds_max"},
-                 {"figure_of_merit_max", "seconds_min"}};
-  const cJSON *row = suite->merit_row;
-  for (int i = 0; i < 3; i++)
-    md_report_real(root, figures[i].key,
-                   merit ? cJSON_GetObjectItem(row, "rhs")->valuedouble /
-                               cJSON_GetObjectItem(row, figures[i].seconds)->valuedouble
-                         : NAN);
-  md_report_real(root, "figure_of_merit_repetitions", merit ? suite->repetitions : NAN);
-}
-
-/* The figure is that of a whole run; parts alone have none. */
-static void report_merit(md_report *report, md_suite *suite, const settings *s) {
-  cJSON *root = report->root;
-  const bool whole = s->parts.count == PART_COUNT, merit = whole && suite->merit > 0.0;
-  char best[128] = "";
-  if (suite->merit_row)
-    snprintf(best, sizeof best, "%s, packing %s, inner %s, %d right-hand side%s at once",
-             cJSON_GetObjectItem(suite->merit_row, "backend")->valuestring,
-             cJSON_GetObjectItem(suite->merit_row, "packing")->valuestring,
-             cJSON_GetObjectItem(suite->merit_row, "inner")->valuestring,
-             cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint,
-             md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
-  report_energy(report, suite);
-  md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)!suite->failed);
-  add_merit(root, suite, merit);
-  md_report_add(root, "figure_of_merit_unit=%s figure_of_merit_per_joule=%g figure_of_merit_of=%s",
-                "right-hand sides solved to a true residual of 1e-10 per second",
-                merit ? suite->merit_per_joule : NAN, best);
-  md_say(suite->context, "\n%s", suite->failed ? "FAIL" : "PASS");
-  if (merit)
-    md_say(suite->context, "  class %s, %s, mass %g: %.4g right-hand sides to %g per second (%s)\n",
-           suite->class->name, s->action, suite->class->mass, suite->merit, MD_SUITE_TOLERANCE,
-           best);
-  else
-    md_say(suite->context, "  no figure of merit: %s\n",
-           whole ? "no solve passed" : "some parts were left out");
-  if (merit && !isnan(suite->merit_per_joule))
-    md_say(suite->context, "      %.4g right-hand sides per joule\n", suite->merit_per_joule);
+/* The rows of all parts with one head, that of CSV; the caller's. */
+static cJSON *common_rows(const cJSON *rows) {
+  static const char *const keys[] = {"part",        "work",        "format",      "kernel",
+                                     "space",       "solver",      "backend",     "packing",
+                                     "precision",   "inner",       "reconstruct", "rhs",
+                                     "m",           "n",           "k",           "ranks",
+                                     "transport",   "iterations",  "repetitions", "seconds_median",
+                                     "seconds_min", "seconds_max", "gflops",      "gbytes_per_s"};
+  cJSON *all = cJSON_CreateArray();
+  for (const cJSON *row = rows->child; row; row = row->next) {
+    cJSON *one = cJSON_CreateObject();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+      const cJSON *cell = cJSON_GetObjectItemCaseSensitive(row, keys[i]);
+      if (!cell && strcmp(keys[i], "gflops") == 0) cell = cJSON_GetObjectItem(row, "gflops_kernel");
+      cJSON_AddItemToObject(one, keys[i], cell ? cJSON_Duplicate(cell, true) : cJSON_CreateNull());
+    }
+    cJSON_AddItemToArray(all, one);
+  }
+  return all;
 }
 
 /* The part that writes files is the last: what keeps it from that is told now. */
@@ -253,8 +223,12 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                 .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "none,single,half"),
       MD_OPTION(INTEGER, "repetitions", &s->repetitions, "N",
                 "timed samples of each solve, stencil and copy [3]", .low = 1, .high = 1000),
+      MD_OPTION(REAL, "seconds", &suite->seconds, "S",
+                "each solve repeats until S are timed, at least 60 for an official figure [0]",
+                .high = 1e6),
       MD_OPTION(TEXT, "scratch", &suite->scratch, "FOLDER",
                 "where files are written and read, then removed [.]"),
+      MD_CSV_OPTION(s->csv),
       MD_HALO_OPTIONS(suite->halo),
       MD_COMMON_OPTIONS(s->common)};
   const md_command_text text = {
@@ -276,7 +250,7 @@ static md_status time_parts(md_suite *suite, const settings *s, md_report *repor
   report_problem(report, suite, s);
   md_status status = set_up(suite, s, report);
   if (status == MD_OK) status = run_parts(suite, &s->parts, report);
-  if (status == MD_OK) report_merit(report, suite, s);
+  if (status == MD_OK) md_suite_report_figure(suite, report, s->parts.count == PART_COUNT);
   md_action_links_destroy(&suite->links);
   return status;
 }
@@ -285,8 +259,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   md_suite suite = {.context = context,
                     .physics = MD_PHYSICS_DEFAULTS,
                     .halo = {.transport = "auto"},
-                    .scratch = ".",
-                    .merit_per_joule = NAN};
+                    .scratch = "."};
   settings s = {.action = "naive", .links_on = "auto", .repetitions = 3};
   md_report report;
   MD_TRY(read_settings(context, &suite, &s, argc, argv));
@@ -297,7 +270,9 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   suite.rows = cJSON_AddArrayToObject(report.root, "rows");
   suite.skipped = cJSON_AddArrayToObject(report.root, "skipped");
   md_status status = time_parts(&suite, &s, &report);
-  status = md_report_finish(context, &report, suite.rows, NULL, s.common.json, status);
+  cJSON *rows = common_rows(suite.rows);
+  status = md_report_finish(context, &report, rows, s.csv, s.common.json, status);
+  cJSON_Delete(rows);
   if (status == MD_OK && suite.failed)
     status = md_fail(context, MD_UNREACHED,
                      "every check of class %s must pass, some failed; the report's checks name "

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/load.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "bench/bench.h"
@@ -38,16 +39,17 @@ typedef struct md_suite {
   md_bench_operators operators; /* of the solves */
   md_choices inner;             /* of the solves; MD_DOUBLE stands for none */
   int repetitions;
+  double seconds;      /* that repetitions of a solve take at least */
   const char *scratch; /* folder for files that are written and read */
   long long owner;     /* process of rank 0, which is in their names */
   const int *grid;
   md_space space; /* where the first operator keeps its fields */
   md_action_links links;
   cJSON *rows, *skipped, *checks;
-  bool failed;            /* one of the checks */
-  double merit;           /* right-hand sides per second of the best solve; 0: none */
-  double merit_per_joule; /* of the same solve; NaN: no energy */
-  cJSON *merit_row;       /* borrowed from rows */
+  bool failed;      /* one of the checks */
+  double merit;     /* right-hand sides per second of the best solve; 0: none */
+  cJSON *merit_row; /* borrowed from rows */
+  md_load load;     /* when the parts began */
 } md_suite;
 
 /* Adds a check to the report and says it: |value - expected| <= tolerance. Where 0 is expected the
@@ -63,6 +65,12 @@ md_status md_suite_solve(md_suite *suite, int n_rhs);
 md_status md_suite_halo(md_suite *suite);
 md_status md_suite_gemm(md_suite *suite);
 md_status md_suite_files(md_suite *suite);
+
+/* A number of a row; NaN: the row is NULL, or has none there. Local. */
+double md_suite_real(const cJSON *row, const char *key);
+/* The end of a run: energy, verdict, figure of merit with what is beside it, and what speaks
+ * against it; only a `whole` run has a figure. Collective. */
+void md_suite_report_figure(md_suite *suite, md_report *report, bool whole);
 
 /* Appends the files that md_suite_files makes, none of which may be there. Local. */
 md_status md_suite_files_list(const md_suite *suite, md_made_files *files);
