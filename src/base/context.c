@@ -218,7 +218,7 @@ md_status md_agree_soon(md_context *context, md_status status, const char *what)
   MPI_Iallreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, md_mpi(context), &request);
   for (long long looks = 1; !over; looks++) {
     MPI_Test(&request, &over, MPI_STATUS_IGNORE);
-    if (over || !waits || looks % 4096 != 0) continue;
+    if (over || !waits || looks % 64 != 0) continue;
     waits = !md_watch_due(context, start_s);
     if (waits) continue;
     md_status failed = (md_status)mine.status; /* with a message of its own */

@@ -74,7 +74,7 @@ static void last_agreement_is_not_waited_for(void **state) {
   const bool failed = context->rank == context->ranks - 1;
   context->patience_s = 0.1;
   context->give_up = note;
-  if (!failed) usleep(500000);
+  if (!failed) usleep(1000000);
   const md_status mine = failed ? md_fail(context, MD_INPUT, "nobody knows") : MD_OK;
   assert_int_equal(md_agree_last(context, mine), MD_INPUT);
   if (failed || context->ranks > 1) assert_string_equal(context->message, "nobody knows");
