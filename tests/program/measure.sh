@@ -9,7 +9,7 @@ for seed in 1 2 3 10; do
   on 1 generate --dims 4x4x4x8 --beta 5.7 --sweeps 3 --seed $seed --output cfg$seed.h5 --quiet || complain "generate: exit $?"
 done
 # numbers FILE: all that was measured, but for times.
-numbers() { grep -vE '"(seconds|machine|host|hosts|threads|waiting|ranks|grid|grid_reason|groups|command_line|date_utc|host_bytes_.*|device_bytes_.*|output|state|measured|resumed|json)":' "$1" | sed '/"machine":/,/^\t}/d'; }
+numbers() { sed '/"machine":/,/^\t}/d' "$1" | grep -vE '"(seconds|host|hosts|threads|waiting|ranks|grid|grid_reason|groups|command_line|date_utc|host_bytes_.*|device_bytes_.*|output|state|measured|resumed|json)":'; }
 study="measure --lattices cfg*.h5 --masses 0.3,0.5 --vectors 4 --tol 1e-11 --quiet --momenta 0,0,0;1,0,0"
 sources='point:1,0,2,3 seeded:2,5 corner:0 colour:1,4 random:1 u1:2'
 
