@@ -80,10 +80,6 @@ void md_dirac_destroy(md_dirac *dirac) {
   dirac->halo = NULL;
 }
 
-const char *md_dirac_backend_name(const md_dirac *dirac) {
-  return dirac->backend->name;
-}
-
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field) {
   return md_field_create(context, dirac->geometry, &dirac->shape, parity, field);
 }

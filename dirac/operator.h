@@ -50,7 +50,6 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
                                 const md_backend_request *request, const md_halo_request *how,
                                 md_dirac *dirac);
 void md_dirac_destroy(md_dirac *dirac);
-const char *md_dirac_backend_name(const md_dirac *dirac);
 
 /* A fermion field of the operator's shape, zeroed. Local. */
 md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity, md_field *field);

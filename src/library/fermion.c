@@ -117,7 +117,7 @@ static void move_values(md_field *of, double *array, bool out) {
       int x[MD_DIMS];
       md_coordinates(g, p, site, x);
       const int64_t place =
-          (((int64_t)x[3] * g->local[2] + x[2]) * g->local[1] + x[1]) * g->local[0] + x[0];
+          2 * md_site(g, x) + x[0] % 2; /* pairs along x: one site of each parity */
       for (int r = 0; r < n_rhs; r++)
         for (int c = 0; c < MD_FERMION_REALS; c++) {
           double *there = array + (r * g->local_volume + place) * MD_FERMION_REALS + c;

@@ -105,7 +105,7 @@ static void move_links(md_gauge *gauge, double *array, bool out) {
       int x[MD_DIMS];
       md_coordinates(g, p, site, x);
       const int64_t place =
-          (((int64_t)x[3] * g->local[2] + x[2]) * g->local[1] + x[1]) * g->local[0] + x[0];
+          2 * md_site(g, x) + x[0] % 2; /* pairs along x: one site of each parity */
       for (int mu = 0; mu < MD_DIMS; mu++) {
         double *link = array + (place * MD_DIMS + mu) * MD_LINK_REALS;
         if (out)
