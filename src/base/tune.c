@@ -90,6 +90,7 @@ md_status md_tune_open(md_context *context, const char *path) {
   char *text = NULL;
   int64_t bytes = 0;
   md_tune_close(context);
+  if (!path) return MD_OK;
   MD_TRY(md_agree(context, context->rank == 0 ? read_whole(context, path, &text, &bytes) : MD_OK));
   md_broadcast(context, &bytes, sizeof bytes);
   if (context->rank > 0 && bytes > 0) text = calloc(1, (size_t)bytes + 1);
@@ -116,10 +117,11 @@ void md_tune_close(md_context *context) {
 
 /* The one of the list for that work on that GPU, of whatever build; NULL: none. */
 static cJSON *find(const cJSON *list, const char *gpu, const char *work) {
-  cJSON *choice;
-  cJSON_ArrayForEach(choice, list) if (strcmp(text_of(choice, WORK), work) == 0 &&
-                                       strcmp(text_of(choice, GPU), gpu) == 0) return choice;
-  return NULL;
+  cJSON *choice = list->child;
+  while (choice &&
+         (strcmp(text_of(choice, WORK), work) != 0 || strcmp(text_of(choice, GPU), gpu) != 0))
+    choice = choice->next;
+  return choice;
 }
 
 /* Which of `count` candidates a choice of this build names; -1: none. */

@@ -22,7 +22,8 @@ typedef struct md_tune_case {
 } md_tune_case;
 
 /* Begins to tune, by what the file of that name holds; none of that name, or an empty one, holds
- * nothing. MD_INPUT: it is no file that was written here, or a damaged one. Collective. */
+ * nothing. NULL: ends it. MD_INPUT: it is no file that was written here, or a damaged one.
+ * Collective. */
 md_status md_tune_open(md_context *context, const char *path);
 /* Which candidate to take, the same on all ranks: 0 without --tune, else that of an earlier choice
  * or of a trial, by rank 0, whose result goes to the file at once. Choices of other builds or GPUs,

@@ -116,6 +116,11 @@ static void choices_are_remembered(void **state) {
   assert_int_equal(f.trials, 0);
   assert_int_equal(chosen(context, &f, "another hop"), 2);
   assert_int_equal(f.trials, context->rank == 0 ? CANDIDATES : 0);
+  cJSON *report = cJSON_CreateObject();
+  md_tune_report(context, report);
+  assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(report, "tuned")),
+                   context->rank == 0 ? 2 : 0);
+  cJSON_Delete(report);
   require_trials(context, false);
   cJSON *root = get(context);
   if (root) assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "choices")), 2);
