@@ -66,13 +66,13 @@ static md_status read_count(md_context *context, const char *name, int *count) {
 
 /* Those that are left out or 0 are as they are. */
 static md_status read_gpu(md_context *context, md_device_wish *wish) {
-  enum { FACTS = 4 };
+  enum { FACTS = 4, MOST = 9999 };
   const char *text = getenv("MINIDIRAC_TEST_GPU");
   long long v[FACTS] = {0};
   int count = 1;
   if (!text || !*text) return MD_OK;
   for (const char *c = text; *c; c++) count += *c == ',';
-  if (count > FACTS || md_number_integers(text, ',', count, 0, 1 << 20, v) != MD_NUMBER_OK)
+  if (count > FACTS || md_number_integers(text, ',', count, 0, MOST, v) != MD_NUMBER_OK)
     return md_fail(
         context, MD_INPUT,
         "MINIDIRAC_TEST_GPU must be MULTIPROCESSORS,KIB,MIB,CAPABILITY (of a GPU, shared "
