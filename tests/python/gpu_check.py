@@ -83,7 +83,7 @@ for backend in ("cuda", "cpu_simd"):
         assert np.allclose(on_host(device.x), host.x, rtol=0, atol=1e-9 * abs(host.x).max())
         assert isinstance(quark.solve(there, 0.1, space="host").x, np.ndarray)
         assert isinstance(quark.solve(source, 0.1, space="device").x, md.DeviceArray)
-        assert quark.solve(there, 0.1, guess=device).iterations <= 1
+        assert quark.solve(there, 0.1, guess=device).iterations <= 2
 for words in ({"precision": "half"}, {"precision": "single"}):  # fields of other precisions convert on the GPU
     quark = md.Quark(lattice, n_rhs=3, backend="cuda", **words)
     same(quark.apply(CudaArray(b), 0.3), quark.apply(b, 0.3))
