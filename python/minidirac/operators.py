@@ -37,7 +37,7 @@ class Quark:
     CUDA array interface; results lie where they lie."""
 
     def __init__(self, lattice: Union[Lattice, Links], action: str = "naive", n_rhs: int = 1,
-                 backend: str = "auto", packing: str = "none", precision: str = "double",
+                 backend: str = "auto", packing: str = "auto", precision: str = "double",
                  inner: Optional[str] = None, reconstruct: Union[str, int] = "18", transport: str = "auto",
                  boundary: str = "antiperiodic", imaginary_mu: float = 0.0, flux_quanta: int = 0):
         self.links = links_of(lattice, action)
