@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 from ctypes import byref
 from dataclasses import dataclass, fields
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Union, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class OnLayout:
     def layout(self) -> Layout:
         """Extents of the lattice and of this rank's block."""
         c = library().md_lattice_layout(self._lattice)
-        return Layout(*(tuple(part) for part in (c.dims, c.local, c.origin, c.grid)))
+        return Layout(*(cast(Four, tuple(part)) for part in (c.dims, c.local, c.origin, c.grid)))
 
     @property
     def dims(self) -> Four:

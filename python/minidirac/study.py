@@ -3,6 +3,7 @@ need h5py. libminidirac is needed by `measure` alone."""
 from __future__ import annotations
 
 import json
+import math
 from ctypes import c_char_p
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -117,7 +118,8 @@ class Study:
         self.momenta = [tuple(int(n) for n in p) for p in momenta]
 
     def _place(self, action: str, mass: float, source: str) -> Tuple[int, int, int]:
-        return (_index(self.actions, action, "action"), _index(self.masses, float(mass), "mass"),
+        mass = next((m for m in self.masses if math.isclose(m, mass)), mass)
+        return (_index(self.actions, action, "action"), _index(self.masses, mass, "mass"),
                 _index(self.sources, source, "source"))
 
     def pion(self, action: str, mass: float, source: str, momentum: Sequence[int] = (0, 0, 0)) -> np.ndarray:

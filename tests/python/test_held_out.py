@@ -1,14 +1,13 @@
 """Lattices of another code through the package: against its printed correlators and eigenvalues, against the
-program's own reports, and against D and a solve of numpy that read the file themselves."""
-import json
+program's own reports, and against D and a solve of numpy on what numpy reads."""
 import os
-import subprocess
 import tempfile
 import unittest
 
 import numpy as np
 
 import minidirac as md
+from oracle import Oracle, read_milc, report
 
 FOLDER = os.environ.get("MINIDIRAC_SHARED_LATTICES", "")
 LATTICE = os.path.join(FOLDER, "lat.sample.l4448")
@@ -19,50 +18,6 @@ HISQ = [1.59174071439, 0.756932165707, 0.773457898327, 0.561252284656, 0.4848021
 ASQTAD = [3.0438413599, 1.23378071261, 1.2876976659, 0.88195187545, 0.743703252486, 0.559135030244, 0.84242374754,
           1.16533387932]
 HISQ_EIGENVALUES = [0.001648390005, 0.002116870649, 0.002285375175, 0.002702999803]
-
-
-def read_milc(path):
-    """Links [t, z, y, x, mu, row, column] of a file of MILC's version 5, big-endian: 96 bytes, then sites."""
-    magic, x, y, z, t = np.fromfile(path, ">i4", 5)
-    assert magic == 20103
-    return np.fromfile(path, ">c8", offset=96).reshape(t, z, y, x, 4, 3, 3).astype(complex)
-
-
-class Oracle:
-    """D of naive links, antiperiodic, and solves with it: M = m + D, D = sum_mu eta_mu [U v(x + mu) - h.c.] / 2."""
-
-    def __init__(self, links):
-        self.links = links
-        t, z, y, x = np.indices(links.shape[:4])
-        sign = [np.ones_like(x), (-1) ** x, (-1) ** (x + y), (-1) ** (x + y + z) * np.where(t == len(links) - 1, -1, 1)]
-        self.u = [sign[mu][..., None, None] * links[..., mu, :, :] for mu in range(4)]
-        self.odd = (t + z + y + x) % 2 == 1
-
-    def d(self, v):
-        out = np.zeros_like(v)
-        for mu, u in enumerate(self.u):
-            axis = 4 - mu  # of x, y, z, t in [rhs, t, z, y, x, colour]
-            out += np.einsum("tzyxab,rtzyxb->rtzyxa", u, np.roll(v, -1, axis)) / 2
-            out -= np.roll(np.einsum("tzyxba,rtzyxb->rtzyxa", u.conj(), v), 1, axis) / 2
-        return out
-
-    def solve(self, b, mass):
-        """CG on (m^2 - D^2) x = (m - D) b."""
-        x, r = np.zeros_like(b), mass * b - self.d(b)
-        p, norm, end = r, np.vdot(r, r).real, 1e-26 * np.vdot(b, b).real
-        while norm > end:
-            ap = mass**2 * p - self.d(self.d(p))
-            alpha = norm / np.vdot(p, ap).real
-            x, r = x + alpha * p, r - alpha * ap
-            before, norm = norm, np.vdot(r, r).real
-            p = r + norm / before * p
-        return x
-
-
-def report(*words):
-    run = subprocess.run([os.environ["MINIDIRAC"], *words, "--quiet", "--json", "-"], check=True, timeout=120,
-                         stdout=subprocess.PIPE, env={**os.environ, "OMPI_MCA_orte_create_session_dirs": "0"})
-    return json.loads(run.stdout)
 
 
 @unittest.skipUnless(os.path.exists(LATTICE), "no lattices of another code")

@@ -1,6 +1,5 @@
 """The package minidirac against the program, and against arithmetic of numpy alone. For unittest and
-pytest; MINIDIRAC is the program, MINIDIRAC_INPUTS the folder of lattices."""
-import json
+pytest; the variable MINIDIRAC is the program."""
 import os
 import pickle
 import subprocess
@@ -11,34 +10,12 @@ import unittest
 import numpy as np
 
 import minidirac as md
-
-LATTICE = os.path.join(os.environ["MINIDIRAC_INPUTS"], "beta5.7_4x4x4x8.lime")
-
-
-def report(*words):
-    """The report of the program."""
-    run = subprocess.run([os.environ["MINIDIRAC"], *words, "--quiet", "--json", "-"], check=True, timeout=120,
-                         stdout=subprocess.PIPE, env={**os.environ, "OMPI_MCA_orte_create_session_dirs": "0"})
-    return json.loads(run.stdout)
+from oracle import LATTICE, Oracle, report
 
 
 def random_field(shape, seed=1):
     rng = np.random.default_rng(seed)
     return rng.normal(size=shape) + 1j * rng.normal(size=shape)
-
-
-def numpy_d(links, v):
-    """D of docs/conventions.md, antiperiodic, from naive links [t, z, y, x, mu, 3, 3]."""
-    t, z, y, x = np.indices(links.shape[:4])
-    signs = [np.ones_like(x), (-1) ** x, (-1) ** (x + y), (-1) ** (x + y + z)]
-    signs[3] = signs[3] * np.where(t == links.shape[0] - 1, -1, 1)  # of the boundary
-    out = np.zeros_like(v)
-    for mu in range(4):
-        axis = 3 - mu
-        u = signs[mu][..., None, None] * links[..., mu, :, :]
-        back = np.roll(np.einsum("tzyxba,rtzyxb->rtzyxa", u.conj(), v), 1, axis + 1)
-        out += 0.5 * (np.einsum("tzyxab,rtzyxb->rtzyxa", u, np.roll(v, -1, axis + 1)) - back)
-    return out
 
 
 class Package(unittest.TestCase):
@@ -97,7 +74,7 @@ class Package(unittest.TestCase):
     def test_hop(self):
         v = random_field(self.field)
         even, odd = md.hop(self.lattice, v, parity=0), md.hop(self.lattice, v, parity=1)
-        self.assertTrue(np.allclose(even + odd, numpy_d(self.lattice.links, v), atol=1e-13))
+        self.assertTrue(np.allclose(even + odd, Oracle(self.lattice.links).d(v), atol=1e-13))
         t, z, y, x = np.indices(self.lattice.shape)
         is_odd = ((t + z + y + x) % 2).astype(bool)
         self.assertFalse(even[:, is_odd].any() or odd[:, ~is_odd].any())

@@ -13,8 +13,8 @@ import tempfile
 import unittest
 
 import minidirac as md
+from oracle import TOP
 
-TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HAS_STUDY = all(importlib.util.find_spec(name) for name in ("h5py", "matplotlib"))
 
 

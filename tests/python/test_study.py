@@ -9,8 +9,7 @@ import unittest
 import numpy as np
 
 import minidirac as md
-
-LATTICE = os.path.join(os.environ["MINIDIRAC_INPUTS"], "beta5.7_4x4x4x8.lime")
+from oracle import LATTICE
 
 
 def has_h5py():
@@ -35,6 +34,7 @@ class Studies(unittest.TestCase):
                 self.assertTrue(np.allclose(c[0], md.pion_correlator(lattice, mass), rtol=1e-8))
                 with self.assertRaisesRegex(md.InputError, "got 1; take more lattices"):
                     study.fit("naive", mass, "point:0,0,0,0", range=(1, 4))
+            self.assertTrue(np.array_equal(study.pion("naive", 3 * 0.1, "point:0,0,0,0"), c))  # of 0.3
             with self.assertRaisesRegex(ValueError, "no mass 0.2; it has 0.1, 0.3"):
                 study.pion("naive", 0.2, "point:0,0,0,0")
             with self.assertRaisesRegex(md.Error, "is there"):
