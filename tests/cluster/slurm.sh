@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# slurm.sh COMMAND...: runs the command beside a Slurm of its own: slurmctld, munged and two slurmd on this host, which
+# are nodes `one` and `two` of 4 CPUs and 2 GPUs by name alone. Nothing of it is left. Exit 77 where a daemon is not installed.
+set -u
+PATH=$PATH:/usr/sbin:/sbin
+for tool in slurmctld slurmd munged sbatch srun; do
+  command -v $tool >/dev/null || { echo "no $tool here" && exit 77; }
+done
+state=$(mktemp -d)
+stop() {
+  local pids
+  pids=$(cat "$state"/*.pid 2>/dev/null)
+  kill $pids 2>/dev/null
+  for _ in $(seq 100); do
+    kill -0 $pids 2>/dev/null || break # some process of the list is there as long as this succeeds
+    sleep 0.1
+  done
+  kill -KILL $pids 2>/dev/null
+  rm -rf "$state"
+}
+trap stop EXIT
+chmod 755 "$state"
+mkdir "$state"/{jobs,one,two}
+(umask 077 && head -c 1024 /dev/urandom >"$state/key")
+munged --key-file "$state/key" --socket "$state/munge" --pid-file "$state/munged.pid" --log-file "$state/munged.log" \
+  --seed-file "$state/seed" || exit
+read -r control first second < <(python3 -c '
+import socket
+taken = [socket.socket() for _ in range(3)]
+for s in taken:
+    s.bind(("127.0.0.1", 0))
+print(*(s.getsockname()[1] for s in taken))')
+host=$(hostname -s)
+cat >"$state/gres.conf" <<C
+AutoDetect=off
+NodeName=one,two Name=gpu File=/dev/null
+NodeName=one,two Name=gpu File=/dev/zero
+C
+cat >"$state/slurm.conf" <<C
+ClusterName=scratch
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$control
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+AuthInfo=socket=$state/munge
+StateSaveLocation=$state/jobs
+SlurmdSpoolDir=$state/%n
+TmpFS=$state/%n
+SlurmctldPidFile=$state/slurmctld.pid
+SlurmdPidFile=$state/%n.pid
+SlurmctldLogFile=$state/slurmctld.log
+SlurmdLogFile=$state/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=pmix
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+GresTypes=gpu
+NodeName=one NodeHostname=$host NodeAddr=127.0.0.1 Port=$first CPUs=4 Gres=gpu:2
+NodeName=two NodeHostname=$host NodeAddr=127.0.0.1 Port=$second CPUs=4 Gres=gpu:2
+PartitionName=all Nodes=ALL Default=YES
+C
+export SLURM_CONF=$state/slurm.conf
+slurmctld && slurmd -N one && slurmd -N two || exit
+for _ in $(seq 100); do
+  [ "$(sinfo -h -N -o %t | sort -u)" = idle ] && break
+  sleep 0.2
+done
+[ "$(sinfo -h -N -o %t | sort -u)" = idle ] || { echo "Slurm did not start:" && cat "$state"/*.log && exit 1; }
+"$@"
