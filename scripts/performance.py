@@ -101,7 +101,7 @@ def add(name, report, job):
     result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
     result["sha256"] = hash_of(result)
     with open(os.path.join(TOP, "results", name + ".json"), "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
+        json.dump(result, file)
         file.write("\n")
 
 
