@@ -42,7 +42,7 @@ static __device__ double unit_of(const field_view &f, int64_t site) {
 }
 
 /* Thread (r, i) of a block converts right-hand side r of the block's i-th site; a site's scale
- * belongs to all of them. */
+ * belongs to all of them. `out` without scales may have more of them or fewer. */
 static __global__ void convert(field_view out, coefficients factor, field_view in) {
   __shared__ float shared[256];
   const piece_place at = place_of<1, false>(in.sites, in.n_rhs, blockIdx.x);
@@ -64,7 +64,7 @@ static __global__ void convert(field_view out, coefficients factor, field_view i
     if (at.active && r == 0) out.scale[site] = chosen;
     unit = chosen;
   }
-  if (!at.active) return;
+  if (!at.active || r >= out.n_rhs) return;
   const double inverse = 1.0 / unit;
   for (int c = 0; c < in.components; c++) store(out, index_of(out, site, c, r), inverse * value(c));
 }
