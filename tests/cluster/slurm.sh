@@ -7,23 +7,23 @@ for tool in slurmctld slurmd munged sbatch srun; do
   command -v $tool >/dev/null || { echo "no $tool here" && exit 77; }
 done
 state=$(mktemp -d)
+daemons=()
 stop() {
-  local pids
-  pids=$(cat "$state"/*.pid 2>/dev/null)
-  kill $pids 2>/dev/null
-  for _ in $(seq 100); do
-    kill -0 $pids 2>/dev/null || break # some process of the list is there as long as this succeeds
+  kill "${daemons[@]}"
+  for _ in $(seq 50); do
+    kill -0 "${daemons[@]}" 2>/dev/null || break # true while some of them are there
     sleep 0.1
   done
-  kill -KILL $pids 2>/dev/null
+  kill -KILL "${daemons[@]}"
   rm -rf "$state"
-}
+} 2>/dev/null
 trap stop EXIT
 chmod 755 "$state"
 mkdir "$state"/{jobs,one,two}
 (umask 077 && head -c 1024 /dev/urandom >"$state/key")
-munged --key-file "$state/key" --socket "$state/munge" --pid-file "$state/munged.pid" --log-file "$state/munged.log" \
-  --seed-file "$state/seed" || exit
+munged --foreground --key-file "$state/key" --socket "$state/munge" --pid-file "$state/munged.pid" --seed-file "$state/seed" \
+  2>"$state/munged.log" &
+daemons+=($!)
 read -r control first second < <(python3 -c '
 import socket
 taken = [socket.socket() for _ in range(3)]
@@ -63,10 +63,13 @@ NodeName=two NodeHostname=$host NodeAddr=127.0.0.1 Port=$second CPUs=4 Gres=gpu:
 PartitionName=all Nodes=ALL Default=YES
 C
 export SLURM_CONF=$state/slurm.conf
-slurmctld && slurmd -N one && slurmd -N two || exit
-for _ in $(seq 100); do
-  [ "$(sinfo -h -N -o %t | sort -u)" = idle ] && break
+for daemon in slurmctld "slurmd -N one" "slurmd -N two"; do
+  $daemon -D 2>/dev/null & # each has its log
+  daemons+=($!)
+done
+idle() { [ "$(sinfo -h -N -o %t 2>/dev/null | sort -u)" = idle ]; }
+until idle; do
+  [ $SECONDS -lt 60 ] || { echo "Slurm did not start:" && cat "$state"/*.log && exit 1; }
   sleep 0.2
 done
-[ "$(sinfo -h -N -o %t | sort -u)" = idle ] || { echo "Slurm did not start:" && cat "$state"/*.log && exit 1; }
 "$@"
