@@ -148,6 +148,40 @@ extern "C" md_status md_device_transfer(md_context *context, md_field *out, cons
                    : MD_OK;
 }
 
+/* A thread for each real of the array, whose order is that of the sites of both parities together.
+ */
+template <bool OUT>
+static __global__ void copy_array(field_view even, field_view odd, double *array, int lx, int ly,
+                                  int lz, int64_t count) {
+  const int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (e >= count) return;
+  const int64_t volume = 2 * even.sites, element = e / even.components;
+  const int64_t place = element % volume, row = place / lx;
+  const int64_t sum = place % lx + row % ly + row / ly % lz + row / ly / lz;
+  const field_view &f = sum & 1 ? odd : even;
+  double *there = (double *)f.data +
+                  index_of(f, place / 2, (int)(e % even.components), (int)(element / volume));
+  *(OUT ? array + e : there) = *(OUT ? there : array + e);
+}
+
+extern "C" md_status md_device_array(md_context *context, md_field *of, double *array, bool out) {
+  const int *l = of->geometry->local;
+  const int64_t count = of->geometry->local_volume * of->components * of->n_rhs;
+  cudaPointerAttributes lies = {};
+  if (cudaPointerGetAttributes(&lies, array) != cudaSuccess) cudaGetLastError();
+  const bool on_device = lies.type == cudaMemoryTypeDevice || lies.type == cudaMemoryTypeManaged;
+  if (!on_device || lies.device != context->gpu.number)
+    return md_fail(context, MD_INPUT,
+                   "an array must be memory of GPU %d, on which the context works, got that of %s",
+                   context->gpu.number, on_device ? "another GPU" : "the host");
+  MD_TRY(md_cuda_status(context, cudaDeviceSynchronize(), "work on an array"));
+  (out ? copy_array<true>
+       : copy_array<false>)<<<(unsigned)((count + 255) / 256), 256, 0, md_stream()>>>(
+      view_of(&of[MD_EVEN]), view_of(&of[MD_ODD]), array, l[0], l[1], l[2], count);
+  MD_TRY(md_cuda_launched(context, "copy of an array"));
+  return md_device_synchronise(context);
+}
+
 /* Columns: a block of threads turns a tile of 16 sites, 16 columns and six components in shared
  * memory, so that it reads and writes whole lines on both sides. */
 namespace turning {
