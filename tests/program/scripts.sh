@@ -10,6 +10,8 @@ for script in "$source_dir"/scripts/*.sh "$source_dir"/scripts/[!p]*.py "$source
   grep -q "$name" out || complain "$name --help does not name it"
 done
 
+"$source_dir/scripts/performance.py" --check || complain "PERFORMANCE.md: exit $?"
+
 # A matplotlib that cannot be imported, before all others.
 mkdir none
 echo 'raise ImportError("none here")' >none/matplotlib.py
