@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "commands.h"
+#include "io/vectors.h"
 #include "links/run.h"
 
 #include <math.h>
@@ -129,7 +130,10 @@ static md_status write_modes(md_context *context, const search *r) {
                               .store = md_modes_store_of(r->store),
                               .label = label_of(r),
                               .keep_old = !r->force};
-  return r->output && modes.count > 0 ? md_modes_write(context, r->output, &modes, &info) : MD_OK;
+  return r->output && modes.count > 0
+             ? md_modes_write_as(context, r->output, md_vectors_format_of(r->output, NULL), &modes,
+                                 &info)
+             : MD_OK;
 }
 
 static void print_head(const md_context *context, const search *r) {

@@ -1,4 +1,5 @@
 /* The options of a solve. */
+#include "io/vectors.h"
 #include "solve/solve.h"
 
 /* The files of the solutions, where they are to be. */
@@ -41,6 +42,10 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
 
 static md_status check_combinations(md_context *context, md_solve_options *o) {
   const int count = md_source_count(&o->source, o->rhs ? (int)o->rhs : 1);
+  if (o->source.word == MD_WORD_FILE && o->rhs != 0 && o->rhs != count)
+    return md_fail(context, MD_INPUT,
+                   "the source %.200s has %d right-hand sides, got --rhs %lld; leave it out",
+                   o->source.text, count, o->rhs);
   if (o->rhs != 0 && o->rhs != count)
     return md_fail(context, MD_INPUT,
                    "point and wall sources have 3 right-hand sides, one a colour, for each point, "
@@ -103,11 +108,11 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "deflate", &o->deflate, "MODES.h5",
                 "lowest modes that eigen wrote: solved for by a projection", .file = MD_FILE_INPUT),
-      MD_OPTION(TEXT, "guess", &o->guess, "FILE.h5",
+      MD_OPTION(TEXT, "guess", &o->guess, "FILE",
                 "begin from this solution, of any mass, that --output wrote",
                 .file = MD_FILE_INPUT),
-      MD_OPTION(TEXT, "output", &o->output, "FILE.h5", "the solution, HDF5",
-                .file = MD_FILE_RESULT),
+      MD_OPTION(TEXT, "output", &o->output, "FILE", "the solution", .file = MD_FILE_RESULT),
+      MD_VECTORS_FORMAT_OPTION(o->format),
       MD_FORCE_OPTION(o->force),
       MD_OPTION(TEXT, "checkpoint", &o->checkpoint, "FILE", "state of the solver, HDF5",
                 .file = MD_FILE_STATE),
@@ -130,5 +135,6 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
   MD_TRY(md_run_check(context, "solve", &o->run));
+  MD_TRY(md_source_describe(context, &o->source));
   return check_combinations(context, o);
 }
