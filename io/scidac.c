@@ -115,12 +115,15 @@ static void put_file(FILE *out, const md_lattice_header *header) {
     put_lines(text, said, -1);
     fprintf(text, "<title>KS eigenvalues and vectors</title><Nvecs>%d</Nvecs></info>",
             said->modes->count);
-  } else {
+  } else if (said->source) {
     fprintf(text,
             MD_XML "<usqcdKSPropFile><version>1.0</version>"
-                   "<type>USQCD_ColorVector_%s</type><info>%swritten by miniDirac</info>"
-                   "</usqcdKSPropFile>",
-            said->source ? "Source_Sink_Pairs" : "ScalarSource_ThreeSink", MILC_WORDS);
+                   "<type>USQCD_ColorVector_Source_Sink_Pairs</type><info>%swritten by miniDirac"
+                   "</info></usqcdKSPropFile>",
+            MILC_WORDS);
+  } else { /* USQCD knows no such file: one of plain vectors */
+    fprintf(text, MD_XML "<info>%s<title>KS solutions without their sources</title></info>",
+            MILC_WORDS);
   }
   if (fclose(text) == 0) md_lime_put_text(out, "scidac-file-xml", false, true, "%s", lines);
   free(lines);
@@ -138,9 +141,9 @@ static void put_record_words(FILE *text, const md_vectors_output *said, int run)
         put_plain(text, said->attributes[i].data);
     fputs("</info></usqcdSourceInfo>", text);
   } else {
-    fprintf(text, MD_XML "<usqcdInfo><version>1.0</version><color>%d</color><info>", rhs % 3);
+    fprintf(text, MD_XML "<usqcdKSPropInfo><version>1.0</version><color>%d</color><info>", rhs % 3);
     put_lines(text, said, rhs);
-    fputs("</info></usqcdInfo>", text);
+    fputs("</info></usqcdKSPropInfo>", text);
   }
 }
 

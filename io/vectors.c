@@ -180,6 +180,7 @@ md_status md_vectors_write(md_context *context, const char *path, const md_vecto
 md_status md_vectors_settle(const md_header_input *s, const long long dims[MD_DIMS],
                             bool big_endian) {
   md_lattice_header *header = s->header;
+  int64_t end = 0;
   strcpy(header->content, "vectors");
   MD_TRY(md_header_input_check_dims(s, dims));
   for (int i = 0; i < s->notes->run_count; i++) {
@@ -202,7 +203,11 @@ md_status md_vectors_settle(const md_header_input *s, const long long dims[MD_DI
                      "%s is truncated: vectors %d end at byte %lld, the file at %lld", s->path, i,
                      (long long)(run->offset + run->bytes), (long long)s->bytes);
     header->precision = run->real_bytes == 8 ? MD_DOUBLE : MD_SINGLE;
+    end = run->offset + run->bytes;
   }
+  if (!header->scidac && end < s->bytes) /* in LIME there is more behind them */
+    md_notes_departure(s->notes, "the vectors end %lld byte%s before the file",
+                       (long long)(s->bytes - end), md_plural(s->bytes - end));
   return MD_OK;
 }
 

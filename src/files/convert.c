@@ -6,8 +6,10 @@
 #include "io/site_data.h"
 #include "io/vectors.h"
 #include "links/run.h"
+#include "sources/sources.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct convert_options {
@@ -122,11 +124,12 @@ static md_precision narrowest(const md_lattice_format *format, const convert_opt
   return md_lattice_format_holds(format, of_input) ? of_input : MD_SINGLE;
 }
 
-/* What files say of solutions; what was read is appended to attributes that are made. */
+/* What files say of solutions. */
+enum { SOLUTION_WORDS = 9 };
 typedef struct solution_words {
   double mass, tolerance, plaquette, fat_plaquette, residuals[MD_MAX_RHS];
   char source[512], boundary[32], action[256], lattice[512], checksum[64];
-  md_attribute list[9];
+  md_attribute list[SOLUTION_WORDS];
   int count;
 } solution_words;
 
@@ -146,16 +149,41 @@ static void take_words(const md_lattice_info *info, int n_rhs, solution_words *w
     if (md_vectors_attribute(info, &known[i])) w->list[w->count++] = known[i];
 }
 
+/* The sources of the solutions, where they are in the file or their name tells them: of points, and
+ * of others on even sites. What a multi-shift solve has of others is the solution of their even
+ * part alone. *found: whether there are any. Collective. */
+static md_status get_sources(md_context *context, const convert_options *o,
+                             const md_lattice_info *info, const char *text, int n_rhs,
+                             md_field b[MD_PARITIES], bool *found) {
+  md_source source = {0};
+  md_source_vector vectors[MD_MAX_RHS];
+  const bool on_file = info->notes.run_count > 0 && info->notes.runs[0].source;
+  *found = on_file && md_vectors_count(info, true) == n_rhs;
+  if (*found) return md_vectors_read(context, o->in, info, true, b);
+  const bool named = *text && md_source_parse(context, "source", text, &source) == MD_OK &&
+                     (md_source_is_points(&source) || md_source_is_even(&source)) &&
+                     md_source_count(&source, n_rhs) == n_rhs &&
+                     md_source_check(context, &source, info->header.dims) == MD_OK;
+  if (named) {
+    md_source_expand(&source, info->header.dims, n_rhs, vectors);
+    md_source_fill(b, vectors);
+  }
+  free((char *)source.text);
+  *found = named;
+  return MD_OK;
+}
+
 static md_status copy_solution(md_context *context, const convert_options *o,
                                const md_lattice_format *format, const md_lattice_info *info,
                                const md_geometry *geometry, md_report *report) {
   const bool hdf5 = info->notes.run_count == 0;
   const int n_rhs = hdf5 ? info->header.count : md_vectors_count(info, false);
-  const bool sources = !hdf5 && md_vectors_count(info, true) == n_rhs && info->notes.runs[0].source;
+  const md_precision precision = narrowest(format, o, info->header.precision);
   md_field x[MD_PARITIES] = {0}, b[MD_PARITIES] = {0};
-  md_attribute attributes[9 + MD_PROVENANCE_ATTRIBUTES];
+  md_attribute attributes[SOLUTION_WORDS + MD_PROVENANCE_ATTRIBUTES];
   md_provenance from;
-  solution_words words;
+  solution_words words = {0};
+  bool sources = false;
   if (n_rhs < 1 || n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "%s must hold 1 to %d solutions, got %d", o->in, MD_MAX_RHS,
                    n_rhs);
@@ -164,11 +192,10 @@ static md_status copy_solution(md_context *context, const convert_options *o,
   md_provenance_of_run(context, &from);
   from.lattice = md_file_texts_find(&info->notes.texts, "lattice");
   const int count = md_provenance_append(&from, attributes, words.count);
-  const md_precision precision = narrowest(format, o, info->header.precision);
   md_status status = md_host_fields(context, geometry, n_rhs, x);
-  if (status == MD_OK && sources) status = md_host_fields(context, geometry, n_rhs, b);
+  if (status == MD_OK) status = md_host_fields(context, geometry, n_rhs, b);
   if (status == MD_OK) status = md_propagator_read(context, o->in, x, NULL, 0);
-  if (status == MD_OK && sources) status = md_vectors_read(context, o->in, info, true, b);
+  if (status == MD_OK) status = get_sources(context, o, info, words.source, n_rhs, b, &sources);
   if (status == MD_OK)
     status = md_solution_write(context, o->out, format, precision, !o->force, x, sources ? b : NULL,
                                attributes, count);

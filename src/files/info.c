@@ -81,11 +81,12 @@ static void describe(const md_context *context, md_report *report, const char *p
   md_checksum_print(&info->computed, computed, sizeof computed);
   md_report_integers(root, "dims", d, MD_DIMS);
   md_report_add(root,
-                "format=%s precision=%s byte_order=%s checksum=%s checksum_expected=%s "
+                "format=%s content=%s precision=%s byte_order=%s checksum=%s checksum_expected=%s "
                 "checksum_computed=%s",
-                format, precision, order, checksum, expected, computed);
+                format, header->content, precision, order, checksum, expected, computed);
   md_say(context,
          "format               %s\n"
+         "content              links\n"
          "dims x y z t         %d %d %d %d\n"
          "precision            %s, %s-endian\n"
          "checksum             %s (file %s, computed %s)\n",

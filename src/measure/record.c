@@ -44,7 +44,7 @@ static md_array shape_of(const md_study *s, int field, int lattices) {
     a.extent[a.rank++] = o->masses.count;
     a.extent[a.rank++] = o->sources.count;
   } else if (fields[field].numbers > 1) {
-    a.axes = "lattice,re im";
+    a.axes = "lattice,part";
     a.extent[a.rank++] = fields[field].numbers;
   }
   if (fields[field].slices) {

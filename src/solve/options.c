@@ -13,6 +13,16 @@ static md_status check_shift_files(md_context *context, const md_solve_options *
   return md_options_check_made(context, &o->run.common, &made, status);
 }
 
+/* The file of the source: an input, and what is in it. */
+static md_status read_source_file(md_context *context, md_solve_options *o) {
+  md_made_files made = {0};
+  if (o->source.word != MD_WORD_FILE) return MD_OK;
+  const md_status status =
+      md_made_files_add(context, &made, "--source", md_source_path(&o->source), MD_FILE_INPUT);
+  MD_TRY(md_options_check_made(context, &o->run.common, &made, status));
+  return md_source_describe(context, &o->source);
+}
+
 static md_status check_shifts(md_context *context, md_solve_options *o) {
   const bool multishift = !o->how.by;
   if (multishift != (o->shifts.count > 0) || (o->refine && !multishift))
@@ -135,6 +145,6 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
   MD_TRY(md_run_check(context, "solve", &o->run));
-  MD_TRY(md_source_describe(context, &o->source));
+  MD_TRY(read_source_file(context, o));
   return check_combinations(context, o);
 }

@@ -92,20 +92,16 @@ md_status md_source_parse(md_context *context, const char *label, const char *te
   return source->text ? MD_OK : md_fail_memory(context, strlen(text), "source");
 }
 
-static const char *path_of(const md_source *source) {
-  return strchr(source->text, ':') + 1;
-}
-
 md_status md_source_describe(md_context *context, md_source *source) {
   md_lattice_info info;
   if (source->word != MD_WORD_FILE) return MD_OK;
-  md_status status = md_lattice_describe(context, path_of(source), &info);
+  md_status status = md_lattice_describe(context, md_source_path(source), &info);
   if (status == MD_OK) {
     source->points =
         strcmp(info.header.content, "solution") ? md_vectors_count(&info, true) : info.header.count;
     if (source->points < 1)
       status = md_fail(context, MD_INPUT, "%s must hold colour vectors, its content is: %s",
-                       path_of(source), info.header.content);
+                       md_source_path(source), info.header.content);
   }
   md_lattice_info_destroy(&info);
   return status;
@@ -113,11 +109,11 @@ md_status md_source_describe(md_context *context, md_source *source) {
 
 md_status md_source_read(md_context *context, const md_source *source, md_field b[MD_PARITIES]) {
   md_lattice_info info;
-  md_status status = md_lattice_describe(context, path_of(source), &info);
+  md_status status = md_lattice_describe(context, md_source_path(source), &info);
   if (status == MD_OK)
     status = strcmp(info.header.content, "solution")
-                 ? md_vectors_read(context, path_of(source), &info, true, b)
-                 : md_propagator_read(context, path_of(source), b, NULL, 0);
+                 ? md_vectors_read(context, md_source_path(source), &info, true, b)
+                 : md_propagator_read(context, md_source_path(source), b, NULL, 0);
   md_lattice_info_destroy(&info);
   return status;
 }

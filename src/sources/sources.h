@@ -4,6 +4,8 @@
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
 
+#include <string.h>
+
 /* What --source names, for every command that solves: one word that stands for one right-hand side
  * or several. */
 
@@ -48,6 +50,10 @@ typedef struct md_source {
 
 /* The parser of an option (md_option.parse); the target is a md_source. MD_INPUT. Local. */
 md_status md_source_parse(md_context *context, const char *label, const char *text, void *target);
+/* The file of a source file:PATH. */
+static inline const char *md_source_path(const md_source *source) {
+  return strchr(source->text, ':') + 1;
+}
 /* Of a file: finds out how many vectors it has, which the functions below need, and reads them;
  * MD_INPUT: no such file, or none in it, another lattice, damage. Of other sources: nothing to
  * find out, and not to be read. Collective. */
