@@ -111,8 +111,9 @@ md_status md_h5_read_box(const md_h5_file *file, hid_t dataset, const md_h5_shap
 md_datasets_found md_h5_verify(const md_h5_file *file);
 
 /* Notes the groups, datasets and attributes of an open file, the first few hundred of them and
- * without following links: a file may have groups without end or in a ring. In a child. */
-void md_h5_list_objects(hid_t file, md_notes *notes);
+ * without following links: a file may have groups without end or in a ring. Returns how many cannot
+ * be opened or listed. In a child. */
+int md_h5_list_objects(hid_t file, md_notes *notes);
 
 /* miniDirac's own lattice files: dataset MD_H5_LINKS [t][z][y][x][mu][3][3] of complex {r, i}. The
  * SciDAC checksum pair is that of the big-endian image of the sites: the same numbers as in an ILDG

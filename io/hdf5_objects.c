@@ -133,6 +133,7 @@ typedef struct listing {
   hid_t file;
   md_notes *notes;
   int turn; /* record whose members are being listed */
+  int unreadable;
   bool full;
 } listing;
 
@@ -186,6 +187,7 @@ static void describe_object(listing *l, hid_t object, md_record *record) {
   H5O_info_t info;
   if (object < 0 || H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) {
     snprintf(record->detail, sizeof record->detail, "cannot be opened");
+    l->unreadable++;
     return;
   }
   record->offset = (int64_t)info.addr;
@@ -231,7 +233,7 @@ static int level_of(const char *name) {
   return level;
 }
 
-void md_h5_list_objects(hid_t file, md_notes *notes) {
+int md_h5_list_objects(hid_t file, md_notes *notes) {
   listing l = {.file = file, .notes = notes};
   md_record root = {.type = "/"};
   const hid_t first = H5Oopen(file, "/", H5P_DEFAULT);
@@ -246,14 +248,16 @@ void md_h5_list_objects(hid_t file, md_notes *notes) {
     if (strchr(name, '@') || (!group && *detail != '[')) continue;
     const hid_t object = H5Oopen(file, name, H5P_DEFAULT); /* hard links all the way */
     if (object < 0) continue;
-    H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_attribute, &l);
-    if (group && level_of(name) < LEVELS_MOST)
-      H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &l);
-    else if (group)
+    herr_t listed = H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_attribute, &l);
+    if (group && level_of(name) < LEVELS_MOST && listed >= 0)
+      listed = H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &l);
+    else if (group && listed >= 0)
       md_notes_departure(notes, "groups below %.60s are not listed", name);
+    l.unreadable += listed < 0;
     MD_H5_CLOSE(object);
   }
   if (l.full) md_notes_departure(notes, "only the first %d objects are listed", OBJECTS_MOST);
+  return l.unreadable;
 }
 
 enum { CHUNK_MOST = 64 << 20 };
@@ -310,7 +314,7 @@ static bool read_all(hid_t dataset) {
 md_datasets_found md_h5_verify(const md_h5_file *file) {
   md_datasets_found found = {0};
   md_notes notes = {0};
-  md_h5_list_objects(file->id, &notes);
+  found.damaged = md_h5_list_objects(file->id, &notes);
   for (int i = 0; i < notes.record_count; i++) {
     const md_record *r = &notes.records[i];
     hid_t dataset;

@@ -98,20 +98,20 @@ static md_status fill(md_context *context, void *user, int run) {
                                             w->path, run / w->each));
 }
 
-static md_status check_output(md_context *context, const md_vectors_output *o, int count) {
-  const md_lattice_format *f = o->format;
-  if (f->vectors_only && (o->modes || count != f->vectors_only))
+md_status md_vectors_check(md_context *context, const md_lattice_format *f, md_precision precision,
+                           int count, bool modes) {
+  if (f->vectors_only && (modes || count != f->vectors_only))
     return md_fail(context, MD_INPUT,
                    "%s files hold %d solutions, one for each colour of a source, got %d %s; use "
                    "hdf5 or scidac",
-                   f->name, f->vectors_only, count, o->modes ? "modes" : "of them");
-  if (f->together && !f->vectors_only && !o->modes)
+                   f->name, f->vectors_only, count, modes ? "modes" : "of them");
+  if (f->together && !f->vectors_only && !modes)
     return md_fail(context, MD_INPUT, "%s files hold modes, got solutions; use hdf5 or scidac",
                    f->name);
-  if (!md_lattice_format_holds(f, o->precision))
+  if (!md_lattice_format_holds(f, precision))
     return md_fail(context, MD_INPUT, "%s files hold %s, got %s", f->name,
                    f->single_only ? "single precision" : "single or double precision",
-                   md_precision_name(o->precision));
+                   md_precision_name(precision));
   return MD_OK;
 }
 
@@ -159,7 +159,7 @@ md_status md_vectors_write(md_context *context, const char *path, const md_vecto
   writer w = {.output = o, .path = path, .each = o->solution && o->source ? 2 : 1};
   md_vectors_output without = *o;
   md_new_file file;
-  MD_TRY(check_output(context, o, count));
+  MD_TRY(md_vectors_check(context, o->format, o->precision, count, o->modes != NULL));
   if (o->format->vectors_only) { /* no place for sources */
     without.source = NULL;
     w.output = &without;

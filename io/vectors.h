@@ -49,6 +49,15 @@ typedef struct md_vectors_output {
   int count;
 } md_vectors_output;
 
+/* MD_INPUT where the format has no place for so many vectors, for modes or for solutions, or for
+ * their precision: known before the work that makes them. Local. */
+md_status md_vectors_check(md_context *context, const md_lattice_format *format,
+                           md_precision precision, int count, bool modes);
+/* The precision to write where none is asked for: double as far as the format can hold it. */
+static inline md_precision md_vectors_precision(const md_lattice_format *format) {
+  return md_lattice_format_holds(format, MD_DOUBLE) ? MD_DOUBLE : MD_SINGLE;
+}
+
 /* Writes the file, reads it back and compares checksums, then renames. MD_INPUT: a number of
  * right-hand sides, a precision or kind of vectors that the format has no place for, or values that
  * are not finite. */

@@ -337,7 +337,7 @@ static md_status describe_links(const md_reader *r) {
   md_notes notes = {0};
   MD_TRY(check_room(r, sizeof *d));
   const md_status status = describe_file(&r->file, &d->header, &notes);
-  md_h5_list_objects(r->file.id, &notes);
+  (void)md_h5_list_objects(r->file.id, &notes);
   for (int i = 0; i < notes.record_count && i < MD_H5_RECORDS_MOST; i++)
     d->records[d->record_count++] = notes.records[i];
   for (int i = 0; i < notes.departure_count && i < MD_H5_DEPARTURES_MOST; i++)

@@ -214,8 +214,7 @@ md_status md_fermion_axpy(double a, const md_fermion *x, md_fermion *y) {
 static md_status write_as(md_context *context, const char *path, bool replace, const md_field *of,
                           const md_attribute *attributes, int count) {
   const md_lattice_format *format = md_vectors_format_of(path, NULL);
-  const bool wide = md_lattice_format_holds(format, MD_DOUBLE);
-  return md_solution_write(context, path, format, wide ? MD_DOUBLE : MD_SINGLE, !replace, of, NULL,
+  return md_solution_write(context, path, format, md_vectors_precision(format), !replace, of, NULL,
                            attributes, count);
 }
 

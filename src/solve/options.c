@@ -50,6 +50,14 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
   return o->output ? check_shift_files(context, o) : MD_OK;
 }
 
+static md_status check_format(md_context *context, const md_solve_options *o) {
+  if (o->format && !o->output)
+    return md_fail(context, MD_INPUT, "--format needs --output, the file that is to have it");
+  if (!o->output) return MD_OK;
+  const md_lattice_format *format = md_vectors_format_of(o->output, o->format);
+  return md_vectors_check(context, format, md_vectors_precision(format), (int)o->rhs, false);
+}
+
 static md_status check_combinations(md_context *context, md_solve_options *o) {
   const int count = md_source_count(&o->source, o->rhs ? (int)o->rhs : 1);
   if (o->source.word == MD_WORD_FILE && o->rhs != 0 && o->rhs != count)
@@ -67,6 +75,7 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    "minidirac measure, which takes them in parts",
                    MD_MAX_RHS, count);
   o->rhs = count;
+  MD_TRY(check_format(context, o));
   if (o->momenta.count && !md_source_is_points(&o->source))
     return md_fail(context, MD_INPUT,
                    "--momenta needs a source of points, whose correlators have them, got '%s'",

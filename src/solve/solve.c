@@ -163,9 +163,9 @@ md_status md_solve_write(md_context *context, md_solve_run *run, const char *pat
   from.mass = mass;
   from.tolerance = o->tolerance;
   const md_lattice_format *format = md_vectors_format_of(o->output, o->format);
-  const md_precision precision = md_lattice_format_holds(format, MD_DOUBLE) ? MD_DOUBLE : MD_SINGLE;
-  return md_solution_write(context, path, format, precision, !o->force, run->of.x, run->of.b,
-                           attributes, md_provenance_append(&from, attributes, OWN));
+  return md_solution_write(context, path, format, md_vectors_precision(format), !o->force,
+                           run->of.x, run->of.b, attributes,
+                           md_provenance_append(&from, attributes, OWN));
 }
 
 /* Exit 3 after a signal, 1 otherwise, with what to do. */
