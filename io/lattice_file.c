@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const md_lattice_format *const formats[] = {
@@ -334,7 +335,8 @@ bool md_vectors_recognised(const md_context *context, const char *path) {
   bool found = false;
   if (context->rank == 0) {
     unsigned char head[16];
-    FILE *file = fopen(path, "rb");
+    struct stat there; /* a pipe would keep its reader waiting */
+    FILE *file = stat(path, &there) == 0 && S_ISREG(there.st_mode) ? fopen(path, "rb") : NULL;
     const size_t bytes = file ? fread(head, 1, sizeof head, file) : 0;
     if (file) fclose(file);
     for (int i = 0; i < FORMATS; i++)

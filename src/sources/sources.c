@@ -110,6 +110,11 @@ md_status md_source_describe(md_context *context, md_source *source) {
 md_status md_source_read(md_context *context, const md_source *source, md_field b[MD_PARITIES]) {
   md_lattice_info info;
   md_status status = md_lattice_describe(context, md_source_path(source), &info);
+  if (status == MD_OK && info.notes.run_count > 0 && info.notes.runs[0].part)
+    md_warn(context,
+            "%s: its sources are on a part of the lattice and are not read, its solutions are "
+            "taken",
+            md_source_path(source));
   if (status == MD_OK)
     status = strcmp(info.header.content, "solution")
                  ? md_vectors_read(context, md_source_path(source), &info, true, b)
