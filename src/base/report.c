@@ -5,6 +5,7 @@
 #include "base/memory_need.h"
 #include "base/text.h"
 #include "base/timer.h"
+#include "base/tune.h"
 #include "base/waiting.h"
 #include "md_version.h"
 
@@ -215,6 +216,7 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
   cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - context->start_s);
   if (context->signal && !cJSON_HasObjectItem(report->root, "interrupted"))
     cJSON_AddBoolToObject(report->root, "interrupted", context->interrupt.by != 0);
+  md_tune_report(context, report->root);
   if (path) add_memory(context, report->root);
   md_status status = path ? md_machine_report(context, report->root) : MD_OK;
   make_printable(report->root);
@@ -260,13 +262,18 @@ md_status md_report_csv(md_context *context, const cJSON *rows, const char *path
   FILE *out = open_memstream(&text, &bytes);
   md_status status = out ? MD_OK : md_fail_memory(context, 1, "CSV text");
   for (const cJSON *row = rows->child; out && row; row = row->next) {
-    if (row == rows->child)
+    if (row == rows->child) {
       for (const cJSON *cell = row->child; cell; cell = cell->next)
-        fprintf(out, "%s%c", cell->string, cell->next ? ',' : '\n');
-    for (const cJSON *cell = row->child; cell; cell = cell->next) {
-      csv_cell(out, cell);
-      fputc(cell->next ? ',' : '\n', out);
+        if (!cJSON_IsObject(cell))
+          fprintf(out, "%s%s", cell == row->child ? "" : ",", cell->string);
+      fputc('\n', out);
     }
+    for (const cJSON *cell = row->child; cell; cell = cell->next) {
+      if (cJSON_IsObject(cell)) continue;
+      if (cell != row->child) fputc(',', out);
+      csv_cell(out, cell);
+    }
+    fputc('\n', out);
   }
   if (out) fclose(out);
   if (status == MD_OK) status = put(context, path, text);
