@@ -62,7 +62,8 @@ static md_status write_array(const md_h5_file *file, const char *group, const md
   const hid_t dataset = H5Dcreate2(file->id, name, there, space, H5P_DEFAULT, create, H5P_DEFAULT);
   const bool written =
       dataset >= 0 && H5Dwrite(dataset, here, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->data) >= 0;
-  const md_status status = written ? MD_OK : md_h5_fail(file, MD_ENVIRONMENT, array->name);
+  md_status status = written ? MD_OK : md_h5_fail(file, MD_ENVIRONMENT, array->name);
+  if (status == MD_OK) status = md_h5_put_axes(file, dataset, array->axes);
   MD_H5_CLOSE(dataset, there, here, space, create);
   return status;
 }
@@ -100,6 +101,7 @@ static md_status read_array(md_context *context, md_child *child, const char *gr
   md_child_request request = {.what = MD_CHILD_ARRAY, .array = *array};
   request.array.name = NULL;
   request.array.data = NULL;
+  request.array.axes = NULL;
   name_of(group, array, request.name);
   MD_TRY(md_child_ask(context, child, &request));
   memcpy(array->data, child->shared, bytes);

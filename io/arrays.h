@@ -12,9 +12,10 @@ typedef struct md_array {
   const char *name;
   int rank;                           /* extents in use, 1 to MD_ARRAY_RANK_MOST */
   int64_t extent[MD_ARRAY_RANK_MOST]; /* slowest first, each at least 1 */
-  int text_bytes; /* 0: doubles; else texts of that many bytes, the closing zero included */
-  void *data;     /* of doubles, or [..][text_bytes] of char */
-  bool optional;  /* on reading: zeros where the file has none */
+  int text_bytes;   /* 0: doubles; else texts of that many bytes, the closing zero included */
+  void *data;       /* of doubles, or [..][text_bytes] of char */
+  bool optional;    /* on reading: zeros where the file has none */
+  const char *axes; /* on writing: as of md_h5_put_axes; NULL: not named */
 } md_array;
 
 /* Writes the file anew with /GROUP; with keep_old it is to be new: as md_new_file.keep_old of

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/memory_need.h"
 #include "io/propagator.h"
+#include "io/vectors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -172,14 +173,20 @@ static md_status write_sites(const md_h5_file *file, hid_t dataset, const md_bun
   return status;
 }
 
+/* A site of fixed8 is one element with its colours inside. */
+static const char *axes_of(const md_bundle_sites *s) {
+  if (s->mode_count) return s->store == MD_FIXED ? "mode,t,z,y,x/2" : "mode,t,z,y,x/2,colour";
+  return md_bundle_one_parity(s) ? "rhs,t,z,y,x/2,colour" : "rhs,t,z,y,x,colour";
+}
+
 static md_status write_dataset(const md_h5_file *file, const md_geometry *geometry,
                                const md_bundle_sites *s) {
   const md_h5_shape shape = md_bundle_shape(s);
   int64_t parity = s->field[0]->parity;
   const md_attribute which = {"parity", MD_ATTRIBUTE_INTEGER, 1, &parity};
   hid_t dataset = H5I_INVALID_HID;
-  md_status status =
-      md_agree(file->context, md_h5_create_sites(file, s->name, geometry, &shape, &dataset));
+  md_status status = md_agree(
+      file->context, md_h5_create_sites(file, s->name, axes_of(s), geometry, &shape, &dataset));
   if (status == MD_OK) status = write_sites(file, dataset, s);
   if (status == MD_OK && md_bundle_one_parity(s) && !s->modes)
     status = md_agree(file->context, md_h5_put_attributes(file, dataset, &which, 1));
@@ -329,8 +336,34 @@ md_status md_propagator_write(md_context *context, const char *path, bool keep_o
   return md_bundle_write(context, path, &b);
 }
 
+md_status md_solution_write(md_context *context, const char *path, const md_lattice_format *format,
+                            md_precision precision, bool keep_old,
+                            const md_field solution[MD_PARITIES], const md_field *source,
+                            const md_attribute *attributes, int count) {
+  if (!format->compose)
+    return md_propagator_write(context, path, keep_old, solution, attributes, count);
+  const md_vectors_output output = {format, precision, keep_old,   solution,
+                                    source, NULL,      attributes, count};
+  return md_vectors_write(context, path, &output);
+}
+
+/* From a file of another format. */
+static md_status read_vectors(md_context *context, const char *path, md_field *solution,
+                              const md_attribute *attributes, int count) {
+  md_lattice_info info;
+  md_status status = md_lattice_describe(context, path, &info);
+  for (int i = 0; i < count && status == MD_OK; i++)
+    if (!md_vectors_attribute(&info, &attributes[i]))
+      status = md_fail(context, MD_INPUT, "%s: attribute %s is missing", path, attributes[i].name);
+  if (status == MD_OK) status = md_vectors_read(context, path, &info, false, solution);
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
                              const md_attribute *attributes, int count) {
+  if (md_vectors_recognised(context, path))
+    return read_vectors(context, path, solution, attributes, count);
   md_bundle_sites s;
   const md_bundle b = propagator_bundle(&s, solution, attributes, count);
   return read_bundle(context, path, &b);

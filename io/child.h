@@ -47,7 +47,8 @@ typedef enum md_child_what {
   MD_CHILD_SITES,          /* opens the dataset `name` of site data as the next one */
   MD_CHILD_CHUNKS,         /* of the first such dataset: md_h5_chunk_table */
   MD_CHILD_BOX,            /* sites of the number-th; answer.number: how often Fletcher32 failed */
-  MD_CHILD_ARRAY           /* all of the dataset `name` */
+  MD_CHILD_ARRAY,          /* all of the dataset `name` */
+  MD_CHILD_VERIFY          /* md_datasets_found */
 } md_child_what;
 
 typedef struct md_child_request {

@@ -100,6 +100,11 @@ md_status md_h5_put_attributes(const md_h5_file *file, hid_t object, const md_at
   return MD_OK;
 }
 
+md_status md_h5_put_axes(const md_h5_file *file, hid_t dataset, const char *axes) {
+  const md_attribute attribute = {"axes", MD_ATTRIBUTE_TEXT, 0, (char *)axes};
+  return axes ? md_h5_put_attributes(file, dataset, &attribute, 1) : MD_OK;
+}
+
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute) {
   if (H5Aexists(object, attribute->name) <= 0) return false;
   const hid_t id = H5Aopen(object, attribute->name, H5P_DEFAULT);
@@ -191,8 +196,9 @@ static void choose_chunk(const md_geometry *geometry, const md_h5_shape *shape,
   if (shape->lead) chunk[0] = 1;
 }
 
-md_status md_h5_create_sites(const md_h5_file *file, const char *name, const md_geometry *geometry,
-                             const md_h5_shape *shape, hid_t *dataset) {
+md_status md_h5_create_sites(const md_h5_file *file, const char *name, const char *axes,
+                             const md_geometry *geometry, const md_h5_shape *shape,
+                             hid_t *dataset) {
   hsize_t extents[MD_H5_RANK_MOST], chunk[MD_H5_RANK_MOST];
   const int rank = md_h5_extents(shape, geometry->global, extents);
   choose_chunk(geometry, shape, chunk);
@@ -204,7 +210,8 @@ md_status md_h5_create_sites(const md_h5_file *file, const char *name, const md_
   const hid_t type = element_type(shape, true);
   *dataset = H5Dcreate2(file->id, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
   MD_H5_CLOSE(type, space, create);
-  return *dataset < 0 ? md_h5_fail(file, MD_ENVIRONMENT, "creating a dataset") : MD_OK;
+  if (*dataset < 0) return md_h5_fail(file, MD_ENVIRONMENT, "creating a dataset");
+  return md_h5_put_axes(file, *dataset, axes);
 }
 
 /* What element_type makes; complex numbers in any byte order: two reals r and i of that size. */

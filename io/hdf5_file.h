@@ -49,6 +49,9 @@ md_status md_h5_open_object(const md_h5_file *file, const char *name, bool datas
 /* All ranks call the same; local in its errors. */
 md_status md_h5_put_attributes(const md_h5_file *file, hid_t object, const md_attribute *list,
                                int count);
+/* Names the axes of a dataset, slowest first, in its attribute "axes": "t,z,y,x,colour". NULL: not
+ * named. Otherwise as md_h5_put_attributes. */
+md_status md_h5_put_axes(const md_h5_file *file, hid_t dataset, const char *axes);
 /* False when it is absent or of another type or length. In a child. */
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
 
@@ -82,10 +85,10 @@ int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
                   hsize_t extents[MD_H5_RANK_MOST]);
 /* Bytes of a site (of one lead index). */
 size_t md_h5_site_bytes(const md_h5_shape *shape);
-/* Creates it in chunks of at most 4 MB that no rank border cuts, with Fletcher32. All ranks call
- * the same. */
-md_status md_h5_create_sites(const md_h5_file *file, const char *name, const md_geometry *geometry,
-                             const md_h5_shape *shape, hid_t *dataset);
+/* Creates it in chunks of at most 4 MB that no rank border cuts, with Fletcher32 and its axes as
+ * md_h5_put_axes. All ranks call the same. */
+md_status md_h5_create_sites(const md_h5_file *file, const char *name, const char *axes,
+                             const md_geometry *geometry, const md_h5_shape *shape, hid_t *dataset);
 /* Opens it and checks element type, extents and that all of it is stored. In a child; MD_INPUT. */
 md_status md_h5_open_sites(const md_h5_file *file, const char *name, const int dims[MD_DIMS],
                            const md_h5_shape *shape, hid_t *dataset);
@@ -104,9 +107,13 @@ md_status md_h5_write_slab(const md_h5_file *file, hid_t dataset, const md_geome
 md_status md_h5_read_box(const md_h5_file *file, hid_t dataset, const md_h5_shape *shape, int lead,
                          const md_h5_box *box, void *raw, long long *damaged);
 
+/* Reads all datasets of the file, chunk by chunk. Of a file that a child has open. */
+md_datasets_found md_h5_verify(const md_h5_file *file);
+
 /* Notes the groups, datasets and attributes of an open file, the first few hundred of them and
- * without following links: a file may have groups without end or in a ring. In a child. */
-void md_h5_list_objects(hid_t file, md_notes *notes);
+ * without following links: a file may have groups without end or in a ring. Returns how many cannot
+ * be opened or listed. In a child. */
+int md_h5_list_objects(hid_t file, md_notes *notes);
 
 /* miniDirac's own lattice files: dataset MD_H5_LINKS [t][z][y][x][mu][3][3] of complex {r, i}. The
  * SciDAC checksum pair is that of the big-endian image of the sites: the same numbers as in an ILDG

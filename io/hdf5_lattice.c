@@ -25,6 +25,14 @@ static void take_notes(md_h5_described *d, md_notes *notes) {
   }
 }
 
+/* Of those that are no links (io/reader/requests.c). */
+static bool is_other_content(const char *content) {
+  static const char *const known[] = {"solution", "modes", "checkpoint", "study"};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(content, known[i]) == 0) return true;
+  return false;
+}
+
 /* The header as far as later steps rely on it: whatever went wrong in the child, sizes are those
  * that a file may have. */
 static md_status take_header(const md_header_input *s, const md_h5_described *d) {
@@ -33,17 +41,36 @@ static md_status take_header(const md_header_input *s, const md_h5_described *d)
   *header = d->header;
   header->texts = NULL;
   header->provenance = NULL;
+  header->vectors = NULL;
+  header->content[sizeof header->content - 1] = 0;
   header->offset = 0;
   header->label.made[sizeof header->label.made - 1] = 0;
   for (int i = 0; i < MD_DIMS; i++) dims[i] = header->dims[i];
+  s->notes->texts.lost = d->texts_lost;
+  MD_TRY(md_file_texts_take(s->context, &s->notes->texts, d->texts,
+                            d->texts_used < sizeof d->texts ? d->texts_used : sizeof d->texts));
+  if (is_other_content(header->content)) return MD_OK;
   MD_TRY(md_header_input_check_dims(s, dims));
   const int bytes = header->precision == MD_DOUBLE ? 8 : 4, kind = (int)header->label.kind;
   if (header->site.rows != 3 || header->site.real_bytes != bytes || header->planes < 1 ||
       kind < MD_LINKS_THIN || kind > MD_LINKS_LONG)
     return md_fail(s->context, MD_INPUT, "%s is damaged: reading its header went astray", s->path);
-  s->notes->texts.lost = d->texts_lost;
-  return md_file_texts_take(s->context, &s->notes->texts, d->texts,
-                            d->texts_used < sizeof d->texts ? d->texts_used : sizeof d->texts);
+  return MD_OK;
+}
+
+md_status md_datasets_verify(md_context *context, const char *path, md_datasets_found *found) {
+  const md_child_request request = {.what = MD_CHILD_VERIFY};
+  md_child child;
+  md_status status = MD_OK;
+  if (context->rank == 0) {
+    status = md_child_start(context, path, sizeof *found, &child);
+    if (status == MD_OK) status = md_child_ask(context, &child, &request);
+    if (status == MD_OK) memcpy(found, child.shared, sizeof *found);
+    md_child_stop(&child);
+  }
+  MD_TRY(md_agree(context, status));
+  md_broadcast(context, found, sizeof *found);
+  return MD_OK;
 }
 
 static md_status describe(const md_header_input *s) {
@@ -80,7 +107,7 @@ static md_status read_slab(md_context *context, void *file, const md_slab *slab,
 
 /* This rank's part, with a child that says where chunks are; no communication. */
 static md_status read_part(md_context *context, reader *r, const md_lattice_header *header,
-                           md_gauge *gauge, md_checksum *checksum) {
+                           const md_site_fields *fields, md_checksum *checksum) {
   const md_child_request request = {.what = MD_CHILD_CHUNKS};
   const md_h5_shape shape = md_h5_links_shape(header->site.real_bytes);
   const char *path = r->child.path;
@@ -89,20 +116,21 @@ static md_status read_part(md_context *context, reader *r, const md_lattice_head
   r->straight = md_h5_chunks_open(path, r->child.shared, r->geometry, &shape, &r->chunks);
   /* Chunks lie nearly in the order of their sites: good enough for hints of what comes next. */
   const md_status status =
-      md_sites_read(context, path, header, r->geometry, read_slab, r, false, gauge, checksum);
+      md_sites_read(context, path, header, r->geometry, read_slab, r, false, fields, checksum);
   checksum->damaged += r->damaged;
   md_h5_chunks_close(&r->chunks);
   return status;
 }
 
 md_status md_h5_lattice_read(md_context *context, const char *path, const md_lattice_header *header,
-                             const md_geometry *geometry, md_gauge *gauge, md_checksum *checksum) {
+                             const md_geometry *geometry, const md_site_fields *links,
+                             md_checksum *checksum) {
   reader r = {.geometry = geometry, .site_bytes = md_site_bytes(&header->site)};
   const md_slab_plan plan = md_lattice_slabs(header, geometry);
   const size_t slab = md_slab_bytes(geometry, &plan, r.site_bytes);
   const size_t shared = slab > sizeof(md_h5_chunk_table) ? slab : sizeof(md_h5_chunk_table);
   md_status status = md_child_start(context, path, shared, &r.child);
-  if (status == MD_OK) status = read_part(context, &r, header, gauge, checksum);
+  if (status == MD_OK) status = read_part(context, &r, header, links, checksum);
   md_child_stop(&r.child);
   return md_agree(context, status);
 }
@@ -160,10 +188,12 @@ static md_status write_dataset(md_context *context, writer *w, md_lattice_header
                                const md_gauge *gauge) {
   md_status status = md_h5_group(&w->file, "/gauge");
   if (status == MD_OK)
-    status = md_h5_create_sites(&w->file, MD_H5_LINKS, w->geometry, &w->shape, &w->dataset);
+    status = md_h5_create_sites(&w->file, MD_H5_LINKS, "t,z,y,x,mu,row,column", w->geometry,
+                                &w->shape, &w->dataset);
   MD_TRY(md_agree(context, status));
   header->planes = md_h5_planes(w->dataset);
-  MD_TRY(md_sites_write(context, header, gauge, write_slab, w));
+  const md_site_fields links = md_gauge_sites(gauge);
+  MD_TRY(md_sites_write(context, header, &links, write_slab, w));
   MD_TRY(md_agree(context, write_attributes(w, header)));
   return md_agree(context, write_texts(&w->file, header->texts));
 }
@@ -182,6 +212,7 @@ md_status md_h5_lattice_write(md_context *context, const char *path, md_lattice_
 
 const md_lattice_format md_format_hdf5 = {.name = "hdf5",
                                           .suffixes = ".h5 .hdf5",
+                                          .holds = MD_HOLDS_LINKS | MD_HOLDS_VECTORS,
                                           .checksum = MD_CHECKSUM_SCIDAC,
                                           .recognises = recognises,
                                           .describe = describe};

@@ -1,6 +1,7 @@
 #include "io/hdf5_file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Names in an HDF5 file are followed link by link: a link may lead into another file, and the
@@ -132,6 +133,7 @@ typedef struct listing {
   hid_t file;
   md_notes *notes;
   int turn; /* record whose members are being listed */
+  int unreadable;
   bool full;
 } listing;
 
@@ -185,6 +187,7 @@ static void describe_object(listing *l, hid_t object, md_record *record) {
   H5O_info_t info;
   if (object < 0 || H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) {
     snprintf(record->detail, sizeof record->detail, "cannot be opened");
+    l->unreadable++;
     return;
   }
   record->offset = (int64_t)info.addr;
@@ -230,7 +233,7 @@ static int level_of(const char *name) {
   return level;
 }
 
-void md_h5_list_objects(hid_t file, md_notes *notes) {
+int md_h5_list_objects(hid_t file, md_notes *notes) {
   listing l = {.file = file, .notes = notes};
   md_record root = {.type = "/"};
   const hid_t first = H5Oopen(file, "/", H5P_DEFAULT);
@@ -245,12 +248,87 @@ void md_h5_list_objects(hid_t file, md_notes *notes) {
     if (strchr(name, '@') || (!group && *detail != '[')) continue;
     const hid_t object = H5Oopen(file, name, H5P_DEFAULT); /* hard links all the way */
     if (object < 0) continue;
-    H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_attribute, &l);
-    if (group && level_of(name) < LEVELS_MOST)
-      H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &l);
-    else if (group)
+    herr_t listed = H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_attribute, &l);
+    if (group && level_of(name) < LEVELS_MOST && listed >= 0)
+      listed = H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &l);
+    else if (group && listed >= 0)
       md_notes_departure(notes, "groups below %.60s are not listed", name);
+    l.unreadable += listed < 0;
     MD_H5_CLOSE(object);
   }
   if (l.full) md_notes_departure(notes, "only the first %d objects are listed", OBJECTS_MOST);
+  return l.unreadable;
+}
+
+enum { CHUNK_MOST = 64 << 20 };
+
+/* The next box of chunk's extents; false behind the last. */
+static bool next_box(int rank, const hsize_t *extent, const hsize_t *chunk, hsize_t *start) {
+  for (int d = rank - 1; d >= 0; d--) {
+    start[d] += chunk[d];
+    if (start[d] < extent[d]) return true;
+    start[d] = 0;
+  }
+  return false;
+}
+
+static bool read_box(hid_t dataset, hid_t type, int rank, const hsize_t *extent,
+                     const hsize_t *chunk, const hsize_t *start, void *raw) {
+  hsize_t count[H5S_MAX_RANK];
+  for (int d = 0; d < rank; d++)
+    count[d] = chunk[d] < extent[d] - start[d] ? chunk[d] : extent[d] - start[d];
+  const hid_t there = H5Dget_space(dataset), here = H5Screate_simple(rank, count, NULL);
+  if (rank > 0) H5Sselect_hyperslab(there, H5S_SELECT_SET, start, NULL, count, NULL);
+  const bool read = H5Dread(dataset, type, here, there, H5P_DEFAULT, raw) >= 0;
+  MD_H5_CLOSE(here, there);
+  return read;
+}
+
+/* All of a dataset, box by box as it is stored; false where a box cannot be read. */
+static bool read_all(hid_t dataset) {
+  hsize_t extent[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK] = {0}, start[H5S_MAX_RANK] = {0};
+  const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+  const hid_t create = H5Dget_create_plist(dataset);
+  const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+  const bool chunked = rank > 0 && H5Pget_layout(create) == H5D_CHUNKED;
+  bool sound = rank >= 0 && (!chunked || H5Pget_chunk(create, rank, chunk) == rank) &&
+               H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tis_variable_str(type) == 0;
+  double bytes = (double)H5Tget_size(type), all = bytes;
+  for (int d = 0; d < rank; d++) {
+    if (!chunked) chunk[d] = extent[d];
+    sound = sound && chunk[d] > 0 && extent[d] > 0;
+    bytes *= (double)chunk[d];
+    all *= (double)extent[d];
+  }
+  sound = sound && bytes <= CHUNK_MOST && all <= (double)H5Dget_storage_size(dataset) * 1000.0;
+  void *raw = sound ? malloc((size_t)bytes) : NULL;
+  sound = raw != NULL;
+  if (sound) do
+      sound = read_box(dataset, type, rank, extent, chunk, start, raw);
+    while (sound && next_box(rank, extent, chunk, start));
+  free(raw);
+  MD_H5_CLOSE(create, type, space);
+  return sound;
+}
+
+md_datasets_found md_h5_verify(const md_h5_file *file) {
+  md_datasets_found found = {0};
+  md_notes notes = {0};
+  found.damaged = md_h5_list_objects(file->id, &notes);
+  for (int i = 0; i < notes.record_count; i++) {
+    const md_record *r = &notes.records[i];
+    hid_t dataset;
+    if (*r->detail != '[' || strchr(r->type, '@')) continue;
+    found.datasets++;
+    if (md_h5_open_object(file, r->type, true, &dataset) != MD_OK) {
+      found.damaged++;
+      continue;
+    }
+    found.unguarded += !md_h5_has_sums(dataset);
+    found.damaged += !read_all(dataset);
+    MD_H5_CLOSE(dataset);
+  }
+  free(notes.records);
+  free(notes.departures);
+  return found;
 }

@@ -46,22 +46,23 @@ int64_t md_lattice_link_bytes(const md_lattice_header *header) {
   return bytes; /* below 2^40 * 576 */
 }
 
-md_status md_header_input_take_links(const md_header_input *s) {
+md_status md_header_input_take_sites(const md_header_input *s, const char *what) {
   const int *d = s->header->dims;
   const int64_t bytes = md_lattice_link_bytes(s->header);
   const int64_t rest = s->bytes - s->header->offset - bytes;
   if (rest < 0)
     return md_fail(s->context, MD_INPUT,
-                   "%s is truncated: a %dx%dx%dx%d lattice has %lld bytes of links from byte %lld, "
+                   "%s is truncated: a %dx%dx%dx%d lattice has %lld bytes of %s from byte %lld, "
                    "the file ends at %lld",
-                   s->path, d[0], d[1], d[2], d[3], (long long)bytes, (long long)s->header->offset,
-                   (long long)s->bytes);
+                   s->path, d[0], d[1], d[2], d[3], (long long)bytes, what,
+                   (long long)s->header->offset, (long long)s->bytes);
   if (rest > 0)
-    md_notes_departure(s->notes, "the links end %lld byte%s before the file", (long long)rest,
+    md_notes_departure(s->notes, "the %s end %lld byte%s before the file", what, (long long)rest,
                        md_plural(rest));
+  md_record sites = {.offset = s->header->offset, .bytes = bytes};
+  snprintf(sites.type, sizeof sites.type, "%s", what);
   md_notes_record(s->notes, &(md_record){.type = "header", .bytes = s->header->offset});
-  md_notes_record(s->notes,
-                  &(md_record){.type = "links", .offset = s->header->offset, .bytes = bytes});
+  md_notes_record(s->notes, &sites);
   return MD_OK;
 }
 
@@ -77,6 +78,14 @@ void md_notes_record(md_notes *notes, const md_record *record) {
   if (!records) return;
   notes->records = records;
   records[notes->record_count++] = *record;
+}
+
+md_status md_notes_run(md_context *context, md_notes *notes, const md_vector_run *run) {
+  md_vector_run *runs = grown(notes->runs, notes->run_count, sizeof *runs);
+  if (!runs) return md_fail_memory(context, 2 * (size_t)notes->run_count * sizeof *runs, "notes");
+  notes->runs = runs;
+  runs[notes->run_count++] = *run;
+  return MD_OK;
 }
 
 void md_notes_departure(md_notes *notes, const char *format, ...) {

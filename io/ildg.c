@@ -1,86 +1,9 @@
 #include "base/text.h"
-#include "io/lattice_format.h"
+#include "io/lime.h"
+#include "io/vectors.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* LIME records (USQCD c-lime, version 1): a header of 144 bytes (magic, version, flags of message
- * begin and end, length of the data, name of 128 bytes; big-endian), data, zeros up to a
- * multiple of 8. */
-enum { LIME_HEAD = 144, LIME_VERSION = 1, LIME_BEGIN = 0x8000, LIME_END = 0x4000 };
-static const unsigned char magic[4] = {0x45, 0x67, 0x89, 0xab};
-
-static bool recognises(const unsigned char *head, size_t bytes) {
-  return bytes >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
-}
-
-static uint64_t big_endian(const unsigned char *at, int bytes) {
-  uint64_t value = 0;
-  for (int i = 0; i < bytes; i++) value = value << 8 | at[i];
-  return value;
-}
-
-static void note_head(const unsigned char *head, const md_record *previous, const md_record *record,
-                      md_notes *notes) {
-  const unsigned version = (unsigned)big_endian(head + 4, 2);
-  const unsigned flags = (unsigned)big_endian(head + 6, 2);
-  if (version != LIME_VERSION)
-    md_notes_departure(notes, "record %s has LIME version %u, not 1", record->type, version);
-  if (flags & ~(unsigned)(LIME_BEGIN | LIME_END))
-    md_notes_departure(notes, "record %s has reserved flag bits set: 0x%04x", record->type, flags);
-  if (!memchr(head + 16, 0, 128))
-    md_notes_departure(notes, "the name of record %s is not closed by a zero byte", record->type);
-  const bool begins = !previous || previous->message_end;
-  if (begins && !record->message_begin)
-    md_notes_departure(notes, "record %s starts a message without the flag MB", record->type);
-  if (!begins && record->message_begin)
-    md_notes_departure(notes, "record %s has the flag MB, but %s did not end its message (ME)",
-                       record->type, previous->type);
-}
-
-/* Reads the record header at *at (record->offset: its data) and moves *at to the next record.
- * `previous` is the record before, NULL at the start of the file: flags that do not fit it, an
- * unknown version and padding that is not zero are noted. MD_INPUT when there is no record or it
- * does not end within the file. */
-static md_status next_record(const md_header_input *s, const md_record *previous, int64_t *at,
-                             md_record *record) {
-  unsigned char head[LIME_HEAD], zeros[8] = {0};
-  MD_TRY(md_header_input_read(s, *at, head, sizeof head));
-  if (!recognises(head, sizeof head))
-    return md_fail(s->context, MD_INPUT,
-                   "%s: a LIME record must start at byte %lld, found 0x%08llx", s->path,
-                   (long long)*at, (unsigned long long)big_endian(head, 4));
-  const uint64_t bytes = big_endian(head + 8, 8);
-  const int64_t data = *at + LIME_HEAD;
-  *record = (md_record){.offset = data};
-  memcpy(record->type, head + 16, 128);
-  for (char *c = record->type; *c; c++)
-    if (*c < ' ' || *c > '~') *c = '?';
-  record->message_begin = head[6] & 0x80;
-  record->message_end = head[6] & 0x40;
-  if (bytes > (uint64_t)(s->bytes - data))
-    return md_fail(s->context, MD_INPUT,
-                   "%s is truncated: record %.60s claims %llu bytes from byte %lld, the file ends "
-                   "at %lld",
-                   s->path, record->type, (unsigned long long)bytes, (long long)data,
-                   (long long)s->bytes);
-  record->bytes = (int64_t)bytes;
-  note_head(head, previous, record, s->notes);
-  int64_t padding = (8 - record->bytes % 8) % 8;
-  const int64_t end = data + record->bytes;
-  if (end + padding > s->bytes) {
-    md_notes_departure(s->notes, "record %s is not padded to 8 bytes", record->type);
-    padding = s->bytes - end;
-  }
-  MD_TRY(md_header_input_read(s, end, zeros, (size_t)padding));
-  if (big_endian(zeros, 8) != 0)
-    md_notes_departure(s->notes, "the padding of record %s is not zero", record->type);
-  *at = end + padding;
-  return MD_OK;
-}
 
 /* ILDG (binary format 1.1) and SciDAC (QIO) lattices in LIME. In a file that is read either family
  * of records may be there; where both are, they must agree. Numbers are big-endian, links have
@@ -98,39 +21,20 @@ typedef struct content {
   md_record data;                /* the first binary record of links; bytes 0: none yet */
   bool has_lfn, has_format, own; /* own: written by us, who say in texts what is to be kept */
   char date[64];                 /* of the private record; empty: none */
+  md_vector_run vector;          /* what the message at hand says of its binary record */
+  bool of_vectors;               /* which is then one of colour vectors */
 } content;
-
-/* Text between <tag ...> and the next '<', without leading blanks; NULL when there is none. */
-static const char *tag_of(const char *text, const char *tag) {
-  const size_t length = strlen(tag);
-  for (const char *at = strchr(text, '<'); at; at = strchr(at + 1, '<')) {
-    if (strncmp(at + 1, tag, length) || !strchr("> \t\r\n", at[1 + length])) continue;
-    at = strchr(at, '>');
-    return at ? at + 1 + strspn(at + 1, " \t\r\n") : NULL;
-  }
-  return NULL;
-}
-
-static bool integers_of(const char *text, const char *tag, long long *values, int count) {
-  const char *at = tag_of(text, tag);
-  char *end = NULL;
-  for (int i = 0; at && i < count; i++, at = end) {
-    values[i] = strtoll(at, &end, 10);
-    if (end == at) return false;
-  }
-  return at != NULL;
-}
 
 static void read_ildg_format(const char *text, content *found, md_notes *notes) {
   static const char *const names[MD_DIMS] = {"lx", "ly", "lz", "lt"};
-  const char *field = tag_of(text, "field");
+  const char *field = md_xml_tag(text, "field");
   long long bits = 0;
   found->has_format = true;
   found->ildg.given = true;
   for (int d = 0; d < MD_DIMS; d++)
-    if (!integers_of(text, names[d], &found->ildg.dims[d], 1)) found->ildg.given = false;
+    if (!md_xml_integers(text, names[d], &found->ildg.dims[d], 1)) found->ildg.given = false;
   if (!found->ildg.given) md_notes_departure(notes, "ildg-format lacks one of lx, ly, lz, lt");
-  if (!integers_of(text, "precision", &bits, 1)) bits = 0;
+  if (!md_xml_integers(text, "precision", &bits, 1)) bits = 0;
   if (bits == 32 || bits == 64)
     found->ildg.bits = (int)bits;
   else
@@ -142,30 +46,20 @@ static void read_ildg_format(const char *text, content *found, md_notes *notes) 
 }
 
 static void read_scidac_record(const char *text, content *found, md_notes *notes) {
-  const char *precision = tag_of(text, "precision"), *type = tag_of(text, "datatype");
+  found->of_vectors = md_scidac_vectors(text, &found->vector);
+  if (found->of_vectors || found->data.bytes > 0) return;
+  const char *precision = md_xml_tag(text, "precision"), *type = md_xml_tag(text, "datatype");
   long long typesize = 0, count = 0;
   if (precision && *precision == 'F') found->scidac.bits = 32;
   if (precision && *precision == 'D') found->scidac.bits = 64;
   if (!type || strncmp(type, "QDP_", 4) || !strstr(type, "ColorMatrix"))
     md_notes_departure(notes, "scidac-private-record-xml: datatype is not a QDP ColorMatrix");
-  if (!integers_of(text, "datacount", &count, 1) || count != MD_DIMS)
+  if (!md_xml_integers(text, "datacount", &count, 1) || count != MD_DIMS)
     md_notes_departure(notes, "scidac-private-record-xml: datacount must be 4, got %lld", count);
-  if (!integers_of(text, "typesize", &typesize, 1) ||
+  if (!md_xml_integers(text, "typesize", &typesize, 1) ||
       typesize != (long long)MD_LINK_REALS * found->scidac.bits / 8)
     md_notes_departure(notes, "scidac-private-record-xml: typesize %lld does not fit %d bits",
                        typesize, found->scidac.bits);
-}
-
-static bool hexadecimal_of(const char *text, const char *tag, uint32_t *value, md_notes *notes) {
-  const char *at = tag_of(text, tag);
-  char *end = NULL;
-  const unsigned long long sum = at ? strtoull(at, &end, 16) : 0;
-  if (!at || end == at || sum > UINT32_MAX) {
-    md_notes_departure(notes, "scidac-checksum: %s is not a 32-bit hexadecimal number", tag);
-    return false;
-  }
-  *value = (uint32_t)sum;
-  return true;
 }
 
 /* What the label of links says, in files that we write, of links without phases and boundary sign.
@@ -183,15 +77,29 @@ static void read_label(const char *text, md_link_label *label) {
     snprintf(label->made, sizeof label->made, "%.*s", (int)strcspn(words + 2, ";<"), words + 2);
 }
 
+/* The texts of files of vectors. */
+static md_status read_vector_text(const md_header_input *s, const char *type, const char *text,
+                                  content *found) {
+  md_notes *notes = s->notes;
+  md_vector_run *last = notes->run_count > 0 ? &notes->runs[notes->run_count - 1] : NULL;
+  if (strcmp(type, "scidac-file-xml") == 0 ||
+      (found->of_vectors && strcmp(type, "scidac-record-xml") == 0))
+    return md_scidac_said(s->context, text, &notes->texts,
+                          found->of_vectors ? &found->vector : NULL);
+  if (strcmp(type, "scidac-checksum") == 0 && last && last->checksum.kind == MD_CHECKSUM_NONE)
+    (void)md_lime_checksum(text, &last->checksum, notes);
+  return MD_OK;
+}
+
 static void read_text(const md_header_input *s, const char *type, const char *text,
                       content *found) {
   if (strcmp(type, "ildg-format") == 0) {
     read_ildg_format(text, found, s->notes);
   } else if (strcmp(type, "scidac-private-file-xml") == 0) {
-    found->scidac.given = integers_of(text, "dims", found->scidac.dims, MD_DIMS);
+    found->scidac.given = md_xml_integers(text, "dims", found->scidac.dims, MD_DIMS);
     if (!found->scidac.given)
       md_notes_departure(s->notes, "scidac-private-file-xml has no four dims");
-  } else if (strcmp(type, "scidac-private-record-xml") == 0 && found->data.bytes == 0) {
+  } else if (strcmp(type, "scidac-private-record-xml") == 0) {
     read_scidac_record(text, found, s->notes);
   } else if (strcmp(type, "ildg-data-lfn") == 0) {
     found->has_lfn = true;
@@ -199,12 +107,9 @@ static void read_text(const md_header_input *s, const char *type, const char *te
       md_notes_departure(s->notes, "ildg-data-lfn does not start with lfn:// or mc://");
   } else if (strcmp(type, "scidac-checksum") == 0 && found->data.bytes > 0 &&
              s->header->checksum.kind == MD_CHECKSUM_NONE) {
-    md_checksum sum = {.kind = MD_CHECKSUM_SCIDAC};
-    if (hexadecimal_of(text, "suma", &sum.a, s->notes) &&
-        hexadecimal_of(text, "sumb", &sum.b, s->notes))
-      s->header->checksum = sum;
+    (void)md_lime_checksum(text, &s->header->checksum, s->notes);
   } else if (strcmp(type, "scidac-record-xml") == 0 && found->data.bytes == 0) {
-    const char *plaquette = tag_of(text, "plaq"), *trace = tag_of(text, "linktr");
+    const char *plaquette = md_xml_tag(text, "plaq"), *trace = md_xml_tag(text, "linktr");
     if (plaquette) s->header->has_plaquette = sscanf(plaquette, "%lf", &s->header->plaquette) == 1;
     if (trace) s->header->has_link_trace = sscanf(trace, "%lf", &s->header->link_trace) == 1;
     read_label(text, &s->header->label);
@@ -224,7 +129,7 @@ static md_status keep_text(const md_header_input *s, const char *type, const cha
   static const char *const own[] = {"<title>miniDirac gauge configuration</title>",
                                     "written by miniDirac</info>", "lfn://unregistered/miniDirac"};
   if (strcmp(type, "scidac-private-record-xml") == 0 && !*found->date) {
-    const char *date = tag_of(text, "date");
+    const char *date = md_xml_tag(text, "date");
     snprintf(found->date, sizeof found->date, "%.*s", date ? (int)strcspn(date, "<") : 0,
              date ? date : "");
   }
@@ -241,6 +146,12 @@ static md_status keep_text(const md_header_input *s, const char *type, const cha
 static md_status read_record(const md_header_input *s, const md_record *record, content *found) {
   static const char *const binaries[] = {"ildg-binary-data", "scidac-binary-data", NULL};
   if (is_one_of(record->type, binaries)) {
+    if (found->of_vectors) {
+      found->of_vectors = false;
+      found->vector.offset = record->offset;
+      found->vector.bytes = record->bytes;
+      return md_notes_run(s->context, s->notes, &found->vector);
+    }
     if (found->data.bytes > 0)
       md_notes_departure(s->notes, "a second binary record, %s, is not read", record->type);
     else
@@ -255,6 +166,7 @@ static md_status read_record(const md_header_input *s, const md_record *record, 
   if (!copy) return md_fail_memory(s->context, (size_t)record->bytes, "LIME record");
   md_status status = md_header_input_read(s, record->offset, copy, (size_t)record->bytes);
   if (status == MD_OK) read_text(s, record->type, copy, found);
+  if (status == MD_OK) status = read_vector_text(s, record->type, copy, found);
   if (status == MD_OK) status = keep_text(s, record->type, copy, (size_t)record->bytes, found);
   free(copy);
   return status;
@@ -262,6 +174,10 @@ static md_status read_record(const md_header_input *s, const md_record *record, 
 
 static md_status settle(const md_header_input *s, const content *found) {
   const shape *ildg = &found->ildg, *scidac = &found->scidac;
+  if (found->data.bytes == 0 && s->notes->run_count > 0 && scidac->given) {
+    s->header->scidac = true;
+    return md_vectors_settle(s, scidac->dims, true);
+  }
   if (found->data.bytes == 0)
     return md_fail(s->context, MD_INPUT, "%s: no record ildg-binary-data or scidac-binary-data",
                    s->path);
@@ -300,11 +216,11 @@ static md_status describe(const md_header_input *s) {
   md_record record, last = {0};
   int64_t at = 0, rest = 0;
   int count = 0;
-  while (s->bytes - at >= LIME_HEAD) {
+  while (s->bytes - at >= MD_LIME_HEAD) {
     if (++count > RECORDS_MOST)
       return md_fail(s->context, MD_INPUT, "%s: a lattice file has at most %d LIME records",
                      s->path, RECORDS_MOST);
-    MD_TRY(next_record(s, count > 1 ? &last : NULL, &at, &record));
+    MD_TRY(md_lime_next(s, count > 1 ? &last : NULL, &at, &record));
     md_notes_record(s->notes, &record);
     MD_TRY(read_record(s, &record, &found));
     last = record;
@@ -312,7 +228,7 @@ static md_status describe(const md_header_input *s) {
   unsigned char start[4] = {0};
   rest = s->bytes - at;
   MD_TRY(md_header_input_read(s, at, start, rest < 4 ? (size_t)rest : 4));
-  if (recognises(start, sizeof start))
+  if (md_lime_recognises(start, sizeof start))
     return md_fail(s->context, MD_INPUT,
                    "%s is truncated: a LIME record starts at byte %lld, the "
                    "file ends at %lld",
@@ -332,33 +248,6 @@ static md_status describe(const md_header_input *s) {
   return MD_OK;
 }
 
-/* Appends the header of a record. */
-static void put_head(FILE *out, const char *type, uint64_t bytes, bool begin, bool end) {
-  unsigned char head[LIME_HEAD] = {0};
-  memcpy(head, magic, sizeof magic);
-  head[5] = LIME_VERSION;
-  head[6] = (unsigned char)((begin ? LIME_BEGIN : 0) >> 8 | (end ? LIME_END : 0) >> 8);
-  for (int i = 0; i < 8; i++) head[8 + i] = (unsigned char)(bytes >> (56 - 8 * i));
-  snprintf((char *)head + 16, 128, "%s", type);
-  fwrite(head, 1, sizeof head, out);
-}
-
-/* Appends a record with a text and its closing zero byte. */
-static void put_text(FILE *out, const char *type, bool begin, bool end, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-static void put_text(FILE *out, const char *type, bool begin, bool end, const char *format, ...) {
-  static const char zeros[8] = {0};
-  va_list arguments, again;
-  va_start(arguments, format);
-  va_copy(again, arguments);
-  const size_t bytes = (size_t)vsnprintf(NULL, 0, format, again) + 1;
-  put_head(out, type, bytes, begin, end);
-  vfprintf(out, format, arguments);
-  fwrite(zeros, 1, 1 + (8 - bytes % 8) % 8, out);
-  va_end(again);
-  va_end(arguments);
-}
-
 /* Writes ILDG and SciDAC lattices: thin links with the records of both, fat and long ones as SciDAC
  * alone, for ILDG knows no such field. */
 
@@ -371,42 +260,39 @@ static void print_label(const md_link_label *label, char *text, size_t bytes) {
            label->bare ? "; " : "");
 }
 
-#define XML "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
-
 static void put_texts(FILE *out, const md_lattice_header *header) {
   const int *d = header->dims, bits = header->site.real_bytes * 8;
   const char letter = bits == 64 ? 'D' : 'F';
-  const time_t now = time(NULL);
-  struct tm calendar;
-  char date[40], label[256];
-  strftime(date, sizeof date, "%a %b %d %H:%M:%S %Y UTC", gmtime_r(&now, &calendar));
-  put_text(out, "scidac-private-file-xml", true, false,
-           XML "<scidacFile><version>1.1</version><spacetime>4</spacetime><dims>%d %d %d %d </dims>"
-               "<volfmt>0</volfmt></scidacFile>",
-           d[0], d[1], d[2], d[3]);
+  char date[MD_LIME_DATE], label[256];
+  md_lime_date(date);
+  md_lime_put_dims(out, d);
   const char *title = md_file_texts_find(header->texts, "scidac-file-xml");
-  put_text(out, "scidac-file-xml", false, true, "%s",
-           title ? title : XML "<title>miniDirac gauge configuration</title>");
-  put_text(out, "scidac-private-record-xml", true, false,
-           XML "<scidacRecord><version>1.1</version><date>%s</date><recordtype>0</recordtype>"
-               "<datatype>QDP_%c3_ColorMatrix</datatype><precision>%c</precision><colors>3</colors>"
-               "<typesize>%d</typesize><datacount>4</datacount></scidacRecord>",
-           date, letter, letter, MD_LINK_REALS * bits / 8);
+  md_lime_put_text(out, "scidac-file-xml", false, true, "%s",
+                   title ? title : MD_XML "<title>miniDirac gauge configuration</title>");
+  md_lime_put_text(
+      out, "scidac-private-record-xml", true, false,
+      MD_XML "<scidacRecord><version>1.1</version><date>%s</date><recordtype>0</recordtype>"
+             "<datatype>QDP_%c3_ColorMatrix</datatype><precision>%c</precision><colors>3</colors>"
+             "<typesize>%d</typesize><datacount>4</datacount></scidacRecord>",
+      date, letter, letter, MD_LINK_REALS * bits / 8);
   print_label(&header->label, label, sizeof label);
-  put_text(out, "scidac-record-xml", false, false,
-           XML "<usqcdInfo><version>1.0</version><plaq>%.15g</plaq><linktr>%.15g</linktr>"
-               "<info>%swritten by miniDirac</info></usqcdInfo>",
-           header->plaquette, header->link_trace, label);
+  md_lime_put_text(out, "scidac-record-xml", false, false,
+                   MD_XML
+                   "<usqcdInfo><version>1.0</version><plaq>%.15g</plaq><linktr>%.15g</linktr>"
+                   "<info>%swritten by miniDirac</info></usqcdInfo>",
+                   header->plaquette, header->link_trace, label);
   if (header->label.kind != MD_LINKS_THIN) return; /* no su3gauge: a SciDAC file */
-  put_text(out, "ildg-format", false, false,
-           XML "<ildgFormat xmlns=\"http://www.lqcd.org/ildg\" "
-               "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
-               "xsi:schemaLocation=\"http://www.lqcd.org/ildg/filefmt.xsd\"><version>1.0</version>"
-               "<field>su3gauge</field><precision>%d</precision><lx>%d</lx><ly>%d</ly><lz>%d</lz>"
-               "<lt>%d</lt></ildgFormat>",
-           bits, d[0], d[1], d[2], d[3]);
+  md_lime_put_text(
+      out, "ildg-format", false, false,
+      MD_XML "<ildgFormat xmlns=\"http://www.lqcd.org/ildg\" "
+             "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
+             "xsi:schemaLocation=\"http://www.lqcd.org/ildg/filefmt.xsd\"><version>1.0</version>"
+             "<field>su3gauge</field><precision>%d</precision><lx>%d</lx><ly>%d</ly><lz>%d</lz>"
+             "<lt>%d</lt></ildgFormat>",
+      bits, d[0], d[1], d[2], d[3]);
   const char *lfn = md_file_texts_find(header->texts, "ildg-data-lfn");
-  put_text(out, "ildg-data-lfn", false, false, "%s", lfn ? lfn : "lfn://unregistered/miniDirac");
+  md_lime_put_text(out, "ildg-data-lfn", false, false, "%s",
+                   lfn ? lfn : "lfn://unregistered/miniDirac");
 }
 
 /* Texts that stand in put_texts, or in no record of their own name. */
@@ -430,7 +316,7 @@ static void put_kept_texts(FILE *out, const md_lattice_header *header) {
   for (size_t at = 0; md_file_texts_next(header->texts, &at, &name, &text);) {
     if (is_placed(header, name)) continue;
     snprintf(type, sizeof type, "%s%s", is_known(name) ? "source " : "", name);
-    put_text(out, type, put == 0, put + 1 == left, "%s", text);
+    md_lime_put_text(out, type, put == 0, put + 1 == left, "%s", text);
     put++;
   }
 }
@@ -441,12 +327,9 @@ static md_status compose(md_context *context, const md_lattice_header *header, m
   if (head && tail) {
     put_texts(head, header);
     const bool thin = header->label.kind == MD_LINKS_THIN;
-    put_head(head, thin ? "ildg-binary-data" : "scidac-binary-data",
-             (uint64_t)md_lattice_link_bytes(header), false, false);
-    put_text(tail, "scidac-checksum", false, true,
-             XML "<scidacChecksum><version>1.0</version><suma>%08x</suma><sumb>%08x</sumb>"
-                 "</scidacChecksum>",
-             header->checksum.a, header->checksum.b);
+    md_lime_put_head(head, thin ? "ildg-binary-data" : "scidac-binary-data",
+                     (uint64_t)md_lattice_link_bytes(header), false, false);
+    md_lime_put_checksum(tail, &header->checksum);
     put_kept_texts(tail, header);
   }
   const bool closed_head = head && fclose(head) == 0;
@@ -456,7 +339,8 @@ static md_status compose(md_context *context, const md_lattice_header *header, m
 
 const md_lattice_format md_format_ildg = {.name = "ildg",
                                           .suffixes = ".lime .ildg",
+                                          .holds = MD_HOLDS_LINKS,
                                           .checksum = MD_CHECKSUM_SCIDAC,
-                                          .recognises = recognises,
+                                          .recognises = md_lime_recognises,
                                           .describe = describe,
                                           .compose = compose};

@@ -4,6 +4,7 @@
 #include "base/timer.h"
 #include "io/lattice_format.h"
 #include "io/modes_file.h"
+#include "io/vectors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static const md_lattice_format *const formats[] = {&md_format_hdf5, &md_format_ildg,
-                                                   &md_format_milc, &md_format_nersc};
+static const md_lattice_format *const formats[] = {
+    &md_format_hdf5,   &md_format_ildg, &md_format_milc,         &md_format_nersc,
+    &md_format_scidac, &md_format_quda, &md_format_milc_vectors, &md_format_fnal};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* Header values are often printed from single precision. */
@@ -42,6 +45,7 @@ const char *md_checksum_state_name(md_checksum_state state) {
 void md_lattice_info_destroy(md_lattice_info *info) {
   free(info->notes.records);
   free(info->notes.departures);
+  free(info->notes.runs);
   md_file_texts_free(&info->notes.texts);
   *info = (md_lattice_info){0};
 }
@@ -51,9 +55,10 @@ static md_status recognise(const md_header_input *s) {
   const size_t bytes = s->bytes < (int64_t)sizeof head ? (size_t)s->bytes : sizeof head;
   MD_TRY(md_header_input_read(s, 0, head, bytes));
   for (int i = 0; i < FORMATS; i++)
-    if (formats[i]->recognises(head, bytes)) {
+    if (formats[i]->recognises && formats[i]->recognises(head, bytes)) {
       MD_TRY(formats[i]->describe(s));
       s->header->format = i;
+      if (!*s->header->content) strcpy(s->header->content, "links");
       return MD_OK;
     }
   return md_fail(s->context, MD_INPUT,
@@ -92,14 +97,36 @@ static md_status share_texts(md_context *context, md_file_texts *texts) {
   return status;
 }
 
-static md_status open_lattice(md_context *context, const char *path, md_lattice_info *info) {
+/* The same for the runs of vectors. Collective. */
+static md_status share_runs(md_context *context, md_notes *notes) {
+  md_status status = MD_OK;
+  md_broadcast(context, &notes->run_count, sizeof notes->run_count);
+  const size_t bytes = (size_t)notes->run_count * sizeof *notes->runs;
+  if (context->rank != 0 && bytes > 0) notes->runs = malloc(bytes);
+  if (bytes > 0 && !notes->runs) status = md_fail_memory(context, bytes, "notes of a file");
+  status = md_agree(context, status);
+  if (status == MD_OK && bytes > 0) md_broadcast(context, notes->runs, bytes);
+  return status;
+}
+
+md_status md_lattice_describe(md_context *context, const char *path, md_lattice_info *info) {
   *info = (md_lattice_info){.checksum = MD_CHECKSUM_UNREAD};
   const md_status status =
       md_agree(context, context->rank == 0 ? describe(context, path, info) : MD_OK);
   md_broadcast(context, &info->header, sizeof info->header);
   md_broadcast(context, &info->file_bytes, sizeof info->file_bytes);
   info->described = status == MD_OK;
-  return status == MD_OK ? share_texts(context, &info->notes.texts) : status;
+  if (status != MD_OK) info->notes.run_count = 0;
+  MD_TRY(status);
+  MD_TRY(share_texts(context, &info->notes.texts));
+  return share_runs(context, &info->notes);
+}
+
+static md_status open_lattice(md_context *context, const char *path, md_lattice_info *info) {
+  MD_TRY(md_lattice_describe(context, path, info));
+  if (strcmp(info->header.content, "links") == 0) return MD_OK;
+  return md_fail(context, MD_INPUT, "%s: a file of links is needed, the content of this one is: %s",
+                 path, info->header.content);
 }
 
 /* A finding that --ignore-checksum turns into a warning. */
@@ -189,10 +216,11 @@ int64_t md_lattice_load_bytes(const md_geometry *geometry) {
 /* The checksum of the header's kind over the whole file. */
 static md_status read_checked(md_context *context, const char *path,
                               const md_lattice_format *format, const md_lattice_header *header,
-                              const md_geometry *geometry, md_gauge *gauge, md_checksum *checksum) {
+                              const md_geometry *geometry, const md_site_fields *links,
+                              md_checksum *checksum) {
   *checksum = (md_checksum){.kind = header->checksum.kind};
   MD_TRY((format->compose ? md_payload_read : md_h5_lattice_read)(context, path, header, geometry,
-                                                                  gauge, checksum));
+                                                                  links, checksum));
   md_checksum_combine(context, checksum);
   return MD_OK;
 }
@@ -216,7 +244,8 @@ static md_status read_links(md_context *context, const char *path, const int gri
   }
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const double start_s = md_time_s();
-  MD_TRY(read_checked(context, path, formats[info->header.format], &info->header, *geometry, gauge,
+  const md_site_fields links = md_gauge_sites(gauge);
+  MD_TRY(read_checked(context, path, formats[info->header.format], &info->header, *geometry, &links,
                       &info->computed));
   info->read_s = md_time_s() - start_s;
   const md_checksum *there = &info->header.checksum, *here = &info->computed;
@@ -279,13 +308,49 @@ static bool has_suffix(const char *path, const char *suffixes) {
   return false;
 }
 
+static const md_lattice_format *format_of(const char *path, const char *name, unsigned holds) {
+  for (int i = 0; i < FORMATS; i++)
+    if ((formats[i]->holds & holds) &&
+        (name ? strcmp(formats[i]->name, name) == 0 : has_suffix(path, formats[i]->suffixes)))
+      return formats[i];
+  return NULL;
+}
+
+const md_lattice_format *md_vectors_format_of(const char *path, const char *name) {
+  const md_lattice_format *format = format_of(path, name, MD_HOLDS_VECTORS);
+  return format ? format : &md_format_hdf5;
+}
+
+md_status md_vectors_format_find(md_context *context, const char *path, const char *name,
+                                 const md_lattice_format **format) {
+  *format = format_of(path, name, MD_HOLDS_VECTORS);
+  if (*format) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "the format of vectors must be named, %s '%s' tells none; use --format "
+                 "hdf5|scidac|milc|fnal|quda, or a file name in .h5, .lime, .milc, .fnal or .quda",
+                 name ? "" : "the suffix of", name ? name : path);
+}
+
+bool md_vectors_recognised(const md_context *context, const char *path) {
+  bool found = false;
+  if (context->rank == 0) {
+    unsigned char head[16];
+    struct stat there; /* a pipe would keep its reader waiting */
+    FILE *file = stat(path, &there) == 0 && S_ISREG(there.st_mode) ? fopen(path, "rb") : NULL;
+    const size_t bytes = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file) fclose(file);
+    for (int i = 0; i < FORMATS; i++)
+      found = found || (formats[i]->compose && formats[i]->recognises &&
+                        formats[i]->recognises(head, bytes));
+  }
+  md_broadcast(context, &found, sizeof found);
+  return found;
+}
+
 md_status md_lattice_format_find(md_context *context, const char *path, const char *name,
                                  const md_lattice_format **format) {
-  for (int i = 0; i < FORMATS; i++)
-    if (name ? strcmp(formats[i]->name, name) == 0 : has_suffix(path, formats[i]->suffixes)) {
-      *format = formats[i];
-      return MD_OK;
-    }
+  *format = format_of(path, name, MD_HOLDS_LINKS);
+  if (*format) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "the format must be named, %s '%s' tells none; use --format "
                  "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc",
@@ -360,7 +425,9 @@ md_status md_lattice_save_as(md_context *context, const char *path, const md_lat
   memcpy(header.dims, gauge->geometry->global, sizeof header.dims);
   MD_TRY(md_new_file_begin(context, path, &file));
   file.keep_old = output->keep_old;
-  md_status status = format->compose ? md_payload_write(context, file.path, &header, gauge, format)
+  const md_site_fields links = md_gauge_sites(gauge);
+  md_status status = format->compose ? md_payload_write(context, file.path, &header, &links, format,
+                                                        &(md_runs){.count = 1})
                                      : md_h5_lattice_write(context, file.path, &header, gauge);
   if (status == MD_OK) status = read_back(context, file.path, format, &header, gauge);
   return md_new_file_end(context, &file, status);
@@ -398,7 +465,8 @@ static md_status print_checksums(md_context *context, const md_gauge *fields, in
   for (int f = 0; f < count; f++) {
     md_lattice_header h = {.site = {.rows = rows, .real_bytes = real_bytes, .big_endian = true},
                            .checksum.kind = MD_CHECKSUM_SCIDAC};
-    MD_TRY(md_sites_write(context, &h, &fields[f], NULL, NULL));
+    const md_site_fields links = md_gauge_sites(&fields[f]);
+    MD_TRY(md_sites_write(context, &h, &links, NULL, NULL));
     (void)md_append(text, bytes, "%s%08x%08x", f ? " " : "", h.checksum.a, h.checksum.b);
   }
   return MD_OK;

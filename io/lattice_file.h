@@ -4,17 +4,22 @@
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/phases.h"
 
-/* The links of a site as every lattice format has them: sites in lexicographic order, x fastest;
- * four links mu = x,y,z,t; rows; columns; re, im. */
+/* A site as every format has it: sites in lexicographic order, x fastest; four links mu = x,y,z,t;
+ * rows; columns; re, im. Or colour vectors, one behind the other: colour; re, im. */
 typedef struct md_site_format {
-  int rows;       /* 3, or 2: the third row is the conjugate cross product of the others */
+  int vectors;    /* 0: links */
+  int rows;       /* of a vector 1; of a link 3, or 2: the third row is the conjugate cross product
+                     of the others */
   int real_bytes; /* 4 or 8 */
   bool big_endian;
 } md_site_format;
 #define MD_HOST_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
+static inline int md_site_reals(const md_site_format *format) {
+  return (format->vectors ? format->vectors : MD_DIMS) * format->rows * 6;
+}
 static inline size_t md_site_bytes(const md_site_format *format) {
-  return (size_t)MD_DIMS * format->rows * 6 * format->real_bytes;
+  return (size_t)md_site_reals(format) * (size_t)format->real_bytes;
 }
 
 /* Checksums of lattice files; r is the lexicographic index of a site in the whole lattice.
@@ -41,6 +46,8 @@ typedef struct md_checksum {
  *   NAME             LIME: the text record of this type; HDF5: an attribute of /gauge/texts
  *   nersc KEY        a line of a NERSC header
  *   milc time_stamp  MILC v5
+ *   NAME             of colour vectors and of what else our HDF5 files hold: an attribute of it, a
+ *                    line NAME = VALUE in LIME
  *   scidac date      of another writer's scidac-private-record-xml
  *   minidirac NAME   ours; in a NERSC header the line MINIDIRAC_NAME. MD_THIN_LINKS says of links
  *                    that were made from thin ones which those are (md_lattice_identity)
@@ -98,9 +105,12 @@ typedef struct md_link_label {
 
 /* What a file says of itself. Plain data: rank 0 reads it, every rank receives it. */
 typedef struct md_lattice_header {
-  int format;  /* index of the table of formats */
-  bool scidac; /* LIME with the links as scidac-binary-data, not ILDG's record */
-  int dims[MD_DIMS];
+  int format;        /* index of the table of formats */
+  char content[32];  /* "links", "vectors" (io/vectors.h), or what else one of our HDF5 files holds:
+                        "solution", "modes", "checkpoint", "study" */
+  bool scidac;       /* LIME with its sites as scidac-binary-data, not ILDG's record */
+  int dims[MD_DIMS]; /* zeros in an HDF5 file of no links that does not say them */
+  int count;         /* of such a file: right-hand sides or modes; 0: it does not say */
   md_precision precision; /* MD_DOUBLE or MD_SINGLE */
   md_site_format site;
   int64_t offset;       /* byte of the file where the links start; 0 for HDF5 */
@@ -113,7 +123,22 @@ typedef struct md_lattice_header {
   /* For a file that is written: what else it is to say; borrowed, NULL: nothing. */
   const md_file_texts *texts;
   md_provenance *provenance;
+  const struct md_vectors_output *vectors; /* and of these the run that is being written */
+  int run;
 } md_lattice_header;
+
+/* A run of sites with colour vectors in a file. */
+typedef struct md_vector_run {
+  int64_t offset, bytes;  /* in the file */
+  int vectors;            /* of a site */
+  int real_bytes;         /* 4 or 8 */
+  bool source;            /* the right-hand side of the run behind it */
+  bool part;              /* of some sites only: not read */
+  bool mode;              /* an eigenvector with its eigenvalue */
+  int colour;             /* of the source; -1: not said */
+  double value, residual; /* of a mode, as on file */
+  md_checksum checksum;   /* kind MD_CHECKSUM_NONE: none */
+} md_vector_run;
 
 typedef struct md_record {
   char type[129];
@@ -130,6 +155,8 @@ typedef struct md_notes {
   char (*departures)[200];
   int departure_count;
   md_file_texts texts; /* on every rank once the file was described */
+  md_vector_run *runs; /* on every rank too */
+  int run_count;
 } md_notes;
 
 typedef struct md_lattice_info {
@@ -151,6 +178,15 @@ const char *md_lattice_format_name(const md_lattice_format *format);
 const char *md_lattice_header_format(const md_lattice_header *header);
 /* Frees the notes and clears. */
 void md_lattice_info_destroy(md_lattice_info *info);
+
+/* All datasets of an HDF5 file, read to their end. Collective. */
+typedef struct md_datasets_found {
+  long long datasets, unguarded, damaged; /* without Fletcher32; where it or a read fails */
+} md_datasets_found;
+md_status md_datasets_verify(md_context *context, const char *path, md_datasets_found *found);
+
+/* Describes a file of any content; *info is to be destroyed in any case. Collective. */
+md_status md_lattice_describe(md_context *context, const char *path, md_lattice_info *info);
 
 /* Reads a lattice of thin links: recognises the format, checks all sizes against the file before
  * anything is allocated, creates geometry (rank grid as in md_layout_request) and gauge, reads,

@@ -46,7 +46,7 @@ static md_status describe(const md_header_input *s) {
   s->header->offset = MILC_HEAD;
   s->header->checksum = (md_checksum){
       .kind = MD_CHECKSUM_MILC, .a = word_at(head, 88, big), .b = word_at(head, 92, big)};
-  MD_TRY(md_header_input_take_links(s));
+  MD_TRY(md_header_input_take_sites(s, "links"));
   if (!memchr(head + 20, 0, MILC_STAMP))
     md_notes_departure(s->notes, "the time stamp is not closed by a zero byte");
   return md_file_texts_add(s->context, &s->notes->texts, stamp_name, (const char *)head + 20,
@@ -78,6 +78,7 @@ static md_status compose(md_context *context, const md_lattice_header *header, m
 
 const md_lattice_format md_format_milc = {.name = "milc",
                                           .suffixes = ".milc",
+                                          .holds = MD_HOLDS_LINKS,
                                           .single_only = true,
                                           .checksum = MD_CHECKSUM_MILC,
                                           .keeps = keeps,

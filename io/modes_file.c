@@ -1,5 +1,6 @@
 #include "base/memory_need.h"
 #include "io/bundle.h"
+#include "io/vectors.h"
 #include "lattice/fields/sum.h"
 
 #include <math.h>
@@ -48,6 +49,54 @@ md_status md_modes_write(md_context *context, const char *path, const md_modes *
   const md_status status = md_bundle_write(context, path, &b);
   md_field_destroy(&host);
   return status;
+}
+
+md_status md_modes_write_as(md_context *context, const char *path, const md_lattice_format *format,
+                            const md_modes *modes, const md_modes_info *info) {
+  int64_t converged = info->converged;
+  double tolerance = info->tolerance;
+  const md_attribute attributes[] = {
+      {"lattice_checksum", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.lattice_checksum},
+      {"action", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.action},
+      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.boundary},
+      {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &tolerance}};
+  if (!format->compose) return md_modes_write(context, path, modes, info);
+  const md_vectors_output output = {.format = format,
+                                    .precision = info->store == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE,
+                                    .keep_old = info->keep_old,
+                                    .modes = modes,
+                                    .attributes = attributes,
+                                    .count = sizeof attributes / sizeof *attributes};
+  return md_vectors_write(context, path, &output);
+}
+
+/* Modes of a scidac file. MD_INPUT when its vectors have no eigenvalues. Local. */
+static md_status take_vectors(md_context *context, const char *path, const md_lattice_info *found,
+                              md_modes_info *info) {
+  int64_t converged = found->notes.run_count;
+  const md_attribute texts[] = {
+      {"lattice_checksum", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.lattice_checksum},
+      {"action", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.action},
+      {"boundary", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.boundary},
+      {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &info->tolerance}};
+  for (int i = 0; i < found->notes.run_count; i++) {
+    const md_vector_run *run = &found->notes.runs[i];
+    if (!run->mode || run->part || run->vectors != 1)
+      return md_fail(context, MD_INPUT,
+                     "%s: each record of modes must have <eigVal> and a vector on all sites", path);
+  }
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    (void)md_vectors_attribute(found, &texts[i]); /* files of others say none of it */
+  memcpy(info->dims, found->header.dims, sizeof info->dims);
+  info->count = found->notes.run_count;
+  info->converged = converged >= 0 && converged < info->count ? (int)converged : info->count;
+  info->store = found->header.precision;
+  return info->count > 0 && info->count <= MD_MODES_MOST
+             ? MD_OK
+             : md_fail(context, MD_INPUT, "%s must hold 1 to %d modes, got %d", path, MD_MODES_MOST,
+                       info->count);
 }
 
 typedef struct reader {
@@ -180,7 +229,20 @@ static void stop(reader *r) {
   free(r->values);
 }
 
+static md_status describe_vectors(md_context *context, const char *path, md_lattice_info *found,
+                                  md_modes_info *info) {
+  memset(info, 0, sizeof *info);
+  MD_TRY(md_lattice_describe(context, path, found));
+  return take_vectors(context, path, found, info);
+}
+
 md_status md_modes_describe(md_context *context, const char *path, md_modes_info *info) {
+  if (md_vectors_recognised(context, path)) {
+    md_lattice_info found;
+    const md_status status = describe_vectors(context, path, &found, info);
+    md_lattice_info_destroy(&found);
+    return status;
+  }
   reader r = {.path = path};
   const md_status status = start(context, &r);
   if (status == MD_OK) *info = r.info;
@@ -203,6 +265,30 @@ static md_status read_vectors(md_context *context, reader *r, const md_modes_inf
   return MD_OK;
 }
 
+/* The vectors of a scidac file. Collective. */
+static md_status read_scidac(md_context *context, reader *r, md_modes *modes, double *norms) {
+  md_lattice_info found;
+  md_status status = describe_vectors(context, r->path, &found, &r->info);
+  if (status == MD_OK && found.notes.run_count < modes->count)
+    status = md_fail(context, MD_INPUT, "%s changed while it was read", r->path);
+  for (int i = 0; i < modes->count && status == MD_OK; i++) {
+    const md_vector_run *run = &found.notes.runs[i];
+    modes->values[i] = 0.25 * run->value;
+    modes->residuals[i] = 0.25 * run->residual;
+    if (md_counts(context)) continue;
+    status = md_vectors_read_mode(context, r->path, &found, i, &r->host);
+    for (int64_t k = 0; k < r->host.sites * MD_FERMION_REALS && status == MD_OK; k++) {
+      const double value =
+          ((double *)r->host.data)[k / r->host.sites * r->host.stride + k % r->host.sites];
+      norms[i] += value * value;
+    }
+    if (status == MD_OK)
+      status = md_agree(context, md_field_convert(context, &modes->vectors[i], &r->host));
+  }
+  md_lattice_info_destroy(&found);
+  return status;
+}
+
 md_status md_modes_read(md_context *context, const char *path, const md_geometry *geometry,
                         const md_modes_label *wanted, const md_modes_info *info, int count,
                         md_space space, md_modes *modes) {
@@ -220,10 +306,16 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
   if (status == MD_OK) status = md_field_create(context, geometry, &host_shape, MD_EVEN, &r.host);
   if (status == MD_OK) status = md_modes_create(context, geometry, &shape, count, modes);
   if (info->store == MD_FIXED) modes->roundoff = 0.5 / MD_FIXED8_STEPS;
-  if (status == MD_OK) status = start(context, &r);
-  if (status == MD_OK) status = read_vectors(context, &r, info, modes, norms);
-  stop(&r);
-  status = md_agree(context, status);
+  const bool scidac = md_vectors_recognised(context, path);
+  if (scidac) {
+    status = md_agree(context, status);
+    if (status == MD_OK) status = read_scidac(context, &r, modes, norms);
+  } else {
+    if (status == MD_OK) status = start(context, &r);
+    if (status == MD_OK) status = read_vectors(context, &r, info, modes, norms);
+    stop(&r);
+    status = md_agree(context, status);
+  }
   if (status == MD_OK && !md_counts(context)) status = check_numbers(context, path, modes, norms);
   free(norms);
   md_field_destroy(&r.host);

@@ -128,7 +128,7 @@ static md_status parse_head(const md_header_input *s, const char *head) {
   MD_TRY(read_types(s, head));
   read_values(s, head);
   s->header->offset = (int64_t)strlen(head);
-  return md_header_input_take_links(s);
+  return md_header_input_take_sites(s, "links");
 }
 
 /* Lines that a writer of ours says anew. */
@@ -248,6 +248,7 @@ static md_status compose(md_context *context, const md_lattice_header *header, m
 
 const md_lattice_format md_format_nersc = {.name = "nersc",
                                            .suffixes = ".nersc",
+                                           .holds = MD_HOLDS_LINKS,
                                            .thin_only = true,
                                            .checksum = MD_CHECKSUM_NERSC,
                                            .keeps = keeps,

@@ -93,11 +93,12 @@ static md_status transfer(md_context *context, void *file, const md_slab *slab, 
 }
 
 md_status md_payload_read(md_context *context, const char *path, const md_lattice_header *header,
-                          const md_geometry *geometry, md_gauge *gauge, md_checksum *checksum) {
+                          const md_geometry *geometry, const md_site_fields *fields,
+                          md_checksum *checksum) {
   view v = {.path = path, .geometry = geometry};
   md_status status = view_open(context, header, &v);
   if (status == MD_OK)
-    status = md_sites_read(context, path, header, geometry, transfer, &v, true, gauge, checksum);
+    status = md_sites_read(context, path, header, geometry, transfer, &v, true, fields, checksum);
   return view_close(context, &v, status);
 }
 
@@ -126,7 +127,7 @@ static md_status reserve(md_context *context, const char *path, int64_t bytes, b
   return md_agree(context, status);
 }
 
-/* Rank 0: head and tail around the links, with the final checksum. */
+/* Rank 0: head and tail around a run of sites, with the final checksum. */
 static md_status write_frame(md_context *context, const char *path, const md_lattice_header *header,
                              const md_lattice_format *format) {
   md_frame frame = {0};
@@ -135,7 +136,8 @@ static md_status write_frame(md_context *context, const char *path, const md_lat
   if (status == MD_OK && !file)
     status = md_fail(context, MD_ENVIRONMENT, "%s cannot be opened: %s", path, strerror(errno));
   if (file &&
-      (fwrite(frame.head, 1, frame.head_bytes, file) != frame.head_bytes ||
+      (fseeko(file, header->offset - (int64_t)frame.head_bytes, SEEK_SET) != 0 ||
+       fwrite(frame.head, 1, frame.head_bytes, file) != frame.head_bytes ||
        fseeko(file, header->offset + md_lattice_link_bytes(header), SEEK_SET) != 0 ||
        fwrite(frame.tail, 1, frame.tail_bytes, file) != frame.tail_bytes || fflush(file) != 0))
     status = md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %s", path, strerror(errno));
@@ -146,22 +148,43 @@ static md_status write_frame(md_context *context, const char *path, const md_lat
   return status;
 }
 
-md_status md_payload_write(md_context *context, const char *path, md_lattice_header *header,
-                           const md_gauge *gauge, const md_lattice_format *format) {
+/* Where the sites of the next run begin that starts at *at, which moves to its end. Collective. */
+static md_status place_run(md_context *context, md_lattice_header *header,
+                           const md_lattice_format *format, int64_t *at) {
   md_frame frame = {0};
-  view v = {.path = path, .geometry = gauge->geometry, .write = true};
-  md_status status = format->compose(context, header, &frame);
-  header->offset = (int64_t)frame.head_bytes;
+  const md_status status = format->compose(context, header, &frame);
+  header->offset = *at + (int64_t)frame.head_bytes;
+  *at = header->offset + md_lattice_link_bytes(header) + (int64_t)frame.tail_bytes;
   free(frame.head);
   free(frame.tail);
-  MD_TRY(md_agree(context, status));
-  const int64_t bytes = header->offset + md_lattice_link_bytes(header) + (int64_t)frame.tail_bytes;
-  MD_TRY(reserve(context, path, bytes, false));
-  status = view_open(context, header, &v);
-  if (status == MD_OK) status = md_sites_write(context, header, gauge, transfer, &v);
+  return md_agree(context, status);
+}
+
+/* Sites, then head and tail around them. */
+static md_status write_run(md_context *context, const char *path, md_lattice_header *header,
+                           const md_site_fields *fields, const md_lattice_format *format) {
+  view v = {.path = path, .geometry = fields->geometry, .write = true};
+  md_status status = view_open(context, header, &v);
+  if (status == MD_OK) status = md_sites_write(context, header, fields, transfer, &v);
   MD_TRY(view_close(context, &v, status));
   if (context->rank == 0) status = write_frame(context, path, header, format);
   return md_agree(context, status);
+}
+
+md_status md_payload_write(md_context *context, const char *path, md_lattice_header *header,
+                           const md_site_fields *fields, const md_lattice_format *format,
+                           const md_runs *runs) {
+  int64_t bytes = 0, at = 0;
+  for (header->run = 0; header->run < runs->count; header->run++)
+    MD_TRY(place_run(context, header, format, &bytes));
+  MD_TRY(reserve(context, path, bytes, false));
+  for (header->run = 0; header->run < runs->count; header->run++) {
+    MD_TRY(place_run(context, header, format, &at));
+    if (runs->fill) MD_TRY(runs->fill(context, runs->user, header->run));
+    MD_TRY(write_run(context, path, header, fields, format));
+    if (runs->sums) runs->sums[header->run] = header->checksum;
+  }
+  return MD_OK;
 }
 
 md_status md_h5_create(md_h5_file *file, int64_t bytes) {

@@ -15,8 +15,16 @@
 md_status md_propagator_write(md_context *context, const char *path, bool keep_old,
                               const md_field solution[MD_PARITIES], const md_attribute *attributes,
                               int count);
-/* Reads it into existing fields: MD_INPUT when lattice extents or the number of right-hand sides
- * are others, or an attribute that is asked for is missing. */
+/* The same in any format of colour vectors (io/vectors.h), where those have a place for them with
+ * the sources; `precision` is not that of hdf5, which is double. source may be NULL. */
+struct md_lattice_format;
+md_status md_solution_write(md_context *context, const char *path,
+                            const struct md_lattice_format *format, md_precision precision,
+                            bool keep_old, const md_field solution[MD_PARITIES],
+                            const md_field *source, const md_attribute *attributes, int count);
+/* Reads it, or a solution in another format of colour vectors, into existing fields: MD_INPUT when
+ * lattice extents or the number of right-hand sides are others, or an attribute that is asked for
+ * is missing. */
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
                              const md_attribute *attributes, int count);
 

@@ -104,7 +104,7 @@ static row row_at(const md_geometry *geometry, const md_slab *slab, const md_sit
   row r = {.parity = md_parity(x), .site = md_site(geometry, x), .length = local[0]};
   for (int d = 0; d < MD_DIMS; d++) x[d] += geometry->origin[d];
   r.first = md_global_index(geometry, x);
-  r.reals = MD_DIMS * format->rows * 6;
+  r.reals = md_site_reals(format);
   r.raw = (unsigned char *)raw + i * local[0] * (int64_t)md_site_bytes(format);
   return r;
 }
@@ -162,13 +162,13 @@ static void add_row(const row *r, int real_bytes, md_checksum *sum) {
   }
 }
 
-/* Links of a row between file order and planes; T is float or double. Rows on file come first in
+/* Fields of a row between file order and planes; T is float or double. Rows on file come first in
  * a link of the field too. */
 #define DEFINE_TRANSPOSE(T)                                                                        \
-  static void transpose_##T(const row *r, int rows, const md_gauge *gauge, bool store) {           \
+  static void transpose_##T(const row *r, int rows, const md_site_fields *fields, bool store) {    \
     for (int k = 0; k < 2; k++)                                                                    \
       for (int c = 0; c < r->reals; c++) {                                                         \
-        const md_field *f = &gauge->links[r->parity ^ k][c / (rows * 6)];                          \
+        const md_field *f = &fields->part[r->parity ^ k][c / (rows * 6)];                          \
         double *plane = (double *)f->data + c % (rows * 6) * f->stride + r->site;                  \
         T *raw = (T *)r->raw + k * r->reals + c;                                                   \
         if (store)                                                                                 \
@@ -181,9 +181,9 @@ DEFINE_TRANSPOSE(float)
 DEFINE_TRANSPOSE(double)
 
 /* Row 3 = conj(row 1 x row 2) for the sites of a row, in all links. */
-static void complete_row(const row *r, const md_gauge *gauge) {
+static void complete_row(const row *r, const md_site_fields *links) {
   for (int k = 0; k < MD_PARITIES * MD_DIMS; k++) {
-    const md_field *f = &gauge->links[k & 1][k >> 1];
+    const md_field *f = &links->part[k & 1][k >> 1];
     double *u = (double *)f->data + r->site;
     for (int j = 0; j < 3; j++) {
       const int p = (j + 1) % 3 * 2, q = (j + 2) % 3 * 2;
@@ -199,12 +199,12 @@ static void complete_row(const row *r, const md_gauge *gauge) {
   }
 }
 
-static void transpose(const row *r, const md_site_format *format, const md_gauge *gauge,
+static void transpose(const row *r, const md_site_format *format, const md_site_fields *fields,
                       bool store) {
-  (format->real_bytes == 4 ? transpose_float : transpose_double)(r, format->rows, gauge, store);
+  (format->real_bytes == 4 ? transpose_float : transpose_double)(r, format->rows, fields, store);
 }
 
-static void unpack_row(const row *r, const md_site_format *format, const md_gauge *gauge,
+static void unpack_row(const row *r, const md_site_format *format, const md_site_fields *fields,
                        md_checksum *sum) {
   bool swapped = format->big_endian != MD_HOST_BIG_ENDIAN;
   if (sum->kind == MD_CHECKSUM_SCIDAC) {
@@ -216,14 +216,14 @@ static void unpack_row(const row *r, const md_site_format *format, const md_gaug
   }
   if (swapped) swap_row(r, format->real_bytes);
   if (sum->kind != MD_CHECKSUM_SCIDAC) add_row(r, format->real_bytes, sum);
-  if (!gauge) return;
-  transpose(r, format, gauge, true);
-  if (format->rows == 2) complete_row(r, gauge);
+  if (!fields) return;
+  transpose(r, format, fields, true);
+  if (format->rows == 2) complete_row(r, fields);
 }
 
-static void pack_row(const row *r, const md_site_format *format, const md_gauge *gauge,
+static void pack_row(const row *r, const md_site_format *format, const md_site_fields *fields,
                      md_checksum *sum) {
-  transpose(r, format, gauge, false);
+  transpose(r, format, fields, false);
   bool big_endian = MD_HOST_BIG_ENDIAN;
   if (sum->kind == MD_CHECKSUM_SCIDAC && !big_endian) {
     swap_row(r, format->real_bytes);
@@ -233,7 +233,7 @@ static void pack_row(const row *r, const md_site_format *format, const md_gauge 
   if (format->big_endian != big_endian) swap_row(r, format->real_bytes);
 }
 
-/* All that reading or writing the links of this rank takes. What will be read next the system is
+/* All that reading or writing the sites of this rank takes. What will be read next the system is
  * told from a thread of its own: asking costs a core as much as the copy that follows, and a disk
  * that answers late needs many requests under way. */
 enum { MOST_AHEAD = 8 };   /* slabs under way: what keeps a disk busy that answers late */
@@ -246,7 +246,7 @@ typedef struct work {
   md_slab_plan plan;
   md_slab_move *read; /* NULL: the links are packed, not unpacked */
   void *file, *raw[2];
-  const md_gauge *gauge;
+  const md_site_fields *fields;
   md_checksum *sum;
   int next; /* slab to read */
   md_status status;
@@ -318,7 +318,7 @@ static void convert(work *w, const md_slab *slab, void *raw) {
 #pragma omp for schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t i = 0; i < rows; i++) {
       const row r = row_at(w->geometry, slab, format, raw, i);
-      (w->read ? unpack_row : pack_row)(&r, format, w->gauge, &mine);
+      (w->read ? unpack_row : pack_row)(&r, format, w->fields, &mine);
     }
 #pragma omp critical
     md_checksum_add(w->sum, &mine);
@@ -327,8 +327,8 @@ static void convert(work *w, const md_slab *slab, void *raw) {
 
 md_status md_sites_read(md_context *context, const char *path, const md_lattice_header *header,
                         const md_geometry *geometry, md_slab_move *read, void *file, bool together,
-                        md_gauge *gauge, md_checksum *sum) {
-  work w = {context, header, geometry, .read = read, .file = file, .gauge = gauge, .sum = sum};
+                        const md_site_fields *fields, md_checksum *sum) {
+  work w = {context, header, geometry, .read = read, .file = file, .fields = fields, .sum = sum};
   w.plan = md_lattice_slabs(header, geometry);
   const size_t bytes = md_slab_bytes(geometry, &w.plan, md_site_bytes(&header->site));
   for (int i = 0; i < 2 && w.status == MD_OK; i++)
@@ -348,9 +348,9 @@ md_status md_sites_read(md_context *context, const char *path, const md_lattice_
   return w.status;
 }
 
-md_status md_sites_write(md_context *context, md_lattice_header *header, const md_gauge *gauge,
-                         md_slab_move *write, void *file) {
-  work w = {context, header, gauge->geometry, .gauge = gauge, .sum = &header->checksum};
+md_status md_sites_write(md_context *context, md_lattice_header *header,
+                         const md_site_fields *fields, md_slab_move *write, void *file) {
+  work w = {context, header, fields->geometry, .fields = fields, .sum = &header->checksum};
   w.plan = md_lattice_slabs(header, w.geometry);
   const size_t bytes = md_slab_bytes(w.geometry, &w.plan, md_site_bytes(&header->site));
   const char *what = write ? "output buffer" : "checksum of links";

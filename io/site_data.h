@@ -26,7 +26,7 @@ size_t md_slab_bytes(const md_geometry *geometry, const md_slab_plan *plan, size
 /* The plan for links as the header has them, in slabs of about 16 MB. */
 md_slab_plan md_lattice_slabs(const md_lattice_header *header, const md_geometry *geometry);
 
-/* Bytes of all links on file. */
+/* Bytes of all sites on file. */
 int64_t md_lattice_link_bytes(const md_lattice_header *header);
 /* Adds another part of the same kind. */
 void md_checksum_add(md_checksum *sum, const md_checksum *part);
@@ -38,16 +38,26 @@ void md_checksum_print(const md_checksum *sum, char *text, size_t bytes);
 /* Brings a slab from a file to raw, or from raw to a file. */
 typedef md_status md_slab_move(md_context *context, void *file, const md_slab *slab, void *raw);
 
+/* The fields that lie on a site of a file, of both parities: host, MD_DOUBLE, one right-hand side.
+ * Borrowed. */
+typedef struct md_site_fields {
+  const md_geometry *geometry;
+  const md_field *part[MD_PARITIES]; /* [4], or as many as the site has vectors */
+} md_site_fields;
+static inline md_site_fields md_gauge_sites(const md_gauge *gauge) {
+  return (md_site_fields){gauge->geometry, {gauge->links[0], gauge->links[1]}};
+}
+
 /* Reads the slabs of this rank in turn by `read`, from a file at `path` (where header->offset says
- * about where they lie, for hints to the system), adds them to *sum and stores their links; gauge
- * NULL: only the checksum. While the first thread, which calls `read`, waits for a slab the others
- * unpack the one before. Stops at the first status that is not MD_OK. Threaded; collective when
- * `read` is, which `together` says. */
+ * about where they lie, for hints to the system), adds them to *sum and stores their numbers;
+ * fields NULL: only the checksum. While the first thread, which calls `read`, waits for a slab the
+ * others unpack the one before. Stops at the first status that is not MD_OK. Threaded; collective
+ * when `read` is, which `together` says. */
 md_status md_sites_read(md_context *context, const char *path, const md_lattice_header *header,
                         const md_geometry *geometry, md_slab_move *read, void *file, bool together,
-                        md_gauge *gauge, md_checksum *sum);
-/* Brings the links into the form of header->site, slab by slab, and hands each to `write`, NULL:
- * none; header->checksum, of which the kind is given, becomes that of all links. Threaded,
+                        const md_site_fields *fields, md_checksum *sum);
+/* Brings the fields into the form of header->site, slab by slab, and hands each to `write`, NULL:
+ * none; header->checksum, of which the kind is given, becomes that of all sites. Threaded,
  * collective. */
-md_status md_sites_write(md_context *context, md_lattice_header *header, const md_gauge *gauge,
-                         md_slab_move *write, void *file);
+md_status md_sites_write(md_context *context, md_lattice_header *header,
+                         const md_site_fields *fields, md_slab_move *write, void *file);

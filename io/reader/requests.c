@@ -1,8 +1,10 @@
 #include "base/file.h"
 #include "io/reader/reader.h"
+#include "lattice/fields/modes.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -245,8 +247,82 @@ static md_status describe_dataset(const md_h5_file *f, hid_t dataset, md_lattice
   return MD_OK;
 }
 
+/* What else our files hold. */
+static const struct other {
+  const char *content, *group, *object; /* object: has the attributes */
+  const char *counted;                  /* dataset whose first axis counts; NULL: none */
+} others[] = {{"solution", "/propagator", "/propagator/solution", "/propagator/solution"},
+              {"modes", "/modes", "/modes", "/modes/vectors"},
+              {"checkpoint", "/checkpoint", "/checkpoint", NULL},
+              {"study", "/study", "/study", NULL}};
+enum { OTHERS = sizeof others / sizeof *others, NUMBERS_MOST = 512 };
+
+/* Numbers between blanks. */
+static void add_numbers(texts_reader *r, hid_t object, const char *name, int count, bool real) {
+  static const size_t each = 26;
+  double reals[NUMBERS_MOST];
+  int64_t integers[NUMBERS_MOST];
+  const md_attribute a = {name, real ? MD_ATTRIBUTE_REAL : MD_ATTRIBUTE_INTEGER, count,
+                          real ? (void *)reals : integers};
+  char *text = calloc((size_t)count, each), *at = text;
+  if (!text)
+    r->status = md_fail_memory(r->context, (size_t)count * each, "texts of a file");
+  else if (md_h5_get_attribute(object, &a)) {
+    for (int i = 0; i < count; i++)
+      at += real ? snprintf(at, each, "%s%.17g", i ? " " : "", reals[i])
+                 : snprintf(at, each, "%s%lld", i ? " " : "", (long long)integers[i]);
+    r->status = md_file_texts_add(r->context, r->texts, name, text, strlen(text));
+  }
+  free(text);
+}
+
+static herr_t visit_any(hid_t object, const char *name, const H5A_info_t *info, void *user) {
+  texts_reader *r = user;
+  (void)info;
+  if (r->texts->count + r->texts->lost >= TEXTS_MOST) return 1;
+  const hid_t id = H5Aopen(object, name, H5P_DEFAULT);
+  if (id < 0) return 0;
+  const hid_t type = H5Aget_type(id), space = H5Aget_space(id);
+  const H5T_class_t class = H5Tget_class(type);
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  MD_H5_CLOSE(space, type, id);
+  if (class == H5T_STRING)
+    add_text(r, object, name);
+  else if ((class == H5T_FLOAT || class == H5T_INTEGER) && count > 0 && count <= NUMBERS_MOST)
+    add_numbers(r, object, name, (int)count, class == H5T_FLOAT);
+  return r->status == MD_OK ? 0 : 1;
+}
+
+static md_status describe_other(const md_h5_file *f, const struct other *o,
+                                md_lattice_header *header, md_notes *notes) {
+  texts_reader r = {f->context, &notes->texts, MD_OK};
+  const bool dataset = strcmp(o->object, o->group) != 0;
+  int64_t dims[MD_DIMS];
+  hid_t object;
+  hsize_t at = 0;
+  header->precision = MD_DOUBLE;
+  MD_TRY(md_h5_open_object(f, o->object, dataset, &object));
+  snprintf(header->content, sizeof header->content, "%s", o->content);
+  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, visit_any, &r);
+  if (md_h5_get_attribute(object, &(md_attribute){"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims}))
+    for (int d = 0; d < MD_DIMS; d++)
+      header->dims[d] = dims[d] >= 2 && dims[d] <= 32767 ? (int)dims[d] : 0;
+  MD_H5_CLOSE(object);
+  if (r.status == MD_OK && o->counted) {
+    MD_TRY(md_h5_open_object(f, o->counted, true, &object));
+    const md_h5_found found = md_h5_find(object);
+    if (found.rank > 0 && found.extent[0] <= MD_MODES_MOST) header->count = (int)found.extent[0];
+    MD_H5_CLOSE(object);
+  }
+  return r.status;
+}
+
 static md_status describe_file(const md_h5_file *f, md_lattice_header *header, md_notes *notes) {
   hid_t dataset, sites = H5I_INVALID_HID;
+  for (int i = 0; i < OTHERS && H5Lexists(f->id, "/gauge", H5P_DEFAULT) <= 0; i++)
+    if (H5Lexists(f->id, others[i].group, H5P_DEFAULT) > 0)
+      return describe_other(f, &others[i], header, notes);
+  snprintf(header->content, sizeof header->content, "links");
   MD_TRY(md_h5_open_object(f, MD_H5_LINKS, true, &dataset));
   md_status status = describe_dataset(f, dataset, header, notes);
   const md_h5_shape shape = md_h5_links_shape(header->site.real_bytes);
@@ -261,7 +337,7 @@ static md_status describe_links(const md_reader *r) {
   md_notes notes = {0};
   MD_TRY(check_room(r, sizeof *d));
   const md_status status = describe_file(&r->file, &d->header, &notes);
-  md_h5_list_objects(r->file.id, &notes);
+  (void)md_h5_list_objects(r->file.id, &notes);
   for (int i = 0; i < notes.record_count && i < MD_H5_RECORDS_MOST; i++)
     d->records[d->record_count++] = notes.records[i];
   for (int i = 0; i < notes.departure_count && i < MD_H5_DEPARTURES_MOST; i++)
@@ -289,6 +365,10 @@ md_status md_reader_serve(md_reader *r, const md_child_request *q, long long *nu
     return read_box(r, q, number);
   case MD_CHILD_ARRAY:
     return read_array(r, q, number);
+  case MD_CHILD_VERIFY:
+    MD_TRY(check_room(r, sizeof(md_datasets_found)));
+    *(md_datasets_found *)r->shared = md_h5_verify(&r->file);
+    return MD_OK;
   }
   return md_fail(r->file.context, MD_ENVIRONMENT, "%s: there is no request %d", r->file.path,
                  (int)q->what);

@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "commands.h"
+#include "io/vectors.h"
 #include "links/run.h"
 
 #include <math.h>
@@ -130,7 +131,10 @@ static md_status write_modes(md_context *context, const search *r) {
                               .store = md_modes_store_of(r->store),
                               .label = label_of(r),
                               .keep_old = !r->force};
-  return r->output && modes.count > 0 ? md_modes_write(context, r->output, &modes, &info) : MD_OK;
+  return r->output && modes.count > 0
+             ? md_modes_write_as(context, r->output, md_vectors_format_of(r->output, NULL), &modes,
+                                 &info)
+             : MD_OK;
 }
 
 static void print_head(const md_context *context, const search *r) {
@@ -238,7 +242,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       MD_PHYSICS_OPTIONS(r->run.physics),
       MD_REUNITARIZE_OPTION(r->run.physics.reunitarize),
       MD_OPTION(TEXT, "output", &r->output, "MODES.h5",
-                "file for the modes, HDF5, also of a search that ended early",
+                "file for the modes, HDF5, .lime or .quda, also of a search that ended early",
                 .file = MD_FILE_RESULT),
       MD_FORCE_OPTION(r->force),
       MD_OPTION(CHOICE, "store", &r->store, NULL, "precision of the vectors in that file [double]",
@@ -253,7 +257,12 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       "eigenvalues are larger by the mass squared."};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->run.common,
                          argc, argv));
-  return r->run.common.help ? MD_OK : md_run_check(context, "eigen", &r->run);
+  if (r->run.common.help) return MD_OK;
+  if (r->output) {
+    const md_lattice_format *format = md_vectors_format_of(r->output, NULL);
+    MD_TRY(md_vectors_check(context, format, md_vectors_precision(format), (int)r->modes, true));
+  }
+  return md_run_check(context, "eigen", &r->run);
 }
 
 /* All but the options. As a dry run without a number: see base/memory_need.h. */

@@ -1,10 +1,15 @@
 #include "base/text.h"
 #include "commands.h"
 #include "io/lattice_file.h"
+#include "io/modes_file.h"
+#include "io/propagator.h"
 #include "io/site_data.h"
+#include "io/vectors.h"
 #include "links/run.h"
+#include "sources/sources.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct convert_options {
@@ -85,7 +90,7 @@ static md_status save(md_context *context, const convert_options *o, const md_la
   return status;
 }
 
-static md_status convert(md_context *context, const convert_options *o, md_report *report) {
+static md_status convert_links(md_context *context, const convert_options *o, md_report *report) {
   const md_lattice_format *format = NULL;
   md_lattice_info info = {0};
   md_geometry *geometry = NULL;
@@ -113,25 +118,167 @@ static md_status convert(md_context *context, const convert_options *o, md_repor
   return status;
 }
 
+static md_precision narrowest(const md_lattice_format *format, const convert_options *o,
+                              md_precision of_input) {
+  if (o->precision) return (md_precision)md_precision_of(o->precision);
+  return md_lattice_format_holds(format, of_input) ? of_input : MD_SINGLE;
+}
+
+/* What files say of solutions. */
+enum { SOLUTION_WORDS = 9 };
+typedef struct solution_words {
+  double mass, tolerance, plaquette, fat_plaquette, residuals[MD_MAX_RHS];
+  char source[512], boundary[32], action[256], lattice[512], checksum[64];
+  md_attribute list[SOLUTION_WORDS];
+  int count;
+} solution_words;
+
+static void take_words(const md_lattice_info *info, int n_rhs, solution_words *w) {
+  const md_attribute known[] = {
+      {"mass", MD_ATTRIBUTE_REAL, 1, &w->mass},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &w->tolerance},
+      {"plaquette", MD_ATTRIBUTE_REAL, 1, &w->plaquette},
+      {"fat_plaquette", MD_ATTRIBUTE_REAL, 1, &w->fat_plaquette},
+      {"residuals", MD_ATTRIBUTE_REAL, n_rhs, w->residuals},
+      {"source", MD_ATTRIBUTE_TEXT, sizeof w->source, w->source},
+      {"boundary", MD_ATTRIBUTE_TEXT, sizeof w->boundary, w->boundary},
+      {"action", MD_ATTRIBUTE_TEXT, sizeof w->action, w->action},
+      {"lattice_checksum", MD_ATTRIBUTE_TEXT, sizeof w->checksum, w->checksum}};
+  w->count = 0;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (md_vectors_attribute(info, &known[i])) w->list[w->count++] = known[i];
+}
+
+/* The sources of the solutions, where they are in the file or their name tells them: of points, and
+ * of others on even sites. What a multi-shift solve has of others is the solution of their even
+ * part alone. *found: whether there are any. Collective. */
+static md_status get_sources(md_context *context, const convert_options *o,
+                             const md_lattice_info *info, const char *text, int n_rhs,
+                             md_field b[MD_PARITIES], bool *found) {
+  md_source source = {0};
+  md_source_vector vectors[MD_MAX_RHS];
+  const bool on_file = info->notes.run_count > 0 && info->notes.runs[0].source;
+  *found = on_file && md_vectors_count(info, true) == n_rhs;
+  if (*found) return md_vectors_read(context, o->in, info, true, b);
+  const bool named = *text && md_source_parse(context, "source", text, &source) == MD_OK &&
+                     (md_source_is_points(&source) || md_source_is_even(&source)) &&
+                     md_source_count(&source, n_rhs) == n_rhs &&
+                     md_source_check(context, &source, info->header.dims) == MD_OK;
+  if (named) {
+    md_source_expand(&source, info->header.dims, n_rhs, vectors);
+    md_source_fill(b, vectors);
+  }
+  free((char *)source.text);
+  *found = named;
+  return MD_OK;
+}
+
+static md_status copy_solution(md_context *context, const convert_options *o,
+                               const md_lattice_format *format, const md_lattice_info *info,
+                               const md_geometry *geometry, md_report *report) {
+  const bool hdf5 = info->notes.run_count == 0;
+  const int n_rhs = hdf5 ? info->header.count : md_vectors_count(info, false);
+  const md_precision precision = narrowest(format, o, info->header.precision);
+  md_field x[MD_PARITIES] = {0}, b[MD_PARITIES] = {0};
+  md_attribute attributes[SOLUTION_WORDS + MD_PROVENANCE_ATTRIBUTES];
+  md_provenance from;
+  solution_words words = {0};
+  bool sources = false;
+  if (n_rhs < 1 || n_rhs > MD_MAX_RHS)
+    return md_fail(context, MD_INPUT, "%s must hold 1 to %d solutions, got %d", o->in, MD_MAX_RHS,
+                   n_rhs);
+  take_words(info, n_rhs, &words);
+  memcpy(attributes, words.list, sizeof words.list);
+  md_provenance_of_run(context, &from);
+  from.lattice = md_file_texts_find(&info->notes.texts, "lattice");
+  const int count = md_provenance_append(&from, attributes, words.count);
+  md_status status = md_host_fields(context, geometry, n_rhs, x);
+  if (status == MD_OK) status = md_host_fields(context, geometry, n_rhs, b);
+  if (status == MD_OK) status = md_propagator_read(context, o->in, x, NULL, 0);
+  if (status == MD_OK) status = get_sources(context, o, info, words.source, n_rhs, b, &sources);
+  if (status == MD_OK)
+    status = md_solution_write(context, o->out, format, precision, !o->force, x, sources ? b : NULL,
+                               attributes, count);
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field_destroy(&x[p]);
+    md_field_destroy(&b[p]);
+  }
+  md_report_add(report->root, "content=%s rhs=%d", "solution", n_rhs);
+  return status;
+}
+
+static md_status copy_modes(md_context *context, const convert_options *o,
+                            const md_lattice_format *format, const md_geometry *geometry,
+                            md_report *report) {
+  md_modes_info info;
+  md_modes modes;
+  MD_TRY(md_modes_describe(context, o->in, &info));
+  MD_TRY(md_modes_read(context, o->in, geometry, &info.label, &info, info.count, MD_HOST, &modes));
+  info.keep_old = !o->force;
+  if (o->precision) info.store = (md_precision)md_precision_of(o->precision);
+  const md_status status = md_modes_write_as(context, o->out, format, &modes, &info);
+  md_report_add(report->root, "content=%s modes=%d", "modes", info.count);
+  md_modes_destroy(&modes);
+  return status;
+}
+
+/* Solutions and modes. */
+static md_status convert_vectors(md_context *context, const convert_options *o,
+                                 const md_lattice_info *info, md_report *report) {
+  const char *content = info->header.content;
+  const bool modes =
+      strcmp(content, "modes") == 0 || (info->notes.run_count > 0 && info->notes.runs[0].mode);
+  const md_lattice_format *format = NULL;
+  md_layout_request request = {0};
+  md_geometry *geometry = NULL;
+  if (!modes && strcmp(content, "vectors") != 0 && strcmp(content, "solution") != 0)
+    return md_fail(context, MD_INPUT,
+                   "%s: links, solutions or modes can be converted, the content of this one is: %s",
+                   o->in, content);
+  MD_TRY(md_vectors_format_find(context, o->out, o->format, &format));
+  memcpy(request.global, info->header.dims, sizeof request.global);
+  memcpy(request.grid, o->common.grid, sizeof request.grid);
+  MD_TRY(md_geometry_create(context, &request, &geometry));
+  const md_status status = modes ? copy_modes(context, o, format, geometry, report)
+                                 : copy_solution(context, o, format, info, geometry, report);
+  md_report_geometry(report, geometry);
+  md_report_add(report->root, "in=%s out=%s format=%s", o->in, o->out,
+                md_lattice_format_name(format));
+  if (status == MD_OK) md_say(context, "%s: %s\n", o->out, md_lattice_format_name(format));
+  md_geometry_destroy(geometry);
+  return status;
+}
+
+static md_status convert(md_context *context, const convert_options *o, md_report *report) {
+  md_lattice_info info;
+  md_status status = md_lattice_describe(context, o->in, &info);
+  const bool links = status != MD_OK || strcmp(info.header.content, "links") == 0;
+  if (!links) status = convert_vectors(context, o, &info, report);
+  md_lattice_info_destroy(&info);
+  return links ? convert_links(context, o, report) : status;
+}
+
 md_status md_command_convert(md_context *context, int argc, char **argv) {
   convert_options o = {0};
   md_option options[] = {
-      MD_OPTION(TEXT, "in", &o.in, "IN", "lattice file of any format", .file = MD_FILE_INPUT,
-                .positional = true, .required = true),
-      MD_OPTION(TEXT, "out", &o.out, "OUT", "lattice file to write", .file = MD_FILE_RESULT,
+      MD_OPTION(TEXT, "in", &o.in, "IN", "links, solutions or modes in any format",
+                .file = MD_FILE_INPUT, .positional = true, .required = true),
+      MD_OPTION(TEXT, "out", &o.out, "OUT", "file to write", .file = MD_FILE_RESULT,
                 .positional = true, .required = true),
       MD_OPTION(FLAG, "force", &o.force, NULL, "replace OUT where it is there"),
-      MD_OPTION(
-          CHOICE, "format", &o.format, "F",
-          "hdf5, ildg, milc or nersc [by the suffix of OUT: .h5, .lime, .ildg, .milc, .nersc]",
-          .choices = "hdf5|ildg|milc|nersc"),
+      MD_OPTION(CHOICE, "format", &o.format, "F",
+                "hdf5, ildg, milc or nersc; of vectors scidac, fnal, quda too [by the suffix of "
+                "OUT: .h5, "
+                ".lime, .ildg, .milc, .nersc, .scidac, .fnal, .quda]",
+                .choices = "hdf5|ildg|milc|nersc|scidac|fnal|quda"),
       MD_OPTION(CHOICE, "precision", &o.precision, "P", "double or single [that of IN]",
                 .choices = "double|single"),
       MD_OPTION(FLAG, "ignore-checksum", &o.ignore_checksum, NULL,
                 "go on with a warning where checksum, plaquette or link trace do not fit"),
       MD_COMMON_OPTIONS(o.common)};
   enum { COUNT = sizeof options / sizeof *options };
-  const md_command_text text = {"convert", "copy a lattice into a file of another format", NULL};
+  const md_command_text text = {
+      "convert", "copy links, solutions or modes into a file of another format", NULL};
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &o.common, argc, argv));
   if (o.common.help) return MD_OK;

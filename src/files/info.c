@@ -2,8 +2,10 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
+#include "files/text_file.h"
 #include "io/lattice_file.h"
 #include "io/site_data.h"
+#include "io/vectors.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/smear.h"
 
@@ -79,11 +81,12 @@ static void describe(const md_context *context, md_report *report, const char *p
   md_checksum_print(&info->computed, computed, sizeof computed);
   md_report_integers(root, "dims", d, MD_DIMS);
   md_report_add(root,
-                "format=%s precision=%s byte_order=%s checksum=%s checksum_expected=%s "
+                "format=%s content=%s precision=%s byte_order=%s checksum=%s checksum_expected=%s "
                 "checksum_computed=%s",
-                format, precision, order, checksum, expected, computed);
+                format, header->content, precision, order, checksum, expected, computed);
   md_say(context,
          "format               %s\n"
+         "content              links\n"
          "dims x y z t         %d %d %d %d\n"
          "precision            %s, %s-endian\n"
          "checksum             %s (file %s, computed %s)\n",
@@ -131,15 +134,56 @@ static md_status describe_loop(md_context *context, md_report *report, const md_
   return MD_OK;
 }
 
+/* What a file holds that are no links, and whether it is whole. */
+static md_status describe_other(md_context *context, md_report *report, const char *path,
+                                const int grid[MD_DIMS], md_lattice_info *info) {
+  const md_lattice_header *header = &info->header;
+  const int *d = header->dims;
+  const bool vectors = info->notes.run_count > 0;
+  const int count = vectors ? md_vectors_count(info, false) : header->count;
+  md_layout_request request = {0};
+  md_datasets_found found = {0};
+  md_geometry *geometry = NULL;
+  if (vectors) {
+    memcpy(request.global, d, sizeof request.global);
+    memcpy(request.grid, grid, sizeof request.grid);
+    MD_TRY(md_geometry_create(context, &request, &geometry));
+    MD_TRY(md_vectors_verify(context, path, geometry, info, NULL, &info->checksum));
+    md_geometry_destroy(geometry);
+  } else {
+    MD_TRY(md_datasets_verify(context, path, &found));
+    info->checksum = found.damaged     ? MD_CHECKSUM_MISMATCH
+                     : found.unguarded ? MD_CHECKSUM_ABSENT
+                                       : MD_CHECKSUM_OK;
+  }
+  const char *content = vectors && info->notes.runs[0].mode ? "modes" : header->content;
+  const char *checksum = md_checksum_state_name(info->checksum);
+  if (d[0]) md_report_integers(report->root, "dims", d, MD_DIMS);
+  md_report_add(report->root, "format=%s content=%s vectors=%d checksum=%s",
+                md_lattice_header_format(header), content, count, checksum);
+  md_say(context, "format               %s\ncontent              %s",
+         md_lattice_header_format(header), content);
+  if (count) md_say(context, ", %d vector%s", count, md_plural(count));
+  if (vectors) md_say(context, ", %s precision", md_precision_name(header->precision));
+  if (d[0]) md_say(context, "\ndims x y z t         %d %d %d %d", d[0], d[1], d[2], d[3]);
+  md_say(context, "\nchecksums            %s\n", checksum);
+  if (info->checksum != MD_CHECKSUM_MISMATCH) return MD_OK;
+  return md_fail(context, MD_INPUT, "%s is damaged: a checksum does not fit its data", path);
+}
+
 md_status md_command_info(md_context *context, int argc, char **argv) {
   md_common_options common = {0};
   const char *path = NULL;
-  md_option options[] = {MD_OPTION(TEXT, "lattice", &path, "LATTICE", "lattice file of any format",
-                                   .file = MD_FILE_INPUT, .positional = true, .required = true),
+  md_option options[] = {MD_OPTION(TEXT, "lattice", &path, "LATTICE",
+                                   "any file that the program writes", .file = MD_FILE_INPUT,
+                                   .positional = true, .required = true),
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
-  const md_command_text text = {"info", "list what is in a lattice file and check it",
-                                "Formats: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC."};
+  const md_command_text text = {
+      "info", "list what is in a file and check it",
+      "Links: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC. Solutions, "
+      "sources and modes:\nHDF5, SciDAC, MILC, Fermilab. Studies, checkpoints, "
+      "reports, tables."};
   md_geometry *geometry = NULL;
   md_gauge gauge;
   md_lattice_info info = {0};
@@ -147,15 +191,25 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "info", &report));
-  md_status status =
-      md_lattice_load_links(context, path, NULL, common.grid, false, &geometry, &gauge, &info);
+  bool known = false;
+  md_status status = md_info_text_file(context, path, &report, &known);
+  if (known || status != MD_OK) return md_report_close_after(context, &report, common.json, status);
+  status = md_lattice_load_links(context, path, NULL, common.grid, false, &geometry, &gauge, &info);
   if (geometry)
     md_report_grid(&report, geometry->grid, geometry->grid_asked, geometry->grid_reason);
-  describe(context, &report, path, &info);
+  const bool links = !info.described || strcmp(info.header.content, "links") == 0;
+  if (links)
+    describe(context, &report, path, &info);
+  else {
+    md_report_add(report.root, "lattice=%s file_bytes=%g", path, (double)info.file_bytes);
+    md_say(context, "file                 %s\n", path);
+    report_notes(&report, &info.notes);
+    status = describe_other(context, &report, path, common.grid, &info);
+  }
   print_records(context, &info.notes);
   if (info.described) describe_texts(context, &report, &info.notes.texts);
-  if (info.described) describe_links(context, &report, geometry ? &gauge : NULL, &info);
-  if (status == MD_OK) status = describe_loop(context, &report, &gauge, &info);
+  if (info.described && links) describe_links(context, &report, geometry ? &gauge : NULL, &info);
+  if (status == MD_OK && links) status = describe_loop(context, &report, &gauge, &info);
   if (geometry) {
     md_gauge_destroy(&gauge);
     md_geometry_destroy(geometry);

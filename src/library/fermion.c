@@ -2,6 +2,7 @@
 #include "base/device.h"
 #include "io/attribute.h"
 #include "io/propagator.h"
+#include "io/vectors.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/spaces.h"
@@ -193,6 +194,7 @@ void md_device_array_destroy(void *array) {
 /* As many right-hand sides as the source takes. */
 static md_status check_source(md_fermion *f, const md_source *source) {
   const int n_rhs = f->of[0].n_rhs, count = md_source_count(source, n_rhs);
+  MD_TRY(md_source_refuse_file(f->context, source, "md_fermion_source"));
   MD_TRY(md_source_check(f->context, source, f->of[0].geometry->global));
   if (count == n_rhs) return MD_OK;
   return md_fail(f->context, MD_INPUT,
@@ -253,6 +255,14 @@ md_status md_fermion_axpy(double a, const md_fermion *x, md_fermion *y) {
   return MD_OK;
 }
 
+/* In the format of the suffix. */
+static md_status write_as(md_context *context, const char *path, bool replace, const md_field *of,
+                          const md_attribute *attributes, int count) {
+  const md_lattice_format *format = md_vectors_format_of(path, NULL);
+  return md_solution_write(context, path, format, md_vectors_precision(format), !replace, of, NULL,
+                           attributes, count);
+}
+
 md_status md_fermion_write(const md_fermion *field, const char *path, bool replace) {
   md_context *context = field->context;
   md_attribute attributes[MD_PROVENANCE_ATTRIBUTES];
@@ -263,8 +273,8 @@ md_status md_fermion_write(const md_fermion *field, const char *path, bool repla
   md_status status = md_fermion_doubles(field, &copy, &of);
   md_provenance_of_run(context, &from);
   if (status == MD_OK)
-    status = md_propagator_write(context, path, !replace, of, attributes,
-                                 md_provenance_append(&from, attributes, 0));
+    status = write_as(context, path, replace, of, attributes,
+                      md_provenance_append(&from, attributes, 0));
   md_fermion_release(&copy);
   return status;
 }

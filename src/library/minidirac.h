@@ -187,7 +187,9 @@ md_status md_fermion_norm2(const md_fermion *x, double *norms);
 md_status md_fermion_dot(const md_fermion *x, const md_fermion *y, double *dots);
 /* y = a x + y, of such fields, a real. */
 md_status md_fermion_axpy(double a, const md_fermion *x, md_fermion *y);
-/* Propagator files (HDF5). A file that is there is MD_INPUT unless `replace`. */
+/* Propagator files: HDF5, or by the suffix SciDAC (.lime, .scidac), MILC (.milc, .ks) or Fermilab
+ * (.fnal), the last two of three right-hand sides in single precision. A file that is there is
+ * MD_INPUT unless `replace`. */
 md_status md_fermion_write(const md_fermion *field, const char *path, bool replace);
 md_status md_fermion_read(md_fermion *field, const char *path);
 

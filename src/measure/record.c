@@ -36,13 +36,17 @@ static const struct {
 /* The shape of a field as it is in the file, of `lattices` of them. */
 static md_array shape_of(const md_study *s, int field, int lattices) {
   const md_study_options *o = &s->options;
-  md_array a = {.name = fields[field].name, .rank = 1, .extent = {lattices}};
+  md_array a = {.name = fields[field].name, .rank = 1, .extent = {lattices}, .axes = "lattice"};
   if (fields[field].cases) {
+    a.axes = fields[field].slices ? "lattice,action,mass,source,momentum,t"
+                                  : "lattice,action,mass,source";
     a.extent[a.rank++] = o->actions.count;
     a.extent[a.rank++] = o->masses.count;
     a.extent[a.rank++] = o->sources.count;
-  } else if (fields[field].numbers > 1)
+  } else if (fields[field].numbers > 1) {
+    a.axes = "lattice,part";
     a.extent[a.rank++] = fields[field].numbers;
+  }
   if (fields[field].slices) {
     a.extent[a.rank++] = md_study_momenta(s);
     a.extent[a.rank++] = s->dims[MD_T];
@@ -99,7 +103,8 @@ static md_status create_arrays(md_context *context, const md_study *s, int latti
                                                 .rank = 1,
                                                 .extent = {lattices},
                                                 .text_bytes = (int)bytes[a],
-                                                .optional = a == ARRAYS - 1};
+                                                .optional = a == ARRAYS - 1,
+                                                .axes = "lattice"};
     array[a].data = at;
   }
   return MD_OK;

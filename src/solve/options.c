@@ -1,4 +1,5 @@
 /* The options of a solve. */
+#include "io/vectors.h"
 #include "solve/solve.h"
 
 /* The files of the solutions, where they are to be. */
@@ -10,6 +11,16 @@ static md_status check_shift_files(md_context *context, const md_solve_options *
     status = md_made_files_add(context, &made, "--output", md_solve_shift_path(o->output, k, path),
                                MD_FILE_RESULT);
   return md_options_check_made(context, &o->run.common, &made, status);
+}
+
+/* The file of the source: an input, and what is in it. */
+static md_status read_source_file(md_context *context, md_solve_options *o) {
+  md_made_files made = {0};
+  if (o->source.word != MD_WORD_FILE) return MD_OK;
+  const md_status status =
+      md_made_files_add(context, &made, "--source", md_source_path(&o->source), MD_FILE_INPUT);
+  MD_TRY(md_options_check_made(context, &o->run.common, &made, status));
+  return md_source_describe(context, &o->source);
 }
 
 static md_status check_shifts(md_context *context, md_solve_options *o) {
@@ -39,8 +50,20 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
   return o->output ? check_shift_files(context, o) : MD_OK;
 }
 
+static md_status check_format(md_context *context, const md_solve_options *o) {
+  if (o->format && !o->output)
+    return md_fail(context, MD_INPUT, "--format needs --output, the file that is to have it");
+  if (!o->output) return MD_OK;
+  const md_lattice_format *format = md_vectors_format_of(o->output, o->format);
+  return md_vectors_check(context, format, md_vectors_precision(format), (int)o->rhs, false);
+}
+
 static md_status check_combinations(md_context *context, md_solve_options *o) {
   const int count = md_source_count(&o->source, o->rhs ? (int)o->rhs : 1);
+  if (o->source.word == MD_WORD_FILE && o->rhs != 0 && o->rhs != count)
+    return md_fail(context, MD_INPUT,
+                   "the source %.200s has %d right-hand sides, got --rhs %lld; leave it out",
+                   o->source.text, count, o->rhs);
   if (o->rhs != 0 && o->rhs != count)
     return md_fail(context, MD_INPUT,
                    "point and wall sources have 3 right-hand sides, one a colour, for each point, "
@@ -52,6 +75,7 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    "minidirac measure, which takes them in parts",
                    MD_MAX_RHS, count);
   o->rhs = count;
+  MD_TRY(check_format(context, o));
   if (o->momenta.count && !md_source_is_points(&o->source))
     return md_fail(context, MD_INPUT,
                    "--momenta needs a source of points, whose correlators have them, got '%s'",
@@ -104,11 +128,11 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "deflate", &o->deflate, "MODES.h5",
                 "lowest modes that eigen wrote: solved for by a projection", .file = MD_FILE_INPUT),
-      MD_OPTION(TEXT, "guess", &o->guess, "FILE.h5",
+      MD_OPTION(TEXT, "guess", &o->guess, "FILE",
                 "begin from this solution, of any mass, that --output wrote",
                 .file = MD_FILE_INPUT),
-      MD_OPTION(TEXT, "output", &o->output, "FILE.h5", "the solution, HDF5",
-                .file = MD_FILE_RESULT),
+      MD_OPTION(TEXT, "output", &o->output, "FILE", "the solution", .file = MD_FILE_RESULT),
+      MD_VECTORS_FORMAT_OPTION(o->format),
       MD_FORCE_OPTION(o->force),
       MD_OPTION(TEXT, "checkpoint", &o->checkpoint, "FILE", "state of the solver, HDF5",
                 .file = MD_FILE_STATE),
@@ -131,5 +155,6 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
   MD_TRY(md_run_check(context, "solve", &o->run));
+  MD_TRY(read_source_file(context, o));
   return check_combinations(context, o);
 }

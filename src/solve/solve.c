@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "io/attribute.h"
 #include "io/propagator.h"
+#include "io/vectors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -110,6 +111,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   if (o->deflate) MD_TRY(read_modes(context, run, backend->space));
   MD_TRY(md_equation_create(context, &o->run, request, run->links.field, &run->of));
   if (md_counts(context)) return MD_OK;
+  if (o->source.word == MD_WORD_FILE) return md_source_read(context, &o->source, run->of.b);
   md_source_expand(&o->source, geometry->global, (int)o->rhs, vectors);
   md_source_fill(run->of.b, vectors);
   return MD_OK;
@@ -160,8 +162,10 @@ md_status md_solve_write(md_context *context, md_solve_run *run, const char *pat
   from.action = md_physics_words(&o->run.physics, &o->run.request, words, sizeof words);
   from.mass = mass;
   from.tolerance = o->tolerance;
-  return md_propagator_write(context, path, !o->force, run->of.x, attributes,
-                             md_provenance_append(&from, attributes, OWN));
+  const md_lattice_format *format = md_vectors_format_of(o->output, o->format);
+  return md_solution_write(context, path, format, md_vectors_precision(format), !o->force,
+                           run->of.x, run->of.b, attributes,
+                           md_provenance_append(&from, attributes, OWN));
 }
 
 /* Exit 3 after a signal, 1 otherwise, with what to do. */

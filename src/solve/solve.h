@@ -9,7 +9,7 @@
 
 typedef struct md_solve_options {
   md_run_options run;
-  const char *output, *checkpoint, *deflate, *guess;
+  const char *output, *format, *checkpoint, *deflate, *guess;
   double mass, tolerance;
   long long rhs, max_iterations, checkpoint_every;
   md_reals shifts; /* none: not a multishift solve */

@@ -1,6 +1,8 @@
 #include "sources/sources.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "io/propagator.h"
+#include "io/vectors.h"
 
 #include <limits.h>
 #include <math.h>
@@ -61,6 +63,8 @@ static md_number read_numbers(const char *text, md_source *source) {
     found = md_number_integer(text, 0, LLONG_MAX, &n);
     source->seed = (uint64_t)n;
     return found;
+  case MD_WORD_FILE:
+    return MD_NUMBER_MALFORMED; /* without a path */
   default:
     found = md_number_integer(text, INT_MIN, INT_MAX, &n);
     source->t = (int)n;
@@ -76,14 +80,53 @@ md_status md_source_parse(md_context *context, const char *label, const char *te
   const int which = md_choice_of(MD_SOURCE_WORDS, word);
   if (which < 0) return md_fail_choice(context, label, MD_SOURCE_WORDS, word);
   *source = (md_source){.word = (md_source_word)which};
-  if (read_numbers(text + length + (text[length] == ':'), source) != MD_NUMBER_OK)
-    return md_fail(context, MD_INPUT,
-                   "%s must be point:x,y,z,t, points:x,y,z,t;..., seeded:N,SEED, wall:t, corner:t, "
-                   "evenwall:t, oddwall:t, colour:t,SEED, random:SEED or u1:SEED with integers "
-                   "below 2^31, seeds below 2^63 and 1 to %d points, got '%.200s'",
-                   label, MD_SOURCE_POINTS_MOST, text);
+  const bool of_file = source->word == MD_WORD_FILE && text[length] == ':' && text[length + 1];
+  if (!of_file && read_numbers(text + length + (text[length] == ':'), source) != MD_NUMBER_OK)
+    return md_fail(
+        context, MD_INPUT,
+        "%s must be point:x,y,z,t, points:x,y,z,t;..., seeded:N,SEED, wall:t, corner:t, "
+        "evenwall:t, oddwall:t, colour:t,SEED, random:SEED, u1:SEED or file:PATH with integers "
+        "below 2^31, seeds below 2^63 and 1 to %d points, got '%.200s'",
+        label, MD_SOURCE_POINTS_MOST, text);
   source->text = strdup(text);
   return source->text ? MD_OK : md_fail_memory(context, strlen(text), "source");
+}
+
+md_status md_source_describe(md_context *context, md_source *source) {
+  md_lattice_info info;
+  if (source->word != MD_WORD_FILE) return MD_OK;
+  md_status status = md_lattice_describe(context, md_source_path(source), &info);
+  if (status == MD_OK) {
+    source->points =
+        strcmp(info.header.content, "solution") ? md_vectors_count(&info, true) : info.header.count;
+    if (source->points < 1)
+      status = md_fail(context, MD_INPUT, "%s must hold colour vectors, its content is: %s",
+                       md_source_path(source), info.header.content);
+  }
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
+md_status md_source_read(md_context *context, const md_source *source, md_field b[MD_PARITIES]) {
+  md_lattice_info info;
+  md_status status = md_lattice_describe(context, md_source_path(source), &info);
+  if (status == MD_OK && info.notes.run_count > 0 && info.notes.runs[0].part)
+    md_warn(context,
+            "%s: its sources are on a part of the lattice and are not read, its solutions are "
+            "taken",
+            md_source_path(source));
+  if (status == MD_OK)
+    status = strcmp(info.header.content, "solution")
+                 ? md_vectors_read(context, md_source_path(source), &info, true, b)
+                 : md_propagator_read(context, md_source_path(source), b, NULL, 0);
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
+md_status md_source_refuse_file(md_context *context, const md_source *source, const char *command) {
+  if (source->word != MD_WORD_FILE) return MD_OK;
+  return md_fail(context, MD_INPUT, "%s takes no source of a file, got '%.200s'", command,
+                 source->text);
 }
 
 static md_status check_place(md_context *context, const md_source *source, int d, int place,
@@ -96,7 +139,7 @@ static md_status check_place(md_context *context, const md_source *source, int d
 
 md_status md_source_check(md_context *context, const md_source *source, const int dims[MD_DIMS]) {
   const double volume = (double)dims[0] * dims[1] * dims[2] * dims[3];
-  if (md_source_is_noise(source)) return MD_OK;
+  if (md_source_is_noise(source) || source->word == MD_WORD_FILE) return MD_OK;
   if (!md_source_is_points(source))
     return check_place(context, source, MD_T, source->t, dims[MD_T]);
   if (source->word == MD_WORD_SEEDED && source->points > volume)
@@ -137,6 +180,7 @@ bool md_source_is_even(const md_source *source) {
 
 int md_source_count(const md_source *source, int vectors) {
   if (md_source_is_random(source)) return vectors;
+  if (source->word == MD_WORD_FILE) return source->points;
   return md_source_is_points(source) ? 3 * source->points : 3;
 }
 

@@ -4,6 +4,8 @@
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
 
+#include <string.h>
+
 /* What --source names, for every command that solves: one word that stands for one right-hand side
  * or several. */
 
@@ -18,10 +20,11 @@ typedef enum md_source_word {
   MD_WORD_EVEN_WALL,
   MD_WORD_ODD_WALL,
   MD_WORD_COLOUR, /* colour:t,SEED: random-colour vectors on a time slice */
-  MD_WORD_U1      /* u1:SEED: U(1) noise vectors */
+  MD_WORD_U1,     /* u1:SEED: U(1) noise vectors */
+  MD_WORD_FILE    /* file:PATH: those of a file of colour vectors or a solution */
 } md_source_word;
 
-#define MD_SOURCE_WORDS "point|wall|random|points|seeded|corner|evenwall|oddwall|colour|u1"
+#define MD_SOURCE_WORDS "point|wall|random|points|seeded|corner|evenwall|oddwall|colour|u1|file"
 #define MD_SOURCE_HELP "KIND:NUMBERS, see below [point:0,0,0,0]"
 /* Further lines of --help. */
 #define MD_SOURCE_DETAILS                                                                          \
@@ -30,13 +33,15 @@ typedef enum md_source_word {
   "each\n"                                                                                         \
   "  wall:t  corner:t  evenwall:t  oddwall:t                   three colours on a time slice\n"    \
   "  colour:t,SEED                                             random colours on a time slice\n"   \
-  "  random:SEED  u1:SEED                                      Z2 x Z2 or U(1) noise everywhere\n"
+  "  random:SEED  u1:SEED                                      Z2 x Z2 or U(1) noise everywhere\n" \
+  "  file:PATH                                                 sources of a file, or its "         \
+  "vectors\n"
 
 enum { MD_SOURCE_POINTS_MOST = 128 };
 
 typedef struct md_source {
   md_source_word word;
-  int points;                                /* of point, points, seeded */
+  int points;                                /* of point, points, seeded; of a file its vectors */
   int point[MD_SOURCE_POINTS_MOST][MD_DIMS]; /* of point and points */
   int t;                                     /* of sources on a time slice */
   uint64_t seed;                             /* of seeded and random ones */
@@ -45,6 +50,17 @@ typedef struct md_source {
 
 /* The parser of an option (md_option.parse); the target is a md_source. MD_INPUT. Local. */
 md_status md_source_parse(md_context *context, const char *label, const char *text, void *target);
+/* The file of a source file:PATH. */
+static inline const char *md_source_path(const md_source *source) {
+  return strchr(source->text, ':') + 1;
+}
+/* Of a file: finds out how many vectors it has, which the functions below need, and reads them;
+ * MD_INPUT: no such file, or none in it, another lattice, damage. Of other sources: nothing to
+ * find out, and not to be read. Collective. */
+md_status md_source_describe(md_context *context, md_source *source);
+md_status md_source_read(md_context *context, const md_source *source, md_field b[MD_PARITIES]);
+/* MD_INPUT for a file, where `command` takes none. Local. */
+md_status md_source_refuse_file(md_context *context, const md_source *source, const char *command);
 /* MD_INPUT when the source lies outside the lattice, has more points than it, or one twice. Local,
  * same on all ranks. */
 md_status md_source_check(md_context *context, const md_source *source, const int dims[MD_DIMS]);
@@ -66,9 +82,10 @@ static inline bool md_source_is_points(const md_source *source) {
 /* True when all of it lies on even sites of every lattice that holds it. Local. */
 bool md_source_is_even(const md_source *source);
 
-/* Right-hand sides of a copy, whose correlators are added: the three colours, or one random vector.
- */
+/* Right-hand sides of a copy, whose correlators are added: the three colours, one random vector, or
+ * all of a file. */
 static inline int md_source_width(const md_source *source) {
+  if (source->word == MD_WORD_FILE) return source->points > 0 ? source->points : 1;
   return md_source_is_random(source) ? 1 : 3;
 }
 /* Right-hand sides in all: those of every copy; `vectors` is how many random ones are wanted. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The input is a lattice file of LIME (ILDG, SciDAC), MILC or NERSC. Headers are changed as what
- * they are: whole records, the words between two tags, the value of a key. */
+/* The input is a file of links or colour vectors in LIME (ILDG, SciDAC), MILC or NERSC. Headers are
+ * changed as what they are: whole records, the words between two tags, the value of a key. */
 enum { HEAD = 144, LENGTH_AT = 8, RECORDS_MOST = 64 };
 
 void fuzz_prepare(md_context *context) {
@@ -15,7 +15,9 @@ void fuzz_prepare(md_context *context) {
 
 void fuzz_one(md_context *context, const uint8_t *data, size_t bytes) {
   if (bytes >= 4 && memcmp(data, "\211HDF", 4) == 0) return; /* fuzz_hdf5 */
-  fuzz_require_refusal(context, fuzz_links_read(context, fuzz_file(data, bytes)));
+  const char *path = fuzz_file(data, bytes);
+  fuzz_require_refusal(context, fuzz_links_read(context, path));
+  fuzz_require_refusal(context, fuzz_vectors_read(context, path));
 }
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t most);

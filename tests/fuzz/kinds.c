@@ -3,6 +3,7 @@
 #include "io/lattice_file.h"
 #include "io/modes_file.h"
 #include "io/propagator.h"
+#include "io/vectors.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/source.h"
 #include "lattice/gauge/gauge.h"
@@ -95,6 +96,40 @@ md_status fuzz_links_read(md_context *context, const char *path) {
   return status == MD_OK && kind != MD_LINKS_THIN ? read_improved(context, path, kind) : status;
 }
 
+/* Of any content: what info does. */
+static md_status look(md_context *context, const char *path) {
+  md_lattice_info info;
+  md_datasets_found found;
+  md_checksum_state state;
+  md_status status = md_lattice_describe(context, path, &info);
+  if (status == MD_OK && strcmp(info.header.content, "vectors") == 0)
+    status = md_vectors_verify(context, path, made.geometry, &info, NULL, &state);
+  else if (status == MD_OK)
+    status = md_datasets_verify(context, path, &found);
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
+static md_status read_modes(md_context *context, const char *path);
+
+md_status fuzz_vectors_read(md_context *context, const char *path) {
+  if (!md_vectors_recognised(context, path)) return MD_OK;
+  const md_status read = md_propagator_read(context, path, made.field, NULL, 0);
+  const md_status modes = read == MD_OK || read == MD_INPUT ? read_modes(context, path) : read;
+  return read == MD_OK && modes == MD_INPUT ? read : modes;
+}
+
+static md_status write_solution(md_context *context, const char *path, const char *format,
+                                md_precision precision) {
+  char action[] = "naive";
+  double mass = 0.1, residuals[RHS] = {1e-9, 2e-9, 3e-9};
+  const md_attribute attributes[] = {{"mass", MD_ATTRIBUTE_REAL, 1, &mass},
+                                     {"residuals", MD_ATTRIBUTE_REAL, RHS, residuals},
+                                     {"action", MD_ATTRIBUTE_TEXT, 0, action}};
+  return md_solution_write(context, path, md_vectors_format_of(path, format), precision, false,
+                           made.field, made.field, attributes, 3);
+}
+
 /* Attributes as of a guess of solve. */
 static md_status propagator(md_context *context, const char *path, bool write) {
   char action[KEY_BYTES] = "naive", boundary[KEY_BYTES] = "antiperiodic";
@@ -119,7 +154,8 @@ static md_status checkpoint(md_context *context, const char *path, bool write) {
                : md_checkpoint_read(context, path, made.geometry, named, 2, attributes, 4);
 }
 
-static md_status write_modes(md_context *context, const char *path, md_precision store) {
+static md_status write_modes(md_context *context, const char *path, const char *format,
+                             md_precision store) {
   double values[MODES] = {0.01, 0.02, 0.03, 0.04, 0.05}, residuals[MODES] = {0};
   md_field vectors[MODES];
   for (int i = 0; i < MODES; i++) vectors[i] = made.vector;
@@ -127,7 +163,7 @@ static md_status write_modes(md_context *context, const char *path, md_precision
       .count = MODES, .values = values, .residuals = residuals, .vectors = vectors};
   const md_modes_info info = {
       .converged = MODES - 1, .tolerance = 1e-8, .store = store, .label = belongs_to};
-  return md_modes_write(context, path, &modes, &info);
+  return md_modes_write_as(context, path, md_vectors_format_of(path, format), &modes, &info);
 }
 
 static md_status read_modes(md_context *context, const char *path) {
@@ -161,19 +197,38 @@ static md_status study(md_context *context, const char *path, bool write) {
   return status;
 }
 
-typedef enum content { THIN, FAT, LONG, PROPAGATOR, CHECKPOINT, MODES_FILE, STUDY } content;
+typedef enum content {
+  THIN,
+  FAT,
+  LONG,
+  PROPAGATOR,
+  CHECKPOINT,
+  MODES_FILE,
+  STUDY,
+  SOLUTION
+} content;
 static const struct kind {
   const char *name;
   content content;
-  const char *format; /* of links */
+  const char *format; /* of links and vectors */
   md_precision precision;
-} kinds[] = {{"thin.h5", THIN, "hdf5", MD_SINGLE},      {"fat.h5", FAT, "hdf5", MD_SINGLE},
-             {"long.h5", LONG, "hdf5", MD_DOUBLE},      {"propagator.h5", .content = PROPAGATOR},
-             {"checkpoint.h5", .content = CHECKPOINT},  {"modes.h5", MODES_FILE, NULL, MD_SINGLE},
-             {"fixed8.h5", MODES_FILE, NULL, MD_FIXED}, {"study.h5", .content = STUDY},
-             {"thin.lime", THIN, "ildg", MD_DOUBLE},    {"fat.lime", FAT, "ildg", MD_SINGLE},
-             {"long.lime", LONG, "ildg", MD_SINGLE},    {"fat.milc", FAT, "milc", MD_SINGLE},
-             {"thin.nersc", THIN, "nersc", MD_SINGLE}};
+} kinds[] = {{"thin.h5", THIN, "hdf5", MD_SINGLE},
+             {"fat.h5", FAT, "hdf5", MD_SINGLE},
+             {"long.h5", LONG, "hdf5", MD_DOUBLE},
+             {"propagator.h5", .content = PROPAGATOR},
+             {"checkpoint.h5", .content = CHECKPOINT},
+             {"modes.h5", MODES_FILE, "hdf5", MD_SINGLE},
+             {"fixed8.h5", MODES_FILE, "hdf5", MD_FIXED},
+             {"study.h5", .content = STUDY},
+             {"thin.lime", THIN, "ildg", MD_DOUBLE},
+             {"fat.lime", FAT, "ildg", MD_SINGLE},
+             {"long.lime", LONG, "ildg", MD_SINGLE},
+             {"fat.milc", FAT, "milc", MD_SINGLE},
+             {"thin.nersc", THIN, "nersc", MD_SINGLE},
+             {"solution.lime", SOLUTION, "scidac", MD_DOUBLE},
+             {"solution.milc", SOLUTION, "milc", MD_SINGLE},
+             {"solution.fnal", SOLUTION, "fnal", MD_SINGLE},
+             {"modes.lime", MODES_FILE, "scidac", MD_SINGLE}};
 const int fuzz_kind_count = sizeof kinds / sizeof *kinds;
 
 const char *fuzz_kind_name(int kind) {
@@ -189,16 +244,19 @@ md_status fuzz_kind_write(md_context *context, int kind, const char *path) {
   const struct kind *k = &kinds[kind];
   if (k->content == PROPAGATOR) return propagator(context, path, true);
   if (k->content == CHECKPOINT) return checkpoint(context, path, true);
-  if (k->content == MODES_FILE) return write_modes(context, path, k->precision);
+  if (k->content == MODES_FILE) return write_modes(context, path, k->format, k->precision);
   if (k->content == STUDY) return study(context, path, true);
+  if (k->content == SOLUTION) return write_solution(context, path, k->format, k->precision);
   return write_links(context, path, of[k->content], k->format, k->precision);
 }
 
 md_status fuzz_kind_read(md_context *context, int kind, const char *path) {
   const content what = kinds[kind].content;
+  if (what > LONG) MD_TRY(look(context, path));
   if (what == PROPAGATOR) return propagator(context, path, false);
   if (what == CHECKPOINT) return checkpoint(context, path, false);
   if (what == MODES_FILE) return read_modes(context, path);
   if (what == STUDY) return study(context, path, false);
+  if (what == SOLUTION) return fuzz_vectors_read(context, path);
   return fuzz_links_read(context, path);
 }

@@ -23,6 +23,11 @@ report solve 2 solve --lattice $lattice --mass 0.5 --tune=choices.json
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
 report solve-auto 1 solve --lattice $lattice --mass 0.05 --solver auto --inner single --source random:1 --rhs 2
 report solve-points 1 solve --lattice $lattice --mass 0.5 --source 'points:0,0,0,0;1,1,0,0' --momenta upto:1
+report solution 1 solve $lattice --mass 0.5 --tol 1e-4 --output x.lime
+report info-vectors 1 info x.lime
+report convert-vectors 2 convert x.lime x.h5
+report info-solution 2 info x.h5
+report info-report 1 info solve.json
 report measure 2 measure --lattices "$lattice copy.h5" --allow-repeats --masses 0.5,0.6 --sources 'point:0,0,0,0 u1:1' --vectors 2 --momenta upto:1 --output study.h5
 report eigen 1 eigen $lattice --modes 2 --tol 1e-6 --output modes.h5 --store single
 report eigen-start 1 eigen $lattice --modes 2 --tol 1e-6 --start modes.h5

@@ -1,0 +1,164 @@
+#include "io/lattice_format.h"
+#include "io/vectors.h"
+
+#include <endian.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* KS propagators of MILC (io_prop_ks.c, io_prop_ks_fm.c and file_types.h of its generic_ks and
+ * include), in 32-bit words of one byte order that the magic number tells, single precision, sites
+ * in lexicographic order, three right-hand sides, one for each colour of a source.
+ *   milc: magic 0x5aa9, four extents, 64 characters of time stamp, site order (0); then for each
+ *     colour its number, sum29, sum31 and its vectors
+ *   fnal: magic 0x71626434, seconds since 1970, bytes of a number (4), numbers of a site (18), four
+ *     extents, site order (0); then on each site the three vectors. No checksum. */
+enum { MILC_MAGIC = 0x5aa9, MILC_HEAD = 88, MILC_CHECK = 12, FNAL_MAGIC = 0x71626434 };
+enum { FNAL_HEAD = 36, COLOURS = 3, NUMBERS = 18, STAMP_AT = 20, STAMP = 64 };
+
+static uint32_t word_at(const unsigned char *head, int number, bool big_endian) {
+  uint32_t word;
+  memcpy(&word, head + 4 * number, sizeof word);
+  return big_endian ? be32toh(word) : le32toh(word);
+}
+
+static bool starts_with(uint32_t magic, const unsigned char *head, size_t bytes) {
+  return bytes >= 4 && (word_at(head, 0, true) == magic || word_at(head, 0, false) == magic);
+}
+static bool recognises_milc(const unsigned char *head, size_t bytes) {
+  return starts_with(MILC_MAGIC, head, bytes);
+}
+static bool recognises_fnal(const unsigned char *head, size_t bytes) {
+  return starts_with(FNAL_MAGIC, head, bytes);
+}
+
+static md_status check_order(const md_header_input *s, uint32_t order) {
+  if (order == 0) return MD_OK;
+  return md_fail(s->context, MD_INPUT,
+                 "%s: MILC site order must be 0 (lexicographic), the header says %d", s->path,
+                 (int32_t)order);
+}
+
+/* Extents that are fit to count bytes with. */
+static md_status get_dims(const md_header_input *s, const unsigned char *head, int first, bool big,
+                          long long dims[MD_DIMS]) {
+  for (int d = 0; d < MD_DIMS; d++) dims[d] = (int32_t)word_at(head, first + d, big);
+  return md_header_input_check_dims(s, dims);
+}
+
+static md_vector_run run_of(int vectors, int colour) {
+  return (md_vector_run){
+      .vectors = vectors, .real_bytes = 4, .colour = colour, .value = NAN, .residual = NAN};
+}
+
+static md_status describe_milc(const md_header_input *s) {
+  unsigned char head[MILC_HEAD], check[MILC_CHECK];
+  long long dims[MD_DIMS];
+  MD_TRY(md_header_input_read(s, 0, head, sizeof head));
+  const bool big = word_at(head, 0, true) == MILC_MAGIC;
+  MD_TRY(get_dims(s, head, 1, big, dims));
+  MD_TRY(check_order(s, word_at(head, MILC_HEAD / 4 - 1, big)));
+  s->header->site = (md_site_format){.vectors = 1, .rows = 1, .real_bytes = 4};
+  s->header->offset = MILC_HEAD;
+  for (int c = 0; c < COLOURS; c++) {
+    md_vector_run run = run_of(1, c);
+    MD_TRY(md_header_input_read(s, s->header->offset, check, sizeof check));
+    if (word_at(check, 0, big) != (uint32_t)c)
+      return md_fail(s->context, MD_INPUT, "%s: colour %d must be at byte %lld, found %d", s->path,
+                     c, (long long)s->header->offset, (int32_t)word_at(check, 0, big));
+    run.checksum = (md_checksum){
+        .kind = MD_CHECKSUM_MILC, .a = word_at(check, 1, big), .b = word_at(check, 2, big)};
+    s->header->offset += MILC_CHECK;
+    run.offset = s->header->offset;
+    run.bytes = md_lattice_link_bytes(s->header);
+    s->header->offset += run.bytes;
+    MD_TRY(md_notes_run(s->context, s->notes, &run));
+    md_notes_record(
+        s->notes,
+        &(md_record){.type = "vectors of a colour", .offset = run.offset, .bytes = run.bytes});
+  }
+  MD_TRY(md_vectors_settle(s, dims, big));
+  return md_file_texts_add(s->context, &s->notes->texts, "milc time_stamp",
+                           (const char *)head + STAMP_AT,
+                           strnlen((const char *)head + STAMP_AT, STAMP));
+}
+
+static md_status describe_fnal(const md_header_input *s) {
+  unsigned char head[FNAL_HEAD];
+  long long dims[MD_DIMS];
+  md_vector_run run = run_of(COLOURS, 0);
+  MD_TRY(md_header_input_read(s, 0, head, sizeof head));
+  const bool big = word_at(head, 0, true) == FNAL_MAGIC;
+  if (word_at(head, 2, big) != sizeof(float) || word_at(head, 3, big) != NUMBERS)
+    return md_fail(s->context, MD_INPUT,
+                   "%s: a site must have 18 numbers of 4 bytes, the header says %u of %u", s->path,
+                   word_at(head, 3, big), word_at(head, 2, big));
+  MD_TRY(get_dims(s, head, 4, big, dims));
+  MD_TRY(check_order(s, word_at(head, 8, big)));
+  s->header->site = (md_site_format){.vectors = COLOURS, .rows = 1, .real_bytes = 4};
+  run.offset = FNAL_HEAD;
+  run.bytes = md_lattice_link_bytes(s->header);
+  MD_TRY(md_notes_run(s->context, s->notes, &run));
+  md_notes_record(s->notes,
+                  &(md_record){.type = "vectors", .offset = run.offset, .bytes = run.bytes});
+  return md_vectors_settle(s, dims, big);
+}
+
+static void put_word(char *head, int number, uint32_t word) {
+  const uint32_t big_endian = htobe32(word);
+  memcpy(head + 4 * number, &big_endian, sizeof big_endian);
+}
+
+static md_status compose_milc(md_context *context, const md_lattice_header *header,
+                              md_frame *frame) {
+  const int before = header->run == 0 ? MILC_HEAD : 0;
+  char *head = calloc(1, (size_t)before + MILC_CHECK);
+  if (!head) return md_fail_memory(context, MILC_HEAD, "header of vectors");
+  if (before) {
+    const time_t now = time(NULL);
+    struct tm calendar;
+    put_word(head, 0, MILC_MAGIC);
+    for (int d = 0; d < MD_DIMS; d++) put_word(head, 1 + d, (uint32_t)header->dims[d]);
+    strftime(head + STAMP_AT, STAMP, "%a %b %d %H:%M:%S %Y", gmtime_r(&now, &calendar));
+  }
+  put_word(head + before, 0, (uint32_t)header->run);
+  put_word(head + before, 1, header->checksum.a);
+  put_word(head + before, 2, header->checksum.b);
+  *frame = (md_frame){.head = head, .head_bytes = (size_t)before + MILC_CHECK};
+  return MD_OK;
+}
+
+static md_status compose_fnal(md_context *context, const md_lattice_header *header,
+                              md_frame *frame) {
+  char *head = calloc(1, FNAL_HEAD);
+  if (!head) return md_fail_memory(context, FNAL_HEAD, "header of vectors");
+  put_word(head, 0, FNAL_MAGIC);
+  put_word(head, 1, (uint32_t)time(NULL));
+  put_word(head, 2, sizeof(float));
+  put_word(head, 3, NUMBERS);
+  for (int d = 0; d < MD_DIMS; d++) put_word(head, 4 + d, (uint32_t)header->dims[d]);
+  *frame = (md_frame){.head = head, .head_bytes = FNAL_HEAD};
+  return MD_OK;
+}
+
+const md_lattice_format md_format_milc_vectors = {.name = "milc",
+                                                  .suffixes = ".milc .ks",
+                                                  .holds = MD_HOLDS_VECTORS,
+                                                  .single_only = true,
+                                                  .vectors_only = COLOURS,
+                                                  .checksum = MD_CHECKSUM_MILC,
+                                                  .recognises = recognises_milc,
+                                                  .describe = describe_milc,
+                                                  .compose = compose_milc};
+/* The sum is not in the file: what was written is compared by it. */
+const md_lattice_format md_format_fnal = {.name = "fnal",
+                                          .suffixes = ".fnal",
+                                          .holds = MD_HOLDS_VECTORS,
+                                          .single_only = true,
+                                          .vectors_only = COLOURS,
+                                          .together = true,
+                                          .checksum = MD_CHECKSUM_SCIDAC,
+                                          .recognises = recognises_fnal,
+                                          .describe = describe_fnal,
+                                          .compose = compose_fnal};

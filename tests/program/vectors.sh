@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Solutions, sources and modes in the files of other codes: a reader of its own finds the sums right and
+# M x = b in MILC's convention; the same bytes on every rank grid, the same numbers on every way through the
+# formats; as source and guess and for deflation they are what they were; what is damaged is refused.
+. "$(dirname "$0")/common.sh"
+cd "$work" || exit 1
+export OMP_NUM_THREADS=1
+read_vectors() {
+  python3 "$source_dir/tests/program/read_vectors.py" "$@" >/dev/null 2>read.err || complain "read_vectors $*: $(tail -1 read.err)"
+}
+# plain FILE: without the words that tell when and how it was made.
+plain() { LC_ALL=C sed -e 's|<date>[^<]*</date>|<date>|g' -e 's/^date_utc = .*/date_utc/' "$1"; }
+# equal FILE FILE: but for those words.
+equal() { cmp -s <(plain "$1") <(plain "$2") || complain "$1 and $2 differ"; }
+
+on 1 generate --dims 4x4x4x8 --start hot --seed 5 --output a.h5 --quiet || complain "generate: exit $?"
+on 1 convert a.h5 a.lime --quiet || complain "convert: exit $?"
+s="solve a.h5 --mass 0.2 --tol 1e-11 --quiet"
+for file in x.h5 x.lime x.milc x.fnal; do
+  on 1 $s --source point:1,0,2,1 --output $file || complain "$file: exit $?"
+done
+python_with struct zlib || { left_out "the reader of other formats: no python3"; read_vectors() { :; }; }
+read_vectors solves a.lime 0.2 x.lime
+read_vectors same x.lime x.milc x.fnal
+on 1 $s --source wall:3 --output wall.scidac || complain "wall: exit $?"
+read_vectors solves a.lime 0.2 wall.scidac
+
+# Every rank grid, every way.
+for way in "2 1x1x1x2" "4 2x1x2x1" "4 1x2x1x2"; do
+  ranks=${way% *} grid=${way#* }
+  for format in scidac milc fnal; do
+    on $ranks convert x.h5 n.$format --format $format --grid $grid --quiet --force 2>err || complain "$format on $grid: $(cat err)"
+  done
+  equal n.scidac <(on 1 convert x.h5 one.scidac --quiet --force && cat one.scidac)
+  cmp -s <(tail -c +89 n.milc) <(tail -c +89 x.milc) || complain "milc on $grid"
+  cmp -s <(tail -c +37 n.fnal) <(tail -c +37 x.fnal) || complain "fnal on $grid"
+done
+read_vectors solves a.lime 0.2 n.scidac # its sources are those that the name says
+on 2 convert x.lime back.h5 --quiet && on 1 convert back.h5 again.lime --quiet || complain "there and back: exit $?"
+equal one.scidac again.lime
+on 1 convert x.milc m.h5 --quiet && on 1 convert m.h5 m.fnal --quiet || complain "milc: exit $?"
+cmp -s <(tail -c +37 m.fnal) <(tail -c +37 x.fnal) || complain "milc to fnal changes numbers"
+on 1 convert x.lime single.lime --precision single --quiet && read_vectors same x.lime single.lime
+
+# As a source: the same solve; of a solution the next solve; as a guess nothing is left to do.
+on 2 $s --source file:x.lime --json f.json || complain "file source: exit $?"
+on 1 $s --source point:1,0,2,1 --json p.json
+[ "$(key residual_history f.json)" = "$(key residual_history p.json)" ] || complain "the source of a file is another one"
+close "$(key pion_correlator f.json)" "$(key pion_correlator p.json)" 1e-9 || complain "correlator of a file source"
+for file in x.h5 x.milc back.h5; do
+  on 1 $s --source file:$file --json $file.json || complain "source $file: exit $?"
+done
+[ "$(key residual_history x.h5.json)" = "$(key residual_history back.h5.json)" ] || complain "the same solution as a source"
+close "$(key pion_correlator x.h5.json)" "$(key pion_correlator x.milc.json)" 1e-4 || complain "single precision as a source"
+on 1 $s --source point:1,0,2,1 --guess x.lime --json g.json || complain "guess: exit $?"
+[ "$(key iterations g.json)" = 0 ] || complain "a solution as a guess takes $(key iterations g.json) iterations"
+
+# Modes.
+on 1 eigen a.h5 --modes 6 --tol 1e-9 --output m6.h5 --quiet || complain "eigen: exit $?"
+on 2 convert m6.h5 m6.lime --quiet && on 1 convert m6.lime back6.h5 --quiet || complain "modes: exit $?"
+on 1 convert m6.h5 m6.quda --quiet || complain "quda: exit $?"
+read_vectors modes a.lime m6.lime
+read_vectors sums m6.quda
+for file in m6.h5 m6.lime back6.h5; do
+  on 1 $s --source point:0,0,0,0 --deflate $file --json $file.json || complain "deflate $file: exit $?"
+  [ "$(key residual_history $file.json)" = "$(key residual_history m6.h5.json)" ] || complain "deflated with $file: another history"
+done
+
+# info knows all that the program writes, and finds flipped bits in it.
+on 1 smear a.h5 --action hisq --fat-out fat.lime --long-out long.h5 --quiet || complain "smear: exit $?"
+on 1 $s --checkpoint state --checkpoint-every 5 --max-iter 20 2>/dev/null
+on 1 measure --lattices a.h5 --masses 0.3 --output study.h5 --quiet --json study.json || complain "measure: exit $?"
+on 1 bench copy --csv copy.csv --json copy.json --quiet || complain "bench: exit $?"
+on 1 convert a.h5 a.milc --quiet 2>/dev/null && on 1 convert a.h5 a.nersc --quiet 2>/dev/null
+on 1 generate --dims 4x4x4x4 --start heatbath --beta 5.7 --sweeps 2 --save-every 1 --output chain.h5 --quiet || complain "generate: exit $?"
+while read -r file content checksum ranks; do
+  on ${ranks:-1} info $file --json i.json >out 2>err || complain "info $file: exit $?: $(cat err)"
+  [ "$(key content i.json)" = "\"$content\"" ] || complain "info $file: content $(key content i.json), not $content"
+  [ "$checksum" = - ] || [ "$(key checksum i.json)" = "\"$checksum\"" ] || complain "info $file: checksum $(key checksum i.json)"
+  grep -q "^content  *$content" out || complain "info $file does not print its content"
+done <<'FILES'
+a.h5 links ok
+a.lime links ok
+a.milc links ok
+a.nersc links ok
+fat.lime links ok
+long.h5 links ok
+chain.h5 links ok
+chain.000001.h5 links ok
+x.h5 solution ok
+x.lime vectors ok 2
+x.milc vectors ok
+x.fnal vectors absent
+m6.h5 modes ok 2
+m6.lime modes ok
+m6.quda vectors ok
+state checkpoint ok
+study.h5 study ok
+study.json report -
+copy.json report -
+copy.csv table - 2
+FILES
+[ "$(find . -maxdepth 1 -name '*.partial' | wc -l)" = 0 ] || complain "temporaries are left"
+for file in x.h5 x.lime x.milc m6.h5 m6.lime state study.h5; do
+  python3 - $file bad <<'FLIP' || complain "no flip"
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+for at in range(len(data) // 5, len(data), 61):
+    data[at] ^= 4
+open(sys.argv[2], "wb").write(data)
+FLIP
+  refuses 2 '(^|[^a-z])bad' 1 info bad --quiet
+  head -c 3000 $file >bad
+  refuses 2 'bad' 1 info bad --quiet
+done
+head -c 300 study.json >bad
+refuses 2 'JSON is cut short' 1 info bad --quiet
+cat x.milc x.milc >bad
+on 1 info bad 2>&1 | grep -q 'the vectors end 36988 bytes before the file' || complain "a file that is too long"
+
+# What does not fit.
+refuses 2 'a file of links is needed, the content of this one is: vectors' 1 solve x.lime --mass 1
+refuses 2 'a file of links is needed, the content of this one is: modes' 1 solve m6.h5 --mass 1
+refuses 2 'must hold colour vectors, its content is: links' 2 $s --source file:a.h5
+on 1 generate --dims 4x4x4x4 --output small.h5 --quiet
+refuses 2 'is of a 4x4x4x8 lattice, needed is one of 4x4x4x4' 1 solve small.h5 --mass 0.2 --source file:x.h5
+refuses 2 'SOURCE|source must be' 1 $s --source file:
+refuses 2 'output and --source must be different files|--source and --output must be different files' 1 $s --source file:x.lime --output x.lime --force
+refuses 2 'has 3 right-hand sides, got --rhs 2' 1 $s --source file:x.lime --rhs 2
+refuses 2 'takes no source of a file' 1 measure --lattices a.h5 --masses 1 --sources file:x.lime --output y.h5
+refuses 2 'milc files hold 3 solutions' 1 solve none.h5 --mass 1 --source random:1 --rhs 2 --output y.milc
+refuses 2 'milc files hold 3 solutions.*got 6 modes' 1 eigen none.h5 --modes 6 --output y.milc
+refuses 2 'quda files hold modes' 1 solve none.h5 --mass 1 --output y.quda
+refuses 2 '--format needs --output' 1 $s --format scidac
+refuses 2 'format of vectors must be named' 1 convert x.lime y.nersc
+refuses 2 'links, solutions or modes can be converted.*study' 1 convert study.h5 y.lime
+refuses 2 'scidac. tells none' 1 convert a.h5 y.lime --format scidac
+finish
