@@ -12,12 +12,12 @@ from .lattice import Lattice, Links, improved, load, smear
 from .library import Context, Error, context, version
 from .modes import Eigenmodes, eigen, load_eigen
 from .operators import Quark, Solution, hop, pion_correlator, solve, source
-from .statistics import Fit, autocorrelation_time, effective_mass, fit_mass, fold, jackknife
+from .statistics import Fit, autocorrelation_time, effective_mass, fit_mass, fold, format_error, jackknife
 from .study import Study, correlator, measure, read_links, read_modes, read_propagator, read_report
 
 __all__ = [
     "Context", "Eigenmodes", "Error", "Fit", "Lattice", "Links", "Quark", "Solution", "Study",
-    "autocorrelation_time", "context", "correlator", "effective_mass", "eigen", "fit_mass", "fold", "hop",
-    "improved", "jackknife", "load", "load_eigen", "measure", "pion_correlator", "read_links", "read_modes",
+    "autocorrelation_time", "context", "correlator", "effective_mass", "eigen", "fit_mass", "fold",
+    "format_error", "hop", "improved", "jackknife", "load", "load_eigen", "measure", "pion_correlator", "read_links", "read_modes",
     "read_propagator", "read_report", "smear", "solve", "source", "version",
 ]
