@@ -135,11 +135,13 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   md_common_options common = {0};
   const char *path = NULL;
   md_option options[] = {MD_OPTION(TEXT, "lattice", &path, "LATTICE", "lattice file of any format",
-                                   .file = MD_FILE_INPUT, .positional = true, .required = true),
+                                   .file = MD_FILE_INPUT, .positional = true, .required = true,
+                                   .group = MD_GROUP_INPUT),
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"info", "list what is in a lattice file and check it",
-                                "Formats: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC."};
+                                "Formats: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC.",
+                                "minidirac info inputs/beta5.7_4x4x4x8.lime"};
   md_geometry *geometry = NULL;
   md_gauge gauge;
   md_lattice_info info = {0};

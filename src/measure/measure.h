@@ -78,6 +78,8 @@ typedef struct md_study {
   int record;                                          /* doubles of a record */
   double *records; /* [lattices][record], NaN where waited for */
   bool saved;      /* the file of --output is this run's */
+  double begin,
+      share; /* of all that this run measures: where the lattice at work begins, its part */
 } md_study;
 
 static inline double *md_study_at(const md_study *s, int lattice, md_study_field field) {
@@ -157,6 +159,7 @@ typedef struct md_study_run {
   int number, groups;        /* of this group */
   md_geometry plan;          /* of its ranks, without tables */
   const char *backend;       /* of the last action */
+  int waiting, begun;        /* lattices that this run is to measure, and those that it has begun */
   int measured, skipped;
   bool unsaved;        /* the file lacks results, because it could not be written */
   int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */
