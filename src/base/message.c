@@ -71,14 +71,21 @@ md_status md_fail_open(md_context *context, const char *what, const char *path, 
                  reason == EMFILE ? "; raise the limit (ulimit -n)" : "");
 }
 
+/* No context is made const; who only speaks does not change what the caller sees of it. */
+static void clear_line(const md_context *context) {
+  if (!context->progress.drawn) return;
+  fputs(MD_PROGRESS_CLEAR, stderr);
+  ((md_context *)context)->progress.drawn = false;
+}
+
 void md_warn(const md_context *context, const char *format, ...) {
   if (context->rank != 0) return;
   va_list arguments;
   va_start(arguments, format);
   char *text = printable(false, format, arguments);
   va_end(arguments);
-  const char *clear = context->progress.drawn ? MD_PROGRESS_CLEAR : "";
-  if (text) fprintf(stderr, "%sminidirac: warning: %s\n", clear, text);
+  clear_line(context);
+  if (text) fprintf(stderr, "minidirac: warning: %s\n", text);
   free(text);
 }
 
@@ -92,7 +99,7 @@ void md_say(const md_context *context, const char *format, ...) {
   va_start(arguments, format);
   char *text = printable(true, format, arguments);
   va_end(arguments);
-  if (context->progress.drawn) fputs(MD_PROGRESS_CLEAR, stderr);
+  clear_line(context);
   if (text) fputs(text, stdout);
   if (text && strchr(text, '\n')) md_show();
   free(text);
@@ -175,9 +182,7 @@ void md_progress_update(md_progress *progress, double fraction, const char *form
 }
 
 void md_progress_stop(md_progress *progress) {
-  if (!progress->context->progress.drawn) return;
-  fputs(MD_PROGRESS_CLEAR, stderr);
-  progress->context->progress.drawn = false;
+  clear_line(progress->context);
 }
 
 void md_progress_piece(md_context *context, double begin, double share, const char *format, ...) {

@@ -76,10 +76,9 @@ typedef struct md_study {
   md_study_lattice *lattice;
   int start[MD_STUDY_FIELDS], length[MD_STUDY_FIELDS]; /* of the fields in a record */
   int record;                                          /* doubles of a record */
-  double *records; /* [lattices][record], NaN where waited for */
-  bool saved;      /* the file of --output is this run's */
-  double begin,
-      share; /* of all that this run measures: where the lattice at work begins, its part */
+  double *records;     /* [lattices][record], NaN where waited for */
+  bool saved;          /* the file of --output is this run's */
+  double begin, share; /* of this run, 0..1: what was done before the lattice at work, its part */
 } md_study;
 
 static inline double *md_study_at(const md_study *s, int lattice, md_study_field field) {

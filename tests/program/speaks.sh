@@ -38,6 +38,7 @@ for line in 'mass = 0.1' 'u0 = 0.8' 'source = points:0,0,0,0;1,1,1,1' 'tol = 1e-
   '; rhs = N' '; grid = AxBxCxD' '; output = FILE.h5'; do
   [ "$(grep -cxF "$line" two.ini)" = 1 ] || complain "not once in the deck: $line"
 done
+on 1 solve --print-config | grep -qx '; mass = M' || complain "no empty deck to begin with"
 # Defaults of a deck give way as the program's own do: a chain goes on with the beta of its file, and
 # recipes and kernels that take no such option do not refuse it.
 on 1 generate --dims 4x4x4x4 --beta 5.5 --sweeps 1 -o a.h5 --quiet
