@@ -14,12 +14,12 @@ md_status md_system_norms(md_context *context, int count, const md_field *f, dou
 
 static md_status create(md_context *context, const md_system_kind *kind, md_operator *a, int fields,
                         const md_field *b, md_system *s) {
-  *s = (md_system){.kind = kind, .a = a, .fields = fields};
+  *s = (md_system){.kind = kind, .a = a, .fields = fields, .n_rhs = b->n_rhs};
   for (int k = 0; k < fields; k++) {
     md_field *own[] = {&s->b[k], &s->x[k], &s->work[k]};
     for (int i = 0; i < 3; i++)
       MD_TRY(md_field_create(context, a->geometry, &a->shape, b[k].parity, own[i]));
-    MD_TRY(md_field_convert(context, &s->b[k], &b[k]));
+    MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
   }
   return MD_OK;
 }

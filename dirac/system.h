@@ -26,6 +26,7 @@ struct md_system {
   const md_system_kind *kind;
   md_operator *a; /* borrowed: the exact operator of the equation that is asked for */
   int fields;     /* of b, x and work: MD_PARITIES or 1 */
+  int n_rhs;      /* of those that were asked for; the fields' others are zero */
   md_field b[MD_PARITIES], x[MD_PARITIES], work[MD_PARITIES];
   double b_norm[MD_MAX_RHS]; /* |b| */
   /* |c - A y| <= tolerance * scale is |b - (..) x| <= tolerance * |b|. */

@@ -145,7 +145,7 @@ static void say_head(const md_study_run *r) {
   if (r->groups > 1) md_say(context, "groups       %d, each with a lattice at a time\n", r->groups);
   md_say_ranks(context, &r->plan, -1);
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; %s\n", r->backend,
-         o->run.packing, o->run.precision, o->run.inner, o->run.reconstruct, o->run.boundary);
+         r->packing, o->run.precision, o->run.inner, o->run.reconstruct, o->run.boundary);
   for (int a = 0; a < o->actions.count; a++) {
     const md_physics_options physics = md_study_physics(o, a);
     const md_backend_request request = md_study_request(o, a);
@@ -179,9 +179,11 @@ static void report_settings(const md_study_run *r, md_report *report) {
                 o->how.by ? o->how.by->name : "multishift");
   md_solver_options_report(root, &o->how);
   if (o->deflate) cJSON_AddStringToObject(root, "deflate", o->deflate);
-  md_report_add(root, "backend=%s precision=%s inner=%s rhs=%d vectors=%g groups=%d output=%s",
-                r->backend, o->run.precision, o->run.inner, md_study_width(o), (double)o->vectors,
-                r->groups, o->output);
+  md_report_add(root,
+                "backend=%s packing=%s packing_reason=%s precision=%s inner=%s rhs=%d vectors=%g "
+                "groups=%d output=%s",
+                r->backend, r->packing, r->packing_reason, o->run.precision, o->run.inner,
+                md_study_width(o), (double)o->vectors, r->groups, o->output);
 }
 
 /* What ended the run stands above a report that could not be written. */
