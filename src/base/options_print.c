@@ -117,10 +117,8 @@ static md_status write_line(md_context *context, const md_option *o, FILE *out) 
   char room[VALUE_BYTES], *line = NULL;
   const char *value = value_of(o, room);
   reading r = {o, 1, 0};
-  if (asprintf(&line, "%s%s = %s\n", value ? "" : "; ", o->name,
-               value         ? value
-               : o->argument ? o->argument
-                             : o->choices) < 0)
+  const char *shown = value ? value : o->argument ? o->argument : o->choices;
+  if (asprintf(&line, "%s%s = %s\n", value ? "" : "; ", o->name, shown ? shown : "") < 0)
     return md_fail_memory(context, 1, "deck");
   const bool reads = !value || (ini_parse_string(line, compare_line, &r) == 0 && r.good == 1);
   if (reads && out) fputs(line, out);
