@@ -81,14 +81,14 @@ heads() {
   [ $? = 3 ] || complain "'$*' was done before it was to end: exit $?"
 }
 common=('^memory  +[0-9.]+ [MG]B a rank, estimated$' '^ranks  +1 \(grid 1x1x1x1\), [0-9]+ thread')
-long="--tol 1e-20 --max-iter 10000000 --threads 1"
+long="--source random:1 --rhs 16 --tol 1e-20 --max-iter 10000000 --threads 1"
 heads "${common[@]}" '^lattice .*, plaquette 0.594' '^operator .* double, inner none' '^action  +naive' '^source ' -- \
   solve $lattice --mass 1e-5 $long
 heads "${common[@]}" '^lattice .*, plaquette 0.594' '^source .* even sites' -- \
   solve $lattice --mass 1e-5 --solver multishift --shifts 0,1e-5 $long
 heads "${common[@]}" '^lattice .*, plaquette 0.594' '^operator ' -- eigen $lattice --modes 200 --tol 1e-14 --threads 1
-heads "${common[@]}" '^lattices  +2, 4x4x4x4, a.h5 to b.h5$' '^operator ' '^masses  +1e-05, 0.1$' '^source  +wall:0$' '^solver ' -- \
-  measure --lattices 'a.h5 b.h5' --masses 1e-5,0.1 --sources wall:0 --output s.h5 $long
+heads "${common[@]}" '^lattices  +2, 4x4x4x4, a.h5 to b.h5$' '^operator ' '^masses  +0.001, 0.1$' '^source  +random:1$' '^solver ' -- \
+  measure --lattices 'a.h5 b.h5' --masses 0.001,0.1 --sources random:1 --vectors 4096 --rhs 1 --output s.h5 --threads 1
 heads "${common[@]}" '^lattice  +8x8x8x8, cold$' '^chain  +beta 5.7, 100000 sweeps' -- \
   generate --dims 8x8x8x8 --beta 5.7 --sweeps 100000 -o x.h5 --threads 1
 heads "${common[@]}" '^lattice .*, plaquette 0.594' '^operators ' -- validate $lattice --mass 1e-5 --max-iter 1000000 --threads 1
