@@ -49,7 +49,8 @@ static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local
                                                              : MD_SIMD_THREE_LINES;
     if (!cached) s->fetch = MD_SIMD_FETCH_ONCE;
   }
-  s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;
+  s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT * (double)md_cache_bytes(3)
+                                    : links > MD_SIMD_STREAM_BYTES;
 }
 
 /* Planes of z that a thread takes along t at a time, of many right-hand sides: as many as leave the

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "base/tune.h"
 #include "base/waiting.h"
 
 #include <errno.h>
@@ -515,6 +516,7 @@ md_status md_options_read(md_context *context, const md_command_text *text, md_o
     if (common->help) md_show();
     if (status == MD_OK && !common->help) status = md_threads_check(context, context->threads);
     if (status == MD_OK && !common->help) status = check_files(&r, common);
+    if (status == MD_OK && !common->help) status = md_tune_open(context, common->tune);
   }
   free(marks);
   return status;

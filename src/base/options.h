@@ -84,6 +84,7 @@ typedef struct md_common_options {
   int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the cheapest faces */
   long long threads; /* 0: OMP_NUM_THREADS or one per core */
   double patience_s; /* of the context */
+  const char *tune;  /* MD_TUNE_OPTION of those that make operators; NULL: none */
   /* Set by md_options_read: the files that the given options name, and the flag --force. */
   md_named_file files[MD_OPTION_FILES];
   int file_count;
@@ -104,7 +105,7 @@ typedef struct md_common_options {
             .group = MD_GROUP_OUTPUT),                                                             \
   MD_OPTION(FLAG, "quiet", &(common).quiet, NULL, "no tables and no lines of progress"),           \
   MD_OPTION(CHOICE, "progress", &(common).progress, NULL,                                          \
-            "auto: one line of a terminal, else one a minute; always: also when quiet [auto]",                                                                   \
+            "auto: one line of a terminal, else one a minute; always: also when quiet [auto]",     \
             .choices = "auto|always|never", .initial = "auto"),                                    \
   MD_OPTION(TEXT, "config", &(common).config, "FILE",                                              \
             "INI deck, a file or a pipe, with the names of the flags", .file = MD_FILE_INPUT,      \
@@ -128,6 +129,10 @@ typedef struct md_common_options {
 #define MD_REPETITIONS_OPTION(count, help_)                                                        \
   MD_OPTION(INTEGER, "repetitions", &(count), "N", help_, .low = 1, .high = 1e6,                   \
             .group = MD_GROUP_TIMED)
+#define MD_TUNE_OPTION(common)                                                                     \
+  MD_OPTION(TEXT, "tune", &(common).tune, "FILE",                                                  \
+            "launch shapes by trials, kept in FILE; same bits; --tune=FILE under mpirun",           \
+            .file = MD_FILE_STATE, .group = MD_GROUP_MACHINE)
 #define MD_HALO_OPTIONS(halo)                                                                      \
   MD_OPTION(TEXT, "transport", &(halo).transport, "NAME",                                          \
             "of halos: auto, or a name of docs/backends.md [auto]", .group = MD_GROUP_MACHINE),    \
@@ -156,13 +161,13 @@ md_status md_options_print_deck(md_context *context, const md_command_text *text
 md_status md_arguments_check(md_context *context, int argc, char **argv);
 
 /* Reads argv[1..argc-1] (argv[0] is the command) and the deck of --config, checks, stores, and
- * applies quiet, patience and threads to the context; the files that options name for writing are
- * checked (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv
- * or into memory that lives as long as the process. With --help it prints the help on rank 0 and
- * sets common->help; with --print-config the deck, no file being looked at, and sets that too. argv
- * is the same on all ranks. Collective (the deck is read by rank 0); all ranks return the same,
- * also where one alone fails. MD_INPUT on bad usage, MD_ENVIRONMENT where md_outputs_check finds no
- * place for a file or a rank cannot have its threads. */
+ * applies quiet, progress, patience, threads and tune to the context; the files that options name
+ * for writing are checked (md_outputs_check; the flag --force of the table is its `force`). Strings
+ * point into argv or into memory that lives as long as the process. With --help it prints the help
+ * on rank 0 and sets common->help; with --print-config the deck, no file being looked at, and sets
+ * that too. argv is the same on all ranks. Collective (the deck is read by rank 0); all ranks
+ * return the same, also where one alone fails. MD_INPUT on bad usage, MD_ENVIRONMENT where
+ * md_outputs_check finds no place for a file or a rank cannot have its threads. */
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv);
 
