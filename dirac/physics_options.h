@@ -27,7 +27,7 @@ typedef struct md_physics_options {
 #define MD_TWIST_OPTIONS(physics)                                                                  \
   MD_OPTION(REAL, "imaginary-mu", &(physics).imaginary_mu, "M",                                    \
             "phase exp(i M) on t-links; M in radians per link, mu/T = N_t M [0]",                  \
-            .low = -10, .high = 10),                                                               \
+            .low = -10, .high = 10, .group = MD_GROUP_PHYSICS),                                    \
   MD_OPTION(INTEGER, "magnetic", &(physics).magnetic, "N",                                         \
             "N quanta of a magnetic field along z, eB = 6 pi N / (Lx Ly) [0]",                     \
             .low = -1e6, .high = 1e6),                                                             \
@@ -36,10 +36,12 @@ typedef struct md_physics_options {
 /* All of them. */
 #define MD_PHYSICS_OPTIONS(physics)                                                                \
   MD_OPTION(CHOICE, "action", &(physics).action, NULL,                                             \
-            "naive: one link; others: fat and long links [naive]", .choices = md_action_words),    \
+            "naive: one link; others: fat and long links [naive]", .choices = md_action_words,     \
+            .group = MD_GROUP_PHYSICS),                                                            \
   MD_SMEAR_OPTIONS((physics).u0, "asqtad", (physics).naik_epsilon),                                \
   MD_OPTION(TEXT, "fat", &(physics).fat_file, "FILE",                                              \
-            "fat links that were made before, any format", .file = MD_FILE_INPUT),                 \
+            "fat links that were made before, any format", .file = MD_FILE_INPUT,                  \
+            .group = MD_GROUP_INPUT),                                                              \
   MD_OPTION(TEXT, "long", &(physics).long_file, "FILE", "and the long links beside them",          \
             .file = MD_FILE_INPUT),                                                                \
   MD_TWIST_OPTIONS(physics)
@@ -47,7 +49,7 @@ typedef struct md_physics_options {
 /* How D is applied, into the texts that `o` has of these names; `words` is the caller's buffer. */
 #define MD_BACKEND_OPTIONS(o, words)                                                               \
   MD_OPTION(CHOICE, "backend", &(o).backend, NULL, "see docs/backends.md [auto]",                  \
-            .choices = md_backend_words("auto", words)),                                           \
+            .choices = md_backend_words("auto", words), .group = MD_GROUP_MACHINE),                \
   MD_OPTION(CHOICE, "packing", &(o).packing, NULL, "of Tensor Core backends [auto]",               \
             .choices = MD_PACKING_OR_AUTO_WORDS)
 /* And what in: `o` has precision, inner and reconstruct. */
@@ -63,16 +65,16 @@ typedef struct md_physics_options {
 /* When a solver ends. */
 #define MD_LIMIT_OPTIONS(o)                                                                        \
   MD_OPTION(REAL, "tol", &(o).tolerance, "T", "on norm(b - M x) / norm(b) [1e-10]",                \
-            .low = 1e-20, .high = 0.1),                                                            \
+            .low = 1e-20, .high = 0.1, .group = MD_GROUP_SOLVER),                                  \
   MD_OPTION(INTEGER, "max-iter", &(o).max_iterations, "N", "iterations at most [10000]",           \
             .low = 1, .high = 10000000)
 #define MD_BOUNDARY_OPTION(word)                                                                   \
   MD_OPTION(CHOICE, "boundary", &(word), NULL, "in t [antiperiodic]",                              \
-            .choices = "antiperiodic|periodic")
+            .choices = "antiperiodic|periodic", .group = MD_GROUP_PHYSICS)
 #define MD_LATTICE_OR_FAT_OPTION(path)                                                             \
   MD_OPTION(TEXT, "lattice", &(path), "LATTICE",                                                   \
             "lattice file of any format (required without --fat)", .positional = true,             \
-            .file = MD_FILE_INPUT)
+            .file = MD_FILE_INPUT, .group = MD_GROUP_INPUT)
 /* clang-format on */
 
 /* MD_INPUT for options that need others or go without them. Local, same on all ranks. */

@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/waiting.h"
 #include "commands.h"
@@ -81,9 +82,10 @@ int main(int argc, char **argv) {
   context.give_up = give_up;
   if (status == MD_OK) status = md_arguments_check(&context, argc, argv);
   if (status == MD_OK) status = run_command(&context, argc, argv);
-  if (status == MD_OK && context.rank == 0 && fflush(stdout) != 0)
+  if (status == MD_OK && context.rank == 0 && (fflush(stdout) != 0 || ferror(stdout)))
     status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %m");
   status = md_agree_last(&context, status);
+  if (context.progress.drawn) fputs(MD_PROGRESS_CLEAR, stderr);
   if (status != MD_OK && context.rank == 0)
     fprintf(stderr, "minidirac: error: %s\n", context.message);
   md_context_end(&context);

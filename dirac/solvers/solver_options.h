@@ -22,7 +22,7 @@ enum { MD_SOLVER_DEGREE = 8 }; /* where none is given */
 #define MD_PRECONDITION_OPTIONS(o)                                                                 \
   MD_OPTION(CHOICE, "precondition", &(o).precondition, NULL,                                       \
             "of fcg and gcr: a polynomial, or the modes of eigen [none]",                          \
-            .choices = MD_PRECONDITION_WORDS),                                                     \
+            .choices = MD_PRECONDITION_WORDS, .group = MD_GROUP_SOLVER),                           \
   MD_OPTION(INTEGER, "degree", &(o).degree, "N", "of --precondition chebyshev [8]",                \
             .low = 1, .high = MD_PRECONDITION_MOST_DEGREE)
 /* clang-format on */

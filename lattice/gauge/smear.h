@@ -97,11 +97,12 @@ md_status md_link_measure(md_context *context, const md_gauge *gauge, char name,
 /* clang-format off */
 #define MD_SMEAR_OPTIONS(u0_target, u0_of, naik_epsilon_target)                                    \
   MD_OPTION(REAL, "u0", &(u0_target), "U", "tadpole factor of " u0_of " [1]",                      \
-            .low = 1e-3, .high = 10.0),                                                            \
+            .low = 1e-3, .high = 10.0, .group = MD_GROUP_PHYSICS),                                 \
   MD_OPTION(REAL, "naik-epsilon", &(naik_epsilon_target), "E",                                     \
             "of hisq: its links of charm and other heavy quarks [0]", .low = -10.0, .high = 10.0)
 /* Of commands that load thin links: md_gauge_reunitarize, into a bool. */
 #define MD_REUNITARIZE_OPTION(flag)                                                                \
   MD_OPTION(FLAG, "reunitarize", &(flag), NULL,                                                    \
-            "project the links onto SU(3) once they are read, in double")
+            "project the links onto SU(3) once they are read, in double",                         \
+            .group = MD_GROUP_INPUT)
 /* clang-format on */

@@ -13,13 +13,13 @@ from .lattice import Lattice, Links, generate, improved, load, smear
 from .library import Context, Error, InputError, MachineError, UnreachedError, context, version
 from .modes import Eigenmodes, eigen, load_eigen
 from .operators import Quark, Solution, hop, pion_correlator, solve, source
-from .statistics import Fit, autocorrelation_time, effective_mass, fit_mass, fold, jackknife
+from .statistics import Fit, autocorrelation_time, effective_mass, fit_mass, fold, format_error, jackknife
 from .study import Study, correlator, measure, read_links, read_modes, read_propagator, read_report
 
 __all__ = [
     "Context", "DeviceArray", "Eigenmodes", "Error", "Fit", "InputError", "Lattice", "Links", "MachineError", "Quark",
     "Solution", "Study", "UnreachedError", "autocorrelation_time", "context", "correlator", "effective_mass", "eigen",
-    "fit_mass", "fold", "generate", "hop", "improved", "jackknife", "load", "load_eigen", "measure",
+    "fit_mass", "fold", "format_error", "generate", "hop", "improved", "jackknife", "load", "load_eigen", "measure",
     "pion_correlator", "read_links", "read_modes", "read_propagator", "read_report", "smear", "solve", "source",
     "version",
 ]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
@@ -39,6 +40,26 @@ def fold(c: Any) -> np.ndarray:
     return (c[..., t] + c[..., -t]) / 2
 
 
+def format_error(value: float, error: float) -> str:
+    """0.58119(31): the error with two digits, the value to the same place; by the rule of the program's
+    tables, src/base/text.h."""
+    error = abs(error)
+    if not np.isfinite(value) or np.isnan(error):
+        return f"{value:.12g}"
+    if error == 0 or np.isinf(error):
+        return f"{value:.12g}({error:g})"
+    exponent = lambda number, places: int(f"{number:.{places}e}".split("e")[1])
+    two, larger, last = f"{error:.1e}", max(abs(value), error), exponent(error, 1) - 1
+    places = exponent(larger, 16) - last
+    if places > 16:
+        return f"{value:.17g} +- {two}"
+    top = exponent(larger, places)
+    plain = last <= 0 and top >= -4
+    decimals, power = (-last, "") if plain else (top - last, f"e{top:+03d}")
+    mantissa = Decimal(value) if plain else Decimal(value).scaleb(-top)
+    return f"{mantissa:.{decimals}f}({two[0]}{'.' if decimals == 1 else ''}{two[2]}){power}"
+
+
 @dataclass(frozen=True)
 class Fit:
     """C(t) = amplitude (exp(-mass t) + exp(-mass (T - t))) for t of the range, first and last."""
@@ -49,6 +70,10 @@ class Fit:
     range: Tuple[int, int]
     chi2: float
     freedom: int
+
+    def __str__(self) -> str:
+        return (f"{format_error(self.mass, self.error)}, t = {self.range[0]} to {self.range[1]}, "
+                f"chi^2 {self.chi2:.3g} for {self.freedom} degrees of freedom")
 
 
 def _cosh(c: np.ndarray, t: np.ndarray, extent: int, weight: np.ndarray) -> Tuple[float, float, float]:

@@ -26,6 +26,21 @@ typedef struct md_wishes {
   int node_size;         /* MINIDIRAC_TEST_NODE_SIZE=N, see md_device_nodes */
 } md_wishes;
 
+/* How long work says how far it is, see base/progress.h. */
+typedef enum md_progress_way {
+  MD_PROGRESS_NONE,
+  MD_PROGRESS_LINE, /* one line of a terminal, rewritten */
+  MD_PROGRESS_LOG   /* a line a minute, which stays */
+} md_progress_way;
+typedef struct md_progress_state {
+  md_progress_way way;
+  double said_s;       /* md_time_s() of the last line */
+  bool drawn;          /* a line stands on the terminal */
+  char piece[96];      /* of a whole, in words; empty: there is none */
+  double whole_s;      /* md_time_s() when the whole began */
+  double begin, share; /* of the piece in the whole, 0..1; begin < 0: not known */
+} md_progress_state;
+
 /* The run: its ranks, threads and the message of the first failure. Made by main, or for a program
  * that holds the library (src/library), and handed down; there are no globals. */
 typedef struct md_context {
@@ -42,7 +57,8 @@ typedef struct md_context {
   long long start_bytes;               /* host memory that the process held then */
   long long host_need, device_need;    /* bytes, see base/memory_need.h */
   struct md_memory_count *count;       /* of a dry run, see base/memory_need.h; NULL: none */
-  bool quiet;                          /* no progress, no tables; errors and reports only */
+  bool quiet;                          /* no tables; errors and reports only */
+  md_progress_state progress;          /* of long work, see base/progress.h */
   struct md_ranks *communicator;       /* see base/ranks_mpi.h; NULL: one process without MPI */
   struct md_watch *watch;              /* see base/watch.h; NULL: none */
   const volatile sig_atomic_t *signal; /* this process's flag, see base/interrupt.h; NULL: none */
@@ -88,11 +104,14 @@ md_status md_fail_memory(md_context *context, size_t bytes, const char *what);
 /* Prints one warning line on stderr, rank 0 only; also when quiet. Escaped as in md_fail. */
 void md_warn(const md_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Prints on stdout, rank 0 only, not when quiet. No newline is added. Newlines of the format
- * stay, and one at the end; those that an argument brings, such as the name of a file, and other
- * control characters are escaped as in md_fail. */
+/* Prints on stdout, rank 0 only, not when quiet. No newline is added; md_show follows one. Newlines
+ * of the format stay, and one at the end; those that an argument brings, such as the name of a
+ * file, and other control characters are escaped as in md_fail. */
 void md_say(const md_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Flushes stdout, for who follows the file or the pipe. Who closed a pipe wants no more, which is
+ * no failure. Local. */
+void md_show(void);
 
 /* Collective. Every rank passes its own status; all get back the worst one of these and of the
  * deferred ones, and the message of the lowest rank that failed with it. Call it before a

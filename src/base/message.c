@@ -1,9 +1,11 @@
 #include "base/file.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "base/timer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,15 +71,26 @@ md_status md_fail_open(md_context *context, const char *what, const char *path, 
                  reason == EMFILE ? "; raise the limit (ulimit -n)" : "");
 }
 
+/* No context is made const; who only speaks does not change what the caller sees of it. */
+static void clear_line(const md_context *context) {
+  if (!context->progress.drawn) return;
+  fputs(MD_PROGRESS_CLEAR, stderr);
+  ((md_context *)context)->progress.drawn = false;
+}
+
 void md_warn(const md_context *context, const char *format, ...) {
   if (context->rank != 0) return;
   va_list arguments;
   va_start(arguments, format);
   char *text = printable(false, format, arguments);
   va_end(arguments);
-  const char *clear = isatty(STDERR_FILENO) ? MD_PROGRESS_CLEAR : ""; /* a line of progress */
-  if (text) fprintf(stderr, "%sminidirac: warning: %s\n", clear, text);
+  clear_line(context);
+  if (text) fprintf(stderr, "minidirac: warning: %s\n", text);
   free(text);
+}
+
+void md_show(void) {
+  if (fflush(stdout) != 0 && errno == EPIPE) clearerr(stdout);
 }
 
 void md_say(const md_context *context, const char *format, ...) {
@@ -86,16 +99,29 @@ void md_say(const md_context *context, const char *format, ...) {
   va_start(arguments, format);
   char *text = printable(true, format, arguments);
   va_end(arguments);
+  clear_line(context);
   if (text) fputs(text, stdout);
+  if (text && strchr(text, '\n')) md_show();
   free(text);
 }
 
 enum { LINE_BYTES = 256, USUAL_COLUMNS = 80 };
+#define LINE_EVERY_S 0.1
+#define LOG_EVERY_S 60.0
 
-md_progress md_progress_start(const md_context *context, const char *label) {
-  const double now_s = md_time_s();
-  return (md_progress){label, now_s, now_s,
-                       context->rank == 0 && !context->quiet && isatty(STDERR_FILENO), false};
+void md_progress_choose(md_context *context, const char *wish) {
+  const bool always = strcmp(wish, "always") == 0, never = strcmp(wish, "never") == 0;
+  context->progress = (md_progress_state){.said_s = always ? -LOG_EVERY_S : md_time_s()};
+  if (context->rank != 0 || never || (context->quiet && !always)) return;
+  context->progress.way = !always && isatty(STDERR_FILENO) ? MD_PROGRESS_LINE : MD_PROGRESS_LOG;
+}
+
+md_progress md_progress_start(md_context *context, const char *label) {
+  return (md_progress){context, label, md_time_s()};
+}
+
+md_progress md_progress_of_run(md_context *context, const char *label) {
+  return (md_progress){context, label, context->start_s};
 }
 
 /* Of the terminal as it is now; a user may have changed it. */
@@ -112,30 +138,64 @@ static void append(char *line, size_t most, const char *part) {
   if (used + strlen(part) <= most) strcpy(line + used, part);
 }
 
+/* What has passed, and what is left of a whole of which `fraction` is done. */
+static void append_times(char *line, size_t most, double spent_s, double fraction) {
+  static const char *const units[] = {"s", "min", "h"};
+  const bool known = fraction > 0.0 && fraction <= 1.0;
+  double time[] = {spent_s, known ? spent_s * (1.0 - fraction) / fraction : 0.0};
+  for (int k = 0; k <= known; k++) {
+    char part[LINE_BYTES];
+    int unit = 0;
+    for (; unit < 2 && time[k] >= 120.0; unit++) time[k] /= 60.0;
+    snprintf(part, sizeof part, k ? ", about %.*f %s left" : ", %.*f %s", unit > 0 || k == 0,
+             time[k], units[unit]);
+    append(line, most, part);
+  }
+}
+
 void md_progress_update(md_progress *progress, double fraction, const char *format, ...) {
-  char line[LINE_BYTES], part[LINE_BYTES];
+  md_progress_state *state = &progress->context->progress;
+  if (state->way == MD_PROGRESS_NONE || md_counts(progress->context)) return;
+  char line[LINE_BYTES], text[LINE_BYTES / 2];
+  const bool log = state->way == MD_PROGRESS_LOG;
   const double now_s = md_time_s();
-  if (!progress->active || now_s - progress->shown_s < 0.1) return;
-  progress->shown_s = now_s;
-  progress->drawn = true;
+  if (now_s - state->said_s < (log ? LOG_EVERY_S : LINE_EVERY_S)) return;
+  state->said_s = now_s;
   /* A line that wraps could not be rewritten; some terminals do so at the last column already. */
-  const size_t last = (size_t)columns() - 1, most = last < LINE_BYTES ? last : LINE_BYTES - 1;
-  const double spent_s = now_s - progress->start_s;
-  const int used = snprintf(line, sizeof line, "%s: ", progress->label);
+  const size_t last = log ? LINE_BYTES : (size_t)columns() - 1;
+  const size_t most = last < LINE_BYTES ? last : LINE_BYTES - 1;
+  const bool of_whole = *state->piece && state->begin >= 0.0;
+  const double spent_s = now_s - (of_whole ? state->whole_s : progress->start_s);
+  if (of_whole)
+    fraction = state->begin + state->share * (fraction > 0.0 ? fmin(fraction, 1.0) : 0.0);
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  snprintf(line, sizeof line, "%s: %s", progress->label, *state->piece ? state->piece : text);
   line[most] = '\0';
-  snprintf(part, sizeof part, ", %.1f s", spent_s);
-  append(line, most, part);
-  snprintf(part, sizeof part, ", about %.0f s left", spent_s * (1.0 - fraction) / fraction);
-  if (fraction > 0.0 && fraction <= 1.0) append(line, most, part);
-  fprintf(stderr, MD_PROGRESS_CLEAR "%s", line);
+  append_times(line, most, spent_s, fraction);
+  if (*state->piece) md_append(line, most + 1, ", %s", text);
+  fprintf(stderr, log ? "%s\n" : MD_PROGRESS_CLEAR "%s", line);
   fflush(stderr);
+  state->drawn = !log;
 }
 
 void md_progress_stop(md_progress *progress) {
-  if (progress->drawn) fputs(MD_PROGRESS_CLEAR, stderr);
-  progress->drawn = false;
+  clear_line(progress->context);
+}
+
+void md_progress_piece(md_context *context, double begin, double share, const char *format, ...) {
+  md_progress_state *state = &context->progress;
+  if (!*state->piece) state->whole_s = md_time_s();
+  state->begin = begin;
+  state->share = share;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(state->piece, sizeof state->piece, format, arguments);
+  va_end(arguments);
+}
+
+void md_progress_pieces_end(md_context *context) {
+  *context->progress.piece = '\0';
 }

@@ -1,6 +1,7 @@
 #include "base/options.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/tune.h"
 #include "base/waiting.h"
@@ -25,6 +26,7 @@ typedef struct reader {
   const md_command_text *text;
   md_option *options;
   int count;
+  const md_common_options *common;
   bool *from_deck; /* per option: already set by this deck */
   bool *on_line;   /* per option: set by the command line, which stands above the deck */
 } reader;
@@ -282,10 +284,11 @@ static md_status take(deck *d, const char *section, const char *name, const char
   md_option *option = find_option(r, name, strlen(name));
   char label[DECK_LABEL_BYTES];
   snprintf(label, sizeof label, "deck %.300s, line %d:", d->path, d->line);
-  if (*section && strcmp(section, r->text->command) != 0)
+  const bool given = strcmp(section, MD_DECK_DEFAULTS) != 0;
+  if (*section && given && strcmp(section, r->text->command) != 0)
     return md_fail(context, MD_INPUT, "%s section [%s] is not the command [%s] that reads it",
                    label, section, r->text->command);
-  if (!option || strcmp(name, "config") == 0 || strcmp(name, "help") == 0)
+  if (!option || md_choice_of("config|help|print-config", name) >= 0)
     return md_fail(context, MD_INPUT, "%s %s does not know the key '%s'; see minidirac %s --help%s",
                    label, r->text->command, name, r->text->command, suggest_option(r, name).text);
   const ptrdiff_t k = option - r->options;
@@ -297,8 +300,10 @@ static md_status take(deck *d, const char *section, const char *name, const char
   const size_t used = strlen(label);
   snprintf(label + used, sizeof label - used, " %s", option->name);
   const md_status status = store_value(context, option, label, kept);
-  option->seen = true;
-  if (option->type != MD_OPTION_TEXT && option->type != MD_OPTION_CHOICE) free(kept);
+  option->seen = given;
+  option->given = r->common->print_config ? kept : NULL;
+  if (option->type != MD_OPTION_TEXT && option->type != MD_OPTION_CHOICE && !option->given)
+    free(kept);
   return status;
 }
 
@@ -367,6 +372,7 @@ static md_status read_flag(reader *r, int argc, char **argv, int *at) {
     value = argv[++*at];
   }
   option->seen = true;
+  option->given = value;
   return store_value(r->context, option, label, value);
 }
 
@@ -381,32 +387,10 @@ static md_status read_words(reader *r, int argc, char **argv) {
     while (k < r->count && (!r->options[k].positional || r->options[k].seen)) k++;
     if (k == r->count) return unknown(r, "argument", argv[at]);
     r->options[k].seen = true;
+    r->options[k].given = argv[at];
     MD_TRY(store_value(r->context, &r->options[k], r->options[k].argument, argv[at]));
   }
   return MD_OK;
-}
-
-static void print_help(const md_command_text *text, const md_option *options, int count) {
-  printf("usage: minidirac %s", text->command);
-  for (int i = 0; i < count; i++)
-    if (options[i].positional) printf(" %s", options[i].argument);
-  printf(" [options]\n\n%s\n\n", text->summary);
-  for (int i = 0; i < count; i++) {
-    const md_option *o = &options[i];
-    const char *argument = o->argument ? o->argument : o->choices ? o->choices : "";
-    char left[512];
-    const char brief[] = {'-', o->short_name, ',', ' ', '\0'};
-    snprintf(left, sizeof left, "%s--%s %s", o->short_name ? brief : "", o->name, argument);
-    if (strlen(left) <= 30)
-      printf("  %-30s %s\n", left, o->help);
-    else
-      printf("  %s\n  %-30s %s\n", left, "", o->help);
-    if (o->type == MD_OPTION_CHOICES) printf("  %-30s of %s\n", "", o->choices);
-  }
-  for (int i = 0; i < count; i++)
-    if (options[i].positional)
-      printf("\n%s may stand without --%s.\n", options[i].argument, options[i].name);
-  if (text->details) printf("\n%s\n", text->details);
 }
 
 /* All files that the options name, for common->files. */
@@ -463,17 +447,19 @@ static md_status finish(reader *r, md_common_options *common) {
     md_option *o = &r->options[i];
     char label[LABEL_BYTES];
     snprintf(label, sizeof label, "--%s", o->name);
-    if (o->required && !o->seen)
+    if (o->required && !o->seen && !common->print_config)
       return md_fail(r->context, MD_INPUT, "%s needs --%s %s%s; see minidirac %s --help", command,
                      o->name, o->argument, o->positional ? ", with or without the flag" : "",
                      command);
-    if (o->initial && !o->seen) MD_TRY(store_value(r->context, o, label, o->initial));
+    if (o->initial && !o->seen && !r->from_deck[i])
+      MD_TRY(store_value(r->context, o, label, o->initial));
   }
   if (common->threads == 0) MD_TRY(check_threads(r->context));
   if (common->threads > 0) omp_set_num_threads((int)common->threads);
   r->context->threads = omp_get_max_threads();
   r->context->patience_s = common->patience_s;
   r->context->quiet = common->quiet || (common->json && strcmp(common->json, "-") == 0);
+  md_progress_choose(r->context, common->progress);
   return MD_OK;
 }
 
@@ -512,20 +498,25 @@ md_status md_arguments_check(md_context *context, int argc, char **argv) {
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv) {
   bool *marks = calloc(2 * (size_t)count, sizeof *marks);
-  reader r = {context, text, options, count, marks, marks ? marks + count : NULL};
+  reader r = {context, text, options, count, common, marks, marks ? marks + count : NULL};
   md_status status =
       marks ? read_words(&r, argc, argv) : md_fail_memory(context, 2 * (size_t)count, "options");
   for (int i = 0; marks && i < count; i++) r.on_line[i] = options[i].seen;
   status = md_agree(context, status);
   if (status == MD_OK && common->help) {
-    if (context->rank == 0) print_help(text, options, count);
+    if (context->rank == 0) md_options_print_help(text, options, count);
+    md_show();
   } else {
     if (status == MD_OK && common->config) status = read_deck(&r, common->config);
     if (status == MD_OK) status = finish(&r, common);
     status = md_agree(context, status);
-    if (status == MD_OK) status = md_threads_check(context, context->threads);
-    if (status == MD_OK) status = check_files(&r, common);
-    if (status == MD_OK) status = md_tune_open(context, common->tune);
+    common->help = common->print_config;
+    if (status == MD_OK && common->print_config)
+      status = md_options_print_deck(context, text, options, count);
+    if (common->help) md_show();
+    if (status == MD_OK && !common->help) status = md_threads_check(context, context->threads);
+    if (status == MD_OK && !common->help) status = check_files(&r, common);
+    if (status == MD_OK && !common->help) status = md_tune_open(context, common->tune);
   }
   free(marks);
   return status;
@@ -541,7 +532,8 @@ md_status md_options_allow(md_context *context, const md_option *options, int co
                            const char *allowed, const char *what) {
   for (int i = 0; i < count; i++)
     if (options[i].seen &&
-        md_choice_of("config|json|threads|patience|quiet|help", options[i].name) < 0 &&
+        md_choice_of("config|json|threads|patience|quiet|progress|print-config|help",
+                     options[i].name) < 0 &&
         md_choice_of(allowed, options[i].name) < 0)
       return md_fail(context, MD_INPUT, "--%s has no effect with %s; leave it out", options[i].name,
                      what);

@@ -79,6 +79,40 @@ bool md_append(char *text, size_t bytes, const char *format, ...) {
   return more >= 0 && used + (size_t)more < bytes;
 }
 
+/* Of the first digit of a number, rounded to `places` digits behind it. */
+static int exponent_of(double number, int places) {
+  char text[MD_ERROR_TEXT];
+  snprintf(text, sizeof text, "%.*e", places, number);
+  return atoi(strchr(text, 'e') + 1);
+}
+
+const char *md_format_error(double value, double error, char text[MD_ERROR_TEXT]) {
+  enum { MOST_PLACES = 16 }; /* behind the first digit */
+  char two[16];
+  if (!isfinite(value) || isnan(error))
+    snprintf(text, MD_ERROR_TEXT, "%.12g", value);
+  else if (error == 0.0 || isinf(error))
+    snprintf(text, MD_ERROR_TEXT, "%.12g(%g)", value, fabs(error));
+  if (!isfinite(value) || isnan(error) || error == 0.0 || isinf(error)) return text;
+  error = fabs(error);
+  snprintf(two, sizeof two, "%.1e", error);
+  const double larger = fmax(fabs(value), error);
+  const int last = exponent_of(error, 1) - 1, places = exponent_of(larger, MOST_PLACES) - last;
+  if (places > MOST_PLACES) {
+    snprintf(text, MD_ERROR_TEXT, "%.17g +- %s", value, two);
+    return text;
+  }
+  const int top = exponent_of(larger, places);
+  const bool plain = last <= 0 && top >= -4;
+  const int decimals = plain ? -last : top - last;
+  const char *point = decimals == 1 ? "." : "";
+  snprintf(text, MD_ERROR_TEXT, "%.*Lf(%c%s%c)", decimals,
+           plain ? (long double)value : (long double)value / powl(10.0L, top), two[0], point,
+           two[2]);
+  if (!plain) md_append(text, MD_ERROR_TEXT, "e%+03d", top);
+  return text;
+}
+
 /* What strtoll and strtod would skip or take beside decimal digits: blanks, a plus, hexadecimal. */
 static int starts_badly(const char *text) {
   return !((*text >= '0' && *text <= '9') || *text == '-' || *text == '.');

@@ -35,6 +35,16 @@ md_number md_number_integers(const char *text, char separator, int count, long l
 /* One finite real number in any of C's forms. */
 md_number md_number_real(const char *text, double low, double high, double *value);
 
+/* A value with its error as people write it, 0.58119(31): the error rounded to two digits, the
+ * value to the place of the second of them, and the two digits in parentheses count in that place;
+ * where the value has one decimal they have a point, 3.4(1.2). Numbers whose last place is left of
+ * the point, or that are below 1e-4, share an exponent: 1.50(12)e+05, 0.4(1.2)e+02. An error of 0
+ * or infinity stands behind 12 digits of the value, 0.5(0); NaN is an error that is not known, the
+ * value alone; where the value would have more than 17 digits, the two stand apart: 1 +- 1.0e-20.
+ * Returns text. Local. */
+enum { MD_ERROR_TEXT = 64 };
+const char *md_format_error(double value, double error, char text[MD_ERROR_TEXT]);
+
 /* The known name nearest to a word that is not known: at most two letters wrong, missing, too many
  * or swapped with their neighbour (F. Damerau, Commun. ACM 7 (1964) 171; V. Levenshtein, 1966), and
  * fewer than the word has, capitals being as good as small letters. Of equal ones the first that

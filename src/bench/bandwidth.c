@@ -177,15 +177,16 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   md_reals sizes = {0};
   md_common_options common = {0};
   md_option options[] = {
-      MD_OPTION(REALS, "sizes", &sizes, "A,B",
-                "megabytes of the arrays of a rank [0.1,1,10,40,100,300]",
-                .initial = "0.1,1,10,40,100,300", .low = 1e-3, .high = 1e6),
+      MD_OPTION(
+          REALS, "sizes", &sizes, "A,B", "megabytes of the arrays of a rank [0.1,1,10,40,100,300]",
+          .initial = "0.1,1,10,40,100,300", .low = 1e-3, .high = 1e6, .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICE, "space", &space, NULL, "whose memory [host]", .choices = "host|device"),
       MD_REPETITIONS_OPTION(repetitions, "timed samples of each size [15]"), MD_CSV_OPTION(csv),
       MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench copy", "memory bandwidth by working set",
-                                "copy_gbytes_per_s of the report is that of the largest size."};
+                                "copy_gbytes_per_s of the report is that of the largest size.",
+                                "minidirac bench copy --sizes 1,100"};
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;

@@ -5,6 +5,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/progress.h"
 #include "base/random.h"
 #include "base/report.h"
 #include "base/statistics.h"
@@ -284,6 +285,8 @@ static md_status run_call(const call *c) {
   bench *b = c->b;
   double unused_s;
   md_statistics seconds = {0};
+  md_progress progress = md_progress_of_run(b->context, b->kind->text.command);
+  md_progress_update(&progress, -1.0, "%s", c->kernel->name);
   memset(c->out->host, 0xff, bytes_of(c->out)); /* what a kernel leaves out shows */
   MD_TRY(put(b, c->out));
   MD_TRY(once(c, &unused_s));
@@ -404,22 +407,22 @@ static md_status read_blocks(md_context *context, const char *label, const char 
 
 static md_status read_options(bench *b, int argc, char **argv) {
   const small_kind *kind = b->kind;
-  md_option options[] = {MD_OPTION(PARSED, "blocks", b, "XxY,...", kind->blocks_help,
-                                   .parse = read_blocks, .initial = kind->blocks),
-                         MD_OPTION(PARSED, "dims", b, kind->dims_argument, kind->dims_help,
-                                   .parse = read_dims, .initial = kind->dims),
-                         MD_OPTION(CHOICE, "type", &b->type, NULL,
-                                   "of the elements, 4 bytes each [both]",
-                                   .choices = "integer|single|both"),
-                         MD_OPTION(CHOICE, "space", &b->space, NULL,
-                                   "whose kernels; both: a missing device is passed over [both]",
-                                   .choices = "host|device|both"),
-                         MD_OPTION(INTEGER, "repeat", &b->repeat, "N", "timed runs of each [10]",
-                                   .low = 1, .high = 1000000),
-                         MD_OPTION(INTEGER, "seed", &b->seed, "N", "of the elements [987654]",
-                                   .low = 0, .high = 9.2e18),
-                         MD_CSV_OPTION(b->csv),
-                         MD_COMMON_OPTIONS(b->common)};
+  md_option options[] = {
+      MD_OPTION(PARSED, "blocks", b, "XxY,...", kind->blocks_help, .parse = read_blocks,
+                .initial = kind->blocks, .group = MD_GROUP_TIMED),
+      MD_OPTION(PARSED, "dims", b, kind->dims_argument, kind->dims_help, .parse = read_dims,
+                .initial = kind->dims, .group = MD_GROUP_TIMED),
+      MD_OPTION(CHOICE, "type", &b->type, NULL, "of the elements, 4 bytes each [both]",
+                .choices = "integer|single|both"),
+      MD_OPTION(CHOICE, "space", &b->space, NULL,
+                "whose kernels; both: a missing device is passed over [both]",
+                .choices = "host|device|both"),
+      MD_OPTION(INTEGER, "repeat", &b->repeat, "N", "timed runs of each [10]", .low = 1,
+                .high = 1000000),
+      MD_OPTION(INTEGER, "seed", &b->seed, "N", "of the elements [987654]", .low = 0,
+                .high = 9.2e18),
+      MD_CSV_OPTION(b->csv),
+      MD_COMMON_OPTIONS(b->common)};
   const int skip = kind->blocks ? 0 : 1, count = sizeof options / sizeof *options - skip;
   return md_options_read(b->context, &kind->text, options + skip, count, &b->common, argc, argv);
 }
@@ -490,7 +493,8 @@ md_status md_bench_transpose(md_context *context, int argc, char **argv) {
       .work = MD_SMALL_TRANSPOSE,
       .text = {"bench transpose",
                "Out-of-place transpose of integers and floats, by kernel and block shape.",
-               "Each result is compared with the definition before it is timed."},
+               "Each result is compared with the definition before it is timed.",
+               "minidirac bench transpose --dims 1024x1024 --space host"},
       .dims = "4096x4096",
       .dims_argument = "ROWSxCOLUMNS",
       .dims_help = "of the matrix [4096x4096]",
@@ -519,7 +523,8 @@ md_status md_bench_shift(md_context *context, int argc, char **argv) {
            "8 x 1 "
            "and\n"
            "8 x 1 with half of each sector unused by this warp.\n"
-           "Each result is compared with the definition before it is timed."},
+           "Each result is compared with the definition before it is timed.",
+           "minidirac bench shift --dims 1024x1024 --blocks 32x1,16x16 --space host"},
       .dims = "4096x4096",
       .dims_argument = "WIDTHxHEIGHT",
       .dims_help = "of the result, x first [4096x4096]",
@@ -536,7 +541,8 @@ md_status md_bench_gemv(md_context *context, int argc, char **argv) {
       .work = MD_SMALL_GEMV,
       .text = {"bench gemv", "y = A x for integers and floats, by kernel.",
                "Each result is compared with double sums before it is timed: integers exactly, "
-               "floats\nwithin their rounding bound."},
+               "floats\nwithin their rounding bound.",
+               "minidirac bench gemv --dims 4096x256 --type single"},
       .dims = "10240x256",
       .dims_argument = "ROWSxCOLUMNS",
       .dims_help = "of the matrix [10240x256]",

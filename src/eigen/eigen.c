@@ -80,7 +80,6 @@ static void show(watcher *w, const md_eigen_result *found) {
     md_say(w->context, "%4d  %22.15e  %9.2e\n", w->shown, found->values[w->shown],
            found->residuals[w->shown]);
   }
-  fflush(stdout);
 }
 
 static void observe(void *user, const md_eigen_result *found, double residual) {
@@ -138,16 +137,14 @@ static md_status write_modes(md_context *context, const search *r) {
 }
 
 static void print_head(const md_context *context, const search *r) {
-  const md_geometry *g = r->links.geometry;
   const md_run_options *o = &r->run;
-  md_say(context, "lattice      %s%s%dx%dx%dx%d\n", o->lattice ? o->lattice : "",
-         o->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
-  md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d thread%s each\n", context->ranks,
-         g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
-         md_plural(context->threads));
+  md_run_say_head(context, o, &r->links, -1);
   md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n", r->dirac.backend->name,
          md_packing_name(r->dirac.request.packing), o->request.n_rhs, o->boundary);
   md_run_say(context, o, &r->links);
+  if (r->start)
+    md_say(context, "start        %s, %d mode%s\n", r->start, r->start_info.count,
+           md_plural(r->start_info.count));
 }
 
 static void print_end(const md_context *context, const search *r) {
@@ -225,7 +222,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
   md_option options[] = {
       MD_LATTICE_OR_FAT_OPTION(r->run.lattice),
       MD_OPTION(INTEGER, "modes", &r->modes, "N", "how many, from the lowest on (required)",
-                .required = true, .low = 1, .high = MD_EIGEN_MOST),
+                .required = true, .low = 1, .high = MD_EIGEN_MOST, .group = MD_GROUP_SOLVER),
       MD_OPTION(INTEGER, "block", &r->block, "N",
                 "vectors that are filtered at once [16 on a GPU, else 1]", .low = 1,
                 .high = MD_MAX_RHS),
@@ -243,18 +240,20 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       MD_REUNITARIZE_OPTION(r->run.physics.reunitarize),
       MD_OPTION(TEXT, "output", &r->output, "MODES.h5",
                 "file for the modes, HDF5, .lime or .quda, also of a search that ended early",
-                .file = MD_FILE_RESULT),
+                .file = MD_FILE_RESULT, .group = MD_GROUP_OUTPUT),
       MD_FORCE_OPTION(r->force),
       MD_OPTION(CHOICE, "store", &r->store, NULL, "precision of the vectors in that file [double]",
                 .choices = MD_MODES_STORE_WORDS),
       MD_OPTION(TEXT, "start", &r->start, "MODES.h5",
-                "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT),
+                "go on from the modes that an earlier search wrote", .file = MD_FILE_INPUT,
+                .group = MD_GROUP_INPUT),
       MD_IGNORE_CHECKSUM_OPTION(r->run.ignore_checksum),
       MD_COMMON_OPTIONS(r->run.common)};
   const md_command_text text = {
       "eigen", "Find the lowest modes of the Dirac operator on a lattice.",
       "The modes are those of A = -Deo Doe on the even sites; M^dag M has the same ones, its\n"
-      "eigenvalues are larger by the mass squared."};
+      "eigenvalues are larger by the mass squared.",
+      "minidirac eigen inputs/beta6.0_8x8x8x8.h5 --modes 16 --output modes.h5"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->run.common,
                          argc, argv));
   if (r->run.common.help) return MD_OK;

@@ -262,9 +262,10 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
   convert_options o = {0};
   md_option options[] = {
       MD_OPTION(TEXT, "in", &o.in, "IN", "links, solutions or modes in any format",
-                .file = MD_FILE_INPUT, .positional = true, .required = true),
+                .file = MD_FILE_INPUT, .positional = true, .required = true,
+                .group = MD_GROUP_INPUT),
       MD_OPTION(TEXT, "out", &o.out, "OUT", "file to write", .file = MD_FILE_RESULT,
-                .positional = true, .required = true),
+                .positional = true, .required = true, .group = MD_GROUP_OUTPUT),
       MD_OPTION(FLAG, "force", &o.force, NULL, "replace OUT where it is there"),
       MD_OPTION(CHOICE, "format", &o.format, "F",
                 "hdf5, ildg, milc or nersc; of vectors scidac, fnal, quda too [by the suffix of "
@@ -274,11 +275,13 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
       MD_OPTION(CHOICE, "precision", &o.precision, "P", "double or single [that of IN]",
                 .choices = "double|single"),
       MD_OPTION(FLAG, "ignore-checksum", &o.ignore_checksum, NULL,
-                "go on with a warning where checksum, plaquette or link trace do not fit"),
+                "go on with a warning where checksum, plaquette or link trace do not fit",
+                .group = MD_GROUP_INPUT),
       MD_COMMON_OPTIONS(o.common)};
   enum { COUNT = sizeof options / sizeof *options };
-  const md_command_text text = {
-      "convert", "copy links, solutions or modes into a file of another format", NULL};
+  const md_command_text text = {"convert",
+                                "copy links, solutions or modes into a file of another format",
+                                NULL, "minidirac convert inputs/beta6.0_8x8x8x8.h5 copy.lime"};
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &o.common, argc, argv));
   if (o.common.help) return MD_OK;

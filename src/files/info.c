@@ -176,14 +176,15 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   const char *path = NULL;
   md_option options[] = {MD_OPTION(TEXT, "lattice", &path, "LATTICE",
                                    "any file that the program writes", .file = MD_FILE_INPUT,
-                                   .positional = true, .required = true),
+                                   .positional = true, .required = true, .group = MD_GROUP_INPUT),
                          MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {
       "info", "list what is in a file and check it",
       "Links: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC. Solutions, "
       "sources and modes:\nHDF5, SciDAC, MILC, Fermilab. Studies, checkpoints, "
-      "reports, tables."};
+      "reports, tables.",
+      "minidirac info inputs/beta5.7_4x4x4x8.lime"};
   md_geometry *geometry = NULL;
   md_gauge gauge;
   md_lattice_info info = {0};

@@ -1,6 +1,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "generate/generate.h"
 #include "lattice/gauge/heatbath.h"
@@ -123,7 +124,6 @@ static md_status run_sweeps(md_context *context, const md_generate_request *r,
     if (status != MD_OK) break;
     c->plaquettes[sweep] = now.mean;
     c->done = sweep + 1;
-    md_progress_stop(&progress);
     md_say(context, "%8lld %16.12f %16.12f %16.12f\n", c->from.sweeps + sweep + 1, now.mean,
            now.space_space, now.space_time);
     md_progress_update(&progress, (double)(sweep + 1) / (double)r->sweeps, "sweep %lld of %lld",
@@ -151,6 +151,7 @@ md_status md_chain_run(md_context *context, const md_generate_request *r, md_gau
   const size_t bytes = (size_t)r->sweeps * sizeof(double);
   c->plaquettes = malloc(bytes);
   double *times_s = malloc(bytes);
+  char text[MD_ERROR_TEXT];
   md_status status =
       c->plaquettes && times_s ? MD_OK : md_fail_memory(context, bytes, "plaquette history");
   status = md_agree(context, status);
@@ -164,8 +165,8 @@ md_status md_chain_run(md_context *context, const md_generate_request *r, md_gau
   }
   free(times_s);
   if (status == MD_OK && isfinite(c->error))
-    md_say(context, "plaquette %.6f +- %.6f (mean after sweep %lld, blocked error)\n", c->mean,
-           c->error, r->discard);
+    md_say(context, "plaquette %s (mean after sweep %lld, blocked error)\n",
+           md_format_error(c->mean, c->error, text), r->discard);
   else if (status == MD_OK && isfinite(c->mean))
     md_say(context,
            "plaquette %.6f (mean after sweep %lld; an error needs two sweeps or more after "

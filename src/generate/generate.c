@@ -3,9 +3,11 @@
 #include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "commands.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
+#include "links/run.h"
 
 #include <limits.h>
 #include <math.h>
@@ -22,7 +24,8 @@ static const md_command_text text = {
     "to rounding, which overrelaxation lets grow. A file says which sweeps of which seed made it:\n"
     "with --from FILE the chain goes on as if it had never stopped, with the file's beta, seed "
     "and\n"
-    "overrelaxation where no other is given."};
+    "overrelaxation where no other is given.",
+    "minidirac generate --dims 8x8x8x8 --beta 6.0 --sweeps 40 --seed 1 -o mine.h5"};
 
 static bool is_word(const char *value, const char *word) {
   return strcmp(value, word) == 0;
@@ -182,11 +185,25 @@ static md_status check_numbered(md_context *context, const md_generate_request *
   return md_options_check_made(context, &r->common, &made, status);
 }
 
+static void say_head(const md_context *context, const md_generate_request *r,
+                     const md_geometry *g) {
+  const bool chain = is_word(r->start, "heatbath");
+  md_say(context, "lattice      %dx%dx%dx%d, %s\n", g->global[0], g->global[1], g->global[2],
+         g->global[3], chain ? r->from : r->start);
+  md_say_ranks(context, g, -1);
+  if (chain)
+    md_say(context,
+           "chain        beta %g, %lld sweep%s with %lld overrelaxation%s each, on the %s\n",
+           r->beta, r->sweeps, md_plural(r->sweeps), r->overrelax, md_plural(r->overrelax), r->on);
+  md_say(context, "seed         %lld\n", r->seed);
+}
+
 /* *made: the links are, and the report says so, even where they could not be written. */
 static md_status generate(md_context *context, md_generate_request *r, md_geometry **geometry,
                           md_gauge *gauge, md_chain *c, md_report *report, bool *made) {
   MD_TRY(make_start(context, r, geometry, gauge, c));
   MD_TRY(check_numbered(context, r, c));
+  say_head(context, r, *geometry);
   if (is_word(r->start, "heatbath")) MD_TRY(md_chain_run(context, r, gauge, c));
   md_gauge_observables now;
   MD_TRY(md_gauge_observe(context, gauge, &now));
@@ -216,7 +233,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
   md_interrupt_catch(context);
   md_option options[] = {
       MD_OPTION(DIMS, "dims", r.dims, "AxBxCxD", "even extents along x,y,z,t", .low = 1,
-                .high = 32767),
+                .high = 32767, .group = MD_GROUP_PHYSICS),
       MD_OPTION(CHOICE, "start", &r.start, NULL, "what to make [heatbath]",
                 .choices = "cold|hot|heatbath"),
       MD_OPTION(TEXT, "from", &r.from, "cold|hot|FILE", "where the heatbath begins [cold]",
@@ -228,11 +245,12 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                 .low = 0, .high = 1000),
       MD_OPTION(INTEGER, "discard", &r.discard, "N",
                 "sweeps before the mean plaquette is taken [half]", .low = 0, .high = 1e8),
-      MD_OPTION(CHOICE, "on", &r.on, NULL, "where the sweeps are done [cpu]", .choices = "cpu|gpu"),
+      MD_OPTION(CHOICE, "on", &r.on, NULL, "where the sweeps are done [cpu]", .choices = "cpu|gpu",
+                .group = MD_GROUP_MACHINE),
       MD_OPTION(INTEGER, "seed", &r.seed, "S", "of the random numbers [1]", .low = 0,
-                .high = 0x1p53),
+                .high = 0x1p53, .group = MD_GROUP_PHYSICS),
       MD_OPTION(TEXT, "output", &r.output, "FILE", "lattice file to write", .short_name = 'o',
-                .file = MD_FILE_RESULT),
+                .file = MD_FILE_RESULT, .group = MD_GROUP_OUTPUT),
       MD_FORCE_OPTION(r.force),
       MD_OPTION(INTEGER, "save-every", &r.save_every, "N",
                 "also write OUTPUT.000N.SUFFIX after every N sweeps of the chain [0: not]",

@@ -126,6 +126,7 @@ md_status md_study_perform(md_context *context, int count, const char *const *wo
   const bool quiet = context->quiet;
   const int threads = omp_get_max_threads();
   const double patience_s = context->patience_s;
+  const md_progress_state progress = context->progress;
   char **argv = md_handle(context, ((size_t)count + 3) * sizeof *argv);
   bool said = false;
   int argc = 0;
@@ -141,6 +142,7 @@ md_status md_study_perform(md_context *context, int count, const char *const *wo
   context->threads = threads;
   context->patience_s = patience_s;
   context->quiet = quiet;
+  context->progress = progress;
   return status;
 }
 

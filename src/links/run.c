@@ -1,5 +1,8 @@
 #include "links/run.h"
 
+#include "base/text.h"
+
+#include <math.h>
 #include <string.h>
 
 md_status md_run_set_request(md_context *context, md_run_options *o) {
@@ -51,6 +54,46 @@ void md_run_report(md_report *report, const md_run_options *o, const md_action_l
   cJSON_AddStringToObject(report->root, "boundary", o->boundary);
   md_physics_report(report->root, &o->request);
   md_action_links_report(report->root, &o->physics, links);
+}
+
+static void say_bytes(const md_context *context, double bytes) {
+  if (bytes < 1e9) md_say(context, "%.1f MB", 1e-6 * bytes);
+  if (bytes >= 1e9) md_say(context, "%.2f GB", 1e-9 * bytes);
+}
+
+void md_say_ranks(const md_context *context, const md_geometry *g, int64_t halo_bytes) {
+  md_say(context, "ranks        %d (grid %dx%dx%dx%d), %d thread%s each", context->ranks,
+         g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
+         md_plural(context->threads));
+  if (halo_bytes >= 0) md_say(context, ", %lld halo bytes per hop and rank", (long long)halo_bytes);
+  if (context->ranks > 1) md_say(context, "\nrank grid    %s", g->grid_reason);
+  md_say(context, "\nmemory       ");
+  say_bytes(context, (double)context->host_need);
+  if (context->device_need > 0) {
+    md_say(context, " and on the GPU ");
+    say_bytes(context, (double)context->device_need);
+  }
+  md_say(context, " a rank, estimated\n");
+}
+
+void md_run_say_head(const md_context *context, const md_run_options *o,
+                     const md_action_links *links, int64_t halo_bytes) {
+  const int *dims = links->geometry->global;
+  md_say(context, "lattice      %s%s%dx%dx%dx%d", o->lattice ? o->lattice : "",
+         o->lattice ? ", " : "", dims[0], dims[1], dims[2], dims[3]);
+  if (o->lattice) md_say(context, ", plaquette %.12f", links->plaquette);
+  md_say(context, "\n");
+  md_say_ranks(context, links->geometry, halo_bytes);
+}
+
+void md_run_progress(md_progress *progress, const char *what, int from, int iteration, double first,
+                     double residual, double tolerance) {
+  const double fraction = log(residual / first) / log(tolerance / first);
+  if (fraction > 0.0 && fraction <= 1.0)
+    md_progress_update(progress, fraction, "%siteration %d of about %.0f, residual %.2e", what,
+                       iteration, from + (iteration - from) / fraction, residual);
+  else
+    md_progress_update(progress, -1.0, "%siteration %d, residual %.2e", what, iteration, residual);
 }
 
 void md_run_say(const md_context *context, const md_run_options *o, const md_action_links *links) {

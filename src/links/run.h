@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/progress.h"
 #include "dirac/solvers/solver.h"
 #include "links/action_links.h"
 
@@ -41,8 +42,18 @@ md_status md_run_load(md_context *context, const md_run_options *o, md_space spa
 /* Keys of a report: those of md_report_geometry, lattice, boundary, and those of md_physics_report
  * and md_action_links_report. */
 void md_run_report(md_report *report, const md_run_options *o, const md_action_links *links);
+/* The head of what is printed: what is read, ranks, memory; with halo_bytes >= 0 those of a hop. */
+void md_run_say_head(const md_context *context, const md_run_options *o,
+                     const md_action_links *links, int64_t halo_bytes);
+/* The lines of it about ranks and memory. */
+void md_say_ranks(const md_context *context, const md_geometry *geometry, int64_t halo_bytes);
 /* The lines about the action and its links. */
 void md_run_say(const md_context *context, const md_run_options *o, const md_action_links *links);
+
+/* How far a solve is, behind the words `what`, that began at the iteration `from` with the residual
+ * `first`, which falls about exponentially: its logarithm measures the way to the tolerance. */
+void md_run_progress(md_progress *progress, const char *what, int from, int iteration, double first,
+                     double residual, double tolerance);
 
 /* Keys of a report: grid, grid_chosen_by, grid_reason, dims. */
 void md_report_geometry(md_report *report, const md_geometry *geometry);

@@ -44,15 +44,6 @@ static void average(desk *d, md_study_field field, int at, int length) {
     d->error[i] = md_jackknife_error(d->samples + i, length, d->bins);
 }
 
-enum { ERROR_BYTES = 24 };
-
-/* " +- 0.1"; nothing where there is no error. */
-static const char *plus_minus(double error, char text[ERROR_BYTES]) {
-  *text = '\0';
-  if (!isnan(error)) snprintf(text, ERROR_BYTES, " +- %.2g", error);
-  return text;
-}
-
 static void report_scalar(desk *d, cJSON *object, const char *name, md_study_field field, int at) {
   static const char *const of[] = {"", "_error", "_autocorrelation_time",
                                    "_autocorrelation_time_error"};
@@ -108,9 +99,9 @@ static void analyse_pion(md_context *context, desk *d, cJSON *rows, int action, 
   double *errors = d->error; /* said before it takes the masses' */
   for (int t = 0; t < times; t++) {
     const double found = md_jackknife_error(d->masses + t, times, d->bins);
-    char own[ERROR_BYTES], of_mass[ERROR_BYTES];
-    md_say(context, "%4d  %.12g%s", t, d->mean[t], plus_minus(errors[t], own));
-    if (!isnan(d->mass[t])) md_say(context, "   %.8g%s", d->mass[t], plus_minus(found, of_mass));
+    char text[MD_ERROR_TEXT];
+    md_say(context, "%4d  %s", t, md_format_error(d->mean[t], errors[t], text));
+    if (!isnan(d->mass[t])) md_say(context, "   %s", md_format_error(d->mass[t], found, text));
     md_say(context, "\n");
     errors[t] = found;
   }
@@ -125,26 +116,26 @@ static void analyse_condensate(md_context *context, desk *d, cJSON *rows, int ac
   average(d, MD_STUDY_CONDENSATE_ERROR, place, 1);
   if (isnan(d->mean[0])) return;
   for (int k = 0; k < d->done; k++) noise2 += d->values[k] * d->values[k];
-  char text[ERROR_BYTES];
+  char text[MD_ERROR_TEXT];
   cJSON *row = add_case(context, s, rows, action, mass, source);
   report_scalar(d, row, "chiral_condensate", MD_STUDY_CONDENSATE, place);
   md_report_real(row, "stochastic_error", sqrt(noise2) / d->done);
-  md_say(context, ": tr M^-1 / V = %.12g%s, noise %.2g\n", d->mean[0],
-         plus_minus(d->error[0], text), sqrt(noise2) / d->done);
+  md_say(context, ": tr M^-1 / V = %s, noise %.2g\n",
+         md_format_error(d->mean[0], d->error[0], text), sqrt(noise2) / d->done);
 }
 
 static void analyse_links(md_context *context, desk *d, cJSON *root) {
   double loop[2], error[2];
-  char text[2][ERROR_BYTES];
+  char text[2][MD_ERROR_TEXT];
   report_scalar(d, root, "plaquette", MD_STUDY_PLAQUETTE, 0);
-  md_say(context, "plaquette      %.12f%s\n", d->mean[0], plus_minus(d->error[0], text[0]));
+  md_say(context, "plaquette      %s\n", md_format_error(d->mean[0], d->error[0], text[0]));
   average(d, MD_STUDY_POLYAKOV, 0, 2);
   memcpy(loop, d->mean, sizeof loop);
   memcpy(error, d->error, sizeof error);
   md_report_reals(root, "polyakov_loop", loop, 2);
   md_report_reals(root, "polyakov_loop_error", error, 2);
-  md_say(context, "Polyakov loop  %.8f%s, %.8f%s i\n", loop[0], plus_minus(error[0], text[0]),
-         loop[1], plus_minus(error[1], text[1]));
+  md_say(context, "Polyakov loop  %s, %s i\n", md_format_error(loop[0], error[0], text[0]),
+         md_format_error(loop[1], error[1], text[1]));
 }
 
 /* Lattices one by one. */

@@ -1,6 +1,7 @@
 /* minidirac measure: a study of many lattices, one after the other or several at once. */
 #include "measure/measure.h"
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "commands.h"
 
@@ -76,6 +77,19 @@ static md_status save(md_study_run *r, md_status status, bool last) {
   return saved == MD_ENVIRONMENT && !last ? MD_OK : saved;
 }
 
+/* What the lines of progress say of a round: its lattices, and its part of the run. */
+static void name_round(md_study_run *r, const int *lattice, int count) {
+  md_study *s = &r->study;
+  s->begin = (double)r->begun / r->waiting;
+  s->share = (double)count / r->waiting;
+  r->begun += count;
+  if (count == 1)
+    md_progress_piece(r->group, s->begin, 0.0, "lattice %d of %d", lattice[0] + 1, s->lattices);
+  else
+    md_progress_piece(r->group, s->begin, 0.0, "lattices %d to %d of %d", lattice[0] + 1,
+                      lattice[count - 1] + 1, s->lattices);
+}
+
 /* One lattice for each group, then the file. A failure keeps what the others found. */
 static md_status measure_round(md_study_run *r, const int *lattice, int count, outcome *all) {
   const size_t bytes = (size_t)r->groups * outcome_bytes(r);
@@ -83,6 +97,7 @@ static md_status measure_round(md_study_run *r, const int *lattice, int count, o
   bool news = false;
   md_status failed = MD_OK;
   memset(all, 0, bytes);
+  name_round(r, lattice, count);
   if (r->number < count) {
     mine->status =
         md_study_measure(r->group, &r->study, lattice[r->number], mine->record, &mine->sums);
@@ -103,6 +118,7 @@ static md_status measure_all(md_study_run *r) {
   md_status status =
       md_agree(r->whole, all && lattice ? MD_OK : md_fail_memory(r->whole, bytes, "results"));
   int next = next_waiting(&r->study, 0);
+  for (int k = next; k < r->study.lattices; k = next_waiting(&r->study, k + 1)) r->waiting++;
   if (next < r->study.lattices)
     md_say(r->whole, "%5s  %-32s %-14s  %-23s  %9s\n", "", "lattice", "plaquette", "Polyakov loop",
            "seconds");
@@ -112,10 +128,38 @@ static md_status measure_all(md_study_run *r) {
       lattice[count++] = next;
     status = measure_round(r, lattice, count, all);
   }
+  md_progress_pieces_end(r->group);
   if (r->unsaved) status = save(r, status, true);
   free(all);
   free(lattice);
   return status;
+}
+
+static void say_head(const md_study_run *r) {
+  const md_study *s = &r->study;
+  const md_study_options *o = &s->options;
+  const md_context *context = r->whole;
+  md_say(context, "lattices     %d, %dx%dx%dx%d, %s%s%s\n", s->lattices, s->dims[0], s->dims[1],
+         s->dims[2], s->dims[3], s->lattice[0].name, s->lattices > 1 ? " to " : "",
+         s->lattices > 1 ? s->lattice[s->lattices - 1].name : "");
+  if (r->groups > 1) md_say(context, "groups       %d, each with a lattice at a time\n", r->groups);
+  md_say_ranks(context, &r->plan, -1);
+  md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; %s\n", r->backend,
+         r->packing, o->run.precision, o->run.inner, o->run.reconstruct, o->run.boundary);
+  for (int a = 0; a < o->actions.count; a++) {
+    const md_physics_options physics = md_study_physics(o, a);
+    const md_backend_request request = md_study_request(o, a);
+    char words[MD_PHYSICS_WORDS_BYTES];
+    md_say(context, "action       %s\n", md_physics_words(&physics, &request, words, sizeof words));
+  }
+  for (int m = 0; m < o->masses.count; m++)
+    md_say(context, "%s%g%s", m ? ", " : "masses       ", o->masses.value[m],
+           m + 1 < o->masses.count ? "" : "\n");
+  for (int i = 0; i < o->sources.count; i++)
+    md_say(context, "source       %s\n", o->sources.source[i].text);
+  md_say(context, "solver       %s, tolerance %g, %d right-hand side%s in step\n\n",
+         o->how.by ? o->how.by->name : "multishift", o->tolerance, md_study_width(o),
+         md_plural(md_study_width(o)));
 }
 
 static void report_settings(const md_study_run *r, md_report *report) {
@@ -188,7 +232,10 @@ md_status md_study_by_words(md_context *context, int argc, char **argv) {
     status = start_groups(r, context);
     if (status == MD_OK) {
       status = md_study_prepare(r);
-      if (status == MD_OK) status = finish(r, measure_all(r));
+      if (status == MD_OK) {
+        say_head(r);
+        status = finish(r, measure_all(r));
+      }
       if (r->groups > 1) md_context_join(context, &r->part);
     }
   }

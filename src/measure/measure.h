@@ -76,8 +76,9 @@ typedef struct md_study {
   md_study_lattice *lattice;
   int start[MD_STUDY_FIELDS], length[MD_STUDY_FIELDS]; /* of the fields in a record */
   int record;                                          /* doubles of a record */
-  double *records; /* [lattices][record], NaN where waited for */
-  bool saved;      /* the file of --output is this run's */
+  double *records;     /* [lattices][record], NaN where waited for */
+  bool saved;          /* the file of --output is this run's */
+  double begin, share; /* of this run, 0..1: what was done before the lattice at work, its part */
 } md_study;
 
 static inline double *md_study_at(const md_study *s, int lattice, md_study_field field) {
@@ -157,6 +158,7 @@ typedef struct md_study_run {
   int number, groups;                             /* of this group */
   md_geometry plan;                               /* of its ranks, without tables */
   const char *backend, *packing, *packing_reason; /* of the last action */
+  int waiting, begun; /* lattices that this run is to measure, and those that it has begun */
   int measured, skipped;
   bool unsaved;        /* the file lacks results, because it could not be written */
   int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */

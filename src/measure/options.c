@@ -131,15 +131,14 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
                           .vectors = 16,
                           .rhs = 16,
                           .groups = 1,
-                          .bin = 1,
-                          .actions = {.count = 1, .value = {MD_ACTION_NAIVE}}};
+                          .bin = 1};
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
       MD_OPTION(TEXT, "lattices", &o->lattices, "FILES",
                 "files and patterns such as 'cfg.*.h5', blanks between (required)",
-                .required = true),
+                .required = true, .group = MD_GROUP_INPUT),
       MD_OPTION(CHOICES, "actions", &o->actions, "A,B,...", "what D is [naive]",
-                .choices = md_action_words),
+                .choices = md_action_words, .initial = "naive", .group = MD_GROUP_PHYSICS),
       MD_OPTION(REALS, "masses", &o->masses, "A,B,...", "quark masses in M = m + D (required)",
                 .low = 1e-6, .high = 100, .required = true),
       MD_OPTION(PARSED, "sources", o, "SOURCES", "see below, blanks between [point:0,0,0,0]",
@@ -149,7 +148,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_OPTION(PARSED, "momenta", &o->momenta, "X,Y,Z;...", MD_MOMENTA_HELP,
                 .parse = md_momenta_parse),
       MD_OPTION(INTEGER, "rhs", &o->rhs, "N", "right-hand sides solved in step, at most [16]",
-                .low = 1, .high = MD_MAX_RHS),
+                .low = 1, .high = MD_MAX_RHS, .group = MD_GROUP_SOLVER),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,
                 "auto: multishift for several masses without --inner and --deflate, else cg [auto]",
                 .choices = &(MD_SOLVER_WORDS "|multishift")[1]),
@@ -167,7 +166,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_TWIST_OPTIONS(o->run.physics),
       MD_OPTION(TEXT, "output", &o->output, "FILE.h5",
                 "results, written after each lattice (required)", .file = MD_FILE_STATE,
-                .required = true),
+                .required = true, .group = MD_GROUP_OUTPUT),
       MD_OPTION(FLAG, "resume", &o->resume, NULL,
                 "go on with the file of --output: lattices that it has are not measured again"),
       MD_OPTION(
@@ -176,19 +175,22 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_OPTION(FLAG, "keep-going", &o->keep_going, NULL,
                 "leave out lattices that cannot be measured; exit 1 at the end"),
       MD_OPTION(FLAG, "allow-repeats", &o->allow_repeats, NULL,
-                "measure a lattice that is there twice, in whatever files, as two"),
+                "measure a lattice that is there twice, in whatever files, as two",
+                .group = MD_GROUP_INPUT),
       MD_IGNORE_CHECKSUM_OPTION(o->run.ignore_checksum),
       MD_OPTION(INTEGER, "groups", &o->groups, "N",
-                "of ranks, each with a lattice of its own at a time [1]", .low = 1,
-                .high = 1 << 20),
+                "of ranks, each with a lattice of its own at a time [1]", .low = 1, .high = 1 << 20,
+                .group = MD_GROUP_MACHINE),
       MD_OPTION(INTEGER, "bin", &o->bin, "N", "lattices in a bin of the jackknife [1]", .low = 1,
-                .high = 1 << 20),
+                .high = 1 << 20, .group = MD_GROUP_OUTPUT),
       MD_COMMON_OPTIONS(o->run.common)};
   const md_command_text text = {
       "measure", "Measure pion correlators and chiral condensates on many lattices.",
       MD_SOURCE_DETAILS
       "Random ones are drawn anew for each lattice. Points and walls give pion correlators, noise\n"
-      "the condensate. What is done stays in --output, whatever ends the run. docs/study.md"};
+      "the condensate. What is done stays in --output, whatever ends the run. docs/study.md",
+      "minidirac measure --lattices 'inputs/beta5.7*' --masses 0.05,0.1 --sources "
+      "'point:0,0,0,0 random:1' --output study.h5"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->run.common,
                          argc, argv));
   if (o->run.common.help) return MD_OK;

@@ -4,11 +4,13 @@
 #include "base/memory.h"
 #include "base/memory_need.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "dirac/solvers/multishift.h"
 #include "lattice/fields/linear.h"
 #include "measure/measure.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,7 @@ enum { CONDENSATE, RESIDUAL, ITERATIONS, FOUND };
 typedef struct work {
   md_context *context;
   const md_study *s;
+  int action;            /* place in options.actions */
   const md_modes *modes; /* to deflate with, one mass at a time; NULL: none */
   md_equation of;
   int width, vectors;                      /* of a batch, and of all batches together */
@@ -45,7 +48,39 @@ typedef struct work {
       *vector;        /* [vectors]: those of the sources, then zeros that fill the last batch */
   double *correlator; /* [mass][vector][momentum][t] */
   double *found;      /* [mass][vector][FOUND] */
+  md_progress progress;
+  char what[80];         /* is solved, in words */
+  double before, target; /* of its residuals: the first one, and the tolerance */
 } work;
+
+/* The lines of progress from here on are of this part of the batch, from `begin` to `begin + share`
+ * of it; mass < 0: of all. */
+static void name_solve(work *w, int mass, double begin, double share) {
+  const md_study *s = w->s;
+  const md_study_options *o = &s->options;
+  const int batches = count_batches(o), batch = w->action * batches + w->first / w->width;
+  const double unit = s->share / (o->actions.count * batches);
+  w->context->progress.begin = s->begin + unit * (batch + begin);
+  w->context->progress.share = unit * share;
+  snprintf(w->what, sizeof w->what, "%s, ", md_action_name((md_action)o->actions.value[w->action]));
+  if (mass >= 0) md_append(w->what, sizeof w->what, "mass %g, ", o->masses.value[mass]);
+  md_append(w->what, sizeof w->what, "right-hand side %d of %d, ", w->first + 1, count_vectors(o));
+}
+
+static md_status watch_cg(void *user, const md_cg_state *state) {
+  work *w = user;
+  const double *history = state->result.history;
+  md_run_progress(&w->progress, w->what, 0, state->iteration, history[0], history[state->iteration],
+                  w->s->options.tolerance);
+  return MD_OK;
+}
+
+static md_status watch_shifts(void *user, int iteration, double residual) {
+  work *w = user;
+  if (iteration == 1) w->before = residual;
+  md_run_progress(&w->progress, w->what, 0, iteration, w->before, residual, w->target);
+  return MD_OK;
+}
 
 static md_status describe_sources(work *w, uint64_t key) {
   const md_study_options *o = &w->s->options;
@@ -150,10 +185,17 @@ static md_status unreached(const work *w, bool interrupted, bool ran_out, double
 static md_status solve_apart(work *w) {
   const md_study_options *o = &w->s->options;
   md_equation *e = &w->of;
+  double begin = 0.0, weights = 0.0; /* iterations grow as the mass falls */
+  for (int m = 0; m < o->masses.count; m++) weights += 1.0 / o->masses.value[m];
   for (int m = 0; m < o->masses.count; m++) {
+    const double share = 1.0 / (o->masses.value[m] * weights);
+    name_solve(w, m, begin, share);
+    begin += share;
     md_solver_request request = {.mass = o->masses.value[m],
                                  .tolerance = o->tolerance,
                                  .max_iterations = (int)o->max_iterations,
+                                 .observe = watch_cg,
+                                 .user = w,
                                  .inner = o->run.mixed ? &e->inner : NULL,
                                  .modes = w->modes,
                                  /* of the mass before: x is read before it is assigned */
@@ -256,7 +298,10 @@ static md_status solve_family(work *w, family *f, md_field *x) {
                                          .n_shifts = o->masses.count,
                                          .tolerance = tolerance_of(w, f),
                                          .max_iterations = (int)o->max_iterations,
-                                         .refine = true};
+                                         .refine = true,
+                                         .observe = watch_shifts,
+                                         .user = w};
+  w->target = request.tolerance;
   md_status status = md_solve_multishift(w->context, &w->of.dirac, md_equation_exact(&w->of),
                                          &request, x, &f->source, &result);
   if (status == MD_OK && result.interrupted && !result.converged)
@@ -300,9 +345,12 @@ static md_status solve_families(work *w, family *f) {
   double residuals[MD_MAX_RHS], worst;
   int iterations[MD_MAX_RHS];
   MD_TRY(measure_sources(w, f));
+  const double half = f->odd && f->even ? 0.5 : 1.0;
+  name_solve(w, -1, 0.0, half);
   if (f->odd) {
     MD_TRY(md_agree(context, md_field_convert(context, &f->source, &f->system.work[MD_EVEN])));
     MD_TRY(solve_family(w, f, f->z));
+    name_solve(w, -1, half, 1.0 - half);
   }
   if (f->even) {
     MD_TRY(md_agree(context, md_field_convert(context, &f->source, &w->of.b[MD_EVEN])));
@@ -331,16 +379,12 @@ static md_status solve_batch(work *w) {
 }
 
 static md_status solve_batches(work *w) {
-  md_progress progress = md_progress_start(w->context, "measure");
-  const int count = count_vectors(&w->s->options);
   md_status status = MD_OK;
   for (w->first = 0; w->first < w->vectors && status == MD_OK; w->first += w->width) {
     md_source_fill(w->of.b, w->vector + w->first);
-    md_progress_update(&progress, (double)w->first / count, "right-hand side %d of %d",
-                       w->first + 1, count);
     status = solve_batch(w);
   }
-  md_progress_stop(&progress);
+  md_progress_stop(&w->progress);
   return status;
 }
 
@@ -350,7 +394,9 @@ md_status md_study_propagate(md_context *context, const md_study *s, const md_st
   const md_backend_request request = md_study_request(o, links->action);
   work w = {.context = context,
             .s = s,
+            .action = links->action,
             .modes = links->modes,
+            .progress = md_progress_start(context, "measure"),
             .width = request.n_rhs,
             .vectors = count_batches(o) * request.n_rhs,
             .row = md_study_momenta(s) * s->dims[MD_T]};

@@ -1,5 +1,6 @@
 /* minidirac smear: fat and long links, and other smeared links, from a lattice of thin links. */
 #include "lattice/gauge/smear.h"
+#include "base/memory_need.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "commands.h"
@@ -87,26 +88,6 @@ static md_status check(md_context *context, request *r, const md_option *options
                  ".lime or .ildg");
 }
 
-static md_status make(md_context *context, const request *r, result *made) {
-  md_gauge thin = {0};
-  md_lattice_info info = {0};
-  md_status status = md_lattice_load(context, r->lattice, r->common.grid, r->ignore_checksum,
-                                     &made->geometry, &thin, &info);
-  md_checksum_print(&info.computed, made->lattice_checksum, sizeof made->lattice_checksum);
-  md_lattice_info_destroy(&info);
-  MD_TRY(status);
-  status = md_lattice_identity(context, &thin, made->thin_links);
-  if (status == MD_OK && r->reunitarize)
-    status = md_gauge_reunitarize(context, r->lattice, &thin, &made->change);
-  const double start_s = md_time_s();
-  if (status == MD_OK)
-    status = md_smear(context, &thin, &r->smear, &made->fat, r->long_out ? &made->long_links : NULL,
-                      &made->report);
-  made->smear_s = md_time_s() - start_s;
-  md_gauge_destroy(&thin);
-  return status;
-}
-
 /* "hisq, naik-epsilon 0" */
 static void describe(const request *r, char *text, size_t bytes) {
   parameter list[PARAMETERS];
@@ -116,6 +97,41 @@ static void describe(const request *r, char *text, size_t bytes) {
     if (md_recipe_takes(r->smear.recipe, p->option))
       md_append(text, bytes, ", %s %.10g", p->option, p->value);
   if (r->reunitarize) md_append(text, bytes, ", reunitarized");
+}
+
+static void say_head(const md_context *context, const request *r, const md_geometry *g,
+                     double plaquette) {
+  char words[MD_PHYSICS_WORDS_BYTES];
+  describe(r, words, sizeof words);
+  md_say(context, "lattice      %s, %dx%dx%dx%d, plaquette %.12f\n", r->lattice, g->global[0],
+         g->global[1], g->global[2], g->global[3], plaquette);
+  md_say_ranks(context, g, -1);
+  md_say(context, "links        %s, made on the %s\n", words, r->on);
+}
+
+static md_status make(md_context *context, const request *r, result *made) {
+  md_gauge thin = {0};
+  md_lattice_info info = {0};
+  md_status status = md_lattice_load(context, r->lattice, r->common.grid, r->ignore_checksum,
+                                     &made->geometry, &thin, &info);
+  md_checksum_print(&info.computed, made->lattice_checksum, sizeof made->lattice_checksum);
+  const double plaquette = info.observables.plaquette;
+  md_lattice_info_destroy(&info);
+  MD_TRY(status);
+  md_memory_need need = {0};
+  if (r->smear.space == MD_HOST) md_smear_need(made->geometry, &r->smear, &need);
+  status = md_memory_require(context, &need, "smear"); /* on a GPU md_smear says what is missing */
+  if (status == MD_OK) say_head(context, r, made->geometry, plaquette);
+  if (status == MD_OK) status = md_lattice_identity(context, &thin, made->thin_links);
+  if (status == MD_OK && r->reunitarize)
+    status = md_gauge_reunitarize(context, r->lattice, &thin, &made->change);
+  const double start_s = md_time_s();
+  if (status == MD_OK)
+    status = md_smear(context, &thin, &r->smear, &made->fat, r->long_out ? &made->long_links : NULL,
+                      &made->report);
+  made->smear_s = md_time_s() - start_s;
+  md_gauge_destroy(&thin);
+  return status;
 }
 
 static md_status save(md_context *context, const request *r, const result *made) {
@@ -201,34 +217,40 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
   request r = {.precision = "double", .on = "cpu", .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
   md_option options[] = {
       MD_OPTION(TEXT, "lattice", &r.lattice, "LATTICE", "lattice file of thin links, any format",
-                .positional = true, .required = true, .file = MD_FILE_INPUT),
+                .positional = true, .required = true, .file = MD_FILE_INPUT,
+                .group = MD_GROUP_INPUT),
       MD_OPTION(CHOICE, "action", &r.action, NULL, "which links are made",
-                .choices = md_recipe_names),
+                .choices = md_recipe_names, .group = MD_GROUP_PHYSICS),
       MD_SMEAR_OPTIONS(r.u0, "asqtad and fat7", r.naik_epsilon),
       MD_REUNITARIZE_OPTION(r.reunitarize),
       MD_OPTION(REAL, "alpha", &r.alpha, "A", "weight of the staples of ape [0.5]", .low = 0.0,
-                .high = 1.0),
+                .high = 1.0, .group = MD_GROUP_PHYSICS),
       MD_OPTION(REAL, "rho", &r.rho, "R", "weight of the staples of stout [0.1]", .low = 0.0,
                 .high = 1.0),
       MD_OPTION(INTEGER, "steps", &r.steps, "N", "how often ape or stout is done [1]", .low = 1,
                 .high = 1000),
       MD_OPTION(TEXT, "fat-out", &r.fat_out, "FILE",
-                "file for the fat (or smeared) links; .h5, .lime, .ildg", .file = MD_FILE_RESULT),
+                "file for the fat (or smeared) links; .h5, .lime, .ildg", .file = MD_FILE_RESULT,
+                .group = MD_GROUP_OUTPUT),
       MD_OPTION(TEXT, "long-out", &r.long_out, "FILE", "file for the long links of asqtad and hisq",
                 .file = MD_FILE_RESULT),
       MD_OPTION(FLAG, "force", &r.force, NULL, "replace output files that are there already"),
       MD_OPTION(CHOICE, "precision", &r.precision, NULL, "of the links on file [double]",
                 .choices = "double|single"),
-      MD_OPTION(CHOICE, "on", &r.on, NULL, "where the links are made [cpu]", .choices = "cpu|gpu"),
+      MD_OPTION(CHOICE, "on", &r.on, NULL, "where the links are made [cpu]", .choices = "cpu|gpu",
+                .group = MD_GROUP_MACHINE),
       MD_OPTION(FLAG, "ignore-checksum", &r.ignore_checksum, NULL,
-                "go on with a warning where checksum, plaquette or link trace do not fit"),
+                "go on with a warning where checksum, plaquette or link trace do not fit",
+                .group = MD_GROUP_INPUT),
       MD_COMMON_OPTIONS(r.common)};
   const int count = sizeof options / sizeof *options;
   const md_command_text text = {
       "smear", "Makes fat and long links, or smeared links, from a lattice of thin links.",
       "asqtad and hisq: fat and long links of the improved staggered actions; fat7: one step of\n"
       "fat links; ape and stout: SU(3) links. The links written are bare: staggered phases and\n"
-      "the boundary sign belong to the operator. Formulas: docs/actions.md."};
+      "the boundary sign belong to the operator. Formulas: docs/actions.md.",
+      "minidirac smear inputs/beta6.0_8x8x8x8.h5 --action hisq --fat-out fat.h5 --long-out "
+      "long.h5"};
   md_report report;
   MD_TRY(md_options_read(context, &text, options, count, &r.common, argc, argv));
   if (r.common.help) return MD_OK;

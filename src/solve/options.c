@@ -104,17 +104,17 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   md_option options[] = {
       MD_LATTICE_OR_FAT_OPTION(o->run.lattice),
       MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)", .low = 1e-6,
-                .high = 100, .required = true),
+                .high = 100, .required = true, .group = MD_GROUP_PHYSICS),
       MD_OPERATOR_OPTIONS(o->run, backends),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,
                 "auto: cg or block; multishift: M^dag M + shifts [cg]",
-                .choices = &(MD_SOLVER_WORDS "|multishift")[1]),
+                .choices = &(MD_SOLVER_WORDS "|multishift")[1], .group = MD_GROUP_SOLVER),
       MD_PRECONDITION_OPTIONS(o->how),
       MD_OPTION(REALS, "shifts", &o->shifts, "A,B,...", "of --solver multishift"),
       MD_OPTION(FLAG, "refine", &o->refine, NULL,
                 "begin in double, finish shifts that miss --tol by CG"),
       MD_OPTION(PARSED, "source", &o->source, "SOURCE", MD_SOURCE_HELP, .parse = md_source_parse,
-                .initial = "point:0,0,0,0"),
+                .initial = "point:0,0,0,0", .group = MD_GROUP_PHYSICS),
       MD_OPTION(PARSED, "momenta", &o->momenta, "X,Y,Z;...", MD_MOMENTA_HELP,
                 .parse = md_momenta_parse),
       MD_OPTION(INTEGER, "rhs", &o->rhs, "N",
@@ -127,11 +127,13 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       MD_PHYSICS_OPTIONS(o->run.physics),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "deflate", &o->deflate, "MODES.h5",
-                "lowest modes that eigen wrote: solved for by a projection", .file = MD_FILE_INPUT),
+                "lowest modes that eigen wrote: solved for by a projection", .file = MD_FILE_INPUT,
+                .group = MD_GROUP_SOLVER),
       MD_OPTION(TEXT, "guess", &o->guess, "FILE",
                 "begin from this solution, of any mass, that --output wrote",
                 .file = MD_FILE_INPUT),
-      MD_OPTION(TEXT, "output", &o->output, "FILE", "the solution", .file = MD_FILE_RESULT),
+      MD_OPTION(TEXT, "output", &o->output, "FILE", "the solution", .file = MD_FILE_RESULT,
+                .group = MD_GROUP_OUTPUT),
       MD_VECTORS_FORMAT_OPTION(o->format),
       MD_FORCE_OPTION(o->force),
       MD_OPTION(TEXT, "checkpoint", &o->checkpoint, "FILE", "state of the solver, HDF5",
@@ -151,7 +153,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                      "condensate.\nMulti-shift solves on even sites, for the masses "
                      "sqrt(mass^2 + shift); --output OUT.h5\nthen makes OUT-0.h5, "
                      "OUT-1.h5, ... in the order of the shifts.",
-                     help)};
+                     help),
+      "minidirac solve inputs/beta6.0_8x8x8x8.h5 --mass 0.05 --inner single --json solve.json"};
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
   MD_TRY(md_run_check(context, "solve", &o->run));

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "solve/solve.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
   const md_momenta momenta = md_momenta_of(&run->options.momenta);
   const int times = run->links.geometry->global[MD_T];
   const bool copies = has_copies(&run->options);
+  char text[MD_ERROR_TEXT];
   double mean, error;
   if (found->pion)
     md_say(context, "pion correlator, t%s and C(t)%s\n",
@@ -121,7 +123,7 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
            copies ? " with its error over sources" : "");
   for (int t = 0; found->pion && t < times; t++)
     if (copies)
-      md_say(context, "%3d  %.16g +- %.2g\n", t, found->pion[t], found->pion_error[t]);
+      md_say(context, "%3d  %s\n", t, md_format_error(found->pion[t], found->pion_error[t], text));
     else
       md_say(context, "%3d  %.16g\n", t, found->pion[t]);
   for (int q = 0; found->momentum && q < momenta.count; q++) {
@@ -132,44 +134,35 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
   }
   if (!found->condensate) return;
   mean_condensate(run, &mean, &error);
-  md_say(context, "condensate   tr M^-1 / V = %.12g +- %.2g over %lld source%s\n", mean, error,
-         run->options.rhs, md_plural(run->options.rhs));
+  md_say(context, "condensate   tr M^-1 / V = %s over %lld source%s\n",
+         md_format_error(mean, copies ? error : NAN, text), run->options.rhs,
+         md_plural(run->options.rhs));
 }
 
-static void print_head(const md_context *context, const md_solve_run *run) {
-  const md_run_options *o = &run->options.run;
-  const md_geometry *g = run->links.geometry;
+void md_solve_print_head(const md_context *context, const md_solve_run *run) {
+  const md_solve_options *o = &run->options;
   const md_dirac *d = md_solve_operator(run);
-  md_say(context, "lattice      %s%s%dx%dx%dx%d", o->lattice ? o->lattice : "",
-         o->lattice ? ", " : "", g->global[0], g->global[1], g->global[2], g->global[3]);
-  if (o->lattice) md_say(context, ", plaquette %.12f", run->links.plaquette);
-  md_say(
-      context,
-      "\nranks        %d (grid %dx%dx%dx%d), %d thread%s each, %lld halo bytes per hop and rank\n",
-      context->ranks, g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
-      md_plural(context->threads), (long long)md_halo_bytes(d->halo));
-  if (context->ranks > 1) md_say(context, "rank grid    %s\n", g->grid_reason);
+  md_run_say_head(context, &o->run, &run->links, md_halo_bytes(d->halo));
   md_say(context, "transport    %s: %s\n", md_halo_transport(d->halo), md_halo_reason(d->halo));
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; mass %g, %s\n",
-         d->backend->name, md_packing_name(d->request.packing), o->precision, o->inner,
-         o->reconstruct, run->options.mass, o->boundary);
+         d->backend->name, md_packing_name(d->request.packing), o->run.precision, o->run.inner,
+         o->run.reconstruct, o->mass, o->run.boundary);
   if (d->request.packing != MD_PACKING_NONE)
     md_say(context, "packing      %s\n", d->packing_reason);
-  md_run_say(context, o, &run->links);
+  md_run_say(context, &o->run, &run->links);
+  md_say(context, "source       %s, %d right-hand side%s%s\n", o->source.text, (int)o->rhs,
+         md_plural(o->rhs), o->shifts.count > 0 ? ", even sites" : "");
+  if (o->guess) md_say(context, "guess        %s\n", o->guess);
 }
 
 void md_solve_print(const md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   const md_solver_result *r = &run->result;
-  print_head(context, run);
-  md_say(context, "source       %s, %d right-hand side%s\n", o->source.text, r->n_rhs,
-         md_plural(r->n_rhs));
   md_say(context, "solver       %d iteration%s, %.3f s, %.2f GFLOP/s\n", r->iterations,
          md_plural(r->iterations), r->seconds, r->gflops);
   if (o->how.before == MD_PRECONDITION_CHEBYSHEV)
     md_say(context, "polynomial   of degree %lld, in %s\n", o->how.degree,
            o->run.mixed ? o->run.inner : o->run.precision);
-  if (o->guess) md_say(context, "guess        %s\n", o->guess);
   if (o->deflate)
     md_say(context, "deflated     %d mode%s of %s in %s, %d projection%s\n", run->modes.count,
            md_plural(run->modes.count), o->deflate, md_modes_store_name(run->modes_info.store),

@@ -18,20 +18,11 @@ typedef struct observer {
 static md_status observe(void *user, int iteration, double residual) {
   observer *o = user;
   if (iteration == 1) o->first = residual;
-  md_progress_update(&o->progress, log(residual / o->first) / log(o->tolerance / o->first),
-                     "iteration %d, residual %.2e", iteration, residual);
+  md_run_progress(&o->progress, "", 0, iteration, o->first, residual, o->tolerance);
   return MD_OK;
 }
 
-static void print(const md_context *context, const md_solve_run *run,
-                  const md_multishift_result *result) {
-  const md_solve_options *o = &run->options;
-  md_say(context, "operator     %s, packing %s, %s, %s reals per link; mass %g, %s\n",
-         run->of.dirac.backend->name, md_packing_name(run->of.dirac.request.packing),
-         o->run.precision, o->run.reconstruct, o->mass, o->run.boundary);
-  md_run_say(context, &o->run, &run->links);
-  md_say(context, "source       %s, %d right-hand side%s, even sites\n", o->source.text,
-         o->run.request.n_rhs, md_plural(o->run.request.n_rhs));
+static void print(const md_context *context, const md_multishift_result *result) {
   md_say(context, "solver       %d common iteration%s%s", result->iterations,
          md_plural(result->iterations), result->double_iterations > 0 ? "" : ", ");
   if (result->double_iterations > 0)
@@ -214,10 +205,13 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
     status = md_field_create(context, run->links.geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
   const bool solves = !md_counts(context);
-  if (status == MD_OK && solves) md_linear_zero(&run->of.b[MD_ODD]); /* what is solved for */
+  if (status == MD_OK && solves) {
+    md_linear_zero(&run->of.b[MD_ODD]); /* what is solved for */
+    md_solve_print_head(context, run);
+  }
   if (status == MD_OK) status = solve(context, run, x, &result);
   if (solves && (status == MD_OK || status == MD_UNREACHED)) {
-    print(context, run, &result);
+    print(context, &result);
     status = report_shifts(context, run, x, &result, status);
   }
   if (status == MD_OK && !result.converged) status = unreached(context, run, &result);

@@ -17,6 +17,7 @@ typedef struct observer {
   md_context *context;
   md_solve_run *run;
   md_progress progress;
+  int from; /* the iteration that this run begins at */
 } observer;
 
 /* A state that cannot be written ends no solve: the first one of a row is a warning, and what
@@ -36,14 +37,12 @@ static md_status save(void *user, const md_cg_state *state) {
   return MD_OK;
 }
 
-/* The residual falls about exponentially, so its logarithm measures the way done. */
 static md_status observe(void *user, const md_cg_state *state) {
   observer *o = user;
   const md_solve_options *options = &o->run->options;
-  const double residual = state->result.history[state->iteration], first = state->result.history[0];
-  const double fraction = log(residual / first) / log(options->tolerance / first);
-  md_progress_update(&o->progress, fraction, "iteration %d, residual %.2e", state->iteration,
-                     residual);
+  const double *history = state->result.history;
+  md_run_progress(&o->progress, "", o->from, state->iteration, history[o->from],
+                  history[state->iteration], options->tolerance);
   if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0)
     return save(o, state);
   return MD_OK;
@@ -51,7 +50,9 @@ static md_status observe(void *user, const md_cg_state *state) {
 
 static md_status resume(void *user, md_cg_state *state) {
   observer *o = user;
-  return md_solve_checkpoint_load(o->context, o->run, state);
+  const md_status status = md_solve_checkpoint_load(o->context, o->run, state);
+  if (status == MD_OK) o->from = state->iteration;
+  return status;
 }
 
 const md_dirac *md_solve_operator(const md_solve_run *run) {
@@ -120,7 +121,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
 static md_status solve(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   md_equation *e = &run->of;
-  observer watch = {context, run, md_progress_start(context, "solve")};
+  observer watch = {context, run, md_progress_start(context, "solve"), 0};
   md_solver_request request = {.mass = o->mass,
                                .tolerance = o->tolerance,
                                .max_iterations = (int)o->max_iterations,
@@ -207,6 +208,7 @@ static md_status check_states(md_context *context, const md_solve_run *run) {
 /* Of the given mass alone. */
 static md_status solve_and_report(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
+  if (!md_counts(context)) md_solve_print_head(context, run);
   md_status status = solve(context, run), written = status;
   if (md_counts(context) || (status != MD_OK && status != MD_UNREACHED)) return status;
   const bool whole = status == MD_OK && !md_solve_cut_short(run);

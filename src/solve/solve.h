@@ -79,7 +79,9 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run);
 
 /* The keys that reports of all solvers have. */
 void md_solve_report_common(md_report *report, const md_solve_run *run);
-/* Table on the terminal, JSON where asked. Collective. */
+/* On the terminal: what is known before the solve, and what it found. */
+void md_solve_print_head(const md_context *context, const md_solve_run *run);
 void md_solve_print(const md_context *context, const md_solve_run *run);
-/* `written`: how writing the solution ended; its message stands before one of the report. */
+/* JSON where asked. Collective. `written`: how writing the solution ended; its message stands
+ * before one of the report. */
 md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written);

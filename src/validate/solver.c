@@ -38,6 +38,21 @@ static void destroy(point_problem *p) {
   }
 }
 
+/* What the lines of progress say of a solve. */
+typedef struct watcher {
+  md_progress progress;
+  char what[64];
+  double tolerance;
+} watcher;
+
+static md_status observe(void *user, const md_cg_state *state) {
+  watcher *w = user;
+  const double *history = state->result.history;
+  md_run_progress(&w->progress, w->what, 0, state->iteration, history[0], history[state->iteration],
+                  w->tolerance);
+  return MD_OK;
+}
+
 /* Solves all colours: *result is that of the slowest with the largest residual of all, the
  * correlator is summed. */
 static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *exact,
@@ -118,9 +133,12 @@ void md_validate_print_correlators(const md_context *context, const md_validate_
 md_status md_validate_solver(md_context *context, md_validate_run *run, const char *backend,
                              const md_backend_request *request, bool inner, const double *exact,
                              double *correlator) {
+  watcher watch = {.progress = md_progress_of_run(context, "validate"), .tolerance = 1e-12};
   md_solver_request how = {.mass = run->options.mass,
-                           .tolerance = 1e-12,
-                           .max_iterations = (int)run->options.max_iterations};
+                           .tolerance = watch.tolerance,
+                           .max_iterations = (int)run->options.max_iterations,
+                           .observe = observe,
+                           .user = &watch};
   md_backend_request plain = *request;
   md_dirac dirac = {0}, outer = {0};
   md_solver_result result = {0};
@@ -130,6 +148,8 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   plain.precision = MD_DOUBLE;
   plain.packing = MD_PACKING_NONE;
   plain.reconstruct = MD_RECONSTRUCT_18;
+  snprintf(watch.what, sizeof watch.what, "solver in %s%s, ", inner ? "double with " : "",
+           md_precision_name(request->precision));
   MD_TRY(md_dirac_create_over(context, run->links.field, backend, request, &run->options.run.halo,
                               &dirac));
   md_status status = md_dirac_create(context, run->links.field, "auto", &plain, &outer);
@@ -148,6 +168,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   }
   if (status == MD_OK && !md_counts(context))
     add_row(context, run, &dirac, inner, &result, exact ? exact : correlator, correlator);
+  md_progress_stop(&watch.progress);
   md_solver_result_free(&result);
   destroy(&p);
   md_dirac_destroy(&dirac);

@@ -20,7 +20,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       MD_LATTICE_OR_FAT_OPTION(o->run.lattice),
       MD_OPTION(CHOICE, "backend", &o->run.backend, NULL,
                 "see docs/backends.md; all that are available [all]",
-                .choices = md_backend_words("all", backends)),
+                .choices = md_backend_words("all", backends), .group = MD_GROUP_MACHINE),
       MD_OPTION(CHOICE, "packing", &o->run.packing, NULL, "of Tensor Core backends [all]",
                 .choices = "all" MD_PACKING_WORDS),
       MD_OPTION(CHOICE, "precision", &o->run.precision, NULL, "storage of links and fermions [all]",
@@ -28,9 +28,10 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       MD_OPTION(CHOICE, "reconstruct", &o->run.reconstruct, NULL, "reals a link is stored in [all]",
                 .choices = "all" MD_RECONSTRUCT_WORDS),
       MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass of MdagM and the solver [0.1]",
-                .low = 1e-6, .high = 100),
+                .low = 1e-6, .high = 100, .group = MD_GROUP_PHYSICS),
       MD_BOUNDARY_OPTION(o->run.boundary),
-      MD_OPTION(INTEGER, "seed", &o->seed, "N", "of the random fields [1]", .low = 0, .high = 1e15),
+      MD_OPTION(INTEGER, "seed", &o->seed, "N", "of the random fields [1]", .low = 0, .high = 1e15,
+                .group = MD_GROUP_SOLVER),
       MD_OPTION(INTEGER, "max-iter", &o->max_iterations, "N",
                 "iterations of each solver at most [3000]", .low = 1, .high = 10000000),
       MD_HALO_OPTIONS(o->run.halo),
@@ -38,7 +39,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       MD_PHYSICS_OPTIONS(o->run.physics),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "csv", &o->csv, "FILE", "the rows of the operators as CSV",
-                .file = MD_FILE_REPORT),
+                .file = MD_FILE_REPORT, .group = MD_GROUP_OUTPUT),
       MD_OPTION(TEXT, "solver-csv", &o->solver_csv, "FILE", "the rows of the solvers as CSV",
                 .file = MD_FILE_REPORT),
       MD_IGNORE_CHECKSUM_OPTION(o->run.ignore_checksum),
@@ -47,7 +48,8 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       "validate", "Hold every backend, packing and precision to double cpu_ref.",
       "Errors of Deo, Doe and MdagM with their a-priori bounds, links in 16 bits, broken "
       "symmetry,\n"
-      "and what the solver reaches in each precision. Exit 1 when a bound is broken."};
+      "and what the solver reaches in each precision. Exit 1 when a bound is broken.",
+      "minidirac validate inputs/beta5.7_4x4x4x8.lime --backend cpu_simd --json validate.json"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->run.common,
                          argc, argv));
   return o->run.common.help ? MD_OK : md_run_check(context, "validate", &o->run);
@@ -140,6 +142,7 @@ static bool is_wanted(const md_validate_options *o, const md_backend_request *r)
 static md_status check_backend(md_context *context, md_validate_run *run,
                                const md_backend *backend) {
   const md_validate_options *o = &run->options;
+  md_progress progress = md_progress_of_run(context, "validate");
   for (int packing = MD_PACKING_NONE; packing < MD_PACKINGS; packing++)
     for (int precision = 0; precision < MD_PRECISIONS; precision++)
       for (int reconstruct = 0; reconstruct < MD_RECONSTRUCTS; reconstruct++) {
@@ -152,6 +155,9 @@ static md_status check_backend(md_context *context, md_validate_run *run,
           if (physics_is_why(context, backend, &request)) skip(context, run, backend, &request);
           continue;
         }
+        md_progress_update(&progress, -1.0, "%s, packing %s, %s, %s reals per link", backend->name,
+                           md_packing_name(request.packing), md_precision_name(request.precision),
+                           md_reconstruct_name(request.reconstruct));
         const md_status status = check_case(context, run, backend, &request);
         if (status == MD_INPUT && md_reconstruct_has_phase(request.reconstruct) &&
             strcmp(o->run.reconstruct, "all") == 0)
@@ -247,7 +253,11 @@ static md_status check_all(md_context *context, md_validate_run *run, cJSON *roo
   MD_TRY(md_memory_foresee(context, dry_run, run, &need));
   MD_TRY(md_memory_require(context, &need, "validate"));
   MD_TRY(load_links(context, run));
-  md_action_links_say(context, &o->run.physics, &run->links);
+  md_run_say_head(context, &o->run, &run->links, -1);
+  md_say(context, "operators    backend %s, packing %s, precision %s, %s reals per link; %s\n",
+         o->run.backend, o->run.packing, o->run.precision, o->run.reconstruct, o->run.boundary);
+  md_run_say(context, &o->run, &run->links);
+  md_say(context, "\n");
   run->rows = cJSON_AddArrayToObject(root, "rows");
   run->skipped = cJSON_AddArrayToObject(root, "skipped");
   run->stored = cJSON_AddArrayToObject(root, "links");

@@ -20,7 +20,7 @@ typedef struct values {
   md_reals masses;
   md_choices words;
   int dims[4];
-  bool fast;
+  bool fast, seen_file, seen_counts;
 } values;
 
 enum { MOST_ARGUMENTS = 8 };
@@ -73,9 +73,12 @@ static md_status read_words(md_context *context, const char *line, values *v) {
                           .help = ""},
                          {.name = "fast", .type = MD_OPTION_FLAG, .target = &v->fast, .help = ""},
                          MD_COMMON_OPTIONS(v->common)};
-  const md_command_text text = {"test", "", NULL};
-  return md_options_read(context, &text, options, sizeof options / sizeof *options, &v->common,
-                         argc, argv);
+  const md_command_text text = {"test", "", NULL, NULL};
+  enum { COUNT = sizeof options / sizeof *options };
+  const md_status status = md_options_read(context, &text, options, COUNT, &v->common, argc, argv);
+  v->seen_file = md_option_seen(options, COUNT, "file");
+  v->seen_counts = md_option_seen(options, COUNT, "counts");
+  return status;
 }
 
 static void refuses(md_context *context, const char *line, const char *message) {
@@ -146,6 +149,27 @@ static void refuses_in_a_deck_with_the_line(void **state) {
   deck_says(context, "file = x\n[solve]\nfast = true\n", ", line 3: section [solve]");
   snprintf(deck, sizeof deck, "; one\nfile = %01000d\n", 7);
   deck_says(context, deck, ": line 2 must have at most");
+}
+
+/* Values of [defaults] are taken, and stand below a word; they do not count as given. */
+static void defaults_of_a_deck_are_not_given(void **state) {
+  md_context *context = *state;
+  char path[] = "/tmp/deckXXXXXX", line[64];
+  const char deck[] = "[test]\nfile = x\n[defaults]\ncounts = 7\nkind = two\nfast = true\n";
+  values v;
+  if (context->rank == 0) {
+    const int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, deck, strlen(deck)) == (ssize_t)strlen(deck));
+    close(file);
+  }
+  md_broadcast(context, path, sizeof path);
+  snprintf(line, sizeof line, "--config %s --kind one", path);
+  MD_REQUIRE(context, read_words(context, line, &v));
+  assert_true(v.counts.count == 1 && v.counts.value[0] == 7 && v.fast);
+  assert_string_equal(v.kind, "one");
+  assert_true(v.seen_file && !v.seen_counts);
+  md_barrier(context);
+  if (context->rank == 0) unlink(path);
 }
 
 /* Writes a deck into the pipe, a moment after it was opened, in two parts. */
@@ -278,6 +302,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_prestate(takes_lists_and_words, context),
       cmocka_unit_test_prestate(refuses_on_the_line, context),
       cmocka_unit_test_prestate(refuses_in_a_deck_with_the_line, context),
+      cmocka_unit_test_prestate(defaults_of_a_deck_are_not_given, context),
       cmocka_unit_test_prestate(reads_decks_of_pipes, context),
       cmocka_unit_test_prestate(threads_of_the_environment, context),
       cmocka_unit_test_prestate(one_rank_fails_for_all, context),

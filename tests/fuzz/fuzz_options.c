@@ -38,7 +38,7 @@ static void read_both(md_context *context, int argc, char **argv) {
       {.name = "flag", .type = MD_OPTION_FLAG, .target = &v.flag},
       MD_COMMON_OPTIONS(v.common)};
   enum { COUNT = sizeof options / sizeof *options };
-  const md_command_text command = {text, "reads options", NULL};
+  const md_command_text command = {text, "reads options", NULL, NULL};
   const md_status status =
       md_options_read(context, &command, options, COUNT, &v.common, argc, argv);
   const bool absent = status == MD_ENVIRONMENT && md_option_seen(options, COUNT, "json");

@@ -81,7 +81,7 @@ drawn() {
 
 chain="generate --dims 8x8x8x8 --sweeps 15 --output g.h5 --force --threads 1"
 modes="eigen $lattice --modes 6 --tol 1e-9 --threads 1"
-study="measure --lattices $lattice --masses 0.02 --sources random:1 --output s.h5 --threads 1"
+study="measure --sources random:1 --threads 1"
 thin="smear $lattice --action hisq --fat-out f.h5 --long-out l.h5 --threads 1"
 light="solve $lattice --mass 0.0005 --source random:1 --rhs 16 --threads 1"
 drawn 20 19 $chain
@@ -92,6 +92,16 @@ COLUMNS=30 drawn 0 29 $light
 COLUMNS= drawn 0 79 $modes
 read -r longest _ <seen
 [ "$longest" -gt 60 ] || complain "on a wide terminal lines are cut: $longest"
+# A study says which lattice it is at and what is left of all, also where the rest does not fit.
+cp $lattice a.h5
+on 1 generate --dims 8x8x8x8 --start hot -o b.h5 --quiet
+sed 's/^print(max.*/print(drawn[-1])/' terminal.py >last.py
+python3 last.py 60 "$minidirac" $study --lattices 'a.h5 b.h5' --masses 0.001 --output t.h5 >seen
+head -1 seen | grep -qE '^measure: lattice 2 of 2, [0-9.]+ s, about [0-9]+ s left' || complain "a study says: $(cat seen)"
+python3 terminal.py 80 "$minidirac" $light --progress never >seen
+[ "$(head -1 seen)" = "0 0 0" ] || complain "--progress never: $(cat seen)"
+python3 terminal.py 80 "$minidirac" $light --progress always >seen
+[ "$(head -1 seen)" = "0 0 0" ] && sed -n 2p seen | grep -q '^solve: iteration' || complain "--progress always: $(cat seen)"
 drawn 20 19 bench gemm --square 300:340:4 --kernels cpu_tiled --repeat 3 --threads 1
 
 # What ends a run stands on a line of its own.
@@ -102,7 +112,7 @@ for width in 20 40 200; do
 done
 
 # Into files: text without any control character but the newline.
-for words in "$chain" "$light" "$modes" "$study" "$thin"; do
+for words in "$chain" "$light" "$modes" "$study --lattices $lattice --masses 0.02 --output s.h5" "$thin"; do
   on 1 $words >out 2>err || complain "'$words': exit $?, $(cat err)"
   cat out err | LC_ALL=C tr -d '\n' | LC_ALL=C grep -q '[[:cntrl:]]' && complain "'$words' writes control characters"
   [ -s err ] && complain "'$words' has on stderr: $(head -3 err)"

@@ -60,7 +60,7 @@ class Pages(unittest.TestCase):
     def test_notebook(self):
         with tempfile.TemporaryDirectory() as folder:
             said = run_notebook(os.path.join(TOP, "docs", "example", "pion_mass.ipynb"), folder)
-        masses = {float(m): float(value) for m, value in re.findall(r"m = (\S+): pion (\S+) ", said)}
+        masses = {float(m): float(value) for m, value in re.findall(r"m = (\S+): pion ([\d.]+)\(\d+\), t = ", said)}
         for m, value, error in ((0.1, 0.784, 0.019), (0.2, 1.102, 0.017)):
             self.assertLessEqual(abs(masses[m] - value), error)
 

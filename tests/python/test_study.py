@@ -81,6 +81,16 @@ class Studies(unittest.TestCase):
         spread = np.std([fit.mass for fit in errors])
         self.assertTrue(0.5 < spread / np.mean([fit.error for fit in errors]) < 2)
 
+    def test_errors_in_words(self):
+        for value, error, text in (
+                (0.581187, 0.000312, "0.58119(31)"), (-0.581187, 0.000996, "-0.5812(10)"), (3.44, 1.2, "3.4(1.2)"),
+                (123.4, 12, "123(12)"), (0.5, 12, "0(12)"), (45, 123, "0.4(1.2)e+02"), (150432, 1234, "1.504(12)e+05"),
+                (0.0, 1e-9, "0.0(1.0)e-09"), (-1.5e-300, 2.1e-302, "-1.500(21)e-300"), (1.0, 1e-20, "1 +- 1.0e-20"),
+                (0.5, 0.0, "0.5(0)"), (0.5, np.inf, "0.5(inf)"), (0.581187, np.nan, "0.581187"), (np.nan, 0.1, "nan")):
+            self.assertEqual(md.format_error(value, error), text)
+        self.assertEqual(str(md.Fit(0.41234, 0.00312, 3.0, (4, 16), 9.51, 11)),
+                         "0.4123(31), t = 4 to 16, chi^2 9.51 for 11 degrees of freedom")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,6 +2,8 @@
 #include "base/device.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/progress.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "dirac/backend.h"
@@ -393,6 +395,7 @@ static bool has_links(const md_dirac_bench *bench, const md_choices *c, int i) {
 
 md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *b,
                                  const md_dirac_bench_list *s) {
+  md_progress progress = md_progress_of_run(bench->context, bench->command);
   for (int i = 0; i < s->packing.count; i++)
     for (int j = 0; j < s->precision.count; j++)
       for (int k = 0; k < s->reconstruct.count; k++) {
@@ -407,6 +410,9 @@ md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *b,
         md_physics_apply(bench->physics, &request);
         for (int l = 0; l < s->n_rhs.count; l++) {
           request.n_rhs = (int)s->n_rhs.value[l];
+          md_progress_update(&progress, -1.0, "%s, packing %s, %s, %d right-hand side%s", b->name,
+                             md_packing_name(request.packing), md_precision_name(request.precision),
+                             request.n_rhs, md_plural(request.n_rhs));
           const md_status status = bench_case(bench, b, &request);
           if (status != MD_UNREACHED || !bench->wrong) MD_TRY(status);
           if (status == MD_UNREACHED) {

@@ -118,7 +118,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
       MD_OPTION(DIMS, "dims", s.dims, "AxBxCxD", "lattice x,y,z,t [16x16x16x16]", .low = 2,
-                .high = 32766),
+                .high = 32766, .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICE, "kernel", &s.kernel, NULL,
                 "stencil, or bare 3x3 products by each packing [stencil]",
                 .choices = "stencil|matvec"),
@@ -147,7 +147,9 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
       MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench dirac", "time the stencil of each backend, checked first",
-                                NULL};
+                                NULL,
+                                "minidirac bench dirac --backends cpu_simd --precisions "
+                                "double,single --rhs 1"};
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;

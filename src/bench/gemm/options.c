@@ -99,7 +99,8 @@ static const md_command_text TEXT = {
     "the\n"
     "run (one rank or many) that this build and machine have for the precision.\n"
     "error and bound are relative in the infinity norm; every element is held to its own rounding\n"
-    "bound, and a product that breaks it ends the run with exit code 1."};
+    "bound, and a product that breaks it ends the run with exit code 1.",
+    "minidirac bench gemm --shapes 641x639x1023 --kernels cpu_tiled,openblas"};
 
 /* The words of the command line that are put together when all are read. */
 typedef struct given {
@@ -164,7 +165,7 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
   md_gemm_request *r = &o->settings.request;
   md_option options[] = {
       MD_OPTION(PARSED, "shapes", &w->shapes, "MxNxK,...", "sizes [1024x1024x1024]",
-                .parse = read_shapes),
+                .parse = read_shapes, .group = MD_GROUP_TIMED),
       MD_OPTION(PARSED, "square", &w->square, "FROM:TO:STEP", "a sweep of m = n = k, or one N",
                 .parse = read_square),
       MD_OPTION(PARSED, "rect", w->rect, "MxN", "m and n of a sweep over --k", .parse = read_pair),
@@ -184,7 +185,8 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
                 "the sequential product behind 'speedup', one thread [cpu_tiled]",
                 .choices = "cpu_tiled|naive|off"),
       MD_OPTION(PARSED, "process-grid", w->grid, "RxC",
-                "ranks over rows and columns of C [most square]", .parse = read_pair),
+                "ranks over rows and columns of C [most square]", .parse = read_pair,
+                .group = MD_GROUP_MACHINE),
       MD_OPTION(PARSED, "block", r->block, "RxC",
                 "blocks that rows and columns are dealt out in [64x64]", .parse = read_pair,
                 .initial = "64x64"),
@@ -196,7 +198,7 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
                 "of the matrices on rank 0 [pageable]", .choices = MD_GEMM_MEMORY_WORDS),
       MD_OPTION(FLAG, "pitched", &r->place.pitched, NULL, "device matrices with aligned rows"),
       MD_OPTION(INTEGER, "seed", &w->seed, "N", "of the matrices [987654]", .low = 0,
-                .high = 9.2e18),
+                .high = 9.2e18, .group = MD_GROUP_TIMED),
       MD_CSV_OPTION(o->csv),
       MD_COMMON_OPTIONS(o->common),
   };

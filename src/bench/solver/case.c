@@ -2,6 +2,8 @@
 #include "base/energy.h"
 #include "base/interrupt.h"
 #include "base/nvml.h"
+#include "base/progress.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
@@ -139,6 +141,11 @@ static md_status run_multishift(solve *s, int max_iterations) {
 static md_status run_once(solve *s, int max_iterations) {
   const double m = s->c->mass;
   md_status status = MD_OK;
+  md_progress progress = md_progress_of_run(s->bench->context, "bench solver");
+  md_progress_update(&progress, -1.0, "mass %g, %s, %s, inner %s, %d right-hand side%s", m,
+                     md_solver_kind_name(s->c->kind), s->c->backend,
+                     md_precision_name(s->c->request.precision), s->c->request.n_rhs,
+                     md_plural(s->c->request.n_rhs));
   s->f = (md_solver_figures){.condensate = NAN};
   s->seconds = s->first_s = 0.0;
   s->reported = 0;

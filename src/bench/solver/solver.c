@@ -164,14 +164,14 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
                   .physics = MD_PHYSICS_DEFAULTS};
   md_option options[] = {
       MD_OPTION(TEXT, "lattice", &s->lattice, "FILE", "lattice file of any format, or --dims",
-                .file = MD_FILE_INPUT),
+                .file = MD_FILE_INPUT, .group = MD_GROUP_INPUT),
       MD_OPTION(DIMS, "dims", s->dims, "AxBxCxD", "links made here", .low = 2, .high = 32766),
       MD_OPTION(INTEGER, "sweeps", &s->sweeps, "N",
                 "of heatbath for --dims; 0: random links, far from a thermal spectrum [0]",
                 .low = 0, .high = 1e6),
       MD_OPTION(REAL, "beta", &s->beta, "B", "of the sweeps [6.0]", .low = 0.0, .high = 1e6),
       MD_OPTION(REALS, "mass", &s->masses, "M,N", "quark masses [0.05]", .initial = "0.05",
-                .low = 1e-6, .high = 100.0),
+                .low = 1e-6, .high = 100.0, .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICES, "solvers", &s->solvers, "A,B", "ways to solve, or all [cg]",
                 .choices = &(MD_BENCH_WORDS)[1], .initial = "cg"),
       MD_OPTION(PARSED, "operators", &s->operators, "A,B", "BACKEND[:PACKING[:REALS]] [auto]",
@@ -181,7 +181,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
                 .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all"),
       MD_PRECONDITION_OPTIONS(bench->how),
       MD_OPTION(INTEGERS, "rhs", &s->rhs, "N,M", "right-hand sides at once [1]", .initial = "1",
-                .low = 1, .high = MD_MAX_RHS),
+                .low = 1, .high = MD_MAX_RHS, .group = MD_GROUP_TIMED),
       MD_OPTION(INTEGER, "modes", &s->modes, "N",
                 "find the N lowest modes first; 'deflated' is CG with them [0]", .low = 0,
                 .high = MD_EIGEN_MOST),
@@ -196,7 +196,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
                 .initial = "0,0.0025,0.01,0.04,0.16,0.64", .low = 0.0, .high = 1e6),
       MD_OPTION(REAL, "tol", &bench->tolerance, "T",
                 "true residual norm(b - M x) / norm(b) in double [1e-12]", .low = 1e-15,
-                .high = 0.1),
+                .high = 0.1, .group = MD_GROUP_SOLVER),
       MD_OPTION(INTEGER, "max-iter", &bench->max_iterations, "N", "iterations at most [20000]",
                 .low = 1, .high = 1e7),
       MD_REPETITIONS_OPTION(bench->repetitions, "timed solves of each line [3]"),
@@ -215,7 +215,8 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
           "deflated: cg with the modes of --modes, which adds it to the list;\n"
           "multishift: all shifts in one Krylov space; refined: and CG for those that miss --tol;\n"
           "separate: every shift by itself. The sources are random. Exit 1 if a line missed --tol.",
-          help)};
+          help),
+      "minidirac bench solver --lattice inputs/beta6.0_8x8x8x8.h5 --rhs 1,16 --inner none,single"};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
   if (s->common.help) return MD_OK;
   MD_TRY(md_solver_options_read(context, &bench->how, false, false, s->modes > 0));

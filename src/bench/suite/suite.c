@@ -1,5 +1,6 @@
 #include "bench/suite/suite.h"
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "bench/bench.h"
@@ -106,11 +107,12 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
                       : strcmp(s->links_on, "gpu") == 0 ? MD_DEVICE
                                                         : MD_HOST;
   md_say(suite->context,
-         "class %s (%s): %dx%dx%dx%d, beta %g, %d sweeps, mass %g; %d rank%s x %d "
+         "class %s (%s): %dx%dx%dx%d, beta %g, %d sweeps, %s, mass %g; %d rank%s x %d "
          "thread%s\n",
          c->name, c->machine, c->dims[0], c->dims[1], c->dims[2], c->dims[3], MD_SUITE_BETA,
-         MD_SUITE_SWEEPS, c->mass, suite->context->ranks, md_plural(suite->context->ranks),
-         suite->context->threads, md_plural(suite->context->threads));
+         MD_SUITE_SWEEPS, s->action, c->mass, suite->context->ranks,
+         md_plural(suite->context->ranks), suite->context->threads,
+         md_plural(suite->context->threads));
   MD_TRY(md_bench_links_make(suite->context, &request, &suite->links));
   const double setup_s = md_time_s() - start_s;
   cJSON_AddNumberToObject(report->root, "setup_seconds", setup_s);
@@ -156,9 +158,12 @@ static md_status run_part(md_suite *suite, int part, cJSON *seconds) {
 static md_status run_parts(md_suite *suite, const md_choices *parts, md_report *report) {
   cJSON *seconds = cJSON_AddObjectToObject(report->root, "part_seconds");
   for (int p = 0; p < parts->count; p++) {
+    md_progress_piece(suite->context, -1.0, 0.0, "part %d of %d, %s", p + 1, parts->count,
+                      TABLE[parts->value[p]].name);
     MD_TRY(run_part(suite, parts->value[p], seconds));
     MD_TRY(md_interrupt_check(suite->context, "bench suite"));
   }
+  md_progress_pieces_end(suite->context);
   return MD_OK;
 }
 
@@ -213,7 +218,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
   md_option options[] = {
       MD_OPTION(CHOICE, "class", &s->class, NULL,
                 "size of the problem: XS a test, S a laptop, M a GPU, L a node, XL several nodes",
-                .choices = MD_SUITE_CLASS_WORDS, .required = true),
+                .choices = MD_SUITE_CLASS_WORDS, .required = true, .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICES, "parts", &s->parts, "A,B",
                 "what to time; without all of them there is no figure of merit [all]",
                 .choices = PARTS, .initial = "all"),
@@ -234,7 +239,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                 "each solve repeats until S are timed, at least 60 for an official figure [0]",
                 .high = 1e6),
       MD_OPTION(TEXT, "scratch", &suite->scratch, "FOLDER",
-                "where files are written and read, then removed [.]"),
+                "where files are written and read, then removed [.]", .group = MD_GROUP_OUTPUT),
       MD_CSV_OPTION(s->csv),
       MD_HALO_OPTIONS(suite->halo),
       MD_TUNE_OPTION(s->common),
@@ -245,7 +250,8 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
       "per\n"
       "second by the fastest solve that passes its checks. docs/suite.md has the rules: what may "
       "be\n"
-      "tuned and what may not. Exit 1 for FAIL."};
+      "tuned and what may not. Exit 1 for FAIL.",
+      "minidirac bench suite --class S --json suite.json"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &s->common,
                          argc, argv));
   suite->repetitions = (int)s->repetitions;
