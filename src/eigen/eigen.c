@@ -249,7 +249,9 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       "eigenvalues are larger by the mass squared."};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->run.common,
                          argc, argv));
-  return r->run.common.help ? MD_OK : md_run_check(context, "eigen", &r->run);
+  if (r->run.common.help) return MD_OK;
+  MD_TRY(md_physics_staggered(context, "eigen", r->run.physics.action));
+  return md_run_check(context, "eigen", &r->run);
 }
 
 /* All but the options. As a dry run without a number: see base/memory_need.h. */

@@ -38,6 +38,7 @@ static md_status check_actions(md_context *context, const md_study_options *o) {
   bool u0 = isnan(o->run.physics.u0), naik_epsilon = isnan(o->run.physics.naik_epsilon);
   for (int a = 0; a < o->actions.count; a++) {
     const md_physics_options physics = md_study_physics(o, a);
+    MD_TRY(md_physics_staggered(context, "measure", physics.action));
     MD_TRY(md_physics_check(context, &physics));
     u0 = u0 || !isnan(physics.u0);
     naik_epsilon = naik_epsilon || !isnan(physics.naik_epsilon);

@@ -49,7 +49,9 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       "and what the solver reaches in each precision. Exit 1 when a bound is broken."};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->run.common,
                          argc, argv));
-  return o->run.common.help ? MD_OK : md_run_check(context, "validate", &o->run);
+  if (o->run.common.help) return MD_OK;
+  MD_TRY(md_physics_staggered(context, "validate", o->run.physics.action));
+  return md_run_check(context, "validate", &o->run);
 }
 
 static bool wanted(const char *asked, const char *name) {

@@ -154,6 +154,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   MD_TRY(matvec ? md_options_allow(context, options, COUNT, "kernel|counts|repetitions|csv",
                                    "--kernel matvec")
                 : refuse_counts(context, md_option_seen(options, COUNT, "counts")));
+  MD_TRY(md_physics_staggered(context, "bench dirac", physics.action));
   MD_TRY(md_physics_check(context, &physics));
   if (physics.fat_file && md_option_seen(options, COUNT, "dims"))
     return md_fail(context, MD_INPUT,

@@ -228,6 +228,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   for (int k = 0; k < s->solvers.count; k++)
     deflated = deflated || s->solvers.value[k] == MD_BENCH_DEFLATED;
   if (!deflated) s->solvers.value[s->solvers.count++] = MD_BENCH_DEFLATED;
+  MD_TRY(md_physics_staggered(context, "bench solver", s->physics.action));
   return md_physics_check(context, &s->physics);
 }
 
