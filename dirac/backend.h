@@ -80,7 +80,16 @@ typedef struct md_backend {
   unsigned reconstructs;   /* bit 1u << md_reconstruct */
   unsigned packings;       /* bit 1u << md_packing */
   unsigned actions;        /* bit 1u << md_action */
-  int speed;               /* --backend auto takes the highest that is available and fits */
+  int speed; /* --backend auto takes the highest that is available and fits, none below 0 unless a
+                packing was named */
+  /* The same for one request, whose packing is one of the backend's, and what speaks for or against
+   * it in words. n_rhs: right-hand sides that were asked for, before padding. local: extents of the
+   * rank's lattice; NULL: not known yet. NULL: it is `speed` whatever the request. */
+  int (*speed_of)(const md_context *context, const md_backend_request *request, int n_rhs,
+                  const int *local, const char **reason);
+  /* How many right-hand sides fields should have for a request that pads. NULL: those it asks for.
+   */
+  int (*columns)(const md_backend_request *request);
 
   /* MD_INPUT with the reason for a request that the flags above allow but the backend cannot
    * serve (a packing and a right-hand-side count that do not go together). May be NULL. */
@@ -112,6 +121,15 @@ const md_backend *const *md_backends(void);
  * with how to build it when it is not in this build. Collective. */
 md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
                           const md_backend **backend);
+
+/* The same, and puts into the request what it left open: packing auto becomes the fastest one of
+ * the backend, and a request that pads gets the number of right-hand sides that fills its tiles.
+ * The choice follows a rule: the same request on the same lattice and machine gets the same
+ * operator. local: extents of the rank's lattice; NULL: not known yet, for the space of its fields
+ * alone. *reason, in words: why this packing. Collective. */
+md_status md_backend_choose(md_context *context, const char *name, const int *local,
+                            md_backend_request *request, const md_backend **backend,
+                            const char **reason);
 
 /* The names of the table as words of a choice behind `first`: "auto|cpu_ref|...". Returns text. */
 enum { MD_BACKEND_WORDS_BYTES = 256 };

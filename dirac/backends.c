@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "dirac/backend.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ const md_backend *const *md_backends(void) {
 
 #define MD_ROW(id, name) name,
 static const char *const reconstruct_names[] = {MD_RECONSTRUCT_TABLE(MD_ROW)};
-static const char *const packing_names[] = {MD_PACKING_TABLE(MD_ROW)};
+static const char *const packing_names[] = {MD_PACKING_TABLE(MD_ROW) "auto"};
 #undef MD_ROW
 
 static int index_of(const char *const *names, int count, const char *name) {
@@ -36,7 +37,7 @@ int md_reconstruct_of(const char *name) {
   return index_of(reconstruct_names, MD_RECONSTRUCTS, name);
 }
 int md_packing_of(const char *name) {
-  return index_of(packing_names, MD_PACKINGS, name);
+  return index_of(packing_names, MD_PACKINGS + 1, name);
 }
 
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]) {
@@ -114,16 +115,61 @@ static md_status serves(md_context *context, const md_backend *b, const md_backe
   return b->check ? b->check(context, r) : MD_OK;
 }
 
+/* What has been found so far, with the request as it would be served. */
+typedef struct choice {
+  const md_backend *backend;
+  md_backend_request request;
+  int speed;
+  const char *reason; /* NULL: no backend had one */
+} choice;
+
+/* Takes a backend with a packing in place of what was found where it is faster. */
+static md_status consider(md_context *context, const md_backend *b, md_packing packing,
+                          const int *local, const md_backend_request *asked, choice *best) {
+  md_backend_request request = *asked;
+  const char *reason = NULL;
+  request.packing = packing;
+  if (request.pads && b->columns) request.n_rhs = b->columns(&request);
+  MD_TRY(serves(context, b, &request));
+  const int speed =
+      b->speed_of ? b->speed_of(context, &request, asked->n_rhs, local, &reason) : b->speed;
+  const bool open = request.packing != asked->packing && best->speed >= 0;
+  if (open && speed < 0) return MD_OK;
+  if (!best->backend || speed > best->speed) {
+    best->backend = b;
+    best->request = request;
+    best->speed = speed;
+  }
+  if (reason) best->reason = reason;
+  return MD_OK;
+}
+
+/* With the request's packing, or with each of the backend's; a status of the last that it does not
+ * serve where it serves none. */
+static md_status consider_packings(md_context *context, const md_backend *b, const int *local,
+                                   const md_backend_request *request, choice *best) {
+  if (request->packing != MD_PACKING_AUTO)
+    return consider(context, b, request->packing, local, request, best);
+  md_status status = MD_OK;
+  bool any = false;
+  for (int p = 0; p < MD_PACKINGS; p++) {
+    if (!(b->packings & 1u << p)) continue;
+    const md_status one = consider(context, b, (md_packing)p, local, request, best);
+    if (one == MD_OK) any = true;
+    if (one != MD_OK) status = one;
+  }
+  return any ? MD_OK : status;
+}
+
 /* Device backends count only when every rank has a device: what is chosen must run here. */
-static md_status find_fastest(md_context *context, const md_backend_request *request,
-                              const md_backend **backend) {
+static md_status find_fastest(md_context *context, const int *local,
+                              const md_backend_request *request, choice *best) {
   MD_TRY(check_reconstruct(context, request));
   const bool device = md_agree(context, md_device_open(context)) == MD_OK;
   for (const md_backend *const *b = md_backends(); *b; b++)
-    if (!(*b)->unavailable && ((*b)->space == MD_HOST || device) &&
-        (!*backend || (*b)->speed > (*backend)->speed) && serves(context, *b, request) == MD_OK)
-      *backend = *b;
-  if (*backend) return MD_OK;
+    if (!(*b)->unavailable && ((*b)->space == MD_HOST || device))
+      (void)consider_packings(context, *b, local, request, best);
+  if (best->backend) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "no backend of this build and machine serves action %s, precision %s, %s reals, "
                  "packing %s, %d rhs%s",
@@ -132,10 +178,9 @@ static md_status find_fastest(md_context *context, const md_backend_request *req
                  request->n_rhs, md_links_twisted(&request->twist) ? ", twisted links" : "");
 }
 
-md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
-                          const md_backend **backend) {
-  *backend = NULL;
-  if (strcmp(name, "auto") == 0) return find_fastest(context, request, backend);
+/* By its name. */
+static md_status find_named(md_context *context, const char *name, const int *local,
+                            const md_backend_request *request, choice *best) {
   md_suggestion nearest = md_suggest(name);
   char known[MD_BACKEND_WORDS_BYTES];
   for (const md_backend *const *b = md_backends(); *b; b++) {
@@ -143,10 +188,34 @@ md_status md_backend_find(md_context *context, const char *name, const md_backen
     if ((*b)->unavailable)
       return md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s", name,
                      (*b)->unavailable);
-    *backend = *b;
-    return serves(context, *b, request);
+    best->backend = *b;
+    best->request = *request;
+    best->speed = INT_MIN;
+    return consider_packings(context, *b, local, request, best);
   }
   md_suggest_choices(&nearest, md_backend_words("auto", known));
   return md_fail(context, MD_INPUT, "backend must be one of %s, got '%s'%s", known, name,
                  nearest.text);
+}
+
+md_status md_backend_choose(md_context *context, const char *name, const int *local,
+                            md_backend_request *request, const md_backend **backend,
+                            const char **reason) {
+  choice best = {0};
+  const md_status status = strcmp(name, "auto") == 0
+                               ? find_fastest(context, local, request, &best)
+                               : find_named(context, name, local, request, &best);
+  *backend = best.backend;
+  *reason = request->packing != MD_PACKING_AUTO ? "asked for"
+            : best.reason                       ? best.reason
+                                                : "no backend here gains by another one";
+  if (status == MD_OK) *request = best.request;
+  return status;
+}
+
+md_status md_backend_find(md_context *context, const char *name, const md_backend_request *request,
+                          const md_backend **backend) {
+  md_backend_request open = *request;
+  const char *reason;
+  return md_backend_choose(context, name, NULL, &open, backend, &reason);
 }

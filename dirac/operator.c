@@ -26,7 +26,10 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
                                const md_backend_request *request, const md_halo_request *how,
                                md_dirac *dirac) {
   *dirac = (md_dirac){.request = *request, .geometry = gauge->geometry, .overlap = true};
-  MD_TRY(md_agree(context, md_backend_find(context, backend, request, &dirac->backend)));
+  MD_TRY(
+      md_agree(context, md_backend_choose(context, backend, gauge->geometry->local, &dirac->request,
+                                          &dirac->backend, &dirac->packing_reason)));
+  request = &dirac->request;
   MD_TRY(md_agree(context, check_depth(context, gauge, request->action)));
   md_links links;
   MD_TRY(md_request_links(context, request, gauge, &links));

@@ -24,18 +24,20 @@ typedef struct md_dirac {
                              lattice/fields/rank_sums.h; NULL: one rank, a host backend, or
                              GPUs that do not share memory, whose sums go through the host */
   bool overlap; /* interior while the halo travels; false: halo first. Same bits either way */
-  md_field_shape shape; /* of the fermion fields that it works on */
-  double norm;          /* bound on |D|, or on |H| */
-  double link_error;    /* md_links.unitary_error of the links that it was made with */
-  double load_s;        /* time that the backend took to make its copy */
-  int64_t hops;         /* stencil calls so far, for flop counts */
+  md_field_shape shape;       /* of the fermion fields that it works on */
+  double norm;                /* bound on |D|, or on |H| */
+  double link_error;          /* md_links.unitary_error of the links that it was made with */
+  const char *packing_reason; /* why the packing of the request, in words */
+  double load_s;              /* time that the backend took to make its copy */
+  int64_t hops;               /* stencil calls so far, for flop counts */
 } md_dirac;
 
 /* Finds the backend by its name ("auto": the fastest that is in this build, runs on this machine
- * and serves the request) and loads it. gauge points to the link fields of the request's action,
- * one behind the other, of one geometry that is as deep as the action's hops and outlives the
- * operator, halos exchanged; they are not kept. MD_INPUT: unknown name, or a request that it does
- * not serve; MD_ENVIRONMENT: not in this build, no GPU, no memory. Collective. */
+ * and serves the request) and loads it; dirac->request is that of md_backend_choose. gauge points
+ * to the link fields of the request's action, one behind the other, of one geometry that is as deep
+ * as the action's hops and outlives the operator, halos exchanged; they are not kept. MD_INPUT:
+ * unknown name, or a request that it does not serve; MD_ENVIRONMENT: not in this build, no GPU, no
+ * memory. Collective. */
 md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char *backend,
                           const md_backend_request *request, md_dirac *dirac);
 /* The same with the transport of its halos; `how` NULL: the best one. */

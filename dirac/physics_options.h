@@ -63,8 +63,8 @@ typedef struct md_physics_options {
 #define MD_BACKEND_OPTIONS(o, words)                                                               \
   MD_OPTION(CHOICE, "backend", &(o).backend, NULL, "see docs/backends.md [auto]",                  \
             .choices = md_backend_words("auto", words)),                                           \
-  MD_OPTION(CHOICE, "packing", &(o).packing, NULL, "of Tensor Core backends [none]",               \
-            .choices = &(MD_PACKING_WORDS)[1])
+  MD_OPTION(CHOICE, "packing", &(o).packing, NULL, "of Tensor Core backends [auto]",               \
+            .choices = MD_PACKING_OR_AUTO_WORDS)
 /* And what in: `o` has precision, inner and reconstruct. */
 #define MD_OPERATOR_OPTIONS(o, words)                                                              \
   MD_BACKEND_OPTIONS(o, words),                                                                    \

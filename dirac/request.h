@@ -25,11 +25,16 @@ MD_C_BEGIN
   X(MD_PACKING_STACKED, "stacked")
 #define MD_ROW(id, name) id,
 typedef enum md_reconstruct { MD_RECONSTRUCT_TABLE(MD_ROW) MD_RECONSTRUCTS } md_reconstruct;
-typedef enum md_packing { MD_PACKING_TABLE(MD_ROW) MD_PACKINGS } md_packing;
+/* MD_PACKING_AUTO, of a request alone: md_backend_choose puts the fastest in its place. */
+typedef enum md_packing {
+  MD_PACKING_TABLE(MD_ROW) MD_PACKINGS,
+  MD_PACKING_AUTO = MD_PACKINGS
+} md_packing;
 #undef MD_ROW
 /* As words of a choice, see base/precision.h: "|18|12|8|13|9". */
 #define MD_RECONSTRUCT_WORDS MD_RECONSTRUCT_TABLE(MD_WORD)
 #define MD_PACKING_WORDS MD_PACKING_TABLE(MD_WORD)
+#define MD_PACKING_OR_AUTO_WORDS "auto" MD_PACKING_WORDS
 
 /* U(1) phases on the links. All zero: none. */
 typedef struct md_twist {
@@ -62,6 +67,7 @@ typedef struct md_backend_request {
   md_reconstruct reconstruct;
   md_packing packing;
   int n_rhs;
+  bool pads; /* n_rhs may be raised to what fills tiles, the rest being zero: md_backend_choose */
   bool antiperiodic; /* sign -1 on t-links that leave the last time slice */
   md_action action;
   md_twist twist; /* with one, links of 18 reals only */
@@ -81,7 +87,7 @@ static inline int md_request_flops(const md_backend_request *r) {
 }
 
 const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8", "13", "9" */
-const char *md_packing_name(md_packing packing);             /* "none", "single", ... */
+const char *md_packing_name(md_packing packing);             /* "none", ..., "auto" */
 int md_reconstruct_of(const char *name);                     /* -1: unknown */
 int md_packing_of(const char *name);
 

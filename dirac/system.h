@@ -26,6 +26,7 @@ struct md_system {
   const md_system_kind *kind;
   md_operator *a; /* borrowed: the exact operator of the equation that is asked for */
   int fields;     /* of b, x and work: MD_PARITIES or 1 */
+  int n_rhs;      /* of those that were asked for; the fields' others are zero */
   bool is_apart;  /* y is `apart`, from which x[0] is reconstructed too */
   md_field apart;
   /* What is asked for in x, MD_DOUBLE on the host, where that is not x as it stands; `midpoint`: of
@@ -38,9 +39,10 @@ struct md_system {
   double scale[MD_MAX_RHS];
 };
 
-/* The fields of a new one; b converted, unless it is NULL. Destroy also after a failure. Local. */
+/* The fields of a new one, for the right-hand sides of b, which are put in if `filled`. Destroy
+ * also after a failure. Local. */
 md_status md_system_create(md_context *context, const md_system_kind *kind, md_operator *a,
-                           int fields, const md_field *b, md_system *s);
+                           int fields, const md_field *b, bool filled, md_system *s);
 
 /* M x = b by its even sites, where `full` is M (md_full_create); for the staggered family
  *   A y = (m^2 - Deo Doe) x_e = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m

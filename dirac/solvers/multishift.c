@@ -444,7 +444,7 @@ static md_status finish(md_multishift_state *m, md_field *x) {
     MD_TRY(true_residual(m, k));
     if (m->request->refine && !result->converged && !m->result->interrupted) MD_TRY(refine(m, k));
     m->result->converged = m->result->converged && result->converged;
-    MD_TRY(md_agree(m->context, md_field_convert(m->context, &x[k], &m->system.x[0])));
+    MD_TRY(md_agree(m->context, md_field_narrow(m->context, &x[k], &m->system.x[0])));
   }
   return MD_OK;
 }
@@ -485,7 +485,7 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   if (status == MD_UNREACHED) give_up(m);
   result->seconds = md_time_s() - start_s;
   result->gflops =
-      md_solver_gflops(dirac, md_solver_hops(dirac, exact, NULL) - hops, result->seconds);
+      md_solver_gflops(dirac, b->n_rhs, md_solver_hops(dirac, exact, NULL) - hops, result->seconds);
   destroy(m);
   return status;
 }

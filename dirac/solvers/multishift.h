@@ -47,7 +47,7 @@ typedef struct md_multishift_result {
 /* Solves (M^dag M + shift_k) x_k = b on the even sites for all shifts in one Krylov space
  * (B. Jegerlehner, hep-lat/9612014): the smallest shift is iterated, the others follow by scalar
  * recursions at the cost of one vector update each, and none once they are done.
- * b and x[k]: host, MD_DOUBLE, parity even, n_rhs as the operator's; x is assigned.
+ * b and x[k]: host, MD_DOUBLE, parity even, n_rhs as in md_solve_cg; x is assigned.
  * The iteration runs in the precision of `dirac`, with request->refine in double first; residuals
  * and refinements in `exact`, MD_DOUBLE, which may be `dirac`. MD_OK also when not converged;
  * MD_UNREACHED when a sum is not finite: then the result says how far it came, no shift has

@@ -44,7 +44,7 @@ static md_status project(md_context *context, const md_solver_job *job, md_syste
 static md_status begin(md_context *context, const md_solver_job *job, md_system *s,
                        md_cg_state *state) {
   const md_field *guess = job->request->guess;
-  if (guess) MD_TRY(md_agree(context, md_field_convert(context, md_system_y(s), guess)));
+  if (guess) MD_TRY(md_agree(context, md_field_widen(context, md_system_y(s), guess)));
   MD_TRY(guess ? s->kind->residual(context, s) : s->kind->source(context, s));
   return project(context, job, s, state);
 }
@@ -159,7 +159,7 @@ md_status md_solver_operators(md_context *context, const md_gauge *gauge, const 
   MD_TRY(md_dirac_create_over(context, gauge, backend, request, how, iterates));
   if (!mixed && request->precision == MD_DOUBLE && request->reconstruct == MD_RECONSTRUCT_18)
     return MD_OK;
-  return md_dirac_create_exact(context, gauge, iterates->backend->name, request, how,
+  return md_dirac_create_exact(context, gauge, iterates->backend->name, &iterates->request, how,
                                mixed ? dirac : exact);
 }
 
@@ -167,9 +167,9 @@ int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_di
   return dirac->hops + (exact != dirac ? exact->hops : 0) + (inner ? inner->hops : 0);
 }
 
-double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds) {
+double md_solver_gflops(const md_dirac *dirac, int n_rhs, int64_t hops, double seconds) {
   return (double)hops * md_request_flops(&dirac->request) * 0.5 * (double)dirac->geometry->volume *
-         dirac->request.n_rhs / seconds * 1e-9;
+         n_rhs / seconds * 1e-9;
 }
 
 /* The inner operator must be narrower than a double one, and of the same fields. */
@@ -205,10 +205,10 @@ static md_status check_start(md_context *context, const md_system *s,
         context, MD_INPUT,
         "modes to deflate with must lie in the space and on the geometry of the operator");
   if (guess && (guess->space != MD_HOST || guess->precision != MD_DOUBLE ||
-                guess->parity != y->parity || guess->n_rhs != y->n_rhs))
+                guess->parity != y->parity || guess->n_rhs != s->n_rhs))
     return md_fail(context, MD_INPUT,
                    "a guess must be an even host field in double with %d right-hand sides",
-                   y->n_rhs);
+                   s->n_rhs);
   if (s->is_apart && (guess || (modes && modes->count > 0)))
     return md_fail(context, MD_INPUT,
                    "guesses and modes are for staggered actions, whose y is the solution, got "
@@ -253,6 +253,7 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
     status = md_counts(context) ? count(context, job, &state) : run(context, job, s, &state);
   if (status == MD_UNREACHED) hand_over_failure(&state, result);
   if (status == MD_OK) hand_over(&state, request, result);
+  if (result->residuals) result->n_rhs = s->n_rhs;
   md_cg_state_destroy(&state);
   return status;
 }
@@ -317,7 +318,7 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   if (status == MD_OK) {
     result->seconds = md_time_s() - start_s;
     const int64_t done = md_solver_hops(dirac, exact, request->inner) - hops;
-    result->gflops = md_solver_gflops(dirac, done, result->seconds);
+    result->gflops = md_solver_gflops(dirac, b->n_rhs, done, result->seconds);
   }
   destroy(&p);
   return status;

@@ -100,7 +100,7 @@ typedef struct md_solver_request {
    * (dirac/solvers/reliable_update.h): the solve begins with their part of the solution, and what
    * rounding brings back of it is taken out at reliable updates and restarts. NULL: none. */
   const md_modes *modes;
-  /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of the operator.
+  /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of b.
    * NULL: zero. */
   const md_field *guess;
   /* Of domain walls: assigned the quark field in the middle of the fifth dimension, fields like x;
@@ -167,11 +167,11 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m,
  * or, with spin, as dirac/wilson/wilson.h says.
  * Right-hand sides advance in step; one that has converged is left alone.
- * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator; x is assigned, and
- * the iterations start from the guess.
- * The iteration runs in the operator's precision, or in that of request->inner, which needs a
- * MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual
- * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
+ * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator or fewer (a request
+ * that pads): the operator's others are zero. x is assigned, and the iterations start from the
+ * guess. The iteration runs in the operator's precision, or in that of request->inner, which needs
+ * a MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual that
+ * decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
  * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
  * A signal that base/interrupt.h catches ends the solve after the iteration that is under way.
  * MD_OK also when not converged or interrupted (see result); MD_UNREACHED with a message when a sum
@@ -194,6 +194,6 @@ md_status md_solver_operators(md_context *context, const md_gauge *gauge, const 
  * twice counts once; inner may be NULL. */
 int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_dirac *inner);
 /* The action's flops per hop, site and right-hand side over the seconds, all ranks. */
-double md_solver_gflops(const md_dirac *dirac, int64_t hops, double seconds);
+double md_solver_gflops(const md_dirac *dirac, int n_rhs, int64_t hops, double seconds);
 
 MD_C_END

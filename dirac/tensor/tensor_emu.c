@@ -225,10 +225,22 @@ const md_backend md_backend_tensor_emu = {.name = "tensor_emu",
                                           .needs = "any CPU (Tensor Core packings, emulated)",
                                           .space = MD_HOST,
                                           MD_TENSOR_BACKEND,
-                                          .speed = 0,
+                                          .speed_of = md_tensor_speed_of,
                                           .load = load,
                                           .unload = unload,
                                           .hop = hop};
+
+int md_tensor_speed_of(const md_context *context, const md_backend_request *request, int n_rhs,
+                       const int *local, const char **reason) {
+  (void)context, (void)n_rhs, (void)local, (void)reason;
+  return (int)request->packing - MD_PACKINGS; /* the table has them in this order */
+}
+
+int md_tensor_columns(const md_backend_request *request) {
+  const int n = request->n_rhs;
+  if (request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST) return n;
+  return n <= MD_STACKED_LEAST ? MD_STACKED_LEAST : MD_STACKED_MOST;
+}
 
 md_status md_tensor_check(md_context *context, const md_backend_request *request) {
   const char *name = md_packing_name(request->packing);

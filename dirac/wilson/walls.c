@@ -115,14 +115,16 @@ md_status md_wall_matrices_make(md_context *context, const md_backend_request *r
   return MD_OK;
 }
 
-/* Half a spinor, spins 2 and 3 where `lower`, of a slice of one field to a slice of another. */
+/* Half a spinor, spins 2 and 3 where `lower`, of a slice of one field to a slice of another, of
+ * which one may have right-hand sides that fill tiles. */
 static void copy_half(const md_field *from, int from_slice, bool lower, md_field *to,
                       int to_slice) {
   const int half = lower ? SPINOR_REALS / 2 : 0;
+  const int n_rhs = from->n_rhs < to->n_rhs ? from->n_rhs : to->n_rhs;
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < from->sites; i++)
     for (int c = half; c < half + SPINOR_REALS / 2; c++)
-      for (int r = 0; r < from->n_rhs; r++)
+      for (int r = 0; r < n_rhs; r++)
         ((double *)to->data)[md_field_at(to, i, to_slice * SPINOR_REALS + c, r)] =
             ((const double *)from->data)[md_field_at(from, i, from_slice * SPINOR_REALS + c, r)];
 }

@@ -226,7 +226,7 @@ static md_status system_of(md_context *context, md_operator *full, const md_fiel
   static const md_system_kind kind = {"even-odd with spin", source,        residual,
                                       reconstruct,          true_residual, one};
   const bool walls = md_action_get(((const wilson *)full->state)->dirac->request.action)->walls;
-  MD_TRY(md_system_create(context, &kind, full, MD_PARITIES, walls ? NULL : b, s));
+  MD_TRY(md_system_create(context, &kind, full, MD_PARITIES, b, !walls, s));
   s->is_apart = true;
   MD_TRY(md_field_create(context, full->geometry, &full->shape, MD_EVEN, &s->apart));
   if (!walls) return MD_OK;

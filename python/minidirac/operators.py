@@ -34,7 +34,7 @@ class Quark:
     Fields are arrays [rhs, t, z, y, x, colour], or [t, z, y, x, colour] of one right-hand side."""
 
     def __init__(self, lattice: Union[Lattice, Links], action: str = "naive", n_rhs: int = 1,
-                 backend: str = "auto", packing: str = "none", precision: str = "double",
+                 backend: str = "auto", packing: str = "auto", precision: str = "double",
                  inner: Optional[str] = None, reconstruct: Union[str, int] = "18", transport: str = "auto",
                  boundary: str = "antiperiodic", imaginary_mu: float = 0.0, flux_quanta: int = 0):
         self.links = links_of(lattice, action)

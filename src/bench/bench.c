@@ -145,11 +145,11 @@ static md_status read_operator(md_context *context, const char *label, const cha
   char *packing = strchr(backend, ':'), *reals = packing ? strchr(packing + 1, ':') : NULL;
   if (packing) *packing++ = '\0';
   if (reals) *reals++ = '\0';
-  const int p = packing ? md_packing_of(packing) : MD_PACKING_NONE;
+  const int p = packing ? md_packing_of(packing) : MD_PACKING_AUTO;
   const int r = reals ? md_reconstruct_of(reals) : MD_RECONSTRUCT_18;
   if (md_choice_of(md_backend_words("auto", backends), backend) < 0)
     return md_fail_choice(context, label, backends, backend);
-  if (p < 0) return md_fail_choice(context, label, &(MD_PACKING_WORDS)[1], packing);
+  if (p < 0) return md_fail_choice(context, label, MD_PACKING_OR_AUTO_WORDS, packing);
   if (r < 0) return md_fail_choice(context, label, &(MD_RECONSTRUCT_WORDS)[1], reals);
   o->of[o->count].packing = (md_packing)p;
   o->of[o->count++].reconstruct = (md_reconstruct)r;

@@ -36,6 +36,7 @@ static void choose_block(md_context *context, search *r) {
   many.n_rhs = ON_DEVICE;
   const bool device =
       md_backend_find(context, r->run.backend, &many, &found) == MD_OK && found->space == MD_DEVICE;
+  r->run.request.pads = false; /* every vector of a block is one of the search */
   r->run.request.n_rhs = r->block > 0 ? (int)r->block : device ? ON_DEVICE : 1;
 }
 
@@ -141,7 +142,7 @@ static void print_head(const md_context *context, const search *r) {
          g->grid[0], g->grid[1], g->grid[2], g->grid[3], context->threads,
          md_plural(context->threads));
   md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n", r->dirac.backend->name,
-         o->packing, o->request.n_rhs, o->boundary);
+         md_packing_name(r->dirac.request.packing), o->request.n_rhs, o->boundary);
   md_run_say(context, o, &r->links);
 }
 
@@ -166,9 +167,11 @@ static md_status report(md_context *context, const search *r, md_status written)
   cJSON *root = report.root;
   md_run_report(&report, &r->run, &r->links);
   md_report_add(root,
-                "backend=%s packing=%s transport=%s precision=%s modes=%g block=%d tolerance=%g "
+                "backend=%s packing=%s packing_reason=%s transport=%s precision=%s modes=%g "
+                "block=%d tolerance=%g "
                 "converged=%hhd converged_modes=%d",
-                r->dirac.backend->name, r->run.packing, md_halo_transport(r->dirac.halo), "double",
+                r->dirac.backend->name, md_packing_name(r->dirac.request.packing),
+                r->dirac.packing_reason, md_halo_transport(r->dirac.halo), "double",
                 (double)r->modes, r->run.request.n_rhs, r->tolerance, found->converged,
                 found->below);
   md_report_reals(root, "eigenvalues", found->values, found->below);

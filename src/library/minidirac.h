@@ -199,7 +199,7 @@ typedef struct md_quark md_quark;
 
 typedef struct md_quark_request {
   int n_rhs;                     /* that are worked on at once [1] */
-  const char *backend, *packing; /* ["auto", "none"] */
+  const char *backend, *packing; /* ["auto", "auto"] */
   const char *precision, *inner; /* of fields; of iterations below double ["double", "none"] */
   const char *reconstruct, *transport; /* reals of a link; of halos ["18", "auto"] */
   const char *boundary;                /* in t, or "periodic" ["antiperiodic"] */

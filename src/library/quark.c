@@ -11,7 +11,7 @@
 md_quark_request md_quark_defaults(void) {
   return (md_quark_request){.n_rhs = 1,
                             .backend = "auto",
-                            .packing = "none",
+                            .packing = "auto",
                             .precision = "double",
                             .inner = "none",
                             .reconstruct = "18",
@@ -26,7 +26,7 @@ static md_status read_request(md_quark *quark, const md_quark_request *r) {
   MD_TRY(md_word(context, "precision", &(MD_PRECISION_WORDS)[1], r->precision, &precision));
   MD_TRY(md_word(context, "inner", "none" MD_NARROW_PRECISION_WORDS, r->inner, &inner));
   MD_TRY(md_word(context, "reconstruct", &(MD_RECONSTRUCT_WORDS)[1], r->reconstruct, &reconstruct));
-  MD_TRY(md_word(context, "packing", &(MD_PACKING_WORDS)[1], r->packing, &packing));
+  MD_TRY(md_word(context, "packing", MD_PACKING_OR_AUTO_WORDS, r->packing, &packing));
   MD_TRY(md_word(context, "boundary", "antiperiodic|periodic", r->boundary, &periodic));
   if (r->n_rhs < 1 || r->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT,
@@ -42,7 +42,7 @@ static md_status read_request(md_quark *quark, const md_quark_request *r) {
       .precision =
           (md_precision)(quark->mixed ? inner : precision), /* "none" is in double's place */
       .reconstruct = (md_reconstruct)reconstruct,
-      .packing = (md_packing)packing,
+      .packing = (md_packing)md_packing_of(r->packing),
       .n_rhs = r->n_rhs,
       .antiperiodic = !periodic,
       .action = quark->links->action,

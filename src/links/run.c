@@ -9,6 +9,7 @@ md_status md_run_set_request(md_context *context, md_run_options *o) {
       .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
       .packing = (md_packing)md_packing_of(o->packing),
       .n_rhs = 1,
+      .pads = true,
       .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
   if (!o->mixed || strcmp(o->precision, "double") == 0) return MD_OK;
   return md_fail(context, MD_INPUT,

@@ -22,7 +22,7 @@ typedef struct md_run_options {
 /* clang-format off */
 #define MD_RUN_DEFAULTS                                                                            \
   {                                                                                                \
-    .backend = "auto", .packing = "none", .precision = "double", .inner = "none",                  \
+    .backend = "auto", .packing = "auto", .precision = "double", .inner = "none",                  \
     .reconstruct = "18", .boundary = "antiperiodic", .halo = {.transport = "auto"},                \
     .physics = MD_PHYSICS_DEFAULTS                                                                 \
   }

@@ -152,11 +152,11 @@ md_status md_study_analyse(md_context *context, const md_study *study, cJSON *ro
 /* A study on its way. */
 typedef struct md_study_run {
   md_study study;
-  md_context *whole, *group; /* the run, and the ranks that share a lattice */
-  md_context part;           /* the group where there are several */
-  int number, groups;        /* of this group */
-  md_geometry plan;          /* of its ranks, without tables */
-  const char *backend;       /* of the last action */
+  md_context *whole, *group;                      /* the run, and the ranks that share a lattice */
+  md_context part;                                /* the group where there are several */
+  int number, groups;                             /* of this group */
+  md_geometry plan;                               /* of its ranks, without tables */
+  const char *backend, *packing, *packing_reason; /* of the last action */
   int measured, skipped;
   bool unsaved;        /* the file lacks results, because it could not be written */
   int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */

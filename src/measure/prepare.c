@@ -277,12 +277,15 @@ static md_status dry_run(md_context *context, void *user) {
   md_gauge field[MD_MOST_LINK_FIELDS] = {0};
   const md_study_links links = {.action = p->action, .field = field};
   const md_backend *backend;
+  md_backend_request request = md_study_request(&s->options, p->action);
   md_geometry *geometry = NULL;
-  MD_TRY(md_study_backend(p->run->group, &s->options, p->action, &backend));
   MD_TRY(md_geometry_create(context, &layout, &geometry));
-  md_status status = count_links(context, p, backend->space, geometry, field);
+  md_status status = md_backend_choose(p->run->group, s->options.run.backend, geometry->local,
+                                       &request, &backend, &p->run->packing_reason);
+  p->run->packing = md_packing_name(request.packing);
+  if (status == MD_OK) status = count_links(context, p, backend->space, geometry, field);
   if (status == MD_OK) status = md_study_propagate(context, s, &links, NULL);
-  p->run->backend = backend->name;
+  if (status == MD_OK) p->run->backend = backend->name;
   p->run->plan = *geometry;
   md_geometry_destroy(geometry);
   return status;

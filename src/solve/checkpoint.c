@@ -29,20 +29,21 @@ static void make_key(const md_solve_run *run, key *k) {
   md_physics_words(&r->physics, &r->request, k->words, sizeof k->words);
   snprintf(k->parameters, sizeof k->parameters, "u0 %.17g, naik-epsilon %.17g, imaginary mu %.17g",
            r->physics.u0, r->physics.naik_epsilon, r->request.twist.imaginary_mu);
-  const char *const words[KEYS][2] = {{"links", run->links.checksum},
-                                      {"action", k->words},
-                                      {"parameters", k->parameters},
-                                      {"boundary", r->boundary},
-                                      {"mass", k->mass},
-                                      {"source", o->source.text},
-                                      {"rhs", k->rhs},
-                                      {"precision", r->precision},
-                                      {"inner", r->inner},
-                                      {"reconstruct", r->reconstruct},
-                                      {"backend", md_solve_operator(run)->backend->name},
-                                      {"packing", r->packing},
-                                      {"deflate", file_of(o->deflate)},
-                                      {"guess", file_of(o->guess)}};
+  const char *const words[KEYS][2] = {
+      {"links", run->links.checksum},
+      {"action", k->words},
+      {"parameters", k->parameters},
+      {"boundary", r->boundary},
+      {"mass", k->mass},
+      {"source", o->source.text},
+      {"rhs", k->rhs},
+      {"precision", r->precision},
+      {"inner", r->inner},
+      {"reconstruct", r->reconstruct},
+      {"backend", md_solve_operator(run)->backend->name},
+      {"packing", md_packing_name(md_solve_operator(run)->request.packing)},
+      {"deflate", file_of(o->deflate)},
+      {"guess", file_of(o->guess)}};
   for (int w = 0; w < KEYS; w++)
     k->word[w] = (md_attribute){words[w][0], MD_ATTRIBUTE_TEXT, 0, (void *)(uintptr_t)words[w][1]};
 }

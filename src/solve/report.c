@@ -211,8 +211,10 @@ static void print_head(const md_context *context, const md_solve_run *run) {
   if (context->ranks > 1) md_say(context, "rank grid    %s\n", g->grid_reason);
   md_say(context, "transport    %s: %s\n", md_halo_transport(d->halo), md_halo_reason(d->halo));
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; mass %g, %s\n",
-         d->backend->name, o->packing, o->precision, o->inner, o->reconstruct, run->options.mass,
-         o->boundary);
+         d->backend->name, md_packing_name(d->request.packing), o->precision, o->inner,
+         o->reconstruct, run->options.mass, o->boundary);
+  if (d->request.packing != MD_PACKING_NONE)
+    md_say(context, "packing      %s\n", d->packing_reason);
   md_run_say(context, o, &run->links);
   if (o->request.action == MD_ACTION_WILSON) md_say(context, "kappa        %.15g\n", kappa_of(run));
 }
@@ -284,11 +286,13 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   const md_dirac *d = md_solve_operator(run);
   md_run_report(report, &o->run, &run->links);
   md_report_add(report->root,
-                "mass=%g backend=%s transport=%s transport_reason=%s packing=%s precision=%s "
+                "mass=%g backend=%s transport=%s transport_reason=%s packing=%s packing_reason=%s "
+                "precision=%s "
                 "inner=%s reconstruct=%s solver=%s source=%s rhs=%d tolerance=%g halo_bytes=%g",
                 o->mass, d->backend->name, md_halo_transport(d->halo), md_halo_reason(d->halo),
-                o->run.packing, o->run.precision, o->run.inner, o->run.reconstruct, o->how.solver,
-                o->source.text, o->run.request.n_rhs, o->tolerance, (double)md_halo_bytes(d->halo));
+                md_packing_name(d->request.packing), d->packing_reason, o->run.precision,
+                o->run.inner, o->run.reconstruct, o->how.solver, o->source.text,
+                o->run.request.n_rhs, o->tolerance, (double)md_halo_bytes(d->halo));
   if (o->run.request.action == MD_ACTION_WILSON)
     cJSON_AddNumberToObject(report->root, "kappa", kappa_of(run));
   md_solver_options_report(report->root, &o->how);

@@ -27,8 +27,8 @@ static void print(const md_context *context, const md_solve_run *run,
                   const md_multishift_result *result) {
   const md_solve_options *o = &run->options;
   md_say(context, "operator     %s, packing %s, %s, %s reals per link; mass %g, %s\n",
-         run->of.dirac.backend->name, o->run.packing, o->run.precision, o->run.reconstruct, o->mass,
-         o->run.boundary);
+         run->of.dirac.backend->name, md_packing_name(run->of.dirac.request.packing),
+         o->run.precision, o->run.reconstruct, o->mass, o->run.boundary);
   md_run_say(context, &o->run, &run->links);
   md_say(context, "source       %s, %d right-hand side%s, even sites\n", o->source.text,
          o->run.request.n_rhs, md_plural(o->run.request.n_rhs));

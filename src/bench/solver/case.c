@@ -172,8 +172,8 @@ static md_status create(solve *s) {
   MD_TRY(md_dirac_create_over(context, s->bench->links->field, c->backend, &c->request,
                               s->bench->halo, asked));
   if (s->has_narrow)
-    MD_TRY(md_dirac_create_exact(context, s->bench->links->field, c->backend, &c->request,
-                                 s->bench->halo, &s->exact));
+    MD_TRY(md_dirac_create_exact(context, s->bench->links->field, asked->backend->name,
+                                 &asked->request, s->bench->halo, &s->exact));
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->b[p]);
@@ -215,7 +215,7 @@ static md_status time_hop(solve *s, md_dirac *dirac, double *hop_s) {
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_dirac_field(context, dirac, p, &fields[p]);
-    if (status == MD_OK) status = md_field_convert(context, &fields[p], &s->b[p]);
+    if (status == MD_OK) status = md_field_widen(context, &fields[p], &s->b[p]);
   }
   status = md_agree(context, status);
   if (status == MD_OK) status = time_one(context, dirac->shape.space, md_hop_pass, &work, hop_s);
@@ -244,7 +244,7 @@ static md_status time_projection(solve *s, double *projection_s) {
   projection_pass pass = {.modes = &s->bench->modes, .mass = s->c->mass};
   md_status status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.r);
   if (status == MD_OK) status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.x);
-  if (status == MD_OK) status = md_field_convert(context, &pass.r, &s->b[MD_EVEN]);
+  if (status == MD_OK) status = md_field_widen(context, &pass.r, &s->b[MD_EVEN]);
   status = md_agree(context, status);
   if (status == MD_OK)
     status = time_one(context, s->exact.shape.space, project, &pass, projection_s);
@@ -406,9 +406,13 @@ static void skip(md_solver_bench *bench, const md_solver_case *c) {
 
 md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c) {
   solve s = {.bench = bench, .c = c};
+  md_solver_case done = *c; /* with the packing that was taken */
   md_status status = create(&s);
   if (status == MD_OK) status = measure(&s);
-  if (status == MD_OK) status = add(bench, c, &s.f);
+  if (status == MD_OK) {
+    done.request.packing = iterating(&s)->request.packing;
+    status = add(bench, &done, &s.f);
+  }
   destroy(&s);
   if (status == MD_OK || md_interrupt_name(bench->context)) return status;
   if (status == MD_UNREACHED) bench->missed++; /* a breakdown is a finding, with its own line */

@@ -87,6 +87,7 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
                                           .reconstruct = s->operators.of[o].reconstruct,
                                           .packing = s->operators.of[o].packing,
                                           .n_rhs = (int)s->rhs.value[r],
+                                          .pads = true,
                                           .antiperiodic = true},
                               .mass = mass};
           md_physics_apply(&s->physics, &c.request);

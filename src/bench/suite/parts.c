@@ -184,6 +184,7 @@ md_status md_suite_solve(md_suite *suite, int n_rhs) {
                                       .reconstruct = suite->operators.of[o].reconstruct,
                                       .packing = suite->operators.of[o].packing,
                                       .n_rhs = n_rhs,
+                                      .pads = true,
                                       .antiperiodic = true},
                           .mass = suite->class->mass};
       const int before = cJSON_GetArraySize(suite->rows);

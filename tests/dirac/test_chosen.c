@@ -1,0 +1,175 @@
+/* What a request leaves open: packing auto follows its rule and says why, and operators whose
+ * tiles have more columns than there are right-hand sides solve for these. */
+#include "backend_cases.h"
+#include "base/device.h"
+#include "dirac/backend.h"
+#include "dirac/solvers/multishift.h"
+#include "dirac/solvers/solver.h"
+#include "lattice/fields/linear.h"
+#include "lattice/fields/source.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int extents[4] = {4, 4, 4, 8};
+enum { ASKED = 5, COLUMNS = 8 };
+
+typedef struct problem {
+  md_geometry *g;
+  md_gauge gauge;
+  md_field b[2], x[2], again[2];
+} problem;
+
+static void make(md_context *context, problem *p) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, ASKED, true};
+  p->g = md_test_geometry(context, extents[0], extents[1], extents[2], extents[3], false);
+  md_test_random_gauge(context, p->g, 31, &p->gauge);
+  for (int k = 0; k < 2; k++) {
+    md_field *field[] = {&p->b[k], &p->x[k], &p->again[k]};
+    for (int f = 0; f < 3; f++)
+      MD_REQUIRE(context, md_field_create(context, p->g, &shape, k, field[f]));
+  }
+  md_source_gaussian(p->b, 17);
+}
+
+static void drop(problem *p) {
+  for (int k = 0; k < 2; k++) {
+    md_field_destroy(&p->b[k]);
+    md_field_destroy(&p->x[k]);
+    md_field_destroy(&p->again[k]);
+  }
+  md_gauge_destroy(&p->gauge);
+  md_geometry_destroy(p->g);
+}
+
+static void create(md_context *context, const problem *p, int columns, md_dirac *dirac) {
+  const md_backend_request request = {
+      .precision = MD_DOUBLE, .n_rhs = columns, .antiperiodic = true};
+  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, "cpu_simd", &request, dirac));
+}
+
+/* |x - again| over |x|, the largest of the right-hand sides. */
+static double distance(md_context *context, problem *p, int parity) {
+  double norm2[MD_MAX_RHS], off2[MD_MAX_RHS], worst = 0.0;
+  MD_REQUIRE(context, md_linear_norm2(context, &p->x[parity], NULL, norm2));
+  md_linear_add(-1.0, &p->x[parity], &p->again[parity]);
+  MD_REQUIRE(context, md_linear_norm2(context, &p->again[parity], NULL, off2));
+  for (int r = 0; r < ASKED; r++) worst = fmax(worst, sqrt(off2[r] / norm2[r]));
+  return worst;
+}
+
+/* Every solver, by an operator of as many right-hand sides and by one with more. */
+static void columns_beyond_the_right_hand_sides(void **state) {
+  md_context *context = *state;
+  problem p;
+  make(context, &p);
+  for (const md_solver *const *solver = md_solvers(); *solver; solver++) {
+    md_solver_result result[2];
+    const md_solver_request request = {
+        .mass = 0.3, .tolerance = 1e-12, .max_iterations = 2000, .solver = *solver};
+    for (int wide = 0; wide < 2; wide++) {
+      md_dirac dirac;
+      create(context, &p, wide ? COLUMNS : ASKED, &dirac);
+      MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, &request, wide ? p.again : p.x, p.b,
+                                      &result[wide]));
+      md_dirac_destroy(&dirac);
+    }
+    assert_true(result[0].converged && result[1].converged);
+    assert_int_equal(result[1].n_rhs, ASKED);
+    assert_true(abs(result[0].iterations - result[1].iterations) <= 1);
+    if (strcmp((*solver)->name, "block") == 0) assert_int_equal(result[1].block_rank, ASKED);
+    /* Both are within the tolerance of the solution, times norm(M) over the mass. */
+    for (int k = 0; k < 2; k++) {
+      const double off = distance(context, &p, k);
+      if (!(off <= 1e-10)) fail_msg("%s: solutions differ by %g", (*solver)->name, off);
+    }
+    /* The work that counts is that of the right-hand sides that were asked for. */
+    const double work[2] = {result[0].gflops * result[0].seconds / result[0].iterations,
+                            result[1].gflops * result[1].seconds / result[1].iterations};
+    if (!(fabs(work[1] / work[0] - 1.0) <= 0.2))
+      fail_msg("%s counts %g GFLOP for %g", (*solver)->name, work[1], work[0]);
+    md_solver_result_free(&result[0]);
+    md_solver_result_free(&result[1]);
+  }
+  drop(&p);
+}
+
+static void columns_of_shifted_solves(void **state) {
+  md_context *context = *state;
+  static const double shifts[2] = {0.0, 0.2};
+  problem p;
+  make(context, &p);
+  const md_multishift_request request = {.mass = 0.3,
+                                         .tolerance = 1e-12,
+                                         .max_iterations = 2000,
+                                         .shifts = shifts,
+                                         .n_shifts = 2,
+                                         .refine = true};
+  md_field found[2][2] = {{p.x[0], p.x[1]}, {p.again[0], p.again[1]}};
+  for (int wide = 0; wide < 2; wide++) {
+    md_dirac dirac;
+    md_multishift_result result;
+    create(context, &p, wide ? COLUMNS : ASKED, &dirac);
+    for (int k = 0; k < 2; k++) found[wide][k].parity = MD_EVEN;
+    MD_REQUIRE(context, md_solve_multishift(context, &dirac, &dirac, &request, found[wide],
+                                            &p.b[MD_EVEN], &result));
+    assert_true(result.converged);
+    md_multishift_result_free(&result);
+    md_dirac_destroy(&dirac);
+  }
+  for (int k = 0; k < 2; k++) assert_true(distance(context, &p, k) <= 1e-10);
+  drop(&p);
+}
+
+/* The packing and the right-hand sides that a request comes to; NULL: nothing serves it. */
+static const char *chosen(md_context *context, const char *name, md_backend_request *request,
+                          const char **backend_name, const char **reason) {
+  static const int local[4] = {16, 16, 16, 16};
+  const md_backend *backend = NULL;
+  request->packing = request->packing == MD_PACKING_NONE ? MD_PACKING_AUTO : request->packing;
+  request->pads = true;
+  if (md_backend_choose(context, name, local, request, &backend, reason) != MD_OK) return NULL;
+  *backend_name = backend->name;
+  assert_non_null(*reason);
+  return md_packing_name(request->packing);
+}
+
+static void packing_follows_its_rule(void **state) {
+  md_context *context = *state;
+  const bool device = md_agree(context, md_device_open(context)) == MD_OK;
+  const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE, MD_HALF, MD_BF16};
+  const char *name, *reason, *again;
+  for (int i = 0; i < 4; i++)
+    for (int n = 1; n <= MD_MAX_RHS; n++) {
+      md_backend_request r = {.precision = precisions[i], .n_rhs = n, .antiperiodic = true};
+      md_backend_request same = r;
+      const char *packing = chosen(context, "auto", &r, &name, &reason);
+      if (!packing && !device) continue; /* bf16 on a host */
+      assert_non_null(packing);
+      const bool stacked = device && n >= 7 && n <= 16 && precisions[i] != MD_SINGLE;
+      assert_string_equal(packing, stacked ? "stacked" : "none");
+      assert_string_equal(name, stacked ? "tensor" : device ? "cuda" : "cpu_simd");
+      assert_int_equal(r.n_rhs, !stacked ? n : n <= 8 ? 8 : 16);
+      if (stacked) assert_non_null(strstr(reason, "fill"));
+      (void)chosen(context, "auto", &same, &name, &again);
+      assert_int_equal(same.packing, r.packing);
+      assert_string_equal(again, reason);
+    }
+  /* What was asked for stays, and the emulation is nothing that auto takes. */
+  md_backend_request named = {
+      .precision = MD_HALF, .packing = MD_PACKING_BLOCK8, .n_rhs = 1, .antiperiodic = true};
+  assert_string_equal(chosen(context, "tensor_emu", &named, &name, &reason), "block8");
+  assert_string_equal(reason, "asked for");
+  md_backend_request open = {.precision = MD_HALF, .n_rhs = 3, .antiperiodic = true};
+  assert_string_equal(chosen(context, "tensor_emu", &open, &name, &reason), "stacked");
+  md_backend_request one = {.precision = MD_HALF, .n_rhs = 1, .antiperiodic = true};
+  assert_string_equal(chosen(context, "tensor_emu", &one, &name, &reason), "block8");
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(columns_beyond_the_right_hand_sides),
+    cmocka_unit_test(columns_of_shifted_solves),
+    cmocka_unit_test(packing_follows_its_rule),
+};
+MD_RUN_TESTS(tests)
