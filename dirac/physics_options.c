@@ -45,6 +45,14 @@ md_status md_physics_staggered(md_context *context, const char *who, const char 
                  served, action);
 }
 
+md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
+                                double mass) {
+  const double least = md_action_get(action)->spins == 1 ? MD_LEAST_MASS : MD_LEAST_SPIN_MASS;
+  if (mass >= least) return MD_OK;
+  return md_fail(context, MD_INPUT, "--%s must lie in %g to %g, got %g", name, least, MD_MOST_MASS,
+                 mass);
+}
+
 md_status md_physics_check(md_context *context, const md_physics_options *o) {
   if (o->charge && o->magnetic == 0)
     return md_fail(context, MD_INPUT, "--charge %s needs a magnetic field, --magnetic N",
@@ -95,15 +103,15 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
 
 void md_twist_report(cJSON *object, const md_backend_request *request) {
   const md_twist *twist = &request->twist;
+  const md_walls *w = &request->walls;
+  if (md_action_get(request->action)->walls)
+    md_report_add(object, "Ls=%d M5=%g b5=%g c5=%g", w->slices, w->height, w->b5, w->c5);
   if (md_links_twisted(twist))
     md_report_add(object, "imaginary_mu=%g flux_quanta=%d", twist->imaginary_mu, twist->flux);
 }
 
 void md_physics_report(cJSON *object, const md_backend_request *request) {
-  const md_walls *w = &request->walls;
   cJSON_AddStringToObject(object, "action", md_action_name(request->action));
-  if (md_action_get(request->action)->walls)
-    md_report_add(object, "Ls=%d M5=%g b5=%g c5=%g", w->slices, w->height, w->b5, w->c5);
   md_twist_report(object, request);
 }
 

@@ -92,6 +92,13 @@ typedef struct md_physics_options {
 
 /* MD_INPUT for options that need others or go without them. Local, same on all ranks. */
 md_status md_physics_check(md_context *context, const md_physics_options *options);
+/* Masses of staggered quarks, and of those with four spins: rows of tables allow the latter. */
+#define MD_LEAST_MASS 1e-6
+#define MD_LEAST_SPIN_MASS (-4.0)
+#define MD_MOST_MASS 100.0
+/* MD_INPUT for a mass of the option `name` that is below what the action allows. Local. */
+md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
+                                double mass);
 /* MD_INPUT where the action has quarks with four spins, for what (`who`, "eigen") serves staggered
  * ones alone. Local. */
 md_status md_physics_staggered(md_context *context, const char *who, const char *action);
@@ -105,7 +112,7 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
 /* Report keys: action, Ls, M5, b5 and c5 of domain walls, and where there is a twist imaginary_mu
  * and flux_quanta, those that the quark sees. */
 void md_physics_report(cJSON *object, const md_backend_request *request);
-/* The last two alone, behind a row that has `action` already. */
+/* All but the first, behind a row that has `action` already. */
 void md_twist_report(cJSON *object, const md_backend_request *request);
 enum { MD_PHYSICS_WORDS_BYTES = 160 };
 /* The same in words with the parameters of the links, "naive" or "hisq, naik-epsilon 0, imaginary

@@ -43,7 +43,6 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
 
 /* What quarks with four spins go without so far, and what only they allow. */
 static md_status check_spins(md_context *context, md_solve_options *o) {
-  const double least = 1e-6, most = 100.0;
   const struct {
     const char *name;
     bool given;
@@ -56,10 +55,8 @@ static md_status check_spins(md_context *context, md_solve_options *o) {
       {"output", o->output != NULL},
       {"checkpoint", o->checkpoint != NULL}};
   o->source.spins = md_action_get(o->run.request.action)->spins;
-  if (o->source.spins == 1)
-    return o->mass >= least ? MD_OK
-                            : md_fail(context, MD_INPUT, "--mass must lie in %g to %g, got %g",
-                                      least, most, o->mass);
+  MD_TRY(md_physics_check_mass(context, "mass", o->run.request.action, o->mass));
+  if (o->source.spins == 1) return MD_OK;
   for (size_t i = 0; i < sizeof without / sizeof *without; i++)
     if (without[i].given)
       return md_fail(context, MD_INPUT,
@@ -109,8 +106,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
       MD_LATTICE_OR_FAT_OPTION(o->run.lattice),
-      MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)", .low = -4,
-                .high = 100, .required = true),
+      MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)",
+                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .required = true),
       MD_OPERATOR_OPTIONS(o->run, backends),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,
                 "auto: cg or block; multishift: M^dag M + shifts [cg]",
