@@ -64,6 +64,20 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
   return md_wilson_apply(context, a, false, out, in);
 }
 
+/* The same of one slice, where A and K are numbers and B is 1: hops alone, and gamma_5. */
+static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md_field *out,
+                                md_field *in) {
+  const md_wall_way turn = {.gamma5 = true, .factor = 1.0};
+  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = adjoint ? even : in;
+  md_field *to = adjoint ? even : out;
+  const md_hop_end end = {.x = from, .a = w->of.a.m[0], .b = -0.25 * w->of.k.m[0]};
+  if (adjoint) md_wall_apply(NULL, &turn, in, even);
+  MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
+  MD_TRY(md_dirac_hop(context, w->dirac, to, odd, &end));
+  if (adjoint) md_wall_apply(NULL, &turn, even, out);
+  return MD_OK;
+}
+
 /* S = A - 1/4 H K H B;  S^dag = A^dag - 1/4 B^dag gamma_5 H K^dag H gamma_5. */
 md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_field *out,
                           md_field *in) {
@@ -73,6 +87,7 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
   const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.25};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = even;
+  if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
   if (adjoint)
     md_wall_apply(NULL, &before, in, even);
   else

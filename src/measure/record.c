@@ -124,7 +124,7 @@ static md_status create_arrays(md_context *context, const md_study *s, int latti
 /* Lattice `lattice` of the study to place `place` of the arrays, or back. */
 static void move(const md_study *s, int lattice, const md_array array[ARRAYS], int place,
                  bool back) {
-  for (int a = 0; a < ARRAYS; a++) {
+  for (int a = 0; a < count_arrays(s); a++) {
     size_t bytes;
     void *here = part_of(s, lattice, a, &bytes);
     void *there = (char *)array[a].data + (size_t)place * bytes;

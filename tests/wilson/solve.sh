@@ -90,10 +90,7 @@ done
   refuses 2 'have 12 right-hand sides, one a colour and spin' 1 solve $wilson --rhs 3
   refuses 2 'serves action wilson in double and single, got half' 1 solve $wilson --backend cpu_simd --precision half
 }
-for command in "eigen $lattice --modes 2" "validate --lattice $lattice"; do
-  # shellcheck disable=SC2086
-  refuses 2 'serves the actions naive, asqtad, hisq, got wilson' 1 $command --action wilson
-done
+refuses 2 'eigen serves the actions naive, asqtad, hisq, got wilson' 1 eigen "$lattice" --modes 2 --action wilson
 study="measure --lattices $lattice --masses 0.1,0.2 --output $work/s.h5"
 # shellcheck disable=SC2086
 {
@@ -113,10 +110,19 @@ import h5py
 print(','.join('%.16e' % c for c in h5py.File('$work/study.h5')['study/pion'][0, 1, 0, 0, 0]))")]" \
     "$(value pion_correlator exact)" 1e-9 || complain "the study's correlator"
 fi
+on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls 4 --tol 1e-11 --rhs 5 --resume \
+  --output "$work/study.h5" --quiet --json "$work/resumed.json" || complain "resumed study: exit $?"
+[ "$(key residual_mass "$work/study.json")" = "$(key residual_mass "$work/resumed.json")" ] || complain "resumed study: another m_res"
 close "[$(key residual_mass "$work/study.json")]" "[$(value residual_mass exact)]" 1e-8 || complain "the study's m_res"
 on 1 bench dirac --dims 4x4x4x4 --action mobius --Ls 4 --backends cpu_ref,cpu_simd --repetitions 1 --rhs 1,5 \
   --quiet --json "$work/dirac.json" || complain "bench dirac: exit $?"
 [ "$(grep -c '"gflops"' "$work/dirac.json")" = 10 ] || complain "bench dirac: $(grep -c '"gflops"' "$work/dirac.json") rows"
+for what in wilson "mobius --Ls 3 --magnetic 1"; do
+  # shellcheck disable=SC2086
+  on 2 validate --lattice "$lattice" --mass 0.3 --action $what --quiet --json "$work/validate.json" || complain "validate $what: exit $?"
+  [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
+  [ "$(grep -c '"operation"' "$work/validate.json")" -ge 6 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
+done
 on 1 bench solver --dims 4x4x4x4 --action wilson --mass 0.2 --operators cpu_simd --inner none,single --solvers cg,gcr \
   --repetitions 1 --tol 1e-9 --quiet --json "$work/solver.json" || complain "bench solver: exit $?"
 
