@@ -80,8 +80,7 @@ typedef struct md_backend {
   unsigned reconstructs;   /* bit 1u << md_reconstruct */
   unsigned packings;       /* bit 1u << md_packing */
   unsigned actions;        /* bit 1u << md_action */
-  int speed; /* --backend auto takes the highest that is available and fits, none below 0 unless a
-                packing was named */
+  int speed;               /* --backend auto takes the highest that is available and fits */
   /* The same for one request, whose packing is one of the backend's, and what speaks for or against
    * it in words. n_rhs: right-hand sides that were asked for, before padding. local: extents of the
    * rank's lattice; NULL: not known yet. NULL: it is `speed` whatever the request. */

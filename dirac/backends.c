@@ -133,8 +133,6 @@ static md_status consider(md_context *context, const md_backend *b, md_packing p
   MD_TRY(serves(context, b, &request));
   const int speed =
       b->speed_of ? b->speed_of(context, &request, asked->n_rhs, local, &reason) : b->speed;
-  const bool open = request.packing != asked->packing && best->speed >= 0;
-  if (open && speed < 0) return MD_OK;
   if (!best->backend || speed > best->speed) {
     best->backend = b;
     best->request = request;

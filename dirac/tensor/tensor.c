@@ -245,9 +245,14 @@ static int speed_of(const md_context *context, const md_backend_request *request
   *reason = "stacked is faster with 7 to 16 right-hand sides at once";
   if (n_rhs < FROM || (n != MD_STACKED_LEAST && n != MD_STACKED_MOST)) return among_packings;
   *reason = "in double stacked is faster where tiles divide the lattice of a rank";
-  if (local && request->precision == MD_DOUBLE &&
-      !md_march_plan_make(request->precision, md_action_terms(request->action) / MD_DIRECTIONS, n,
-                          local, &context->gpu, &plan))
+  const int fields = md_action_terms(request->action) / MD_DIRECTIONS;
+  const bool marches =
+      !local || md_march_plan_make(request->precision, fields, n, local, &context->gpu, &plan);
+  if (request->precision == MD_DOUBLE && !marches) return among_packings;
+  *reason = "with one link field and 8 right-hand sides in half stacked is faster with tiles of 8 "
+            "sites in x";
+  if (request->precision == MD_HALF && fields == 1 && n == MD_STACKED_LEAST && local &&
+      !(marches && plan.x == MARCH_X))
     return among_packings;
   *reason = "7 to 16 right-hand sides fill the tiles of stacked";
   return FASTER;

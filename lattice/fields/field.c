@@ -274,42 +274,53 @@ md_status md_field_restore(md_context *context, md_field *out, const md_field *i
   return MD_OK;
 }
 
-/* The first right-hand sides that both have; host, MD_DOUBLE. */
-static void copy_first(md_field *out, const md_field *in) {
+/* The first right-hand sides that both have, and zeros in those that `out` has beyond; MD_DOUBLE,
+ * in one space. */
+static md_status resize(md_context *context, md_field *out, const md_field *in) {
   const int n = out->n_rhs < in->n_rhs ? out->n_rhs : in->n_rhs;
   double *const to = out->data;
   const double *const from = in->data;
+  if (md_counts(context)) return MD_OK;
+  if (out->n_rhs > n) md_linear_zero(out);
+  if (MINIDIRAC_HAVE_CUDA && out->space == MD_DEVICE)
+    return md_device_convert(context, out, NULL, in);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < in->sites; i++)
     for (int c = 0; c < in->components; c++)
       for (int r = 0; r < n; r++) to[md_field_at(out, i, c, r)] = from[md_field_at(in, i, c, r)];
+  return MD_OK;
 }
 
-/* A field of zeros like `wide`, but on the host and in MD_DOUBLE. */
-static md_status create_like(md_context *context, const md_field *wide, md_field *field) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, wide->components, wide->n_rhs, false};
-  return md_field_create(context, wide->geometry, &shape, wide->parity, field);
+/* In MD_DOUBLE, beside a field whose other numbers it has. */
+static md_status create_beside(md_context *context, const md_field *other, int n_rhs,
+                               md_field *field) {
+  const md_field_shape shape = {MD_DOUBLE, other->space, other->components, n_rhs, false};
+  return md_field_create(context, other->geometry, &shape, other->parity, field);
 }
 
 md_status md_field_widen(md_context *context, md_field *out, const md_field *in) {
-  md_field wide = {0};
+  const bool wide = out->precision == MD_DOUBLE;
+  md_field staged = {0};
   if (in->n_rhs == out->n_rhs) return md_field_convert(context, out, in);
-  md_status status = create_like(context, out, &wide);
-  if (status == MD_OK && !md_counts(context)) {
-    copy_first(&wide, in);
-    status = md_field_convert(context, out, &wide);
-  }
-  md_field_destroy(&wide);
+  if (wide && out->space == in->space) return resize(context, out, in);
+  md_status status = create_beside(context, out, wide ? in->n_rhs : out->n_rhs, &staged);
+  if (status == MD_OK) status = md_field_widen(context, &staged, in);
+  if (status == MD_OK)
+    status = wide ? resize(context, out, &staged) : md_field_convert(context, out, &staged);
+  md_field_destroy(&staged);
   return status;
 }
 
 md_status md_field_narrow(md_context *context, md_field *out, const md_field *in) {
-  md_field wide = {0};
+  const bool wide = in->precision == MD_DOUBLE;
+  md_field staged = {0};
   if (in->n_rhs == out->n_rhs) return md_field_convert(context, out, in);
-  md_status status = create_like(context, in, &wide);
-  if (status == MD_OK && !md_counts(context)) status = md_field_convert(context, &wide, in);
-  if (status == MD_OK && !md_counts(context)) copy_first(out, &wide);
-  md_field_destroy(&wide);
+  if (wide && out->space == in->space) return resize(context, out, in);
+  md_status status = create_beside(context, in, wide ? out->n_rhs : in->n_rhs, &staged);
+  if (status == MD_OK)
+    status = wide ? resize(context, &staged, in) : md_field_convert(context, &staged, in);
+  if (status == MD_OK) status = md_field_narrow(context, out, &staged);
+  md_field_destroy(&staged);
   return status;
 }
 

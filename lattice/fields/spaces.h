@@ -99,6 +99,11 @@ md_status md_device_add_single(md_context *context, md_field *out, const double 
                                const md_field *in);
 md_status md_device_join(md_context *context, int count, const md_field *columns, md_field *block);
 md_status md_device_split(md_context *context, const md_field *block, int count, md_field *columns);
+/* Between fields of[MD_PARITIES] in MD_DOUBLE and an array [rhs][t][z][y][x][component] of a
+ * caller, of which one is assigned, the array where `out`. Waits, first for all streams of the
+ * device, on which the caller may have worked. MD_INPUT for memory that is not of this device.
+ * Local. */
+md_status md_device_array(md_context *context, md_field *of, double *array, bool out);
 /* Data and scales with halo between fields of one shape, of which one or both are host fields.
  * Waits. Local. */
 md_status md_device_transfer(md_context *context, md_field *out, const md_field *in);

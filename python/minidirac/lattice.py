@@ -4,11 +4,12 @@ from __future__ import annotations
 import functools
 from ctypes import byref
 from dataclasses import dataclass, fields
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Union, cast
 
 import numpy as np
 
-from .library import CMeans, Context, Error, Handle, INPUT, complex_array, context, encode, library
+from .arrays import complex_array
+from .library import CMeans, Context, Handle, InputError, context, encode, library
 
 Four = Tuple[int, int, int, int]
 
@@ -43,8 +44,9 @@ class OnLayout:
 
     @functools.cached_property
     def layout(self) -> Layout:
+        """Extents of the lattice and of this rank's block."""
         c = library().md_lattice_layout(self._lattice)
-        return Layout(*(tuple(part) for part in (c.dims, c.local, c.origin, c.grid)))
+        return Layout(*(cast(Four, tuple(part)) for part in (c.dims, c.local, c.origin, c.grid)))
 
     @property
     def dims(self) -> Four:
@@ -81,7 +83,7 @@ class Lattice(OnLayout):
     def _made(self, function: str, on: Context, *arguments: Any, parent: Any = None) -> "Lattice":
         self.context = on
         self._lattice = on.make(function, "md_lattice_destroy", parent or on, *arguments)
-        self._links: dict = {}
+        self._links: Dict[str, Links] = {}
         return self
 
     @property
@@ -93,6 +95,7 @@ class Lattice(OnLayout):
 
     @functools.cached_property
     def means(self) -> Means:
+        """Plaquettes, the trace of links, and how far they are from SU(3)."""
         c = CMeans()
         self.context.call("md_lattice_observe", self._lattice, byref(c))
         return Means(*(getattr(c, field.name) for field in fields(Means)))
@@ -118,6 +121,22 @@ def load(path: Any, grid: Optional[Sequence[int]] = None, ignore_checksum: bool 
     return Lattice.__new__(Lattice)._made("md_lattice_read", context(comm), encode(path), byref(request))
 
 
+def generate(start: Union[Lattice, Sequence[int]], beta: float, sweeps: int = 1, overrelax: int = 4, seed: int = 1,
+             first: int = 0, space: str = "host", comm: Any = None) -> Lattice:
+    """A new lattice after sweeps `first`, first + 1, ... of a Markov chain of the Wilson action at beta = 6/g^2:
+    each a heatbath of all links and `overrelax` microcanonical updates, on the "host" or the "device". Start is
+    a lattice, or extents x, y, z, t for unit links. The links depend on the numbers alone, as `minidirac generate`."""
+    if isinstance(start, Lattice):
+        made = Lattice(start.links, start.dims, start.layout.grid, start.context)
+    else:
+        request = library().md_lattice_defaults().assign(dims=tuple(int(extent) for extent in start))
+        made = Lattice.__new__(Lattice)._made("md_lattice_create", context(comm), byref(request))
+    chain = library().md_chain_defaults(beta)
+    chain.assign(sweeps=sweeps, overrelax=overrelax, seed=seed, first=first, space=space)
+    made.context.call("md_lattice_sweep", made._lattice, byref(chain))
+    return made
+
+
 class Links(OnLayout):
     """The link fields of an action. `fat` and `long` are new arrays, of the shape of Lattice.links;
     those of naive are the thin links and None. Solves, hops and eigenvectors take it as a lattice."""
@@ -135,11 +154,12 @@ class Links(OnLayout):
 
     @property
     def fat(self) -> np.ndarray:
+        """Of one-hop terms; the thin links of naive."""
         return self._field(0)
 
     @property
     def long(self) -> Optional[np.ndarray]:
-        """With the coefficient of the action."""
+        """Of three-hop terms, with the coefficient of the action; None of naive."""
         return None if self.action == "naive" else self._field(1)
 
     def __repr__(self) -> str:
@@ -163,7 +183,7 @@ def improved(lattice: Lattice, fat: Any, long: Any, action: str = "hisq") -> Lin
     """Links of "asqtad" or "hisq" from arrays of the rank's fat and long ones, or from two files of
     them, whose phases are found and taken off. The lattice lends its layout alone."""
     if isinstance(fat, np.ndarray) != isinstance(long, np.ndarray):
-        raise Error(INPUT, "fat and long links must be two arrays or two files, got one of each")
+        raise InputError("fat and long links must be two arrays or two files, got one of each")
     if not isinstance(fat, np.ndarray):
         return Links(lattice, action, "md_improved_read", action.encode(), encode(fat), encode(long))
     arrays = [complex_array(a, (*lattice.shape, 4, 3, 3), "links") for a in (fat, long)]
@@ -181,6 +201,7 @@ def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
     return lattice._links[action]
 
 
-def fermion(owner: OnLayout, count: int) -> Handle:
-    """Zeros of double on the host."""
-    return owner.context.make("md_fermion_create", "md_fermion_destroy", owner._lattice, count, b"double", b"host")
+def fermion(owner: OnLayout, count: int, space: str = "host") -> Handle:
+    """Zeros of double."""
+    return owner.context.make("md_fermion_create", "md_fermion_destroy", owner._lattice, count, b"double",
+                              space.encode())

@@ -11,22 +11,36 @@ from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, 
 from pathlib import Path
 from typing import Any, Iterator
 
-import numpy as np
-
 VERSION = "0.2"  # of the structures below
 NAME = "libminidirac.so.0"
-UNREACHED, INPUT, ENVIRONMENT = 1, 2, 3  # md_status
 
 
 class Error(RuntimeError):
-    """What the library refuses or does not reach, with the message of the program.
+    """What the library refuses or does not reach, with the message of the program: an UnreachedError,
+    an InputError or a MachineError. `status` is the exit code that the program has for it."""
 
-    `status` is the exit code that the program has for it: 1 the asked result was not reached, 2 bad
-    input, 3 environment (device, MPI, memory, disk)."""
+    status = 0
 
-    def __init__(self, status: int, message: str):
-        super().__init__(message)
-        self.status = status
+
+class UnreachedError(Error):
+    """The asked result was not reached: a solve that did not converge, lattices that were left out."""
+
+    status = 1
+
+
+class InputError(Error, ValueError):
+    """Arguments, arrays or files that do not make sense; also of the functions of Python alone."""
+
+    status = 2
+
+
+class MachineError(Error):
+    """The environment: no device, no MPI, no library, no memory or disk for it."""
+
+    status = 3
+
+
+_ERRORS = {error.status: error for error in (UnreachedError, InputError, MachineError)}
 
 
 class _Structure(ctypes.Structure):
@@ -56,6 +70,11 @@ class CLayout(_Structure):
 class CMeans(_Structure):
     _fields_ = [(name, c_double) for name in ("plaquette", "plaquette_ss", "plaquette_st", "link_trace",
                                               "unitarity_deviation")]
+
+
+class ChainRequest(_Structure):
+    _fields_ = [("beta", c_double), ("sweeps", c_int), ("overrelax", c_int), ("seed", c_uint64), ("first", c_uint64),
+                ("space", c_char_p)]
 
 
 class Smearing(_Structure):
@@ -102,6 +121,8 @@ _FUNCTIONS = {
     "md_lattice_layout": (CLayout, [_HANDLE]),
     "md_lattice_set": (_STATUS, [_HANDLE, _ARRAY]),
     "md_lattice_get": (None, [_HANDLE, _ARRAY]),
+    "md_chain_defaults": (ChainRequest, [c_double]),
+    "md_lattice_sweep": (_STATUS, [_HANDLE, POINTER(ChainRequest)]),
     "md_lattice_observe": (_STATUS, [_HANDLE, POINTER(CMeans)]),
     "md_smearing_defaults": (Smearing, [_TEXT]),
     "md_smear_lattice": (_STATUS, [_HANDLE, POINTER(Smearing), _OUT]),
@@ -114,6 +135,10 @@ _FUNCTIONS = {
     "md_fermion_destroy": (None, [_HANDLE]),
     "md_fermion_set": (_STATUS, [_HANDLE, _ARRAY]),
     "md_fermion_get": (_STATUS, [_HANDLE, _ARRAY]),
+    "md_fermion_set_device": (_STATUS, [_HANDLE, _ARRAY]),
+    "md_fermion_get_device": (_STATUS, [_HANDLE, _ARRAY]),
+    "md_device_array_create": (_STATUS, [_HANDLE, c_size_t, _OUT]),
+    "md_device_array_destroy": (None, [_ARRAY]),
     "md_fermion_source": (_STATUS, [_HANDLE, _TEXT]),
     "md_fermion_pion": (_STATUS, [_HANDLE, _ARRAY]),
     "md_quark_defaults": (QuarkRequest, []),
@@ -175,15 +200,17 @@ def library() -> ctypes.CDLL:
         with _waiting():
             loaded = ctypes.CDLL(path)
     except OSError as fault:
-        raise Error(ENVIRONMENT, f"{path} cannot be loaded ({fault}); install miniDirac, or set "
+        raise MachineError(f"{path} cannot be loaded ({fault}); install miniDirac, or set "
                     "MINIDIRAC_LIBRARY to its libminidirac.so") from None
     for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(loaded, name)
+        function = getattr(loaded, name, None)
+        if function is None:
+            raise MachineError(f"{path} must have {name}, got none; install package and library from one source")
         function.restype = result
         function.argtypes = arguments
     if not loaded.md_version().decode().startswith(VERSION + "."):
-        raise Error(ENVIRONMENT, f"{path} must be of version {VERSION}, got {loaded.md_version().decode()}; "
-                    "install package and library from one source")
+        raise MachineError(f"{path} must be of version {VERSION}, got {loaded.md_version().decode()}; "
+                           "install package and library from one source")
     return loaded
 
 
@@ -219,8 +246,9 @@ class Context:
         self.check(status)
 
     def check(self, status: int) -> None:
+        """Raises the Error of a status that is not MD_OK."""
         if status != 0:
-            raise Error(status, library().md_context_message(self._handle).decode(errors="replace"))
+            raise _ERRORS[status](library().md_context_message(self._handle).decode(errors="replace"))
 
     def call(self, function: str, *arguments: Any) -> None:
         """Calls a function that returns a status; a failure becomes an Error."""
@@ -247,7 +275,7 @@ def _communicator(communicator: Any) -> Any:
     """MPI_Comm of a communicator of mpi4py."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(communicator, mpi.Comm):
-        raise Error(INPUT, f"a communicator must be one of mpi4py, got {communicator!r}")
+        raise InputError(f"a communicator must be one of mpi4py, got {communicator!r}")
     kind = c_void_p if mpi._sizeof(mpi.Comm) == ctypes.sizeof(c_void_p) else c_int
     return kind.from_address(mpi._addressof(communicator))
 
@@ -267,17 +295,3 @@ def context(comm: Any = None) -> Context:
 
 def encode(path: Any) -> bytes:
     return os.fsencode(os.fspath(path))
-
-
-def complex_array(array: Any, shape: tuple, what: str) -> np.ndarray:
-    """complex128 without gaps, of this shape (-1: any extent); the array itself where it is that."""
-    array = np.ascontiguousarray(array, dtype=np.complex128)
-    if array.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, array.shape)):
-        words = ", ".join("any" if extent < 0 else str(extent) for extent in shape)
-        raise Error(INPUT, f"{what} must have the shape ({words}), got {array.shape}")
-    return array
-
-
-def copied(pointer: Any, count: int) -> np.ndarray:
-    """A numpy array of its own from memory of the library."""
-    return np.ctypeslib.as_array(pointer, (count,)).copy()

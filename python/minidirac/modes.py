@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from ctypes import byref
 from typing import Any, Union
 
-import numpy as np
-
+from .arrays import copied, values_of
 from .lattice import Lattice, Links, fermion
-from .library import Handle, copied, encode, library
+from .library import Handle, encode, library
 from .operators import Quark
 
 
@@ -30,9 +29,7 @@ class Vectors(Sequence):
         modes = self._modes
         field = fermion(modes.links, 1)
         modes.links.context.call("md_eigen_vector", modes._handle, int(k) % len(self), field)
-        array = np.empty((*modes.links.shape, 3), dtype=np.complex128)
-        modes.links.context.call("md_fermion_get", field, array.ctypes)
-        return array
+        return values_of(modes.links.context, field, (*modes.links.shape, 3))
 
 
 class Eigenmodes:
@@ -49,6 +46,7 @@ class Eigenmodes:
 
     @property
     def vectors(self) -> Vectors:
+        """Unit vectors of the modes, fetched one by one."""
         return Vectors(self)
 
     def save(self, path: Any, store: str = "double", replace: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Figures of studies, by matplotlib and the backend that is in use; returned, neither shown nor saved."""
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
@@ -9,13 +9,14 @@ from .statistics import jackknife
 from .study import Study
 
 
-def _axes() -> tuple:
+def _axes() -> Tuple[Any, Any]:
     import matplotlib.pyplot
 
     return matplotlib.pyplot.subplots(figsize=(8, 5), constrained_layout=True)
 
 
-def plot_correlators(study: Study, function: Optional[Callable] = None, label: str = "C(t)", width: int = 1) -> Any:
+def plot_correlators(study: Study, function: Optional[Callable[[np.ndarray], Any]] = None, label: str = "C(t)",
+                     width: int = 1) -> Any:
     """All correlators of a study, or a function of them such as effective_mass."""
     figure, axes = _axes()
     for action, mass, source in study.cases():
@@ -25,6 +26,7 @@ def plot_correlators(study: Study, function: Optional[Callable] = None, label: s
                 continue
             value, error = jackknife(c, function, width)
             name = f"{action} m={mass:g} {source}" + (f" p={momentum}" if any(momentum) else "")
+            error = np.nan_to_num(error)  # no bars of one lattice
             axes.errorbar(np.arange(len(value)), value, error, fmt="o", markersize=3, capsize=2, label=name)
     if function is None:
         axes.set_yscale("log")

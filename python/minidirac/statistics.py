@@ -6,6 +6,8 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
+from .library import InputError
+
 
 def _means(values: np.ndarray, width: int) -> np.ndarray:
     """Means over axis 0, each without one bin of at least `width`."""
@@ -16,7 +18,8 @@ def _means(values: np.ndarray, width: int) -> np.ndarray:
                      if b - a < count])
 
 
-def jackknife(values: Any, function: Optional[Callable] = None, width: int = 1) -> Tuple[np.ndarray, np.ndarray]:
+def jackknife(values: Any, function: Optional[Callable[[np.ndarray], Any]] = None,
+              width: int = 1) -> Tuple[np.ndarray, np.ndarray]:
     """Value and error of a function of means over axis 0, bins of at least `width` left out one
     after the other; without a function, of the mean itself."""
     values = np.asarray(values, dtype=float)
@@ -67,32 +70,37 @@ def _cosh(c: np.ndarray, t: np.ndarray, extent: int, weight: np.ndarray) -> Tupl
 def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: int = 1,
              correlated: bool = True) -> Fit:
     """The mass of correlators[lattice, t], folded, and its jackknife error; correlated: chi^2 has the
-    covariances of the time slices, which takes more bins than slices. Without a range all that end at
-    T / 2 are tried, and that of the smallest chi^2 + 2 (slices left out) is taken (W. I. Jay and E. T.
-    Neil, Phys. Rev. D 103, 114502, 2021)."""
+    covariances of the time slices, and both allow for what these lose by being estimated (J. Hartlap et al.,
+    A&A 464, 399, 2007; S. Dodelson and M. D. Schneider, Phys. Rev. D 88, 063537, 2013), which takes five bins more
+    than slices. Without a range all that end at T / 2 are tried, and that of the smallest chi^2 + 2 (slices left
+    out) is taken (W. I. Jay and E. T. Neil, Phys. Rev. D 103, 114502, 2021)."""
     correlators = np.asarray(correlators, dtype=float)
     extent, folded = correlators.shape[-1], fold(correlators)
     samples, last = _means(folded, width), correlators.shape[-1] // 2
-    covariance = np.atleast_2d(np.cov(samples.T, bias=True)) * (len(samples) - 1) if len(samples) > 1 else None
+    bins = len(samples)
+    covariance = np.atleast_2d(np.cov(samples.T, bias=True)) * (bins - 1) if bins > 1 else None
     tried = []
     for first, end in [range] if range else [(first, last) for first in np.arange(1, last - 1)]:
         t = np.arange(first, end + 1)
-        if covariance is None or correlated and len(samples) <= len(t):
+        needed = len(t) + 5 if correlated else 2
+        if covariance is None or bins < needed:
             if range is None:
                 continue
-            raise ValueError(f"a {'correlated ' if correlated else ''}fit of {len(t)} slices needs "
-                             f"{len(t) + 1 if correlated else 2} bins or more, got {len(samples)}; "
-                             "take more lattices, fewer slices or correlated=False")
+            raise InputError(f"a {'correlated ' if correlated else ''}fit of {len(t)} slices needs {needed} bins or "
+                             f"more, got {bins or 1}; take more lattices, fewer slices or correlated=False")
         part = covariance[np.ix_(t, t)]
-        weight = np.linalg.inv(part) if correlated else np.diag(1 / np.diag(part))
+        weight = (bins - len(t) - 2) / (bins - 1) * np.linalg.inv(part) if correlated else np.diag(1 / np.diag(part))
         tried.append((_cosh(folded.mean(axis=0)[t], t, extent, weight), t, weight))
     if not tried:
-        raise ValueError(f"there are no fits with {len(samples)} bins and {last} slices; take more lattices, "
+        raise InputError(f"there are no fits with {bins} bins and {last} slices; take more lattices, "
                          "or correlated=False")
     (mass, amplitude, chi2), t, weight = min(tried, key=lambda fit: fit[0][2] - 2 * len(fit[1]))
     masses = np.array([_cosh(mean[t], t, extent, weight)[0] for mean in samples])
-    error = np.sqrt(((masses - masses.mean()) ** 2).sum() * (len(masses) - 1) / len(masses))
-    return Fit(float(mass), float(error), float(amplitude), (int(t[0]), int(t[-1])), float(chi2), len(t) - 2)
+    square = ((masses - masses.mean()) ** 2).sum() * (bins - 1) / bins
+    if correlated:
+        spare = bins - len(t)
+        square *= 1 + (len(t) - 2) * (spare - 2) / ((spare - 1) * (spare - 4))
+    return Fit(float(mass), float(np.sqrt(square)), float(amplitude), (int(t[0]), int(t[-1])), float(chi2), len(t) - 2)
 
 
 def effective_mass(c: np.ndarray) -> np.ndarray:

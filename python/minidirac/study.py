@@ -3,15 +3,17 @@ need h5py. libminidirac is needed by `measure` alone."""
 from __future__ import annotations
 
 import json
+import math
 from ctypes import c_char_p
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .library import context, encode
+from .library import InputError, context, encode
+from .statistics import Fit, fit_mass
 
 
-def _h5py():
+def _h5py() -> Any:
     try:
         import h5py
     except ImportError:
@@ -19,14 +21,14 @@ def _h5py():
     return h5py
 
 
-def read_report(path: Any) -> dict:
+def read_report(path: Any) -> Dict[str, Any]:
     """A report of --json as a dictionary; numbers that JSON has no word for become NaN."""
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
     if report.get("schema_version") != 1:
-        raise ValueError(f"{path} is no report of schema version 1")
+        raise InputError(f"{path} is no report of schema version 1")
 
-    def numbers(value):
+    def numbers(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: numbers(item) for key, item in value.items()}
         if isinstance(value, list) and value and all(v is None or isinstance(v, (int, float)) for v in value):
@@ -36,11 +38,11 @@ def read_report(path: Any) -> dict:
     return numbers(report)
 
 
-def _attributes(thing):
+def _attributes(thing: Any) -> Dict[str, Any]:
     return {k: v.decode() if isinstance(v, bytes) else v for k, v in thing.attrs.items()}
 
 
-def _values(dataset):
+def _values(dataset: Any) -> np.ndarray:
     try:
         return dataset[...]
     except TypeError:  # half, for which h5py before 3.8 wants a complex type that numpy has not
@@ -49,24 +51,24 @@ def _values(dataset):
         return pairs
 
 
-def _read(path, dataset, attributes_of):
+def _read(path: Any, dataset: str, attributes_of: str) -> Tuple[np.ndarray, Dict[str, Any]]:
     with _h5py().File(path, "r") as file:
         if dataset not in file:
-            raise ValueError(f"{path} has no {dataset}")
+            raise InputError(f"{path} has no {dataset}")
         return _values(file[dataset]), _attributes(file[attributes_of])
 
 
-def read_links(path: Any) -> Tuple[np.ndarray, dict]:
+def read_links(path: Any) -> Tuple[np.ndarray, Dict[str, Any]]:
     """Links U[t, z, y, x, mu, row, column] of a lattice in HDF5, and their attributes."""
     return _read(path, "/gauge/links", "/gauge/links")
 
 
-def read_propagator(path: Any) -> Tuple[np.ndarray, dict]:
+def read_propagator(path: Any) -> Tuple[np.ndarray, Dict[str, Any]]:
     """The solution x[rhs, t, z, y, x, colour] of a file of `solve --output`, and its attributes."""
     return _read(path, "/propagator/solution", "/propagator/solution")
 
 
-def read_modes(path: Any) -> Tuple[np.ndarray, np.ndarray, dict]:
+def read_modes(path: Any) -> Tuple[np.ndarray, np.ndarray, Dict[str, Any]]:
     """Eigenvalues of -Deo Doe, vectors[mode, t, z, y, x/2, colour] on even sites, and attributes."""
     vectors, attributes = _read(path, "/modes/vectors", "/modes")
     if vectors.dtype.names:  # half and fixed8: h5py has no complex numbers of them
@@ -89,9 +91,9 @@ def correlator(solution: np.ndarray, momentum: Sequence[int] = (0, 0, 0),
     return np.roll((norm2 * np.cos(phase)).sum(axis=(1, 2, 3)), -origin[3])
 
 
-def _index(known: list, wanted: Any, what: str) -> int:
+def _index(known: List[Any], wanted: Any, what: str) -> int:
     if wanted not in known:
-        raise ValueError(f"the study has no {what} {wanted}; it has {', '.join(map(str, known))}")
+        raise InputError(f"the study has no {what} {wanted}; it has {', '.join(map(str, known))}")
     return known.index(wanted)
 
 
@@ -101,12 +103,12 @@ class Study:
     def __init__(self, path: Any):
         with _h5py().File(path, "r") as file:
             if "study" not in file:
-                raise ValueError(f"{path} is no study")
+                raise InputError(f"{path} is no study")
             group = file["study"]
             self.attributes = _attributes(group)
             self.arrays = {name: group[name][...] for name in group}
-        text = lambda words: [w.decode() for w in words]
-        self.lattices, self.checksums = text(self.arrays.pop("lattice")), text(self.arrays.pop("checksum"))
+        self.lattices, self.checksums = ([text.decode() for text in self.arrays.pop(name)]
+                                         for name in ("lattice", "checksum"))
         self.arrays.pop("links_checksum", None)
         self.dims = [int(d) for d in self.attributes["dims"]]
         self.actions = self.attributes["actions"].split()
@@ -116,7 +118,8 @@ class Study:
         self.momenta = [tuple(int(n) for n in p) for p in momenta]
 
     def _place(self, action: str, mass: float, source: str) -> Tuple[int, int, int]:
-        return (_index(self.actions, action, "action"), _index(self.masses, float(mass), "mass"),
+        mass = next((m for m in self.masses if math.isclose(m, mass)), mass)
+        return (_index(self.actions, action, "action"), _index(self.masses, mass, "mass"),
                 _index(self.sources, source, "source"))
 
     def pion(self, action: str, mass: float, source: str, momentum: Sequence[int] = (0, 0, 0)) -> np.ndarray:
@@ -124,15 +127,21 @@ class Study:
         place = self._place(action, mass, source)
         return self.arrays["pion"][(slice(None), *place, _index(self.momenta, tuple(momentum), "momentum"))]
 
+    def fit(self, action: str, mass: float, source: str, momentum: Sequence[int] = (0, 0, 0), **how: Any) -> Fit:
+        """fit_mass of these correlators, with its words: `range`, `width`, `correlated`."""
+        return fit_mass(self.pion(action, mass, source, momentum), **how)
+
     def condensate(self, action: str, mass: float, source: str) -> Tuple[np.ndarray, np.ndarray]:
         """tr M^-1 / V [lattice], and its error from noise."""
         place = (slice(None), *self._place(action, mass, source))
         return self.arrays["condensate"][place], self.arrays["condensate_error"][place]
 
     def plaquette(self) -> np.ndarray:
+        """Means [lattice] of Re tr / 3."""
         return self.arrays["plaquette"]
 
     def polyakov_loop(self) -> np.ndarray:
+        """Means over space [lattice], complex."""
         return self.arrays["polyakov_loop"] @ np.array([1, 1j])
 
     def cases(self) -> List[Tuple[str, float, str]]:

@@ -1,8 +1,10 @@
 /* Fermion fields on both parities, their sources and sums. */
+#include "base/device.h"
 #include "io/attribute.h"
 #include "io/propagator.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/observables.h"
+#include "lattice/fields/spaces.h"
 #include "library/library.h"
 #include "sources/sources.h"
 
@@ -74,14 +76,20 @@ md_status md_fermion_alike(const md_fermion *a, const md_fermion *b, bool shape)
   return MD_OK;
 }
 
-md_status md_fermion_blank(const md_fermion *f, md_fermion *copy, md_field **fields) {
+/* md_fermion_blank in a space. */
+static md_status blank_in(md_space space, const md_fermion *f, md_fermion *copy,
+                          md_field **fields) {
   const md_field *of = f->of;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, of->components, of->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, space, of->components, of->n_rhs, true};
   *copy = (md_fermion){0};
   *fields = (md_field *)of;
-  if (of->precision == MD_DOUBLE && of->space == MD_HOST) return MD_OK;
+  if (of->precision == MD_DOUBLE && of->space == space) return MD_OK;
   *fields = copy->of;
   return allocate(f->context, of->geometry, &shape, copy);
+}
+
+md_status md_fermion_blank(const md_fermion *f, md_fermion *copy, md_field **fields) {
+  return blank_in(MD_HOST, f, copy, fields);
 }
 
 static md_status convert(md_field *to, const md_field *from, md_context *context) {
@@ -143,6 +151,43 @@ md_status md_fermion_get(const md_fermion *field, double *values) {
   if (status == MD_OK) move_values(of, values, true);
   md_fermion_release(&copy);
   return status;
+}
+
+/* Between a field and an array on the GPU, of which one is assigned. */
+static md_status move_on_device(const md_fermion *f, double *array, bool out) {
+  md_context *context = f->context;
+  md_fermion copy;
+  md_field *of;
+  MD_TRY(blank_in(MD_DEVICE, f, &copy, &of));
+  md_status status = out && copy.context ? convert(of, f->of, context) : MD_OK;
+  if (MINIDIRAC_HAVE_CUDA && status == MD_OK)
+    status = md_agree(context, md_device_array(context, of, array, out));
+  if (status == MD_OK && !out) return md_fermion_finish((md_fermion *)f, &copy);
+  md_fermion_release(&copy);
+  return status;
+}
+
+md_status md_fermion_set_device(md_fermion *field, const double *values) {
+  return move_on_device(field, (double *)values, false);
+}
+
+md_status md_fermion_get_device(const md_fermion *field, double *values) {
+  return move_on_device(field, values, true);
+}
+
+md_status md_device_array_create(md_context *context, size_t bytes, void **array) {
+  *array = NULL;
+  md_status status = md_device_allocate(context, bytes, "an array", array);
+  if (status == MD_OK) status = md_device_synchronise(context);
+  status = md_agree(context, status);
+  if (status == MD_OK) return MD_OK;
+  md_device_array_destroy(*array);
+  *array = NULL;
+  return status;
+}
+
+void md_device_array_destroy(void *array) {
+  md_device_free(array);
 }
 
 /* As many right-hand sides as the source takes. */

@@ -16,10 +16,10 @@
  *   destroy, which takes NULL. What a handle was made of outlives it, the context all of them.
  * - Choices are words, those of the options of `minidirac`: a word that is none is MD_INPUT, and
  *   the message lists them. A request is what its function of defaults returns, with changes.
- * - Directions are x, y, z, t. An array of the caller lies on the host, in double, complex numbers
- *   as (re, im), and holds the local block of the rank: the whole lattice on one rank, else the
- *   part that md_lattice_layout tells. With T, Z, Y, X the extents of that,
- *     links    [T][Z][Y][X][mu][row][column]  bare: no phases, no boundary sign
+ * - Directions are x, y, z, t. An array of the caller lies on the host unless a function says "on
+ *   the GPU", in double, complex numbers as (re, im), and holds the local block of the rank: the
+ * whole lattice on one rank, else the part that md_lattice_layout tells. With T, Z, Y, X the
+ * extents of that, links    [T][Z][Y][X][mu][row][column]  bare: no phases, no boundary sign
  *     fermions [right-hand side][T][Z][Y][X][colour]
  * - M = m + D; D, phases and signs are those of docs/conventions.md. Masses and eigenvalues are in
  *   units of the inverse lattice spacing. */
@@ -167,6 +167,15 @@ int md_fermion_n_rhs(const md_fermion *field); /* local */
 /* From and to arrays; between fields of one lattice and number of right-hand sides. */
 md_status md_fermion_set(md_fermion *field, const double *values);
 md_status md_fermion_get(const md_fermion *field, double *values);
+/* The same from and to arrays on the GPU of the context, after all that was queued there on any
+ * stream; what was assigned is there when they return. Fields in double on the device take and give
+ * values without another copy. MD_INPUT for memory that is not of this GPU; MD_ENVIRONMENT without
+ * one. */
+md_status md_fermion_set_device(md_fermion *field, const double *values);
+md_status md_fermion_get_device(const md_fermion *field, double *values);
+/* Memory on the GPU for such an array, zeros. MD_ENVIRONMENT without a GPU or that much memory. */
+md_status md_device_array_create(md_context *context, size_t bytes, void **array);
+void md_device_array_destroy(void *array);
 md_status md_fermion_copy(md_fermion *to, const md_fermion *from);
 /* A source in the words of --source: "point:x,y,z,t", "wall:t", "corner:t", "evenwall:t",
  * "oddwall:t", "points:...", "seeded:N,SEED" take 3 right-hand sides for each point, a colour each;

@@ -456,6 +456,33 @@ static void words_and_matrices(void) {
   md_lattice_destroy(lattice);
 }
 
+/* Through memory of the GPU where there is one; elsewhere refused, as that of the host is. */
+static void arrays_lie_on_a_gpu(void) {
+  md_lattice *lattice = hot_lattice(context, 37);
+  const size_t bytes = md_lattice_layout(lattice).local_sites * 18 * sizeof(double);
+  md_fermion *b, *x;
+  void *memory;
+  double *host = array(lattice, 18), norm[3] = {1, 1, 1};
+  OK(md_fermion_create(lattice, 3, "double", "host", &b));
+  OK(md_fermion_create(lattice, 3, "double", "host", &x));
+  OK(md_fermion_source(b, "random:4"));
+  TRUE(md_fermion_set_device(x, host) != MD_OK);
+  TRUE(md_fermion_get_device(b, host) != MD_OK && strstr(md_context_message(context), "GPU"));
+  const md_status made = md_device_array_create(context, bytes, &memory);
+  if (made == MD_OK) {
+    OK(md_fermion_get_device(b, memory));
+    OK(md_fermion_set_device(x, memory));
+    OK(md_fermion_axpy(-1.0, x, b));
+    OK(md_fermion_norm2(b, norm));
+    TRUE(norm[0] == 0.0 && norm[1] == 0.0 && norm[2] == 0.0);
+  } else {
+    TRUE(made == MD_ENVIRONMENT && !memory);
+  }
+  md_device_array_destroy(memory);
+  free(host);
+  md_fermion_destroy(b), md_fermion_destroy(x), md_lattice_destroy(lattice);
+}
+
 /* What is the program's. */
 typedef struct process {
   struct sigaction actions[NSIG];
@@ -517,7 +544,8 @@ int main(int argc, char **argv) {
                                         modes_deflate,
                                         smeared_links_come_and_go,
                                         files_and_studies,
-                                        words_and_matrices};
+                                        words_and_matrices,
+                                        arrays_lie_on_a_gpu};
   for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) tests[k]();
   md_context_close(context);
   context = NULL;

@@ -89,7 +89,7 @@ refuses 2 '--lattice is given twice' 1 info "$lattice" --lattice "$lattice"
 
 # What is missing, and what to do.
 refuses 2 '--resume needs --checkpoint FILE, the state that an earlier solve wrote with' 1 $s --resume
-refuses 2 'tensor_emu serves the packings single, diagonal, block8, stacked, got none; give --packing' 1 $s --backend tensor_emu
+refuses 2 'tensor_emu serves the packings single, diagonal, block8, stacked, got none; give --packing' 1 $s --backend tensor_emu --packing none
 if on 1 bench gemv --dims 8x8 --repeat 1 | grep -q 'host only'; then
   refuses 3 '--space device: .*; or take --space host' 1 bench gemv --space device
   refuses 3 'bench dirac timed nothing: (backend cuda is not available|GPU code needs the NVIDIA driver)' 1 bench dirac --dims 4x4x4x4 --backends cuda

@@ -1,7 +1,7 @@
 """The package minidirac against the program, and against arithmetic of numpy alone. For unittest and
-pytest; MINIDIRAC is the program, MINIDIRAC_INPUTS the folder of lattices."""
-import json
+pytest; the variable MINIDIRAC is the program."""
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -10,34 +10,12 @@ import unittest
 import numpy as np
 
 import minidirac as md
-
-LATTICE = os.path.join(os.environ["MINIDIRAC_INPUTS"], "beta5.7_4x4x4x8.lime")
-
-
-def report(*words):
-    """The report of the program."""
-    run = subprocess.run([os.environ["MINIDIRAC"], *words, "--quiet", "--json", "-"], check=True, timeout=120,
-                         stdout=subprocess.PIPE, env={**os.environ, "OMPI_MCA_orte_create_session_dirs": "0"})
-    return json.loads(run.stdout)
+from oracle import LATTICE, Oracle, report
 
 
 def random_field(shape, seed=1):
     rng = np.random.default_rng(seed)
     return rng.normal(size=shape) + 1j * rng.normal(size=shape)
-
-
-def numpy_d(links, v):
-    """D of docs/conventions.md, antiperiodic, from naive links [t, z, y, x, mu, 3, 3]."""
-    t, z, y, x = np.indices(links.shape[:4])
-    signs = [np.ones_like(x), (-1) ** x, (-1) ** (x + y), (-1) ** (x + y + z)]
-    signs[3] = signs[3] * np.where(t == links.shape[0] - 1, -1, 1)  # of the boundary
-    out = np.zeros_like(v)
-    for mu in range(4):
-        axis = 3 - mu
-        u = signs[mu][..., None, None] * links[..., mu, :, :]
-        back = np.roll(np.einsum("tzyxba,rtzyxb->rtzyxa", u.conj(), v), 1, axis + 1)
-        out += 0.5 * (np.einsum("tzyxab,rtzyxb->rtzyxa", u, np.roll(v, -1, axis + 1)) - back)
-    return out
 
 
 class Package(unittest.TestCase):
@@ -70,10 +48,33 @@ class Package(unittest.TestCase):
                 self.lattice.save(path)
             self.lattice.save(path, replace=True)
 
+    def test_generate(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "chain.h5")
+            report("generate", "--dims", "4x4x4x8", "--beta", "5.7", "--sweeps", "3", "--seed", "7", "--output", path)
+            want = md.load(path)
+        start = md.generate((4, 4, 4, 8), beta=5.7, sweeps=2, seed=7)
+        before = start.links
+        made = md.generate(start, beta=5.7, seed=7, first=2)
+        self.assertTrue(np.array_equal(made.links, want.links) and np.array_equal(start.links, before))
+        self.assertEqual(made.plaquette, want.plaquette)
+        with self.assertRaisesRegex(md.InputError, "beta must be within"):
+            md.generate(start, beta=-1)
+
+    def test_no_copies(self):
+        from minidirac.arrays import given
+
+        b = random_field(self.field)
+        self.assertTrue(given(b).address == b.ctypes.data and given(b[1:]).address == b[1:].ctypes.data)
+        turned = b.transpose(0, 1, 2, 3, 5, 4).copy().transpose(0, 1, 2, 3, 5, 4)  # gaps
+        self.assertNotEqual(given(turned).address, turned.ctypes.data)
+        self.assertTrue(np.array_equal(md.hop(self.lattice, turned), md.hop(self.lattice, b)))
+        self.assertTrue(np.allclose(md.hop(self.lattice, b.astype("c8")), md.hop(self.lattice, b), atol=1e-5))
+
     def test_hop(self):
         v = random_field(self.field)
         even, odd = md.hop(self.lattice, v, parity=0), md.hop(self.lattice, v, parity=1)
-        self.assertTrue(np.allclose(even + odd, numpy_d(self.lattice.links, v), atol=1e-13))
+        self.assertTrue(np.allclose(even + odd, Oracle(self.lattice.links).d(v), atol=1e-13))
         t, z, y, x = np.indices(self.lattice.shape)
         is_odd = ((t + z + y + x) % 2).astype(bool)
         self.assertFalse(even[:, is_odd].any() or odd[:, ~is_odd].any())
@@ -113,7 +114,7 @@ class Package(unittest.TestCase):
         c = md.pion_correlator(self.lattice, mass=0.1, source=(1, 0, 2, 3))
         self.assertTrue(np.allclose(c, (abs(s.x) ** 2).sum(axis=(0, 2, 3, 4, 5)), rtol=1e-12))
         self.assertTrue(np.array_equal(np.argwhere(md.source(self.lattice, "point:1,0,2,3")[0])[0], (3, 2, 0, 1, 0)))
-        with self.assertRaises(md.Error) as caught:
+        with self.assertRaisesRegex(md.UnreachedError, "must converge") as caught:
             md.pion_correlator(self.lattice, max_iter=3)
         self.assertEqual(caught.exception.status, 1)
 
@@ -160,10 +161,12 @@ class Package(unittest.TestCase):
                 ("extents must be even", lambda: md.Lattice(self.lattice.links[:3])),
                 ("links must have the shape", lambda: md.Lattice(b)),
                 ("one of mpi4py", lambda: md.load(LATTICE, comm=1))):
-            with self.assertRaises(md.Error) as caught:
+            with self.assertRaises(md.InputError) as caught:
                 call()
             self.assertIn(words, str(caught.exception))
             self.assertEqual(caught.exception.status, 2)
+            self.assertEqual(str(pickle.loads(pickle.dumps(caught.exception))), str(caught.exception))
+        self.assertTrue(issubclass(md.InputError, ValueError) and issubclass(md.InputError, md.Error))
         with self.assertRaises(TypeError):
             md.solve(self.lattice, b, colour="red")
 
@@ -173,18 +176,9 @@ class Package(unittest.TestCase):
         own = md.Context()  # beside the default one, and closed before it
         self.assertEqual(md.load(LATTICE, comm=own).plaquette, self.lattice.plaquette)
 
-    def test_example(self):
-        top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-        with open(os.path.join(top, "docs", "python.md"), encoding="utf-8") as page:
-            text = page.read()
-        text = text[text.index("    import minidirac") :]
-        code = text[: text.index("\n\n")].replace("\n    ", "\n").strip()
-        run = subprocess.run([sys.executable, "-c", code], cwd=top, stdout=subprocess.PIPE, text=True, check=True)
-        self.assertEqual(run.stdout.splitlines()[0], "(4, 4, 4, 8) 0.571834509795188")
-
     def test_without_the_library(self):
         code = ("import minidirac as md\ntry: md.load('x')\n"
-                "except md.Error as e: print(e.status, e)\nprint(md.jackknife([1, 2, 3])[0])")
+                "except md.MachineError as e: print(e.status, e)\nprint(md.jackknife([1, 2, 3])[0])")
         run = subprocess.run([sys.executable, "-c", code], env={**os.environ, "MINIDIRAC_LIBRARY": "/none.so"},
                              stdout=subprocess.PIPE, text=True, check=True)
         self.assertRegex(run.stdout, r"(?s)3 /none.so cannot be loaded.*MINIDIRAC_LIBRARY.*\n2.0\n")

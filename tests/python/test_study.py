@@ -9,8 +9,7 @@ import unittest
 import numpy as np
 
 import minidirac as md
-
-LATTICE = os.path.join(os.environ["MINIDIRAC_INPUTS"], "beta5.7_4x4x4x8.lime")
+from oracle import LATTICE
 
 
 def has_h5py():
@@ -33,6 +32,9 @@ class Studies(unittest.TestCase):
             for mass in study.masses:
                 c = study.pion("naive", mass, "point:0,0,0,0")
                 self.assertTrue(np.allclose(c[0], md.pion_correlator(lattice, mass), rtol=1e-8))
+                with self.assertRaisesRegex(md.InputError, "got 1; take more lattices"):
+                    study.fit("naive", mass, "point:0,0,0,0", range=(1, 4))
+            self.assertTrue(np.array_equal(study.pion("naive", 3 * 0.1, "point:0,0,0,0"), c))  # of 0.3
             with self.assertRaisesRegex(ValueError, "no mass 0.2; it has 0.1, 0.3"):
                 study.pion("naive", 0.2, "point:0,0,0,0")
             with self.assertRaisesRegex(md.Error, "is there"):
@@ -73,6 +75,9 @@ class Studies(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "correlated=False"):
             md.fit_mass(data[:8], range=(2, 16))
         errors = [md.fit_mass(exact * (1 + 0.01 * rng.normal(size=(50, 32))), range=(6, 16)) for _ in range(40)]
+        few = [md.fit_mass(exact * (1 + 0.01 * rng.normal(size=(20, 32))), range=(6, 16)) for _ in range(40)]
+        pull = [(fit.mass - mass) / fit.error for fit in few]  # 20 lattices, 11 slices: the error knows that
+        self.assertLess(np.std(pull), 1.5)
         spread = np.std([fit.mass for fit in errors])
         self.assertTrue(0.5 < spread / np.mean([fit.error for fit in errors]) < 2)
 

@@ -42,7 +42,7 @@ static __device__ double unit_of(const field_view &f, int64_t site) {
 }
 
 /* Thread (r, i) of a block converts right-hand side r of the block's i-th site; a site's scale
- * belongs to all of them. */
+ * belongs to all of them. `out` without scales may have more of them or fewer. */
 static __global__ void convert(field_view out, coefficients factor, field_view in) {
   __shared__ float shared[256];
   const piece_place at = place_of<1, false>(in.sites, in.n_rhs, blockIdx.x);
@@ -64,7 +64,7 @@ static __global__ void convert(field_view out, coefficients factor, field_view i
     if (at.active && r == 0) out.scale[site] = chosen;
     unit = chosen;
   }
-  if (!at.active) return;
+  if (!at.active || r >= out.n_rhs) return;
   const double inverse = 1.0 / unit;
   for (int c = 0; c < in.components; c++) store(out, index_of(out, site, c, r), inverse * value(c));
 }
@@ -146,6 +146,40 @@ extern "C" md_status md_device_transfer(md_context *context, md_field *out, cons
   MD_TRY(copy(context, out->data, in->data, bytes_of(in)));
   return in->scale ? copy(context, out->scale, in->scale, (size_t)in->stride * sizeof(float))
                    : MD_OK;
+}
+
+/* A thread for each real of the array, whose order is that of the sites of both parities together.
+ */
+template <bool OUT>
+static __global__ void copy_array(field_view even, field_view odd, double *array, int lx, int ly,
+                                  int lz, int64_t count) {
+  const int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (e >= count) return;
+  const int64_t volume = 2 * even.sites, element = e / even.components;
+  const int64_t place = element % volume, row = place / lx;
+  const int64_t sum = place % lx + row % ly + row / ly % lz + row / ly / lz;
+  const field_view &f = sum & 1 ? odd : even;
+  double *there = (double *)f.data +
+                  index_of(f, place / 2, (int)(e % even.components), (int)(element / volume));
+  *(OUT ? array + e : there) = *(OUT ? there : array + e);
+}
+
+extern "C" md_status md_device_array(md_context *context, md_field *of, double *array, bool out) {
+  const int *l = of->geometry->local;
+  const int64_t count = of->geometry->local_volume * of->components * of->n_rhs;
+  cudaPointerAttributes lies = {};
+  if (cudaPointerGetAttributes(&lies, array) != cudaSuccess) cudaGetLastError();
+  const bool on_device = lies.type == cudaMemoryTypeDevice || lies.type == cudaMemoryTypeManaged;
+  if (!on_device || lies.device != context->gpu.number)
+    return md_fail(context, MD_INPUT,
+                   "an array must be memory of GPU %d, on which the context works, got that of %s",
+                   context->gpu.number, on_device ? "another GPU" : "the host");
+  MD_TRY(md_cuda_status(context, cudaDeviceSynchronize(), "work on an array"));
+  (out ? copy_array<true>
+       : copy_array<false>)<<<(unsigned)((count + 255) / 256), 256, 0, md_stream()>>>(
+      view_of(&of[MD_EVEN]), view_of(&of[MD_ODD]), array, l[0], l[1], l[2], count);
+  MD_TRY(md_cuda_launched(context, "copy of an array"));
+  return md_device_synchronise(context);
 }
 
 /* Columns: a block of threads turns a tile of 16 sites, 16 columns and six components in shared
