@@ -10,30 +10,37 @@ enum { SPINOR_REALS = 24, MOST_LANES = 2 * MD_MAX_RHS };
 /* Rows of reals that go alike: of n_rhs 1 some sites of a component, else one site's right-hand
  * sides of a pair (re, im). */
 typedef struct rows {
-  int planes;                         /* of a slice; spins 0 and 1 are the first half */
-  int slices, lanes;                  /* reals in a row */
-  int64_t start, in_apart, out_apart; /* of the first row in its field; from row to row */
+  int planes;                  /* of a slice; spins 0 and 1 are the first half */
+  int slices, lanes;           /* reals in a row */
+  int64_t start;               /* of the first row in its field */
+  int64_t in_apart, out_apart; /* from row to row */
 } rows;
 
-static inline double entry_of(const md_wall_matrix *m, bool transposed, int to, int from) {
-  if (!m) return to == from;
-  return transposed ? m->m[from * m->slices + to] : m->m[to * m->slices + from];
+/* What slice `from` gives to slice `to`, [to * slices + from], of spins 0 and 1, and 2 and 3. */
+typedef double factors[2][MD_MOST_SLICES * MD_MOST_SLICES];
+
+static void find_factors(const md_wall_matrix *m, const md_wall_way *way, int slices, factors f) {
+  for (int to = 0; to < slices; to++)
+    for (int from = 0; from < slices; from++)
+      for (int lower = 0; lower < 2; lower++) {
+        const bool transposed = !lower != way->adjoint;
+        const int at = transposed ? from * slices + to : to * slices + from;
+        const double entry = m ? m->m[at] : to == from;
+        f[lower][to * slices + from] = entry * way->factor * (way->gamma5 && lower ? -1.0 : 1.0);
+      }
 }
 
 #define DEFINE_APPLY(T)                                                                            \
-  static void apply_##T(const md_wall_matrix *m, const md_wall_way *way, const rows *r,            \
-                        const T *in, T *out) {                                                     \
+  static void apply_##T(const factors f, bool add, const rows *r, const T *in, T *out) {           \
     for (int k = 0; k < r->planes; k++)                                                            \
       for (int s = 0; s < r->slices; s++) {                                                        \
-        const bool upper = k < r->planes / 2;                                                      \
+        const double *factor = f[k >= r->planes / 2] + s * r->slices;                              \
         T *to = out + (s * r->planes + k) * r->out_apart, sum[MOST_LANES];                         \
-        for (int l = 0; l < r->lanes; l++) sum[l] = way->add ? to[l] : 0;                          \
+        for (int l = 0; l < r->lanes; l++) sum[l] = add ? to[l] : 0;                               \
         for (int j = 0; j < r->slices; j++) {                                                      \
-          const double entry = entry_of(m, upper != way->adjoint, s, j);                           \
-          const T factor = (T)(entry * way->factor * (way->gamma5 && !upper ? -1.0 : 1.0));        \
-          const T *from = in + (j * r->planes + k) * r->in_apart;                                  \
-          if (entry == 0.0) continue;                                                              \
-          for (int l = 0; l < r->lanes; l++) sum[l] += factor * from[l];                           \
+          const T a = (T)factor[j], *from = in + (j * r->planes + k) * r->in_apart;                \
+          if (factor[j] == 0.0) continue;                                                          \
+          for (int l = 0; l < r->lanes; l++) sum[l] += a * from[l];                                \
         }                                                                                          \
         memcpy(to, sum, (size_t)r->lanes * sizeof *to);                                            \
       }                                                                                            \
@@ -46,22 +53,25 @@ void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_fie
                    md_field *out) {
   enum { SITES = 128 };
   const bool one = in->n_rhs == 1;
-  const int step = one ? SITES : 1, row = 2 * in->n_rhs;
+  const int step = one ? SITES : 1, row = 2 * in->n_rhs, slices = in->components / SPINOR_REALS;
+  factors f;
+  find_factors(m, way, slices, f);
 #pragma omp parallel for schedule(static)
   for (int64_t site = 0; site < in->sites; site += step) {
     const int64_t left = in->sites - site;
-    rows r = {.planes = one ? SPINOR_REALS : SPINOR_REALS / 2,
-              .slices = in->components / SPINOR_REALS,
-              .lanes = !one           ? row
-                       : left < SITES ? (int)left
-                                      : SITES,
-              .start = one ? site : site * (in->components / 2) * row,
-              .in_apart = one ? in->stride : row,
-              .out_apart = one ? out->stride : row};
+    const rows r = {.planes = one ? SPINOR_REALS : SPINOR_REALS / 2,
+                    .slices = slices,
+                    .lanes = !one           ? row
+                             : left < SITES ? (int)left
+                                            : SITES,
+                    .start = one ? site : site * (in->components / 2) * row,
+                    .in_apart = one ? in->stride : row,
+                    .out_apart = one ? out->stride : row};
     if (in->precision == MD_DOUBLE)
-      apply_double(m, way, &r, (const double *)in->data + r.start, (double *)out->data + r.start);
+      apply_double(f, way->add, &r, (const double *)in->data + r.start,
+                   (double *)out->data + r.start);
     else
-      apply_float(m, way, &r, (const float *)in->data + r.start, (float *)out->data + r.start);
+      apply_float(f, way->add, &r, (const float *)in->data + r.start, (float *)out->data + r.start);
   }
 }
 
