@@ -3,9 +3,8 @@
 #include "lattice/fields/linear.h"
 
 #include <math.h>
-#include <string.h>
 
-enum { SPINOR_REALS = 24, MOST_LANES = 2 * MD_MAX_RHS };
+enum { SPINOR_REALS = 24 };
 
 /* Rows of reals that go alike: of n_rhs 1 some sites of a component, else one site's right-hand
  * sides of a pair (re, im). */
@@ -31,18 +30,18 @@ static void find_factors(const md_wall_matrix *m, const md_wall_way *way, int sl
 }
 
 #define DEFINE_APPLY(T)                                                                            \
-  static void apply_##T(const factors f, bool add, const rows *r, const T *in, T *out) {           \
+  static void apply_##T(const factors f, bool add, const rows *r, const T *restrict in,            \
+                        T *restrict out) {                                                         \
     for (int k = 0; k < r->planes; k++)                                                            \
       for (int s = 0; s < r->slices; s++) {                                                        \
         const double *factor = f[k >= r->planes / 2] + s * r->slices;                              \
-        T *to = out + (s * r->planes + k) * r->out_apart, sum[MOST_LANES];                         \
-        for (int l = 0; l < r->lanes; l++) sum[l] = add ? to[l] : 0;                               \
+        T *to = out + (s * r->planes + k) * r->out_apart;                                          \
+        for (int l = 0; l < r->lanes && !add; l++) to[l] = 0;                                      \
         for (int j = 0; j < r->slices; j++) {                                                      \
           const T a = (T)factor[j], *from = in + (j * r->planes + k) * r->in_apart;                \
           if (factor[j] == 0.0) continue;                                                          \
-          for (int l = 0; l < r->lanes; l++) sum[l] += a * from[l];                                \
+          for (int l = 0; l < r->lanes; l++) to[l] += a * from[l];                                 \
         }                                                                                          \
-        memcpy(to, sum, (size_t)r->lanes * sizeof *to);                                            \
       }                                                                                            \
   }
 DEFINE_APPLY(double)
