@@ -245,7 +245,7 @@ def warn_of_machines(old, new):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        raise BadInput(f"{message}; see compare.py --help")
+        raise BadInput(f"{message}; see {self.prog} --help")
 
 
 def percent(text):

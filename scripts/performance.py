@@ -4,10 +4,13 @@
 It reads every report (JSON) below bench/ and the tables (CSV) that bench/tables.json describes:
 machine, date, commit and command of each. Of two figures of the same thing the newer one stands;
 what a figure is follows from its row alone. `performance.py --check` compares with the file.
+`performance.py --add NAME REPORT JOB` makes results/NAME.json, one per machine, of a report of
+`bench suite` and the job script that it was made by, with a hash of both.
 """
 import argparse
 import csv
 import glob
+import hashlib
 import json
 import os
 import sys
@@ -83,6 +86,42 @@ def read_rows():
             for row in csv.DictReader(file):
                 found.append((about["kind"], {**{"action": "naive"}, **row}, source))
     return sorted(found, key=lambda f: f[2].date)
+
+
+def hash_of(result):
+    text = json.dumps(result["report"], sort_keys=True) + result["job"]
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def add(name, report, job):
+    with open(report, encoding="utf-8") as file, open(job, encoding="utf-8") as script:
+        result = {"report": json.load(file), "job": script.read()}
+    if not result["report"].get("figure_of_merit"):
+        sys.exit(f"{report} has no figure_of_merit; give a report of a whole `bench suite`")
+    result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
+    result["sha256"] = hash_of(result)
+    with open(os.path.join(TOP, "results", name + ".json"), "w", encoding="utf-8") as file:
+        json.dump(result, file)
+        file.write("\n")
+
+
+def results_table():
+    """The machines of results/, largest figure per device first."""
+    rows = []
+    for path in glob.glob(os.path.join(TOP, "results", "*.json")):
+        with open(path, encoding="utf-8") as file:
+            result = json.load(file)
+        if hash_of(result) != result["sha256"]:
+            sys.exit(f"{path} must have the sha256 of its report and job; make it anew with --add")
+        r = result["report"]
+        devices = f'{r["devices"]} {r["devices_are"]}' if r["devices"] > 1 else "1 " + r["devices_are"].rstrip("s")
+        rows.append((r["sites_rhs_per_second_per_device"],
+                     [f"[{machine_of(r)}](results/{os.path.basename(path)})", devices, r["class"], r["action"], f'{r["figure_of_merit"]:.2f}',
+                      f'{r["sites_rhs_per_second"]:.3g}', f'{r["figure_gflops"]:.4g}', "yes" if r["official"] else r["not_official"],
+                      f'{r["commit"][:7]} of {r["machine"]["date_utc"][:10]}', f'`{result["sha256"][:8]}`']))
+    heads = ["machine", "devices", "class", "action", "figure of merit", "sites x right-hand sides/s", "GFLOP/s", "official", "code", "sha256"]
+    return ["| " + " | ".join(words) + " |" for words in
+            [heads, ["---"] * len(heads)] + [words for _, words in sorted(rows, key=lambda row: -row[0])]]
 
 
 class Table:
@@ -221,6 +260,9 @@ def page():
            "*roofline* is the compulsory bytes over the bandwidth of a copy in the same run; on a CPU the share is that of a triad with the",
            "same threads and working set. A share above 1 occurs because a hop reads eleven times what it writes. Figures on a",
            "GPU are absolute; on shared CPUs the shares within a run count.", ""]
+    out += ["## Machines by the suite", "",
+            "One file of [results/](results) each, with the whole report and the job script that it was made by; `scripts/performance.py --add`",
+            "makes one more.", ""] + results_table() + [""]
     machines = list(dict.fromkeys(s.machine for _, _, s in rows))
     for machine in sorted(machines, key=lambda m: ("GPU" not in m and "NVIDIA" not in m, m)):
         body = []
@@ -235,7 +277,10 @@ def page():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="exit 1 where PERFORMANCE.md is not what would be written")
+    parser.add_argument("--add", nargs=3, metavar=("NAME", "REPORT", "JOB"), help="make results/NAME.json, and the page")
     arguments = parser.parse_args()
+    if arguments.add:
+        add(*arguments.add)
     path, text = os.path.join(TOP, "PERFORMANCE.md"), page()
     if arguments.check:
         with open(path, encoding="utf-8") as file:

@@ -95,3 +95,7 @@ install(EXPORT minidirac FILE minidirac-config.cmake NAMESPACE minidirac::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/minidirac)
 install(FILES ${PROJECT_BINARY_DIR}/minidirac-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/minidirac)
+
+# For readers: the pages with their example and pictures, decks and lattices, job scripts and recipes.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/inputs ${PROJECT_SOURCE_DIR}/scripts/cluster DESTINATION ${CMAKE_INSTALL_DATADIR}/minidirac)

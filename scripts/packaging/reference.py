@@ -65,10 +65,11 @@ def man(program, out):
 
 
 def bash(program, out):
-    table, top, kinds = [], [], {}
+    table, values, top, kinds = [], [], [], {}
     for words, _, lines in all_commands(program):
-        flags = [word for _, word, _, _ in options_of(lines) if word.startswith("--")]
-        table.append((" ".join(words), " ".join(flags)))
+        flags = [(word, argument) for _, word, argument, _ in options_of(lines) if word.startswith("--")]
+        table.append((" ".join(words), " ".join(word for word, _ in flags)))
+        values += [(f"{' '.join(words)} {word}", argument.replace("|", " ")) for word, argument in flags if "|" in argument]
         if words[0] not in top:
             top.append(words[0])
         if len(words) > 1:
@@ -77,12 +78,15 @@ def bash(program, out):
     out(f'  if [ "$COMP_CWORD" = 1 ]; then\n    choices="{" ".join(top)} --help --version"')
     for name, words in kinds.items():
         out(f'  elif [ "$COMP_CWORD" = 2 ] && [ "$key" = {name} ]; then\n    choices="{" ".join(words)} --help"')
-    out("  elif [[ $word == -* ]]; then")
+    out("  else")
     for name in kinds:
         out(f'    [ "$key" = {name} ] && key="$key ${{COMP_WORDS[2]}}"')
-    out('    case "$key" in')
+    out('    [[ $word == -* ]] && case "$key" in')
     for key, flags in table:
         out(f'    "{key}") choices="{flags}" ;;')
+    out('    esac\n    case "$key ${COMP_WORDS[COMP_CWORD - 1]}" in')
+    for key, words in values:
+        out(f'    "{key}") choices="{words}" ;;')
     out('    esac\n  fi\n  COMPREPLY=($(compgen -W "$choices" -- "$word"))\n}')
     out("complete -o default -F _minidirac minidirac")
 

@@ -1,7 +1,7 @@
 #include "base/energy.h"
+#include "base/nvml.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -12,10 +12,10 @@
 static const char powercap[] = "/sys/class/powercap";
 
 /* A number of microjoules; negative where it cannot be read. */
-static double read_file(const char *domain, const char *name) {
+static double read_file(const char *folder, const char *domain, const char *name) {
   char path[PATH_MAX];
   double value = -1.0;
-  snprintf(path, sizeof path, "%s/%.128s/%s", powercap, domain, name);
+  snprintf(path, sizeof path, "%.3000s/%.128s/%s", folder, domain, name);
   FILE *file = fopen(path, "r");
   if (file && fscanf(file, "%lf", &value) != 1) value = -1.0;
   if (file) fclose(file);
@@ -28,19 +28,20 @@ static bool is_processor(const char *name) {
   return strncmp(name, "intel-rapl", 10) == 0 && colon && !strchr(colon + 1, ':');
 }
 
-/* True when all processors of this host told. */
-static bool read_processors(md_energy *now) {
-  DIR *folder = opendir(powercap);
+bool md_energy_processors(const char *root, md_energy *now) {
+  char name[PATH_MAX];
+  snprintf(name, sizeof name, "%.2900s%s", root, powercap);
+  DIR *folder = opendir(name);
   bool told = true;
   for (const struct dirent *entry; folder && told && (entry = readdir(folder));) {
     if (!is_processor(entry->d_name) || now->domains == MD_ENERGY_DOMAINS) continue;
-    const double joules = read_file(entry->d_name, "energy_uj");
+    const double joules = read_file(name, entry->d_name, "energy_uj");
     if (joules < 0.0)
       snprintf(now->cpu_reason, sizeof now->cpu_reason, "%s/%.64s/energy_uj cannot be read: %s",
                powercap, entry->d_name, strerror(errno));
     told = joules >= 0.0;
     now->joules[now->domains] = joules;
-    now->range[now->domains++] = read_file(entry->d_name, "max_energy_range_uj");
+    now->range[now->domains++] = read_file(name, entry->d_name, "max_energy_range_uj");
   }
   if (folder) closedir(folder);
   if (told && now->domains == 0)
@@ -61,56 +62,21 @@ bool md_counts_gpu(md_context *context) {
   return first;
 }
 
-/* NVML belongs to the driver, not to the toolkit: it is looked for where the program runs. */
-typedef struct nvml {
-  void *library;
-  int (*begin)(void);
-  int (*end)(void);
-  int (*by_uuid)(const char *uuid, void **device);
-  int (*energy)(void *device, unsigned long long *millijoules);
-} nvml;
-
-static bool open_library(nvml *n) {
-  n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!n->library) return false;
-  *(void **)&n->begin = dlsym(n->library, "nvmlInit_v2");
-  *(void **)&n->end = dlsym(n->library, "nvmlShutdown");
-  *(void **)&n->by_uuid = dlsym(n->library, "nvmlDeviceGetHandleByUUID");
-  *(void **)&n->energy = dlsym(n->library, "nvmlDeviceGetTotalEnergyConsumption");
-  return n->begin && n->end && n->by_uuid && n->energy;
-}
-
-/* Joules of the GPU with this UUID since its driver was loaded. False with a reason where NVML is
- * not there or does not tell. */
+/* Of the GPU with this UUID; false with a reason where NVML is not there or does not tell. */
 static bool read_gpu(const unsigned char uuid[16], double *joules, char *reason, size_t bytes) {
-  nvml n = {0};
-  char name[48] = "GPU";
-  int length = 3;
-  void *device = NULL;
-  unsigned long long millijoules = 0;
-  bool told = false;
-  for (int i = 0; i < 16; i++)
-    length += snprintf(name + length, sizeof name - (size_t)length, "%s%02x",
-                       i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-  if (!open_library(&n)) {
-    snprintf(reason, bytes, "libnvidia-ml.so.1 of the driver is not there");
-  } else if (n.begin() != 0) {
-    snprintf(reason, bytes, "NVML does not start");
-  } else {
-    told = n.by_uuid(name, &device) == 0 && n.energy(device, &millijoules) == 0;
-    if (!told) snprintf(reason, bytes, "NVML does not tell the energy of %s", name);
-    n.end();
-  }
-  if (n.library) dlclose(n.library);
-  *joules = 1e-3 * (double)millijoules;
-  return told;
+  md_nvml *n = md_nvml_open(MD_NVML_LIBRARY, uuid, reason, bytes);
+  const double told = n ? md_nvml_joules(n) : NAN;
+  if (n && isnan(told)) snprintf(reason, bytes, "NVML does not tell the energy of this GPU");
+  md_nvml_close(n);
+  *joules = isnan(told) ? 0.0 : told;
+  return !isnan(told);
 }
 
 void md_energy_read(md_context *context, md_energy *now) {
   const md_device_facts *gpu = &context->gpu;
   *now = (md_energy){.domains = 0};
   const bool counted = md_counts_gpu(context);
-  const bool cpu_told = context->local_rank != 0 || read_processors(now);
+  const bool cpu_told = context->local_rank != 0 || md_energy_processors("", now);
   const bool gpu_told =
       !counted || read_gpu(gpu->uuid, &now->gpu_joules, now->gpu_reason, sizeof now->gpu_reason);
   long long tally[3] = {!cpu_told, !gpu_told, gpu->open};
@@ -120,14 +86,20 @@ void md_energy_read(md_context *context, md_energy *now) {
   now->has_gpu = tally[1] == 0 && tally[2] > 0;
 }
 
-void md_energy_between(md_context *context, const md_energy *before, const md_energy *after,
-                       double *cpu, double *gpu) {
-  double mine[2] = {0.0, after->gpu_joules - before->gpu_joules};
-  long long millijoules[2];
+double md_energy_processors_between(const md_energy *before, const md_energy *after) {
+  double joules = 0.0;
   for (int d = 0; d < after->domains && d < before->domains; d++) {
     const double step = after->joules[d] - before->joules[d];
-    mine[0] += step < 0.0 ? step + fmax(after->range[d], 0.0) : step;
+    joules += step < 0.0 ? step + fmax(after->range[d], 0.0) : step;
   }
+  return joules;
+}
+
+void md_energy_between(md_context *context, const md_energy *before, const md_energy *after,
+                       double *cpu, double *gpu) {
+  const double mine[2] = {md_energy_processors_between(before, after),
+                          after->gpu_joules - before->gpu_joules};
+  long long millijoules[2];
   for (int k = 0; k < 2; k++) millijoules[k] = llround(1e3 * mine[k]);
   md_sum_integers(context, millijoules, 2);
   if (cpu) *cpu = before->has_cpu && after->has_cpu ? 1e-3 * (double)millijoules[0] : NAN;

@@ -18,6 +18,12 @@ typedef struct md_energy {
 
 /* Whether this rank has a GPU open and is the first of those that share it. Collective. */
 bool md_counts_gpu(md_context *context);
+/* Adds the counters of all processors of this host to `now`, which holds none; false, with
+ * cpu_reason, where one cannot be read or there are none. `root` stands before /sys: "" for the
+ * system itself. Local. */
+bool md_energy_processors(const char *root, md_energy *now);
+/* Their joules between two readings less than one range of a counter apart. Local. */
+double md_energy_processors_between(const md_energy *before, const md_energy *after);
 /* Reads the counters now. Collective. */
 void md_energy_read(md_context *context, md_energy *now);
 /* Joules between two readings less than one range of a counter apart (minutes), all ranks; NaN

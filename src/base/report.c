@@ -260,13 +260,18 @@ md_status md_report_csv(md_context *context, const cJSON *rows, const char *path
   FILE *out = open_memstream(&text, &bytes);
   md_status status = out ? MD_OK : md_fail_memory(context, 1, "CSV text");
   for (const cJSON *row = rows->child; out && row; row = row->next) {
-    if (row == rows->child)
+    if (row == rows->child) {
       for (const cJSON *cell = row->child; cell; cell = cell->next)
-        fprintf(out, "%s%c", cell->string, cell->next ? ',' : '\n');
-    for (const cJSON *cell = row->child; cell; cell = cell->next) {
-      csv_cell(out, cell);
-      fputc(cell->next ? ',' : '\n', out);
+        if (!cJSON_IsObject(cell))
+          fprintf(out, "%s%s", cell == row->child ? "" : ",", cell->string);
+      fputc('\n', out);
     }
+    for (const cJSON *cell = row->child; cell; cell = cell->next) {
+      if (cJSON_IsObject(cell)) continue;
+      if (cell != row->child) fputc(',', out);
+      csv_cell(out, cell);
+    }
+    fputc('\n', out);
   }
   if (out) fclose(out);
   if (status == MD_OK) status = put(context, path, text);

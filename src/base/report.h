@@ -62,9 +62,9 @@ md_status md_report_close_after(md_context *context, md_report *report, const ch
 md_status md_report_finish(md_context *context, md_report *report, const cJSON *rows,
                            const char *csv, const char *json, md_status status);
 
-/* Writes the flat objects of the array `rows` as CSV: a header line with the keys of the first
- * row, then a line per row; arrays inside a row are joined with 'x'. path NULL: nowhere.
- * Collective. */
+/* Writes the objects of the array `rows` as CSV: a header line with the keys of the first row, then
+ * a line per row; arrays inside a row are joined with 'x', objects inside it, which are never its
+ * first key, left out. path NULL: nowhere. Collective. */
 md_status md_report_csv(md_context *context, const cJSON *rows, const char *path);
 
 /* A number under `key`; null for NaN and Inf, for which JSON has no word. */

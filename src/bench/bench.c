@@ -108,20 +108,40 @@ static md_status dry_run(md_context *context, void *user) {
   return MD_OK;
 }
 
+static md_layout_request layout_of(const md_bench_links_request *r) {
+  md_layout_request layout = {.depth = md_action_depth(md_physics_action(r->physics)),
+                              .costs = md_halo_face_costs(r->space)};
+  memcpy(layout.global, r->dims, sizeof layout.global);
+  memcpy(layout.grid, r->grid, sizeof layout.grid);
+  return layout;
+}
+
+md_space md_bench_links_space(md_context *context, const md_bench_links_request *r) {
+  const md_layout_request layout = layout_of(r);
+  const md_smear_request smear = md_physics_smear(r->physics, MD_DEVICE);
+  md_memory_need need = {0};
+  md_geometry plan;
+  if (md_agree(context, md_device_open(context)) != MD_OK ||
+      md_geometry_plan(context, &layout, &plan) != MD_OK)
+    return MD_HOST;
+  if (smear.recipe) md_smear_need(&plan, &smear, &need);
+  if (need.device < md_heatbath_device_bytes(&plan)) need.device = md_heatbath_device_bytes(&plan);
+  const md_status fits = md_device_require(context, (size_t)need.device, r->command);
+  return md_agree(context, fits) == MD_OK ? MD_DEVICE : MD_HOST;
+}
+
 md_status md_bench_links_make(md_context *context, const md_bench_links_request *r,
                               md_action_links *links) {
   const md_action_links_request files = {
       .physics = r->physics, .lattice = r->lattice, .grid = r->grid, .space = r->space};
   const bool reads = r->lattice || r->physics->fat_file;
-  md_layout_request layout = {.depth = md_action_depth(md_physics_action(r->physics))};
+  const md_space made_in = r->space == MD_HOST ? r->sweeps_in : r->space;
+  const md_layout_request layout = layout_of(r);
   planned p = {.request = r};
   md_memory_need need;
   md_geometry *geometry;
   md_gauge thin;
   if (reads && r->n_rhs == 0) return md_action_links_load(context, &files, links);
-  memcpy(layout.global, r->dims, sizeof layout.global);
-  memcpy(layout.grid, r->grid, sizeof layout.grid);
-  layout.costs = md_halo_face_costs(r->space);
   MD_TRY(reads ? md_action_links_plan(context, &files, &p.geometry)
                : md_geometry_plan(context, &layout, &p.geometry));
   MD_TRY(md_memory_foresee(context, dry_run, &p, &need));
@@ -131,7 +151,7 @@ md_status md_bench_links_make(md_context *context, const md_bench_links_request 
   md_status status = md_agree(context, md_gauge_create(context, geometry, &thin));
   if (status == MD_OK) status = start_links(context, r, &thin);
   if (status == MD_OK)
-    return md_action_links_make(context, r->physics, r->space, geometry, &thin, links);
+    return md_action_links_make(context, r->physics, made_in, geometry, &thin, links);
   md_gauge_destroy(&thin);
   md_geometry_destroy(geometry);
   return status;

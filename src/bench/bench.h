@@ -22,8 +22,9 @@ typedef struct md_bench_links_request {
   const md_physics_options *physics; /* checked; links of its files are read */
   const char *lattice;               /* so are those of this file; NULL: none */
   const int *dims, *grid;            /* of MD_DIMS each */
-  md_space space;     /* where operators keep their fields, and fat and long links are made */
-  md_space sweeps_in; /* where the sweeps are done */
+  md_space space;                    /* where operators keep their fields */
+  md_space sweeps_in; /* where the sweeps are done; fat and long links are made on a device too
+                         where either is one */
   uint64_t seed;
   double beta;
   long long sweeps; /* of heatbath from unit links; 0: uniform links, far from a thermal spectrum */
@@ -34,6 +35,9 @@ typedef struct md_bench_links_request {
   int n_rhs;
 } md_bench_links_request;
 
+/* What sweeps_in of the request may be: a device where every rank has one with room for making the
+ * links, whatever the operators run on. Collective. */
+md_space md_bench_links_space(md_context *context, const md_bench_links_request *request);
 /* On failure there is nothing to destroy; MD_ENVIRONMENT also where the memory does not hold them,
  * and for sweeps on a device that is not there. Collective. */
 md_status md_bench_links_make(md_context *context, const md_bench_links_request *request,

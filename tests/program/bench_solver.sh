@@ -15,6 +15,20 @@ for ranks in 1 2; do
 done
 [ "$(grep -E '"(iterations|relative_residual)"' "$work/1.json")" = "$(grep -E '"(iterations|relative_residual)"' "$work/2.json")" ] ||
   complain "other numbers on 2 ranks"
+# GFLOP/s by MILC's count, of the whole lattice; of shifts there is none.
+on 1 bench solver --dims 8x8x8x8 --action hisq --mass 0.5 --rhs 1,12 --inner half --operators cpu_simd --tol 1e-8 --repetitions 1 \
+  --json "$work/milc.json" >"$work/out" || complain "hisq: exit $?"
+if command -v python3 >/dev/null; then
+  python3 - "$work/1.json" "$work/milc.json" <<'END' || complain "gflops_milc: $(grep gflops_milc "$work"/*.json)"
+import json, sys
+for name, flops in zip(sys.argv[1:], (606 * 4**3 * 8, 1187 * 8**4)):
+    for row in json.load(open(name))["rows"]:
+        done = None if row["solver"] in ("multishift", "refined", "separate") else flops * row["iterations"] * row["rhs"]
+        assert row["gflops_milc"] == done or abs(1e9 * row["gflops_milc"] * row["seconds_median"] / done - 1) < 1e-9, row
+        assert row["sensors"]["samples"] > 0
+END
+fi
+grep -qE '^0.5 +12 .* [0-9.]+ +[0-9.]+$' "$work/out" || complain "no GFLOP/s by MILC's count: $(tail -1 "$work/out")"
 # Modes are found first, in less than the whole time; deflated solves take fewer iterations, and the
 # time of the search is shared out.
 on 1 bench solver --lattice "$source_dir/inputs/beta6.0_8x8x8x8.h5" --mass 0.002 --modes 32 --modes-tol 1e-6 --rhs 2 --inner none \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install.sh BUILD [SOURCE]: installs the build into a fresh prefix. The public headers stand alone in C
+# install.sh BUILD [SOURCE]: installs the build into a fresh prefix, with its reference, pages and inputs. The public headers stand alone in C
 # and C++, and the shared library exports the functions of minidirac.h and nothing else; the example
 # builds against the prefix by pkg-config and by the CMake package, shared and static, as C and as C++,
 # and with SOURCE also as a project that takes miniDirac in by add_subdirectory; all give the
@@ -19,6 +19,11 @@ prefix=$work/prefix
 libdir=$(dirname "$(find "$prefix" -name libminidirac.a)")
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 "$prefix/bin/minidirac" --version
+
+for file in man/man1/minidirac.1 bash-completion/completions/minidirac doc/minidirac/tutorial.md doc/minidirac/example/study.c \
+  minidirac/inputs/beta6.0_8x8x8x8.h5 minidirac/cluster/cpu.slurm; do
+  [ -s "$prefix/share/$file" ] || fail "no share/$file"
+done
 
 # Two headers, which include MPI's and those of the C library.
 [ "$(cd "$prefix/include" && find . -type f | sort | tr '\n' ' ')" = \

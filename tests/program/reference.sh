@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # reference.sh MINIDIRAC SOURCE: the man page names every option of every command, and the completion
-# offers commands, kinds and flags.
+# offers commands, kinds, flags and values.
 set -euo pipefail
 program=$1
 generator=$2/scripts/packaging/reference.py
@@ -29,6 +29,8 @@ complete() { :; } # of the interactive shell
 [ "$(complete_words minidirac so)" = solve ] || fail "so is not completed to solve"
 [ "$(complete_words minidirac bench ge)" = "gemm gemv" ] || fail "kinds: $(complete_words minidirac bench ge)"
 [ "$(complete_words minidirac solve --lat)" = --lattice ] || fail "--lat: $(complete_words minidirac solve --lat)"
+[ "$(complete_words minidirac solve --lattice x --backend cpu_)" = "cpu_ref cpu_simd" ] || fail "values of --backend"
+[ "$(complete_words minidirac bench suite --links-on g)" = gpu ] || fail "values of --links-on"
 [ "$(complete_words minidirac bench gemm --shap)" = --shapes ] || fail "--shap"
 python3 "$generator" > /dev/null && fail "no exit code for missing words"
 echo "reference: in order"

@@ -95,6 +95,8 @@ broken bench-dirac "del r['rows'][0]['gflops']" 'rows\[0\]: no gflops'
 broken bench-suite "del r['rows'][0]['part']" 'rows\[0\]: no part'
 broken bench-suite "r['links_made_on'] = 'host'" 'links_made_on'
 broken bench-suite "del r['busy_cores']" 'no busy_cores'
+broken bench-suite "next(w for w in r['rows'] if 'sensors' in w)['sensors']['cpu_clock_mhz'] = [1, 2]" 'rows.*cpu_clock_mhz'
+broken bench-solver "del r['rows'][0]['gflops_milc']" 'rows\[0\]: no gflops_milc'
 broken bench-suite "r['devices_are'] = 'nodes'" 'devices_are'
 broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'
 finish

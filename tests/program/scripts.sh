@@ -10,6 +10,8 @@ for script in "$source_dir"/scripts/*.sh "$source_dir"/scripts/[!p]*.py "$source
   grep -q "$name" out || complain "$name --help does not name it"
 done
 
+"$source_dir/scripts/performance.py" --check || complain "PERFORMANCE.md: exit $?"
+
 # A matplotlib that cannot be imported, before all others.
 mkdir none
 echo 'raise ImportError("none here")' >none/matplotlib.py
@@ -71,6 +73,22 @@ if python_with matplotlib; then
   for picture in d.png g.png o.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png t.png; do [ -s $picture ] || complain "no $picture"; done
 fi
 "$source_dir/scripts/plot_time_to_solution.py" c.json -o none.png >out 2>err && complain "plot_time_to_solution.py draws a report of solve"
+# Weak scaling: as many blocks as ranks, which keep their names in the table; what does not run is told in one line.
+export OMP_NUM_THREADS=1
+weak() { "$source_dir/scripts/weak_scaling.py" "$minidirac" --local 4x4x4x6 "$@" >out 2>err || complain "weak_scaling.py $*: $(tail -1 err)"; }
+weak --ranks 1,2 --keep weak -- --backends cpu_simd --precisions double,single --reconstructs 18 --rhs 1 --repetitions 1
+grep -q '^bench dirac: backend=cpu_simd .* action=naive$' out || complain "weak_scaling.py: $(head -1 out)"
+for precision in double single; do
+  grep -qE "^precision=$precision +1 +4x4x4x6 +[0-9.e-]+ +[0-9.]+ +1.000$" out || complain "weak_scaling.py, 1 rank: $(cat out)"
+  grep -qE "^precision=$precision +2 +4x4x4x12 +[0-9.e-]+ +[0-9.]+ +[0-9.]+$" out || complain "weak_scaling.py, 2 ranks: $(cat out)"
+done
+[ "$(key ranks weak/weak-2.json) $(key grid weak/weak-2.json)" = "2 [1, 1, 1, 2]" ] || complain "weak-2.json: $(grep grid weak/weak-2.json)"
+weak --ranks 2 --kind solver -- --operators cpu_simd --inner none --mass 0.5 --tol 1e-6 --repetitions 1
+grep -qE "^row +2 +4x4x4x12 +[0-9.e-]+ +[0-9.]+ +1.000$" out || complain "weak_scaling.py, solver: $(cat out)"
+for bad in "--local 4x4x4" "--local 4x4x4x4 --ranks 0" "--local 4x4x4x4 --ranks 1 -- --rhs none"; do
+  "$source_dir/scripts/weak_scaling.py" "$minidirac" --ranks 1 $bad >out 2>err
+  [ $? = 2 ] && [ "$(tail -1 err | grep -c '^weak_scaling.py: error: ')" = 1 ] || complain "weak_scaling.py $bad: $(tail -1 err)"
+done
 "$source_dir/scripts/table_dirac.py" d.csv | grep -q '| cpu_simd | none | 18 | 1 | 1 (1.00) |' || complain "table_dirac.py"
 "$source_dir/scripts/table_gemm.py" g.csv | grep -q '| naive | single |' || complain "table_gemm.py"
 finish

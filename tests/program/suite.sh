@@ -17,7 +17,7 @@ done
 grep -qE '^(cpu_simd .* mpi|cuda .* [a-z_]+) ' out || complain "no halo on 2 ranks"
 [ -z "$(ls minidirac-suite* 2>/dev/null)" ] || complain "files were left: $(ls minidirac-suite*)"
 if [ "$(key links_made_on 2.json)" = '"cpu"' ]; then # what is absent is one line
-  grep -qE '^left out: no GPU that this build serves \(cuda, tensor\)$' out || complain "no line about the GPU that is absent"
+  grep -qE '^absent: no GPU that this build serves \(cuda, tensor left out\)' out || complain "no line about the GPU that is absent"
   grep -qE '^(cuda|tensor) .*not timed' out && complain "lines about what is absent: $(grep 'not timed' out)"
   [ "$(key backends 2.json)" = '"cuda, tensor"' ] || complain "skipped: $(key backends 2.json)"
 fi
@@ -31,6 +31,9 @@ grep -qE '^PASS  class XS, hisq, mass 0.1: [0-9.]+ right-hand sides.*at once\); 
   complain "no verdict: $(tail -2 out)"
 grep -qE '^      [0-9.e+]+ sites x right-hand sides per second, [0-9.]+ GFLOP/s; each of 1 (core|GPU): [0-9.e+]+, [0-9.]+' out ||
   complain "no figures under the verdict: $(tail -2 out)"
+[ "$(grep -cE '^absent: ' out)" = 1 ] && [ "$(grep -cE 'no GPU|RAPL|NVML|no sensors|halo' out)" = 1 ] ||
+  complain "lines about what is absent: $(grep -E 'no GPU|RAPL|NVML|no sensors|halo' out)"
+grep -q '^absent: .*no second rank (halo left out)' out || complain "no word of the halo that one rank lacks"
 grep -q '^warm-up    untimed: 3 iterations of each solve' out || complain "no word of the warm-up"
 python3 - whole.json <<'END' || complain "figures: $(grep -E '"(figure|sites|dev|busy|off|not)' whole.json)"
 import json, sys
@@ -52,6 +55,12 @@ assert near(r["figure_of_merit_spread"], spread)
 assert near(r["figure_of_merit_seconds"], row["seconds_min"] + row["seconds_max"]) and row["seconds_timed"] == r["figure_of_merit_seconds"]
 assert r["official"] is False and "s timed, 60 needed" in r["not_official"]
 assert ("repetitions spread by" in r["not_official"]) == (spread > 0.05)
+assert r["sensors"] == row["sensors"] and r["sensors"]["samples"] > 0
+assert ("slowed by " + r["sensors"]["slowed_by"] in r["not_official"]) == bool(r["sensors"]["slowed_by"])
+for name in ("cpu_clock_mhz", "cpu_power_w", "cpu_temperature_c"):
+    if name in r["sensors"]:
+        low, middle, high = r["sensors"][name]
+        assert 0 <= low <= middle <= high
 cores = r["machine"]["cores"]
 if r["busy_cores"] is not None:
     assert min(1, 0.05 * cores) < r["busy_cores"] < cores and "machine busy: others took" in r["not_official"]
@@ -67,12 +76,29 @@ for row, line in zip(rows, table):
         assert str(cell) == ("" if value is None else value if isinstance(value, str) else f"{value:.10g}"), (key, cell, value)
 assert all(line["gflops"] for line in table if line["part"] in ("hop", "cg16", "gemm"))
 END
+# A row of the suite is that of the command that makes it alone: the same work, bytes and threads in the same place.
+on 1 bench dirac --dims 8x8x8x8 --action hisq --backends cpu_simd --precisions double --rhs 1,16 --repetitions 2 --json alone.json --quiet || complain "alone: exit $?"
+python3 - whole.json alone.json <<'END' || complain "rows of the suite and of bench dirac differ"
+import json, sys
+suite, alone = (json.load(open(name)) for name in sys.argv[1:])
+keys = ("backend", "packing", "precision", "reconstruct", "rhs", "action", "dims", "ranks", "mode", "bandwidth")
+rows = {tuple(map(str, map(row.get, keys))): row for row in alone["rows"]}
+found = [row for row in suite["rows"] if row["part"] == "hop" and row["backend"] == "cpu_simd" and row["precision"] == "double"]
+assert len(found) >= 2 and suite["threads"] == alone["threads"] and suite["waiting"] == alone["waiting"]
+for row in found:
+    other = rows[tuple(map(str, map(row.get, keys)))]
+    assert row.keys() - {"part"} == other.keys() and row["repetitions"] == other["repetitions"]
+    for key in ("gflops", "gbytes_per_s", "no_reuse_gbytes_per_s"):
+        ratio = row[key] * row["seconds_median"] / (other[key] * other["seconds_median"])
+        assert abs(ratio - 1) < 1e-9, (key, ratio)
+    assert row["site_bytes"] == other["site_bytes"]
+END
 # --seconds: repetitions until they are timed, as many on each rank.
 on 2 bench suite --class XS --parts cg1 --inner none,single --repetitions 1 --seconds 0.4 --json seconds.json --quiet || complain "--seconds: exit $?"
 python3 - seconds.json <<'END' || complain "--seconds: $(grep -E '"(seconds|repe)' seconds.json)"
 import json, sys
 for row in json.load(open(sys.argv[1]))["rows"]:
-    assert row["seconds_timed"] >= 0.4 and row["repetitions"] > 1, row
+    assert row["seconds_timed"] >= 0.4 and (row["repetitions"] > 1 or row["seconds_min"] >= 0.4), row
     assert row["seconds_timed"] < 0.4 + 1.1 * row["seconds_max"], row
 END
 "$source_dir/scripts/compare.py" whole.json whole.json --threshold 1 >out 2>&1 || complain "compare.py: $(tail -2 out)"
@@ -80,10 +106,15 @@ grep -q '^0 of [0-9]* rows slower' out || complain "compare.py says: $(tail -2 o
 # The links of the host and of the GPU, where there is one, have the same golden plaquette.
 on 1 bench suite --class XS --parts io --operators cpu_simd --links-on cpu --json cpu.json --quiet || complain "--links-on cpu: exit $?"
 [ "$(key links_made_on cpu.json)" = '"cpu"' ] || complain "--links-on cpu: made on $(key links_made_on cpu.json)"
+on 1 bench suite --class XS --parts io --operators cpu_simd --json auto.json --quiet || complain "--links-on auto: exit $?"
 for ranks in 1 2; do
   on $ranks bench suite --class XS --parts io --operators cpu_simd --links-on gpu --json gpu.json >out 2>err
   got=$?
-  [ $got = 3 ] && grep -qE 'GPU code needs|has no GPU support' err && continue
+  expected=gpu
+  [ $got = 3 ] && grep -qE 'GPU code needs|has no GPU support' err && expected=cpu
+  # Unasked a GPU makes them where there is one, whatever the operators.
+  [ "$(key links_made_on auto.json)" = "\"$expected\"" ] || complain "--links-on auto: made on $(key links_made_on auto.json)"
+  [ $expected = cpu ] && continue
   [ $got = 0 ] && grep -q 'PASS  plaquette: 0.59347680' out || complain "--links-on gpu on $ranks ranks: exit $got, $(cat err)"
   [ "$(key links_made_on gpu.json)" = '"gpu"' ] || complain "--links-on gpu: made on $(key links_made_on gpu.json)"
 done

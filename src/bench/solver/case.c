@@ -1,6 +1,7 @@
 #include "bench/solver/case.h"
 #include "base/energy.h"
 #include "base/interrupt.h"
+#include "base/nvml.h"
 #include "base/timer.h"
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
@@ -287,9 +288,12 @@ static md_status measure(solve *s) {
   double *samples = NULL, in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
   int64_t before[2] = {0};
   md_energy start;
+  md_sensors *sensors = NULL;
+  md_readings told;
   md_solver_figures *f = &s->f;
   md_status status = run_once(s, MD_WARM_ITERATIONS);
   if (status == MD_OK) md_energy_read(context, &start);
+  if (status == MD_OK) sensors = md_sensors_begin(context, "", MD_NVML_LIBRARY);
   while (status == MD_OK && (n < s->bench->repetitions || timed_s < s->bench->seconds)) {
     for (int d = 0; d < 2; d++) before[d] = dirac[d] ? dirac[d]->hops : 0;
     status = make_room(context, &samples, n);
@@ -302,6 +306,7 @@ static md_status measure(solve *s) {
     add_energy(context, &start, &joules);
     told_s = timed_s;
   }
+  md_sensors_end(context, sensors, status == MD_OK ? &told : NULL);
   if (status == MD_OK) add_energy(context, &start, &joules);
   for (int d = 0; d < 2 && status == MD_OK; d++) {
     double hop_s = 0.0;
@@ -317,6 +322,7 @@ static md_status measure(solve *s) {
     f->transport = md_halo_transport(iterating(s)->halo);
     if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
     f->joules = joules / n;
+    f->sensors = told;
     f->seconds = md_statistics_of(samples, n);
     f->repetitions = n;
     f->timed_s = timed_s;
@@ -338,7 +344,7 @@ static md_status measure(solve *s) {
           "seconds_per_rhs|s/rhs=%9.4f ms_per_iteration=%g ms_per_iteration_rhs|ms/i/rhs=%9.4f "   \
           "ms_per_iteration_loop=%g |loop=%9.4f operator_share|hops=%5.2f "                        \
           "relative_residual|residual=%8.1e speedup|speed-up=%8.2f condensate=%g joules=%g "       \
-          "seconds_timed=%g gflops=%g |=%s"
+          "seconds_timed=%g gflops=%g gflops_milc|GF/s~MILC=%9.1f |=%s"
 #define REQUEST_OF(c, backend)                                                                     \
   (c)->mass, (c)->request.n_rhs, md_solver_kind_name((c)->kind), (backend),                        \
       md_packing_name((c)->request.packing), inner_of(c),                                          \
@@ -360,23 +366,41 @@ cJSON *md_solver_bench_request(const md_solver_case *c, const char *backend) {
   return row;
 }
 
+/* Flops of CG for a site, iteration and right-hand side as MILC counts them, vectors included, by
+ * which others publish their figures; NaN for what it does not count. */
+static double milc_flops(const md_solver_case *c) {
+  if (c->kind >= MD_BENCH_MULTISHIFT) return NAN;
+  switch (c->request.action) {
+  case MD_ACTION_NAIVE:
+    return 606.0;
+  case MD_ACTION_ASQTAD:
+  case MD_ACTION_HISQ:
+    return 1187.0;
+  default:
+    return NAN;
+  }
+}
+
 static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_solver_figures *f,
                     double speedup) {
   const int n = c->request.n_rhs;
   const double iteration_ms = 1e3 * f->seconds.median / f->iterations;
   const bool converged = f->residual <= bench->tolerance;
+  const double updates = (double)bench->links->geometry->volume * f->iterations * n;
   cJSON *row = md_rows_add(
       bench->context, bench->rows, COLUMNS, REQUEST_OF(c, f->backend->name), f->outer->name,
       f->transport, bench->context->ranks, f->iterations, f->refine_iterations,
       f->double_iterations, converged, f->seconds.median, f->seconds.min, f->seconds.max,
       f->repetitions, f->seconds.median / n, iteration_ms, iteration_ms / n, 1e3 * f->iteration_s,
       1e3 * f->iteration_s / n, f->operator_share, f->residual, speedup, f->condensate, f->joules,
-      f->timed_s, 1e-9 * f->flops / f->seconds.median, converged ? "" : "  NOT converged");
+      f->timed_s, 1e-9 * f->flops / f->seconds.median,
+      1e-9 * milc_flops(c) * updates / f->seconds.median, converged ? "" : "  NOT converged");
   const bool takes =
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
   md_twist_report(row, &c->request);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
+  md_sensors_report(row, &f->sensors);
 }
 
 /* Of `auto`: apart from the rows, whose cells a CSV file separates by commas. */

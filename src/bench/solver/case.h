@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "base/report.h"
+#include "base/sensors.h"
 #include "base/statistics.h"
 #include "dirac/eigen/eigen.h"
 #include "dirac/solvers/multishift.h"
@@ -86,6 +87,7 @@ typedef struct md_solver_figures {
   double iteration_s; /* between reported iterations; NaN for fewer than two */
   double condensate;  /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
   double joules;      /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
+  md_readings sensors;     /* while the repetitions ran */
   double operator_share;   /* hops times the time of a plain one over the seconds */
   double norm;             /* bound on |D| */
   double projection_s;     /* of one on the modes; 0 without modes */

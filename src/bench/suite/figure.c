@@ -21,18 +21,6 @@ double md_suite_real(const cJSON *row, const char *key) {
   return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-/* Whether processors and GPUs tell their energy, and the reason where one does not. */
-static void report_energy(md_report *report, md_suite *suite) {
-  md_energy now;
-  md_energy_read(suite->context, &now);
-  cJSON *energy = cJSON_AddObjectToObject(report->root, "energy");
-  md_report_add(energy, "processors=%s gpus=%s has_processors=%hhd has_gpus=%hhd",
-                now.has_cpu ? "RAPL" : now.cpu_reason, now.has_gpu ? "NVML" : now.gpu_reason,
-                now.has_cpu, now.has_gpu);
-  if (!now.has_cpu && !now.has_gpu)
-    md_say(suite->context, "\nno energy: %s; %s\n", now.cpu_reason, now.gpu_reason);
-}
-
 /* GPUs of the run, or cores that have a thread of it. Collective. */
 static double count_devices(const md_suite *suite, bool gpus) {
   md_context *context = suite->context;
@@ -45,6 +33,27 @@ static double count_devices(const md_suite *suite, bool gpus) {
                                                : cores.online;
   md_sum_integers(context, &count, 1);
   return (double)count;
+}
+
+/* Whether processors and GPUs tell their energy, and the reason where one does not. */
+static void report_energy(md_report *report, md_suite *suite) {
+  md_energy now;
+  md_energy_read(suite->context, &now);
+  cJSON *energy = cJSON_AddObjectToObject(report->root, "energy");
+  md_report_add(energy, "processors=%s gpus=%s has_processors=%hhd has_gpus=%hhd",
+                now.has_cpu ? "RAPL" : now.cpu_reason, now.has_gpu ? "NVML" : now.gpu_reason,
+                now.has_cpu, now.has_gpu);
+  if (!now.has_cpu) MD_SUITE_LACKS(suite, "no energy of CPUs (%s)", now.cpu_reason);
+  if (!now.has_gpu && count_devices(suite, true) > 0.0)
+    MD_SUITE_LACKS(suite, "no energy of GPUs (%s)", now.gpu_reason);
+}
+
+/* Clocks, power and temperatures while the figure's solve was timed; null without one. */
+static void add_sensors(cJSON *root, md_suite *suite, const cJSON *row) {
+  const cJSON *sensors = cJSON_GetObjectItem(suite->merit_row, "sensors");
+  const char *missing = sensors ? cJSON_GetObjectItem(sensors, "not_told")->valuestring : "";
+  if (*missing) MD_SUITE_LACKS(suite, "no sensors of %s", missing);
+  cJSON_AddItemToObject(root, "sensors", row ? cJSON_Duplicate(sensors, true) : cJSON_CreateNull());
 }
 
 /* The figure by the median of its solve's repetitions, and by the longest and the shortest; sites
@@ -72,6 +81,7 @@ static void add_figures(cJSON *root, md_suite *suite, const cJSON *row) {
 
 static void say_figures(md_suite *suite, const cJSON *root) {
   const double devices = md_suite_real(root, "devices");
+  char words[MD_SENSORS_WORDS];
   const bool gpus = strcmp(cJSON_GetObjectItem(root, "devices_are")->valuestring, "GPUs") == 0;
   md_say(
       suite->context,
@@ -86,6 +96,8 @@ static void say_figures(md_suite *suite, const cJSON *root) {
            md_suite_real(root, "figure_gflop_per_joule"),
            md_suite_real(root, "figure_of_merit_per_joule"));
   md_say(suite->context, "\n");
+  md_sensors_words(cJSON_GetObjectItem(root, "sensors"), words);
+  if (*words) md_say(suite->context, "      %s\n", words);
 }
 
 enum { WHY_BYTES = 256 };
@@ -115,6 +127,9 @@ static void judge_run(cJSON *root, md_suite *suite, const cJSON *row, char *why)
     md_append(why, WHY_BYTES, "; repetitions spread by %.3g %%", 100.0 * spread);
   if (busy > fmin(1.0, BUSY_SHARE * cores.online))
     md_append(why, WHY_BYTES, "; machine busy: others took %.2g of %d cores", busy, cores.online);
+  const cJSON *slowed = cJSON_GetObjectItem(cJSON_GetObjectItem(row, "sensors"), "slowed_by");
+  if (slowed && *slowed->valuestring)
+    md_append(why, WHY_BYTES, "; slowed by %s", slowed->valuestring);
   if (row && strstr(cJSON_GetObjectItem(root, "commit")->valuestring, "-dirty"))
     md_append(why, WHY_BYTES, "; code without commit");
   md_report_add(root, "busy_cores=%g figure_of_merit_spread=%g official=%hhd not_official=%s", busy,
@@ -134,10 +149,12 @@ void md_suite_report_figure(md_suite *suite, md_report *report, bool whole) {
               md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
   report_energy(report, suite);
   md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)!suite->failed);
+  add_sensors(root, suite, row);
   add_figures(root, suite, row);
   md_report_add(root, "figure_of_merit_unit=%s figure_of_merit_of=%s",
                 "right-hand sides solved to a true residual of 1e-10 per second", best);
   judge_run(root, suite, row, why);
+  if (*suite->absent) md_say(suite->context, "\nabsent: %s\n", suite->absent);
   md_say(suite->context, "\n%s", suite->failed ? "FAIL" : "PASS");
   if (row)
     md_say(suite->context,

@@ -39,7 +39,7 @@ static bool is_timed(const md_backend *b, md_action action, bool gpu) {
          strcmp(b->name, "cpu_ref") != 0 && strcmp(b->name, "tensor_emu") != 0;
 }
 
-/* Whether every rank has a GPU; else one line for all backends that need one. Collective. */
+/* Whether every rank has a GPU; else one word for all backends that need one. Collective. */
 static bool has_gpu(md_suite *suite) {
   char names[MD_BACKEND_WORDS_BYTES] = "";
   if (md_agree(suite->context, md_device_open(suite->context)) == MD_OK) return true;
@@ -49,7 +49,7 @@ static bool has_gpu(md_suite *suite) {
   cJSON *row = cJSON_CreateObject();
   md_report_add(row, "part=%s backends=%s", "hop", names);
   md_rows_skip(suite->skipped, row, NULL, suite->context->message);
-  md_say(suite->context, "left out: no GPU that this build serves (%s)\n", names);
+  MD_SUITE_LACKS(suite, "no GPU that this build serves (%s left out)", names);
   return false;
 }
 
@@ -124,13 +124,6 @@ static md_status halo_case(md_suite *suite, int n_rhs) {
 }
 
 md_status md_suite_halo(md_suite *suite) {
-  if (suite->context->ranks == 1) {
-    cJSON *row = cJSON_CreateObject();
-    cJSON_AddStringToObject(row, "part", "halo");
-    md_rows_skip(suite->skipped, row, NULL, "one rank has no halo to exchange");
-    md_say(suite->context, "one rank has no halo to exchange\n");
-    return MD_OK;
-  }
   md_rows_head(suite->context, HALO_COLUMNS);
   MD_TRY(halo_case(suite, 1));
   return halo_case(suite, MANY_RHS);

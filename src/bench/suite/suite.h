@@ -3,6 +3,7 @@
 #include "base/load.h"
 #include "base/options.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "bench/bench.h"
 #include "dirac/action.h"
 #include "lattice/geometry/conventions.h"
@@ -50,7 +51,13 @@ typedef struct md_suite {
   double merit;     /* right-hand sides per second of the best solve; 0: none */
   cJSON *merit_row; /* borrowed from rows */
   md_load load;     /* when the parts began */
+  char absent[512]; /* what the machine does not have, told in one line at the end */
 } md_suite;
+
+/* Adds to it; arguments as of printf. */
+#define MD_SUITE_LACKS(suite, ...)                                                                 \
+  (md_append((suite)->absent, sizeof(suite)->absent, "%s", *(suite)->absent ? "; " : ""),          \
+   md_append((suite)->absent, sizeof(suite)->absent, __VA_ARGS__))
 
 /* Adds a check to the report and says it: |value - expected| <= tolerance. Where 0 is expected the
  * tolerance is a bound, and is said as one. */

@@ -1,5 +1,10 @@
-# Spack recipe. `spack repo add scripts/packaging/spack`, then, in a checkout of the sources,
-# `spack dev-build minidirac@0.2.0`.
+# For Spack 1.0 and newer; in a checkout of the sources:
+#
+#   spack repo add scripts/packaging/spack_repo/minidirac
+#   spack dev-build minidirac@0.2.0
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+from spack_repo.builtin.build_systems.cuda import CudaPackage
+
 from spack.package import *
 
 
@@ -18,11 +23,12 @@ class Minidirac(CMakePackage, CudaPackage):
     depends_on("cmake@3.25:", type="build")
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
+    depends_on("python", type="build")  # man page and completion
     depends_on("mpi")
     depends_on("hdf5@1.10.5: +mpi")
     depends_on("random123")
     depends_on("cjson")
-    depends_on("inih")
+    depends_on("libinih")
     depends_on("libdeflate")
     depends_on("zlib-api")
     depends_on("openblas threads=pthreads", when="+blas")
@@ -31,7 +37,7 @@ class Minidirac(CMakePackage, CudaPackage):
     generator("ninja")
 
     def cmake_args(self):
-        args = [self.define("MINIDIRAC_TESTS", False), self.define("MINIDIRAC_CUDA", "ON" if "+cuda" in self.spec else "OFF")]
-        if "+cuda" in self.spec and "none" not in self.spec.variants["cuda_arch"].value:
-            args.append(self.define("CMAKE_CUDA_ARCHITECTURES", self.spec.variants["cuda_arch"].value))
+        args = [self.define("MINIDIRAC_TESTS", False), self.define_from_variant("MINIDIRAC_CUDA", "cuda")]
+        if self.spec.satisfies("+cuda") and not self.spec.satisfies("cuda_arch=none"):
+            args.append(self.define_from_variant("CMAKE_CUDA_ARCHITECTURES", "cuda_arch"))
         return args
