@@ -12,7 +12,7 @@
 enum { L = 2, SITES = 16, SPINOR = 12, MOST_SLICES = 5 };
 static const int dims[MD_DIMS] = {L, L, L, L};
 
-/* gamma_k = -sigma_2 x sigma_k up to sign in this basis, gamma_t = sigma_1 x 1. */
+/* gamma_mu = [[0, S], [S^dag, 0]] with S of the three Pauli matrices and 1. */
 static double complex gamma_entry(int mu, int i, int j) {
   static const double complex pauli[4][2][2] = {
       {{0, 1}, {1, 0}}, {{0, -I}, {I, 0}}, {{1, 0}, {0, -1}}, {{1, 0}, {0, 1}}};
