@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/memory_need.h"
+#include "base/tune.h"
 #include "dirac/links/links.h"
 #include "lattice/fields/field.h"
 #include "lattice/fields/rank_sums.h"
@@ -69,6 +70,14 @@ static inline md_hop_step md_hop_step_of(const md_hop_call *call) {
   return call->step ? *call->step : none;
 }
 
+/* The ways that a backend has to launch the hops of what it loaded, which differ in speed alone and
+ * never in bits; after load the first is taken. Local. */
+typedef struct md_launch_shapes {
+  int (*count)(const void *state);
+  void (*name)(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]);
+  void (*take)(void *state, int shape);
+} md_launch_shapes;
+
 /* A way to apply Deo and Doe: a constant table of functions in a file of its own and one line in
  * backends.c. State is made by load and passed to every call; there are no globals. */
 typedef struct md_backend {
@@ -107,6 +116,7 @@ typedef struct md_backend {
   bool (*awaits)(const void *state);
   /* Whether hop serves steps into fields of precision `out`. NULL: no. */
   bool (*fuses)(const void *state, md_precision out);
+  const md_launch_shapes *shapes; /* on a device; NULL: there is one */
   /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
   size_t copied_bytes;
   /* Bytes of stored link data that one hop reads per output site. */

@@ -2,6 +2,7 @@
 #include "base/device_peers.h"
 #include "base/timer.h"
 #include "dirac/backend.h"
+#include "dirac/tune.h"
 #include "lattice/fields/rank_sums.h"
 #include "lattice/halo/halo.h"
 
@@ -41,6 +42,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   md_status status = dirac->backend->load(context, &links, request, &dirac->state);
   status = md_agree(context, status);
   dirac->load_s = md_time_s() - start_s;
+  if (status == MD_OK) status = md_dirac_tune(context, dirac);
   md_halo_request halo = how ? *how : (md_halo_request){.transport = "auto"};
   const md_backend *b = dirac->backend;
   if (halo.copied_bytes == 0) halo.copied_bytes = b->copied_bytes;

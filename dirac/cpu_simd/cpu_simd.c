@@ -32,20 +32,38 @@ static double link_bytes(const md_backend_request *request) {
  * host share its last cache. */
 static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local_ranks) {
   const double links = link_bytes(&s->request) * (double)sites;
-  const double all_links = MD_PARITIES * links * (local_ranks > 1 ? local_ranks : 1);
+  const double all_links = MD_PARITIES * links * local_ranks;
   const double field = md_request_reals(&s->request) *
                        (double)md_precision_bytes(s->request.precision) * (double)sites;
-  const bool cached = all_links <= MD_SIMD_CACHED_BYTES;
+  const bool cached = all_links <= MD_SIMD_CACHED * (double)md_cache_bytes(3);
   s->ahead = cached ? MD_SIMD_FAR : MD_SIMD_NEAR;
-  if (isa == MD_ISA_AVX512) {
+  s->fetch = MD_SIMD_FETCH_L1;
+  if (md_cpu_family("GenuineIntel") > 0) {
+    s->ahead = MD_SIMD_FAR;
+    s->fetch = MD_SIMD_FETCH_L2;
+  } else if (isa == MD_ISA_AVX512) {
     const bool plain =
         s->request.reconstruct == MD_RECONSTRUCT_18 && md_precision_bytes(s->request.precision) > 2;
-    s->ahead = md_amd_family() >= MD_SIMD_ZEN5 ? MD_SIMD_FAR
-               : plain                         ? MD_SIMD_BEHIND
-                                               : MD_SIMD_THREE_LINES;
-    s->from_memory = !cached;
+    s->ahead = md_cpu_family("AuthenticAMD") >= MD_SIMD_ZEN5 ? MD_SIMD_FAR
+               : plain                                       ? MD_SIMD_BEHIND
+                                                             : MD_SIMD_THREE_LINES;
+    if (!cached) s->fetch = MD_SIMD_FETCH_ONCE;
   }
-  s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT_BYTES : links > MD_SIMD_STREAM_BYTES;
+  s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT * (double)md_cache_bytes(3)
+                                    : links > MD_SIMD_STREAM_BYTES;
+}
+
+/* Planes of z that a thread takes along t at a time, of many right-hand sides: as many as leave the
+ * links and sources of three time slices of them in L2, or at least in the thread's share of the
+ * last cache, as the source is read from three slices; all where not even two do. */
+static int planes_at_once(const md_backend_request *request, const md_geometry *g, int threads) {
+  const int all = g->local[MD_Z];
+  const double vector =
+      md_request_reals(request) * request->n_rhs * (double)md_precision_bytes(request->precision);
+  const double plane = (link_bytes(request) + vector) * (double)(g->sites / all / g->local[MD_T]);
+  double planes = (double)md_cache_bytes(2) / (3.0 * plane);
+  if (planes < 2.0) planes = (double)md_cache_bytes(3) / threads / (3.0 * plane);
+  return planes < 2.0 || planes > all ? all : (int)planes;
 }
 
 /* What the stored reals of each link field are multiples of: 1, in MD_FIXED 1 / MD_FIXED_STEPS
@@ -88,18 +106,21 @@ static md_status create_links(md_context *context, const md_links *links,
 }
 
 md_status md_simd_load(md_context *context, const md_links *links,
-                       const md_backend_request *request, md_isa isa, void **state) {
+                       const md_backend_request *request, md_isa isa, int planes, void **state) {
   md_simd_state *s = calloc(1, sizeof *s);
   *state = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "cpu_simd");
   s->kernels = kernels[md_action_get(request->action)->fields - 1][request->precision][isa];
   s->request = *request;
-  choose_access(s, isa, links->field->geometry->sites, context->local_ranks);
+  const md_geometry *g = links->field->geometry;
+  const int local_ranks = context->local_ranks > 1 ? context->local_ranks : 1;
+  choose_access(s, isa, g->sites, local_ranks);
+  if (!planes) planes = planes_at_once(request, g, context->threads * local_ranks);
   const int lanes = request->n_rhs == 1 ? s->kernels->lanes : 1;
   find_link_units(links, request->precision, s->link_unit);
   md_status status = MD_OK;
   for (int p = 0; status == MD_OK && p < MD_PARITIES; p++) {
-    status = md_simd_plan_create(context, links, p, lanes, &s->plan[p]);
+    status = md_simd_plan_create(context, links, p, lanes, planes, &s->plan[p]);
     if (status == MD_OK)
       status = create_links(context, links, request, &s->plan[p], s->link_unit, p, &s->links[p]);
   }
@@ -112,7 +133,7 @@ md_status md_simd_load(md_context *context, const md_links *links,
 
 static md_status load(md_context *context, const md_links *links, const md_backend_request *request,
                       void **state) {
-  return md_simd_load(context, links, request, md_isa_best(), state);
+  return md_simd_load(context, links, request, md_isa_best(), 0, state);
 }
 
 static md_status check(md_context *context, const md_backend_request *request) {
@@ -147,7 +168,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
                              .a = end.a,
                              .b = spins ? end.b : MD_HOP_FACTOR * end.b,
                              .ahead = s->ahead,
-                             .from_memory = s->from_memory,
+                             .fetch = s->fetch,
                              .stream = s->stream,
                              .order = plan->range[asked->range]};
   const int which = s->request.reconstruct == MD_RECONSTRUCT_12;

@@ -21,11 +21,18 @@ enum {
   MD_SIMD_AHEAD = 16 /* blocks that the neighbour plan is fetched before its use */
 };
 
+/* Where fetches put links (one right-hand side). */
+typedef enum md_simd_fetch {
+  MD_SIMD_FETCH_L1,  /* into every cache */
+  MD_SIMD_FETCH_L2,  /* into L2 and beyond, where more requests can be under way than in L1 */
+  MD_SIMD_FETCH_ONCE /* where they take no place of fields; neighbours are fetched too */
+} md_simd_fetch;
+
 /* Where the blocks of one output parity find their neighbours. Entry e = block * terms + term. */
 typedef struct md_simd_plan {
   int lanes, terms;
   int64_t blocks;
-  int32_t *site;     /* [block] first site */
+  int32_t *site;     /* [block] first site; ascending where lanes > 1 */
   int32_t *first;    /* [e] where the first vector of neighbours starts; gather: row of `gather`;
                         zeros for one block more, whose neighbours are fetched but not used */
   int32_t *second;   /* [e] where the second one starts (lanes > 1) */
@@ -51,10 +58,10 @@ typedef struct md_simd_call {
   float *out_scale; /* half and fixed, else NULL */
   const float *in_scale, *x_scale;
   float link_unit[MD_MOST_LINK_FIELDS]; /* what stored links of general matrices are multiples of */
-  double a, b;      /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
-  int ahead;        /* bytes that links are fetched before their use (one right-hand side) */
-  bool from_memory; /* links are: the caches need not keep them, and neighbours are fetched too */
-  bool stream;      /* results go past the caches, where the instruction set can do that */
+  double a, b; /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
+  int ahead;   /* bytes that links are fetched before their use (one right-hand side) */
+  md_simd_fetch fetch;
+  bool stream;          /* results go past the caches, where the instruction set can do that */
   const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */
 } md_simd_call;
 
@@ -71,38 +78,45 @@ typedef struct md_simd_kernels {
 /* What follows from sizes, as measured with 32 MB of last cache (bench/tried.md). None of it
  * changes a bit of a result.
  *
- * One right-hand side: results go past the caches where a field of one parity is larger than
- * MD_SIMD_KEPT_BYTES; of smaller ones much is still there when the next hop reads it. Many: where
- * the link copy of one parity is larger than MD_SIMD_STREAM_BYTES. */
-#define MD_SIMD_KEPT_BYTES 2e6
+ * One right-hand side: results go past the caches where a field of one parity is larger than this
+ * part of the last one; of smaller ones much is still there when the next hop reads it (on 16 cores
+ * of a Xeon with 300 MB that is 1.5 times as fast in turn). Many: where the link copy of one parity
+ * is larger than MD_SIMD_STREAM_BYTES. */
+#define MD_SIMD_KEPT (1.0 / 16.0)
 #define MD_SIMD_STREAM_BYTES 16e6
-/* The copies of both parities, which hops in turn read, come from a cache where they are at most
- * this many bytes on all ranks of a host together. With AVX-512 (Zen 4) the others are
- * from_memory, and fetches only put the requests of lines in order: they stay a line behind where
- * links are used as they are stored; where a third row or a conversion stands between, they are
- * three lines ahead. On Zen 5 they are far ahead, and from a cache too. With other instruction sets
- * (Zen 3) links are fetched far ahead from a cache, else nearer. */
-#define MD_SIMD_CACHED_BYTES 40e6
-enum { MD_SIMD_ZEN5 = 26 /* md_amd_family */ };
+/* The copies of both parities, which hops in turn read, come from a cache where on all ranks of a
+ * host together they are at most this many times as large as the last one. With AVX-512 (Zen 4) the
+ * others are fetched for one use, and fetches only put the requests of lines in order: they stay a
+ * line behind where links are used as they are stored; where a third row or a conversion stands
+ * between, they are three lines ahead. On Zen 5 they are far ahead, and from a cache too. With
+ * other instruction sets (Zen 3) links are fetched far ahead from a cache, else nearer. On Intel
+ * they are fetched far ahead into L2: what is fetched for one use there bypasses L2, which alone
+ * has room for as many requests as a core can have under way. */
+#define MD_SIMD_CACHED 1.2
+enum { MD_SIMD_ZEN5 = 26 /* md_cpu_family */ };
 enum { MD_SIMD_FAR = 6144, MD_SIMD_NEAR = 1024, MD_SIMD_THREE_LINES = 192, MD_SIMD_BEHIND = -64 };
 
 typedef struct md_simd_state {
   const md_simd_kernels *kernels;
   md_backend_request request;
   int ahead;                      /* of md_simd_call */
-  bool from_memory, stream;       /* likewise */
+  md_simd_fetch fetch;            /* likewise */
+  bool stream;                    /* likewise */
   md_simd_plan plan[MD_PARITIES]; /* by output parity */
   void *links[MD_PARITIES];
   double link_unit[MD_MOST_LINK_FIELDS];
 } md_simd_state;
 
-/* Builds the plan of output parity `parity` for blocks of `lanes` sites. Local. */
+/* Builds the plan of output parity `parity` for blocks of `lanes` sites. Blocks of one site are
+ * ordered so that each thread goes through `planes` planes of z along t before it takes the next
+ * ones. Local. */
 md_status md_simd_plan_create(md_context *context, const md_links *links, int parity, int lanes,
-                              md_simd_plan *plan);
+                              int planes, md_simd_plan *plan);
 void md_simd_plan_destroy(md_simd_plan *plan);
 
-/* The backend's load with the instruction set given; isa must run. */
+/* The backend's load with the instruction set given, which must run, and the planes of the plan; 0:
+ * as sizes have it. */
 md_status md_simd_load(md_context *context, const md_links *links,
-                       const md_backend_request *request, md_isa isa, void **state);
+                       const md_backend_request *request, md_isa isa, int planes, void **state);
 
 extern const md_backend md_backend_cpu_simd;

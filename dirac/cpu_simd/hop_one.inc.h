@@ -66,15 +66,16 @@ static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) 
   re -= (u)[5] * v[5];                                                                             \
   im += (u)[5] * v[4]
 
-/* Functions of which there is a copy for each pair of `reals` and `from_memory`: left to itself gcc
+/* Functions of which there is a copy for each pair of `reals` and `fetch`: left to itself gcc
  * makes fewer and asks at every load. */
 #define INLINED __attribute__((always_inline)) static inline
 
-/* Asks for the line of links at p. One from memory leaves the caches after its use, in favour of
- * fields; which it is must be known to the compiler. */
-INLINED void fetch_links(const char *p, bool from_memory) {
-  if (from_memory)
+/* Asks for the line of links at p; where it is to go must be known to the compiler. */
+INLINED void fetch_links(const char *p, md_simd_fetch fetch) {
+  if (fetch == MD_SIMD_FETCH_ONCE)
     __builtin_prefetch(p, 0, 0);
+  else if (fetch == MD_SIMD_FETCH_L2)
+    __builtin_prefetch(p, 0, 2);
   else
     __builtin_prefetch(p, 0, 3);
 }
@@ -91,7 +92,7 @@ INLINED void fetch_neighbours(const md_simd_plan *plan, int64_t e, const STORED 
  * the lines one after the other, which is what the prefetcher of the core follows, so that they pay
  * even where `ahead` is one line behind. Where a line is loaded in parts, one fetch is enough for
  * 12 reals, which arithmetic binds; with 18 reals from memory one for each part is faster. */
-INLINED void load_row(const STORED *links, int reals, int ahead, bool from_memory, VECTOR u[6]) {
+INLINED void load_row(const STORED *links, int reals, int ahead, md_simd_fetch fetch, VECTOR u[6]) {
   enum { BYTES = LANES * sizeof(STORED), LINE = 64 };
   for (int c = 0; c < 6; c++) {
     u[c] = LOAD(links + c * LANES);
@@ -99,7 +100,7 @@ INLINED void load_row(const STORED *links, int reals, int ahead, bool from_memor
     u[c] *= LINK_UNIT;
 #endif
     if (reals == MD_LINK_REALS || c * BYTES % LINE < BYTES)
-      fetch_links((const char *)(links + c * LANES) + ahead, from_memory);
+      fetch_links((const char *)(links + c * LANES) + ahead, fetch);
   }
 }
 
@@ -114,11 +115,11 @@ static inline void third_row(const VECTOR u[6], const VECTOR v[6], unsigned sign
   }
 }
 
-/* sum = over terms, link times neighbour. Where links stream from memory, neighbours along z and t,
- * which other planes and slices have driven from the near caches, are asked for a block ahead, a
- * direction at a time: all at once they disturb what fetches the links. With 12 reals, which
- * arithmetic binds, that takes more than it gives. */
-INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool from_memory,
+/* sum = over terms, link times neighbour. Where links are fetched for one use, neighbours along z
+ * and t, which other planes and slices have driven from the near caches, are asked for a block
+ * ahead, a direction at a time: all at once they disturb what fetches the links. With 12 reals,
+ * which arithmetic binds, that takes more than it gives. */
+INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, md_simd_fetch fetch,
                        VECTOR sum[6]) {
   const md_simd_plan *plan = call->plan;
   const STORED *links = (const STORED *)call->links + block * TERMS * reals * LANES;
@@ -126,7 +127,7 @@ INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool 
   for (int d = 0; d < TERMS; d++, links += reals * LANES) {
     const int64_t e = block * TERMS + d;
     VECTOR v[6], a[6], b[6], c[6];
-    if (from_memory && reals == MD_LINK_REALS && d % MD_DIMS >= MD_Z)
+    if (fetch == MD_SIMD_FETCH_ONCE && reals == MD_LINK_REALS && d % MD_DIMS >= MD_Z)
       fetch_neighbours(plan, e + TERMS, (const STORED *)call->in, call->in_stride);
     neighbours(plan, e, call->in, call->in_stride, v);
 #if SCALED
@@ -136,10 +137,10 @@ INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, bool 
 #endif
     for (int k = 0; k < 6; k++) v[k] *= scale;
 #endif
-    load_row(links, reals, call->ahead, from_memory, a);
-    load_row(links + 6 * LANES, reals, call->ahead, from_memory, b);
+    load_row(links, reals, call->ahead, fetch, a);
+    load_row(links + 6 * LANES, reals, call->ahead, fetch, b);
     if (reals == MD_LINK_REALS)
-      load_row(links + 12 * LANES, reals, call->ahead, from_memory, c);
+      load_row(links + 12 * LANES, reals, call->ahead, fetch, c);
     else
       third_row(a, b, plan->sign[e], c);
     ADD_ROW(0, a, re0, im0);
@@ -178,7 +179,7 @@ static inline void fetch_plan(const md_simd_plan *plan, int64_t block) {
 }
 
 INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals,
-                 bool from_memory) {
+                 md_simd_fetch fetch) {
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
   enum { BYTES = LANES * sizeof(STORED) };
   /* Whole lines, or halves where the next block brings the other. */
@@ -189,7 +190,7 @@ INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals
     fetch_plan(plan, block + MD_SIMD_AHEAD);
     const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
     VECTOR sum[6];
-    sum_block(call, block, reals, from_memory, sum);
+    sum_block(call, block, reals, fetch, sum);
     for (int c = 0; c < 6; c++) sum[c] = b * sum[c];
     if (call->x) {
       const STORED *x = (const STORED *)call->x + site;
@@ -211,17 +212,20 @@ INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals
   if (stream) md_stream_end();
 }
 
-static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  if (call->from_memory)
-    one(call, begin, end, MD_LINK_REALS, true);
+INLINED void one_each(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+  if (call->fetch == MD_SIMD_FETCH_ONCE)
+    one(call, begin, end, reals, MD_SIMD_FETCH_ONCE);
+  else if (call->fetch == MD_SIMD_FETCH_L2)
+    one(call, begin, end, reals, MD_SIMD_FETCH_L2);
   else
-    one(call, begin, end, MD_LINK_REALS, false);
+    one(call, begin, end, reals, MD_SIMD_FETCH_L1);
+}
+
+static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {
+  one_each(call, begin, end, MD_LINK_REALS);
 }
 #if FIELDS == 1
 static void one_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  if (call->from_memory)
-    one(call, begin, end, MD_LINK_12_REALS, true);
-  else
-    one(call, begin, end, MD_LINK_12_REALS, false);
+  one_each(call, begin, end, MD_LINK_12_REALS);
 }
 #endif

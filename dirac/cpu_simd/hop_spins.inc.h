@@ -95,7 +95,7 @@ INLINED void store_spinor(const md_simd_call *call, int64_t block, int slice, in
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
   const STORED *x = call->x;
   STORED *out = call->out;
-  const int64_t pair = (block * call->slices + slice) * HALF, site = call->plan->site[block];
+  const int64_t site = call->plan->site[block], pair = (site * call->slices + slice) * HALF;
   for (int k = 0; k < HALF; k++) {
     VECTOR re = b * sum[2 * k], im = b * sum[2 * k + 1], x_re, x_im;
     if (many) {

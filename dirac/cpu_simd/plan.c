@@ -86,12 +86,28 @@ static bool add_entry(md_simd_plan *plan, const md_geometry *g, int64_t entry,
   return true;
 }
 
-/* Fills everything of one block; returns false without memory. */
+/* The first sites of all blocks. */
+static void order_blocks(md_simd_plan *plan, const md_geometry *g, int threads, int planes) {
+  const int64_t slice = g->sites / g->local[MD_T], slab = slice / g->local[MD_Z] * planes;
+  int32_t *site = plan->site;
+  for (int64_t b = 0; plan->lanes > 1 && b < plan->blocks; b++)
+    *site++ = (int32_t)(b * plan->lanes);
+  for (int k = 0; plan->lanes == 1 && k < threads; k++) {
+    const int64_t begin = g->sites * k / threads, end = g->sites * (k + 1) / threads;
+    for (int64_t low = 0; low < slice; low += slab)
+      for (int64_t t = 0; t < g->sites; t += slice) {
+        const int64_t high = t + (low + slab < slice ? low + slab : slice);
+        for (int64_t i = t + low > begin ? t + low : begin; i < high && i < end; i++)
+          *site++ = (int32_t)i;
+      }
+  }
+}
+
+/* Fills the rest of one block; returns false without memory. */
 static bool add_block(md_simd_plan *plan, const md_links *links, int parity, int64_t block) {
   const md_geometry *g = links->field->geometry;
-  const int64_t site = block * plan->lanes;
+  const int64_t site = plan->site[block];
   bool halo = false;
-  plan->site[block] = (int32_t)site;
   for (int term = 0; term < plan->terms; term++) {
     const int32_t *neighbour = md_links_neighbours(links, parity, term);
     int32_t index[MD_SIMD_MOST_LANES] = {0};
@@ -125,7 +141,7 @@ static md_status allocate(md_context *context, md_simd_plan *plan) {
 }
 
 md_status md_simd_plan_create(md_context *context, const md_links *links, int parity, int lanes,
-                              md_simd_plan *plan) {
+                              int planes, md_simd_plan *plan) {
   const int64_t sites = links->field->geometry->sites;
   *plan = (md_simd_plan){.lanes = lanes,
                          .terms = md_action_terms(links->action),
@@ -134,6 +150,7 @@ md_status md_simd_plan_create(md_context *context, const md_links *links, int pa
   if (status == MD_OK && md_counts(context)) return MD_OK;
   if (status == MD_OK)
     memset(plan->first + plan->blocks * plan->terms, 0, (size_t)plan->terms * sizeof(int32_t));
+  if (status == MD_OK) order_blocks(plan, links->field->geometry, context->threads, planes);
   int32_t in_order[MD_SIMD_MOST_LANES];
   for (int l = 0; l < lanes; l++) in_order[l] = l;
   bool room = status == MD_OK && (lanes == 1 || pattern_of(plan, in_order) == MD_SIMD_CONTIGUOUS);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "dirac/cuda/stencil.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct cuda_state {
@@ -11,6 +12,7 @@ typedef struct cuda_state {
   const md_geometry *geometry;
   const md_stencil_kernels *kernels;
   md_stencil stencil[MD_PARITIES];
+  bool keeps_links; /* as the GPU's facts have it: the first launch shape */
 } cuda_state;
 
 static const md_stencil_kernels *const kernels_of[MD_PRECISIONS] = {
@@ -103,7 +105,7 @@ static md_status load_links(md_context *context, cuda_state *s, const md_links *
                         "loading the links into the cuda backend");
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_device_allocate(context, links_bytes, "links", (void **)&s->stencil[p].links);
-    s->stencil[p].keep_links = md_stencil_keeps_links(&context->gpu, links_bytes);
+    s->keeps_links = s->stencil[p].keep_links = md_stencil_keeps_links(&context->gpu, links_bytes);
     s->stencil[p].few_slots = md_stencil_few_slots(&context->gpu, s->request.precision);
   }
   const md_memory_need mark = md_memory_mark(context);
@@ -159,10 +161,30 @@ static bool fuses(const void *state, md_precision out) {
          (out == MD_SINGLE && md_precision_bytes(s->request.precision) == 2);
 }
 
+static int shapes(const void *state) {
+  (void)state;
+  return 2;
+}
+
+static bool keeps_links(const cuda_state *s, int shape) {
+  return s->keeps_links == (shape == 0);
+}
+
+static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]) {
+  snprintf(name, MD_TUNE_NAME_BYTES, "links %s L2", keeps_links(state, shape) ? "stay in" : "pass");
+}
+
+static void take_shape(void *state, int shape) {
+  cuda_state *s = state;
+  for (int p = 0; p < MD_PARITIES; p++) s->stencil[p].keep_links = keeps_links(s, shape);
+}
+
 static double link_bytes(const md_backend_request *request) {
   const int reals = md_stencil_reals(request, 0) + md_stencil_reals(request, 1);
   return MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
 }
+
+static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};
 
 const md_backend md_backend_cuda = {.name = "cuda",
                                     .needs = "CUDA GPU",
@@ -176,4 +198,5 @@ const md_backend md_backend_cuda = {.name = "cuda",
                                     .unload = unload,
                                     .hop = hop,
                                     .fuses = fuses,
+                                    .shapes = &launch_shapes,
                                     .link_bytes = link_bytes};

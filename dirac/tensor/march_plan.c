@@ -116,10 +116,10 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
   return false;
 }
 
-bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
-                        const md_device_facts *gpu, md_march_plan *plan) {
+int md_march_plans(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
+                   const md_device_facts *gpu, md_march_plan plan[MARCH_TILES]) {
   /* In the order of their speed on an H200. */
-  static const int tiles[2][2][6][4] = {
+  static const int tiles[2][2][MARCH_TILES][4] = {
       {{{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1}, {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1}},
        {{4, 4, 4, 1}, {2, 4, 4, 1}, {4, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 2, 1}, {2, 2, 4, 1}}},
       {{{8, 4, 4, 1}, {4, 4, 4, 1}, {8, 4, 2, 1}, {8, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 4, 1}},
@@ -127,13 +127,15 @@ bool md_march_plan_make(md_precision precision, int fields, int n_rhs, const int
   /* A block's first step brings three or seven time slices: with fewer steps than this gathering is
    * faster. */
   const int least_steps = fields == 2 ? 7 : 3;
-  for (int n = 0; n < 6 && gpu->code >= 90; n++) {
+  int count = 0;
+  for (int n = 0; n < MARCH_TILES && gpu->code >= 90; n++) {
     const int *tile = tiles[fields - 1][precision == MD_DOUBLE][n];
-    if (!plan_tile(precision, fields, n_rhs, local, gpu, tile, plan)) continue;
-    const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
-    if (columns * local[MD_T] >= (double)least_steps * gpu->multiprocessors) return true;
+    md_march_plan *next = &plan[count];
+    if (!plan_tile(precision, fields, n_rhs, local, gpu, tile, next)) continue;
+    const double columns = (double)next->columns[0] * next->columns[1] * next->columns[2];
+    count += columns * local[MD_T] >= (double)least_steps * gpu->multiprocessors;
   }
-  return false;
+  return count;
 }
 
 /* By what blocks out of step are slower, as measured on an H200: 1.1 to 1.2. */

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "lattice/fields/reals.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { UPLOAD_SITES = 1 << 16 }; /* packed on the host at a time */
@@ -17,8 +18,10 @@ typedef struct tensor {
   int32_t *neighbour[MD_PARITIES]; /* [term][site] */
   int32_t *range[MD_PARITIES][2];  /* interior, boundary; NULL without halo */
   int64_t range_count[MD_PARITIES][2];
-  bool marches; /* the lattice takes the marching kernel of `stacked` */
-  md_march_plan plan;
+  /* Launch shapes: of the marching kernel of `stacked`, where the lattice takes it; then that of
+   * the gathering one, alone where there is no plan. */
+  md_march_plan plan[MARCH_TILES];
+  int plans, shape;
 } tensor;
 
 static void unload(void *state) {
@@ -115,13 +118,9 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   s->request = *request;
   s->geometry = g;
   s->terms = terms;
-  /* Tests by compute-sanitizer wish for few blocks, so that small lattices are marched through. */
-  md_device_facts gpu = context->gpu;
-  const int wish = context->wishes.march_blocks;
-  if (wish > 0 && wish < gpu.multiprocessors) gpu.multiprocessors = wish;
-  s->marches = request->packing == MD_PACKING_STACKED &&
-               md_march_plan_make(request->precision, terms / MD_DIRECTIONS, request->n_rhs,
-                                  g->local, &gpu, &s->plan);
+  if (request->packing == MD_PACKING_STACKED)
+    s->plans = md_march_plans(request->precision, terms / MD_DIRECTIONS, request->n_rhs, g->local,
+                              &context->gpu, s->plan);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = load_links(context, s, links, p);
@@ -155,11 +154,15 @@ static void set_march_range(const md_geometry *g, md_tensor_call *call, bool all
 /* How many columns of a block are done before a message arrives that takes `expected_s`: hops move
  * their bytes at 0.7322 of what memory is said to give, 3.6 TB/s on an H200. */
 static int columns_before(const tensor *s, const md_device_facts *gpu, double expected_s) {
-  const md_march_plan *plan = &s->plan;
+  const md_march_plan *plan = &s->plan[s->shape];
   const double sites = (double)s->geometry->sites;
   const double hop_bytes = sites * (md_tensor_link_bytes(&s->request) + 2.0 * plan->site_bytes);
   const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
   return (int)(expected_s * 0.7322 * gpu->bandwidth / hop_bytes * columns / plan->blocks);
+}
+
+static bool marches(const tensor *s) {
+  return s->shape < s->plans;
 }
 
 static bool is_empty(const md_tensor_call *call) {
@@ -204,7 +207,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
                          .local = {s->geometry->local[0], s->geometry->local[1],
                                    s->geometry->local[2], s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
-  const bool march = s->marches && (!part || only_t_is_split(s->geometry));
+  const bool march = marches(s) && (!part || only_t_is_split(s->geometry));
   if (step.norm2) call.norm2 = step.norm2->sum, call.units = step.norm2->units;
   if (!march) return md_tensor_gather(context, &call);
   set_march_range(s->geometry, &call, all, part);
@@ -213,15 +216,34 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
     call.late[0] = 1 + columns_before(s, &context->gpu, call.arrivals.of[7].expected_s);
     call.late[1] = columns_before(s, &context->gpu, call.arrivals.of[3].expected_s);
   }
-  return is_empty(&call) ? MD_OK : md_tensor_march(context, &call, &s->plan);
+  return is_empty(&call) ? MD_OK : md_tensor_march(context, &call, &s->plan[s->shape]);
 }
 
 static bool awaits(const void *state) {
   const tensor *s = state;
-  return s->marches && s->plan.fields == 1 && only_t_is_split(s->geometry);
+  return marches(s) && s->plan[s->shape].fields == 1 && only_t_is_split(s->geometry);
 }
 
-/* In bf16 solvers need betas that fused iterations do not give (solvers/mixed_cg.c). */
+static int shapes(const void *state) {
+  return ((const tensor *)state)->plans + 1;
+}
+
+static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]) {
+  const tensor *s = state;
+  const md_march_plan *plan = &s->plan[shape];
+  if (shape < s->plans)
+    snprintf(name, MD_TUNE_NAME_BYTES, "march %dx%dx%d in %d", plan->x, plan->y, plan->z,
+             plan->steps);
+  else
+    snprintf(name, MD_TUNE_NAME_BYTES, "gather");
+}
+
+static void take_shape(void *state, int shape) {
+  ((tensor *)state)->shape = shape;
+}
+
+/* The same whatever the launch shape: solvers ask for other sums where it is not. In bf16 they need
+ * betas that fused iterations do not give (solvers/mixed_cg.c). */
 static bool fuses(const void *state, md_precision out) {
   const tensor *s = state;
   const md_precision own = s->request.precision;
@@ -229,8 +251,10 @@ static bool fuses(const void *state, md_precision out) {
       own == MD_DOUBLE ? out == MD_DOUBLE : own == MD_HALF && (out == MD_HALF || out == MD_SINGLE);
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
-  return served && (s->marches || (gathers && whole_tile));
+  return served && (s->plans > 0 || (gathers && whole_tile));
 }
+
+static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};
 
 /* Against `cuda`, whose speed is 100. By measurements on an H200 (PERFORMANCE.md) stacked is faster
  * with 8 and 16 right-hand sides, by 1.1 to 2.3, in double where it marches. A tile filled to three
@@ -240,19 +264,19 @@ static int speed_of(const md_context *context, const md_backend_request *request
   enum { FASTER = 140, FROM = 7 };
   const int n = request->n_rhs;
   const int among_packings = md_tensor_speed_of(context, request, n_rhs, local, reason);
-  md_march_plan plan;
+  md_march_plan plan[MARCH_TILES];
   if (request->packing != MD_PACKING_STACKED) return among_packings;
   *reason = "stacked is faster with 7 to 16 right-hand sides at once";
   if (n_rhs < FROM || (n != MD_STACKED_LEAST && n != MD_STACKED_MOST)) return among_packings;
   *reason = "in double stacked is faster where tiles divide the lattice of a rank";
   const int fields = md_action_terms(request->action) / MD_DIRECTIONS;
   const bool marches =
-      !local || md_march_plan_make(request->precision, fields, n, local, &context->gpu, &plan);
+      !local || md_march_plans(request->precision, fields, n, local, &context->gpu, plan) > 0;
   if (request->precision == MD_DOUBLE && !marches) return among_packings;
   *reason = "with one link field and 8 right-hand sides in half stacked is faster with tiles of 8 "
             "sites in x";
   if (request->precision == MD_HALF && fields == 1 && n == MD_STACKED_LEAST && local &&
-      !(marches && plan.x == MARCH_X))
+      !(marches && plan[0].x == MARCH_X))
     return among_packings;
   *reason = "7 to 16 right-hand sides fill the tiles of stacked";
   return FASTER;
@@ -271,4 +295,5 @@ const md_backend md_backend_tensor = {
     .hop = hop,
     .awaits = awaits,
     .fuses = fuses,
+    .shapes = &launch_shapes,
     .copied_bytes = (size_t)1 << 18}; /* a block of the march leaves others no place */

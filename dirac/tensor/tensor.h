@@ -68,7 +68,7 @@ typedef struct md_tensor_call {
   const float *x_scale;
   double a, b;
   /* md_hop_step; out is MD_SINGLE or MD_DOUBLE then, or MD_HALF if `narrow`. A step and norm2 are
-   * served where md_march_plan_make finds a plan, but not in bf16, and norm2 alone only for plain
+   * served where md_march_plans finds a plan, but not in bf16, and norm2 alone only for plain
    * D in. */
   const double *step;
   const void *before; /* MD_DOUBLE alone; NULL: none */

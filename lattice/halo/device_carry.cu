@@ -9,7 +9,14 @@
 
 /* Shorter messages are pushed. */
 static constexpr size_t PUSHED_BYTES = (size_t)4 << 20;
-static constexpr int PUSH_THREADS = 128, PUSH_BLOCKS_OF_32_REGISTERS = 16;
+static constexpr int PUSH_THREADS = 128;
+/* 32 registers: as many blocks share those of a multiprocessor, where it has places for 2048
+ * threads. Those of compute capability 12.0 have 1536, which would get 40. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define MD_PUSH_BOUNDS __maxnreg__(32)
+#else
+#define MD_PUSH_BOUNDS __launch_bounds__(PUSH_THREADS, 16)
+#endif
 
 /* Where the messages of all channels lie. */
 struct pushed {
@@ -19,8 +26,8 @@ struct pushed {
 };
 
 /* Messages n go to buffers n % 2; `slot` is the one that the host counts on, as raise_flag says. */
-static __global__ void __launch_bounds__(PUSH_THREADS, PUSH_BLOCKS_OF_32_REGISTERS)
-    push_all(const __grid_constant__ exchange x, const __grid_constant__ pushed p, int slot) {
+static __global__ void MD_PUSH_BOUNDS push_all(const __grid_constant__ exchange x,
+                                               const __grid_constant__ pushed p, int slot) {
   constexpr int AT_ONCE = 3;
   const int c = channel_of(x);
   const exchange_channel &ch = x.channel[c];

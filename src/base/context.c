@@ -4,6 +4,7 @@
 #include "base/ranks_mpi.h"
 #include "base/text.h"
 #include "base/timer.h"
+#include "base/tune.h"
 #include "base/waiting.h"
 #include "base/watch.h"
 
@@ -63,6 +64,24 @@ static md_status read_count(md_context *context, const char *name, int *count) {
   return MD_OK;
 }
 
+/* Those that are left out or 0 are as they are. */
+static md_status read_gpu(md_context *context, md_device_wish *wish) {
+  enum { FACTS = 4, MOST = 9999 };
+  const char *text = getenv("MINIDIRAC_TEST_GPU");
+  long long v[FACTS] = {0};
+  int count = 1;
+  if (!text || !*text) return MD_OK;
+  for (const char *c = text; *c; c++) count += *c == ',';
+  if (count > FACTS || md_number_integers(text, ',', count, 0, MOST, v) != MD_NUMBER_OK)
+    return md_fail(
+        context, MD_INPUT,
+        "MINIDIRAC_TEST_GPU must be MULTIPROCESSORS,KIB,MIB,CAPABILITY (of a GPU, shared "
+        "by a block, of L2, 90 for 9.0), got '%.60s'; unset it",
+        text);
+  *wish = (md_device_wish){(int)v[0], (int)v[1], (int)v[2], (int)v[3]};
+  return MD_OK;
+}
+
 static md_status read_wishes(md_context *context, md_wishes *wishes) {
   const char *record = getenv("MINIDIRAC_RECORD");
   if (record && strcmp(record, "always") == 0)
@@ -72,7 +91,7 @@ static md_status read_wishes(md_context *context, md_wishes *wishes) {
   else if (record && *record)
     return md_fail(context, MD_INPUT,
                    "MINIDIRAC_RECORD must be always or never, got '%.60s'; unset it", record);
-  MD_TRY(read_count(context, "MINIDIRAC_MARCH_BLOCKS", &wishes->march_blocks));
+  MD_TRY(read_gpu(context, &wishes->gpu));
   return read_count(context, "MINIDIRAC_TEST_NODE_SIZE", &wishes->node_size);
 }
 
@@ -114,6 +133,7 @@ md_status md_context_open(md_context *context, int *argc, char ***argv) {
 void md_context_end(md_context *context) {
   md_device_close(context);
   md_watch_end(context);
+  md_tune_close(context);
   if (context->communicator) {
     MPI_Comm_free(&context->communicator->host);
     MPI_Comm_free(&context->communicator->world);

@@ -22,7 +22,7 @@ typedef enum md_record_wish { MD_RECORD_DEFAULT, MD_RECORD_ALWAYS, MD_RECORD_NEV
  * rank 0's are read, once, and all ranks have them. 0: not set. */
 typedef struct md_wishes {
   md_record_wish record; /* MINIDIRAC_RECORD=always|never */
-  int march_blocks;      /* MINIDIRAC_MARCH_BLOCKS=N, see dirac/tensor/tensor.c */
+  md_device_wish gpu;    /* MINIDIRAC_TEST_GPU=MULTIPROCESSORS,KIB,MIB,CAPABILITY */
   int node_size;         /* MINIDIRAC_TEST_NODE_SIZE=N, see md_device_nodes */
 } md_wishes;
 
@@ -36,6 +36,7 @@ typedef struct md_context {
   md_device_facts gpu;                 /* its GPU, see base/device.h */
   struct md_device_staging *staging;   /* its copy buffers, see base/device_cuda.cu */
   struct md_nccl *nccl;                /* see base/device_peers.h; NULL: not started */
+  struct md_tune *tune;                /* of --tune, see base/tune.h; NULL: no trials */
   int threads;                         /* OpenMP threads of this process */
   double start_s;                      /* md_time_s() when the run began */
   long long start_bytes;               /* host memory that the process held then */

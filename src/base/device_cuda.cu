@@ -79,6 +79,7 @@ md_status md_device_open(md_context *context) {
     cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
   context->gpu = facts_of(properties, device);
   context->gpu.code = attributes.ptxVersion;
+  md_device_pretend(&context->gpu, &context->wishes.gpu);
   context->gpu.open = true;
   if (context->local_ranks > count)
     md_warn(context, "%d ranks share %d GPU%s of a host and take turns; use a rank for each GPU",

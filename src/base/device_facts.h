@@ -1,6 +1,9 @@
 #pragma once
 
+#include "base/status.h"
 #include <stdbool.h>
+
+MD_C_BEGIN
 
 /* What the driver says of a GPU, asked once, by md_device_open, and kept in the context. Whatever
  * depends on a GPU follows from these numbers, and from none that stands elsewhere. */
@@ -21,3 +24,18 @@ typedef struct md_device_facts {
   long long l2_bytes;
   double bandwidth; /* bytes a second of its memory at the highest clock; 0: not told */
 } md_device_facts;
+
+/* What a run pretends of its GPUs, so that what follows from the facts of other GPUs is tested on
+ * one. 0: as it is. */
+typedef struct md_device_wish {
+  int multiprocessors, block_shared_kib, l2_mib, capability;
+} md_device_wish;
+
+/* Makes the facts of a GPU those that are wished for, and its name say so. A block gets no more
+ * shared memory, and the kernels no newer code, than there is. */
+void md_device_pretend(md_device_facts *facts, const md_device_wish *wish);
+/* The GPU and the facts that launch shapes follow from, in words; "host" where none is open. */
+enum { MD_DEVICE_WORDS_BYTES = 256 };
+const char *md_device_words(const md_device_facts *facts, char text[MD_DEVICE_WORDS_BYTES]);
+
+MD_C_END

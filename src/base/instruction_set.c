@@ -1,5 +1,7 @@
 #include "base/instruction_set.h"
+#include "base/waiting.h"
 
+#include <stdio.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -29,18 +31,26 @@ const char *md_isa_name(md_isa isa) {
   return names[isa];
 }
 
-int md_amd_family(void) {
+int md_cpu_family(const char *vendor) {
 #if defined(__x86_64__)
   unsigned a, b, c, d;
-  char vendor[12];
+  char name[12];
   if (!__get_cpuid(0, &a, &b, &c, &d)) return 0;
-  memcpy(vendor, &b, 4);
-  memcpy(vendor + 4, &d, 4);
-  memcpy(vendor + 8, &c, 4);
-  if (memcmp(vendor, "AuthenticAMD", sizeof vendor) != 0 || !__get_cpuid(1, &a, &b, &c, &d))
-    return 0;
-  return (int)((a >> 8 & 15) + (a >> 20 & 255)); /* base and, as the base is 15, extended */
+  memcpy(name, &b, 4);
+  memcpy(name + 4, &d, 4);
+  memcpy(name + 8, &c, 4);
+  if (strncmp(name, vendor, sizeof name) != 0 || !__get_cpuid(1, &a, &b, &c, &d)) return 0;
+  const unsigned base = a >> 8 & 15, extended = a >> 20 & 255;
+  return (int)(base < 15 ? base : base + extended);
 #else
+  (void)vendor;
   return 0;
 #endif
+}
+
+int64_t md_cache_bytes(int level) {
+  char name[64];
+  snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu0/cache/index%d/size", level);
+  const int64_t kibibytes = md_number_in(name, NULL);
+  return (kibibytes > 0 ? kibibytes : level == 2 ? 1 << 10 : 32 << 10) * 1024;
 }

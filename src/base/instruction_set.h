@@ -17,9 +17,13 @@ bool md_isa_runs(md_isa isa);
 /* The last in the list that runs. */
 md_isa md_isa_best(void);
 const char *md_isa_name(md_isa isa); /* "baseline", "avx2", "avx512" */
-/* The family of an AMD CPU, for settings that were measured on one: 23 Zen to Zen 2, 25 Zen 3 and
- * 4, 26 Zen 5; 0 of any other. */
-int md_amd_family(void);
+/* The family of a CPU of this vendor, for settings that were measured on one: of "AuthenticAMD" 23
+ * is Zen to Zen 2, 25 Zen 3 and 4, 26 Zen 5; of "GenuineIntel" 6 is every Xeon so far. 0 of a CPU
+ * of any other vendor. */
+int md_cpu_family(const char *vendor);
+/* Bytes of the cache of level 2 or 3 that CPU 0 has or shares, as Linux tells; where it does not,
+ * 1 and 32 MiB. */
+int64_t md_cache_bytes(int level);
 
 /* A table of what NAME_baseline, NAME_avx2, NAME_avx512 are, indexed by md_isa. */
 #if defined(__x86_64__)

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/text.h"
+#include "base/tune.h"
 #include "base/waiting.h"
 
 #include <errno.h>
@@ -524,6 +525,7 @@ md_status md_options_read(md_context *context, const md_command_text *text, md_o
     status = md_agree(context, status);
     if (status == MD_OK) status = md_threads_check(context, context->threads);
     if (status == MD_OK) status = check_files(&r, common);
+    if (status == MD_OK) status = md_tune_open(context, common->tune);
   }
   free(marks);
   return status;

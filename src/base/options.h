@@ -68,6 +68,7 @@ typedef struct md_common_options {
   int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the cheapest faces */
   long long threads; /* 0: OMP_NUM_THREADS or one per core */
   double patience_s; /* of the context */
+  const char *tune;  /* MD_TUNE_OPTION of those that make operators; NULL: none */
   /* Set by md_options_read: the files that the given options name, and the flag --force. */
   md_named_file files[MD_OPTION_FILES];
   int file_count;
@@ -101,6 +102,10 @@ typedef struct md_common_options {
   MD_OPTION(FLAG, "ignore-checksum", &(flag), NULL, "a checksum that does not fit is a warning")
 #define MD_REPETITIONS_OPTION(count, help_)                                                        \
   MD_OPTION(INTEGER, "repetitions", &(count), "N", help_, .low = 1, .high = 1e6)
+#define MD_TUNE_OPTION(common)                                                                     \
+  MD_OPTION(TEXT, "tune", &(common).tune, "FILE",                                                  \
+            "launch shapes by trials, kept in FILE; same bits; --tune=FILE under mpirun",           \
+            .file = MD_FILE_STATE)
 #define MD_HALO_OPTIONS(halo)                                                                      \
   MD_OPTION(TEXT, "transport", &(halo).transport, "NAME",                                          \
             "of halos: auto, or a name of docs/backends.md [auto]"),                             \
@@ -119,12 +124,12 @@ typedef struct md_command_text {
 md_status md_arguments_check(md_context *context, int argc, char **argv);
 
 /* Reads argv[1..argc-1] (argv[0] is the command) and the deck of --config, checks, stores, and
- * applies quiet, patience and threads to the context; the files that options name for writing are
- * checked (md_outputs_check; the flag --force of the table is its `force`). Strings point into argv
- * or into memory that lives as long as the process. With --help it prints the help on rank 0 and
- * sets common->help. argv is the same on all ranks. Collective (the deck is read by rank 0); all
- * ranks return the same, also where one alone fails. MD_INPUT on bad usage, MD_ENVIRONMENT where
- * md_outputs_check finds no place for a file or a rank cannot have its threads. */
+ * applies quiet, patience, threads and tune to the context; the files that options name for writing
+ * are checked (md_outputs_check; the flag --force of the table is its `force`). Strings point into
+ * argv or into memory that lives as long as the process. With --help it prints the help on rank 0
+ * and sets common->help. argv is the same on all ranks. Collective (the deck is read by rank 0);
+ * all ranks return the same, also where one alone fails. MD_INPUT on bad usage, MD_ENVIRONMENT
+ * where md_outputs_check finds no place for a file or a rank cannot have its threads. */
 md_status md_options_read(md_context *context, const md_command_text *text, md_option *options,
                           int count, md_common_options *common, int argc, char **argv);
 

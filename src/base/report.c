@@ -5,6 +5,7 @@
 #include "base/memory_need.h"
 #include "base/text.h"
 #include "base/timer.h"
+#include "base/tune.h"
 #include "base/waiting.h"
 #include "md_version.h"
 
@@ -215,6 +216,7 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
   cJSON_AddNumberToObject(report->root, "seconds", md_time_s() - context->start_s);
   if (context->signal && !cJSON_HasObjectItem(report->root, "interrupted"))
     cJSON_AddBoolToObject(report->root, "interrupted", context->interrupt.by != 0);
+  md_tune_report(context, report->root);
   if (path) add_memory(context, report->root);
   md_status status = path ? md_machine_report(context, report->root) : MD_OK;
   make_printable(report->root);

@@ -234,6 +234,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       MD_BACKEND_OPTIONS(r->run, backends),
       MD_BOUNDARY_OPTION(r->run.boundary),
       MD_HALO_OPTIONS(r->run.halo),
+      MD_TUNE_OPTION(r->run.common),
       MD_PHYSICS_OPTIONS(r->run.physics),
       MD_REUNITARIZE_OPTION(r->run.physics.reunitarize),
       MD_OPTION(TEXT, "output", &r->output, "MODES.h5",

@@ -197,6 +197,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_OPERATOR_OPTIONS(o->run, backends),
       MD_BOUNDARY_OPTION(o->run.boundary),
       MD_HALO_OPTIONS(o->run.halo),
+      MD_TUNE_OPTION(o->run.common),
       MD_SMEAR_OPTIONS(o->run.physics.u0, "asqtad", o->run.physics.naik_epsilon),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_WALL_OPTIONS(o->run.physics),

@@ -126,6 +126,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       MD_LIMIT_OPTIONS(*o),
       MD_BOUNDARY_OPTION(o->run.boundary),
       MD_HALO_OPTIONS(o->run.halo),
+      MD_TUNE_OPTION(o->run.common),
       MD_PHYSICS_OPTIONS(o->run.physics),
       MD_WALL_OPTIONS(o->run.physics),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),

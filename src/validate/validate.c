@@ -34,6 +34,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       MD_OPTION(INTEGER, "max-iter", &o->max_iterations, "N",
                 "iterations of each solver at most [3000]", .low = 1, .high = 10000000),
       MD_HALO_OPTIONS(o->run.halo),
+      MD_TUNE_OPTION(o->run.common),
       MD_PHYSICS_OPTIONS(o->run.physics),
       MD_WALL_OPTIONS(o->run.physics),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),

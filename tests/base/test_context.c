@@ -87,14 +87,16 @@ __attribute__((constructor)) static void wish(void) {
   const char *rank = getenv("OMPI_COMM_WORLD_RANK");
   const bool first = !rank || strcmp(rank, "0") == 0;
   setenv("MINIDIRAC_RECORD", first ? "always" : "perhaps", 1);
-  setenv("MINIDIRAC_MARCH_BLOCKS", first ? "4" : "5", 1);
+  setenv("MINIDIRAC_TEST_GPU", first ? "4,99" : "few", 1);
   setenv("MINIDIRAC_TEST_NODE_SIZE", first ? "" : "1", 1);
 }
 
 static void wishes_are_those_of_rank_0(void **state) {
   const md_context *context = *state;
   assert_int_equal(context->wishes.record, MD_RECORD_ALWAYS);
-  assert_int_equal(context->wishes.march_blocks, 4);
+  assert_int_equal(context->wishes.gpu.multiprocessors, 4);
+  assert_int_equal(context->wishes.gpu.block_shared_kib, 99);
+  assert_int_equal(context->wishes.gpu.l2_mib, 0);
   assert_int_equal(context->wishes.node_size, 0);
   assert_null(context->give_up); /* the library ends no process unasked */
   assert_true(context->patience_s == 0.0);

@@ -99,7 +99,7 @@ static void agree_on(md_context *context, const variant *v, const int dims[MD_DI
   void *state;
   md_links links;
   MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
-  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, halo ? 1 : 3, &state));
   for (int p = 0; p < MD_PARITIES; p++) {
     md_field in, out, expected;
     md_test_random_field(context, g, r->precision, r->n_rhs, 1 - p, 3, &in);
@@ -167,7 +167,7 @@ static void ranges_of(md_context *context, const variant *v) {
   md_test_random_gauge(context, g, 5, &gauge);
   md_links links;
   MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
-  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, 1, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_ODD, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &all);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &part);
@@ -222,19 +222,20 @@ static void access_of(md_context *context, const variant *v) {
   void *state;
   md_test_random_gauge(context, g, 5, &gauge);
   MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
-  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, 0, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_ODD, 3, &in);
   fill_halo(context, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &first);
   make_field(context, g, r->precision, r->n_rhs, MD_EVEN, &out);
   md_simd_state *s = state;
   s->ahead = MD_SIMD_NEAR;
-  s->from_memory = s->stream = false;
+  s->fetch = MD_SIMD_FETCH_L1;
+  s->stream = false;
   hop(context, state, &first, &in, MD_RANGE_ALL, NULL);
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < 12; i++) {
     s->ahead = i & 1 ? MD_SIMD_FAR : MD_SIMD_BEHIND;
     s->stream = i & 2;
-    s->from_memory = i & 4;
+    s->fetch = (md_simd_fetch)(i / 4);
     set_all(&out, 512.0);
     hop(context, state, &out, &in, MD_RANGE_ALL, NULL);
     for (int64_t k = 0; k < out.sites; k++) assert_true(same_site(&out, k, &first, k));
@@ -255,8 +256,9 @@ static void test_access(void **state) {
   each_variant(state, access_of);
 }
 
-/* D of a random field on the ranks of `context`. */
-static void apply(md_context *context, const variant *v, md_geometry *g, md_field *out) {
+/* D of a random field on the ranks of `context`, sites ordered by `planes`. */
+static void apply(md_context *context, const variant *v, md_geometry *g, int planes,
+                  md_field *out) {
   const md_backend_request *r = &v->request;
   md_gauge gauge;
   md_field in;
@@ -264,7 +266,7 @@ static void apply(md_context *context, const variant *v, md_geometry *g, md_fiel
   md_test_random_gauge(context, g, 5, &gauge);
   md_links links;
   MD_REQUIRE(context, md_request_links(context, r, &gauge, &links));
-  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, &state));
+  MD_REQUIRE(context, md_simd_load(context, &links, r, v->isa, planes, &state));
   md_test_random_field(context, g, r->precision, r->n_rhs, MD_EVEN, 3, &in);
   make_field(context, g, r->precision, r->n_rhs, MD_ODD, out);
   fill_halo(context, &in);
@@ -274,14 +276,15 @@ static void apply(md_context *context, const variant *v, md_geometry *g, md_fiel
   md_gauge_destroy(&gauge);
 }
 
-/* Each rank also computes the whole lattice alone and finds its part in it, bit for bit. */
+/* Each rank also computes the whole lattice alone, in another order, and finds its part in it, bit
+ * for bit. */
 static void grids_of(md_context *context, const variant *v) {
   md_context alone = {.ranks = 1, .threads = context->threads};
   md_geometry *g = md_test_geometry(context, 12, 4, 4, 4, false);
   md_geometry *whole = md_test_geometry(&alone, 12, 4, 4, 4, false);
   md_field part, all;
-  apply(context, v, g, &part);
-  apply(&alone, v, whole, &all);
+  apply(context, v, g, 3, &part);
+  apply(&alone, v, whole, 4, &all);
   for (int64_t i = 0; i < part.sites; i++) {
     int x[MD_DIMS];
     md_global_coordinates(g, MD_ODD, i, x);
@@ -326,7 +329,7 @@ static void scaled(md_context *context, const variant *v, double norm, double de
   md_test_random_gauge(context, g, 5, &gauge);
   md_links links;
   MD_REQUIRE(context, md_request_links(context, &v->request, &gauge, &links));
-  MD_REQUIRE(context, md_simd_load(context, &links, &v->request, v->isa, &state));
+  MD_REQUIRE(context, md_simd_load(context, &links, &v->request, v->isa, 0, &state));
   md_test_random_field(context, g, MD_DOUBLE, n, MD_EVEN, 3, &source);
   for (int64_t i = 0; i < source.sites; i++) {
     int x[MD_DIMS];

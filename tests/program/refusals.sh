@@ -91,10 +91,11 @@ SETTING='export OMP_NUM_THREADS=100000' refuses 2 "OMP_NUM_THREADS must be .* go
 SETTING='export OMP_NUM_THREADS=2 OMP_STACKSIZE=1000000G' refuses 3 'rank 1 must have 2 threads, but' 2 $s --quiet
 SETTING='set -- "$@" --tol 1e-3' refuses 2 "same arguments, but rank 1 has '--tol' where" 2 $s --quiet
 SETTING='set -- info' refuses 2 "rank 1 has 'info' where rank 0 has 'solve'" 2 $s --quiet
-SETTING='export MINIDIRAC_RECORD=perhaps MINIDIRAC_MARCH_BLOCKS=few' on 2 $s --quiet || complain "rank 1 wishes: exit $?"
+SETTING='export MINIDIRAC_RECORD=perhaps MINIDIRAC_TEST_GPU=few' on 2 $s --quiet || complain "rank 1 wishes: exit $?"
 RANK=0
 SETTING='export MINIDIRAC_RECORD=perhaps' refuses 2 "RECORD must be always or never, got 'perhaps'" 2 $s --quiet
 SETTING='export MINIDIRAC_TEST_NODE_SIZE=-1' refuses 2 "NODE_SIZE must be an integer from 0 .* got '-1'" 1 $s --quiet
+SETTING='export MINIDIRAC_TEST_GPU=108,163,40,80,1' refuses 2 "TEST_GPU must be MULTI.* got '108,163,40,80,1'" 2 $s --quiet
 minidirac=$program
 
 # A report that cannot be written leaves the old one.

@@ -19,7 +19,7 @@ report info 1 info $lattice
 report convert 1 convert $lattice copy.h5
 report generate 1 generate --dims 4x4x4x4 --start heatbath --sweeps 1 -o made.h5
 report smear 1 smear --action asqtad $lattice --fat-out fat.h5 --long-out long.h5
-report solve 2 solve --lattice $lattice --mass 0.5
+report solve 2 solve --lattice $lattice --mass 0.5 --tune=choices.json
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
 report solve-walls 1 solve --lattice $lattice --mass 0.5 --action domainwall --Ls 4
 report solve-wilson 1 solve --lattice $lattice --mass 0.5 --action wilson
@@ -88,6 +88,7 @@ broken info "del r['machine']['cpu']" 'machine: no cpu'
 broken info "r['schema_version'] = 2" 'schema_version'
 broken info "r['command'] = 'inform'" 'command'
 broken solve "r['iterations'] = 'many'" 'iterations'
+broken solve "r['tuned'] = [{'work': 'a hop'}]" 'tuned.0.: no build'
 broken solve "r['grid'] = [1, 1, 2]" '3 items'
 broken solve "r['grid_chosen_by'] = 'nobody'" 'grid_chosen_by'
 grep -q '"grid_reason":.*fewest sites on faces of' solve.json || complain "why this rank grid: $(grep grid solve.json)"

@@ -38,7 +38,10 @@ static const chosen cases[] = {{MD_DOUBLE, 16, {48, 48, 48, 64}, {2, 4, 2, 2}},
 
 static bool plan_of(const chosen *c, md_march_plan *plan) {
   const md_device_facts gpu = h200();
-  return md_march_plan_make(c->precision, 2, c->n_rhs, c->local, &gpu, plan);
+  md_march_plan plans[MARCH_TILES];
+  const int count = md_march_plans(c->precision, 2, c->n_rhs, c->local, &gpu, plans);
+  if (count > 0) *plan = plans[0];
+  return count > 0;
 }
 
 static void tiles_are_those_measured(void **state) {
@@ -98,28 +101,40 @@ static void rows_are_those_read(void **state) {
 }
 
 /* A plan covers the time slice by whole tiles, fits into what a block may have beside another one,
- * and its shares walk through all. Returns whether there is one. */
-static bool check_plan(const md_device_facts *gpu, md_precision precision, int fields, int n_rhs,
+ * and its shares walk through all. */
+static void check_plan(const md_device_facts *gpu, const md_march_plan *plan,
                        const int local[MD_DIMS]) {
-  md_march_plan plan = {0};
-  if (!md_march_plan_make(precision, fields, n_rhs, local, gpu, &plan)) return false;
-  const int tile[3] = {plan.x, plan.y, plan.z};
+  const int tile[3] = {plan->x, plan->y, plan->z};
   for (int d = 0; d < 3; d++)
-    assert_int_equal(plan.columns[d] * tile[d], d == 0 ? local[0] / 2 : local[d]);
-  assert_int_equal(plan.blocks, gpu->multiprocessors);
-  assert_true(plan.shared_bytes <= gpu->block_shared_bytes - gpu->reserved_shared_bytes);
-  assert_in_range(plan.ring, 2, MARCH_RING);
-  assert_in_range(plan.warps, 1, MARCH_WARPS);
-  assert_int_equal(plan.columns[1] % plan.band, 0);
-  const int columns = plan.columns[0] * plan.columns[1] * plan.columns[2];
-  const md_march_share s = md_march_share_out(columns, local[MD_T], plan.blocks, fields);
+    assert_int_equal(plan->columns[d] * tile[d], d == 0 ? local[0] / 2 : local[d]);
+  assert_int_equal(plan->blocks, gpu->multiprocessors);
+  assert_true(plan->shared_bytes <= gpu->block_shared_bytes - gpu->reserved_shared_bytes);
+  assert_in_range(plan->ring, 2, MARCH_RING);
+  assert_in_range(plan->warps, 1, MARCH_WARPS);
+  assert_int_equal(plan->columns[1] % plan->band, 0);
+  const int columns = plan->columns[0] * plan->columns[1] * plan->columns[2];
+  const md_march_share s = md_march_share_out(columns, local[MD_T], plan->blocks, plan->fields);
   int walked = 0, column, t, last;
   for (int block = 0; block < s.blocks; block++) {
     md_march_walk w = md_march_begin(&s, block);
     while (md_march_next(&s, block, &w, &column, &t, &last)) walked += last - t + 1;
   }
   assert_int_equal(walked, columns * local[MD_T]);
-  return true;
+}
+
+/* Of every plan, each with a tile of its own. Returns whether there is one. */
+static bool check_plans(const md_device_facts *gpu, md_precision precision, int fields, int n_rhs,
+                        const int local[MD_DIMS]) {
+  md_march_plan plan[MARCH_TILES] = {0};
+  const int plans = md_march_plans(precision, fields, n_rhs, local, gpu, plan);
+  for (int n = 0; n < plans; n++) {
+    assert_int_equal(plan[n].fields, fields);
+    check_plan(gpu, &plan[n], local);
+    for (int m = 0; m < n; m++)
+      assert_false(plan[m].x == plan[n].x && plan[m].y == plan[n].y && plan[m].z == plan[n].z &&
+                   plan[m].steps == plan[n].steps);
+  }
+  return plans > 0;
 }
 
 /* The code of 8.0 that an A100 and an L40 run has no march; what a march would be there counts all
@@ -128,24 +143,47 @@ static void plans_suit_other_gpus(void **state) {
   (void)state;
   static const int locals[][MD_DIMS] = {{32, 32, 32, 32}, {48, 48, 48, 64}, {24, 24, 24, 32}};
   static const struct {
-    int code, multiprocessors, shared_kib, l2_mib, least;
-  } gpus[] = {{80, 108, 163, 40, 24}, {80, 142, 99, 96, 12}, {100, 148, 227, 126, 24}};
+    int code, least;
+    md_device_wish wish; /* the last is a GPU of few multiprocessors, for small lattices */
+  } gpus[] = {{80, 24, {108, 163, 40, 80}},
+              {89, 12, {142, 99, 96, 89}},
+              {90, 24, {148, 227, 126, 100}},
+              {90, 12, {4, 99, 1, 0}}};
   for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
-    md_device_facts gpu =
-        facts_of(gpus[i].code, gpus[i].multiprocessors, gpus[i].shared_kib, gpus[i].l2_mib);
+    md_device_facts gpu = h200();
     int plans = 0;
+    md_device_pretend(&gpu, &gpus[i].wish);
+    assert_int_equal(gpu.code, gpus[i].code);
     for (size_t l = 0; l < sizeof locals / sizeof *locals; l++)
       for (int of = 0; of < 8; of++) {
         const md_precision precision = of & 1 ? MD_DOUBLE : MD_HALF;
         const int fields = of & 2 ? 2 : 1, n_rhs = of & 4 ? 16 : 8;
         gpu.code = gpus[i].code;
-        const bool found = check_plan(&gpu, precision, fields, n_rhs, locals[l]);
+        const bool found = check_plans(&gpu, precision, fields, n_rhs, locals[l]);
         assert_true(!found || gpu.code >= 90);
         gpu.code = 90;
-        plans += check_plan(&gpu, precision, fields, n_rhs, locals[l]);
+        plans += check_plans(&gpu, precision, fields, n_rhs, locals[l]);
       }
     if (plans < gpus[i].least) fail_msg("GPU %zu: %d plans", i, plans);
   }
+}
+
+/* What is pretended, and that a block gets no more memory and no newer code than there is. */
+static void facts_are_pretended(void **state) {
+  (void)state;
+  md_device_facts gpu = h200();
+  char before[MD_DEVICE_WORDS_BYTES], after[MD_DEVICE_WORDS_BYTES];
+  const md_device_wish none = {0}, larger = {264, 300, 120, 120};
+  md_device_words(&gpu, before);
+  md_device_pretend(&gpu, &none);
+  assert_string_equal(md_device_words(&gpu, after), before);
+  md_device_pretend(&gpu, &larger);
+  assert_int_equal(gpu.multiprocessors, 264);
+  assert_int_equal(gpu.block_shared_bytes, 227 * KIB);
+  assert_int_equal(gpu.l2_bytes, 120 * MIB);
+  assert_int_equal(gpu.code, 90);
+  assert_int_equal(gpu.capability, 120);
+  assert_string_not_equal(md_device_words(&gpu, after), before);
 }
 
 /* In proportion to the GPU, and on an H200 what was measured there. */
@@ -168,6 +206,7 @@ static void launches_follow_the_gpu(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiles_are_those_measured), cmocka_unit_test(rows_are_those_read),
-      cmocka_unit_test(plans_suit_other_gpus), cmocka_unit_test(launches_follow_the_gpu)};
+      cmocka_unit_test(plans_suit_other_gpus), cmocka_unit_test(facts_are_pretended),
+      cmocka_unit_test(launches_follow_the_gpu)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
