@@ -3,12 +3,15 @@
 #include <string.h>
 
 static const md_action_data actions[MD_ACTIONS] = {
-    [MD_ACTION_NAIVE] = {"naive", 1, {{"gauge", 1}}, true},
-    [MD_ACTION_ASQTAD] = {"asqtad", 2, {{"fat", 1}, {"long", 3}}, false},
-    [MD_ACTION_HISQ] = {"hisq", 2, {{"fat", 1}, {"long", 3}}, false},
+    [MD_ACTION_NAIVE] = {"naive", 1, {{"gauge", 1}}, true, 1, false},
+    [MD_ACTION_ASQTAD] = {"asqtad", 2, {{"fat", 1}, {"long", 3}}, false, 1, false},
+    [MD_ACTION_HISQ] = {"hisq", 2, {{"fat", 1}, {"long", 3}}, false, 1, false},
+    [MD_ACTION_WILSON] = {"wilson", 1, {{"gauge", 1}}, true, 4, false},
+    [MD_ACTION_DOMAINWALL] = {"domainwall", 1, {{"gauge", 1}}, true, 4, true},
+    [MD_ACTION_MOBIUS] = {"mobius", 1, {{"gauge", 1}}, true, 4, true},
 };
 
-const char md_action_words[] = "naive|asqtad|hisq";
+const char md_action_words[] = "naive|asqtad|hisq|wilson|domainwall|mobius";
 
 const md_action_data *md_action_get(md_action action) {
   return &actions[action];

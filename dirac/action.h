@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "lattice/geometry/conventions.h"
 
 #include <stdbool.h>
 
@@ -12,17 +13,28 @@ MD_C_BEGIN
  *              eta_mu(x) [ F_mu(x) v(x + h mu) - F_mu(x - h mu)^dag v(x - h mu) ],  h the field's
  * hop.
  *
+ * for staggered quarks, and for those of Wilson type with four spins M = A - (H/2) B
+ * (dirac/wilson/wilson.h), in each slice of a fifth dimension where there is one,
+ *
+ *   (H v)(x) = sum over mu of (1 - gamma_mu) U_mu(x) v(x + mu)
+ *                           + (1 + gamma_mu) U_mu(x - mu)^dag v(x - mu).
+ *
  * Everything that depends on it, the depth of the halo, flops and bytes, the size of D, is asked
  * for here. A new action is a name in the enumeration and a line in action.c. */
 typedef enum md_action {
-  MD_ACTION_NAIVE,  /* one hop through the gauge links: D of lattice/geometry/conventions.h */
-  MD_ACTION_ASQTAD, /* fat links X, one hop, and long links L, three; L holds its coefficient */
-  MD_ACTION_HISQ,   /* the same with other links (Follana et al., PRD 75, 054502) */
+  MD_ACTION_NAIVE,      /* one hop through the gauge links: D of lattice/geometry/conventions.h */
+  MD_ACTION_ASQTAD,     /* fat links X, one hop, and long links L, three; L holds its coefficient */
+  MD_ACTION_HISQ,       /* the same with other links (Follana et al., PRD 75, 054502) */
+  MD_ACTION_WILSON,     /* H through the gauge links */
+  MD_ACTION_DOMAINWALL, /* the same in a fifth dimension, Shamir's */
+  MD_ACTION_MOBIUS,     /* and with its b5 and c5 */
   MD_ACTIONS
 } md_action;
 
-/* Every action, as a backend's flags. */
-#define MD_ALL_ACTIONS ((1u << MD_ACTIONS) - 1u)
+/* As a backend's flags: the actions of H, those of D. */
+#define MD_SPIN_ACTIONS                                                                            \
+  (1u << MD_ACTION_WILSON | 1u << MD_ACTION_DOMAINWALL | 1u << MD_ACTION_MOBIUS)
+#define MD_STAGGERED_ACTIONS (((1u << MD_ACTIONS) - 1u) & ~MD_SPIN_ACTIONS)
 
 enum { MD_MOST_LINK_FIELDS = 2, MD_MOST_TERMS = 8 * MD_MOST_LINK_FIELDS };
 
@@ -35,12 +47,14 @@ typedef struct md_action_data {
   } field[MD_MOST_LINK_FIELDS];
   /* Bare links are in SU(3): |D| <= 4, and 12 or 8 reals hold them. Others are any 3x3 matrices. */
   bool special_unitary;
+  int spins;  /* of a quark at a site: 1 or 4 */
+  bool walls; /* it has a fifth dimension */
 } md_action_data;
 
 const md_action_data *md_action_get(md_action action);
 const char *md_action_name(md_action action);
 int md_action_of(const char *name);  /* -1: unknown */
-extern const char md_action_words[]; /* "naive|asqtad|hisq", as the choices of an option */
+extern const char md_action_words[]; /* "naive|asqtad|...", as the choices of an option */
 
 /* Terms of D at a site: two for each direction mu and link field. Numbered by dirac/links/links.h.
  */
@@ -48,10 +62,17 @@ static inline int md_action_terms(md_action action) {
   return 8 * md_action_get(action)->fields;
 }
 /* Deo or Doe costs this many flops per output site and right-hand side, for every backend: products
- * of 66 and sums of 6; 570 for one link field, 1146 for two. */
+ * of 66 and sums of 6; 570 for one link field, 1146 for two. H costs 1320 per slice: 8 projections
+ * of 12, 16 products and 7 sums of 24. */
 static inline int md_action_flops(md_action action) {
   const int terms = md_action_terms(action);
+  if (md_action_get(action)->spins == 4) return 8 * (12 + 2 * 66) + 7 * 24;
   return terms * 66 + (terms - 1) * 6;
+}
+/* Reals of a quark at a site: 3 colours and, with spin, 4 of them. Pairs (re, im) are colour +
+ * 3 spin, and with a fifth dimension colour + 3 (spin + 4 slice). */
+static inline int md_action_reals(md_action action) {
+  return MD_FERMION_REALS * md_action_get(action)->spins;
 }
 /* The longest hop: what md_layout_request.depth must be. */
 int md_action_depth(md_action action);

@@ -91,9 +91,18 @@ static md_status check_reconstruct(md_context *context, const md_backend_request
   return MD_OK;
 }
 
+static md_status check_walls(md_context *context, const md_backend_request *r) {
+  const int slices = md_request_slices(r);
+  if (!md_action_get(r->action)->walls || (slices >= MD_LEAST_SLICES && slices <= MD_MOST_SLICES))
+    return MD_OK;
+  return md_fail(context, MD_INPUT, "action %s needs %d to %d slices, got %d",
+                 md_action_name(r->action), MD_LEAST_SLICES, MD_MOST_SLICES, slices);
+}
+
 /* MD_OK when the backend's flags and its own check allow the request. */
 static md_status serves(md_context *context, const md_backend *b, const md_backend_request *r) {
   if (!(b->actions & 1u << r->action)) return fail_action(context, b, r->action);
+  MD_TRY(check_walls(context, r));
   MD_TRY(check_reconstruct(context, r));
   if (!(b->precisions & 1u << r->precision))
     return md_fail(context, MD_INPUT,

@@ -25,7 +25,7 @@ typedef struct md_dirac {
                              GPUs that do not share memory, whose sums go through the host */
   bool overlap; /* interior while the halo travels; false: halo first. Same bits either way */
   md_field_shape shape;       /* of the fermion fields that it works on */
-  double norm;                /* bound on |D| */
+  double norm;                /* bound on |D|, or on |H| */
   double link_error;          /* md_links.unitary_error of the links that it was made with */
   const char *packing_reason; /* why the packing of the request, in words */
   double load_s;              /* time that the backend took to make its copy */

@@ -1,5 +1,6 @@
 #include "dirac/operators.h"
 #include "dirac/backend.h"
+#include "dirac/wilson/wilson.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
@@ -35,6 +36,7 @@ md_operator md_operator_like(const md_operator *a, const md_operator_kind *kind)
   md_operator like = *a;
   like.kind = kind;
   like.normal = NULL;
+  like.even_odd = NULL;
   like.state = NULL;
   return like;
 }
@@ -44,9 +46,8 @@ void md_operator_destroy(md_operator *a) {
   *a = (md_operator){0};
 }
 
-/* What operators of a stencil have in common. */
-static md_operator of_dirac(const md_dirac *dirac, const md_operator_kind *kind, int parity,
-                            int hops) {
+md_operator md_operator_of_dirac(const md_dirac *dirac, const md_operator_kind *kind, int parity,
+                                 int hops) {
   const md_backend_request *q = &dirac->request;
   const double vector = (double)md_precision_bytes(q->precision) * dirac->shape.components;
   const double links = dirac->backend->link_bytes(q);
@@ -56,9 +57,13 @@ static md_operator of_dirac(const md_dirac *dirac, const md_operator_kind *kind,
                        .shape = dirac->shape,
                        .parity = parity,
                        .precision = q->precision,
-                       .flops = sites * q->n_rhs * md_action_flops(q->action),
+                       .flops = sites * q->n_rhs * md_request_flops(q),
                        .bytes =
                            sites * md_action_site_bytes(q->action, links, vector * q->n_rhs, true)};
+}
+
+static bool has_spin(const md_dirac *dirac) {
+  return md_action_get(dirac->request.action)->spins == 4;
 }
 
 /* The normal operator. */
@@ -79,7 +84,8 @@ static void destroy_normal(md_operator *a) {
 
 md_status md_normal_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {
   static const md_operator_kind kind = {"normal", apply_normal, true, destroy_normal};
-  *a = of_dirac(dirac, &kind, MD_EVEN, 2);
+  if (has_spin(dirac)) return md_wilson_normal_create(context, dirac, mass, a);
+  *a = md_operator_of_dirac(dirac, &kind, MD_EVEN, 2);
   a->hermitian = a->positive = true;
   a->state = a->normal = calloc(1, sizeof *a->normal);
   if (!a->normal) return md_fail_memory(context, sizeof *a->normal, "operator");
@@ -144,7 +150,8 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
 
 md_status md_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {
   static const md_operator_kind kind = {"full", apply_full, false, destroy_state};
-  *a = of_dirac(dirac, &kind, MD_PARITIES, 2);
+  if (has_spin(dirac)) return md_wilson_full_create(context, dirac, mass, a);
+  *a = md_operator_of_dirac(dirac, &kind, MD_PARITIES, 2);
   full *f = a->state = malloc(sizeof *f);
   if (!f) return md_fail_memory(context, sizeof *f, "operator");
   f->dirac = dirac;

@@ -8,6 +8,7 @@ MD_C_BEGIN
  * the stencil D between the parities; these are the maps that are made of it, or of anything else.
  * The kind is a constant table in the file of its operator, the state is what it makes of it. */
 typedef struct md_operator md_operator;
+struct md_system; /* dirac/system.h */
 
 /* Optional end of an apply: out = a x + b A in, of which a is not read where x is NULL. x has the
  * shape of out, is not out and may be in. */
@@ -45,6 +46,10 @@ struct md_operator {
   double flops,
       bytes;         /* of an apply, all right-hand sides and ranks; bytes as compulsory traffic */
   md_normal *normal; /* NULL: it is not of this form */
+  /* Of an M on both parities: what md_system_even_odd calls for it. NULL: that of the staggered
+   * family. */
+  md_status (*even_odd)(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
+                        struct md_system *s);
   void *state;
 };
 
@@ -58,10 +63,14 @@ md_operator md_operator_like(const md_operator *a, const md_operator_kind *kind)
 /* A zeroed one is fine. */
 void md_operator_destroy(md_operator *a);
 
-/* m^2 - Deo Doe on even sites, Hermitian and positive: dirac outlives it. Destroy also after a
- * failure. Local. */
+/* The base of a new one of a stencil, `hops` of it in an apply: all but state and bounds. */
+md_operator md_operator_of_dirac(const md_dirac *dirac, const md_operator_kind *kind, int parity,
+                                 int hops);
+
+/* m^2 - Deo Doe on even sites, Hermitian and positive, or what stands for it with another action
+ * (dirac/wilson/wilson.h): dirac outlives it. Destroy also after a failure. Local. */
 md_status md_normal_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
-/* The same operator for another mass. Local. */
+/* The same operator, m^2 - Deo Doe, for another mass. Local. */
 void md_normal_set_mass(md_operator *a, double mass);
 /* Whether iterations on the device serve it with residuals in precision `r` (md_dirac_fuses). */
 bool md_normal_fuses(const md_operator *a, md_precision r);
@@ -69,9 +78,10 @@ bool md_normal_fuses(const md_operator *a, md_precision r);
 /* A + sigma of any A, which outlives it. Destroy also after a failure. Local. */
 md_status md_shifted_create(md_context *context, md_operator *of, double sigma, md_operator *a);
 
-/* M = m + D on both parities: dirac outlives it. Destroy also after a failure. Local. */
+/* M of the action on both parities, m + D for the staggered family: dirac outlives it. Destroy also
+ * after a failure. Local. */
 md_status md_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
-/* The stencil of one that is; the same operator for another mass. Local. */
+/* The stencil of one that is m + D; the same operator for another mass. Local. */
 md_dirac *md_full_dirac(const md_operator *a);
 void md_full_set_mass(md_operator *a, double mass);
 

@@ -23,6 +23,36 @@ static md_status check_parameter(md_context *context, const md_physics_options *
   return MD_OK;
 }
 
+static md_status check_walls(md_context *context, const md_physics_options *o) {
+  const bool walls = md_action_get(md_physics_action(o))->walls;
+  const bool given[] = {o->slices != 0, !isnan(o->height), !isnan(o->b5), !isnan(o->c5)};
+  static const char *const name[] = {"Ls", "M5", "b5", "c5"};
+  for (int i = 0; i < 4; i++)
+    if (given[i] && !(i < 2 ? walls : md_physics_action(o) == MD_ACTION_MOBIUS))
+      return md_fail(context, MD_INPUT, "--action %s takes no --%s; leave it out or take %s",
+                     o->action, name[i], i < 2 ? "domainwall or mobius" : "mobius");
+  return MD_OK;
+}
+
+md_status md_physics_staggered(md_context *context, const char *who, const char *action) {
+  char served[64] = "";
+  const int which = md_action_of(action);
+  if (which < 0 || md_action_get((md_action)which)->spins == 1) return MD_OK;
+  for (int a = 0; a < MD_ACTIONS; a++)
+    if (md_action_get((md_action)a)->spins == 1)
+      md_append(served, sizeof served, "%s%s", *served ? ", " : "", md_action_name((md_action)a));
+  return md_fail(context, MD_INPUT, "%s serves the actions %s, got %s; take one of them", who,
+                 served, action);
+}
+
+md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
+                                double mass) {
+  const double least = md_action_get(action)->spins == 1 ? MD_LEAST_MASS : MD_LEAST_SPIN_MASS;
+  if (mass >= least) return MD_OK;
+  return md_fail(context, MD_INPUT, "--%s must lie in %g to %g, got %g", name, least, MD_MOST_MASS,
+                 mass);
+}
+
 md_status md_physics_check(md_context *context, const md_physics_options *o) {
   if (o->charge && o->magnetic == 0)
     return md_fail(context, MD_INPUT, "--charge %s needs a magnetic field, --magnetic N",
@@ -38,6 +68,7 @@ md_status md_physics_check(md_context *context, const md_physics_options *o) {
     return md_fail(context, MD_INPUT,
                    "--reunitarize is for thin links, those of --fat and --long are not in SU(3); "
                    "leave it out");
+  MD_TRY(check_walls(context, o));
   MD_TRY(check_parameter(context, o, "u0", o->u0));
   return check_parameter(context, o, "naik-epsilon", o->naik_epsilon);
 }
@@ -47,6 +78,16 @@ void md_physics_apply(const md_physics_options *options, md_backend_request *req
   request->action = md_physics_action(options);
   request->twist = (md_twist){.imaginary_mu = options->imaginary_mu,
                               .flux = (up ? 2 : -1) * (int)options->magnetic};
+  if (!md_action_get(request->action)->walls) return;
+  const bool mobius = request->action == MD_ACTION_MOBIUS;
+  request->walls = (md_walls){options->slices ? (int)options->slices : 12,
+                              isnan(options->height) ? 1.8 : options->height,
+                              !mobius              ? 1.0
+                              : isnan(options->b5) ? 1.5
+                                                   : options->b5,
+                              !mobius              ? 0.0
+                              : isnan(options->c5) ? 0.5
+                                                   : options->c5};
 }
 
 md_smear_request md_physics_smear(const md_physics_options *options, md_space space) {
@@ -62,6 +103,9 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
 
 void md_twist_report(cJSON *object, const md_backend_request *request) {
   const md_twist *twist = &request->twist;
+  const md_walls *w = &request->walls;
+  if (md_action_get(request->action)->walls)
+    md_report_add(object, "Ls=%d M5=%g b5=%g c5=%g", w->slices, w->height, w->b5, w->c5);
   if (md_links_twisted(twist))
     md_report_add(object, "imaginary_mu=%g flux_quanta=%d", twist->imaginary_mu, twist->flux);
 }
@@ -82,6 +126,9 @@ const char *md_physics_words(const md_physics_options *options, const md_backend
   else if (recipe)
     md_append(text, bytes, ", naik-epsilon %.15g",
               isnan(options->naik_epsilon) ? 0.0 : options->naik_epsilon);
+  if (md_action_get(request->action)->walls)
+    md_append(text, bytes, ", Ls %d, M5 %.15g, b5 %.15g, c5 %.15g", request->walls.slices,
+              request->walls.height, request->walls.b5, request->walls.c5);
   if (md_links_twisted(&request->twist))
     md_append(text, bytes, ", imaginary mu %.15g, flux quanta %d", request->twist.imaginary_mu,
               request->twist.flux);

@@ -16,12 +16,17 @@ typedef struct md_physics_options {
       *long_file; /* links that were made before; NULL: they are made from thin ones */
   double imaginary_mu;
   long long magnetic;
-  const char *charge; /* NULL: not given, -1/3 */
-  bool reunitarize;   /* thin links, once they are read: MD_REUNITARIZE_OPTION of some commands */
+  const char *charge;    /* NULL: not given, -1/3 */
+  long long slices;      /* of domain-wall actions; 0: not given */
+  double height, b5, c5; /* likewise, NaN: not given */
+  bool reunitarize; /* thin links, once they are read: MD_REUNITARIZE_OPTION of some commands */
 } md_physics_options;
 
 /* clang-format off */
-#define MD_PHYSICS_DEFAULTS {.action = "naive", .u0 = NAN, .naik_epsilon = NAN}
+#define MD_PHYSICS_DEFAULTS                                                                         \
+  {                                                                                                \
+    .action = "naive", .u0 = NAN, .naik_epsilon = NAN, .height = NAN, .b5 = NAN, .c5 = NAN         \
+  }
 
 /* Phases on the links. */
 #define MD_TWIST_OPTIONS(physics)                                                                  \
@@ -36,8 +41,8 @@ typedef struct md_physics_options {
 /* All of them. */
 #define MD_PHYSICS_OPTIONS(physics)                                                                \
   MD_OPTION(CHOICE, "action", &(physics).action, NULL,                                             \
-            "naive: one link; others: fat and long links [naive]", .choices = md_action_words,     \
-            .group = MD_GROUP_PHYSICS),                                                            \
+            "naive: one link; asqtad, hisq: fat and long links; others: four spins [naive]",       \
+            .choices = md_action_words, .group = MD_GROUP_PHYSICS),                                \
   MD_SMEAR_OPTIONS((physics).u0, "asqtad", (physics).naik_epsilon),                                \
   MD_OPTION(TEXT, "fat", &(physics).fat_file, "FILE",                                              \
             "fat links that were made before, any format", .file = MD_FILE_INPUT,                  \
@@ -45,6 +50,15 @@ typedef struct md_physics_options {
   MD_OPTION(TEXT, "long", &(physics).long_file, "FILE", "and the long links beside them",          \
             .file = MD_FILE_INPUT),                                                                \
   MD_TWIST_OPTIONS(physics)
+
+/* The fifth dimension. */
+#define MD_WALL_OPTIONS(physics)                                                                   \
+  MD_OPTION(INTEGER, "Ls", &(physics).slices, "N", "slices of domainwall and mobius [12]",         \
+            .low = MD_LEAST_SLICES, .high = MD_MOST_SLICES, .group = MD_GROUP_PHYSICS),            \
+  MD_OPTION(REAL, "M5", &(physics).height, "M", "height of their wall [1.8]",                      \
+            .low = 0.01, .high = 2),                                                               \
+  MD_OPTION(REAL, "b5", &(physics).b5, "B", "of mobius [1.5]", .low = -10, .high = 10),            \
+  MD_OPTION(REAL, "c5", &(physics).c5, "C", "of mobius [0.5]", .low = -10, .high = 10)
 
 /* How D is applied, into the texts that `o` has of these names; `words` is the caller's buffer. */
 #define MD_BACKEND_OPTIONS(o, words)                                                               \
@@ -79,6 +93,16 @@ typedef struct md_physics_options {
 
 /* MD_INPUT for options that need others or go without them. Local, same on all ranks. */
 md_status md_physics_check(md_context *context, const md_physics_options *options);
+/* Masses of staggered quarks, and of those with four spins: rows of tables allow the latter. */
+#define MD_LEAST_MASS 1e-6
+#define MD_LEAST_SPIN_MASS (-4.0)
+#define MD_MOST_MASS 100.0
+/* MD_INPUT for a mass of the option `name` that is below what the action allows. Local. */
+md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
+                                double mass);
+/* MD_INPUT where the action has quarks with four spins, for what (`who`, "eigen") serves staggered
+ * ones alone. Local. */
+md_status md_physics_staggered(md_context *context, const char *who, const char *action);
 /* Sets action and twist of the request, by options that passed the check. */
 void md_physics_apply(const md_physics_options *options, md_backend_request *request);
 md_action md_physics_action(const md_physics_options *options);
@@ -86,14 +110,14 @@ md_action md_physics_action(const md_physics_options *options);
  * naive the recipe is NULL. Points into the options. */
 md_smear_request md_physics_smear(const md_physics_options *options, md_space space);
 
-/* Report keys: action, and where there is a twist imaginary_mu and flux_quanta, those that the
- * quark sees. */
+/* Report keys: action, Ls, M5, b5 and c5 of domain walls, and where there is a twist imaginary_mu
+ * and flux_quanta, those that the quark sees. */
 void md_physics_report(cJSON *object, const md_backend_request *request);
-/* The last two alone, behind a row that has `action` already. */
+/* All but the first, behind a row that has `action` already. */
 void md_twist_report(cJSON *object, const md_backend_request *request);
 enum { MD_PHYSICS_WORDS_BYTES = 160 };
 /* The same in words with the parameters of the links, "naive" or "hisq, naik-epsilon 0, imaginary
- * mu 0.1, flux quanta -3, reunitarized", into text. */
+ * mu 0.1, flux quanta -3, reunitarized" or "mobius, Ls 12, M5 1.8, b5 1.5, c5 0.5", into text. */
 const char *md_physics_words(const md_physics_options *options, const md_backend_request *request,
                              char *text, size_t bytes);
 /* A warning that names --reunitarize where it would spare iterations: links that are rebuilt from

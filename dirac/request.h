@@ -46,6 +46,13 @@ typedef struct md_twist {
   int flux;
 } md_twist;
 
+/* The fifth dimension of a domain-wall action; Shamir's has b5 = 1, c5 = 0. */
+typedef struct md_walls {
+  int slices;            /* Ls; 0 for other actions */
+  double height, b5, c5; /* M5 > 0 */
+} md_walls;
+enum { MD_LEAST_SLICES = 2, MD_MOST_SLICES = 32 };
+
 /* Whether it is 13 or 9, for long links with a phase. */
 static inline bool md_reconstruct_has_phase(md_reconstruct reconstruct) {
   return reconstruct == MD_RECONSTRUCT_13 || reconstruct == MD_RECONSTRUCT_9;
@@ -64,7 +71,20 @@ typedef struct md_backend_request {
   bool antiperiodic; /* sign -1 on t-links that leave the last time slice */
   md_action action;
   md_twist twist; /* with one, links of 18 reals only */
+  md_walls walls; /* of an action that has a fifth dimension */
 } md_backend_request;
+
+static inline int md_request_slices(const md_backend_request *r) {
+  return md_action_get(r->action)->walls ? r->walls.slices : 1;
+}
+/* Reals of a site and right-hand side of the fields that the operator works on. */
+static inline int md_request_reals(const md_backend_request *r) {
+  return md_action_reals(r->action) * md_request_slices(r);
+}
+/* Flops of a hop per output site and right-hand side. */
+static inline int md_request_flops(const md_backend_request *r) {
+  return md_action_flops(r->action) * md_request_slices(r);
+}
 
 const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8", "13", "9" */
 const char *md_packing_name(md_packing packing);             /* "none", ..., "auto" */

@@ -12,14 +12,14 @@ md_status md_system_norms(md_context *context, int count, const md_field *f, dou
   return MD_OK;
 }
 
-static md_status create(md_context *context, const md_system_kind *kind, md_operator *a, int fields,
-                        const md_field *b, md_system *s) {
+md_status md_system_create(md_context *context, const md_system_kind *kind, md_operator *a,
+                           int fields, const md_field *b, bool filled, md_system *s) {
   *s = (md_system){.kind = kind, .a = a, .fields = fields, .n_rhs = b->n_rhs};
   for (int k = 0; k < fields; k++) {
     md_field *own[] = {&s->b[k], &s->x[k], &s->work[k]};
     for (int i = 0; i < 3; i++)
       MD_TRY(md_field_create(context, a->geometry, &a->shape, b[k].parity, own[i]));
-    MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
+    if (filled) MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
   }
   return MD_OK;
 }
@@ -30,6 +30,14 @@ void md_system_destroy(md_system *s) {
     md_field_destroy(&s->x[k]);
     md_field_destroy(&s->work[k]);
   }
+  md_field_destroy(&s->apart);
+}
+
+md_status md_system_solution(md_context *context, const md_system *s, md_field x[MD_PARITIES],
+                             md_field *midpoint) {
+  if (s->solution) return s->solution(context, s, x, midpoint);
+  for (int k = 0; k < s->fields; k++) MD_TRY(md_field_narrow(context, &x[k], &s->x[k]));
+  return MD_OK;
 }
 
 md_status md_system_measure(md_context *context, md_system *s) {
@@ -98,7 +106,8 @@ md_status md_system_even_odd(md_context *context, md_operator *full, const md_fi
                              md_system *s) {
   static const md_system_kind kind = {"even-odd",      even_source, even_residual,
                                       reconstruct_odd, residual_of, mass_of};
-  return create(context, &kind, full, MD_PARITIES, b, s);
+  if (full->even_odd) return full->even_odd(context, full, b, s);
+  return md_system_create(context, &kind, full, MD_PARITIES, b, true, s);
 }
 
 /* The equation itself. */
@@ -120,5 +129,5 @@ static double one(const md_system *s) {
 
 md_status md_system_plain(md_context *context, md_operator *a, const md_field *b, md_system *s) {
   static const md_system_kind kind = {"plain", copy_source, residual_of, nothing, residual_of, one};
-  return create(context, &kind, a, 1, b, s);
+  return md_system_create(context, &kind, a, 1, b, true, s);
 }

@@ -21,27 +21,47 @@ typedef struct md_system_kind {
   double (*of_true)(const md_system *s);
 } md_system_kind;
 
-/* Fields are MD_DOUBLE, of the operator `a`; y is x[0]. */
+/* Fields are MD_DOUBLE, of the operator `a`; y is x[0], or apart. */
 struct md_system {
   const md_system_kind *kind;
   md_operator *a; /* borrowed: the exact operator of the equation that is asked for */
   int fields;     /* of b, x and work: MD_PARITIES or 1 */
   int n_rhs;      /* of those that were asked for; the fields' others are zero */
+  bool is_apart;  /* y is `apart`, from which x[0] is reconstructed too */
+  md_field apart;
+  /* What is asked for in x, MD_DOUBLE on the host, where that is not x as it stands; `midpoint`: of
+   * domain walls the quark field in the middle of the fifth dimension, or NULL. NULL: it is x. */
+  md_status (*solution)(md_context *context, const md_system *s, md_field x[MD_PARITIES],
+                        md_field *midpoint);
   md_field b[MD_PARITIES], x[MD_PARITIES], work[MD_PARITIES];
   double b_norm[MD_MAX_RHS]; /* |b| */
   /* |c - A y| <= tolerance * scale is |b - (..) x| <= tolerance * |b|. */
   double scale[MD_MAX_RHS];
 };
 
-/* M x = b for the staggered family by its even sites, where `full` is M (md_full_create):
+/* The fields of a new one, for the right-hand sides of b, which are put in if `filled`. Destroy
+ * also after a failure. Local. */
+md_status md_system_create(md_context *context, const md_system_kind *kind, md_operator *a,
+                           int fields, const md_field *b, bool filled, md_system *s);
+
+/* M x = b by its even sites, where `full` is M (md_full_create); for the staggered family
  *   A y = (m^2 - Deo Doe) x_e = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m
- * With odd sites from even ones the residual of M x = b is that of A y = c over m. */
+ * With odd sites from even ones the residual of M x = b is that of A y = c over m. b of domain
+ * walls is a field of the four-dimensional world, as is the solution. */
 md_status md_system_even_odd(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
                              md_system *s);
 /* A x = b itself, for any operator of one parity. b: host or device, any precision, of a's
  * components, as above. Local, both; destroy also after a failure. */
 md_status md_system_plain(md_context *context, md_operator *a, const md_field *b, md_system *s);
 void md_system_destroy(md_system *s);
+
+/* The field y. */
+static inline md_field *md_system_y(md_system *s) {
+  return s->is_apart ? &s->apart : &s->x[0];
+}
+/* Assigns what is asked for, see `solution`. Local. */
+md_status md_system_solution(md_context *context, const md_system *s, md_field x[MD_PARITIES],
+                             md_field *midpoint);
 
 /* b_norm and scale from b; to be called again where b or the operator has changed. Collective. */
 md_status md_system_measure(md_context *context, md_system *s);

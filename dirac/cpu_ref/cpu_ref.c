@@ -1,6 +1,7 @@
-/* The oracle: the definition of D written down, one site, link field and direction after another,
- * in double, links fetched bare and phases computed on the spot, on purpose without dirac/links/,
- * which it judges. Nobody optimises this file. */
+/* The oracle: the definition of D, and of H, written down, one site, link field and direction after
+ * another, in double, links fetched bare and phases computed on the spot, on purpose without
+ * dirac/links/, which it judges, nor dirac/wilson/. Nobody optimises this file. */
+#include "base/memory.h"
 #include "dirac/backend.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ static void phase_of(const cpu_ref *s, int mu, const int at[MD_DIMS], int hop, d
   const double flux = 2.0 * M_PI * s->twist.flux / extent[MD_X] / extent[MD_Y];
   int x[MD_DIMS];
   for (int d = 0; d < MD_DIMS; d++) x[d] = (at[d] + 3 * extent[d]) % extent[d];
-  z[0] = 0.5 * md_eta(mu, x);
+  z[0] = s->action->spins == 4 ? 1.0 : 0.5 * md_eta(mu, x);
   z[1] = 0.0;
   for (int step = 0; step < hop; step++) {
     const bool last = x[mu] == extent[mu] - 1;
@@ -78,21 +79,21 @@ static void phase_of(const cpu_ref *s, int mu, const int at[MD_DIMS], int hop, d
   }
 }
 
-/* sum += z U v, or the same with (z U)^dag for -(...) */
+/* sum += z U v, or the same with `sign` (z U)^dag */
 static void add_product(double sum[6], const double z[2], const double u[18], bool adjoint,
-                        const double v[6]) {
+                        double sign, const double v[6]) {
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 3; j++) {
       const double *e = u + 2 * (adjoint ? 3 * j + i : 3 * i + j);
       double re = z[0] * e[0] - z[1] * e[1], im = z[0] * e[1] + z[1] * e[0];
-      if (adjoint) re = -re; /* minus the complex conjugate */
+      if (adjoint) re *= sign, im *= -sign;
       sum[2 * i] += re * v[2 * j] - im * v[2 * j + 1];
       sum[2 * i + 1] += re * v[2 * j + 1] + im * v[2 * j];
     }
 }
 
 static void hop_site(const cpu_ref *s, int parity, int64_t site, const md_field *in, int rhs,
-                     double sum[6]) {
+                     double *sum) {
   const md_geometry *g = in->geometry;
   int x[MD_DIMS];
   md_global_coordinates(g, parity, site, x);
@@ -106,14 +107,59 @@ static void hop_site(const cpu_ref *s, int parity, int64_t site, const md_field 
       phase_of(s, mu, x, hop, z);
       md_gauge_get(&s->field[f], parity, mu, site, u);
       md_field_get(in, forward, rhs, v);
-      add_product(sum, z, u, false, v);
+      add_product(sum, z, u, false, 1.0, v);
       x[mu] -= hop;
       phase_of(s, mu, x, hop, z);
       x[mu] += hop;
       md_gauge_get(&s->field[f], 1 - parity, mu, backward, u);
       md_field_get(in, backward, rhs, v);
-      add_product(sum, z, u, true, v);
+      add_product(sum, z, u, true, -1.0, v);
     }
+}
+
+/* gamma_mu of DeGrand and Rossi, (re, im): gamma_x, gamma_y, gamma_z, gamma_t. */
+static const double gamma_of[MD_DIMS][4][4][2] = {
+    {{{0}, {0}, {0}, {0, 1}}, {{0}, {0}, {0, 1}}, {{0}, {0, -1}}, {{0, -1}}},
+    {{{0}, {0}, {0}, {-1}}, {{0}, {0}, {1}}, {{0}, {1}}, {{-1}}},
+    {{{0}, {0}, {0, 1}}, {{0}, {0}, {0}, {0, -1}}, {{0, -1}}, {{0}, {0, 1}}},
+    {{{0}, {0}, {1}}, {{0}, {0}, {0}, {1}}, {{1}}, {{0}, {1}}}};
+
+/* v = (1 + sign gamma_mu) psi of a slice: psi and v are [spin][colour]. */
+static void project(int mu, double sign, const double *psi, double v[4][6]) {
+  for (int i = 0; i < 4; i++)
+    for (int c = 0; c < 6; c += 2) {
+      v[i][c] = psi[6 * i + c];
+      v[i][c + 1] = psi[6 * i + c + 1];
+      for (int j = 0; j < 4; j++) {
+        const double *e = gamma_of[mu][i][j], *w = psi + 6 * j + c;
+        v[i][c] += sign * (e[0] * w[0] - e[1] * w[1]);
+        v[i][c + 1] += sign * (e[0] * w[1] + e[1] * w[0]);
+      }
+    }
+}
+
+/* sum = H in at a site, slice by slice. */
+static void hop_spins(const cpu_ref *s, int parity, int64_t site, const md_field *in, int rhs,
+                      double *sum) {
+  const md_geometry *g = in->geometry;
+  int x[MD_DIMS];
+  md_global_coordinates(g, parity, site, x);
+  for (int c = 0; c < in->components; c++) sum[c] = 0.0;
+  for (int d = 0; d < MD_DIRECTIONS; d++) {
+    const int mu = d % MD_DIMS;
+    const bool back = d >= MD_DIMS;
+    const int64_t neighbour = md_neighbours(g, 1, parity, d)[site];
+    double u[MD_LINK_REALS], psi[MD_MAX_COMPONENTS], v[4][6], z[2];
+    x[mu] -= back;
+    phase_of(s, mu, x, 1, z);
+    x[mu] += back;
+    md_gauge_get(&s->field[0], back ? 1 - parity : parity, mu, back ? neighbour : site, u);
+    md_field_get(in, neighbour, rhs, psi);
+    for (int c = 0; c < in->components; c += 24) {
+      project(mu, back ? 1.0 : -1.0, psi + c, v);
+      for (int i = 0; i < 4; i++) add_product(sum + c + 6 * i, z, u, back, 1.0, v[i]);
+    }
+  }
 }
 
 static bool reads_halo(const cpu_ref *s, int parity, int64_t site) {
@@ -125,24 +171,27 @@ static bool reads_halo(const cpu_ref *s, int parity, int64_t site) {
 }
 
 static md_status hop(md_context *context, void *state, const md_hop_call *call) {
-  (void)context;
   const cpu_ref *s = state;
+  const int n = call->out->components;
+  double *result; /* of a site */
+  MD_TRY(md_allocate(context, (size_t)(n * call->out->n_rhs) * sizeof *result, "cpu_ref",
+                     (void **)&result));
   const md_hop_end *end = call->end;
   md_field *out = call->out;
   for (int64_t i = 0; i < out->sites; i++) {
     if (call->range != MD_RANGE_ALL &&
         reads_halo(s, out->parity, i) != (call->range == MD_RANGE_BOUNDARY))
       continue;
-    double result[6 * MD_MAX_RHS];
     for (int r = 0; r < out->n_rhs; r++) {
-      double *sum = result + 6 * r, x[6];
-      hop_site(s, out->parity, i, call->in, r, sum);
+      double *sum = result + n * r, x[MD_MAX_COMPONENTS];
+      (s->action->spins == 4 ? hop_spins : hop_site)(s, out->parity, i, call->in, r, sum);
       if (!end) continue;
       md_field_get(end->x, i, r, x);
-      for (int c = 0; c < 6; c++) sum[c] = end->a * x[c] + end->b * sum[c];
+      for (int c = 0; c < n; c++) sum[c] = end->a * x[c] + end->b * sum[c];
     }
     md_field_set(out, i, result);
   }
+  free(result);
   return MD_OK;
 }
 
@@ -156,7 +205,7 @@ const md_backend md_backend_cpu_ref = {.name = "cpu_ref",
                                        .precisions = 1u << MD_DOUBLE,
                                        .reconstructs = 1u << MD_RECONSTRUCT_18,
                                        .packings = 1u << MD_PACKING_NONE,
-                                       .actions = MD_ALL_ACTIONS,
+                                       .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS,
                                        .speed = 0,
                                        .load = load,
                                        .unload = unload,

@@ -33,8 +33,8 @@ static double link_bytes(const md_backend_request *request) {
 static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local_ranks) {
   const double links = link_bytes(&s->request) * (double)sites;
   const double all_links = MD_PARITIES * links * local_ranks;
-  const double field =
-      MD_FERMION_REALS * (double)md_precision_bytes(s->request.precision) * (double)sites;
+  const double field = md_request_reals(&s->request) *
+                       (double)md_precision_bytes(s->request.precision) * (double)sites;
   const bool cached = all_links <= MD_SIMD_CACHED * (double)md_cache_bytes(3);
   s->ahead = cached ? MD_SIMD_FAR : MD_SIMD_NEAR;
   s->fetch = MD_SIMD_FETCH_L1;
@@ -59,7 +59,7 @@ static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local
 static int planes_at_once(const md_backend_request *request, const md_geometry *g, int threads) {
   const int all = g->local[MD_Z];
   const double vector =
-      MD_FERMION_REALS * request->n_rhs * (double)md_precision_bytes(request->precision);
+      md_request_reals(request) * request->n_rhs * (double)md_precision_bytes(request->precision);
   const double plane = (link_bytes(request) + vector) * (double)(g->sites / all / g->local[MD_T]);
   double planes = (double)md_cache_bytes(2) / (3.0 * plane);
   if (planes < 2.0) planes = (double)md_cache_bytes(3) / threads / (3.0 * plane);
@@ -136,15 +136,25 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   return md_simd_load(context, links, request, md_isa_best(), 0, state);
 }
 
+static md_status check(md_context *context, const md_backend_request *request) {
+  const bool narrow = md_precision_bytes(request->precision) < 4;
+  if (!narrow || md_action_get(request->action)->spins == 1) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "backend cpu_simd serves action %s in double and single, got %s",
+                 md_action_name(request->action), md_precision_name(request->precision));
+}
+
 static md_status hop(md_context *context, void *state, const md_hop_call *asked) {
   const md_simd_state *s = state;
   const md_hop_end end = md_hop_end_of(asked);
   const md_field *out = asked->out, *in = asked->in, *x = end.x;
   const md_simd_plan *plan = &s->plan[out->parity];
+  const bool spins = md_action_get(s->request.action)->spins == 4, many = out->n_rhs > 1;
   const md_simd_call call = {.plan = plan,
                              .links = s->links[out->parity],
                              .sites = out->sites,
                              .n_rhs = out->n_rhs,
+                             .slices = md_request_slices(&s->request),
                              .out = out->data,
                              .in = in->data,
                              .x = x ? x->data : NULL,
@@ -156,13 +166,15 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
                              .x_scale = x ? x->scale : NULL,
                              .link_unit = {(float)s->link_unit[0], (float)s->link_unit[1]},
                              .a = end.a,
-                             .b = MD_HOP_FACTOR * end.b,
+                             .b = spins ? end.b : MD_HOP_FACTOR * end.b,
                              .ahead = s->ahead,
                              .fetch = s->fetch,
                              .stream = s->stream,
                              .order = plan->range[asked->range]};
   const int which = s->request.reconstruct == MD_RECONSTRUCT_12;
-  md_simd_kernel *kernel = out->n_rhs == 1 ? s->kernels->one[which] : s->kernels->many[which];
+  md_simd_kernel *kernel = spins  ? s->kernels->spins[many][which]
+                           : many ? s->kernels->many[which]
+                                  : s->kernels->one[which];
   const int64_t count = plan->in_range[asked->range];
 #pragma omp parallel num_threads(context->threads)
   {
@@ -180,8 +192,9 @@ const md_backend md_backend_cpu_simd = {
         1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,
     .reconstructs = 1u << MD_RECONSTRUCT_18 | 1u << MD_RECONSTRUCT_12,
     .packings = 1u << MD_PACKING_NONE,
-    .actions = MD_ALL_ACTIONS,
+    .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS,
     .speed = 10,
+    .check = check,
     .load = load,
     .unload = unload,
     .hop = hop,

@@ -51,7 +51,7 @@ typedef struct md_simd_call {
   const md_simd_plan *plan;
   const void *links;
   int64_t sites; /* of the output parity */
-  int n_rhs;
+  int n_rhs, slices;
   void *out;
   const void *in, *x; /* x NULL: plain D in */
   int64_t out_stride, in_stride, x_stride;
@@ -69,10 +69,10 @@ typedef struct md_simd_call {
 typedef void md_simd_kernel(const md_simd_call *call, int64_t begin, int64_t end);
 
 /* What one instruction set and precision offers for one or two link fields; [0] reconstruct-18, [1]
- * reconstruct-12. */
+ * reconstruct-12. `spins`, for one right-hand side and for many: H, NULL in types of 16 bits. */
 typedef struct md_simd_kernels {
   int lanes;
-  md_simd_kernel *one[2], *many[2];
+  md_simd_kernel *one[2], *many[2], *spins[2][2];
 } md_simd_kernels;
 
 /* What follows from sizes, as measured with 32 MB of last cache (bench/tried.md). None of it

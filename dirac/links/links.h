@@ -15,6 +15,9 @@
  *   forward  u =  phase F_mu(x),                 neighbour x + h mu,
  *   backward u = -phase F_mu(x - h mu)^dag,      neighbour x - h mu,
  *
+ * With spin there is neither MD_HOP_FACTOR nor eta nor the minus of backward terms: u is what H
+ * multiplies (1 -+ gamma_mu) v with.
+ *
  * phase = eta_mu(x) times the boundary sign, when the hop leaves the last time slice an odd number
  * of times, times the twist; backward it is the conjugate of what the forward term has at x - h mu
  * (eta does not depend on the coordinate along its own direction). D stays antihermitian. */
@@ -81,6 +84,6 @@ void md_links_fold(const md_links *links, int parity, int term, int64_t first, i
 void md_links_fold_apart(const md_links *links, int parity, int term, int64_t first, int count,
                          double *planes);
 
-/* A bound on |D|: 4 for links in SU(3), else half the largest sum of the norms of a site's links.
- * Collective. */
+/* A bound on |D|, or |H| <= 8: 4 for links in SU(3), else half the largest sum of the norms of a
+ * site's links. Collective. */
 double md_links_norm(const md_context *context, const md_links *links);

@@ -34,8 +34,8 @@ static md_status project(md_context *context, const md_solver_job *job, md_syste
   double part2[MD_MAX_RHS];
   bool added;
   if (!modes || modes->count == 0) return MD_OK;
-  MD_TRY(md_low_modes_project(context, modes, job->a->least, &s->work[0], NULL, &s->x[0], part2,
-                              &added));
+  MD_TRY(md_low_modes_project(context, modes, job->a->least, &s->work[0], NULL, md_system_y(s),
+                              part2, &added));
   state->result.projections++;
   return s->kind->residual(context, s);
 }
@@ -44,7 +44,7 @@ static md_status project(md_context *context, const md_solver_job *job, md_syste
 static md_status begin(md_context *context, const md_solver_job *job, md_system *s,
                        md_cg_state *state) {
   const md_field *guess = job->request->guess;
-  if (guess) MD_TRY(md_agree(context, md_field_widen(context, &s->x[0], guess)));
+  if (guess) MD_TRY(md_agree(context, md_field_widen(context, md_system_y(s), guess)));
   MD_TRY(guess ? s->kind->residual(context, s) : s->kind->source(context, s));
   return project(context, job, s, state);
 }
@@ -67,7 +67,7 @@ static md_status start(md_context *context, md_system *s, md_cg_state *state) {
 /* y += the solution in state->x; the rest of x follows from it. work[0] is overwritten. */
 static md_status collect(md_context *context, md_system *s, const md_cg_state *state) {
   MD_TRY(md_agree(context, md_field_convert(context, &s->work[0], &state->x)));
-  md_linear_add(1.0, &s->work[0], &s->x[0]);
+  md_linear_add(1.0, &s->work[0], md_system_y(s));
   return s->kind->reconstruct(context, s);
 }
 
@@ -98,7 +98,7 @@ static md_status run(md_context *context, const md_solver_job *job, md_system *s
   md_solver_request part = *request;
   md_solver_job now = *job;
   now.request = &part;
-  state->solved = &s->x[0];
+  state->solved = md_system_y(s);
   state->round_before = INFINITY;
   MD_TRY(md_system_measure(context, s));
   memcpy(state->b_norm, s->b_norm, bytes);
@@ -168,8 +168,8 @@ int64_t md_solver_hops(const md_dirac *dirac, const md_dirac *exact, const md_di
 }
 
 double md_solver_gflops(const md_dirac *dirac, int n_rhs, int64_t hops, double seconds) {
-  return (double)hops * md_action_flops(dirac->request.action) * 0.5 *
-         (double)dirac->geometry->volume * n_rhs / seconds * 1e-9;
+  return (double)hops * md_request_flops(&dirac->request) * 0.5 * (double)dirac->geometry->volume *
+         n_rhs / seconds * 1e-9;
 }
 
 /* The inner operator must be narrower than a double one, and of the same fields. */
@@ -184,7 +184,9 @@ static md_status check_inner(md_context *context, const md_dirac *dirac, const m
   const md_backend_request *a = &dirac->request, *b = &inner->request;
   if (dirac->geometry != inner->geometry || a->n_rhs != b->n_rhs || a->action != b->action ||
       a->antiperiodic != b->antiperiodic || a->twist.flux != b->twist.flux ||
-      a->twist.imaginary_mu != b->twist.imaginary_mu)
+      a->twist.imaginary_mu != b->twist.imaginary_mu || a->walls.slices != b->walls.slices ||
+      a->walls.height != b->walls.height || a->walls.b5 != b->walls.b5 ||
+      a->walls.c5 != b->walls.c5)
     return md_fail(
         context, MD_INPUT,
         "the inner operator must have the lattice, action, boundary, twist and "
@@ -207,6 +209,11 @@ static md_status check_start(md_context *context, const md_system *s,
     return md_fail(context, MD_INPUT,
                    "a guess must be an even host field in double with %d right-hand sides",
                    s->n_rhs);
+  if (s->is_apart && (guess || (modes && modes->count > 0)))
+    return md_fail(context, MD_INPUT,
+                   "guesses and modes are for staggered actions, whose y is the solution, got "
+                   "operator %s",
+                   s->a->kind->name);
   return MD_OK;
 }
 
@@ -306,8 +313,7 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   if (request->precondition == MD_PRECONDITION_MODES) how.modes = NULL; /* they are in there */
   job.request = &how;
   if (status == MD_OK) status = md_solve(context, &job, &p.system, result);
-  for (int k = 0; k < MD_PARITIES && status == MD_OK; k++)
-    status = md_field_narrow(context, &x[k], &p.system.x[k]);
+  if (status == MD_OK) status = md_system_solution(context, &p.system, x, request->midpoint);
   status = md_agree(context, status);
   if (status == MD_OK) {
     result->seconds = md_time_s() - start_s;

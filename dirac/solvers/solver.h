@@ -103,6 +103,9 @@ typedef struct md_solver_request {
   /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of b.
    * NULL: zero. */
   const md_field *guess;
+  /* Of domain walls: assigned the quark field in the middle of the fifth dimension, fields like x;
+   * NULL: not wanted. */
+  md_field *midpoint;
   /* How to iterate; NULL: md_solver_cg. */
   const struct md_solver *solver;
   /* Of solvers that take one (dirac/precondition/precondition.h), of this degree. */
@@ -161,7 +164,8 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
 
 /* Solves M x = b for all right-hand sides at once on the even sites by request->solver, if that is
  * none by conjugate gradients (Hestenes and Stiefel, J. Res. NBS 49, 409, 1952):
- *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m.
+ *   A x_e = (m^2 - Deo Doe) x_e = s = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m,
+ * or, with spin, as dirac/wilson/wilson.h says.
  * Right-hand sides advance in step; one that has converged is left alone.
  * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator or fewer (a request
  * that pads): the operator's others are zero. x is assigned, and the iterations start from the

@@ -37,7 +37,7 @@ typedef struct md_field {
 } md_field;
 
 enum { MD_MAX_RHS = 128 };        /* of one field; more are solved in several fields */
-enum { MD_MAX_COMPONENTS = 128 }; /* of one site and right-hand side */
+enum { MD_MAX_COMPONENTS = 768 }; /* of one site and right-hand side: 32 slices of four spins */
 #define MD_SCALE_OF_ZERO 0x1p-126f
 typedef struct md_field_shape {
   md_precision precision;

@@ -24,7 +24,7 @@ typedef enum md_source_kind {
 typedef struct md_source_vector {
   md_source_kind kind;
   int at[MD_DIMS]; /* point: the site; walls: the time slice in at[MD_T] */
-  int colour;      /* of points and walls without random numbers */
+  int colour;      /* of points and walls without random numbers; with spin colour + 3 spin */
   uint64_t seed;
   int number; /* of the vector among those of its seed */
 } md_source_vector;

@@ -261,6 +261,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
     const md_lattice_format *format = md_vectors_format_of(r->output, NULL);
     MD_TRY(md_vectors_check(context, format, md_vectors_precision(format), (int)r->modes, true));
   }
+  MD_TRY(md_physics_staggered(context, "eigen", r->run.physics.action));
   return md_run_check(context, "eigen", &r->run);
 }
 

@@ -178,6 +178,7 @@ static md_status copy_solution(md_context *context, const convert_options *o,
                                const md_geometry *geometry, md_report *report) {
   const bool hdf5 = info->notes.run_count == 0;
   const int n_rhs = hdf5 ? info->header.count : md_vectors_count(info, false);
+  const md_backend_request staggered = {.action = MD_ACTION_NAIVE, .n_rhs = n_rhs};
   const md_precision precision = narrowest(format, o, info->header.precision);
   md_field x[MD_PARITIES] = {0}, b[MD_PARITIES] = {0};
   md_attribute attributes[SOLUTION_WORDS + MD_PROVENANCE_ATTRIBUTES];
@@ -192,8 +193,8 @@ static md_status copy_solution(md_context *context, const convert_options *o,
   md_provenance_of_run(context, &from);
   from.lattice = md_file_texts_find(&info->notes.texts, "lattice");
   const int count = md_provenance_append(&from, attributes, words.count);
-  md_status status = md_host_fields(context, geometry, n_rhs, x);
-  if (status == MD_OK) status = md_host_fields(context, geometry, n_rhs, b);
+  md_status status = md_host_fields(context, geometry, &staggered, x);
+  if (status == MD_OK) status = md_host_fields(context, geometry, &staggered, b);
   if (status == MD_OK) status = md_propagator_read(context, o->in, x, NULL, 0);
   if (status == MD_OK) status = get_sources(context, o, info, words.source, n_rhs, b, &sources);
   if (status == MD_OK)

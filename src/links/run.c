@@ -103,9 +103,10 @@ void md_run_say(const md_context *context, const md_run_options *o, const md_act
   md_action_links_say(context, &o->physics, links);
 }
 
-md_status md_host_fields(md_context *context, const md_geometry *geometry, int n_rhs,
-                         md_field field[MD_PARITIES]) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+md_status md_host_fields(md_context *context, const md_geometry *geometry,
+                         const md_backend_request *request, md_field field[MD_PARITIES]) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_action_reals(request->action),
+                                request->n_rhs, true};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_field_create(context, geometry, &shape, p, &field[p]);
@@ -117,8 +118,8 @@ md_status md_equation_create(md_context *context, const md_run_options *o,
                              md_equation *e) {
   MD_TRY(md_solver_operators(context, links, o->backend, request, &o->halo, o->mixed, &e->dirac,
                              &e->exact, &e->inner));
-  MD_TRY(md_host_fields(context, links->geometry, request->n_rhs, e->b));
-  return md_host_fields(context, links->geometry, request->n_rhs, e->x);
+  MD_TRY(md_host_fields(context, links->geometry, request, e->b));
+  return md_host_fields(context, links->geometry, request, e->x);
 }
 
 void md_equation_destroy(md_equation *e) {

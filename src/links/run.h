@@ -73,6 +73,7 @@ void md_equation_destroy(md_equation *e);
 /* The operator that decides, in double. */
 md_dirac *md_equation_exact(md_equation *e);
 
-/* Creates fields of both parities on the host, in double. Collective. */
-md_status md_host_fields(md_context *context, const md_geometry *geometry, int n_rhs,
-                         md_field field[MD_PARITIES]);
+/* Creates fields of both parities on the host, in double: quarks of the request's action, with its
+ * right-hand sides. Collective. */
+md_status md_host_fields(md_context *context, const md_geometry *geometry,
+                         const md_backend_request *request, md_field field[MD_PARITIES]);

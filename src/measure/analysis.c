@@ -81,6 +81,28 @@ static void effective_mass(desk *d, int times) {
                       d->masses + (size_t)b * (size_t)times);
 }
 
+/* m_res with its error, from place `at` of the pion and `place` of the midpoint; nothing where that
+ * is NaN. The desk is used anew. */
+static void analyse_midpoint(const md_context *context, desk *d, cJSON *row, int at, int place) {
+  const int times = d->s->dims[MD_T];
+  char text[MD_ERROR_TEXT];
+  average(d, MD_STUDY_PION, at, times);
+  d->mass[0] = 0.0;
+  for (int b = 0; b < d->bins; b++) d->masses[b] = 0.0;
+  for (int t = 0; t < times; t++) {
+    if (!md_study_in_window(t, times)) continue;
+    d->mass[0] += d->mean[t];
+    for (int b = 0; b < d->bins; b++) d->masses[b] += d->samples[b * times + t];
+  }
+  average(d, MD_STUDY_MIDPOINT, place, 1);
+  if (isnan(d->mean[0])) return;
+  for (int b = 0; b < d->bins; b++) d->samples[b] /= d->masses[b];
+  const double error = md_jackknife_error(d->samples, 1, d->bins);
+  md_report_real(row, "residual_mass", d->mean[0] / d->mass[0]);
+  md_report_real(row, "residual_mass_error", error);
+  md_say(context, "m_res %s\n", md_format_error(d->mean[0] / d->mass[0], error, text));
+}
+
 static void analyse_pion(md_context *context, desk *d, cJSON *rows, int action, int mass,
                          int source, int momentum) {
   const md_study *s = d->s;
@@ -106,6 +128,8 @@ static void analyse_pion(md_context *context, desk *d, cJSON *rows, int action, 
     errors[t] = found;
   }
   md_report_reals(row, "effective_mass_error", errors, times);
+  if (n[0] == 0 && n[1] == 0 && n[2] == 0)
+    analyse_midpoint(context, d, row, place * times, md_study_case(s, action, mass, source));
 }
 
 static void analyse_condensate(md_context *context, desk *d, cJSON *rows, int action, int mass,

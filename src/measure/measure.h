@@ -44,6 +44,8 @@ typedef enum md_study_field {
   MD_STUDY_CONDENSATE_ERROR, /* the same, over noise vectors */
   MD_STUDY_RESIDUAL,         /* the same: largest true residual */
   MD_STUDY_ITERATIONS,       /* the same: of the right-hand side that took longest */
+  MD_STUDY_MIDPOINT, /* the same, of points and walls and domain-wall actions, else NaN: their pion
+                        in the middle of the fifth dimension, summed over the slices of m_res */
   MD_STUDY_FIELDS
 } md_study_field;
 
@@ -87,6 +89,11 @@ static inline double *md_study_at(const md_study *s, int lattice, md_study_field
 static inline bool md_study_has(const md_study *s, int lattice) {
   return s->lattice[lattice].state == MD_LATTICE_MEASURED ||
          s->lattice[lattice].state == MD_LATTICE_RESUMED;
+}
+/* Whether time slice t from the source, of `times`, is free of contact terms: m_res is the
+ * midpoint's correlator over the pion's, each summed over these. */
+static inline bool md_study_in_window(int t, int times) {
+  return t >= 2 && t <= times - 2;
 }
 static inline int md_study_momenta(const md_study *s) {
   return md_momenta_of(&s->options.momenta).count;

@@ -32,15 +32,32 @@ md_physics_options md_study_physics(const md_study_options *options, int action)
   const md_recipe *recipe = md_recipe_find(physics.action);
   if (!recipe || !md_recipe_takes(recipe, "u0")) physics.u0 = NAN;
   if (!recipe || !md_recipe_takes(recipe, "naik-epsilon")) physics.naik_epsilon = NAN;
+  if (!md_action_get(md_physics_action(&physics))->walls) physics.slices = 0, physics.height = NAN;
+  if (md_physics_action(&physics) != MD_ACTION_MOBIUS) physics.b5 = physics.c5 = NAN;
   return physics;
 }
 
 /* A parameter belongs to one of the actions. */
 static md_status check_actions(md_context *context, const md_study_options *o) {
-  bool u0 = isnan(o->run.physics.u0), naik_epsilon = isnan(o->run.physics.naik_epsilon);
+  const md_physics_options *given = &o->run.physics;
+  bool u0 = isnan(given->u0), naik_epsilon = isnan(given->naik_epsilon);
+  bool walls = given->slices == 0 && isnan(given->height),
+       mobius = isnan(given->b5) && isnan(given->c5);
+  const int spins = md_action_get((md_action)o->actions.value[0])->spins;
   for (int a = 0; a < o->actions.count; a++) {
     const md_physics_options physics = md_study_physics(o, a);
     MD_TRY(md_physics_check(context, &physics));
+    for (int m = 0; m < o->masses.count; m++)
+      MD_TRY(md_physics_check_mass(context, "masses", md_physics_action(&physics),
+                                   o->masses.value[m]));
+    if (md_action_get(md_physics_action(&physics))->spins != spins)
+      return md_fail(
+          context, MD_INPUT,
+          "--actions must all be staggered or all have four spins, as sources do, got %s "
+          "and %s; make two studies",
+          md_action_name((md_action)o->actions.value[0]), physics.action);
+    walls = walls || md_action_get(md_physics_action(&physics))->walls;
+    mobius = mobius || md_physics_action(&physics) == MD_ACTION_MOBIUS;
     u0 = u0 || !isnan(physics.u0);
     naik_epsilon = naik_epsilon || !isnan(physics.naik_epsilon);
     for (int b = 0; b < a; b++)
@@ -48,15 +65,36 @@ static md_status check_actions(md_context *context, const md_study_options *o) {
         return md_fail(context, MD_INPUT, "--actions must differ, %s is there twice",
                        physics.action);
   }
+  if (!walls || !mobius)
+    return md_fail(context, MD_INPUT, "none of the --actions takes %s; leave them out",
+                   walls ? "--b5 and --c5" : "--Ls and --M5");
   if (!u0 || !naik_epsilon)
     return md_fail(context, MD_INPUT, "none of the --actions takes --%s; leave it out",
                    u0 ? "naik-epsilon" : "u0");
   return MD_OK;
 }
 
+/* Sources have the spins of the actions, and quarks with four are solved by fewer solvers. */
+static md_status check_spins(md_context *context, md_study_options *o) {
+  const md_action_data *action = md_action_get((md_action)o->actions.value[0]);
+  for (int i = 0; i < o->sources.count; i++) o->sources.source[i].spins = action->spins;
+  if (action->spins == 1) return MD_OK;
+  if (o->how.by == &md_solver_auto) o->how.by = &md_solver_cg;
+  if (o->deflate || !o->how.by || o->how.by == &md_solver_block ||
+      o->how.before != MD_PRECONDITION_NONE)
+    return md_fail(context, MD_INPUT, "%s is for staggered actions, got --actions %s; leave it out",
+                   o->deflate                              ? "--deflate"
+                   : o->how.before != MD_PRECONDITION_NONE ? "--precondition"
+                   : o->how.by                             ? "--solver block"
+                                                           : "--solver multishift",
+                   action->name);
+  return MD_OK;
+}
+
 static md_status check(md_context *context, md_study_options *o) {
   const bool mixed = strcmp(o->run.inner, "none") != 0;
   MD_TRY(md_solver_options_read(context, &o->how, mixed, false, o->deflate));
+  MD_TRY(check_spins(context, o));
   const bool multishift = !o->how.by;
   if (o->how.by == &md_solver_auto)
     o->how.by = o->masses.count > 1 && !mixed && !o->deflate ? NULL : &md_solver_cg;
@@ -140,7 +178,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_OPTION(CHOICES, "actions", &o->actions, "A,B,...", "what D is [naive]",
                 .choices = md_action_words, .initial = "naive", .group = MD_GROUP_PHYSICS),
       MD_OPTION(REALS, "masses", &o->masses, "A,B,...", "quark masses in M = m + D (required)",
-                .low = 1e-6, .high = 100, .required = true),
+                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .required = true),
       MD_OPTION(PARSED, "sources", o, "SOURCES", "see below, blanks between [point:0,0,0,0]",
                 .parse = read_sources, .initial = "point:0,0,0,0"),
       MD_OPTION(INTEGER, "vectors", &o->vectors, "N", "of each random source and lattice [16]",
@@ -163,6 +201,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_TUNE_OPTION(o->run.common),
       MD_SMEAR_OPTIONS(o->run.physics.u0, "asqtad", o->run.physics.naik_epsilon),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
+      MD_WALL_OPTIONS(o->run.physics),
       MD_TWIST_OPTIONS(o->run.physics),
       MD_OPTION(TEXT, "output", &o->output, "FILE.h5",
                 "results, written after each lattice (required)", .file = MD_FILE_STATE,

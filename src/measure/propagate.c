@@ -30,7 +30,7 @@ int md_study_width(const md_study_options *o) {
 }
 
 /* What is kept of a right-hand side beside its correlators. */
-enum { CONDENSATE, RESIDUAL, ITERATIONS, FOUND };
+enum { CONDENSATE, RESIDUAL, ITERATIONS, MIDPOINT, FOUND };
 
 /* Everything of one action. What is found is kept by mass and right-hand side until sources are
  * whole: a batch may hold parts of several. */
@@ -40,6 +40,8 @@ typedef struct work {
   int action;            /* place in options.actions */
   const md_modes *modes; /* to deflate with, one mass at a time; NULL: none */
   md_equation of;
+  md_field midpoint[MD_PARITIES];          /* of domain walls: of md_solver_request */
+  double *room;                            /* [width][t] of it */
   int width, vectors;                      /* of a batch, and of all batches together */
   int first;                               /* of the batch */
   int row;                                 /* numbers of a correlator with all momenta */
@@ -92,7 +94,7 @@ static md_status describe_sources(work *w, uint64_t key) {
     at += md_source_count(&w->source[i], (int)o->vectors);
   }
   for (; at < w->vectors; at++)
-    w->vector[at] = (md_source_vector){.kind = MD_SOURCE_POINT, .colour = 3};
+    w->vector[at] = (md_source_vector){.kind = MD_SOURCE_POINT, .colour = 12}; /* beyond the last */
   return MD_OK;
 }
 
@@ -101,9 +103,25 @@ static md_status allocate(work *w) {
   w->vector = malloc((size_t)w->vectors * sizeof *w->vector);
   w->correlator = malloc(all * (size_t)w->row * sizeof *w->correlator);
   w->found = malloc(all * FOUND * sizeof *w->found);
-  return w->vector && w->correlator && w->found
+  w->room = malloc((size_t)w->width * (size_t)w->s->dims[MD_T] * sizeof *w->room);
+  return w->vector && w->correlator && w->found && w->room
              ? MD_OK
              : md_fail_memory(w->context, all * (size_t)w->row * sizeof(double), "correlators");
+}
+
+/* The window's sum of each right-hand side. */
+static md_status observe_midpoint(work *w, const int (*origin)[MD_DIMS], double *found) {
+  static const int zero[1][3] = {{0, 0, 0}};
+  const md_momenta still = {1, zero};
+  const int times = w->s->dims[MD_T];
+  if (w->midpoint->components == 0) return MD_OK;
+  MD_TRY(md_pion_correlators(w->context, w->midpoint, origin, &still, w->room));
+  for (int r = 0; r < w->width; r++) {
+    found[r * FOUND + MIDPOINT] = 0.0;
+    for (int t = 0; t < times; t++)
+      if (md_study_in_window(t, times)) found[r * FOUND + MIDPOINT] += w->room[r * times + t];
+  }
+  return MD_OK;
 }
 
 /* Correlators and condensates of the batch's solutions for one mass, which are in of.x. */
@@ -122,8 +140,9 @@ static md_status observe(work *w, int mass, const double *residuals, const int *
     found[CONDENSATE] = estimates[r];
     found[RESIDUAL] = residuals[r];
     found[ITERATIONS] = iterations[r];
+    found[MIDPOINT] = NAN;
   }
-  return MD_OK;
+  return observe_midpoint(w, (const int(*)[MD_DIMS])origin, w->found + at * FOUND);
 }
 
 /* Momenta but zero are those of points; what a source does not give stays NaN. */
@@ -148,6 +167,9 @@ static void store_source(work *w, int action, int mass, int source, int first, d
                    record + s->start[MD_STUDY_CONDENSATE_ERROR] + place);
     return;
   }
+  double unused;
+  md_source_mean(from, count, found + MIDPOINT, FOUND, 1,
+                 record + s->start[MD_STUDY_MIDPOINT] + place, &unused);
   for (int q = 0; q < momenta.count; q++) {
     const int *n = momenta.n[q];
     if ((n[0] || n[1] || n[2]) && !md_source_is_points(from)) continue;
@@ -181,25 +203,32 @@ static md_status unreached(const work *w, bool interrupted, bool ran_out, double
                      : ", or use --precision double with --inner");
 }
 
+/* Of the time: iterations grow as the mass falls. */
+static double weight_of(double mass) {
+  return 1.0 / (1e-6 + fabs(mass));
+}
+
 /* By one of the solvers, mass by mass. */
 static md_status solve_apart(work *w) {
   const md_study_options *o = &w->s->options;
   md_equation *e = &w->of;
-  double begin = 0.0, weights = 0.0; /* iterations grow as the mass falls */
-  for (int m = 0; m < o->masses.count; m++) weights += 1.0 / o->masses.value[m];
+  double begin = 0.0, weights = 0.0;
+  for (int m = 0; m < o->masses.count; m++) weights += weight_of(o->masses.value[m]);
   for (int m = 0; m < o->masses.count; m++) {
-    const double share = 1.0 / (o->masses.value[m] * weights);
+    const double share = weight_of(o->masses.value[m]) / weights;
     name_solve(w, m, begin, share);
     begin += share;
-    md_solver_request request = {.mass = o->masses.value[m],
-                                 .tolerance = o->tolerance,
-                                 .max_iterations = (int)o->max_iterations,
-                                 .observe = watch_cg,
-                                 .user = w,
-                                 .inner = o->run.mixed ? &e->inner : NULL,
-                                 .modes = w->modes,
-                                 /* of the mass before: x is read before it is assigned */
-                                 .guess = m > 0 ? &e->x[MD_EVEN] : NULL};
+    md_solver_request request = {
+        .mass = o->masses.value[m],
+        .tolerance = o->tolerance,
+        .max_iterations = (int)o->max_iterations,
+        .observe = watch_cg,
+        .user = w,
+        .inner = o->run.mixed ? &e->inner : NULL,
+        .modes = w->modes,
+        .midpoint = w->midpoint->components ? w->midpoint : NULL,
+        /* of the mass before: x is read before it is assigned */
+        .guess = m > 0 && e->x->components == MD_FERMION_REALS ? &e->x[MD_EVEN] : NULL};
     md_solver_options_apply(&o->how, &request);
     md_solver_result result;
     const md_memory_need mark = md_memory_mark(w->context);
@@ -403,9 +432,13 @@ md_status md_study_propagate(md_context *context, const md_study *s, const md_st
   md_status status = md_agree(context, allocate(&w));
   if (status == MD_OK) status = describe_sources(&w, links->key);
   if (status == MD_OK) status = md_equation_create(context, &o->run, &request, links->field, &w.of);
+  if (status == MD_OK && md_action_get(request.action)->walls)
+    status = md_host_fields(context, w.of.b->geometry, &request, w.midpoint);
   if (status == MD_OK) status = md_counts(context) ? solve_batch(&w) : solve_batches(&w);
   if (status == MD_OK && !md_counts(context)) store(&w, links->action, record);
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&w.midpoint[p]);
   md_equation_destroy(&w.of);
+  free(w.room);
   free(w.vector);
   free(w.correlator);
   free(w.found);

@@ -31,7 +31,19 @@ static const struct {
     [MD_STUDY_CONDENSATE_ERROR] = {"condensate_error", .cases = true},
     [MD_STUDY_RESIDUAL] = {"relative_residual", .cases = true},
     [MD_STUDY_ITERATIONS] = {"iterations", .cases = true},
+    [MD_STUDY_MIDPOINT] = {"midpoint", .cases = true},
 };
+
+/* Arrays of the file: fields, texts, and behind them the last field where an action has walls. */
+static int field_of(int array) {
+  return array < MD_STUDY_MIDPOINT ? array : array == ARRAYS - 1 ? MD_STUDY_MIDPOINT : -1;
+}
+static int count_arrays(const md_study *s) {
+  bool walls = false;
+  for (int a = 0; a < s->options.actions.count; a++)
+    walls = walls || md_action_get((md_action)s->options.actions.value[a])->walls;
+  return walls ? ARRAYS : ARRAYS - 1;
+}
 
 /* The shape of a field as it is in the file, of `lattices` of them. */
 static md_array shape_of(const md_study *s, int field, int lattices) {
@@ -79,10 +91,13 @@ static void *part_of(const md_study *s, int lattice, int array, size_t *bytes) {
   } texts[TEXTS] = {{l->name, sizeof l->name},
                     {l->sums.file, sizeof l->sums.file},
                     {l->sums.links, sizeof l->sums.links}};
-  const bool field = array < MD_STUDY_FIELDS;
-  *bytes = field ? (size_t)s->length[array] * sizeof(double) : texts[array - MD_STUDY_FIELDS].bytes;
-  return field ? (void *)md_study_at(s, lattice, (md_study_field)array)
-               : texts[array - MD_STUDY_FIELDS].text;
+  const int field = field_of(array);
+  if (field < 0) {
+    *bytes = texts[array - MD_STUDY_MIDPOINT].bytes;
+    return texts[array - MD_STUDY_MIDPOINT].text;
+  }
+  *bytes = (size_t)s->length[field] * sizeof(double);
+  return md_study_at(s, lattice, (md_study_field)field);
 }
 
 /* Arrays over lattices, as the file has them, one behind the other in *data, which is to be freed.
@@ -98,13 +113,14 @@ static md_status create_arrays(md_context *context, const md_study *s, int latti
   char *at = *data = calloc(1, total);
   if (!at) return md_fail_memory(context, total, "results");
   for (int a = 0; a < ARRAYS; at += bytes[a++] * (size_t)lattices) {
-    array[a] = a < MD_STUDY_FIELDS ? shape_of(s, a, lattices)
-                                   : (md_array){.name = texts[a - MD_STUDY_FIELDS],
-                                                .rank = 1,
-                                                .extent = {lattices},
-                                                .text_bytes = (int)bytes[a],
-                                                .optional = a == ARRAYS - 1,
-                                                .axes = "lattice"};
+    const int text = a - MD_STUDY_MIDPOINT;
+    array[a] = field_of(a) >= 0 ? shape_of(s, field_of(a), lattices)
+                                : (md_array){.name = texts[text],
+                                             .rank = 1,
+                                             .extent = {lattices},
+                                             .text_bytes = (int)bytes[a],
+                                             .optional = text == TEXTS - 1,
+                                             .axes = "lattice"};
     array[a].data = at;
   }
   return MD_OK;
@@ -113,7 +129,7 @@ static md_status create_arrays(md_context *context, const md_study *s, int latti
 /* Lattice `lattice` of the study to place `place` of the arrays, or back. */
 static void move(const md_study *s, int lattice, const md_array array[ARRAYS], int place,
                  bool back) {
-  for (int a = 0; a < ARRAYS; a++) {
+  for (int a = 0; a < count_arrays(s); a++) {
     size_t bytes;
     void *here = part_of(s, lattice, a, &bytes);
     void *there = (char *)array[a].data + (size_t)place * bytes;
@@ -155,7 +171,8 @@ static md_status write_arrays(md_context *context, const md_study *s, const md_a
   made.tolerance = o->tolerance;
   const int count = md_provenance_append(&made, attributes, OWN_ATTRIBUTES);
   const bool first = !s->saved && !o->resume && !o->force;
-  return md_arrays_write(context, o->output, first, group, array, ARRAYS, attributes, count);
+  return md_arrays_write(context, o->output, first, group, array, count_arrays(s), attributes,
+                         count);
 }
 
 md_status md_study_save(md_context *context, md_study *s) {
@@ -211,8 +228,8 @@ md_status md_study_load(md_context *context, md_study *s) {
   MD_TRY(check_file(context, s, &lattices));
   md_status status = md_agree(context, create_arrays(context, s, (int)lattices, array, &data));
   if (status == MD_OK)
-    status = md_arrays_read(context, s->options.output, group, array, ARRAYS, NULL, 0);
-  const char *name = array[MD_STUDY_FIELDS].data;
+    status = md_arrays_read(context, s->options.output, group, array, count_arrays(s), NULL, 0);
+  const char *name = array[MD_STUDY_MIDPOINT].data;
   for (int place = 0; place < lattices && status == MD_OK; place++, name += MD_STUDY_NAME_BYTES) {
     int k = 0;
     while (k < s->lattices && strcmp(s->lattice[k].name, name) != 0) k++;

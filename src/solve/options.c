@@ -2,6 +2,8 @@
 #include "io/vectors.h"
 #include "solve/solve.h"
 
+#include <string.h>
+
 /* The files of the solutions, where they are to be. */
 static md_status check_shift_files(md_context *context, const md_solve_options *o) {
   md_made_files made = {0};
@@ -58,6 +60,31 @@ static md_status check_format(md_context *context, const md_solve_options *o) {
   return md_vectors_check(context, format, md_vectors_precision(format), (int)o->rhs, false);
 }
 
+/* What quarks with four spins go without so far, and what only they allow. */
+static md_status check_spins(md_context *context, md_solve_options *o) {
+  const struct {
+    const char *name;
+    bool given;
+  } without[] = {
+      {"solver multishift", o->shifts.count > 0 || strcmp(o->how.solver, "multishift") == 0},
+      {"solver block", strcmp(o->how.solver, "block") == 0},
+      {"precondition", strcmp(o->how.precondition, "none") != 0},
+      {"source file", o->source.word == MD_WORD_FILE},
+      {"deflate", o->deflate != NULL},
+      {"guess", o->guess != NULL},
+      {"output", o->output != NULL},
+      {"checkpoint", o->checkpoint != NULL}};
+  o->source.spins = md_action_get(o->run.request.action)->spins;
+  MD_TRY(md_physics_check_mass(context, "mass", o->run.request.action, o->mass));
+  if (o->source.spins == 1) return MD_OK;
+  for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+    if (without[i].given)
+      return md_fail(context, MD_INPUT,
+                     "--%s is for staggered actions, got --action %s; leave it out",
+                     without[i].name, o->run.physics.action);
+  return MD_OK;
+}
+
 static md_status check_combinations(md_context *context, md_solve_options *o) {
   const int count = md_source_count(&o->source, o->rhs ? (int)o->rhs : 1);
   if (o->source.word == MD_WORD_FILE && o->rhs != 0 && o->rhs != count)
@@ -65,15 +92,16 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    "the source %.200s has %d right-hand sides, got --rhs %lld; leave it out",
                    o->source.text, count, o->rhs);
   if (o->rhs != 0 && o->rhs != count)
-    return md_fail(context, MD_INPUT,
-                   "point and wall sources have 3 right-hand sides, one a colour, for each point, "
-                   "got --rhs %lld; leave it out or use --source random:SEED",
-                   o->rhs);
+    return md_fail(
+        context, MD_INPUT,
+        "point and wall sources have %d right-hand sides, one a colour%s, for each point, "
+        "got --rhs %lld; leave it out or use --source random:SEED",
+        md_source_width(&o->source), o->source.spins == 4 ? " and spin" : "", o->rhs);
   if (count > MD_MAX_RHS)
     return md_fail(context, MD_INPUT,
-                   "a source has at most %d right-hand sides, three for each point, got %d; use "
+                   "a source has at most %d right-hand sides, %s for each point, got %d; use "
                    "minidirac measure, which takes them in parts",
-                   MD_MAX_RHS, count);
+                   MD_MAX_RHS, o->source.spins == 4 ? "twelve" : "three", count);
   o->rhs = count;
   MD_TRY(check_format(context, o));
   if (o->momenta.count && !md_source_is_points(&o->source))
@@ -103,8 +131,9 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
       MD_LATTICE_OR_FAT_OPTION(o->run.lattice),
-      MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)", .low = 1e-6,
-                .high = 100, .required = true, .group = MD_GROUP_PHYSICS),
+      MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)",
+                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .required = true,
+                .group = MD_GROUP_PHYSICS),
       MD_OPERATOR_OPTIONS(o->run, backends),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,
                 "auto: cg or block; multishift: M^dag M + shifts [cg]",
@@ -125,6 +154,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       MD_HALO_OPTIONS(o->run.halo),
       MD_TUNE_OPTION(o->run.common),
       MD_PHYSICS_OPTIONS(o->run.physics),
+      MD_WALL_OPTIONS(o->run.physics),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "deflate", &o->deflate, "MODES.h5",
                 "lowest modes that eigen wrote: solved for by a projection", .file = MD_FILE_INPUT,
@@ -158,6 +188,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
   MD_TRY(md_run_check(context, "solve", &o->run));
+  MD_TRY(check_spins(context, o));
   MD_TRY(read_source_file(context, o));
   return check_combinations(context, o);
 }

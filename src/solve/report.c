@@ -17,32 +17,75 @@ static void turn(double *correlator, double *room, int times, int first) {
   memcpy(correlator, room, (size_t)times * sizeof *correlator);
 }
 
-/* Means over the copies of the source with momentum zero, then with those asked for; room holds the
- * correlators of all right-hand sides. */
-static md_status correlate(md_context *context, const md_solve_run *run, double *room) {
+/* Means over the copies of the source with momentum zero of the quark x; room holds the correlators
+ * of all right-hand sides. */
+static md_status mean_of(md_context *context, const md_solve_run *run,
+                         const md_field x[MD_PARITIES], const int (*origin)[MD_DIMS], double *room,
+                         double *mean, double *error) {
+  const md_solve_options *o = &run->options;
+  const int times = run->links.geometry->global[MD_T];
+  static const int zero[1][3] = {{0, 0, 0}};
+  const md_momenta still = {1, zero};
+  MD_TRY(md_pion_correlators(context, x, origin, &still, room));
+  md_source_mean(&o->source, (int)o->rhs, room, times, times, mean, error);
+  if (!on_one_slice(&o->source)) return MD_OK;
+  turn(mean, room, times, origin[0][MD_T]);
+  turn(error, room, times, origin[0][MD_T]);
+  return MD_OK;
+}
+
+/* Of domain walls: the window of m_res leaves out the contact terms near the source on slice
+ * `first` of the correlators. */
+static md_status observe_walls(md_context *context, md_solve_run *run, const int (*origin)[MD_DIMS],
+                               double *room) {
+  md_solve_observables *found = &run->observed;
+  const int times = run->links.geometry->global[MD_T], n = (int)run->options.rhs;
+  const int first = on_one_slice(&run->options.source) ? origin[0][MD_T] : 0;
+  double parts[MD_MAX_RHS], trace = 0.0, sum = 0.0, pion = 0.0, midpoint = 0.0;
+  if (!found->midpoint) return MD_OK;
+  MD_TRY(
+      mean_of(context, run, run->midpoint, origin, room, found->midpoint, found->midpoint_error));
+  MD_TRY(md_chiral_condensate(context, run->of.b, run->of.x, parts));
+  for (int r = 0; r < n; r++)
+    trace +=
+        parts[r] * (double)run->links.geometry->volume * md_source_width(&run->options.source) / n;
+  for (int t = 0; t < times; t++) {
+    const int away = (t - first + times) % times;
+    sum += run->options.mass * found->pion[t] + found->midpoint[t];
+    if (away < 2 || away > times - 2) continue;
+    pion += found->pion[t];
+    midpoint += found->midpoint[t];
+  }
+  found->residual_mass = midpoint / pion;
+  found->ward = sum / trace - 1.0;
+  return MD_OK;
+}
+
+/* room holds the correlators of all right-hand sides, with the momenta asked for. */
+static md_status correlate(md_context *context, md_solve_run *run, double *room) {
   const md_solve_options *o = &run->options;
   const md_solve_observables *found = &run->observed;
   const int *dims = run->links.geometry->global, times = dims[MD_T], n = (int)o->rhs;
-  static const int zero[1][3] = {{0, 0, 0}};
   md_source_vector vectors[MD_MAX_RHS];
   int origin[MD_MAX_RHS][MD_DIMS];
   md_source_expand(&o->source, dims, n, vectors);
   for (int r = 0; r < n; r++) memcpy(origin[r], vectors[r].at, sizeof origin[r]);
-  const md_momenta still = {1, zero}, moving = md_momenta_of(&o->momenta);
-  MD_TRY(md_pion_correlators(context, run->of.x, (const int(*)[MD_DIMS])origin, &still, room));
-  md_source_mean(&o->source, n, room, times, times, found->pion, found->pion_error);
-  if (on_one_slice(&o->source)) {
-    turn(found->pion, room, times, origin[0][MD_T]);
-    turn(found->pion_error, room, times, origin[0][MD_T]);
-    /* One sum for the three colours, as ever. */
-    if (!md_source_is_random(&o->source))
-      MD_TRY(md_pion_correlator(context, run->of.x, found->pion));
-  }
+  const md_momenta moving = md_momenta_of(&o->momenta);
+  MD_TRY(mean_of(context, run, run->of.x, (const int(*)[MD_DIMS])origin, room, found->pion,
+                 found->pion_error));
+  /* One sum for the three colours, as ever. */
+  if (on_one_slice(&o->source) && !md_source_is_random(&o->source))
+    MD_TRY(md_pion_correlator(context, run->of.x, found->pion));
+  MD_TRY(observe_walls(context, run, (const int(*)[MD_DIMS])origin, room));
   if (!found->momentum) return MD_OK;
   MD_TRY(md_pion_correlators(context, run->of.x, (const int(*)[MD_DIMS])origin, &moving, room));
   const int length = moving.count * times;
   md_source_mean(&o->source, n, room, length, length, found->momentum, found->momentum_error);
   return MD_OK;
+}
+
+static bool has_walls(const md_solve_run *run) {
+  return md_action_get(run->options.run.request.action)->walls;
 }
 
 md_status md_solve_observe(md_context *context, md_solve_run *run) {
@@ -51,7 +94,7 @@ md_status md_solve_observe(md_context *context, md_solve_run *run) {
   const size_t times = (size_t)run->links.geometry->global[MD_T], rhs = (size_t)o->rhs;
   const size_t length = times * (size_t)md_momenta_of(&o->momenta).count;
   const bool noise = md_source_is_noise(&o->source);
-  const size_t count = noise ? rhs : 2 * times + (2 + rhs) * length;
+  const size_t count = noise ? rhs : 4 * times + (2 + rhs) * length;
   free(found->all);
   *found = (md_solve_observables){.all = calloc(count, sizeof(double))};
   MD_TRY(md_agree(context, found->all ? MD_OK : md_fail_memory(context, count * 8, "observables")));
@@ -62,10 +105,14 @@ md_status md_solve_observe(md_context *context, md_solve_run *run) {
   found->pion = found->all;
   found->pion_error = found->pion + times;
   if (o->momenta.count) {
-    found->momentum = found->pion_error + times;
+    found->momentum = found->pion_error + 3 * times;
     found->momentum_error = found->momentum + length;
   }
-  return correlate(context, run, found->pion + 2 * times + 2 * length);
+  if (has_walls(run)) {
+    found->midpoint = found->pion_error + times;
+    found->midpoint_error = found->midpoint + times;
+  }
+  return correlate(context, run, found->pion + 4 * times + 2 * length);
 }
 
 static bool has_copies(const md_solve_options *o) {
@@ -103,6 +150,10 @@ void md_solve_report_observables(cJSON *object, const md_solve_run *run) {
     cJSON_AddStringToObject(object, "pion_correlator_from",
                             on_one_slice(&run->options.source) ? "lattice" : "source");
   }
+  if (found->midpoint) {
+    md_report_reals(object, "midpoint_correlator", found->midpoint, times);
+    md_report_add(object, "residual_mass=%g ward_deviation=%g", found->residual_mass, found->ward);
+  }
   if (found->momentum) report_momenta(object, run);
   if (!found->condensate) return;
   mean_condensate(run, &mean, &error);
@@ -126,6 +177,9 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
       md_say(context, "%3d  %s\n", t, md_format_error(found->pion[t], found->pion_error[t], text));
     else
       md_say(context, "%3d  %.16g\n", t, found->pion[t]);
+  if (found->midpoint)
+    md_say(context, "residual m   m_res = %.12g, Ward identity within %.1e\n", found->residual_mass,
+           fabs(found->ward));
   for (int q = 0; found->momentum && q < momenta.count; q++) {
     md_say(context, "momentum %d %d %d, t from the source and C(t)\n", momenta.n[q][0],
            momenta.n[q][1], momenta.n[q][2]);
@@ -139,6 +193,11 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
          md_plural(run->options.rhs));
 }
 
+/* Of Wilson quarks. */
+static double kappa_of(const md_solve_run *run) {
+  return 0.5 / (run->options.mass + 4.0);
+}
+
 void md_solve_print_head(const md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   const md_dirac *d = md_solve_operator(run);
@@ -150,6 +209,8 @@ void md_solve_print_head(const md_context *context, const md_solve_run *run) {
   if (d->request.packing != MD_PACKING_NONE)
     md_say(context, "packing      %s\n", d->packing_reason);
   md_run_say(context, &o->run, &run->links);
+  if (o->run.request.action == MD_ACTION_WILSON)
+    md_say(context, "kappa        %.15g\n", kappa_of(run));
   md_say(context, "source       %s, %d right-hand side%s%s\n", o->source.text, (int)o->rhs,
          md_plural(o->rhs), o->shifts.count > 0 ? ", even sites" : "");
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
@@ -225,6 +286,8 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
                 md_packing_name(d->request.packing), d->packing_reason, o->run.precision,
                 o->run.inner, o->run.reconstruct, o->how.solver, o->source.text,
                 o->run.request.n_rhs, o->tolerance, (double)md_halo_bytes(d->halo));
+  if (o->run.request.action == MD_ACTION_WILSON)
+    cJSON_AddNumberToObject(report->root, "kappa", kappa_of(run));
   md_solver_options_report(report->root, &o->how);
 }
 

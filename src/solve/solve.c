@@ -71,7 +71,7 @@ static md_status read_guess(md_context *context, md_solve_run *run) {
       {thin ? "plaquette" : "fat_plaquette", MD_ATTRIBUTE_REAL, 1, &plaquette},
       {"action", MD_ATTRIBUTE_TEXT, sizeof action, action},
       {"boundary", MD_ATTRIBUTE_TEXT, sizeof boundary, boundary}};
-  MD_TRY(md_host_fields(context, run->links.geometry, o->run.request.n_rhs, run->guess));
+  MD_TRY(md_host_fields(context, run->links.geometry, &o->run.request, run->guess));
   if (md_counts(context)) return MD_OK;
   MD_TRY(md_propagator_read(context, o->guess, run->guess, wanted, 3));
   if (!(fabs(plaquette - here) <= 1e-12))
@@ -111,6 +111,8 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   if (o->guess) MD_TRY(read_guess(context, run));
   if (o->deflate) MD_TRY(read_modes(context, run, backend->space));
   MD_TRY(md_equation_create(context, &o->run, request, run->links.field, &run->of));
+  if (md_action_get(request->action)->walls)
+    MD_TRY(md_host_fields(context, geometry, request, run->midpoint));
   if (md_counts(context)) return MD_OK;
   if (o->source.word == MD_WORD_FILE) return md_source_read(context, &o->source, run->of.b);
   md_source_expand(&o->source, geometry->global, (int)o->rhs, vectors);
@@ -132,7 +134,8 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                .user = &watch,
                                .inner = o->run.mixed ? &e->inner : NULL,
                                .modes = o->deflate ? &run->modes : NULL,
-                               .guess = o->guess ? &run->guess[MD_EVEN] : NULL};
+                               .guess = o->guess ? &run->guess[MD_EVEN] : NULL,
+                               .midpoint = run->midpoint[0].components ? run->midpoint : NULL};
   md_solver_options_apply(&o->how, &request);
   const md_status status =
       md_solve_cg(context, &e->dirac, md_equation_exact(e), &request, e->x, e->b, &run->result);
@@ -230,7 +233,10 @@ static md_status run_solve(md_context *context, void *user) {
                                           : solve_and_report(context, &run);
   md_solver_result_free(&run.result);
   free(run.observed.all);
-  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&run.guess[p]);
+  for (int p = 0; p < MD_PARITIES; p++) {
+    md_field_destroy(&run.guess[p]);
+    md_field_destroy(&run.midpoint[p]);
+  }
   md_modes_destroy(&run.modes);
   md_equation_destroy(&run.of);
   md_action_links_destroy(&run.links);

@@ -26,7 +26,11 @@ typedef struct md_solve_observables {
   double *pion, *pion_error;         /* [global[MD_T]] of points and walls, else NULL */
   double *momentum, *momentum_error; /* [momenta][global[MD_T]] with --momenta, else NULL */
   double *condensate;                /* of noise: one estimate a right-hand side, else NULL */
-  double *all;                       /* memory of all of them */
+  /* Of domain walls beside the pion, else NULL: the same of the quark in the middle of the fifth
+   * dimension, m_res from both, and (m sum C + sum C_midpoint) / Re <b, q> - 1, which is zero. */
+  double *midpoint, *midpoint_error;
+  double residual_mass, ward;
+  double *all; /* memory of all of them */
 } md_solve_observables;
 
 /* Everything of one run; what main's caller sees of it is the report. */
@@ -36,7 +40,8 @@ typedef struct md_solve_run {
   md_equation of;
   md_modes modes; /* of --deflate */
   md_modes_info modes_info;
-  md_field guess[MD_PARITIES]; /* of --guess: host, double */
+  md_field guess[MD_PARITIES];    /* of --guess: host, double */
+  md_field midpoint[MD_PARITIES]; /* of domain walls, like of.x */
   md_solver_result result;
   int checkpoint_failures;       /* states that could not be written */
   char checkpoint_message[1024]; /* why the last of them could not */

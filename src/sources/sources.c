@@ -181,7 +181,7 @@ bool md_source_is_even(const md_source *source) {
 int md_source_count(const md_source *source, int vectors) {
   if (md_source_is_random(source)) return vectors;
   if (source->word == MD_WORD_FILE) return source->points;
-  return md_source_is_points(source) ? 3 * source->points : 3;
+  return md_source_width(source) * (md_source_is_points(source) ? source->points : 1);
 }
 
 /* Different sites, uniform over the lattice. */
@@ -210,13 +210,14 @@ void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vect
     draw_points(source, dims, drawn);
     point = (const int(*)[MD_DIMS])drawn;
   }
+  const int width = md_source_width(source);
   for (int r = 0; r < md_source_count(source, vectors); r++) {
     vector[r] = (md_source_vector){.kind = kinds[source->word],
                                    .at = {[MD_T] = source->t},
-                                   .colour = r % 3,
+                                   .colour = r % width,
                                    .seed = source->seed,
                                    .number = r};
-    if (md_source_is_points(source)) memcpy(vector[r].at, point[r / 3], sizeof vector[r].at);
+    if (md_source_is_points(source)) memcpy(vector[r].at, point[r / width], sizeof vector[r].at);
   }
 }
 

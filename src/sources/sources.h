@@ -45,6 +45,7 @@ typedef struct md_source {
   int point[MD_SOURCE_POINTS_MOST][MD_DIMS]; /* of point and points */
   int t;                                     /* of sources on a time slice */
   uint64_t seed;                             /* of seeded and random ones */
+  int spins;                                 /* of the quark: 1 or 4; set by the command, 0: 1 */
   const char *text;                          /* as given; lives as long as the process */
 } md_source;
 
@@ -82,11 +83,11 @@ static inline bool md_source_is_points(const md_source *source) {
 /* True when all of it lies on even sites of every lattice that holds it. Local. */
 bool md_source_is_even(const md_source *source);
 
-/* Right-hand sides of a copy, whose correlators are added: the three colours, one random vector, or
- * all of a file. */
+/* Right-hand sides of a copy, whose correlators are added: the three colours, with spin of each
+ * spin (colour + 3 spin), one random vector, or all of a file. */
 static inline int md_source_width(const md_source *source) {
   if (source->word == MD_WORD_FILE) return source->points > 0 ? source->points : 1;
-  return md_source_is_random(source) ? 1 : 3;
+  return md_source_is_random(source) ? 1 : source->spins == 4 ? 12 : 3;
 }
 /* Right-hand sides in all: those of every copy; `vectors` is how many random ones are wanted. */
 int md_source_count(const md_source *source, int vectors);

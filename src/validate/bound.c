@@ -10,35 +10,54 @@
 
 void md_bound_store(const md_backend_request *request, const md_field *value, md_field *bound) {
   const md_rounding of = md_rounding_of(request->precision);
+  const int n = value->components;
   for (int64_t i = 0; i < value->sites; i++) {
-    double v[MD_FERMION_REALS], e[MD_FERMION_REALS * MD_MAX_RHS], largest = 0.0;
+    double v[MD_MAX_COMPONENTS], e[MD_VALIDATE_MOST_REALS], largest = 0.0;
     for (int r = 0; r < value->n_rhs; r++) {
-      double *error = e + MD_FERMION_REALS * r;
+      double *error = e + n * r;
       md_field_get(value, i, r, v);
       md_field_get(bound, i, r, error);
-      for (int c = 0; c < MD_FERMION_REALS; c++) {
+      for (int c = 0; c < n; c++) {
         largest = fmax(largest, fabs(v[c]) + error[c]);
         error[c] += of.unit * (fabs(v[c]) + error[c]);
       }
     }
-    for (int c = 0; of.field_floor > 0.0 && c < MD_FERMION_REALS * value->n_rhs; c++)
+    for (int c = 0; of.field_floor > 0.0 && c < n * value->n_rhs; c++)
       e[c] += of.field_floor * largest;
     md_field_set(bound, i, e);
   }
 }
 
-/* Adds one term: link errors times |v|, links times the error of v, and accumulation. */
-static void add_term(const double u[18], const double error[18], double gamma, const double v[6],
-                     const double v_error[6], double sum[6]) {
+/* Adds one term: link errors times |v|, links times the error of v, and accumulation, all times
+ * `factor`. */
+static void add_term(const double u[18], const double error[18], double gamma, double factor,
+                     const double v[6], const double v_error[6], double sum[6]) {
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 3; j++) {
       for (int part = 0; part < 4; part++) { /* re re, im im -> re; re im, im re -> im */
         const int of_u = 2 * (3 * i + j) + part % 2, of_v = 2 * j + (part == 1 || part == 2);
         const double whole = (fabs(u[of_u]) + error[of_u]) * (fabs(v[of_v]) + v_error[of_v]);
-        sum[2 * i + part / 2] += MD_HOP_FACTOR * (error[of_u] * (fabs(v[of_v]) + v_error[of_v]) +
-                                                  fabs(u[of_u]) * v_error[of_v] + gamma * whole);
+        sum[2 * i + part / 2] += factor * (error[of_u] * (fabs(v[of_v]) + v_error[of_v]) +
+                                           fabs(u[of_u]) * v_error[of_v] + gamma * whole);
       }
     }
+}
+
+/* The same of H in every spin and slice: (1 -+ gamma_mu) v adds to a spin another one times 1, -1,
+ * i or -i. */
+static void add_spins(const double u[18], const double error[18], double gamma, int mu, int reals,
+                      const double *v, const double *v_error, double *sum) {
+  const int imaginary = mu == MD_X || mu == MD_Z;
+  for (int at = 0; at < reals; at += 6) {
+    const int spin = at / 6 % 4, other = mu == MD_X || mu == MD_Y ? 3 - spin : spin ^ 2;
+    const int from = at + 6 * (other - spin);
+    double size[6], size_error[6];
+    for (int c = 0; c < 6; c++) {
+      size[c] = fabs(v[at + c]) + fabs(v[from + (c ^ imaginary)]);
+      size_error[c] = v_error[at + c] + v_error[from + (c ^ imaginary)];
+    }
+    add_term(u, error, gamma, 1.0, size, size_error, sum + at);
+  }
 }
 
 /* What a twist adds to the error of a link, relative to the size of its complex numbers: phases of
@@ -66,24 +85,30 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
                   const md_field *in_error, md_field *bound) {
   const int parity = bound->parity, terms = md_action_terms(links->action);
   const double gamma = md_bound_gamma(request);
+  const int n = in->components;
+  const bool spins = md_action_get(links->action)->spins == 4;
   for (int64_t i = 0; i < bound->sites; i++) {
-    double sums[MD_FERMION_REALS * MD_MAX_RHS] = {0};
+    double sums[MD_VALIDATE_MOST_REALS];
+    memset(sums, 0, (size_t)(n * in->n_rhs) * sizeof *sums);
     for (int term = 0; term < terms; term++) {
       const int64_t from = md_links_neighbours(links, parity, term)[i];
-      double u[MD_LINK_REALS], error[MD_LINK_REALS], v[MD_FERMION_REALS], e[MD_FERMION_REALS];
+      double u[MD_LINK_REALS], error[MD_LINK_REALS], v[MD_MAX_COMPONENTS], e[MD_MAX_COMPONENTS];
       folded_link(links, request, parity, term, i, u, error);
       for (int r = 0; r < in->n_rhs; r++) {
         md_field_get(in, from, r, v);
         md_field_get(in_error, from, r, e);
-        add_term(u, error, gamma, v, e, sums + MD_FERMION_REALS * r);
+        if (spins)
+          add_spins(u, error, gamma, term % MD_DIMS, n, v, e, sums + n * r);
+        else
+          add_term(u, error, gamma, MD_HOP_FACTOR, v, e, sums + n * r);
       }
     }
     md_field_set(bound, i, sums);
   }
 }
 
-/* Roundings of a component of D v: 6 products for each term of the action, and room for signs, the
- * factor 1/2 and the epilogue. */
+/* Roundings of a component of D v or H v: 6 products for each term of the action, and room for
+ * signs, the factor 1/2 or the projection, and the epilogue. */
 static int roundings_of(md_action action) {
   return 6 * md_action_terms(action) + 8;
 }

@@ -10,20 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A point source: its colours, three in one solve with the other right-hand sides zero, or one
- * after the other where the operator has one right-hand side. */
+/* A point source: its colours, with spin of every spin, all in one solve with the other right-hand
+ * sides zero, or one after the other where the operator has fewer right-hand sides. */
 typedef struct point_problem {
   md_field colours[MD_PARITIES], b[MD_PARITIES], x[MD_PARITIES];
 } point_problem;
 
-static md_status create(md_context *context, const md_geometry *g, int n_rhs, point_problem *p) {
-  const int origin[MD_DIMS] = {0};
-  md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+static md_status create(md_context *context, const md_geometry *g,
+                        const md_backend_request *request, point_problem *p) {
+  const int origin[MD_DIMS] = {0}, reals = md_action_reals(request->action);
+  md_field_shape shape = {MD_DOUBLE, MD_HOST, reals, request->n_rhs, true};
   for (int k = 0; k < MD_PARITIES; k++) {
     MD_TRY(md_field_create(context, g, &shape, k, &p->b[k]));
     MD_TRY(md_field_create(context, g, &shape, k, &p->x[k]));
   }
-  shape.n_rhs = 3;
+  shape.n_rhs = reals / 2;
   for (int k = 0; k < MD_PARITIES; k++)
     MD_TRY(md_field_create(context, g, &shape, k, &p->colours[k]));
   if (!md_counts(context)) md_source_point(p->colours, origin);
@@ -58,11 +59,12 @@ static md_status observe(void *user, const md_cg_state *state) {
 static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *exact,
                                const md_solver_request *how, point_problem *p,
                                md_solver_result *result, double *correlator) {
-  const int times = dirac->geometry->global[MD_T], at_once = p->b[0].n_rhs < 3 ? 1 : 3;
+  const int times = dirac->geometry->global[MD_T], all = p->colours[0].n_rhs;
+  const int at_once = p->b[0].n_rhs < all ? 1 : all;
   double *part = calloc((size_t)times, sizeof *part), worst = 0.0;
   md_status status = md_agree(context, part ? MD_OK : md_fail_memory(context, 8, "correlator"));
   for (int t = 0; t < times; t++) correlator[t] = 0.0;
-  for (int first = 0; first < 3 && status == MD_OK; first += at_once) {
+  for (int first = 0; first < all && status == MD_OK; first += at_once) {
     md_solver_result one;
     for (int k = 0; k < MD_PARITIES; k++)
       for (int c = 0; c < at_once; c++) md_field_copy_rhs(&p->b[k], c, &p->colours[k], first + c);
@@ -154,7 +156,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
                               &dirac));
   md_status status = md_dirac_create(context, run->links.field, "auto", &plain, &outer);
   if (status == MD_OK)
-    status = md_agree(context, create(context, run->links.geometry, request->n_rhs, &p));
+    status = md_agree(context, create(context, run->links.geometry, request, &p));
   if (inner) how.inner = &dirac;
   if (status == MD_OK)
     status = md_counts(context)

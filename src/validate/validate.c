@@ -28,7 +28,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       MD_OPTION(CHOICE, "reconstruct", &o->run.reconstruct, NULL, "reals a link is stored in [all]",
                 .choices = "all" MD_RECONSTRUCT_WORDS),
       MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass of MdagM and the solver [0.1]",
-                .low = 1e-6, .high = 100, .group = MD_GROUP_PHYSICS),
+                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .group = MD_GROUP_PHYSICS),
       MD_BOUNDARY_OPTION(o->run.boundary),
       MD_OPTION(INTEGER, "seed", &o->seed, "N", "of the random fields [1]", .low = 0, .high = 1e15,
                 .group = MD_GROUP_SOLVER),
@@ -37,6 +37,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       MD_HALO_OPTIONS(o->run.halo),
       MD_TUNE_OPTION(o->run.common),
       MD_PHYSICS_OPTIONS(o->run.physics),
+      MD_WALL_OPTIONS(o->run.physics),
       MD_REUNITARIZE_OPTION(o->run.physics.reunitarize),
       MD_OPTION(TEXT, "csv", &o->csv, "FILE", "the rows of the operators as CSV",
                 .file = MD_FILE_REPORT, .group = MD_GROUP_OUTPUT),
@@ -52,7 +53,9 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       "minidirac validate inputs/beta5.7_4x4x4x8.lime --backend cpu_simd --json validate.json"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->run.common,
                          argc, argv));
-  return o->run.common.help ? MD_OK : md_run_check(context, "validate", &o->run);
+  if (o->run.common.help) return MD_OK;
+  MD_TRY(md_run_check(context, "validate", &o->run));
+  return md_physics_check_mass(context, "mass", o->run.request.action, o->mass);
 }
 
 static bool wanted(const char *asked, const char *name) {
@@ -207,7 +210,8 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   request.precision = MD_DOUBLE;
   request.reconstruct = MD_RECONSTRUCT_18;
   request.packing = MD_PACKING_NONE;
-  request.n_rhs = 3;
+  const int columns = md_action_reals(request.action) / 2; /* of a point */
+  request.n_rhs = columns;
   md_status status =
       md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
   md_say(context, "\n");
@@ -219,7 +223,7 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
       request.precision = (md_precision)p;
       request.packing = (md_packing)md_packing_of(packing);
       if (!wanted(o->run.precision, md_precision_name(request.precision)) ||
-          (find_request(context, backend, &request, 3) != MD_OK &&
+          (find_request(context, backend, &request, columns) != MD_OK &&
            find_request(context, backend, &request, 1) != MD_OK))
         continue;
       status =

@@ -20,6 +20,9 @@ typedef struct md_validate_run {
   char transport[64];                      /* of the operators' halos: names a,b */
 } md_validate_run;
 
+/* Reals of a site of all right-hand sides. */
+enum { MD_VALIDATE_MOST_REALS = MD_MAX_COMPONENTS * MD_MAX_RHS };
+
 /* Errors of one operation over several fields. The histogram counts components by log10 of their
  * error relative to the largest component of their site, half decades from -18. */
 enum { MD_ERROR_BINS = 40 };
@@ -56,8 +59,9 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
   "backend=%-10s packing=%-8s precision=%-9s inner=%-6s iterations=%10d "                          \
   "reachable_residual|residual=%10.2e |correlator=%10.2e"
 
-/* One backend, packing, precision and reconstruction: rows for Deo, Doe, MdagM and the broken
- * antisymmetry. `reference` is cpu_ref in double for the same right-hand sides. Collective. */
+/* One backend, packing, precision and reconstruction: rows for Deo, Doe, and of staggered
+ * actions MdagM and the broken antisymmetry. `reference` is cpu_ref in double for the same
+ * right-hand sides. Collective. */
 md_status md_validate_operator(md_context *context, md_validate_run *run, md_dirac *dirac,
                                md_dirac *reference);
 /* What storing in each precision does to plaquette and unitarity of links, or to plaquette and

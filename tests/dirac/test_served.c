@@ -11,22 +11,25 @@
 typedef struct promise {
   const char *backend, *precisions, *reconstructs, *packings; /* words with blanks between */
   bool tiles;                                                 /* see serves_tiles */
+  const char *spins; /* precisions of actions with four spins */
 } promise;
 
 static const char tile_packings[] = "single diagonal block8 stacked";
 static const promise promises[] = {
-    {"cpu_ref", "double", "18", "none", false},
-    {"cpu_simd", "double single half bf16 fixed", "18 12", "none", false},
-    {"cuda", "double single half bf16 fixed", "18 12 8 13 9", "none", false},
-    {"tensor", "double half bf16", "18", tile_packings, true},
-    {"tensor_emu", "double half bf16", "18", tile_packings, true}};
+    {"cpu_ref", "double", "18", "none", false, "double"},
+    {"cpu_simd", "double single half bf16 fixed", "18 12", "none", false, "double single"},
+    {"cuda", "double single half bf16 fixed", "18 12 8 13 9", "none", false, ""},
+    {"tensor", "double half bf16", "18", tile_packings, true, ""},
+    {"tensor_emu", "double half bf16", "18", tile_packings, true, ""}};
 enum { BACKENDS = sizeof promises / sizeof *promises };
 
-/* Every backend serves every action, whose links these are. */
+/* Every backend serves every staggered action, whose links these are. */
 static const struct {
   const char *name;
   bool unitary; /* 12 and 8 reals hold them; else 13 and 9 do */
-} actions[] = {{"naive", true}, {"asqtad", false}, {"hisq", false}};
+  bool spins;
+} actions[] = {{"naive", true, false}, {"asqtad", false, false},   {"hisq", false, false},
+               {"wilson", true, true}, {"domainwall", true, true}, {"mobius", true, true}};
 enum { ACTIONS = sizeof actions / sizeof *actions };
 
 static const int counts_of_rhs[] = {1, 2, 3, 8, 16, MD_MAX_RHS};
@@ -51,7 +54,8 @@ static bool is_promised(const promise *p, const md_backend_request *r) {
       r->reconstruct == MD_RECONSTRUCT_18 ||
       (has(actions[r->action].unitary ? "12 8" : "13 9", reals) && !md_links_twisted(&r->twist));
   return fits && has(p->reconstructs, reals) &&
-         has(p->precisions, md_precision_name(r->precision)) &&
+         has(actions[r->action].spins ? p->spins : p->precisions,
+             md_precision_name(r->precision)) &&
          has(p->packings, md_packing_name(r->packing)) && (!p->tiles || serves_tiles(r));
 }
 
@@ -63,6 +67,7 @@ static md_backend_request request_of(int i) {
   r.reconstruct = (md_reconstruct)(i % MD_RECONSTRUCTS), i /= MD_RECONSTRUCTS;
   r.packing = (md_packing)(i % MD_PACKINGS), i /= MD_PACKINGS;
   r.action = (md_action)i;
+  r.walls.slices = 2;
   return r;
 }
 enum { REQUESTS = 2 * COUNTS * MD_PRECISIONS * MD_RECONSTRUCTS * MD_PACKINGS * ACTIONS };

@@ -21,6 +21,8 @@ report generate 1 generate --dims 4x4x4x4 --start heatbath --sweeps 1 -o made.h5
 report smear 1 smear --action asqtad $lattice --fat-out fat.h5 --long-out long.h5
 report solve 2 solve --lattice $lattice --mass 0.5 --tune=choices.json
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
+report solve-walls 1 solve --lattice $lattice --mass 0.5 --action domainwall --Ls 4
+report solve-wilson 1 solve --lattice $lattice --mass 0.5 --action wilson
 report solve-auto 1 solve --lattice $lattice --mass 0.05 --solver auto --inner single --source random:1 --rhs 2
 report solve-points 1 solve --lattice $lattice --mass 0.5 --source 'points:0,0,0,0;1,1,0,0' --momenta upto:1
 report solution 1 solve $lattice --mass 0.5 --tol 1e-4 --output x.lime

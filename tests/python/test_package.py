@@ -153,7 +153,7 @@ class Package(unittest.TestCase):
         b = random_field(self.field)
         for words, call in (
                 ("nowhere.lime cannot be read", lambda: md.load("nowhere.lime")),
-                ("naive|asqtad|hisq, got 'fast'", lambda: md.solve(self.lattice, b, action="fast")),
+                ("naive|asqtad|hisq|wilson|domainwall|mobius, got 'fast'", lambda: md.solve(self.lattice, b, action="fast")),
                 ("did you mean 'block'", lambda: md.solve(self.lattice, b, solver="blocks")),
                 ("backend", lambda: md.solve(self.lattice, b, backend="abacus")),
                 ("mass must be above 0", lambda: md.solve(self.lattice, b, mass=-1)),

@@ -127,7 +127,7 @@ void md_dirac_bench_close(md_dirac_bench *bench) {
 /* Bytes of one output site: every link, source vector (and its scale, in half and fixed) read once
  * and every result written once; with every neighbour read anew when `reuse` is false. */
 static double site_bytes(const md_backend *backend, const md_backend_request *r, bool reuse) {
-  const double vector = MD_FERMION_REALS * r->n_rhs * (double)md_precision_bytes(r->precision) +
+  const double vector = md_request_reals(r) * r->n_rhs * (double)md_precision_bytes(r->precision) +
                         (md_precision_scaled(r->precision) ? sizeof(float) : 0);
   return md_action_site_bytes(r->action, backend->link_bytes(r), vector, reuse);
 }
@@ -145,18 +145,16 @@ static void put_multiples(const md_dirac_bench *bench, const md_field *base, boo
   scratch->parity = base->parity;
 #pragma omp parallel for schedule(static) num_threads(bench->context->threads)
   for (int64_t i = 0; i < base->sites; i++) {
-    double v[MD_FERMION_REALS], all[MD_FERMION_REALS * MD_MAX_RHS], z[2];
+    double v[MD_MAX_COMPONENTS], z[2];
     md_field_get(base, i, 0, v);
     for (int r = 0; r < scratch->n_rhs; r++) {
-      double *const out = all + r * MD_FERMION_REALS;
       factor(r, scratch->n_rhs, z);
-      if (less) md_field_get(scratch, i, r, out);
-      for (int c = 0; c < MD_FERMION_REALS; c++) {
+      for (int c = 0; c < base->components; c++) {
         const double multiple = z[0] * v[c] + (c % 2 == 0 ? -z[1] * v[c + 1] : z[1] * v[c - 1]);
-        out[c] = less ? out[c] - multiple : multiple;
+        double *out = (double *)scratch->data + md_field_at(scratch, i, c, r);
+        *out = less ? *out - multiple : multiple;
       }
     }
-    md_field_set(scratch, i, all);
   }
 }
 
@@ -335,7 +333,7 @@ static void add_row(md_dirac_bench *bench, const md_dirac *dirac, int n_rhs, con
       md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs,
       md_action_name(r->action), bench->context->ranks, md_halo_transport(dirac->halo),
       md_halo_reason(dirac->halo), hop_s, t->hop.min, t->hop.max, bench->repetitions,
-      1e-9 * md_action_flops(r->action) * r->n_rhs * sites / hop_s, gbytes, copied / t->copy.median,
+      1e-9 * md_request_flops(r) * r->n_rhs * sites / hop_s, gbytes, copied / t->copy.median,
       gbytes / (copied / t->copy.median), error, bench->turn ? "turn" : "single",
       md_stream_name(t->stream), copied / t->copy.max, copied / t->copy.min,
       1e-9 * all * sites / hop_s, bytes, all, dirac->load_s);
@@ -359,7 +357,8 @@ static void skip(md_dirac_bench *bench, const md_backend *backend, const md_back
 static md_status bench_case(md_dirac_bench *bench, const md_backend *backend,
                             const md_backend_request *request) {
   md_context *context = bench->context;
-  const md_field_shape exact = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, request->n_rhs, false};
+  const md_field_shape exact = {MD_DOUBLE, MD_HOST, md_request_reals(request), request->n_rhs,
+                                false};
   md_dirac dirac;
   md_field fields[MD_PARITIES] = {0}, scratch = {0};
   timing result = {0};

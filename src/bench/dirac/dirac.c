@@ -6,6 +6,7 @@
 #include "bench/dirac/case.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,19 +35,26 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_physics_apply(bench->physics, &request);
   md_physics_words(bench->physics, &request, words, sizeof words);
   const int *d = bench->links->geometry->global, terms = md_action_terms(action);
+  const int reals = md_request_reals(&request);
+  char flops[64];
+  if (md_action_get(action)->spins == 4)
+    snprintf(flops, sizeof flops, "%d x (8 x 12 + 16 x 66 + 7 x 24)", md_request_slices(&request));
+  else
+    snprintf(flops, sizeof flops, "%d x 66 + %d x 6", terms, terms - 1);
   md_say(context,
          "%d x %d x %d x %d, %s, %d rank%s x %d thread%s, median of %lld\n"
          "action      %s\n"
-         "flops       %d per site and right-hand side: %d x 66 + %d x 6\n"
-         "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x 6 reals;\n"
-         "            without reuse: %d links + n_rhs x (%d read + 1 written) x 6 reals;\n"
+         "flops       %d per site and right-hand side: %s\n"
+         "bytes       of a site: %d links + n_rhs x (1 read + 1 written) x %d reals;\n"
+         "            without reuse: %d links + n_rhs x (%d read + 1 written) x %d reals;\n"
          "            in half and fixed 4 more for the scale of each site read or written\n"
          "seconds     of a hop; a device replays a recording of several, without the host between\n"
          "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n",
          d[0], d[1], d[2], d[3], strcmp(s->mode, "turn") == 0 ? "Deo and Doe in turn" : "Deo alone",
          context->ranks, md_plural(context->ranks), context->threads, md_plural(context->threads),
-         s->repetitions, words, md_action_flops(action), terms, terms - 1, terms, terms, terms);
+         s->repetitions, words, md_request_flops(&request), flops, terms, reals, terms, terms,
+         reals);
   md_dirac_bench_head(context);
 }
 
@@ -143,6 +151,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
       MD_HALO_OPTIONS(halo),
       MD_TUNE_OPTION(common),
       MD_PHYSICS_OPTIONS(physics),
+      MD_WALL_OPTIONS(physics),
       MD_CSV_OPTION(s.csv),
       MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };

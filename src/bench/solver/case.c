@@ -167,13 +167,20 @@ static md_status check(md_context *context, const md_solver_bench *bench, const 
     return md_fail(context, MD_INPUT,
                    "multishift in %s misses a double-precision answer; take 'refined'",
                    md_precision_name(c->request.precision));
+  if (md_action_get(c->request.action)->spins == 4 &&
+      (c->kind >= MD_BENCH_DEFLATED || md_solvers()[c->kind] == &md_solver_block ||
+       bench->how.before != MD_PRECONDITION_NONE))
+    return md_fail(context, MD_INPUT,
+                   "action %s is solved by cg, auto, fcg and gcr without preconditioner",
+                   md_action_name(c->request.action));
   return MD_OK;
 }
 
 static md_status create(solve *s) {
   md_context *context = s->bench->context;
   const md_solver_case *c = s->c;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_action_reals(c->request.action),
+                                c->request.n_rhs, true};
   MD_TRY(check(context, s->bench, c));
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
   md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */

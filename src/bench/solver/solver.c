@@ -171,7 +171,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
                 .low = 0, .high = 1e6),
       MD_OPTION(REAL, "beta", &s->beta, "B", "of the sweeps [6.0]", .low = 0.0, .high = 1e6),
       MD_OPTION(REALS, "mass", &s->masses, "M,N", "quark masses [0.05]", .initial = "0.05",
-                .low = 1e-6, .high = 100.0, .group = MD_GROUP_TIMED),
+                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICES, "solvers", &s->solvers, "A,B", "ways to solve, or all [cg]",
                 .choices = &(MD_BENCH_WORDS)[1], .initial = "cg"),
       MD_OPTION(PARSED, "operators", &s->operators, "A,B", "BACKEND[:PACKING[:REALS]] [auto]",
@@ -203,6 +203,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
       MD_HALO_OPTIONS(s->halo),
       MD_TUNE_OPTION(s->common),
       MD_PHYSICS_OPTIONS(s->physics),
+      MD_WALL_OPTIONS(s->physics),
       MD_REUNITARIZE_OPTION(s->physics.reunitarize),
       MD_CSV_OPTION(s->csv),
       MD_COMMON_OPTIONS(s->common)};
@@ -232,6 +233,10 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   for (int k = 0; k < s->solvers.count; k++)
     deflated = deflated || s->solvers.value[k] == MD_BENCH_DEFLATED;
   if (!deflated) s->solvers.value[s->solvers.count++] = MD_BENCH_DEFLATED;
+  const md_action action = md_physics_action(&s->physics);
+  for (int m = 0; m < s->masses.count; m++)
+    MD_TRY(md_physics_check_mass(context, "mass", action, s->masses.value[m]));
+  if (s->modes > 0) MD_TRY(md_physics_staggered(context, "--modes", s->physics.action));
   return md_physics_check(context, &s->physics);
 }
 

@@ -1,0 +1,260 @@
+/* M and S S^dag of quarks with four spins, and how M x = b is solved. */
+#include "dirac/wilson/wilson.h"
+#include "base/memory_need.h"
+#include "dirac/backend.h"
+#include "lattice/fields/linear.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The state of both operators. */
+typedef struct wilson {
+  md_dirac *dirac;
+  md_wall_matrices of;
+  md_field work[MD_PARITIES], odd; /* what an apply works with */
+  md_field found;                  /* of the normal operator: S^dag in */
+} wilson;
+
+static void destroy(md_operator *a) {
+  wilson *w = a->state;
+  if (!w) return;
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&w->work[p]);
+  md_field_destroy(&w->odd);
+  md_field_destroy(&w->found);
+  free(w);
+}
+
+/* *of = B in, in `work` where B is not 1. */
+static void weigh(const wilson *w, md_field *in, md_field *work, md_field **of) {
+  const md_wall_way plain = {.factor = 1.0};
+  *of = w->of.plain ? in : work;
+  if (!w->of.plain) md_wall_apply(&w->of.b, &plain, in, work);
+}
+
+/* out = A in - 1/2 H B in, or A^dag in - 1/2 B^dag gamma_5 H gamma_5 in, of one parity of out. */
+static md_status apply_to(md_context *context, wilson *w, bool adjoint, md_field *out,
+                          md_field in[MD_PARITIES]) {
+  const int p = out->parity;
+  const md_wall_way site = {.adjoint = adjoint, .factor = 1.0};
+  const md_wall_way before = {.gamma5 = true, .factor = 1.0};
+  const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.5};
+  const md_hop_end less = {.x = out, .a = 1.0, .b = -0.5};
+  md_field *from = &w->work[1 - p];
+  md_wall_apply(&w->of.a, &site, &in[p], out);
+  if (!adjoint) {
+    weigh(w, &in[1 - p], from, &from);
+    return md_dirac_hop(context, w->dirac, out, from, &less);
+  }
+  md_wall_apply(NULL, &before, &in[1 - p], from);
+  MD_TRY(md_dirac_hop(context, w->dirac, &w->work[p], from, NULL));
+  md_wall_apply(&w->of.b, &after, &w->work[p], out);
+  return MD_OK;
+}
+
+md_status md_wilson_apply(md_context *context, md_operator *full, bool adjoint,
+                          md_field out[MD_PARITIES], md_field in[MD_PARITIES]) {
+  for (int p = 0; p < MD_PARITIES; p++)
+    MD_TRY(apply_to(context, full->state, adjoint, &out[p], in));
+  return MD_OK;
+}
+
+static md_status apply_full(md_context *context, md_operator *a, md_field *out, md_field *in,
+                            const md_operator_end *end) {
+  (void)end;
+  return md_wilson_apply(context, a, false, out, in);
+}
+
+/* The same of one slice, where A and K are numbers and B is 1: hops alone, and gamma_5. */
+static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md_field *out,
+                                md_field *in) {
+  const md_wall_way turn = {.gamma5 = true, .factor = 1.0};
+  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = adjoint ? even : in;
+  md_field *to = adjoint ? even : out;
+  const md_hop_end end = {.x = from, .a = w->of.a.m[0], .b = -0.25 * w->of.k.m[0]};
+  if (adjoint) md_wall_apply(NULL, &turn, in, even);
+  MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
+  MD_TRY(md_dirac_hop(context, w->dirac, to, odd, &end));
+  if (adjoint) md_wall_apply(NULL, &turn, even, out);
+  return MD_OK;
+}
+
+/* S = A - 1/4 H K H B;  S^dag = A^dag - 1/4 B^dag gamma_5 H K^dag H gamma_5. */
+md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_field *out,
+                          md_field *in) {
+  wilson *w = a->state;
+  const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
+  const md_wall_way before = {.gamma5 = true, .factor = 1.0};
+  const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.25};
+  const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
+  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = even;
+  if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
+  if (adjoint)
+    md_wall_apply(NULL, &before, in, even);
+  else
+    weigh(w, in, even, &from);
+  MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
+  md_wall_apply(&w->of.k, &way, odd, &w->odd);
+  md_wall_apply(&w->of.a, &way, in, out);
+  if (!adjoint) return md_dirac_hop(context, w->dirac, out, &w->odd, &less);
+  MD_TRY(md_dirac_hop(context, w->dirac, even, &w->odd, NULL));
+  md_wall_apply(&w->of.b, &after, even, out);
+  return MD_OK;
+}
+
+static md_status apply_normal(md_context *context, md_operator *a, md_field *out, md_field *in,
+                              const md_operator_end *end) {
+  wilson *w = a->state;
+  (void)end;
+  MD_TRY(md_wilson_schur(context, a, true, &w->found, in));
+  return md_wilson_schur(context, a, false, out, &w->found);
+}
+
+/* About the smallest singular value of M: the mass of the pole for free quarks, but never so small
+ * that it promises nothing. */
+static double least_of(const md_backend_request *q, double mass) {
+  const md_walls *p = &q->walls;
+  if (!md_action_get(q->action)->walls) return fmax(mass, 0.01);
+  return fmax(fabs(p->height * (2.0 - (p->b5 - p->c5) * p->height) * mass), 0.01);
+}
+
+/* Both operators but for their bounds, `hops` stencils in an apply. */
+static md_status create(md_context *context, md_dirac *dirac, double mass,
+                        const md_operator_kind *kind, int parity, int hops, md_operator *a) {
+  *a = md_operator_of_dirac(dirac, kind, parity, hops);
+  wilson *w = a->state = calloc(1, sizeof *w);
+  if (!w) return md_fail_memory(context, sizeof *w, "operator");
+  w->dirac = dirac;
+  MD_TRY(md_wall_matrices_make(context, &dirac->request, mass, &w->of));
+  for (int p = 0; p < MD_PARITIES; p++) MD_TRY(md_dirac_field(context, dirac, p, &w->work[p]));
+  return md_dirac_field(context, dirac, MD_ODD, &w->odd);
+}
+
+md_status md_wilson_normal_create(md_context *context, md_dirac *dirac, double mass,
+                                  md_operator *a) {
+  static const md_operator_kind kind = {"normal with spin", apply_normal, false, destroy};
+  MD_TRY(create(context, dirac, mass, &kind, MD_EVEN, 4, a));
+  wilson *w = a->state;
+  const double norm = dirac->norm, least = least_of(&dirac->request, mass);
+  const double most =
+      md_wall_norm(&w->of.a) + 0.25 * norm * norm * md_wall_norm(&w->of.k) * md_wall_norm(&w->of.b);
+  a->hermitian = a->positive = true;
+  a->least = least * least;
+  a->most = most * most;
+  return md_dirac_field(context, dirac, MD_EVEN, &w->found);
+}
+
+/* How M x = b is solved; u is s->apart. */
+
+static wilson *state_of(const md_system *s) {
+  return s->a->state;
+}
+
+/* work[0] = c */
+static md_status source(md_context *context, md_system *s) {
+  wilson *w = state_of(s);
+  const md_wall_way plain = {.factor = 1.0};
+  const md_hop_end end = {.x = &s->b[MD_EVEN], .a = 1.0, .b = 0.5};
+  md_wall_apply(&w->of.k, &plain, &s->b[MD_ODD], &w->odd);
+  return md_dirac_hop(context, w->dirac, &s->work[MD_EVEN], &w->odd, &end);
+}
+
+/* work[0] = c - S S^dag u; x_e is overwritten. */
+static md_status residual(md_context *context, md_system *s) {
+  md_field *x = &s->x[MD_EVEN], *product = &s->work[MD_EVEN];
+  MD_TRY(md_wilson_schur(context, s->a, true, x, &s->apart));
+  MD_TRY(md_wilson_schur(context, s->a, false, product, x));
+  md_linear_copy(x, product);
+  MD_TRY(source(context, s));
+  md_linear_add(-1.0, x, product);
+  return MD_OK;
+}
+
+static md_status reconstruct(md_context *context, md_system *s) {
+  wilson *w = state_of(s);
+  const md_wall_way plain = {.factor = 1.0};
+  const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0, .b = 0.5};
+  md_field *from = &w->work[MD_EVEN];
+  MD_TRY(md_wilson_schur(context, s->a, true, &s->x[MD_EVEN], &s->apart));
+  weigh(w, &s->x[MD_EVEN], from, &from);
+  MD_TRY(md_dirac_hop(context, w->dirac, &w->odd, from, &end));
+  md_wall_apply(&w->of.inverse, &plain, &w->odd, &s->x[MD_ODD]);
+  return MD_OK;
+}
+
+static md_status true_residual(md_context *context, md_system *s) {
+  const md_operator_end less = {s->b, 1.0, -1.0};
+  return md_operator_apply(context, s->a, s->work, s->x, &less);
+}
+
+static double one(const md_system *s) {
+  (void)s;
+  return 1.0;
+}
+
+/* A field of all slices in double on the host, or f itself where it is one. */
+static md_status on_host(md_context *context, md_field *f, md_field *room, md_field **host) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true};
+  *host = f->space == MD_HOST && f->precision == MD_DOUBLE ? f : room;
+  return *host == f ? MD_OK : md_field_create(context, f->geometry, &shape, f->parity, room);
+}
+
+/* eta = D_- of the walls, D_- = 1 - c5 D_W = 1 - c5 (4 - M5) + c5/2 H. */
+static md_status source_on_walls(md_context *context, md_system *s, const md_field *b) {
+  const md_dirac *dirac = state_of(s)->dirac;
+  const md_walls *p = &dirac->request.walls;
+  for (int k = 0; k < MD_PARITIES; k++) {
+    md_field room = {0}, *eta;
+    md_status status = on_host(context, &s->b[k], &room, &eta);
+    if (status == MD_OK && !md_counts(context)) md_walls_source(&b[k], eta);
+    if (status == MD_OK && eta == &room) status = md_field_convert(context, &s->b[k], &room);
+    md_field_destroy(&room);
+    MD_TRY(md_agree(context, status));
+  }
+  if (p->c5 == 0.0 || md_counts(context)) return MD_OK;
+  for (int k = 0; k < MD_PARITIES; k++) {
+    const md_hop_end end = {.x = &s->b[k], .a = 1.0 - p->c5 * (4.0 - p->height), .b = 0.5 * p->c5};
+    MD_TRY(md_dirac_hop(context, state_of(s)->dirac, &s->work[k], &s->b[1 - k], &end));
+  }
+  for (int k = 0; k < MD_PARITIES; k++) md_field_swap(&s->b[k], &s->work[k]);
+  return MD_OK;
+}
+
+static md_status solution_on_walls(md_context *context, const md_system *s, md_field x[MD_PARITIES],
+                                   md_field *midpoint) {
+  const int slices = md_request_slices(&state_of(s)->dirac->request);
+  for (int k = 0; k < MD_PARITIES; k++) {
+    md_field room = {0}, *psi, of = s->x[k];
+    md_status status = on_host(context, &of, &room, &psi);
+    if (status == MD_OK && psi == &room) status = md_field_convert(context, &room, &of);
+    if (status == MD_OK && !md_counts(context)) {
+      md_walls_quark(psi, 0, slices - 1, &x[k]);
+      if (midpoint) md_walls_quark(psi, slices / 2, slices / 2 - 1, &midpoint[k]);
+    }
+    md_field_destroy(&room);
+    MD_TRY(status);
+  }
+  return MD_OK;
+}
+
+static md_status system_of(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
+                           md_system *s) {
+  static const md_system_kind kind = {"even-odd with spin", source,        residual,
+                                      reconstruct,          true_residual, one};
+  const bool walls = md_action_get(((const wilson *)full->state)->dirac->request.action)->walls;
+  MD_TRY(md_system_create(context, &kind, full, MD_PARITIES, b, !walls, s));
+  s->is_apart = true;
+  MD_TRY(md_field_create(context, full->geometry, &full->shape, MD_EVEN, &s->apart));
+  if (!walls) return MD_OK;
+  s->solution = solution_on_walls;
+  return source_on_walls(context, s, b);
+}
+
+md_status md_wilson_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {
+  static const md_operator_kind kind = {"full with spin", apply_full, false, destroy};
+  MD_TRY(create(context, dirac, mass, &kind, MD_PARITIES, 2, a));
+  const wilson *w = a->state;
+  a->even_odd = system_of;
+  a->least = least_of(&dirac->request, mass);
+  a->most = md_wall_norm(&w->of.a) + 0.5 * dirac->norm * md_wall_norm(&w->of.b);
+  return MD_OK;
+}

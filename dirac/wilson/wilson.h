@@ -1,0 +1,77 @@
+#pragma once
+
+#include "dirac/system.h"
+
+MD_C_BEGIN
+
+/* Quarks with four spins. One operator serves Wilson's and the domain-wall actions,
+ *
+ *   M = A - (H/2) B,   H the hop of dirac/action.h, the same in every slice,
+ *
+ * with matrices A and B of the fifth dimension. Wilson: one slice, A = 4 + m, B = 1. Domain wall:
+ * the operator of R. Brower, H. Neff, K. Orginos, Comput. Phys. Commun. 220, 1 (2017) with
+ * D_W = M(-M5), A = alpha + beta X, B = b5 + c5 X, alpha = b5 (4 - M5) + 1, beta = c5 (4 - M5) - 1,
+ * where X takes spins 2 and 3 from the next slice, spins 0 and 1 from the one before, and across
+ * the walls with a factor -m. Shamir's is b5 = 1, c5 = 0. Gamma matrices are those of DeGrand and
+ * Rossi, gamma_5 = diag(1, 1, -1, -1).
+ *
+ * The equation is solved on even sites, K = B A^-1:
+ *
+ *   S = A - 1/4 Heo K Hoe B,   S S^dag u = c = b_e + 1/2 Heo K b_o,
+ *   x_e = S^dag u,   x_o = A^-1 (b_o + 1/2 Hoe B x_e),
+ *
+ * so that c - S S^dag u is the residual of M x = b: that on odd sites is zero. */
+
+/* A real matrix of the fifth dimension: m[to * slices + from] acts on spins 2 and 3, its transpose
+ * on spins 0 and 1. Those of one operator are polynomials in X, which commute. */
+typedef struct md_wall_matrix {
+  int slices;
+  double m[MD_MOST_SLICES * MD_MOST_SLICES];
+} md_wall_matrix;
+
+/* What an apply of one is beside the matrix. */
+typedef struct md_wall_way {
+  bool adjoint; /* the transpose in place of the matrix */
+  bool gamma5;  /* times gamma_5 */
+  bool add;     /* to what `out` holds */
+  double factor;
+} md_wall_way;
+
+/* out = factor m in on the local sites of fields of one shape, MD_DOUBLE or MD_SINGLE on the host,
+ * 24 reals for each slice; out is not in. m NULL: the unit matrix. Local. */
+void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
+                   md_field *out);
+/* A bound on its norm. */
+double md_wall_norm(const md_wall_matrix *m);
+
+/* The matrices of M for a request and a mass. */
+typedef struct md_wall_matrices {
+  md_wall_matrix a, b, inverse, k; /* inverse of a; k = b inverse */
+  bool plain;                      /* b is 1 */
+} md_wall_matrices;
+/* MD_INPUT where A has no inverse. Local. */
+md_status md_wall_matrices_make(md_context *context, const md_backend_request *request, double mass,
+                                md_wall_matrices *matrices);
+
+/* md_full_create and md_normal_create call these for actions of H; with the same contracts. `least`
+ * of both is an estimate, which only paces reliable updates. */
+md_status md_wilson_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
+md_status md_wilson_normal_create(md_context *context, md_dirac *dirac, double mass,
+                                  md_operator *a);
+
+/* out = M in, or M^dag in, on both parities, by the operator of md_wilson_full_create. Collective.
+ */
+md_status md_wilson_apply(md_context *context, md_operator *full, bool adjoint,
+                          md_field out[MD_PARITIES], md_field in[MD_PARITIES]);
+/* out = S in, or S^dag in, on even sites, by the same. Collective. */
+md_status md_wilson_schur(md_context *context, md_operator *full, bool adjoint, md_field *out,
+                          md_field *in);
+
+/* With walls, between quarks of the four-dimensional world and fields of all slices; MD_DOUBLE,
+ * host, quarks of 24 reals, one parity. Local. */
+/* eta: P_+ b in the first slice, P_- b in the last one; zero elsewhere. */
+void md_walls_source(const md_field *b, md_field *eta);
+/* q = P_- psi of slice `lower` + P_+ psi of slice `upper`. */
+void md_walls_quark(const md_field *psi, int lower, int upper, md_field *q);
+
+MD_C_END

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# solve with Wilson and domain-wall quarks: the same bits on every rank grid and thread count, every
+# backend, precision and rounding of links to the tolerance; the Ward identity; m_res falls with Ls; what
+# is not served is refused; and the numbers of another program for a lattice that lies beside the tree.
+. "$(dirname "$0")/../program/common.sh"
+lattice=$source_dir/inputs/beta5.7_4x4x4x8.lime
+shared=${MINIDIRAC_SHARED_LATTICES:-}/lat.sample.l4448
+export OMP_NUM_THREADS=1
+
+# solved NAME RANKS ARGUMENTS...: report NAME.json, converged.
+solved() {
+  local name=$1 ranks=$2
+  shift 2
+  on "$ranks" solve --lattice "$lattice" "$@" --quiet --json "$work/$name.json" || complain "$*: exit $?"
+  [ "$(key converged "$work/$name.json")" = true ] || complain "$*: not converged"
+}
+value() { key "$1" "$work/$2.json"; }
+
+# below A B: A < B
+below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b && -a < b) }'; }
+
+for what in "wilson --mass 0.1" "mobius --mass 0.1 --Ls 4"; do
+  set -- $what
+  for cut in "1 1" "1 2" "2 1" "4 1"; do
+    read -r ranks threads <<<"$cut"
+    name=$1.$ranks.$threads
+    # shellcheck disable=SC2086
+    solved $name $ranks --action $what --threads $threads --tol 1e-4
+    for k in residual_history pion_correlator residuals iterations; do
+      [ "$(value $k $name)" = "$(value $k $1.1.1)" ] || complain "$1: $k differs on $ranks ranks, $threads threads"
+    done
+  done
+done
+[ "$(value rhs wilson.1.1)" = 12 ] || complain "a point has $(value rhs wilson.1.1) right-hand sides"
+close "$(value kappa wilson.1.1)" "$(awk 'BEGIN { printf "%.15g", 1 / 8.2 }')" 1e-14 || complain "kappa $(value kappa wilson.1.1)"
+[ "$(value Ls mobius.1.1) $(value M5 mobius.1.1) $(value b5 mobius.1.1) $(value c5 mobius.1.1)" = "4 1.8 1.5 0.5" ] ||
+  complain "the report's fifth dimension"
+
+# Other ways to the same numbers.
+ways() {
+  local action=$1 k=0
+  shift
+  solved exact 1 --action $action --mass 0.1 --tol 1e-11 "$@"
+  while read -r way; do
+    k=$((k + 1))
+    # shellcheck disable=SC2086
+    solved way$k 1 --action $action --mass 0.1 --tol 1e-10 $way "$@"
+    close "$(value pion_correlator way$k)" "$(value pion_correlator exact)" 1e-8 || complain "$action $way: another correlator"
+  done
+}
+ways wilson <<'WAYS'
+--backend cpu_ref
+--inner single
+--inner single --reconstruct 12
+--reconstruct 12
+--solver gcr --max-iter 20000
+--solver auto
+WAYS
+ways mobius --Ls 4 <<'WAYS'
+--inner single
+WAYS
+
+# The Ward identity, also of a wall and of points, and m_res.
+m_res=1
+for slices in 4 8; do
+  solved dwf$slices 1 --action domainwall --mass 0.2 --Ls $slices --M5 1.7 --tol 1e-12 --source wall:3
+  below "$(value ward_deviation dwf$slices)" 1e-10 || complain "Ls $slices: Ward identity off by $(value ward_deviation dwf$slices)"
+  below "$(value residual_mass dwf$slices)" $m_res || complain "m_res does not fall: $(value residual_mass dwf$slices)"
+  m_res=$(value residual_mass dwf$slices)
+done
+solved shamir 1 --action mobius --b5 1 --c5 0 --mass 0.2 --Ls 8 --M5 1.7 --tol 1e-12 --source wall:3
+for k in pion_correlator midpoint_correlator residual_mass; do
+  close "$(value $k shamir)" "$(value $k dwf8)" 1e-13 || complain "Moebius with b5 1, c5 0: $k"
+done
+solved points 1 --action mobius --mass 0.3 --Ls 4 --imaginary-mu 0.1 --boundary periodic --source 'points:0,0,0,0;1,1,0,3'
+below "$(value ward_deviation points)" 1e-8 || complain "two points: Ward identity off by $(value ward_deviation points)"
+
+# Refusals.
+wilson="--lattice $lattice --action wilson --mass 0.1"
+for way in "--solver block" "--solver multishift --shifts 0.1" "--guess $work/x.h5" "--output $work/x.h5" \
+  "--checkpoint $work/x --checkpoint-every 5" "--solver fcg --precondition chebyshev"; do
+  # shellcheck disable=SC2086
+  refuses 2 'is for staggered actions, got --action wilson' 1 solve $wilson $way
+done
+# shellcheck disable=SC2086
+{
+  refuses 2 'action wilson takes no --Ls' 1 solve $wilson --Ls 8
+  refuses 2 'takes no --b5' 1 solve --lattice "$lattice" --action domainwall --mass 0.1 --b5 1.5
+  refuses 2 'must have an inverse' 1 solve --lattice "$lattice" --action wilson --mass -4
+  refuses 2 'have 12 right-hand sides, one a colour and spin' 1 solve $wilson --rhs 3
+  refuses 2 'serves action wilson in double and single, got half' 1 solve $wilson --backend cpu_simd --precision half
+}
+refuses 2 'eigen serves the actions naive, asqtad, hisq, got wilson' 1 eigen "$lattice" --modes 2 --action wilson
+study="measure --lattices $lattice --masses 0.1,0.2 --output $work/s.h5"
+# shellcheck disable=SC2086
+{
+  refuses 2 'must all be staggered or all have four spins' 1 $study --actions naive,wilson
+  refuses 2 'solver multishift is for staggered actions' 1 $study --actions wilson --solver multishift
+  refuses 2 'none of the --actions takes --Ls' 1 $study --actions wilson --Ls 4
+  refuses 2 'masses must lie in 1e-06 to 100, got -0.1' 1 measure --lattices "$lattice" --masses -0.1 --output "$work/s.h5"
+}
+
+# A study has the numbers of solve; benchmarks check before they time.
+on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls 4 --tol 1e-11 --rhs 5 \
+  --output "$work/study.h5" --quiet --json "$work/study.json" || complain "measure: exit $?"
+solved exact 1 --action mobius --mass 0.1 --tol 1e-11 --Ls 4
+if python_with h5py; then
+  close "[$(python3 -c "
+import h5py
+print(','.join('%.16e' % c for c in h5py.File('$work/study.h5')['study/pion'][0, 1, 0, 0, 0]))")]" \
+    "$(value pion_correlator exact)" 1e-9 || complain "the study's correlator"
+fi
+on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls 4 --tol 1e-11 --rhs 5 --resume \
+  --output "$work/study.h5" --quiet --json "$work/resumed.json" || complain "resumed study: exit $?"
+[ "$(key residual_mass "$work/study.json")" = "$(key residual_mass "$work/resumed.json")" ] || complain "resumed study: another m_res"
+close "[$(key residual_mass "$work/study.json")]" "[$(value residual_mass exact)]" 1e-8 || complain "the study's m_res"
+on 1 bench dirac --dims 4x4x4x4 --action mobius --Ls 4 --backends cpu_ref,cpu_simd --repetitions 1 --rhs 1,5 \
+  --quiet --json "$work/dirac.json" || complain "bench dirac: exit $?"
+[ "$(grep -c '"gflops"' "$work/dirac.json")" = 10 ] || complain "bench dirac: $(grep -c '"gflops"' "$work/dirac.json") rows"
+for what in wilson "mobius --Ls 3 --magnetic 1"; do
+  # shellcheck disable=SC2086
+  on 2 validate --lattice "$lattice" --mass 0.3 --action $what --quiet --json "$work/validate.json" || complain "validate $what: exit $?"
+  [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
+  [ "$(grep -c '"operation"' "$work/validate.json")" -ge 6 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
+done
+on 1 bench solver --dims 4x4x4x4 --action wilson --mass 0.2 --operators cpu_simd --inner none,single --solvers cg,gcr \
+  --repetitions 1 --tol 1e-9 --quiet --json "$work/solver.json" || complain "bench solver: exit $?"
+
+# Another program's numbers, to what their digits hold.
+[ -f "$shared" ] || { left_out lattices_of_another_code; finish; }
+lattice=$shared
+known() {
+  local name=$1 correlator=$2 m_res=$3
+  shift 3
+  solved "$name" 1 --action "$@" --tol 1e-12
+  close "$(value pion_correlator "$name")" "[${correlator// /,}]" 1e-10 || complain "$*: $(value pion_correlator "$name")"
+  [ -z "$m_res" ] || close "[$(value residual_mass "$name")]" "[$m_res]" 1e-9 || complain "$*: m_res $(value residual_mass "$name")"
+}
+known w1 '8.72277446290e-01 4.45773957205e-02 5.30812297100e-03 7.91989544478e-04 2.39871721406e-04 6.34078690376e-04 4.51460205489e-03 4.09749329443e-02' '' wilson --mass 0.1
+known w2 '1.05361655016e+00 7.12605082293e-02 1.19948848871e-02 2.75110368151e-03 1.21268645520e-03 2.20978371007e-03 1.01722609214e-02 6.53064872660e-02' '' wilson --mass -0.2
+known d8 '5.80161633750e-01 2.65360888786e-01 1.11341490640e-01 6.45896699412e-02 4.84454937890e-02 4.77924951629e-02 8.84482130257e-02 2.53653981864e-01' 1.339774098384e-02 domainwall --mass 0.1 --Ls 8
+known m12 '5.80767349416e-01 2.70655472760e-01 1.16847262547e-01 6.95446464636e-02 5.21989304765e-02 5.09267230050e-02 9.18561724256e-02 2.59156350569e-01' 1.934109305622e-04 mobius --mass 0.1
+finish

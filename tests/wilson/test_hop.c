@@ -1,0 +1,84 @@
+/* H of every backend that serves it against the oracle's: precisions, links of 18 and 12 reals, one
+ * and many right-hand sides and slices, boundaries, twists, ends; halos along every direction. */
+#include "lattice/fields/linear.h"
+#include "support.h"
+
+#include <stdio.h>
+
+/* H in, or 0.3 x - 0.7 H in, in double on the host. */
+static void hop_of(md_context *context, const md_gauge *gauge, const char *backend,
+                   const md_backend_request *request, const md_field *in, const md_field *x,
+                   md_field *out) {
+  md_dirac dirac;
+  md_field source, result, before;
+  const md_hop_end end = {.x = &before, .a = 0.3, .b = -0.7};
+  MD_REQUIRE(context, md_dirac_create(context, gauge, backend, request, &dirac));
+  MD_REQUIRE(context, md_dirac_field(context, &dirac, in->parity, &source));
+  MD_REQUIRE(context, md_dirac_field(context, &dirac, 1 - in->parity, &result));
+  MD_REQUIRE(context, md_dirac_field(context, &dirac, 1 - in->parity, &before));
+  MD_REQUIRE(context, md_field_convert(context, &source, in));
+  if (x) MD_REQUIRE(context, md_field_convert(context, &before, x));
+  MD_REQUIRE(context, md_dirac_hop(context, &dirac, &result, &source, x ? &end : NULL));
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, in->components, in->n_rhs, true};
+  MD_REQUIRE(context, md_field_create(context, in->geometry, &shape, 1 - in->parity, out));
+  MD_REQUIRE(context, md_field_convert(context, out, &result));
+  md_field *all[] = {&source, &result, &before};
+  for (int i = 0; i < 3; i++) md_field_destroy(all[i]);
+  md_dirac_destroy(&dirac);
+}
+
+static void compare(md_context *context, const md_gauge *gauge, const md_backend *b,
+                    const md_backend_request *request, int parity, bool ends) {
+  const md_backend_request exact = {.n_rhs = request->n_rhs,
+                                    .antiperiodic = request->antiperiodic,
+                                    .action = request->action,
+                                    .twist = request->twist,
+                                    .walls = request->walls};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_request_reals(request), request->n_rhs,
+                                true};
+  md_field in, x, expected, got;
+  char name[128];
+  snprintf(name, sizeof name, "%s %s %s, %d slices, %d rhs%s", b->name,
+           md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
+           md_request_slices(request), request->n_rhs, ends ? ", end" : "");
+  md_test_random_shape(context, gauge->geometry, &shape, parity, 3, &in);
+  md_test_random_shape(context, gauge->geometry, &shape, 1 - parity, 4, &x);
+  hop_of(context, gauge, "cpu_ref", &exact, &in, ends ? &x : NULL, &expected);
+  hop_of(context, gauge, b->name, request, &in, ends ? &x : NULL, &got);
+  md_require_at_most(md_test_distance(context, &got, &expected),
+                     6.0 * md_precision_roundoff(request->precision), name);
+  md_field *all[] = {&in, &x, &expected, &got};
+  for (int i = 0; i < 4; i++) md_field_destroy(all[i]);
+}
+
+static void every_backend_is_the_oracle(void **state) {
+  md_context *context = *state;
+  static const int counts[] = {1, 3, 12};
+  md_geometry *g = md_test_geometry(context, 4, 6, 4, 8, true);
+  md_gauge gauge;
+  int ran = 0;
+  md_test_random_gauge(context, g, 7, &gauge);
+  for (const md_backend *const *b = md_backends(); *b; b++)
+    for (int k = 0; k < MD_PRECISIONS * MD_RECONSTRUCTS * 3 * 2; k++) {
+      const bool walls = k % 2;
+      md_backend_request request = {.n_rhs = counts[k / 2 % 3],
+                                    .reconstruct = (md_reconstruct)(k / 6 % MD_RECONSTRUCTS),
+                                    .precision = (md_precision)(k / 6 / MD_RECONSTRUCTS),
+                                    .antiperiodic = k % 4 != 3,
+                                    .action = walls ? MD_ACTION_MOBIUS : MD_ACTION_WILSON,
+                                    .walls = {walls ? 3 : 0, 1.8, 1.5, 0.5}};
+      const md_backend *found;
+      if (request.reconstruct == MD_RECONSTRUCT_18 && k / 2 % 3 != 1)
+        request.twist = (md_twist){0.3, 2};
+      if ((*b)->space != MD_HOST || md_backend_find(context, (*b)->name, &request, &found) != MD_OK)
+        continue;
+      compare(context, &gauge, *b, &request, k / 4 % 2, walls);
+      ran++;
+    }
+  assert_true(ran >= 6 + 24);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(every_backend_is_the_oracle)};
+MD_RUN_TESTS(tests)
