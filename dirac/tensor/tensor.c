@@ -18,8 +18,8 @@ typedef struct tensor {
   int32_t *neighbour[MD_PARITIES]; /* [term][site] */
   int32_t *range[MD_PARITIES][2];  /* interior, boundary; NULL without halo */
   int64_t range_count[MD_PARITIES][2];
-  /* Launch shapes: of the marching kernel of `stacked`, where the lattice takes it; then that of
-   * the gathering one, alone where there is no plan. */
+  /* Launch shapes: the tiles of the marching kernel of `stacked`, where the lattice takes it; else
+   * the gathering one alone, whose steps in double end in other bits. */
   md_march_plan plan[MARCH_TILES];
   int plans, shape;
 } tensor;
@@ -225,7 +225,8 @@ static bool awaits(const void *state) {
 }
 
 static int shapes(const void *state) {
-  return ((const tensor *)state)->plans + 1;
+  const int plans = ((const tensor *)state)->plans;
+  return plans > 0 ? plans : 1;
 }
 
 static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]) {
