@@ -48,7 +48,10 @@ def format_error(value: float, error: float) -> str:
         return f"{value:.12g}"
     if error == 0 or np.isinf(error):
         return f"{value:.12g}({error:g})"
-    exponent = lambda number, places: int(f"{number:.{places}e}".split("e")[1])
+
+    def exponent(number: float, places: int) -> int:
+        return int(f"{number:.{places}e}".split("e")[1])
+
     two, larger, last = f"{error:.1e}", max(abs(value), error), exponent(error, 1) - 1
     places = exponent(larger, 16) - last
     if places > 16:

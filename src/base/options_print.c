@@ -63,13 +63,15 @@ static bool within(const md_option *o, double value) {
 
 enum { VALUE_BYTES = 64 };
 
-/* The value as a deck has it, which may be made in `room`; NULL: there is none, as that of a file
- * that was not named, or of a number that is chosen later and stands outside of its range now. */
+/* The value as a deck has it, which may be made in `room`; NULL: there is none, as that of what is
+ * required and was not given, of a file that was not named, or of a number that is chosen later and
+ * stands outside of its range now. */
 static const char *value_of(const md_option *o, char room[VALUE_BYTES]) {
   const long long *integer = o->target;
   const double *real = o->target;
   const int *dims = o->target;
   if (o->given) return o->given;
+  if (o->required) return NULL;
   switch (o->type) {
   case MD_OPTION_FLAG:
     return *(const bool *)o->target ? "true" : "false";

@@ -35,7 +35,7 @@ done
 # Values given and defaults, on several ranks; what only the run finds has none.
 on 2 solve $lattice --mass 0.1 --u0 0.8 --action asqtad --source 'points:0,0,0,0;1,1,1,1' --quiet --print-config >two.ini
 for line in 'mass = 0.1' 'u0 = 0.8' 'source = points:0,0,0,0;1,1,1,1' 'tol = 1e-10' 'backend = auto' 'quiet = true' \
-  '; rhs = N' '; grid = AxBxCxD' '; output = FILE.h5'; do
+  '; rhs = N' '; grid = AxBxCxD' '; output = FILE'; do
   [ "$(grep -cxF "$line" two.ini)" = 1 ] || complain "not once in the deck: $line"
 done
 on 1 solve --print-config | grep -qx '; mass = M' || complain "no empty deck to begin with"
