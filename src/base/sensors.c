@@ -30,7 +30,9 @@ static const struct {
 
 struct md_sensors {
   pthread_t thread;
-  bool runs; /* the thread */
+  pthread_mutex_t lock; /* of `ends` */
+  pthread_cond_t ended;
+  bool runs, ends; /* the thread; it is to end */
   /* Of the processors of this host, on the rank that looks at them: */
   bool looks, has_energy;
   char root[PATH_MAX];
@@ -155,13 +157,21 @@ static void take(md_sensors *s) {
 }
 
 static void *sample(void *user) {
-  const struct timespec period = {.tv_nsec = 250000000};
-  for (;;) {
-    nanosleep(&period, NULL); /* where it may be cancelled */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    take(user);
-    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+  enum { PERIOD_NS = 250000000, SECOND_NS = 1000000000 };
+  md_sensors *s = user;
+  struct timespec next;
+  pthread_mutex_lock(&s->lock);
+  while (!s->ends) {
+    clock_gettime(CLOCK_REALTIME, &next);
+    next.tv_nsec += PERIOD_NS;
+    if (next.tv_nsec >= SECOND_NS) next.tv_nsec -= SECOND_NS, next.tv_sec++;
+    while (!s->ends && pthread_cond_timedwait(&s->ended, &s->lock, &next) == 0) continue;
+    if (s->ends) break;
+    pthread_mutex_unlock(&s->lock);
+    take(s);
+    pthread_mutex_lock(&s->lock);
   }
+  pthread_mutex_unlock(&s->lock);
   return NULL;
 }
 
@@ -186,6 +196,8 @@ md_sensors *md_sensors_begin(md_context *context, const char *root, const char *
   s->has_gpu = counted;
   if (s->looks) look_for_processors(s, root);
   if (counted) s->gpu = md_nvml_open(nvml, context->gpu.uuid, reason, sizeof reason);
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->ended, NULL);
   if (s->looks || s->gpu) s->runs = pthread_create(&s->thread, NULL, sample, s) == 0;
   return s;
 }
@@ -248,7 +260,10 @@ static void gather(md_context *context, md_sensors *s, md_readings *told) {
 
 void md_sensors_end(md_context *context, md_sensors *s, md_readings *told) {
   if (s && s->runs) {
-    pthread_cancel(s->thread);
+    pthread_mutex_lock(&s->lock);
+    s->ends = true;
+    pthread_cond_signal(&s->ended);
+    pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
   }
   if (s && told && s->samples == 0) take(s);
@@ -258,6 +273,8 @@ void md_sensors_end(md_context *context, md_sensors *s, md_readings *told) {
   globfree(&s->temperatures);
   globfree(&s->throttles);
   md_nvml_close(s->gpu);
+  pthread_cond_destroy(&s->ended);
+  pthread_mutex_destroy(&s->lock);
   for (int k = 0; k < MD_SENSORS; k++) free(s->sample[k]);
   free(s);
 }

@@ -203,7 +203,8 @@ void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vect
       [MD_WORD_SEEDED] = MD_SOURCE_POINT,      [MD_WORD_WALL] = MD_SOURCE_WALL,
       [MD_WORD_CORNER] = MD_SOURCE_CORNER,     [MD_WORD_EVEN_WALL] = MD_SOURCE_EVEN_WALL,
       [MD_WORD_ODD_WALL] = MD_SOURCE_ODD_WALL, [MD_WORD_COLOUR] = MD_SOURCE_COLOUR_WALL,
-      [MD_WORD_RANDOM] = MD_SOURCE_Z2,         [MD_WORD_U1] = MD_SOURCE_U1};
+      [MD_WORD_RANDOM] = MD_SOURCE_Z2,         [MD_WORD_U1] = MD_SOURCE_U1,
+      [MD_WORD_FILE] = MD_SOURCE_POINT}; /* says nothing: the vectors are read */
   int drawn[MD_SOURCE_POINTS_MOST][MD_DIMS];
   const int(*point)[MD_DIMS] = source->point;
   if (source->word == MD_WORD_SEEDED) {
