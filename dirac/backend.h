@@ -89,7 +89,8 @@ typedef struct md_backend {
   unsigned reconstructs;   /* bit 1u << md_reconstruct */
   unsigned packings;       /* bit 1u << md_packing */
   unsigned actions;        /* bit 1u << md_action */
-  int speed;               /* --backend auto takes the highest that is available and fits */
+  int speed;               /* --backend auto takes the highest that is available and fits; not read
+                              where `speed_of` is there */
   /* The same for one request, whose packing is one of the backend's, and what speaks for or against
    * it in words. n_rhs: right-hand sides that were asked for, before padding. local: extents of the
    * rank's lattice; NULL: not known yet. NULL: it is `speed` whatever the request. */

@@ -321,14 +321,21 @@ const md_lattice_format *md_vectors_format_of(const char *path, const char *name
   return format ? format : &md_format_hdf5;
 }
 
+/* None of that name or suffix; `choices` as messages end. */
+static md_status fail_format(md_context *context, const char *what, const char *path,
+                             const char *name, const char *choices) {
+  return md_fail(context, MD_INPUT,
+                 "the format%s must be named, %s '%s' tells none; use --format %s", what,
+                 name ? "" : "the suffix of", name ? name : path, choices);
+}
+
 md_status md_vectors_format_find(md_context *context, const char *path, const char *name,
                                  const md_lattice_format **format) {
   *format = format_of(path, name, MD_HOLDS_VECTORS);
   if (*format) return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "the format of vectors must be named, %s '%s' tells none; use --format "
-                 "hdf5|scidac|milc|fnal|quda, or a file name in .h5, .lime, .milc, .fnal or .quda",
-                 name ? "" : "the suffix of", name ? name : path);
+  return fail_format(context, " of vectors", path, name,
+                     "hdf5|scidac|milc|fnal|quda, or a file name in .h5, .lime, .milc, .fnal or "
+                     ".quda");
 }
 
 bool md_vectors_recognised(const md_context *context, const char *path) {
@@ -351,10 +358,8 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
                                  const md_lattice_format **format) {
   *format = format_of(path, name, MD_HOLDS_LINKS);
   if (*format) return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "the format must be named, %s '%s' tells none; use --format "
-                 "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc",
-                 name ? "" : "the suffix of", name ? name : path);
+  return fail_format(context, "", path, name,
+                     "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc");
 }
 
 bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision) {
