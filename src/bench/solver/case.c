@@ -327,6 +327,7 @@ static md_status measure(solve *s) {
     f->backend = iterating(s)->backend;
     f->outer = s->exact.backend;
     f->transport = md_halo_transport(iterating(s)->halo);
+    f->packing_reason = iterating(s)->packing_reason;
     if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
     f->joules = joules / n;
     f->sensors = told;
@@ -405,6 +406,7 @@ static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_so
   const bool takes =
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
+  cJSON_AddStringToObject(row, "packing_reason", f->packing_reason);
   md_twist_report(row, &c->request);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   md_sensors_report(row, &f->sensors);
