@@ -75,7 +75,7 @@ static void every_backend_is_the_oracle(void **state) {
       compare(context, &gauge, *b, &request, k / 4 % 2, walls);
       ran++;
     }
-  assert_true(ran >= 6 + 24);
+  assert_true(ran >= 6 + 60);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(g);
 }
