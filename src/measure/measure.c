@@ -184,6 +184,7 @@ static void report_settings(const md_study_run *r, md_report *report) {
                 "groups=%d output=%s",
                 r->backend, r->packing, r->packing_reason, o->run.precision, o->run.inner,
                 md_study_width(o), (double)o->vectors, r->groups, o->output);
+  if (o->run.inner_reason[0]) cJSON_AddStringToObject(root, "inner_reason", o->run.inner_reason);
 }
 
 /* What ended the run stands above a report that could not be written. */

@@ -40,6 +40,7 @@ typedef struct solve {
   double seconds;
   double first_s, last_s; /* when the first and the last iteration were reported */
   int reported;           /* iterations between them */
+  char inner_reason[MD_INNER_REASON_BYTES]; /* of MD_INNER_AUTO, else "" */
 } solve;
 
 static bool takes_shifts(const solve *s) {
@@ -328,6 +329,7 @@ static md_status measure(solve *s) {
     f->outer = s->exact.backend;
     f->transport = md_halo_transport(iterating(s)->halo);
     f->packing_reason = iterating(s)->packing_reason;
+    f->inner_reason = s->inner_reason;
     if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
     f->joules = joules / n;
     f->sensors = told;
@@ -407,6 +409,7 @@ static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_so
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
   cJSON_AddStringToObject(row, "packing_reason", f->packing_reason);
+  if (f->inner_reason[0]) cJSON_AddStringToObject(row, "inner_reason", f->inner_reason);
   md_twist_report(row, &c->request);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   md_sensors_report(row, &f->sensors);
@@ -444,18 +447,36 @@ static void skip(md_solver_bench *bench, const md_solver_case *c) {
            md_packing_name(c->request.packing), inner_of(c), reason);
 }
 
-md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c) {
-  solve s = {.bench = bench, .c = c};
-  md_solver_case done = *c; /* with the packing that was taken */
-  md_status status = create(&s);
+/* Puts what the rule chooses in the place of MD_INNER_AUTO. */
+static md_status choose_inner(solve *s, md_solver_case *c) {
+  const md_solver_bench *bench = s->bench;
+  const bool by_table = c->kind < MD_BENCH_DEFLATED, deflates = c->kind == MD_BENCH_DEFLATED;
+  if ((int)c->request.precision != MD_INNER_AUTO) return MD_OK;
+  c->request.precision = MD_DOUBLE;
+  const md_auto_inner facts = {.mass = c->mass,
+                               .tolerance = bench->tolerance,
+                               .deflates = deflates,
+                               .modes = deflates ? &bench->modes : NULL,
+                               .solver = by_table ? md_solvers()[c->kind] : &md_solver_cg,
+                               .n_rhs = c->request.n_rhs,
+                               .sites = (double)bench->links->geometry->volume};
+  return md_inner_choose(bench->context, c->backend, &facts, &c->request, s->inner_reason);
+}
+
+md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *asked) {
+  md_solver_case c = *asked; /* with what was chosen */
+  solve s = {.bench = bench, .c = &c};
+  md_status status = choose_inner(&s, &c);
+  if (status == MD_OK) status = create(&s);
   if (status == MD_OK) status = measure(&s);
   if (status == MD_OK) {
+    md_solver_case done = c; /* with the packing that was taken */
     done.request.packing = iterating(&s)->request.packing;
     status = add(bench, &done, &s.f);
   }
   destroy(&s);
   if (status == MD_OK || md_interrupt_name(bench->context)) return status;
   if (status == MD_UNREACHED) bench->missed++; /* a breakdown is a finding, with its own line */
-  skip(bench, c);
+  skip(bench, &c);
   return MD_OK;
 }
