@@ -193,7 +193,7 @@ static double one(const md_system *s) {
 
 /* A field of all slices in double on the host, or f itself where it is one. */
 static md_status on_host(md_context *context, md_field *f, md_field *room, md_field **host) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true, false};
   *host = f->space == MD_HOST && f->precision == MD_DOUBLE ? f : room;
   return *host == f ? MD_OK : md_field_create(context, f->geometry, &shape, f->parity, room);
 }

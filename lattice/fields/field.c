@@ -38,13 +38,14 @@ static md_field describe(const md_geometry *geometry, const md_field_shape *shap
                     .parity = parity,
                     .components = shape->components,
                     .n_rhs = shape->n_rhs,
+                    .together = shape->together,
                     .sites = geometry->sites,
                     .halo = geometry->halo_sites,
                     .geometry = geometry};
   const size_t bytes = md_precision_bytes(shape->precision);
   const int64_t all = field.sites + field.halo;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
-  field.stride = shape->n_rhs == 1 ? plane_stride(all, bytes) : all;
+  field.stride = md_shape_planar(shape) ? plane_stride(all, bytes) : all;
   *data_bytes = (size_t)md_field_planes(&field) * (size_t)field.stride *
                 (size_t)md_field_entry(&field) * bytes;
   *scale_bytes = scaled ? (size_t)field.stride * sizeof(float) : 0;
@@ -168,7 +169,7 @@ static md_status convert_unscaled(md_field *out, const double *factor, const md_
 static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   double *buffers = NULL;
-  if (is_unscaled(out) && is_unscaled(in)) {
+  if (is_unscaled(out) && is_unscaled(in) && md_field_planar(out) == md_field_planar(in)) {
     if (factor || in->precision != out->precision) return convert_unscaled(out, factor, in, false);
     md_linear_copy(out, in);
     return MD_OK;
@@ -197,10 +198,11 @@ static md_status convert_on_host(md_context *context, md_field *out, const doubl
 static inline md_status convert_with_device(md_context *context, md_field *out,
                                             const double *factor, const md_field *in) {
   const md_field *host = in->space == MD_HOST ? in : out;
-  const md_field_shape shape = {host->precision, MD_DEVICE, host->components, host->n_rhs,
-                                host->scale != NULL};
+  const md_field_shape shape = {host->precision, MD_DEVICE,           host->components,
+                                host->n_rhs,     host->scale != NULL, host->together};
   if (in->space == out->space) return md_device_convert(context, out, factor, in);
-  if (in->precision == out->precision && !factor) return md_device_transfer(context, out, in);
+  const bool alike = in->precision == out->precision && md_field_planar(in) == md_field_planar(out);
+  if (alike && !factor) return md_device_transfer(context, out, in);
   md_field staged;
   MD_TRY(md_field_create(context, host->geometry, &shape, host->parity, &staged));
   md_status status;
@@ -294,7 +296,8 @@ static md_status resize(md_context *context, md_field *out, const md_field *in) 
 /* In MD_DOUBLE, beside a field whose other numbers it has. */
 static md_status create_beside(md_context *context, const md_field *other, int n_rhs,
                                md_field *field) {
-  const md_field_shape shape = {MD_DOUBLE, other->space, other->components, n_rhs, false};
+  const md_field_shape shape = {MD_DOUBLE, other->space, other->components,
+                                n_rhs,     false,        other->together};
   return md_field_create(context, other->geometry, &shape, other->parity, field);
 }
 

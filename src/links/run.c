@@ -105,8 +105,8 @@ void md_run_say(const md_context *context, const md_run_options *o, const md_act
 
 md_status md_host_fields(md_context *context, const md_geometry *geometry,
                          const md_backend_request *request, md_field field[MD_PARITIES]) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_action_reals(request->action),
-                                request->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE,      MD_HOST, md_action_reals(request->action),
+                                request->n_rhs, true,    false};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_field_create(context, geometry, &shape, p, &field[p]);

@@ -276,7 +276,7 @@ static void family_destroy(family *f) {
 static md_status family_create(work *w, family *f) {
   const md_reals *masses = &w->s->options.masses;
   const md_field *host = &w->of.b[MD_EVEN];
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, host->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, host->n_rhs, true, false};
   f->lowest = masses->value[0];
   MD_TRY(md_full_create(w->context, md_equation_exact(&w->of), 1.0, &f->full));
   MD_TRY(md_system_even_odd(w->context, &f->full, w->of.b, &f->system));

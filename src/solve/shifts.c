@@ -197,7 +197,8 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
 
 md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->run.request.n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->run.request.n_rhs,
+                                true,      false};
   md_field x[MD_MAX_SHIFTS] = {0};
   md_multishift_result result = {0};
   md_status status = MD_OK;

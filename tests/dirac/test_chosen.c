@@ -22,7 +22,7 @@ typedef struct problem {
 } problem;
 
 static void make(md_context *context, problem *p) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, ASKED, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, ASKED, true, false};
   p->g = md_test_geometry(context, extents[0], extents[1], extents[2], extents[3], false);
   md_test_random_gauge(context, p->g, 31, &p->gauge);
   for (int k = 0; k < 2; k++) {

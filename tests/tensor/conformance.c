@@ -61,7 +61,7 @@ static double worst_site(const md_context *context, const md_field *a, const md_
 
 static md_field host_field(md_context *context, const md_geometry *g, md_precision precision,
                            int n_rhs, int parity) {
-  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true, false};
   md_field field;
   MD_REQUIRE(context, md_field_create(context, g, &shape, parity, &field));
   return field;

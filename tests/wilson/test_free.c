@@ -72,7 +72,7 @@ static void check_rest(md_context *context, const md_gauge *gauge, const wilson_
   const md_walls *w = &kind->walls;
   const md_backend_request request = {
       .n_rhs = 1, .action = kind->action, .walls = *w}; /* periodic */
-  const md_field_shape quark = {MD_DOUBLE, MD_HOST, 24, 1, true};
+  const md_field_shape quark = {MD_DOUBLE, MD_HOST, 24, 1, true, false};
   const double zero[MD_DIMS] = {0}, m = kind->mass;
   const double h = -(w->b5 + w->c5) * w->height / (2.0 - (w->b5 - w->c5) * w->height);
   const double up = pow(1.0 + h, w->slices), down = pow(1.0 - h, w->slices);

@@ -19,7 +19,7 @@ static void hop_of(md_context *context, const md_gauge *gauge, const char *backe
   MD_REQUIRE(context, md_field_convert(context, &source, in));
   if (x) MD_REQUIRE(context, md_field_convert(context, &before, x));
   MD_REQUIRE(context, md_dirac_hop(context, &dirac, &result, &source, x ? &end : NULL));
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, in->components, in->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, in->components, in->n_rhs, true, false};
   MD_REQUIRE(context, md_field_create(context, in->geometry, &shape, 1 - in->parity, out));
   MD_REQUIRE(context, md_field_convert(context, out, &result));
   md_field *all[] = {&source, &result, &before};
@@ -34,8 +34,8 @@ static void compare(md_context *context, const md_gauge *gauge, const md_backend
                                     .action = request->action,
                                     .twist = request->twist,
                                     .walls = request->walls};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_request_reals(request), request->n_rhs,
-                                true};
+  const md_field_shape shape = {MD_DOUBLE,      MD_HOST, md_request_reals(request),
+                                request->n_rhs, true,    false};
   md_field in, x, expected, got;
   char name[128];
   snprintf(name, sizeof name, "%s %s %s %s, %d slices, %d rhs%s", b->name,

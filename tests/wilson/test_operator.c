@@ -104,7 +104,7 @@ static void rotate(const md_field g[MD_PARITIES], md_field v[MD_PARITIES]) {
 
 static void gauge_covariance(void **state) {
   md_context *context = *state;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false, false};
   for (int k = 0; k < 4; k += 3) {
     wilson_problem p;
     md_dirac turned;

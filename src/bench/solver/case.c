@@ -179,8 +179,8 @@ static md_status check(md_context *context, const md_solver_bench *bench, const 
 static md_status create(solve *s) {
   md_context *context = s->bench->context;
   const md_solver_case *c = s->c;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_action_reals(c->request.action),
-                                c->request.n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE,        MD_HOST, md_action_reals(c->request.action),
+                                c->request.n_rhs, true,    false};
   MD_TRY(check(context, s->bench, c));
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
   md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
