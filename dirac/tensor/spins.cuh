@@ -18,8 +18,8 @@ template <typename T> struct mixing {
     for (int s = 0; s < 4; s++) {
       const md_spin_partner p = md_spin_partner_of(direction, s);
       if (s < 2) select[s] = (p.turn % 2 ? 0x1032 : 0x3210) + p.spin % 2 * 0x4444;
-      sign[s] = one | (p.turn == 1 || p.turn == 2 ? 0x8000u : 0u) |
-                (p.turn >= 2 ? 0x80000000u : 0u);
+      sign[s] =
+          one | (p.turn == 1 || p.turn == 2 ? 0x8000u : 0u) | (p.turn >= 2 ? 0x80000000u : 0u);
     }
   }
   template <bool AHEAD> __device__ uint32_t projected(int s, const uint32_t v[4]) const {
@@ -54,8 +54,7 @@ template <> struct mixing<double> {
     const double2 p = crossed ? v[3 - s] : v[s ^ 2];
     const double re = turned(odd ? p.y : p.x, sign[s][0]);
     const double im = turned(odd ? p.x : p.y, sign[s][1]);
-    return AHEAD ? make_double2(v[s].x + re, v[s].y + im)
-                 : make_double2(v[s].x - re, v[s].y - im);
+    return AHEAD ? make_double2(v[s].x + re, v[s].y + im) : make_double2(v[s].x - re, v[s].y - im);
   }
 };
 
@@ -90,8 +89,9 @@ template <> struct spinor<__nv_bfloat16, true> : spinor16<__nv_bfloat16> {
 template <typename T, int TILES>
 using spin_sums = typename storage<T>::accumulator[TILES][MD_SPIN_ACCUMULATORS][4];
 
-/* What does not change from site to site. ENDS: out = a x + b H in. */
-template <typename T, bool ONE, int TILES, bool ENDS> struct spin_worker {
+/* What does not change from site to site. ONE: one right-hand side, in 16 bits. PASSES: there are
+ * more columns than a warp keeps. ENDS: out = a x + b H in. */
+template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_worker {
   using number = typename storage<T>::number;
   using real = typename storage<T>::accumulator;
   using sums = spin_sums<T, TILES>;
@@ -105,7 +105,9 @@ template <typename T, bool ONE, int TILES, bool ENDS> struct spin_worker {
   __device__ explicit spin_worker(const md_tensor_call &c)
       : call(c), at(), mix(at.t), columns(c.slices * c.n_rhs),
         pair_bytes((ONE ? 1 : c.n_rhs) * static_cast<int>(sizeof(number))) {}
-  __device__ int site_bytes() const { return call.slices * 12 * call.n_rhs * static_cast<int>(sizeof(number)); }
+  __device__ int site_bytes() const {
+    return call.slices * 12 * call.n_rhs * static_cast<int>(sizeof(number));
+  }
   /* Asks for the links of a site. */
   __device__ void load(int64_t site) {
     links = storage<T>::load_links(static_cast<const char *>(call.links) +
@@ -142,12 +144,11 @@ template <typename T, bool ONE, int TILES, bool ENDS> struct spin_worker {
         }
 #pragma unroll
         for (int s = 0; s < 4; s += 2)
-          stacked::multiply(T{}, c[k][s / 2],
-                            pair<T>{mix.template projected<true>(s, v),
-                                    mix.template projected<true>(s + 1, v)},
-                            pair<T>{mix.template projected<false>(s, w),
-                                    mix.template projected<false>(s + 1, w)},
-                            b[0][colour], b[1][colour]);
+          stacked::multiply(
+              T{}, c[k][s / 2],
+              pair<T>{mix.template projected<true>(s, v), mix.template projected<true>(s + 1, v)},
+              pair<T>{mix.template projected<false>(s, w), mix.template projected<false>(s + 1, w)},
+              b[0][colour], b[1][colour]);
       }
     }
   }
@@ -180,8 +181,8 @@ template <typename T, bool ONE, int TILES, bool ENDS> struct spin_worker {
       const char *x = static_cast<const char *>(call.x) + place(site, first + k);
 #pragma unroll
       for (int s = 0; s < 4; s++) {
-        const auto v = widen(
-            T{}, load_number<true>(reinterpret_cast<const number *>(x + 3 * s * pair_bytes)));
+        const auto v =
+            widen(T{}, load_number<true>(reinterpret_cast<const number *>(x + 3 * s * pair_bytes)));
         real *of = c[k][s / 2] + 2 * (s % 2);
         of[0] = factor_c * of[0] + factor_x * v.x;
         of[1] = factor_c * of[1] + factor_x * v.y;
@@ -246,7 +247,7 @@ template <typename T, bool ONE, int TILES, bool ENDS> struct spin_worker {
     for (int n = 0; n < 6; n++)
       b[n / 3][n % 3] = column_of(T{}, piece_of(links, n), n < 3 ? f.forward : f.backward, at.g);
     next();
-    if (MD_SPIN_TILE * TILES < columns)
+    if constexpr (PASSES)
       run_passes(site, ahead, behind, b, unit, assigned);
     else
       run_once(site, ahead, behind, b, unit, assigned);

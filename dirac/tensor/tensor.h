@@ -28,7 +28,8 @@ double md_tensor_link_bytes(const md_backend_request *request);
   .reconstructs = 1u << MD_RECONSTRUCT_18,                                                         \
   .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |      \
               1u << MD_PACKING_STACKED,                                                            \
-  .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS, .check = md_tensor_check, .link_bytes = md_tensor_link_bytes
+  .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS, .check = md_tensor_check,                     \
+  .link_bytes = md_tensor_link_bytes
 
 /* Independent products of 3x3 complex matrices and vectors, for `bench dirac --kernel matvec`. The
  * packings were first measured by them: there is nothing but the product, no neighbours and no sum

@@ -335,7 +335,8 @@ int md_tensor_speed_of(const md_context *context, const md_backend_request *requ
 
 int md_tensor_columns(const md_backend_request *request) {
   const int n = request->n_rhs;
-  if (has_spin(request) || request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST) return n;
+  if (has_spin(request) || request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST)
+    return n;
   return n <= MD_STACKED_LEAST ? MD_STACKED_LEAST : MD_STACKED_MOST;
 }
 
