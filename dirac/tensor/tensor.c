@@ -24,6 +24,10 @@ typedef struct tensor {
   int plans, shape;
 } tensor;
 
+static bool has_spin(const tensor *s) {
+  return md_action_get(s->request.action)->spins > 1;
+}
+
 static void unload(void *state) {
   tensor *s = state;
   for (int p = 0; s && p < MD_PARITIES; p++) {
@@ -118,7 +122,7 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   s->request = *request;
   s->geometry = g;
   s->terms = terms;
-  if (request->packing == MD_PACKING_STACKED)
+  if (request->packing == MD_PACKING_STACKED && !has_spin(s))
     s->plans = md_march_plans(request->precision, terms / MD_DIRECTIONS, request->n_rhs, g->local,
                               &context->gpu, s->plan);
   md_status status = MD_OK;
@@ -202,6 +206,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
                          .in_stride = in->stride,
                          .out_stride = out->stride,
                          .n_rhs = out->n_rhs,
+                         .slices = has_spin(s) ? md_request_slices(&s->request) : 0,
                          .parity = p,
                          .queue = asked->queue,
                          .local = {s->geometry->local[0], s->geometry->local[1],
@@ -209,7 +214,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
   const bool march = marches(s) && (!part || only_t_is_split(s->geometry));
   if (step.norm2) call.norm2 = step.norm2->sum, call.units = step.norm2->units;
-  if (!march) return md_tensor_gather(context, &call);
+  if (!march) return (call.slices ? md_tensor_gather_spins : md_tensor_gather)(context, &call);
   set_march_range(s->geometry, &call, all, part);
   if (asked->arrivals) {
     call.arrivals = *asked->arrivals;
@@ -250,6 +255,7 @@ static bool fuses(const void *state, md_precision out) {
   const md_precision own = s->request.precision;
   const bool served =
       own == MD_DOUBLE ? out == MD_DOUBLE : own == MD_HALF && (out == MD_HALF || out == MD_SINGLE);
+  if (has_spin(s)) return false;
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
   return served && (s->plans > 0 || (gathers && whole_tile));
@@ -266,7 +272,8 @@ static int speed_of(const md_context *context, const md_backend_request *request
   const int n = request->n_rhs;
   const int among_packings = md_tensor_speed_of(context, request, n_rhs, local, reason);
   md_march_plan plan[MARCH_TILES];
-  if (request->packing != MD_PACKING_STACKED) return among_packings;
+  if (request->packing != MD_PACKING_STACKED || md_action_get(request->action)->spins > 1)
+    return among_packings;
   *reason = "stacked is faster with 7 to 16 right-hand sides at once";
   if (n_rhs < FROM || (n != MD_STACKED_LEAST && n != MD_STACKED_MOST)) return among_packings;
   *reason = "in double stacked is faster where tiles divide the lattice of a rank";

@@ -38,9 +38,10 @@ static void compare(md_context *context, const md_gauge *gauge, const md_backend
                                 request->n_rhs, true,    false};
   md_field in, x, expected, got;
   char name[128];
-  snprintf(name, sizeof name, "%s %s %s, %d slices, %d rhs%s", b->name,
-           md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
-           md_request_slices(request), request->n_rhs, ends ? ", end" : "");
+  snprintf(name, sizeof name, "%s %s %s %s, %d slices, %d rhs%s", b->name,
+           md_packing_name(request->packing), md_precision_name(request->precision),
+           md_reconstruct_name(request->reconstruct), md_request_slices(request), request->n_rhs,
+           ends ? ", end" : "");
   md_test_random_shape(context, gauge->geometry, &shape, parity, 3, &in);
   md_test_random_shape(context, gauge->geometry, &shape, 1 - parity, 4, &x);
   hop_of(context, gauge, "cpu_ref", &exact, &in, ends ? &x : NULL, &expected);
@@ -49,6 +50,11 @@ static void compare(md_context *context, const md_gauge *gauge, const md_backend
                      6.0 * md_precision_roundoff(request->precision), name);
   md_field *all[] = {&in, &x, &expected, &got};
   for (int i = 0; i < 4; i++) md_field_destroy(all[i]);
+}
+
+/* The one that serves quarks with spin. */
+static md_packing packing_of(const md_backend *b) {
+  return b->packings & 1u << MD_PACKING_NONE ? MD_PACKING_NONE : MD_PACKING_STACKED;
 }
 
 static void every_backend_is_the_oracle(void **state) {
@@ -62,6 +68,7 @@ static void every_backend_is_the_oracle(void **state) {
     for (int k = 0; k < MD_PRECISIONS * MD_RECONSTRUCTS * 3 * 2; k++) {
       const bool walls = k % 2;
       md_backend_request request = {.n_rhs = counts[k / 2 % 3],
+                                    .packing = packing_of(*b),
                                     .reconstruct = (md_reconstruct)(k / 6 % MD_RECONSTRUCTS),
                                     .precision = (md_precision)(k / 6 / MD_RECONSTRUCTS),
                                     .antiperiodic = k % 4 != 3,
@@ -75,7 +82,7 @@ static void every_backend_is_the_oracle(void **state) {
       compare(context, &gauge, *b, &request, k / 4 % 2, walls);
       ran++;
     }
-  assert_true(ran >= 6 + 60);
+  assert_true(ran >= 6 + 60 + 18);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(g);
 }
