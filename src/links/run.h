@@ -17,7 +17,7 @@ typedef struct md_run_options {
   /* Of the iterations, from the words above; `mixed`: it is the inner operator's, the outer one is
    * double. Set by the checks below. */
   md_backend_request request;
-  bool mixed;
+  bool mixed, parts; /* parts: right-hand sides may be solved in parts, see md_solve_cg */
 } md_run_options;
 
 /* clang-format off */

@@ -78,6 +78,7 @@ typedef struct md_solver_figures {
   const md_backend *backend, *outer; /* of the iterations; of the residual that decides */
   const char *transport;             /* of the halos of the iterations */
   const char *packing_reason;        /* why the iterations have their packing */
+  int rhs_block;                     /* right-hand sides that are solved at once */
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
   int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */
