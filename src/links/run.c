@@ -159,7 +159,9 @@ md_status md_host_fields(md_context *context, const md_geometry *geometry,
 md_status md_equation_create(md_context *context, const md_run_options *o,
                              const md_backend_request *request, const md_gauge *links,
                              md_equation *e) {
-  MD_TRY(md_solver_operators(context, links, o->backend, request, &o->halo, o->mixed, &e->dirac,
+  md_backend_request at_once = *request;
+  if (o->parts) md_solver_part_request(context, o->backend, links->geometry->local, &at_once);
+  MD_TRY(md_solver_operators(context, links, o->backend, &at_once, &o->halo, o->mixed, &e->dirac,
                              &e->exact, &e->inner));
   MD_TRY(md_host_fields(context, links->geometry, request, e->b));
   return md_host_fields(context, links->geometry, request, e->x);

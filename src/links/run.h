@@ -19,7 +19,7 @@ typedef struct md_run_options {
   /* Of the iterations, from the words above; `mixed`: it is the inner operator's, the outer one is
    * double. Set by the checks below. */
   md_backend_request request;
-  bool mixed;
+  bool mixed, parts; /* parts: right-hand sides may be solved in parts, see md_solve_cg */
   char inner_reason[MD_INNER_REASON_BYTES]; /* of --inner auto, once it has become a precision or
                                                none; else "" */
 } md_run_options;

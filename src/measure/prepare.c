@@ -278,9 +278,11 @@ static md_status dry_run(md_context *context, void *user) {
   md_gauge field[MD_MOST_LINK_FIELDS] = {0};
   const md_study_links links = {.action = p->action, .field = field};
   const md_backend *backend;
-  md_backend_request request = md_study_request(&s->options, p->action);
   md_geometry *geometry = NULL;
   MD_TRY(md_geometry_create(context, &layout, &geometry));
+  md_backend_request request =
+      md_study_batch(p->run->group, &s->options, p->action, geometry->local);
+  p->run->rhs_block = request.n_rhs;
   md_status status = md_backend_choose(p->run->group, s->options.run.backend, geometry->local,
                                        &request, &backend, &p->run->packing_reason);
   p->run->packing = md_packing_name(request.packing);

@@ -283,11 +283,13 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   md_report_add(report->root,
                 "mass=%g backend=%s transport=%s transport_reason=%s packing=%s packing_reason=%s "
                 "precision=%s "
-                "inner=%s reconstruct=%s solver=%s source=%s rhs=%d tolerance=%g halo_bytes=%g",
+                "inner=%s reconstruct=%s solver=%s source=%s rhs=%d rhs_block=%d tolerance=%g "
+                "halo_bytes=%g",
                 o->mass, d->backend->name, md_halo_transport(d->halo), md_halo_reason(d->halo),
                 md_packing_name(d->request.packing), d->packing_reason, o->run.precision,
                 o->run.inner, o->run.reconstruct, o->how.solver, o->source.text,
-                o->run.request.n_rhs, o->tolerance, (double)md_halo_bytes(d->halo));
+                o->run.request.n_rhs, md_solver_at_once(d, o->run.request.n_rhs), o->tolerance,
+                (double)md_halo_bytes(d->halo));
   if (o->run.request.action == MD_ACTION_WILSON)
     cJSON_AddNumberToObject(report->root, "kappa", kappa_of(run));
   md_solver_options_report(report->root, &o->how);

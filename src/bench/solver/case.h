@@ -85,6 +85,7 @@ typedef struct md_solver_figures {
   const char *transport;             /* of the halos of the iterations */
   const char *packing_reason;        /* why the iterations have their packing */
   const char *inner_reason;          /* why their precision was chosen; "": it was given */
+  int rhs_block;                     /* right-hand sides that are solved at once */
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
   int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */
