@@ -51,6 +51,7 @@ DEFINE_APPLY(float)
 void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                    md_field *out) {
   enum { SITES = 128 };
+  if (MINIDIRAC_HAVE_CUDA && in->space == MD_DEVICE) return md_wall_apply_device(m, way, in, out);
   const bool one = in->n_rhs == 1;
   const int step = one ? SITES : 1, row = 2 * in->n_rhs, slices = in->components / SPINOR_REALS;
   factors f;

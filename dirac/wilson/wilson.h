@@ -38,9 +38,13 @@ typedef struct md_wall_way {
 } md_wall_way;
 
 /* out = factor m in on the local sites of fields of one shape, MD_DOUBLE or MD_SINGLE on the host,
- * 24 reals for each slice; out is not in. m NULL: the unit matrix. Local. */
+ * of any precision on a device, where it is queued; 24 reals for each slice; out is not in. m NULL:
+ * the unit matrix. Local. */
 void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                    md_field *out);
+/* That of fields on a device, in builds with CUDA. m: one of md_wall_matrices. */
+void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
+                          md_field *out);
 /* A bound on its norm. */
 double md_wall_norm(const md_wall_matrix *m);
 
