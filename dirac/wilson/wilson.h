@@ -41,8 +41,9 @@ typedef struct md_wall_way {
   double factor;
 } md_wall_way;
 
-/* out = factor m in on the local sites of fields of one shape on the host, 24 reals for each slice;
- * out is not in. Of 16-bit fields the arithmetic is in single. m NULL: the unit matrix. Local. */
+/* out = factor m in on the local sites of fields of one shape, 24 reals for each slice; out is not
+ * in. Of 16-bit fields the arithmetic is in single. On a device it is queued. m NULL: the unit
+ * matrix. Local. */
 void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                    md_field *out);
 /* The same to several fields, different ones, that are not in, with one pass over it. */
@@ -53,6 +54,9 @@ typedef struct md_wall_output {
   md_field *out;
 } md_wall_output;
 void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to);
+/* That of fields on a device, in builds with CUDA. m: one of md_wall_matrices. */
+void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
+                          md_field *out);
 /* A bound on its norm. */
 double md_wall_norm(const md_wall_matrix *m);
 
