@@ -122,9 +122,8 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   s->request = *request;
   s->geometry = g;
   s->terms = terms;
-  if (request->packing == MD_PACKING_STACKED && !has_spin(s))
-    s->plans = md_march_plans(request->precision, terms / MD_DIRECTIONS, request->n_rhs, g->local,
-                              &context->gpu, s->plan);
+  if (request->packing == MD_PACKING_STACKED)
+    s->plans = md_march_plans(request, g->local, &context->gpu, s->plan);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = load_links(context, s, links, p);
@@ -221,12 +220,15 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
     call.late[0] = 1 + columns_before(s, &context->gpu, call.arrivals.of[7].expected_s);
     call.late[1] = columns_before(s, &context->gpu, call.arrivals.of[3].expected_s);
   }
-  return is_empty(&call) ? MD_OK : md_tensor_march(context, &call, &s->plan[s->shape]);
+  if (is_empty(&call)) return MD_OK;
+  return (call.slices ? md_tensor_march_spins : md_tensor_march)(context, &call,
+                                                                 &s->plan[s->shape]);
 }
 
 static bool awaits(const void *state) {
   const tensor *s = state;
-  return marches(s) && s->plan[s->shape].fields == 1 && only_t_is_split(s->geometry);
+  return marches(s) && s->plan[s->shape].fields == 1 && !has_spin(s) &&
+         only_t_is_split(s->geometry);
 }
 
 static int shapes(const void *state) {
@@ -289,8 +291,7 @@ static int speed_of(const md_context *context, const md_backend_request *request
   if (n_rhs < FROM || (n != MD_STACKED_LEAST && n != MD_STACKED_MOST)) return among_packings;
   *reason = "in double stacked is faster where tiles divide the lattice of a rank";
   const int fields = md_action_terms(request->action) / MD_DIRECTIONS;
-  const bool marches =
-      !local || md_march_plans(request->precision, fields, n, local, &context->gpu, plan) > 0;
+  const bool marches = !local || md_march_plans(request, local, &context->gpu, plan) > 0;
   if (request->precision == MD_DOUBLE && !marches) return among_packings;
   *reason = "with one link field and 8 right-hand sides in half stacked is faster with tiles of 8 "
             "sites in x";

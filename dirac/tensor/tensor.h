@@ -114,5 +114,8 @@ md_status md_tensor_march(md_context *context, const md_tensor_call *call,
                           const md_march_plan *plan);
 md_status md_tensor_march_long(md_context *context, const md_tensor_call *call,
                                const md_march_plan *plan);
+/* The same for quarks with four spins; it waits for no arrivals. */
+md_status md_tensor_march_spins(md_context *context, const md_tensor_call *call,
+                                const md_march_plan *plan);
 
 MD_C_END

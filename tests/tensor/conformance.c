@@ -202,6 +202,22 @@ void tensor_marches(md_context *context, const char *backend, md_action action) 
   }
 }
 
+void tensor_marches_with_spin(md_context *context, const char *backend) {
+  static const int slices[] = {8, 12, 16};
+  for (int n = 0; n < 3; n++) {
+    const trial t = {.dims = {16, 8, 16, 32},
+                     .self_halo = n > 0,
+                     .precision = n % 2 ? MD_BF16 : MD_HALF,
+                     .packing = MD_PACKING_STACKED,
+                     .n_rhs = 1,
+                     .norm = 1.0,
+                     .decay = n == 0 ? 1e-8 : 1.0,
+                     .action = MD_ACTION_MOBIUS,
+                     .slices = slices[n]};
+    check(context, backend, &t);
+  }
+}
+
 void tensor_serves_spins(md_context *context, const char *backend) {
   static const int lattices[][MD_DIMS] = {{4, 4, 2, 4}, {6, 2, 4, 2}};
   static const md_precision types[] = {MD_HALF, MD_BF16, MD_DOUBLE};

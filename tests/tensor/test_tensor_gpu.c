@@ -28,6 +28,9 @@ static void marches(void **state) {
 static void marches_with_two_link_fields(void **state) {
   tensor_marches(*state, "tensor", MD_ACTION_HISQ);
 }
+static void marches_with_spin(void **state) {
+  tensor_marches_with_spin(*state, "tensor");
+}
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(matches_reference),
                                     cmocka_unit_test(half_keeps_range),
@@ -36,5 +39,6 @@ static struct CMUnitTest tests[] = {cmocka_unit_test(matches_reference),
                                     cmocka_unit_test(adds_largest_spins),
                                     cmocka_unit_test(refuses),
                                     cmocka_unit_test(marches),
-                                    cmocka_unit_test(marches_with_two_link_fields)};
+                                    cmocka_unit_test(marches_with_two_link_fields),
+                                    cmocka_unit_test(marches_with_spin)};
 MD_RUN_GPU_TESTS(tests)
