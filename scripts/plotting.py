@@ -3,20 +3,22 @@ import csv
 import json
 import sys
 
-# One colour for each backend and packing, everywhere; distinguishable also by the colour-blind.
-COLOURS = {
-    "cpu_ref": "#555555",
-    "cpu_simd": "#0072b2",
-    "cuda": "#009e73",
-    "tensor stacked": "#d55e00",
-    "tensor block8": "#cc79a7",
-    "tensor diagonal": "#e69f00",
-    "tensor single": "#56b4e9",
-    "tensor_emu stacked": "#a04000",
-    "tensor_emu block8": "#8f5577",
-    "tensor_emu diagonal": "#9a6a00",
-    "tensor_emu single": "#3b7a9e",
+# For each backend and packing a colour on light paper and one on dark, everywhere; distinguishable also by the
+# colour-blind, and by at least 3 to 1 from the paper.
+PALETTE = {
+    "cpu_ref": ("#555b61", "#b5bcc4"),
+    "cpu_simd": ("#0072b2", "#58b4f0"),
+    "cuda": ("#00805c", "#2fc795"),
+    "tensor stacked": ("#c44e00", "#ff8a4c"),
+    "tensor block8": ("#b34f8f", "#e58cc4"),
+    "tensor diagonal": ("#8a6d00", "#e0b83a"),
+    "tensor single": ("#6a51c9", "#a99bff"),
+    "tensor_emu stacked": ("#a1232b", "#ff9aa0"),
+    "tensor_emu block8": ("#7d4a6b", "#c99ab8"),
+    "tensor_emu diagonal": ("#6b5a1e", "#bfae6a"),
+    "tensor_emu single": ("#40358a", "#8f88d8"),
 }
+COLOURS = {name: light for name, (light, _) in PALETTE.items()}
 PRECISIONS = ("double", "single", "half", "bf16", "fixed")
 
 
