@@ -191,16 +191,17 @@ def said(words, spots, taken, lines):
 
 
 def ceiling_lines(x, y, roof, ceilings, taken, lines):
-    """The line y = roof x, as far as the highest ceiling, and the ceilings from it to the right, with their words; the
+    """The line y = roof x, as far as the highest ceiling, and the ceilings from it to the right, and their words; the
     lines join `lines`, as boxes."""
     out, words, right = [], [], WIDTH - RIGHT
     shift, top = math.log10(roof[0]) if roof else 0, max((math.log10(c) for c, _ in ceilings), default=math.inf)
-    for value, name in sorted(ceilings):
+    for value, name in sorted(ceilings, reverse=True):
         start, at = x.place(max(x.low, math.log10(value) - shift)) if roof else LEFT, y(value)
         out.append(f'<path class="roof" d="M{start:.1f} {at:.1f}H{right}"/>')
         lines.append((start, at - 1, right, at + 1))
+        ways = (1, -1) if any(value < other < value * 3 for other, _ in ceilings) else (-1, 1)  # below its neighbour
         middles = [right - 3 - LETTER * len(name) / 2 - i * 6 for i in range(48)]
-        words.append((name, [((a, at + far * way), (a, at)) for far in (8, 14, 24, 38, 55, 75) for way in (-1, 1) for a in middles]))
+        words.append((name, [((a, at + far * way), (a, at)) for far in (8, 14, 24, 38, 55, 75) for way in ways for a in middles]))
     low, high = max(x.low, y.low - shift), min(x.high, y.high - shift, top - shift)
     if roof and low < high:
         ends = [(x.place(a), y.place(a + shift)) for a in (low, high)]
@@ -210,7 +211,7 @@ def ceiling_lines(x, y, roof, ceilings, taken, lines):
         half = LETTER * len(roof[1]) / 2
         words.append((roof[1], [((a + way * (half + far), b + way * far), (a, b)) for far in (8, 14, 24, 38, 55, 75)
                                 for way in (1, -1) for i in (30, 22, 38, 14, 46, 6, 54) for a, b in (along[i],)]))
-    return "".join(out) + "".join(said(*word, taken, lines) for word in words)
+    return "".join(out), "".join(said(*word, taken, lines) for word in words)
 
 
 def scatter(reports, point, kind_of, title, labels, roofs=None, hollow=lambda row: False):
@@ -234,11 +235,12 @@ def scatter(reports, point, kind_of, title, labels, roofs=None, hollow=lambda ro
         drawn = [(row, at) for row, at in found if at]
         places = [(x(at[0]), y(at[1])) for _, at in drawn]
         taken, lines = [(a - 5, b - 5, a + 5, b + 5) for a, b in places], []
-        marks = [frame(x, y), ceiling_lines(x, y, roof, ceilings, taken, lines)]
+        drawn_lines, said_of_them = ceiling_lines(x, y, roof, ceilings, taken, lines)
+        marks = [frame(x, y), drawn_lines]
         for (row, at), (a, b) in zip(drawn, places):
             mark = marker("mark " + style_of(kind_of(row), kinds), shape_of(row), hollow(row))
             marks.append(f'<path {mark} transform="translate({a:.1f} {b:.1f})"><title>{html.escape(row_name(row))}</title></path>')
-        marks.append(numbered(places, taken, lines))
+        marks += [numbered(places, taken, lines), said_of_them]
         absent = len(found) - len(drawn)
         words += f"; rows without both numbers, which stand in the table of all alone: {absent}" if absent else ""
         numbers = table(("", "what", *labels), [[i, row_name(row), *at] for i, (row, at) in enumerate(drawn, 1)])

@@ -1,6 +1,7 @@
 """What the plot scripts share."""
 import csv
 import json
+import math
 import sys
 
 # For each backend and packing a colour on light paper and one on dark, everywhere; distinguishable also by the
@@ -73,6 +74,16 @@ def few_ticks(axis, values):
     axis.set_ticks([], minor=True)
 
 
+def decades(axis, values):
+    """Labels the decades of a logarithmic axis around values above 0, with 2 and 5 where there are few; ticks between."""
+    low, high = min(values) / 2, 2 * max(values)
+    inside = lambda steps: [m * 10.0**e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+                            for m in steps if low <= m * 10.0**e <= high]
+    few_ticks(axis, inside((1, 2, 5)) if len(inside((1, 2, 5))) <= 6 else inside((1,)))
+    between = inside(range(2, 10))
+    axis.set_ticks(between, [""] * len(between), minor=True)
+
+
 def caption(figure, report, work=""):
     """What was done, and machine, date and commit of a report, below the panels; a text is taken as it is."""
     words = report or ""
@@ -82,4 +93,5 @@ def caption(figure, report, work=""):
         device = next((gpu["name"] for gpu in gpus if gpu.get("name")), machine.get("cpu"))
         words = ", ".join(str(word) for word in (device, machine.get("date_utc"), report.get("commit")) if word)
     if work or words:
-        figure.supxlabel("; ".join(part for part in (work, words) if part), fontsize=7, color="#555555")
+        parts = ("\n" if "\n" in work else "; ").join(part for part in (work, words) if part)
+        figure.supxlabel(parts.replace("$", r"\$"), fontsize=7, color="#555555")

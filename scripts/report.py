@@ -278,7 +278,7 @@ def pions(reports):
 def histories(reports):
     """What iterations, modes and sweeps did; of long ones every so manieth alone."""
     out = ""
-    lines = lambda y: [(i, v, None) for i, v in enumerate(y) if i % math.ceil(len(y) / 300) == 0 or i == len(y) - 1]
+    lines = lambda y, first=0: [(i + first, v, None) for i, v in enumerate(y) if i % math.ceil(len(y) / 300) == 0 or i == len(y) - 1]
     groups = [(words, [(solve_name(report), lines(reals(report, "residual_history")))]) for words, report in of_command(reports, "solve")]
     for words, report in of_command(reports, "validate"):
         rows = report.get("solver") if isinstance(report.get("solver"), list) else []
@@ -287,7 +287,7 @@ def histories(reports):
             ("Residuals", groups, ("iteration", "relative residual"), True),
             ("Eigenvalues of -Deo Doe", [(words, [("eigenvalue", lines(reals(report, "eigenvalues"))[:64])])
                                          for words, report in of_command(reports, "eigen")], ("mode", "eigenvalue"), True),
-            ("Plaquette over sweeps", [(words, [("plaquette", lines(reals(report, "plaquette_history")))])
+            ("Plaquette over sweeps", [(words, [("plaquette", lines(reals(report, "plaquette_history"), 1))])
                                        for words, report in of_command(reports, "generate")], ("sweep", "plaquette"), False)):
         drawn = curves(found, title, labels, (False, log))
         out += f"<h2>{title}</h2>{drawn}" if drawn else ""
@@ -391,8 +391,8 @@ def checks(reports):
                          f"{number(tolerance):.2g}" if number(tolerance) is not None else text(tolerance))
                 lines += (f"<tr><td><b class='{word}'>{word}</b></td><td>{text(row.get('name'))}</td>"
                           + "".join(f"<td class='n'>{cell}</td>" for cell in cells) + "</tr>")
-            out.append(f"<h2>Checks of {text(name)}</h2><div class='wide checks' tabindex='0'><table><tr><th></th><th>what</th><th>value</th>"
-                       f"<th>expected</th><th>off by</th><th>within</th></tr>{lines}</table></div>")
+            out.append(f"<h2>Checks of {text(name)}</h2><div class='wide checks' tabindex='0'><table><tr><th></th><th>what</th><th class='n'>value</th>"
+                       f"<th class='n'>expected</th><th class='n'>off by</th><th class='n'>within</th></tr>{lines}</table></div>")
     return "".join(out)
 
 

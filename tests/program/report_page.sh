@@ -59,6 +59,11 @@ assert sum("expected" in "".join(e.itertext()) for e in root.iter() if name(e) =
 for e in root.iter():  # every mark lies in its picture
     at = re.match(r"translate\(([-.0-9]+) ([-.0-9]+)\)(?! rotate)", e.get("transform", ""))
     assert not at or (50 <= float(at[1]) <= 350 and 10 <= float(at[2]) <= 260), e.get("transform")
+pictures = [(e.find("{*}div/{*}svg/{*}title"), e) for e in root.iter() if name(e) == "figure"]
+of = lambda title, kind: sum(kind in m.get("class", "").split() for t, e in pictures if t is not None and t.text == title for m in e.iter())
+drawn, told = of("Pion correlators", "dot"), [c for r in reports if r["command"] == "solve" for c in r["pion_correlator"] if c > 0]
+assert drawn == len(told), (drawn, told)
+assert all(e.find("{*}div/{*}svg/{*}desc").text for t, e in pictures if t is not None)
 assert any(e.get("name") == "viewport" for e in root.iter())
 assert not {name(e) for e in root.iter()} & {"script", "link", "img", "iframe", "object", "i"}
 outside = [a for e in root.iter() for a in e.attrib if a in ("src", "href") or a.startswith("on")]
@@ -71,6 +76,9 @@ holds dirac.json
 holds suite.json
 holds suite.json dirac.json solver.json
 grep -q "<b class='PASS'>PASS</b> class XS" page.html || complain "no verdict of the suite"
+grep -q "<td class='n'>0.59347680622</td><td class='n'>0.59347680622</td>" page.html || complain "a check without the digits of its tolerance"
+[ "$(grep -o 'class="number"[^>]*>[a-z]* GEMM' page.html | sed 's/.*>//' | sort -u | paste -sd,)" = "double GEMM,single GEMM" ] ||
+  complain "no ceilings: $(grep -o '>[a-z]* GEMM' page.html)"
 holds dirac.json solver.json missed.json
 holds dirac.json old.json
 holds old.json
