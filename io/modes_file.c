@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char group[] = "/modes", vectors[] = "/modes/vectors";
-static const md_field_shape host_shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+static const md_field_shape host_shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true, false};
 
 /* What half and the scales of fixed8 are multiplied with on reading: about the size of a unit
  * vector's components, a power of two, so that nothing is lost. */
@@ -292,7 +292,7 @@ static md_status read_scidac(md_context *context, reader *r, md_modes *modes, do
 md_status md_modes_read(md_context *context, const char *path, const md_geometry *geometry,
                         const md_modes_label *wanted, const md_modes_info *info, int count,
                         md_space space, md_modes *modes) {
-  const md_field_shape shape = {info->store, space, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {info->store, space, MD_FERMION_REALS, 1, true, false};
   reader r = {.path = path, .geometry = geometry, .child = {.socket = -1}};
   const int *d = info->dims, *g = geometry->global;
   *modes = (md_modes){0};
