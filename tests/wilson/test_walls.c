@@ -21,7 +21,7 @@ typedef struct trial {
 
 static void make(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                  int slices, const trial *values, trial *t) {
-  const md_field_shape shape = {precision, MD_HOST, 24 * slices, n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, 24 * slices, n_rhs, true, false};
   md_field *of[] = {&t->in, &t->out[0], &t->out[1]};
   const md_field *from[] = {&values->in, &values->out[0], &values->out[1]};
   for (int k = 0; k < 3; k++) {
@@ -53,7 +53,7 @@ static void apply(const md_wall_matrices *m, int which, bool dense, trial *t) {
 static void compare(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                     const md_walls *w, double mass) {
   const md_backend_request request = {.action = MD_ACTION_MOBIUS, .walls = *w};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, 24 * w->slices, n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, 24 * w->slices, n_rhs, true, false};
   md_wall_matrices m;
   trial random, mine, exact;
   MD_REQUIRE(context, md_wall_matrices_make(context, &request, mass, &m));
