@@ -47,7 +47,7 @@ static md_status read_request(md_quark *quark, const md_quark_request *r) {
       .antiperiodic = !periodic,
       .action = quark->links->action,
       .twist = {.imaginary_mu = r->imaginary_mu, .flux = r->flux_quanta}};
-  quark->label = md_deflation_label(&quark->links->physics, &quark->request, r->boundary,
+  quark->label = md_deflation_label(&quark->links->physics, 0.0, &quark->request, r->boundary,
                                     quark->links->checksum);
   return MD_OK;
 }

@@ -120,6 +120,22 @@ done
 solved points 1 --action mobius --mass 0.3 --Ls 4 --imaginary-mu 0.1 --boundary periodic --source 'points:0,0,0,0;1,1,0,3'
 below "$(value ward_deviation points)" 1e-8 || complain "two points: Ward identity off by $(value ward_deviation points)"
 
+# Modes of S S^dag, which belong to a mass: on file and back, and to deflate with.
+for way in "wilson --mass -0.7" "mobius --Ls 2 --mass 0.1"; do
+  # shellcheck disable=SC2086
+  {
+    on 1 eigen "$lattice" --modes 3 --action $way --store single --output "$work/modes.h5" --force --quiet \
+      --json "$work/modes.json" || complain "eigen $way: exit $?"
+    [ "$(value converged modes) $(value operator modes)" = 'true "S S^dag"' ] || complain "eigen $way: the report"
+    solved plain 1 --action $way --tol 1e-9
+    solved deflated 1 --action $way --tol 1e-9 --deflate "$work/modes.h5"
+  }
+  [ "$(value iterations deflated)" -lt "$(value iterations plain)" ] || complain "$way: modes spare no iterations"
+  close "$(value pion_correlator deflated)" "$(value pion_correlator plain)" 1e-7 || complain "$way: modes change the solution"
+done
+refuses 2 "must have the action of this run, 'mobius.*mass 0.2'" 1 solve --lattice "$lattice" --action mobius --Ls 2 \
+  --mass 0.2 --deflate "$work/modes.h5"
+
 # Refusals.
 wilson="--lattice $lattice --action wilson --mass 0.1"
 for way in "--output $work/x.lime" "--source file:$work/x.lime"; do
@@ -141,7 +157,10 @@ walls="--lattice $lattice --action mobius --mass 0.1 --Ls 4"
   refuses 2 'have 12 right-hand sides, one a colour and spin' 1 solve $wilson --rhs 3
   refuses 2 'serves action wilson in double and single, got half' 1 solve $wilson --backend cpu_simd --precision half
 }
-refuses 2 'eigen serves the actions naive, asqtad, hisq, got wilson' 1 eigen "$lattice" --modes 2 --action wilson
+refuses 2 'action wilson needs --mass' 1 eigen "$lattice" --modes 2 --action wilson
+refuses 2 'action naive takes no --mass' 1 eigen "$lattice" --modes 2 --mass 0.1
+refuses 2 'store fixed8 is for colour vectors' 1 eigen "$lattice" --modes 2 --action wilson --mass 0.1 --store fixed8
+refuses 2 'go to HDF5 alone' 1 eigen "$lattice" --modes 2 --action wilson --mass 0.1 --output "$work/m.lime"
 study="measure --lattices $lattice --masses 0.1,0.2 --output $work/s.h5"
 # shellcheck disable=SC2086
 {
