@@ -356,6 +356,9 @@ md_status md_solution_write(md_context *context, const char *path, const md_latt
                             md_precision precision, bool keep_old,
                             const md_field solution[MD_PARITIES], const md_field *source,
                             const md_attribute *attributes, int count) {
+  if (format->compose && solution->components != MD_FERMION_REALS)
+    return md_fail(context, MD_INPUT, "%s files hold colour vectors, got %d reals a site; use hdf5",
+                   format->name, solution->components);
   if (!format->compose)
     return md_propagator_write(context, path, keep_old, solution, attributes, count);
   const md_vectors_output output = {format, precision, keep_old,   solution,
@@ -368,6 +371,9 @@ static md_status read_vectors(md_context *context, const char *path, md_field *s
                               const md_attribute *attributes, int count) {
   md_lattice_info info;
   md_status status = md_lattice_describe(context, path, &info);
+  if (status == MD_OK && solution->components != MD_FERMION_REALS)
+    status = md_fail(context, MD_INPUT, "%s holds colour vectors, needed are %d reals a site", path,
+                     solution->components);
   for (int i = 0; i < count && status == MD_OK; i++)
     if (!md_vectors_attribute(&info, &attributes[i]))
       status = md_fail(context, MD_INPUT, "%s: attribute %s is missing", path, attributes[i].name);
