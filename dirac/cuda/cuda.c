@@ -174,6 +174,11 @@ static bool fuses(const void *state, md_precision out) {
          (out == MD_SINGLE && md_precision_bytes(s->request.precision) == 2);
 }
 
+static bool multiplies(const void *state) {
+  const md_backend_request *request = &((const cuda_state *)state)->request;
+  return request->n_rhs == 1 && md_request_slices(request) > 3;
+}
+
 static int shapes(const void *state) {
   return has_spins(&((const cuda_state *)state)->request) ? sizeof shares / sizeof *shares : 2;
 }
@@ -235,5 +240,7 @@ const md_backend md_backend_cuda = {.name = "cuda",
                                     .unload = unload,
                                     .hop = hop,
                                     .fuses = fuses,
+                                    .turns = true,
+                                    .multiplies = multiplies,
                                     .shapes = &launch_shapes,
                                     .link_bytes = link_bytes};
