@@ -176,7 +176,8 @@ static bool fuses(const void *state, md_precision out) {
 
 static bool multiplies(const void *state) {
   const md_backend_request *request = &((const cuda_state *)state)->request;
-  return request->n_rhs == 1 && md_request_slices(request) > 3;
+  const int slices = md_request_slices(request), columns = slices * request->n_rhs;
+  return slices > 1 && columns <= MD_SPIN_THREADS && (slices > 3 || request->n_rhs > 1);
 }
 
 static int shapes(const void *state) {
@@ -209,7 +210,9 @@ static double link_bytes(const md_backend_request *request) {
   return MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
 }
 
-enum { MOST_SCALED = 512 }; /* columns of a site, whose scale the threads of one block find */
+enum {
+  MOST_SCALED = 2 * MD_SPIN_THREADS
+}; /* columns of a site, whose scale the threads of one block find */
 
 static md_status check(md_context *context, const md_backend_request *request) {
   const int columns = md_request_slices(request) * request->n_rhs;

@@ -170,15 +170,15 @@ add_neighbours(std::integer_sequence<int, D...>, const spin_arguments<S> &a, con
   (add_neighbour<S, R, ONE, STAGED, D>(a, at, row, links, policy, sum), ...);
 }
 
-/* v = the matrix times v, or its transpose, of the slices of a site, which neighbouring threads
+/* v = the matrix times v, or its transpose, of the slices of a site, which the threads of a block
  * have: half spinors go through shared memory, each in a stride that meets all banks. */
 template <class T> constexpr int half_stride = sizeof(T) == 8 ? HALF_SPINOR + 2 : HALF_SPINOR;
 template <class T>
-static __device__ inline void multiply_slices(const wall_terms<T> &m, bool adjoint, char *shared,
-                                              T v[SPINOR]) {
+static __device__ inline void multiply_slices(const wall_terms<T> &m, bool adjoint, int n_rhs,
+                                              char *shared, T v[SPINOR]) {
   constexpr int reals = 16 / (int)sizeof(T);
   using piece = vector_of<T, reals>;
-  const int slices = (int)blockDim.x, slice = (int)threadIdx.x;
+  const int columns = (int)blockDim.x, column = (int)threadIdx.x;
   T *const site = (T *)shared + (int)(threadIdx.y * blockDim.x) * half_stride<T>;
 #pragma unroll
   for (int lower = 0; lower < 2; lower++) {
@@ -189,16 +189,16 @@ static __device__ inline void multiply_slices(const wall_terms<T> &m, bool adjoi
       piece p;
 #pragma unroll
       for (int e = 0; e < reals; e++) p.v[e] = half[k + e];
-      *reinterpret_cast<piece *>(site + slice * half_stride<T> + k) = p;
+      *reinterpret_cast<piece *>(site + column * half_stride<T> + k) = p;
     }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < HALF_SPINOR; k++) half[k] = T(0);
     for (int term = 0; term < m.count; term++) {
-      const int from = (lower == 1) != adjoint ? slice + term : slice - term;
-      const bool across = from < 0 || from >= slices;
+      const int from = column + ((lower == 1) != adjoint ? term : -term) * n_rhs;
+      const bool across = from < 0 || from >= columns;
       const T c = across ? -m.mass * m.c[term] : m.c[term];
-      const int place = !across ? from : from < 0 ? from + slices : from - slices;
+      const int place = !across ? from : from < 0 ? from + columns : from - columns;
 #pragma unroll
       for (int k = 0; k < HALF_SPINOR; k += reals) {
         const piece p = *reinterpret_cast<const piece *>(site + place * half_stride<T> + k);
@@ -218,11 +218,11 @@ static __device__ inline void finish_spinor(const spin_arguments<S> &a, const sp
   const spinor_place place = place_of_spinor(at.site, at.column, a.columns, a.n_rhs);
 #pragma unroll
   for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
-  if (WALLS && a.of_hop.count > 0) multiply_slices(a.of_hop, a.adjoint, shared, sum);
+  if (WALLS && a.of_hop.count > 0) multiply_slices(a.of_hop, a.adjoint, a.n_rhs, shared, sum);
   if (a.x) {
     T x[SPINOR];
     load_spinor<S, ONE>(a.x, place, x);
-    if (WALLS && a.of_x.count > 0) multiply_slices(a.of_x, a.adjoint, shared, x);
+    if (WALLS && a.of_x.count > 0) multiply_slices(a.of_x, a.adjoint, a.n_rhs, shared, x);
     const T factor = is_scaled<S> ? a.a * (T)a.x_scale[at.site] : a.a;
 #pragma unroll
     for (int c = 0; c < SPINOR; c++) sum[c] += factor * x[c];
@@ -241,7 +241,7 @@ static __device__ inline void finish_spinor(const spin_arguments<S> &a, const sp
 }
 
 /* Threads of a block: a scale wants all columns of a site in one. */
-constexpr int spin_threads = 256;
+constexpr int spin_threads = MD_SPIN_THREADS;
 template <bool ONE> constexpr int most_spin_threads = ONE ? spin_threads : 2 * spin_threads;
 template <class S, bool ONE> constexpr int least_spins() {
   return !ONE ? 1 : sizeof(S) == 8 ? 2 : 3;
@@ -273,7 +273,7 @@ __global__ void __launch_bounds__(most_spin_threads<ONE>, least_spins<S, ONE>())
   finish_spinor<S, ONE, WALLS>(a, at, active, memory, sum);
 }
 
-/* WALLS: the threads of a block have all slices of their sites. */
+/* WALLS: the threads of a block have all columns of their sites. */
 template <class S, int R, bool ONE, bool STAGED, bool WALLS = false>
 static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue) {
   constexpr int site_bytes = STAGED ? 8 * R * (int)sizeof(S) : 0, most_bytes = 48 << 10;
@@ -308,7 +308,10 @@ template <class S, int R> static int hop_spins_reals(const md_stencil *s, const 
   a.out_scale = call->out->scale;
   a.of_hop = terms_of<real_of<S>>(md_hop_step_of(call).of_hop);
   a.of_x = terms_of<real_of<S>>(md_hop_step_of(call).of_x);
-  if (a.of_hop.count + a.of_x.count > 0)
+  const bool walls = a.of_hop.count + a.of_x.count > 0;
+  if (walls && a.n_rhs > 1)
+    launch_spins<S, R, false, true, true>(s, a, call->queue);
+  else if (walls)
     launch_spins<S, R, true, true, true>(s, a, call->queue);
   else if (a.n_rhs > 1)
     launch_spins<S, R, false, true>(s, a, call->queue);
