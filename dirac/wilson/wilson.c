@@ -33,11 +33,22 @@ static void weigh(const wilson *w, md_field *in, md_field *work, md_field **of, 
   md_wall_apply_to(in, !plain + (site != NULL), to + plain);
 }
 
-/* work = gamma_5 in, site = A^dag in */
-static void turn(const wilson *w, const md_field *in, md_field *work, md_field *site) {
+/* H in, or H^dag in by a backend that turns, of which H^dag = gamma_5 H gamma_5 needs no gamma_5.
+ */
+static md_status hop(md_context *context, wilson *w, bool adjoint, md_field *out, md_field *in,
+                     const md_hop_end *end) {
+  const md_hop_step step = {.adjoint = adjoint && w->dirac->backend->turns};
+  return md_dirac_hop_step(context, w->dirac, out, in, end, &step);
+}
+
+/* *of = what is to be hopped from for H^dag in: gamma_5 in, in `work`, or `in` itself where the
+ * backend turns; site = A^dag in. */
+static void turn(const wilson *w, md_field *in, md_field *work, md_field **of, md_field *site) {
   const md_wall_output to[] = {{NULL, {.gamma5 = true, .factor = 1.0}, work},
                                {&w->of.a, {.adjoint = true, .factor = 1.0}, site}};
-  md_wall_apply_to(in, 2, to);
+  const bool turns = w->dirac->backend->turns;
+  *of = turns ? in : work;
+  md_wall_apply_to(in, 2 - turns, to + turns);
 }
 
 /* out = A in - 1/2 H B in, or A^dag in - 1/2 B^dag gamma_5 H gamma_5 in, of one parity of out. */
@@ -46,7 +57,8 @@ static md_status apply_to(md_context *context, wilson *w, bool adjoint, md_field
   const int p = out->parity;
   const md_wall_way site = {.adjoint = adjoint, .factor = 1.0};
   const md_wall_way before = {.gamma5 = true, .factor = 1.0};
-  const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.5};
+  const bool turns = w->dirac->backend->turns;
+  const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.5};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.5};
   md_field *from = &w->work[1 - p];
   md_wall_apply(&w->of.a, &site, &in[p], out);
@@ -54,8 +66,11 @@ static md_status apply_to(md_context *context, wilson *w, bool adjoint, md_field
     weigh(w, &in[1 - p], from, &from, NULL);
     return md_dirac_hop(context, w->dirac, out, from, &less);
   }
-  md_wall_apply(NULL, &before, &in[1 - p], from);
-  MD_TRY(md_dirac_hop(context, w->dirac, &w->work[p], from, NULL));
+  if (turns)
+    from = &in[1 - p];
+  else
+    md_wall_apply(NULL, &before, &in[1 - p], from);
+  MD_TRY(hop(context, w, true, &w->work[p], from, NULL));
   md_wall_apply(&w->of.b, &after, &w->work[p], out);
   return MD_OK;
 }
@@ -77,14 +92,29 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
 static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md_field *out,
                                 md_field *in) {
   const md_wall_way turn = {.gamma5 = true, .factor = 1.0};
-  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = adjoint ? even : in;
-  md_field *to = adjoint ? even : out;
+  const bool apart = adjoint && !w->dirac->backend->turns;
+  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = apart ? even : in;
+  md_field *to = apart ? even : out;
   const md_hop_end end = {.x = from, .a = w->of.a.m[0], .b = -0.25 * w->of.k.m[0]};
-  if (adjoint) md_wall_apply(NULL, &turn, in, even);
-  MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
-  MD_TRY(md_dirac_hop(context, w->dirac, to, odd, &end));
-  if (adjoint) md_wall_apply(NULL, &turn, even, out);
+  if (apart) md_wall_apply(NULL, &turn, in, even);
+  MD_TRY(hop(context, w, adjoint, odd, from, NULL));
+  MD_TRY(hop(context, w, adjoint, to, odd, &end));
+  if (apart) md_wall_apply(NULL, &turn, even, out);
   return MD_OK;
+}
+
+/* By a backend that multiplies: S = A - 1/4 H (K H) B;
+ * S^dag = A^dag - 1/4 (B^dag H^dag) (K^dag H^dag). */
+static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_field *out,
+                               md_field *in) {
+  md_field *odd = &w->work[MD_ODD], *from = in;
+  const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
+  const md_hop_step first = {.adjoint = adjoint, .of_hop = &w->of.k};
+  const md_hop_step second = {
+      .adjoint = adjoint, .of_hop = adjoint && !w->of.plain ? &w->of.b : NULL, .of_x = &w->of.a};
+  if (!adjoint) weigh(w, in, &w->work[MD_EVEN], &from, NULL);
+  MD_TRY(md_dirac_hop_step(context, w->dirac, odd, from, NULL, &first));
+  return md_dirac_hop_step(context, w->dirac, out, odd, &end, &second);
 }
 
 /* S = A - 1/4 H K H B;  S^dag = A^dag - 1/4 B^dag gamma_5 H K^dag H gamma_5. */
@@ -92,18 +122,22 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
                           md_field *in) {
   wilson *w = a->state;
   const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
-  const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.25};
+  const bool turns = w->dirac->backend->turns;
+  const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.25};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = even;
+  const md_backend *backend = w->dirac->backend;
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
+  if (backend->multiplies && backend->multiplies(w->dirac->state))
+    return schur_by_hops(context, w, adjoint, out, in);
   if (adjoint)
-    turn(w, in, even, out);
+    turn(w, in, even, &from, out);
   else
     weigh(w, in, even, &from, out);
-  MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
+  MD_TRY(hop(context, w, adjoint, odd, from, NULL));
   md_wall_apply(&w->of.k, &way, odd, &w->odd);
   if (!adjoint) return md_dirac_hop(context, w->dirac, out, &w->odd, &less);
-  MD_TRY(md_dirac_hop(context, w->dirac, even, &w->odd, NULL));
+  MD_TRY(hop(context, w, true, even, &w->odd, NULL));
   md_wall_apply(&w->of.b, &after, even, out);
   return MD_OK;
 }
