@@ -77,7 +77,7 @@ enum {
   MARCH_FEEDERS = 4,   /* that feed */
   MARCH_RING = 4,      /* most steps under way */
   MARCH_X = 8,         /* most sites of a tile along x */
-  MARCH_TILES = 6,     /* that are asked for */
+  MARCH_TILES = 7,     /* that are asked for */
   MARCH_SLICES = 16,   /* most of quarks with spin */
   MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };

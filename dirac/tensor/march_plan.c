@@ -138,7 +138,8 @@ int md_march_plans(const md_backend_request *request, const int local[MD_DIMS],
                    const md_device_facts *gpu, md_march_plan plan[MARCH_TILES]) {
   /* Each in the order of their speed on an H200. */
   static const int one_field[MARCH_TILES][4] = {{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1},
-                                                {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1}};
+                                                {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1},
+                                                {4, 4, 2, 1}};
   static const int one_double[MARCH_TILES][4] = {{4, 4, 4, 1}, {2, 4, 4, 1}, {4, 2, 4, 1},
                                                  {4, 4, 2, 1}, {4, 2, 2, 1}, {2, 2, 4, 1}};
   static const int two_fields[MARCH_TILES][4] = {{8, 4, 4, 1}, {4, 4, 4, 1}, {8, 4, 2, 1},

@@ -188,8 +188,8 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
         const auto v =
             widen(T{}, load_number<true>(reinterpret_cast<const number *>(x + 3 * s * pair_bytes)));
         real *of = c[k][s / 2] + 2 * (s % 2);
-        of[0] = factor_c * of[0] + factor_x * v.x;
-        of[1] = factor_c * of[1] + factor_x * v.y;
+        of[0] = product_plus(factor_x, v.x, factor_c * of[0]);
+        of[1] = product_plus(factor_x, v.y, factor_c * of[1]);
       }
     }
     return common;

@@ -322,7 +322,7 @@ static md_status reduce(md_context *context, sum_job job, double *values) {
 #pragma omp for schedule(static)
     for (int k = 0; k < z * t; k++) {
       int64_t plane[MD_DIMS] = {0, 0, k % z, k / z};
-      if (n == 1)
+      if (md_field_planar(job.x))
         plane_sums_of_one(&job, plane, mine);
       else
         plane_sums_of_many(&job, plane, mine);

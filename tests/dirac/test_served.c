@@ -17,8 +17,10 @@ typedef struct promise {
 static const char tile_packings[] = "single diagonal block8 stacked";
 static const promise promises[] = {
     {"cpu_ref", "double", "18", "none", false, "double"},
-    {"cpu_simd", "double single half bf16 fixed", "18 12", "none", false, "double single"},
-    {"cuda", "double single half bf16 fixed", "18 12 8 13 9", "none", false, ""},
+    {"cpu_simd", "double single half bf16 fixed", "18 12", "none", false,
+     "double single half bf16 fixed"},
+    {"cuda", "double single half bf16 fixed", "18 12 8 13 9", "none", false,
+     "double single half bf16"},
     {"tensor", "double half bf16", "18", tile_packings, true, "double half bf16"},
     {"tensor_emu", "double half bf16", "18", tile_packings, true, "double half bf16"}};
 enum { BACKENDS = sizeof promises / sizeof *promises };
