@@ -53,8 +53,11 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
   double steps, resolved;
   if (choice->reason[0])
     return iterate_by(context, job, choice->block, state); /* a further round */
-  if (md_solver_block.check(context, job) != MD_OK) {
-    snprintf(choice->reason, sizeof choice->reason, "%.300s", context->message);
+  const char *against = md_solver_block.check(context, job) != MD_OK ? context->message
+                        : a->factor ? "the lowest eigenvalue is not known, nor what a block gains"
+                                    : NULL;
+  if (against) {
+    snprintf(choice->reason, sizeof choice->reason, "%.300s", against);
     return iterate_by(context, job, false, state);
   }
   const bool block = md_auto_takes_block(&facts, &steps, &resolved);
