@@ -39,8 +39,8 @@ typedef struct solve {
   /* of the last solve */
   md_solver_figures f;
   double seconds;
-  double first_s, last_s; /* when the first and the last iteration were reported */
-  int reported;           /* iterations between them */
+  double last_s, loop_s;   /* when the last iteration was reported; from each one to the next */
+  int iteration, reported; /* its number; how many such spans */
   char inner_reason[MD_INNER_REASON_BYTES]; /* of MD_INNER_AUTO, else "" */
 } solve;
 
@@ -57,22 +57,23 @@ static md_dirac *iterating(solve *s) {
   return s->has_narrow ? &s->narrow : &s->exact;
 }
 
-static void note_time(solve *s) {
+/* What lies between two solves, or parts of one, whose iterations begin anew, is none of them. */
+static void note_time(solve *s, int iteration) {
   const double now_s = md_time_s();
-  if (s->first_s == 0.0)
-    s->first_s = now_s;
-  else
+  if (iteration > s->iteration && s->iteration > 0) {
+    s->loop_s += now_s - s->last_s;
     s->reported++;
+  }
+  s->iteration = iteration;
   s->last_s = now_s;
 }
 static md_status observe(void *user, const md_cg_state *state) {
-  (void)state;
-  note_time(user);
+  note_time(user, state->iteration);
   return MD_OK;
 }
 static md_status observe_shifts(void *user, int iteration, double residual) {
-  (void)iteration, (void)residual;
-  note_time(user);
+  (void)residual;
+  note_time(user, iteration);
   return MD_OK;
 }
 
@@ -154,8 +155,8 @@ static md_status run_once(solve *s, int max_iterations) {
                      md_precision_name(s->c->request.precision), s->c->request.n_rhs,
                      md_plural(s->c->request.n_rhs));
   s->f = (md_solver_figures){.condensate = NAN};
-  s->seconds = s->first_s = 0.0;
-  s->reported = 0;
+  s->seconds = s->loop_s = 0.0;
+  s->iteration = s->reported = 0;
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
     status = run_multishift(s, max_iterations);
   else if (s->c->kind == MD_BENCH_SEPARATE)
@@ -368,7 +369,7 @@ static md_status measure(solve *s) {
     f->timed_s = timed_s;
     f->rhs_block = rhs_block(s);
     const int parts = (s->c->request.n_rhs + f->rhs_block - 1) / f->rhs_block;
-    f->iteration_s = s->reported > 0 ? parts * (s->last_s - s->first_s) / s->reported : NAN;
+    f->iteration_s = s->reported > 0 ? parts * s->loop_s / s->reported : NAN;
     f->operator_share = in_hops_s / s->seconds;
     f->norm = s->exact.norm;
   }
