@@ -73,7 +73,7 @@ typedef struct md_physics_options {
             .choices = &(MD_PRECISION_WORDS)[1]),                                                  \
   MD_OPTION(CHOICE, "inner", &(o).inner, NULL,                                                     \
             "of the iterations under --precision double [none]",                                   \
-            .choices = "none" MD_NARROW_PRECISION_WORDS),                                          \
+            .choices = "none|auto" MD_NARROW_PRECISION_WORDS),                                     \
   MD_OPTION(CHOICE, "reconstruct", &(o).reconstruct, NULL, "reals a link is stored in [18]",       \
             .choices = &(MD_RECONSTRUCT_WORDS)[1])
 /* When a solver ends. */

@@ -1,4 +1,5 @@
 #include "dirac/system.h"
+#include "base/memory_need.h"
 #include "dirac/backend.h"
 #include "lattice/fields/linear.h"
 
@@ -19,7 +20,8 @@ md_status md_system_create(md_context *context, const md_system_kind *kind, md_o
     md_field *own[] = {&s->b[k], &s->x[k], &s->work[k]};
     for (int i = 0; i < 3; i++)
       MD_TRY(md_field_create(context, a->geometry, &a->shape, b[k].parity, own[i]));
-    if (filled) MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
+    if (filled && (b[k].data || md_counts(context)))
+      MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
   }
   return MD_OK;
 }

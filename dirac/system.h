@@ -40,8 +40,8 @@ struct md_system {
   double scale[MD_MAX_RHS];
 };
 
-/* The fields of a new one, for the right-hand sides of b, which are put in if `filled`. Destroy
- * also after a failure. Local. */
+/* The fields of a new one, for the right-hand sides of b, which are put in if `filled` and b has
+ * data. Destroy also after a failure. Local. */
 md_status md_system_create(md_context *context, const md_system_kind *kind, md_operator *a,
                            int fields, const md_field *b, bool filled, md_system *s);
 

@@ -11,7 +11,7 @@ static const char group[] = "/modes", vectors[] = "/modes/vectors";
 
 /* One vector on the host, in double. */
 static md_field_shape host_shape(int components) {
-  return (md_field_shape){MD_DOUBLE, MD_HOST, components, 1, true};
+  return (md_field_shape){MD_DOUBLE, MD_HOST, components, 1, true, false};
 }
 
 /* What half and the scales of fixed8 are multiplied with on reading: about the size of a unit
@@ -313,7 +313,7 @@ static md_status read_scidac(md_context *context, reader *r, md_modes *modes, do
 md_status md_modes_read(md_context *context, const char *path, const md_geometry *geometry,
                         const md_modes_label *wanted, const md_modes_info *info, int count,
                         md_space space, md_modes *modes) {
-  const md_field_shape shape = {info->store, space, info->components, 1, true};
+  const md_field_shape shape = {info->store, space, info->components, 1, true, false};
   const md_field_shape host = host_shape(info->components);
   reader r = {.path = path, .geometry = geometry, .child = {.socket = -1}};
   const int *d = info->dims, *g = geometry->global;

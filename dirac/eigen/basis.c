@@ -192,7 +192,7 @@ static md_status normalise(md_eigen_basis *b, int i, double *norm) {
 }
 
 static md_status fill(md_eigen_basis *b, md_field *out) {
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, out->components, 1, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, out->components, 1, true, false};
   md_field noise[MD_PARITIES] = {{0}, {0}};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)

@@ -27,3 +27,30 @@ double md_auto_bound(double kappa, double tolerance);
 /* Whether block CG is taken; *steps: iterations in step at most, *resolved: of block CG until the
  * lowest modes are there. */
 bool md_auto_takes_block(const md_auto_facts *facts, double *steps, double *resolved);
+
+/* --inner auto: iterations in half, single or, as double is left, in neither, by what is known
+ * before the first one. An iteration in half takes about 0.4 of the time of one in double, one in
+ * single 0.6; what rounding by u costs in iterations follows from u times the condition number of
+ * all of A, largest over lightest. CG in half took 1.03 times the iterations of double at 20, 1.25
+ * at 78 and 2.8 at 312; with modes of `eigen`, which rounding brings back, 2.5 at 78 already,
+ * unless what it brings back of them in the iterations until an update is less than a residual.
+ * Block CG, which keeps what it has found, goes on as before (docs/solvers.md has the records). */
+#define MD_AUTO_ROUNDING 100.0
+#define MD_AUTO_ROUNDING_MODES 10.0
+#define MD_AUTO_ROUNDING_BLOCK 2000.0
+#define MD_AUTO_MOST 16.0 /* |D|^2 of links in SU(3), near enough for all staggered actions */
+
+typedef struct md_auto_inner {
+  double mass;           /* the lightest */
+  double tolerance;      /* as above */
+  bool deflates;         /* with modes of eigen */
+  const md_modes *modes; /* those; NULL: not known yet */
+  const md_solver *solver;
+  int n_rhs;
+  double sites;
+  bool on_host;
+} md_auto_inner;
+/* Whether iterations of staggered quarks in half or single pay for their rounding; *noise: u kappa,
+ * *most: of that. */
+bool md_auto_inner_fits(const md_auto_inner *facts, md_precision precision, double *noise,
+                        double *most);

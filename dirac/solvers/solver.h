@@ -132,7 +132,8 @@ typedef struct md_solver_job {
 enum { /* what it takes */
        MD_TAKES_INNER = 1,
        MD_TAKES_STATES = 2, /* save_every, resume and leave */
-       MD_TAKES_PRECONDITION = 4
+       MD_TAKES_PRECONDITION = 4,
+       MD_TAKES_PARTS = 8 /* right-hand sides have nothing to do with each other */
 };
 typedef struct md_solver {
   const char *name; /* of --solver */
@@ -170,16 +171,18 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  * or, with spin, as dirac/wilson/wilson.h says.
  * Right-hand sides advance in step; one that has converged is left alone.
  * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator or fewer (a request
- * that pads): the operator's others are zero. x is assigned, and the iterations start from the
- * guess. The iteration runs in the operator's precision, or in that of request->inner, which needs
- * a MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual that
- * decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
- * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
- * A signal that base/interrupt.h catches ends the solve after the iteration that is under way.
- * MD_OK also when not converged or interrupted (see result); MD_UNREACHED with a message when a sum
- * is NaN or infinite or the operator is not positive: then the result says how far it came, its
- * residuals are NaN and x is as it was. Free the result with md_solver_result_free,
- * also after a failure. Collective. */
+ * that pads): the operator's others are zero. Or with more: they are solved in even parts, one
+ * after the other, as md_solver_at_once says, by a solver that takes parts, without guess, midpoint
+ * and states; the result is that of all, but what it counts beside iterations is that of the part
+ * with most. x is assigned, and the iterations start from the guess. The iteration runs in the
+ * operator's precision, or in that of request->inner, which needs a MD_DOUBLE operator and gives
+ * double-precision answers (dirac/solvers/cg.h); the residual that decides is recomputed in double
+ * with `exact`, a MD_DOUBLE operator of the same links (may be `dirac` itself). In double, an
+ * iteration that drifted from it goes on from the true residual. A signal that base/interrupt.h
+ * catches ends the solve after the iteration that is under way. MD_OK also when not converged or
+ * interrupted (see result); MD_UNREACHED with a message when a sum is NaN or infinite or the
+ * operator is not positive: then the result says how far it came, its residuals are NaN and x is as
+ * it was. Free the result with md_solver_result_free, also after a failure. Collective. */
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result);
@@ -191,6 +194,14 @@ void md_solver_result_free(md_solver_result *result);
 md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
                               const md_backend_request *request, const md_halo_request *how,
                               bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner);
+
+/* How many right-hand sides such an operator solves at once of so many. */
+int md_solver_at_once(const md_dirac *dirac, int n_rhs);
+/* Lowers n_rhs of a request whose packing is open to that of an even part, where a packing serves
+ * parts that it does not serve as a whole; a rule, as that of md_backend_choose, whose `local` it
+ * takes. Collective. */
+void md_solver_part_request(md_context *context, const char *backend, const int *local,
+                            md_backend_request *request);
 
 /* Hops that the operators of a solve have applied so far, where one operator that stands there
  * twice counts once; inner may be NULL. */

@@ -24,11 +24,20 @@ static void destroy(md_operator *a) {
   free(w);
 }
 
-/* *of = B in, in `work` where B is not 1. */
-static void weigh(const wilson *w, md_field *in, md_field *work, md_field **of) {
-  const md_wall_way plain = {.factor = 1.0};
-  *of = w->of.plain ? in : work;
-  if (!w->of.plain) md_wall_apply(&w->of.b, &plain, in, work);
+/* *of = B in, in `work` where B is not 1; *site = A in as well, unless `site` is NULL. */
+static void weigh(const wilson *w, md_field *in, md_field *work, md_field **of, md_field *site) {
+  const md_wall_output to[] = {{&w->of.b, {.factor = 1.0}, work},
+                               {&w->of.a, {.factor = 1.0}, site}};
+  const bool plain = w->of.plain;
+  *of = plain ? in : work;
+  md_wall_apply_to(in, !plain + (site != NULL), to + plain);
+}
+
+/* work = gamma_5 in, site = A^dag in */
+static void turn(const wilson *w, const md_field *in, md_field *work, md_field *site) {
+  const md_wall_output to[] = {{NULL, {.gamma5 = true, .factor = 1.0}, work},
+                               {&w->of.a, {.adjoint = true, .factor = 1.0}, site}};
+  md_wall_apply_to(in, 2, to);
 }
 
 /* out = A in - 1/2 H B in, or A^dag in - 1/2 B^dag gamma_5 H gamma_5 in, of one parity of out. */
@@ -42,7 +51,7 @@ static md_status apply_to(md_context *context, wilson *w, bool adjoint, md_field
   md_field *from = &w->work[1 - p];
   md_wall_apply(&w->of.a, &site, &in[p], out);
   if (!adjoint) {
-    weigh(w, &in[1 - p], from, &from);
+    weigh(w, &in[1 - p], from, &from, NULL);
     return md_dirac_hop(context, w->dirac, out, from, &less);
   }
   md_wall_apply(NULL, &before, &in[1 - p], from);
@@ -83,18 +92,16 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
                           md_field *in) {
   wilson *w = a->state;
   const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
-  const md_wall_way before = {.gamma5 = true, .factor = 1.0};
   const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.25};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = even;
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
   if (adjoint)
-    md_wall_apply(NULL, &before, in, even);
+    turn(w, in, even, out);
   else
-    weigh(w, in, even, &from);
+    weigh(w, in, even, &from, out);
   MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
   md_wall_apply(&w->of.k, &way, odd, &w->odd);
-  md_wall_apply(&w->of.a, &way, in, out);
   if (!adjoint) return md_dirac_hop(context, w->dirac, out, &w->odd, &less);
   MD_TRY(md_dirac_hop(context, w->dirac, even, &w->odd, NULL));
   md_wall_apply(&w->of.b, &after, even, out);
@@ -205,7 +212,7 @@ static md_status reconstruct(md_context *context, md_system *s) {
   const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0, .b = 0.5};
   md_field *from = &w->work[MD_EVEN];
   MD_TRY(take_even(context, s));
-  weigh(w, &s->x[MD_EVEN], from, &from);
+  weigh(w, &s->x[MD_EVEN], from, &from, NULL);
   MD_TRY(md_dirac_hop(context, w->dirac, &w->odd, from, &end));
   md_wall_apply(&w->of.inverse, &plain, &w->odd, &s->x[MD_ODD]);
   return MD_OK;
@@ -223,7 +230,7 @@ static double one(const md_system *s) {
 
 /* A field of all slices in double on the host, or f itself where it is one. */
 static md_status on_host(md_context *context, md_field *f, md_field *room, md_field **host) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true, false};
   *host = f->space == MD_HOST && f->precision == MD_DOUBLE ? f : room;
   return *host == f ? MD_OK : md_field_create(context, f->geometry, &shape, f->parity, room);
 }

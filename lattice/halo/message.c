@@ -4,11 +4,11 @@
 
 size_t md_message_entry_bytes(const md_field_shape *shape) {
   return md_precision_bytes(shape->precision) *
-         (size_t)(shape->n_rhs == 1 ? 1 : shape->components * shape->n_rhs);
+         (size_t)(md_shape_planar(shape) ? 1 : shape->components * shape->n_rhs);
 }
 
 size_t md_message_bytes(const md_field_shape *shape, int64_t sites) {
-  const size_t planes = shape->n_rhs == 1 ? (size_t)shape->components : 1;
+  const size_t planes = md_shape_planar(shape) ? (size_t)shape->components : 1;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
   return (size_t)sites * (planes * md_message_entry_bytes(shape) + (scaled ? sizeof(float) : 0));
 }

@@ -96,7 +96,8 @@ md_status md_fermion_alike(const md_fermion *a, const md_fermion *b, bool shape)
 static md_status blank_in(md_space space, const md_fermion *f, md_fermion *copy,
                           md_field **fields) {
   const md_field *of = f->of;
-  const md_field_shape shape = {MD_DOUBLE, space, of->components, of->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, space, of->components,
+                                of->n_rhs, true,  of->together && space == of->space};
   *copy = (md_fermion){0};
   *fields = (md_field *)of;
   if (of->precision == MD_DOUBLE && of->space == space) return MD_OK;

@@ -41,6 +41,14 @@ md_backend_request md_study_request(const md_study_options *o, int action) {
   return request;
 }
 
+md_backend_request md_study_batch(md_context *context, const md_study_options *o, int action,
+                                  const int *local) {
+  md_backend_request request = md_study_request(o, action);
+  if (!o->how.by || o->how.by->takes & MD_TAKES_PARTS)
+    md_solver_part_request(context, o->run.backend, local, &request);
+  return request;
+}
+
 md_status md_study_backend(md_context *context, const md_study_options *o, int action,
                            const md_backend **backend) {
   const md_backend_request request = md_study_request(o, action);

@@ -124,6 +124,7 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
   o->run.request.n_rhs = count;
   MD_TRY(md_solver_options_read(context, &o->how, o->run.mixed, o->checkpoint, o->deflate));
   MD_TRY(check_shifts(context, o));
+  o->run.parts = o->how.by && o->how.by->takes & MD_TAKES_PARTS && !o->guess && !o->checkpoint;
   if (o->resume && !o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--resume needs --checkpoint FILE, the state that an earlier solve wrote "

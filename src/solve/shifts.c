@@ -81,21 +81,21 @@ static md_status complete(md_context *context, md_solve_run *run, double shift, 
   const double m = mass_of(run, shift);
   double scale[MD_MAX_RHS], zero[MD_MAX_RHS] = {0}, minus[MD_MAX_RHS];
   md_field even = {0}, odd = {0};
-  for (int r = 0; r < run->options.run.request.n_rhs; r++) {
+  for (int r = 0; r < MD_MAX_RHS; r++) {
     scale[r] = m;
     minus[r] = -1.0;
   }
   md_status status = md_dirac_field(context, md_equation_exact(&run->of), MD_EVEN, &even);
   if (status == MD_OK) status = md_dirac_field(context, md_equation_exact(&run->of), MD_ODD, &odd);
-  if (status == MD_OK) status = md_field_convert(context, &even, y);
+  if (status == MD_OK) status = md_field_widen(context, &even, y);
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_dirac_hop(context, md_equation_exact(&run->of), &odd, &even, NULL);
   if (status == MD_OK) {
     md_linear_axpby(minus, &odd, zero, &odd);
     md_linear_axpby(scale, &even, zero, &even);
-    status = md_field_convert(context, &run->of.x[MD_EVEN], &even);
-    if (status == MD_OK) status = md_field_convert(context, &run->of.x[MD_ODD], &odd);
+    status = md_field_narrow(context, &run->of.x[MD_EVEN], &even);
+    if (status == MD_OK) status = md_field_narrow(context, &run->of.x[MD_ODD], &odd);
   }
   md_field_destroy(&even);
   md_field_destroy(&odd);
@@ -203,8 +203,9 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
 
 md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_action_reals(o->run.request.action),
-                                o->run.request.n_rhs, true};
+  const md_field_shape shape = {
+      MD_DOUBLE, MD_HOST, md_action_reals(o->run.request.action), o->run.request.n_rhs,
+      true,      false};
   md_field x[MD_MAX_SHIFTS] = {0};
   md_multishift_result result = {0};
   md_status status = MD_OK;

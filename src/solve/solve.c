@@ -110,6 +110,14 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   MD_TRY(md_source_check(context, &o->source, geometry->global));
   if (o->guess) MD_TRY(read_guess(context, run));
   if (o->deflate) MD_TRY(read_modes(context, run, backend->space));
+  const md_auto_inner facts = {.mass = o->mass,
+                               .tolerance = o->tolerance,
+                               .deflates = o->deflate != NULL,
+                               .modes = o->deflate ? &run->modes : NULL,
+                               .solver = o->how.by,
+                               .n_rhs = request->n_rhs,
+                               .sites = (double)geometry->volume};
+  MD_TRY(md_run_choose_inner(context, &o->run, &facts, &o->run.request));
   MD_TRY(md_equation_create(context, &o->run, request, run->links.field, &run->of));
   if (md_action_get(request->action)->walls)
     MD_TRY(md_host_fields(context, geometry, request, run->midpoint));

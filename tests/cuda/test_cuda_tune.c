@@ -20,7 +20,7 @@ static const setting settings[] = {
     {"tensor", MD_PACKING_STACKED, MD_BF16, 16},  {"tensor", MD_PACKING_STACKED, MD_DOUBLE, 16},
     {"tensor", MD_PACKING_STACKED, MD_DOUBLE, 8}, {"cuda", MD_PACKING_NONE, MD_DOUBLE, 1},
     {"cuda", MD_PACKING_NONE, MD_HALF, 1},        {"cuda", MD_PACKING_NONE, MD_SINGLE, 8}};
-enum { SETTINGS = sizeof settings / sizeof *settings, RESULTS = 3 };
+enum { SETTINGS = sizeof settings / sizeof *settings, RESULTS = 4 };
 
 /* A lattice through which `stacked` marches. */
 static md_geometry *make_problem(md_context *context, md_action action,
@@ -52,18 +52,22 @@ static md_field device_field(md_context *context, const md_dirac *dirac, int par
   return field;
 }
 
-/* Of the shape in use: D in, a x + b D in, and where the backend fuses it the step by that. */
+/* Of the shape in use: D in, a x + b D in, and where the backend fuses it the step by that, in
+ * double and single also the one with the field before. */
 static void compute(md_context *context, md_dirac *dirac, const double *by,
                     md_field results[RESULTS]) {
   md_field in = device_field(context, dirac, MD_ODD, 5),
-           x = device_field(context, dirac, MD_EVEN, 6);
+           x = device_field(context, dirac, MD_EVEN, 6),
+           before = device_field(context, dirac, MD_EVEN, 9);
   const md_hop_end end = {.x = &x, .a = 0.7, .b = -1.5};
-  const md_hop_step step = {.by = by};
+  const bool wide = md_precision_bytes(dirac->request.precision) > 2;
+  const md_hop_step step[RESULTS] = {
+      [2] = {.by = by}, [3] = {.by = by, .before = wide ? &before : NULL}};
   const bool fuses = md_dirac_fuses(dirac, dirac->request.precision);
   for (int k = 0; k < RESULTS; k++) {
     md_field out = device_field(context, dirac, MD_EVEN, 7);
     MD_REQUIRE(context, md_dirac_hop_step(context, dirac, &out, &in, k > 0 ? &end : NULL,
-                                          k == 2 && fuses ? &step : NULL));
+                                          k >= 2 && fuses ? &step[k] : NULL));
     md_test_random_field(context, dirac->geometry, dirac->request.precision, dirac->request.n_rhs,
                          MD_EVEN, 8, &results[k]);
     MD_REQUIRE(context, md_field_convert(context, &results[k], &out));
@@ -71,6 +75,7 @@ static void compute(md_context *context, md_dirac *dirac, const double *by,
   }
   md_field_destroy(&in);
   md_field_destroy(&x);
+  md_field_destroy(&before);
 }
 
 static void require_same_bits(const md_field *got, const md_field *want, const char *what) {
@@ -88,9 +93,10 @@ static void check_shapes(md_context *context, const setting *s, md_action action
   md_dirac dirac = make_operator(context, s, action, links);
   const md_launch_shapes *shapes = dirac.backend->shapes;
   md_field want[RESULTS], got[RESULTS];
-  double steps[MD_MAX_RHS];
+  double steps[3 * MD_MAX_RHS];
   void *by;
-  for (int r = 0; r < MD_MAX_RHS; r++) steps[r] = 0.5 + 0.125 * r;
+  for (int r = 0; r < 3 * MD_MAX_RHS; r++)
+    steps[r] = 0.5 + 0.125 * (r % 7) - 0.3 * (r / MD_MAX_RHS);
   MD_REQUIRE(context, md_device_allocate(context, sizeof steps, "steps", &by));
   MD_REQUIRE(context, md_device_upload(context, by, steps, sizeof steps));
   compute(context, &dirac, by, want);

@@ -39,7 +39,9 @@ static const chosen cases[] = {{MD_DOUBLE, 16, {48, 48, 48, 64}, {2, 4, 2, 2}},
 static bool plan_of(const chosen *c, md_march_plan *plan) {
   const md_device_facts gpu = h200();
   md_march_plan plans[MARCH_TILES];
-  const int count = md_march_plans(c->precision, 2, c->n_rhs, c->local, &gpu, plans);
+  const md_backend_request request = {
+      .action = MD_ACTION_HISQ, .precision = c->precision, .n_rhs = c->n_rhs};
+  const int count = md_march_plans(&request, c->local, &gpu, plans);
   if (count > 0) *plan = plans[0];
   return count > 0;
 }
@@ -126,7 +128,10 @@ static void check_plan(const md_device_facts *gpu, const md_march_plan *plan,
 static bool check_plans(const md_device_facts *gpu, md_precision precision, int fields, int n_rhs,
                         const int local[MD_DIMS]) {
   md_march_plan plan[MARCH_TILES] = {0};
-  const int plans = md_march_plans(precision, fields, n_rhs, local, gpu, plan);
+  const md_backend_request request = {.action = fields == 2 ? MD_ACTION_HISQ : MD_ACTION_NAIVE,
+                                      .precision = precision,
+                                      .n_rhs = n_rhs};
+  const int plans = md_march_plans(&request, local, gpu, plan);
   for (int n = 0; n < plans; n++) {
     assert_int_equal(plan[n].fields, fields);
     check_plan(gpu, &plan[n], local);

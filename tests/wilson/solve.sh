@@ -61,10 +61,13 @@ ways wilson <<'WAYS'
 --solver gcr --precondition chebyshev
 --solver bicgstab
 --solver bicgstab --inner single --reconstruct 12
+--inner half
+--inner bf16 --reconstruct 12
 WAYS
 ways mobius --Ls 4 <<'WAYS'
 --inner single
---solver block --inner single
+--solver block --inner half
+--inner bf16
 WAYS
 for way in "" "--solver bicgstab"; do # half of the stencils for each step of it
   # shellcheck disable=SC2086
@@ -151,11 +154,11 @@ walls="--lattice $lattice --action mobius --mass 0.1 --Ls 4"
   refuses 2 'solutions have the quark' 1 solve $walls --guess "$work/out.h5"
   refuses 2 'eigenvalues lie all around zero; take cg' 1 solve $walls --solver bicgstab
   refuses 2 'Hermitian; take cg' 1 solve --lattice "$lattice" --mass 0.1 --solver bicgstab
+  refuses 2 'iterates in double or single, got half' 1 solve $wilson --solver bicgstab --inner half
   refuses 2 'bicgstab goes without --checkpoint' 1 solve $wilson --solver bicgstab --checkpoint "$work/x" --checkpoint-every 5
   refuses 2 'takes no --b5' 1 solve --lattice "$lattice" --action domainwall --mass 0.1 --b5 1.5
   refuses 2 'must have an inverse' 1 solve --lattice "$lattice" --action wilson --mass -4
   refuses 2 'have 12 right-hand sides, one a colour and spin' 1 solve $wilson --rhs 3
-  refuses 2 'serves action wilson in double and single, got half' 1 solve $wilson --backend cpu_simd --precision half
 }
 refuses 2 'action wilson needs --mass' 1 eigen "$lattice" --modes 2 --action wilson
 refuses 2 'action naive takes no --mass' 1 eigen "$lattice" --modes 2 --mass 0.1
@@ -186,12 +189,12 @@ on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls
 close "[$(key residual_mass "$work/study.json")]" "[$(value residual_mass exact)]" 1e-8 || complain "the study's m_res"
 on 1 bench dirac --dims 4x4x4x4 --action mobius --Ls 4 --backends cpu_ref,cpu_simd --repetitions 1 --rhs 1,5 \
   --quiet --json "$work/dirac.json" || complain "bench dirac: exit $?"
-[ "$(grep -c '"gflops"' "$work/dirac.json")" = 10 ] || complain "bench dirac: $(grep -c '"gflops"' "$work/dirac.json") rows"
+[ "$(grep -c '"gflops"' "$work/dirac.json")" = 22 ] || complain "bench dirac: $(grep -c '"gflops"' "$work/dirac.json") rows"
 for what in wilson "mobius --Ls 3 --magnetic 1"; do
   # shellcheck disable=SC2086
   on 2 validate --lattice "$lattice" --mass 0.3 --action $what --quiet --json "$work/validate.json" || complain "validate $what: exit $?"
   [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
-  [ "$(grep -c '"operation"' "$work/validate.json")" -ge 6 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
+  [ "$(grep -c '"operation"' "$work/validate.json")" -ge 12 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
 done
 on 1 bench solver --dims 4x4x4x4 --action wilson --mass 0.2 --operators cpu_simd --inner none,single --solvers cg,block,gcr,bicgstab --rhs 2 \
   --repetitions 1 --tol 1e-9 --quiet --json "$work/solver.json" || complain "bench solver: exit $?"

@@ -236,7 +236,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                 .initial = "auto"),
       MD_OPTION(CHOICES, "inner", &suite->inner, "A,B",
                 "precisions of the solves' iterations, none: double [none,single,half]",
-                .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "none,single,half"),
+                .choices = MD_BENCH_INNER_WORDS, .initial = "none,single,half"),
       MD_OPTION(INTEGER, "repetitions", &s->repetitions, "N",
                 "timed samples of each solve, stencil and copy [3]", .low = 1, .high = 1000),
       MD_OPTION(REAL, "seconds", &suite->seconds, "S",
@@ -258,6 +258,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
       "minidirac bench suite --class S --json suite.json"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &s->common,
                          argc, argv));
+  if (suite->inner.all) suite->inner.count--; /* but for auto */
   suite->repetitions = (int)s->repetitions;
   suite->physics.action = s->action;
   if (md_action_get(md_physics_action(&suite->physics))->walls)

@@ -38,7 +38,7 @@ typedef struct md_suite {
   md_physics_options physics;
   md_halo_request halo;
   md_bench_operators operators; /* of the solves */
-  md_choices inner;             /* of the solves; MD_DOUBLE stands for none */
+  md_choices inner;             /* of the solves; as MD_BENCH_INNER_WORDS says */
   int repetitions;
   double seconds;      /* that repetitions of a solve take at least */
   const char *scratch; /* folder for files that are written and read */
