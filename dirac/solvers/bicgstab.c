@@ -126,6 +126,14 @@ static md_status iterate_once(stabilised *b, bool *ends) {
   return md_cg_conclude(b->context, b->request, alpha, norm2, b->state, ends);
 }
 
+/* All its vectors are of one precision, of which 16 bits hold no solution. */
+static md_status check(md_context *context, const md_solver_job *job) {
+  const md_operator *a = job->inner ? job->inner : job->a;
+  if (md_precision_bytes(a->shape.precision) > 2) return MD_OK;
+  return md_fail(context, MD_INPUT, "solver bicgstab iterates in double or single, got %s; take cg",
+                 md_precision_name(a->shape.precision));
+}
+
 static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
   md_operator *a = job->inner ? job->inner : job->a;
   stabilised b = {.context = context, .a = a, .request = job->request, .state = state};
@@ -144,7 +152,8 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
 
 const md_solver md_solver_bicgstab = {.name = "bicgstab",
                                       .help = "BiCGStab on S of action wilson, not S S^dag",
-                                      .takes = MD_TAKES_INNER,
+                                      .takes = MD_TAKES_INNER | MD_TAKES_PARTS,
                                       .any_operator = true,
                                       .direct = true,
+                                      .check = check,
                                       .iterate = iterate};

@@ -55,19 +55,18 @@ ways wilson <<'WAYS'
 --reconstruct 12
 --solver gcr --max-iter 20000
 --solver auto
---inner half
---inner bf16 --reconstruct 12
 --solver block
 --solver block --inner single
 --solver fcg --precondition chebyshev --inner single
 --solver gcr --precondition chebyshev
 --solver bicgstab
 --solver bicgstab --inner single --reconstruct 12
+--inner half
+--inner bf16 --reconstruct 12
 WAYS
 ways mobius --Ls 4 <<'WAYS'
 --inner single
---solver block --inner single
---inner half
+--solver block --inner half
 --inner bf16
 WAYS
 for way in "" "--solver bicgstab"; do # half of the stencils for each step of it
@@ -155,6 +154,7 @@ walls="--lattice $lattice --action mobius --mass 0.1 --Ls 4"
   refuses 2 'solutions have the quark' 1 solve $walls --guess "$work/out.h5"
   refuses 2 'eigenvalues lie all around zero; take cg' 1 solve $walls --solver bicgstab
   refuses 2 'Hermitian; take cg' 1 solve --lattice "$lattice" --mass 0.1 --solver bicgstab
+  refuses 2 'iterates in double or single, got half' 1 solve $wilson --solver bicgstab --inner half
   refuses 2 'bicgstab goes without --checkpoint' 1 solve $wilson --solver bicgstab --checkpoint "$work/x" --checkpoint-every 5
   refuses 2 'takes no --b5' 1 solve --lattice "$lattice" --action domainwall --mass 0.1 --b5 1.5
   refuses 2 'must have an inverse' 1 solve --lattice "$lattice" --action wilson --mass -4

@@ -242,8 +242,8 @@ static int rhs_block(solve *s) {
  * fifth dimension, random ones. To be destroyed also after a failure. Local. */
 static md_status fill(solve *s, const md_dirac *dirac, md_field fields[MD_PARITIES]) {
   md_context *context = s->bench->context;
-  const md_field_shape shape = {MD_DOUBLE,     MD_HOST, dirac->shape.components,
-                                s->b[0].n_rhs, true,    false};
+  const int n_rhs = rhs_block(s), of_dirac = dirac->shape.components;
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, of_dirac, n_rhs, true, false};
   const bool apart = shape.components != s->b[0].components;
   md_field room[MD_PARITIES] = {0};
   md_status status = MD_OK;
@@ -254,7 +254,7 @@ static md_status fill(solve *s, const md_dirac *dirac, md_field fields[MD_PARITI
   }
   if (apart && status == MD_OK) md_source_random(room, SOURCE_SEED);
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
-    status = md_field_take(context, &fields[p], apart ? &room[p] : &s->b[p], 0, rhs_block(s));
+    status = md_field_take(context, &fields[p], apart ? &room[p] : &s->b[p], 0, n_rhs);
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&room[p]);
   return status;
 }
