@@ -174,6 +174,12 @@ static bool fuses(const void *state, md_precision out) {
          (out == MD_SINGLE && md_precision_bytes(s->request.precision) == 2);
 }
 
+static bool multiplies(const void *state) {
+  const md_backend_request *request = &((const cuda_state *)state)->request;
+  const int slices = md_request_slices(request), columns = slices * request->n_rhs;
+  return slices > 1 && columns <= MD_SPIN_THREADS && (slices > 3 || request->n_rhs > 1);
+}
+
 static int shapes(const void *state) {
   return has_spins(&((const cuda_state *)state)->request) ? sizeof shares / sizeof *shares : 2;
 }
@@ -204,7 +210,9 @@ static double link_bytes(const md_backend_request *request) {
   return MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
 }
 
-enum { MOST_SCALED = 512 }; /* columns of a site, whose scale the threads of one block find */
+enum {
+  MOST_SCALED = 2 * MD_SPIN_THREADS
+}; /* columns of a site, whose scale the threads of one block find */
 
 static md_status check(md_context *context, const md_backend_request *request) {
   const int columns = md_request_slices(request) * request->n_rhs;
@@ -235,5 +243,7 @@ const md_backend md_backend_cuda = {.name = "cuda",
                                     .unload = unload,
                                     .hop = hop,
                                     .fuses = fuses,
+                                    .turns = true,
+                                    .multiplies = multiplies,
                                     .shapes = &launch_shapes,
                                     .link_bytes = link_bytes};

@@ -61,6 +61,10 @@ typedef struct md_stencil {
   int columns_of_block;   /* of four spins: slices and right-hand sides of a block of threads */
 } md_stencil;
 
+/* Threads of a block of the hop of four spins, twice as many for many right-hand sides; so many
+ * columns of a site, slices times right-hand sides, meet in one that multiplies slices. */
+enum { MD_SPIN_THREADS = 256 };
+
 /* keep_links and few_slots on a GPU: `bytes` of links of a parity stay in L2 where they leave a
  * third of it to fields; for each byte of a number and multiprocessor so many slots leave threads
  * without work. On an H200 that is below 40 MiB, and 32768 for each byte. */

@@ -1,6 +1,7 @@
 /* The matrices of the fifth dimension on a device. They are polynomials c0 + c1 (X + r X^2 + ...
  * + r^(n-2) X^(n-1)) with X^n = w, as all of md_wall_matrices are, so that they are applied by a
- * recursion over the slices, in which a field is read from memory once and written once. */
+ * recursion over the slices, in which a field is read from memory once and written once; where that
+ * would make roundings larger (|r| > 1), term by term. */
 #include "base/device.cuh"
 #include "lattice/fields/cuda/storage.cuh"
 
@@ -40,7 +41,7 @@ template <class S> struct wall_arguments {
   int slices, n_rhs;
   real_of<S> c0, c1, r, w, closing; /* w r^(n-1) */
   real_of<S> factor[2];             /* of spins 0 and 1, and 2 and 3 */
-  bool adjoint, add;
+  bool adjoint, add, dense;
 };
 
 /* emit(s, y) for each slice s of one number of a site, y what is to be stored: (re, im). */
@@ -49,18 +50,20 @@ __device__ inline void visit(const wall_arguments<S> &a, int64_t site, int item,
   using T = real_of<S>;
   const bool lower = item >= PAIRS / 2 * a.n_rhs, reversed = !lower != a.adjoint;
   const int row = PAIRS * a.n_rhs, last = a.slices - 1;
-  const T scale = is_scaled<S> ? a.in_scale[site] : 1.0f, factor = scale * a.factor[lower];
+  const T scale = is_scaled<S> ? a.in_scale[site] : 1.0f,
+          factor = scale * (lower ? a.factor[1] : a.factor[0]);
   const auto load = [&](const S *data, int s) {
     const auto at = (site * a.slices + (reversed ? last - s : s)) * row + item;
     const auto v = reinterpret_cast<const vector_of<S, 2> *>(data)[at];
     return number<T>{load_real(v.v[0]), load_real(v.v[1])};
   };
   number<T> t = {T(0), T(0)};
+  const auto add_times = [&](T by, int s) {
+    const number<T> other = load(a.in, s);
+    t.re += by * other.re, t.im += by * other.im;
+  };
   T power = a.w;
-  for (int s = 0; s < last && power != T(0); s++, power *= a.r) {
-    const number<T> x = load(a.in, s);
-    t.re += power * x.re, t.im += power * x.im;
-  }
+  for (int s = 0; s < last && power != T(0); s++, power *= a.r) add_times(power, s);
   const T old_scale = is_scaled<S> && a.add ? a.out_scale[site] : 1.0f;
   number<T> x = load(a.in, last);
   for (int s = last; s >= 0; s--) {
@@ -72,7 +75,13 @@ __device__ inline void visit(const wall_arguments<S> &a, int64_t site, int item,
     emit((site * a.slices + (reversed ? last - s : s)) * row + item, y);
     if (s == 0) break;
     const number<T> next = load(a.in, s - 1);
-    t = {x.re + a.r * t.re - a.closing * next.re, x.im + a.r * t.im - a.closing * next.im};
+    if (a.dense) {
+      t = {T(0), T(0)}, power = T(1);
+      for (int k = s; k < s + last; k++, power *= a.r)
+        add_times(k > last ? a.w * power : power, k > last ? k - a.slices : k);
+    } else {
+      t = {x.re + a.r * t.re - a.closing * next.re, x.im + a.r * t.im - a.closing * next.im};
+    }
     x = next;
   }
 }
@@ -129,7 +138,7 @@ extern "C" void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way 
     a.closing = (T)(p.w * pow(p.r, slices - 1));
     a.factor[0] = (T)way->factor;
     a.factor[1] = (T)(way->gamma5 ? -way->factor : way->factor);
-    a.adjoint = way->adjoint, a.add = way->add;
+    a.adjoint = way->adjoint, a.add = way->add, a.dense = fabs(p.r) > 1.0;
     apply<S><<<blocks, block, 0, md_stream()>>>(a);
   });
 }

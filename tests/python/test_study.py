@@ -47,6 +47,10 @@ class Studies(unittest.TestCase):
             lattice.save(os.path.join(folder, "links.h5"))
             with self.assertRaisesRegex(ValueError, "is no study"):
                 md.Study(os.path.join(folder, "links.h5"))
+            for read in (md.Study, md.read_links, md.read_modes, md.read_report):
+                for other in (LATTICE, os.path.join(folder, "none")):
+                    with self.assertRaisesRegex(md.InputError, f"^{other} cannot be read: "):
+                        read(other)
             links, _ = md.read_links(os.path.join(folder, "links.h5"))
             self.assertTrue(np.array_equal(links, lattice.links))
 
