@@ -123,7 +123,7 @@ def table(heads, rows):
     side_of = lambda v: "" if isinstance(v, str) else " class='n'"
     cell = lambda v: f"<td{side_of(v)}>{html.escape(v) if isinstance(v, str) else rounded(v)}</td>"
     lines = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
-    first = "".join(f"<th{side_of(v)}>{html.escape(head)}</th>" for head, v in zip(heads, rows[0]))
+    first = "".join(f"<th{side_of(v)}>{html.escape(head)}</th>" for head, v in zip(heads, rows[0] if rows else heads))
     return f"<div class='wide' tabindex='0'><table><tr>{first}</tr>{lines}</table></div>"
 
 
@@ -158,7 +158,8 @@ def numbered(places, taken, lines):
     for i, (x, y) in enumerate(places, 1):
         half = (DIGIT * len(str(i)) + 1) / 2
         rings = ((x + (r + half) * math.cos(a * math.pi / 8), y + r * math.sin(a * math.pi / 8))
-                 for r in (10, 15, 22, 32, 45, 60, 80, 105, 135, 170) for a in (-2, 2, 6, -6, 0, 8, -4, 4, -1, 1, 3, 5, 7, -7, -5, -3))
+                 for r in (10, 15, 22, 32, 45, 60, 80, 105, 135, 170)
+                 for a in (-2, 2, 6, -6, 0, 8, -4, 4, -1, 1, 3, 5, 7, -7, -5, -3))
         box = place(((a - half, b - LINE / 2, a + half, b + LINE / 2) for a, b in rings), taken, lines)
         if box:
             a, b = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
@@ -173,7 +174,8 @@ def row_name(row, keys=("kernel", "solver", "backend", "packing", "precision", "
     after = {"rhs": "rhs", "reconstruct": "reals"}
     before = {"mass": "mass ", "inner": "inner ", "m": "m = ", "mode": "hops "}
     return " ".join(before.get(key, "") + shown(row[key]) + (f" {after[key]}" if key in after else "")
-                    for key in keys if key in row and row[key] not in ("none", None) and (key, row[key]) != ("mode", "single"))
+                    for key in keys
+                    if key in row and row[key] not in ("none", None) and (key, row[key]) != ("mode", "single"))
 
 
 def said(words, spots, taken, lines):
@@ -187,7 +189,7 @@ def said(words, spots, taken, lines):
     (x, y), (a, b) = spots[boxes.index(box)]
     away = max(abs(b - y) - LINE / 2, abs(a - x) - half) > 12
     leader = f'<path class="axis" d="M{x:.1f} {y:.1f}L{a:.1f} {b:.1f}"/>' if away else ""
-    return leader + f'<text class="number" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{words}</text>'
+    return leader + f'<text class="number" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{html.escape(words)}</text>'
 
 
 def ceiling_lines(x, y, roof, ceilings, taken, lines):
@@ -201,7 +203,8 @@ def ceiling_lines(x, y, roof, ceilings, taken, lines):
         lines.append((start, at - 1, right, at + 1))
         ways = (1, -1) if any(value < other < value * 3 for other, _ in ceilings) else (-1, 1)  # below its neighbour
         middles = [right - 3 - LETTER * len(name) / 2 - i * 6 for i in range(48)]
-        words.append((name, [((a, at + far * way), (a, at)) for far in (8, 14, 24, 38, 55, 75) for way in ways for a in middles]))
+        words.append((name, [((a, at + far * way), (a, at)) for far in (8, 14, 24, 38, 55, 75) for way in ways
+                             for a in middles]))
     low, high = max(x.low, y.low - shift), min(x.high, y.high - shift, top - shift)
     if roof and low < high:
         ends = [(x.place(a), y.place(a + shift)) for a in (low, high)]
@@ -217,16 +220,17 @@ def ceiling_lines(x, y, roof, ceilings, taken, lines):
 def scatter(reports, point, kind_of, title, labels, roofs=None, hollow=lambda row: False):
     """A figure per report, all on the same axes, a numbered point per row: point(row) gives x and y or None. Colours are
     kinds, shapes precisions. roofs, by report: ((GB/s, words) or None, [(ceiling, words)]), as ceiling_lines has them."""
-    points = [[(row, point(row)) for row in rows] for _, rows in reports]
+    whole = lambda at: at if at and all(map(math.isfinite, at)) else None
+    points = [[(row, whole(point(row))) for row in rows] for _, rows in reports]
     seen = [(row, at) for found in points for row, at in found if at]
     if not seen:
         return "<p>No row has both numbers.</p>"
     roofs = roofs or [(None, [])] * len(reports)
     ridges = [c / roof[0] for roof, ceilings in roofs if roof for c, _ in ceilings]
-    x = Axis([at[0] for _, at in seen] + ridges, LEFT, WIDTH - RIGHT, labels[0])
-    tops = [roof[0] * at[0] for roof, ceilings in roofs if roof and not ceilings for _, at in seen if math.isfinite(roof[0] * at[0])]
+    x = Axis([at[0] for _, at in seen] + list(filter(math.isfinite, ridges)), LEFT, WIDTH - RIGHT, labels[0])
+    tops = [roof[0] * at[0] for roof, ceilings in roofs if roof and not ceilings for _, at in seen]
     tops += [1.15 * c for _, ceilings in roofs for c, _ in ceilings]
-    y = Axis([at[1] for _, at in seen] + tops, HEIGHT - BOTTOM, TOP, labels[1])
+    y = Axis([at[1] for _, at in seen] + list(filter(math.isfinite, tops)), HEIGHT - BOTTOM, TOP, labels[1])
     kinds = list(dict.fromkeys(kind_of(row) for row, _ in seen))
     hollows = {kind_of(row): hollow(row) for row, _ in seen}
     shapes = sorted({shape_of(row) for row, _ in seen})
@@ -239,12 +243,14 @@ def scatter(reports, point, kind_of, title, labels, roofs=None, hollow=lambda ro
         marks = [frame(x, y), drawn_lines]
         for (row, at), (a, b) in zip(drawn, places):
             mark = marker("mark " + style_of(kind_of(row), kinds), shape_of(row), hollow(row))
-            marks.append(f'<path {mark} transform="translate({a:.1f} {b:.1f})"><title>{html.escape(row_name(row))}</title></path>')
+            name = html.escape(row_name(row))
+            marks.append(f'<path {mark} transform="translate({a:.1f} {b:.1f})"><title>{name}</title></path>')
         marks += [numbered(places, taken, lines), said_of_them]
         absent = len(found) - len(drawn)
         words += f"; rows without both numbers, which stand in the table of all alone: {absent}" if absent else ""
         numbers = table(("", "what", *labels), [[i, row_name(row), *at] for i, (row, at) in enumerate(drawn, 1)])
-        parts.append(figure(marks, title, f"{len(drawn)} points, {labels[1]} over {labels[0]}; the table has them.", words, numbers))
+        told = f"{len(drawn)} points, {labels[1]} over {labels[0]}; the table has them."
+        parts.append(figure(marks, title, told, words, numbers))
     out = legend([(marker(style_of(kind, kinds), 3, hollows[kind]), kind) for kind in kinds])
     out += legend([(marker("s0", s), (*PRECISIONS, "other")[s]) for s in shapes]) if len(shapes) > 1 else ""
     return out + side(parts)
@@ -305,5 +311,6 @@ def bars(reports, unit):
             lines.append(f"<tr><td>{html.escape(name)}</td><td class='n'>{rounded(value) if value else 'no'} {unit}</td></tr>"
                          f"<tr class='bar'><td colspan='2'><svg viewBox='0 0 1000 12' preserveAspectRatio='none' "
                          f"aria-hidden='true'>{drawn}</svg></td></tr>")
-        parts.append(f"<figure class='list'><figcaption>{words}</figcaption><table class='bars'>{''.join(lines)}</table></figure>")
+        parts.append(f"<figure class='list'><figcaption>{words}</figcaption><table class='bars'>{''.join(lines)}</table>"
+                     "</figure>")
     return side(parts)

@@ -163,7 +163,7 @@ def roofline(reports):
 
     def point(row):
         if "kernel" in row and "m" in row:
-            size = {"double": 8, "single": 4, "tf32": 4}.get(row.get("precision"), 2)
+            size = {"double": 8, "single": 4, "tf32": 4}.get(shown(row.get("precision")), 2)
             at = positive(row, "m", "n", "k", "gflops_kernel")
             if not at:
                 return None
@@ -187,10 +187,11 @@ def roofline(reports):
                 lambda row: "GEMM " + shown(row["kernel"]) if "m" in row else operator_of(row), title,
                 ("operations per byte", "GFLOP/s"), [roof for *_, roof in found], lambda row: "m" in row))
     return out and (
-        "<h2>Roofline</h2><p>A point is a kernel with one set of options, named in the table by its number. Operations per byte count the "
-        "bytes that cannot be avoided. Dashed: the memory bandwidth measured in the same run, which a kernel exceeds that works in a "
-        "cache or reads more than it writes, and the fastest product of matrices of each precision in that report, or in another "
-        "one here of that machine: the ceiling of arithmetic in practice, not on paper.</p>") + "".join(out) or ""
+        "<h2>Roofline</h2><p>A point is a kernel with one set of options, named in the table by its number. Operations per "
+        "byte count the bytes that cannot be avoided. Dashed: the memory bandwidth measured in the same run, which a kernel "
+        "exceeds that works in a cache or reads more than it writes, and the fastest product of matrices of each precision in "
+        "that report, or in another one here of that machine: the ceiling of arithmetic in practice, not on paper.</p>"
+    ) + "".join(out) or ""
 
 
 def errors(reports):
@@ -216,15 +217,14 @@ def scaling(reports):
 
 def bounds(reports):
     """Errors that validate found, against what rounding explains."""
-    found = [(f"{text(operation)}; {words}", [row for row in rows if row.get("operation") == operation])
+    found = [(f"{text(operation)}; {words}", [row for row in rows if shown(row.get("operation")) == operation])
              for words, _, rows in having(reports, "validate", (), ("rel_l2_error", "bound"))
-             for operation in dict.fromkeys(row.get("operation") for row in rows)]
+             for operation in dict.fromkeys(shown(row.get("operation")) for row in rows)]
+    title, roofs = "Errors against their bounds", [((1, "error = bound"), [])] * len(found)
     return found and (
-        "<h2>Errors against their bounds</h2><p>Of operators in a precision, against double; below the dashed line the error is "
-        "within its a-priori bound.</p>"
-        + scatter([(words, rows) for words, rows in found], lambda row: positive(row, "bound", "rel_l2_error"), operator_of,
-                  "Errors against their bounds", ("a-priori bound", "relative error"), [((1, "error = bound"), [])] * len(found))
-    ) or ""
+        f"<h2>{title}</h2><p>Of operators in a precision, against double; below the dashed line the error is within its "
+        "a-priori bound.</p>" + scatter(found, lambda row: positive(row, "bound", "rel_l2_error"), operator_of, title,
+                                        ("a-priori bound", "relative error"), roofs)) or ""
 
 
 def of_command(reports, command):
@@ -237,9 +237,16 @@ def reals(report, key):
     return [number(value) for value in values] if isinstance(values, list) else []
 
 
+def dicts(report, key):
+    """The rows of a list of a report."""
+    values = report.get(key)
+    return [row for row in values if isinstance(row, dict)] if isinstance(values, list) else []
+
+
 def source_slice(report):
     """The time slice of a solve's source, from which its correlator is shown."""
-    found = re.fullmatch(r"(?:point:\d+,\d+,\d+,|(?:wall|corner|evenwall|oddwall|colour):)(\d+)(?:,\d+)?", shown(report.get("source")))
+    slices = r"(?:point:\d+,\d+,\d+,|(?:wall|corner|evenwall|oddwall|colour):)(\d+)(?:,\d+)?"
+    found = re.fullmatch(slices, shown(report.get("source")))
     return int(found[1]) if found and report.get("pion_correlator_from") != "source" else 0
 
 
@@ -256,39 +263,44 @@ def pions(reports):
             masses = [number(mass) for mass in effective_mass(c)]
             groups.setdefault(f"{text(lattice)}, one lattice: no errors", []).append((name, c, [], masses, []))
     for words, report in of_command(reports, "measure"):
-        rows = report.get("pion") if isinstance(report.get("pion"), list) else []
-        for row in [row for row in rows if isinstance(row, dict)]:
+        words += f"; {len(dicts(report, 'lattices'))} lattices, errors by jackknife"
+        for row in dicts(report, "pion"):
             momentum = [n for n in reals(row, "momentum") if n is not None]
-            name = f"mass {shown(row.get('mass'))}" + (", p = " + ",".join(f"{n:g}" for n in momentum) if any(momentum) else "")
+            name = f"mass {shown(row.get('mass'))}"
+            name += ", p = " + ",".join(f"{n:g}" for n in momentum) if any(momentum) else ""
             lists = (reals(row, key) for key in ("correlator", "error", "effective_mass", "effective_mass_error"))
-            group = f"{text(row.get('action'))}, {text(row.get('source'))}, {text(len(report.get('lattices') or []))} lattices, errors by jackknife"
-            groups.setdefault(f"{words}; {group}", []).append((name, *lists))
+            group = f"{text(row.get('action'))}, {text(row.get('source'))}; {words}"
+            groups.setdefault(group, []).append((name, *lists))
     if not groups:
         return ""
     points = lambda y, error: [(t, v, error[t] if t < len(error) else None) for t, v in enumerate(y)]
     correlators = [(words, [(name, points(c, e)) for name, c, e, _, _ in series]) for words, series in groups.items()]
     masses = [(words, [(name, points(m, e)) for name, _, _, m, e in series]) for words, series in groups.items()]
     return (
-        "<h2>Pion correlators</h2><p>t is counted from the source, in lattice units. Points of several series at one t stand beside each "
-        "other.</p>" + curves(correlators, "Pion correlators", ("t", "C(t)"))
-        + "<h2>Effective masses of the pion</h2><p>arcosh[(C(t-1) + C(t+1)) / (2 C(t))], in lattice units, left out where there is "
-        "none: flat where the pion alone is left.</p>" + curves(masses, "Effective masses", ("t", "effective mass"), (False, False)))
+        "<h2>Pion correlators</h2><p>t is counted from the source, in lattice units. Points of several series at one t stand "
+        "beside each other.</p>" + curves(correlators, "Pion correlators", ("t", "C(t)"))
+        + "<h2>Effective masses of the pion</h2><p>arcosh[(C(t-1) + C(t+1)) / (2 C(t))], in lattice units, left out where "
+        "there is none: flat where the pion alone is left.</p>"
+        + curves(masses, "Effective masses", ("t", "effective mass"), (False, False)))
 
 
 def histories(reports):
     """What iterations, modes and sweeps did; of long ones every so manieth alone."""
     out = ""
-    lines = lambda y, first=0: [(i + first, v, None) for i, v in enumerate(y) if i % math.ceil(len(y) / 300) == 0 or i == len(y) - 1]
-    groups = [(words, [(solve_name(report), lines(reals(report, "residual_history")))]) for words, report in of_command(reports, "solve")]
-    for words, report in of_command(reports, "validate"):
-        rows = report.get("solver") if isinstance(report.get("solver"), list) else []
-        groups.append((words, [(solve_name(row), lines(reals(row, "residual_history"))) for row in rows if isinstance(row, dict)]))
-    for title, found, labels, log in (
-            ("Residuals", groups, ("iteration", "relative residual"), True),
-            ("Eigenvalues of -Deo Doe", [(words, [("eigenvalue", lines(reals(report, "eigenvalues"))[:64])])
-                                         for words, report in of_command(reports, "eigen")], ("mode", "eigenvalue"), True),
-            ("Plaquette over sweeps", [(words, [("plaquette", lines(reals(report, "plaquette_history"), 1))])
-                                       for words, report in of_command(reports, "generate")], ("sweep", "plaquette"), False)):
+
+    def line(row, key, name, first=0):
+        y = reals(row, key)
+        apart = math.ceil(len(y) / 300)
+        return name, [(i + first, v, None) for i, v in enumerate(y) if i % apart == 0 or i == len(y) - 1]
+
+    lines = [(words, [report]) for words, report in of_command(reports, "solve")]
+    lines += [(words, dicts(report, "solver")) for words, report in of_command(reports, "validate")]
+    residuals = [(words, [line(row, "residual_history", solve_name(row)) for row in rows]) for words, rows in lines]
+    modes = [(words, [line(report, "eigenvalues", "eigenvalue")]) for words, report in of_command(reports, "eigen")]
+    sweeps = [(words, [line(report, "plaquette_history", "plaquette", 1)]) for words, report in of_command(reports, "generate")]
+    for title, found, labels, log in (("Residuals", residuals, ("iteration", "relative residual"), True),
+                                      ("Eigenvalues of -Deo Doe", modes, ("mode", "eigenvalue"), True),
+                                      ("Plaquette over sweeps", sweeps, ("sweep", "plaquette"), False)):
         drawn = curves(found, title, labels, (False, log))
         out += f"<h2>{title}</h2>{drawn}" if drawn else ""
     return out
@@ -306,8 +318,8 @@ def merits(reports):
             ends = positive(report, "figure_of_merit_min", "figure_of_merit_max") or []
             kinds.setdefault(kind, []).append((words, merit[0], ends, True))
     return kinds and (
-        "<h2>Figure of merit</h2><p>Right-hand sides solved to a true residual of 1e-10 per second, by the fastest solve that passed its "
-        "checks; the line on a bar runs from the longest to the shortest repetition.</p>"
+        "<h2>Figure of merit</h2><p>Right-hand sides solved to a true residual of 1e-10 per second, by the fastest solve that "
+        "passed its checks; the line on a bar runs from the longest to the shortest repetition.</p>"
         + "".join(bars([(text(kind), rows)], "/s") for kind, rows in kinds.items())) or ""
 
 
@@ -349,17 +361,16 @@ def gemm_bars(reports):
         for words, _, rows in having(reports, "bench gemm", ("gemm",), ("kernel", "m", "n", "k")):
             rows = [row for row in rows if on_gpu(row) == gpu]
             work = lambda row: math.prod(positive(row, "m", "n", "k") or [0])
-            largest = {row.get("precision"): 0 for row in rows}
-            for row in rows:
-                largest[row.get("precision")] = max(work(row), largest[row.get("precision")])
+            precision = lambda row: shown(row.get("precision"))
+            largest = {kind: max(work(row) for row in rows if precision(row) == kind) for kind in map(precision, rows)}
             bar = []
             for row in rows:
                 speed = positive(row, "gflops_kernel")
-                if speed and work(row) == largest[row.get("precision")]:
+                if speed and work(row) == largest[precision(row)]:
                     share = number(row.get("vs_reference"))
                     beside = f", {share:.2f} of its library" if share else ""
                     size = "x".join(shown(row[key]) for key in ("m", "n", "k"))
-                    bar.append((f"{shown(row['kernel'])} {shown(row.get('precision'))} {size}{beside}", speed[0], [], True))
+                    bar.append((f"{shown(row['kernel'])} {precision(row)} {size}{beside}", speed[0], [], True))
             if bar:
                 found.append((words, bar))
         out += f"<h3>{'GPUs' if gpu else 'Hosts'}</h3>" + bars(found, "GFLOP/s") if found else ""
@@ -391,8 +402,9 @@ def checks(reports):
                          f"{number(tolerance):.2g}" if number(tolerance) is not None else text(tolerance))
                 lines += (f"<tr><td><b class='{word}'>{word}</b></td><td>{text(row.get('name'))}</td>"
                           + "".join(f"<td class='n'>{cell}</td>" for cell in cells) + "</tr>")
-            out.append(f"<h2>Checks of {text(name)}</h2><div class='wide checks' tabindex='0'><table><tr><th></th><th>what</th><th class='n'>value</th>"
-                       f"<th class='n'>expected</th><th class='n'>off by</th><th class='n'>within</th></tr>{lines}</table></div>")
+            out.append(f"<h2>Checks of {text(name)}</h2><div class='wide checks' tabindex='0'><table><tr><th></th><th>what</th>"
+                       "<th class='n'>value</th><th class='n'>expected</th><th class='n'>off by</th><th class='n'>within</th></tr>"
+                       f"{lines}</table></div>")
     return "".join(out)
 
 
@@ -425,9 +437,11 @@ def overview(reports):
         if facts and facts not in kinds:
             kinds.append(facts)
         on = f"machine {kinds.index(facts) + 1}" if facts else ""
-        run = ", ".join(text(part) for part in (on, machine.get("date_utc"), report.get("commit") or machine.get("commit")) if part)
-        lines.append(f"<tr class='head'><th scope='row'>{text(name)}<br/><span class='soft'>{text(report['command'])}</span></th><td>{why}</td></tr>"
-                     f"<tr><td colspan='2'><code>{run}{': ' if machine.get('command_line') else ''}{text(machine.get('command_line'))}</code></td></tr>")
+        commit, words = report.get("commit") or machine.get("commit"), text(machine.get("command_line"))
+        run = ", ".join(text(part) for part in (on, machine.get("date_utc"), commit) if part)
+        title = f"{text(name)}<br/><span class='soft'>{text(report['command'])}</span>"
+        lines.append(f"<tr class='head'><th scope='row'>{title}</th><td>{why}</td></tr>"
+                     f"<tr><td colspan='2'><code>{run}{': ' if words else ''}{words}</code></td></tr>")
     out = f"<h2>Reports and verdicts</h2><table class='reports'>{''.join(lines)}</table>"
     keys = list(dict.fromkeys(key for facts in kinds for key in facts))
     rows = []
@@ -437,8 +451,8 @@ def overview(reports):
         data = f"<td colspan='{len(cells)}'>{cells[0]}</td>" if same else "".join(f"<td>{cell}</td>" for cell in cells)
         rows.append(f"<tr><th scope='row'>{html.escape(shown(key)).replace('_', ' ')}</th>{data}</tr>")
     heads = "".join(f"<th>{i}</th>" for i in range(1, len(kinds) + 1))
-    return out + (f"<h2>Machines</h2><div class='wide' tabindex='0'><table class='facts'><tr><th></th>{heads}</tr>{''.join(rows)}"
-                  "</table></div>" if kinds else "")
+    return out + ("<h2>Machines</h2><div class='wide' tabindex='0'><table class='facts'>"
+                  f"<tr><th></th>{heads}</tr>{''.join(rows)}</table></div>" if kinds else "")
 
 
 def page(reports):
