@@ -1,6 +1,9 @@
 /* H of quarks with four spins: LANES sites at once, real and imaginary parts in vectors apart, or
  * with many right-hand sides rows of (re, im) at one site. Each neighbour is projected to half a
- * spinor, which the link multiplies; the links of a block serve all its slices. Part of hop.c. */
+ * spinor (lattice/halo/half_spinor.h), which the link multiplies; the links of a block serve all
+ * its slices. Part of hop.c. */
+
+#include "lattice/halo/half_spinor.h"
 
 enum { SPINOR = 24, HALF = 12 };
 /* Results of a block that wait for the scale of their sites. */
@@ -9,15 +12,6 @@ enum { SPINOR = 24, HALF = 12 };
 #else
 #define MOST_WAITING SPINOR
 #endif
-
-/* Of (1 - gamma_mu), then (1 + gamma_mu): with q the powers of i in -+ S_mu, row by row
- * (dirac/wilson: gamma_mu = [[0, S], [S^dag, 0]]), which has its entries beside the diagonal where
- * `swap`, the upper spins of the projection are h_k = psi_k + i^q_k psi_(2 + k ^ swap); the lower
- * ones follow from h. */
-static const struct {
-  int swap, q[2];
-} legs[MD_DIRECTIONS] = {{1, {3, 3}}, {1, {0, 2}}, {0, {3, 1}}, {0, {2, 2}},
-                         {1, {1, 1}}, {1, {2, 0}}, {0, {1, 3}}, {0, {0, 0}}};
 
 INLINED VECTOR arith_at(const ARITH *p) {
   VECTOR v;
@@ -42,7 +36,7 @@ INLINED VECTOR plus_turned(VECTOR y, int q, VECTOR x) {
 /* sum += (1 -+ gamma_mu) u psi, u[real * LANES ..]. */
 INLINED void add_leg(const VECTOR psi[SPINOR], const ARITH *u, int d, VECTOR sum[SPINOR]) {
   for (int k = 0; k < 2; k++) {
-    const int q = legs[d].q[k], other = HALF + 6 * (k ^ legs[d].swap);
+    const int q = md_half_spinors[d].q[k], other = HALF + 6 * (k ^ md_half_spinors[d].swap);
     VECTOR v[6], g[6];
     for (int c = 0; c < 6; c++) v[c] = psi[6 * k + c];
     add_turned(q, psi + other, v);
@@ -62,7 +56,7 @@ INLINED void add_leg(const VECTOR psi[SPINOR], const ARITH *u, int d, VECTOR sum
 INLINED void add_leg_of_rows(const STORED *psi, int row, const site_links u, int d,
                              VECTOR sum[HALF]) {
   for (int k = 0; k < 2; k++) {
-    const int q = legs[d].q[k], other = 6 + 3 * (k ^ legs[d].swap);
+    const int q = md_half_spinors[d].q[k], other = 6 + 3 * (k ^ md_half_spinors[d].swap);
     VECTOR v[3], w[3];
     for (int c = 0; c < 3; c++) {
       v[c] = plus_turned(LOAD(psi + (3 * k + c) * row), q, LOAD(psi + (other + c) * row));

@@ -35,17 +35,25 @@ static md_status project(md_context *context, const md_solver_job *job, md_syste
   double part2[MD_MAX_RHS];
   bool added;
   if (!modes || modes->count == 0) return MD_OK;
-  MD_TRY(md_low_modes_project(context, modes, job->a->least, &s->work[0], NULL, md_system_y(s),
+  MD_TRY(md_low_modes_project(context, modes, job->a->modes_from, &s->work[0], NULL, md_system_y(s),
                               part2, &added));
   state->result.projections++;
   return s->kind->residual(context, s);
+}
+
+/* What a solution begins from: y, or x_e where y is apart. */
+static md_status take_guess(md_context *context, md_system *s, const md_field *guess) {
+  md_field *to = s->is_apart ? &s->base : md_system_y(s);
+  md_status status = MD_OK;
+  if (s->is_apart) status = md_field_create(context, s->a->geometry, &s->a->shape, MD_EVEN, to);
+  return md_agree(context, status == MD_OK ? md_field_widen(context, to, guess) : status);
 }
 
 /* work[0] = c of the system, less A times what is known of the solution, which is put into y. */
 static md_status begin(md_context *context, const md_solver_job *job, md_system *s,
                        md_cg_state *state) {
   const md_field *guess = job->request->guess;
-  if (guess) MD_TRY(md_agree(context, md_field_widen(context, md_system_y(s), guess)));
+  if (guess) MD_TRY(take_guess(context, s, guess));
   MD_TRY(guess ? s->kind->residual(context, s) : s->kind->source(context, s));
   return project(context, job, s, state);
 }
@@ -205,16 +213,16 @@ static md_status check_start(md_context *context, const md_system *s,
     return md_fail(
         context, MD_INPUT,
         "modes to deflate with must lie in the space and on the geometry of the operator");
-  if (guess && (guess->space != MD_HOST || guess->precision != MD_DOUBLE ||
-                guess->parity != y->parity || guess->n_rhs != s->n_rhs))
+  if (guess &&
+      (guess->space != MD_HOST || guess->precision != MD_DOUBLE || guess->parity != y->parity ||
+       guess->n_rhs != s->n_rhs || guess->components != y->components))
     return md_fail(context, MD_INPUT,
-                   "a guess must be an even host field in double with %d right-hand sides",
-                   s->n_rhs);
-  if (s->is_apart && (guess || (modes && modes->count > 0)))
-    return md_fail(context, MD_INPUT,
-                   "guesses and modes are for staggered actions, whose y is the solution, got "
-                   "operator %s",
-                   s->a->kind->name);
+                   "a guess must be an even host field in double with %d right-hand sides of %d "
+                   "reals",
+                   s->n_rhs, y->components);
+  if (modes && modes->count > 0 && modes->vectors->components != y->components)
+    return md_fail(context, MD_INPUT, "modes to deflate with must have %d reals a site, got %d",
+                   y->components, modes->vectors->components);
   return MD_OK;
 }
 
@@ -232,6 +240,9 @@ md_status md_solver_check(md_context *context, const md_solver *solver, const md
                    solver->name);
   if (job->precondition && !(solver->takes & MD_TAKES_PRECONDITION))
     return md_fail(context, MD_INPUT, "solver %s takes no preconditioner; fcg and gcr do",
+                   solver->name);
+  if (job->request->modes && job->request->modes->count > 0 && solver->direct)
+    return md_fail(context, MD_INPUT, "solver %s takes no modes, which are of S S^dag; take cg",
                    solver->name);
   if (md_cg_keeps_states(job->request) && !(solver->takes & MD_TAKES_STATES))
     return md_fail(context, MD_INPUT, "solver %s keeps no state to go on from; take cg",
@@ -323,10 +334,13 @@ static md_status create_preconditioner(md_context *context, const md_solver_requ
 static md_status create(md_context *context, md_dirac *dirac, md_dirac *exact,
                         const md_solver_request *request, md_field b[MD_PARITIES], made *p,
                         md_solver_job *job) {
+  const bool direct = solver_of(request)->direct;
+  md_status (*make)(md_context *, md_dirac *, double, md_operator *) =
+      direct ? md_schur_create : md_normal_create;
+  MD_TRY(make(context, dirac, request->mass, &p->a));
+  if (request->inner) MD_TRY(make(context, request->inner, request->mass, &p->inner));
   MD_TRY(md_full_create(context, exact, request->mass, &p->full));
-  MD_TRY(md_system_even_odd(context, &p->full, b, &p->system));
-  MD_TRY(md_normal_create(context, dirac, request->mass, &p->a));
-  if (request->inner) MD_TRY(md_normal_create(context, request->inner, request->mass, &p->inner));
+  MD_TRY(md_system_even_odd(context, &p->full, direct, b, &p->system));
   *job = (md_solver_job){&p->a, request->inner ? &p->inner : NULL, NULL, request};
   if (request->precondition == MD_PRECONDITION_NONE) return MD_OK;
   return create_preconditioner(context, request, p, job);

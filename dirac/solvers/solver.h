@@ -96,12 +96,12 @@ typedef struct md_solver_request {
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
   md_dirac *inner;
-  /* The lowest modes of -Deo Doe in the space of the exact operator
+  /* The lowest modes of -Deo Doe, or of S S^dag of this mass, in the space of the exact operator
    * (dirac/solvers/reliable_update.h): the solve begins with their part of the solution, and what
    * rounding brings back of it is taken out at reliable updates and restarts. NULL: none. */
   const md_modes *modes;
-  /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of b.
-   * NULL: zero. */
+  /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of b; not of domain
+   * walls. NULL: zero. */
   const md_field *guess;
   /* Of domain walls: assigned the quark field in the middle of the fifth dimension, fields like x;
    * NULL: not wanted. */
@@ -127,7 +127,8 @@ typedef struct md_solver_job {
   X(BLOCK, block)                                                                                  \
   X(AUTO, auto)                                                                                    \
   X(FCG, fcg)                                                                                      \
-  X(GCR, gcr)
+  X(GCR, gcr)                                                                                      \
+  X(BICGSTAB, bicgstab)
 enum { /* what it takes */
        MD_TAKES_INNER = 1,
        MD_TAKES_STATES = 2, /* save_every, resume and leave */
@@ -139,6 +140,7 @@ typedef struct md_solver {
   const char *help; /* a line */
   unsigned takes;
   bool any_operator; /* else it needs a Hermitian and positive one */
+  bool direct;       /* md_solve_cg gives it S of md_schur_create, y being x_e */
   /* What else it needs of the job: MD_INPUT with the reason. NULL: nothing. Local. */
   md_status (*check)(md_context *context, const md_solver_job *job);
   /* Iterates A y = r0, from state->r = state->p = r0 and r_norm2 set, until every right-hand side
@@ -158,8 +160,8 @@ md_status md_solver_check(md_context *context, const md_solver *solver, const md
 
 /* Solves a system for all right-hand sides at once by request->solver. The operators and the
  * preconditioner are those of the job: mass, inner, precondition and degree of its request are not
- * read. Modes of the request are those of a less its `least`. The contract is that of md_solve_cg;
- * the solution is s->x, and seconds and gflops are not set. Collective. */
+ * read. Modes of the request are those of a less its `modes_from`. The contract is that of
+ * md_solve_cg; the solution is s->x, and seconds and gflops are not set. Collective. */
 md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
                    md_solver_result *result);
 

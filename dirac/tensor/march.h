@@ -106,10 +106,11 @@ typedef struct md_march_plan {
 
 /* Plans with the tiles that fit, for the precision, action, slices and right-hand sides of a
  * request, and a block for each multiprocessor of the GPU; the first is the one to take unless a
- * trial finds a faster one. Their number: 0 when no tile fits, when the number of right-hand sides
- * is not 8 or 16, or with spin not 1 in 16 bits of MARCH_SLICES slices at most and a multiple of
- * four, when the lattice is too small to fill the GPU, or for code before compute capability 9.0,
- * whose copy engine feeds the march. */
+ * trial finds a faster one. Their number: 0 when no tile fits, when the lattice is too small to
+ * fill the GPU, for code before compute capability 9.0, whose copy engine feeds the march, or
+ * unless md_march_serves the request: with 8 or 16 right-hand sides; with spin one in 16 bits, of
+ * slices that are a multiple of four and MARCH_SLICES at most. */
+bool md_march_serves(const md_backend_request *request);
 int md_march_plans(const md_backend_request *request, const int local[MD_DIMS],
                    const md_device_facts *gpu, md_march_plan plan[MARCH_TILES]);
 

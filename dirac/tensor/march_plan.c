@@ -92,6 +92,10 @@ static int site_bytes_of(const md_backend_request *r) {
              : 0;
 }
 
+bool md_march_serves(const md_backend_request *request) {
+  return site_bytes_of(request) > 0;
+}
+
 /* Plans with a tile x, y, z of so many steps a time slice; false when it does not fit. */
 static bool plan_tile(const md_backend_request *request, const int local[MD_DIMS],
                       const md_device_facts *gpu, const int tile[4], md_march_plan *plan) {

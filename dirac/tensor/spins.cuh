@@ -122,6 +122,10 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
     return (column + 11 * slice * call.n_rhs) * static_cast<int>(sizeof(number));
   }
 
+  /* Whether there is no tile `first` + k: of those that a warp keeps more than half are there. */
+  __device__ bool absent(int first, int k) const {
+    return k > (PASSES ? 0 : TILES / 2) && MD_SPIN_TILE * (first + k) >= columns;
+  }
   /* c of the tiles from `first` on. HALVED: of half the numbers. */
   template <bool HALVED>
   __device__ void multiply(sums &c, int first, const char *ahead, const char *behind,
@@ -130,7 +134,7 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
     for (int k = 0; k < TILES; k++) {
 #pragma unroll
       for (int i = 0; i < 4; i++) c[k][0][i] = c[k][1][i] = 0;
-      if (k > 0 && MD_SPIN_TILE * (first + k) >= columns) continue;
+      if (absent(first, k)) continue;
       const int column = offset(first + k);
       const spinor<T, ONE> forward(ahead + column, pair_bytes);
       const spinor<T, ONE> backward(behind + column, pair_bytes);
@@ -177,15 +181,15 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
     }
 #pragma unroll
     for (int k = 0; k < TILES; k++) {
-      if (k > 0 && MD_SPIN_TILE * (first + k) >= columns) continue;
+      if (absent(first, k)) continue;
       const char *x = static_cast<const char *>(call.x) + place(site, first + k);
 #pragma unroll
       for (int s = 0; s < 4; s++) {
         const auto v =
             widen(T{}, load_number<true>(reinterpret_cast<const number *>(x + 3 * s * pair_bytes)));
         real *of = c[k][s / 2] + 2 * (s % 2);
-        of[0] = factor_c * of[0] + factor_x * v.x;
-        of[1] = factor_c * of[1] + factor_x * v.y;
+        of[0] = product_plus(factor_x, v.x, factor_c * of[0]);
+        of[1] = product_plus(factor_x, v.y, factor_c * of[1]);
       }
     }
     return common;
@@ -205,7 +209,7 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
 #pragma unroll
     for (int k = 0; k < TILES; k++) {
       const int column = MD_SPIN_TILE * (first + k) + at.g;
-      if (k > 0 && MD_SPIN_TILE * (first + k) >= columns) continue;
+      if (absent(first, k)) continue;
       number v[4];
 #pragma unroll
       for (int s = 0; s < 4; s++) {

@@ -79,9 +79,9 @@ typedef struct places {
 } places;
 
 static places places_of(const md_field *f, int64_t site) {
-  const int64_t apart = f->n_rhs == 1 ? f->stride : f->n_rhs;
-  return (places){f->n_rhs == 1 ? site : site * f->components * f->n_rhs, f->stride, PLANES * apart,
-                  2 * PLANES * apart};
+  const int64_t apart = md_field_planar(f) ? f->stride : f->n_rhs;
+  return (places){md_field_planar(f) ? site : site * f->components * f->n_rhs, f->stride,
+                  PLANES * apart, 2 * PLANES * apart};
 }
 
 #if SCALED
@@ -89,17 +89,17 @@ static places places_of(const md_field *f, int64_t site) {
 static VECTOR scales_at(const md_field *f, int64_t site, int count) {
   VECTOR scale = {0};
   for (int l = 0; l < LANES; l++)
-    if (f->n_rhs > 1 || l < count) scale[l] = f->scale[f->n_rhs > 1 ? site : site + l];
+    if (!md_field_planar(f) || l < count) scale[l] = f->scale[md_field_planar(f) ? site + l : site];
   return scale;
 }
 
 /* Sets the scales of the sites; returns what their reals are multiplied by. */
 static VECTOR rescale(md_field *f, int64_t site, int count, md_lanes_int32 largest) {
-  for (int l = 1; l < LANES && f->n_rhs > 1; l++)
+  for (int l = 1; l < LANES && !md_field_planar(f); l++)
     if (largest[l] > largest[0]) largest[0] = largest[l];
-  if (f->n_rhs > 1) largest = (md_lanes_int32){0} + largest[0];
+  if (!md_field_planar(f)) largest = (md_lanes_int32){0} + largest[0];
   const VECTOR chosen = SCALE_OF(largest);
-  for (int l = 0; l < (f->n_rhs > 1 ? 1 : count); l++) f->scale[site + l] = chosen[l];
+  for (int l = 0; l < (md_field_planar(f) ? count : 1); l++) f->scale[site + l] = chosen[l];
   return 1.0f / chosen;
 }
 #endif
@@ -109,7 +109,7 @@ static void apply_chunk(const md_field *in, const md_wall_output *to, const step
                         int64_t site) {
   md_field *out = to->out;
   const places from = places_of(in, site), at = places_of(out, site);
-  const bool one = in->n_rhs == 1;
+  const bool one = md_field_planar(in);
   const int left = in->sites - site < CHUNK ? (int)(in->sites - site) : CHUNK;
   const int length = one ? left : PLANES * in->n_rhs, lines = one ? PLANES : 1;
   const int slices = of->slices;
@@ -156,7 +156,7 @@ static void apply(const md_field *in, int count, const md_wall_output *to) {
   steps of[MD_MOST_WALL_OUTPUTS][2];
   for (int k = 0; k < 2 * count; k++) of[k / 2][k % 2] = steps_of(&to[k / 2], slices, k % 2);
 #pragma omp parallel for schedule(static)
-  for (int64_t site = 0; site < in->sites; site += in->n_rhs == 1 ? CHUNK : 1)
+  for (int64_t site = 0; site < in->sites; site += md_field_planar(in) ? CHUNK : 1)
     for (int k = 0; k < count; k++) apply_chunk(in, &to[k], of[k], site);
 }
 

@@ -107,8 +107,8 @@ static md_status read_modes(md_context *context, const md_study *s, int lattice,
   md_modes_info info;
   MD_TRY(md_study_modes_name(context, s, lattice, action, name));
   MD_TRY(md_deflation_describe(context, name, &info));
-  const md_modes_label wanted =
-      md_deflation_label(&physics, &request, s->options.run.boundary, l->checksum);
+  const md_modes_label wanted = md_deflation_label(&physics, s->options.masses.value[0], &request,
+                                                   s->options.run.boundary, l->checksum);
   return md_modes_read(context, name, l->geometry, &wanted, &info, info.converged, space, modes);
 }
 

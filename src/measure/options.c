@@ -80,14 +80,9 @@ static md_status check_spins(md_context *context, md_study_options *o) {
   for (int i = 0; i < o->sources.count; i++) o->sources.source[i].spins = action->spins;
   if (action->spins == 1) return MD_OK;
   if (o->how.by == &md_solver_auto) o->how.by = &md_solver_cg;
-  if (o->deflate || !o->how.by || o->how.by == &md_solver_block ||
-      o->how.before != MD_PRECONDITION_NONE)
+  if (o->deflate || !o->how.by)
     return md_fail(context, MD_INPUT, "%s is for staggered actions, got --actions %s; leave it out",
-                   o->deflate                              ? "--deflate"
-                   : o->how.before != MD_PRECONDITION_NONE ? "--precondition"
-                   : o->how.by                             ? "--solver block"
-                                                           : "--solver multishift",
-                   action->name);
+                   o->deflate ? "--deflate" : "--solver multishift", action->name);
   return MD_OK;
 }
 

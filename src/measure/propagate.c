@@ -219,17 +219,17 @@ static md_status solve_apart(work *w) {
     const double share = weight_of(o->masses.value[m]) / weights;
     name_solve(w, m, begin, share);
     begin += share;
-    md_solver_request request = {
-        .mass = o->masses.value[m],
-        .tolerance = o->tolerance,
-        .max_iterations = (int)o->max_iterations,
-        .observe = watch_cg,
-        .user = w,
-        .inner = o->run.mixed ? &e->inner : NULL,
-        .modes = w->modes,
-        .midpoint = w->midpoint->components ? w->midpoint : NULL,
-        /* of the mass before: x is read before it is assigned */
-        .guess = m > 0 && e->x->components == MD_FERMION_REALS ? &e->x[MD_EVEN] : NULL};
+    md_solver_request request = {.mass = o->masses.value[m],
+                                 .tolerance = o->tolerance,
+                                 .max_iterations = (int)o->max_iterations,
+                                 .observe = watch_cg,
+                                 .user = w,
+                                 .inner = o->run.mixed ? &e->inner : NULL,
+                                 .modes = w->modes,
+                                 .midpoint = w->midpoint->components ? w->midpoint : NULL,
+                                 /* of the mass before: x is read before it is assigned */
+                                 .guess =
+                                     m > 0 && !w->midpoint->components ? &e->x[MD_EVEN] : NULL};
     md_solver_options_apply(&o->how, &request);
     md_solver_result result;
     const md_memory_need mark = md_memory_mark(w->context);
@@ -280,7 +280,7 @@ static md_status family_create(work *w, family *f) {
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, host->n_rhs, true, false};
   f->lowest = masses->value[0];
   MD_TRY(md_full_create(w->context, md_equation_exact(&w->of), 1.0, &f->full));
-  MD_TRY(md_system_even_odd(w->context, &f->full, w->of.b, &f->system));
+  MD_TRY(md_system_even_odd(w->context, &f->full, false, w->of.b, &f->system));
   MD_TRY(md_field_create(w->context, host->geometry, &shape, MD_EVEN, &f->source));
   for (int m = 0; m < masses->count; m++) {
     f->lowest = fmin(f->lowest, masses->value[m]);

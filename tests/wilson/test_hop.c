@@ -2,6 +2,7 @@
  * and many right-hand sides and slices, boundaries, twists, ends; halos along every direction. */
 #include "base/device.h"
 #include "lattice/fields/linear.h"
+#include "lattice/halo/halo.h"
 #include "support.h"
 
 #include <stdio.h>
@@ -98,5 +99,53 @@ static void every_backend_is_the_oracle(void **state) {
   md_geometry_destroy(g);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(every_backend_is_the_oracle)};
+/* H with halos on one rank is H without, bit by bit; where numbers are not of 16 bits half spinors
+ * travel. */
+static void halos_change_no_bit(void **state) {
+  md_context *context = *state;
+  md_geometry *g[2];
+  md_gauge gauge[2];
+  if (context->ranks > 1) skip();
+  for (int k = 0; k < 2; k++) {
+    g[k] = md_test_geometry(context, 4, 6, 4, 8, k);
+    md_test_random_gauge(context, g[k], 7, &gauge[k]);
+  }
+  for (int k = 0; k < MD_PRECISIONS * 2 * 2; k++) {
+    const md_backend_request request = {.n_rhs = k % 2 ? 3 : 1,
+                                        .precision = (md_precision)(k / 4),
+                                        .antiperiodic = true,
+                                        .action = MD_ACTION_MOBIUS,
+                                        .walls = {3, 1.8, 1.5, 0.5}};
+    md_field in, out[2];
+    for (int halo = 0; halo < 2; halo++) {
+      const md_field_shape shape = {MD_DOUBLE,     MD_HOST, md_request_reals(&request),
+                                    request.n_rhs, true,    false};
+      md_test_random_shape(context, g[halo], &shape, k / 2 % 2, 3, &in);
+      hop_of(context, &gauge[halo], "cpu_simd", &request, &in, NULL, &out[halo]);
+      md_field_destroy(&in);
+    }
+    for (int64_t i = 0; i < out[0].sites * request.n_rhs; i++) {
+      double v[2][MD_MAX_COMPONENTS];
+      for (int h = 0; h < 2; h++)
+        md_field_get(&out[h], i / request.n_rhs, (int)(i % request.n_rhs), v[h]);
+      assert_memory_equal(v[0], v[1], sizeof(double) * (size_t)out[0].components);
+    }
+    for (int h = 0; h < 2; h++) md_field_destroy(&out[h]);
+    md_dirac dirac;
+    md_halo *whole;
+    MD_REQUIRE(context, md_dirac_create(context, &gauge[1], "cpu_simd", &request, &dirac));
+    MD_REQUIRE(context, md_halo_create(context, g[1], &dirac.shape, NULL, &whole));
+    const bool half = md_precision_bytes(request.precision) > 2;
+    assert_int_equal(md_halo_bytes(dirac.halo) * (half ? 2 : 1), md_halo_bytes(whole));
+    md_halo_destroy(whole);
+    md_dirac_destroy(&dirac);
+  }
+  for (int k = 0; k < 2; k++) {
+    md_gauge_destroy(&gauge[k]);
+    md_geometry_destroy(g[k]);
+  }
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(every_backend_is_the_oracle),
+                                    cmocka_unit_test(halos_change_no_bit)};
 MD_RUN_TESTS(tests)

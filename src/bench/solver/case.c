@@ -39,8 +39,8 @@ typedef struct solve {
   /* of the last solve */
   md_solver_figures f;
   double seconds;
-  double first_s, last_s; /* when the first and the last iteration were reported */
-  int reported;           /* iterations between them */
+  double last_s, loop_s;   /* when the last iteration was reported; from each one to the next */
+  int iteration, reported; /* its number; how many such spans */
   char inner_reason[MD_INNER_REASON_BYTES]; /* of MD_INNER_AUTO, else "" */
 } solve;
 
@@ -57,22 +57,23 @@ static md_dirac *iterating(solve *s) {
   return s->has_narrow ? &s->narrow : &s->exact;
 }
 
-static void note_time(solve *s) {
+/* What lies between two solves, or parts of one, whose iterations begin anew, is none of them. */
+static void note_time(solve *s, int iteration) {
   const double now_s = md_time_s();
-  if (s->first_s == 0.0)
-    s->first_s = now_s;
-  else
+  if (iteration > s->iteration && s->iteration > 0) {
+    s->loop_s += now_s - s->last_s;
     s->reported++;
+  }
+  s->iteration = iteration;
   s->last_s = now_s;
 }
 static md_status observe(void *user, const md_cg_state *state) {
-  (void)state;
-  note_time(user);
+  note_time(user, state->iteration);
   return MD_OK;
 }
 static md_status observe_shifts(void *user, int iteration, double residual) {
-  (void)iteration, (void)residual;
-  note_time(user);
+  (void)residual;
+  note_time(user, iteration);
   return MD_OK;
 }
 
@@ -154,8 +155,8 @@ static md_status run_once(solve *s, int max_iterations) {
                      md_precision_name(s->c->request.precision), s->c->request.n_rhs,
                      md_plural(s->c->request.n_rhs));
   s->f = (md_solver_figures){.condensate = NAN};
-  s->seconds = s->first_s = 0.0;
-  s->reported = 0;
+  s->seconds = s->loop_s = 0.0;
+  s->iteration = s->reported = 0;
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
     status = run_multishift(s, max_iterations);
   else if (s->c->kind == MD_BENCH_SEPARATE)
@@ -174,11 +175,11 @@ static md_status check(md_context *context, const md_solver_bench *bench, const 
     return md_fail(context, MD_INPUT,
                    "multishift in %s misses a double-precision answer; take 'refined'",
                    md_precision_name(c->request.precision));
-  if (md_action_get(c->request.action)->spins == 4 &&
-      (c->kind >= MD_BENCH_DEFLATED || md_solvers()[c->kind] == &md_solver_block ||
-       bench->how.before != MD_PRECONDITION_NONE))
-    return md_fail(context, MD_INPUT,
-                   "action %s is solved by cg, auto, fcg and gcr without preconditioner",
+  if (md_action_get(c->request.action)->spins == 4 && c->kind >= MD_BENCH_DEFLATED)
+    return md_fail(context, MD_INPUT, "modes and shifts are for staggered actions, got %s",
+                   md_action_name(c->request.action));
+  if (c->kind == MD_BENCH_BICGSTAB && c->request.action != MD_ACTION_WILSON)
+    return md_fail(context, MD_INPUT, "bicgstab is for action wilson, got %s",
                    md_action_name(c->request.action));
   return MD_OK;
 }
@@ -237,17 +238,33 @@ static int rhs_block(solve *s) {
   return md_solver_at_once(iterating(s), s->c->request.n_rhs);
 }
 
+/* Fields to apply it to: the sources, or where those have another shape than its fields, as with a
+ * fifth dimension, random ones. To be destroyed also after a failure. Local. */
+static md_status fill(solve *s, const md_dirac *dirac, md_field fields[MD_PARITIES]) {
+  md_context *context = s->bench->context;
+  const md_field_shape shape = {MD_DOUBLE,     MD_HOST, dirac->shape.components,
+                                s->b[0].n_rhs, true,    false};
+  const bool apart = shape.components != s->b[0].components;
+  md_field room[MD_PARITIES] = {0};
+  md_status status = MD_OK;
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
+    status = md_dirac_field(context, dirac, p, &fields[p]);
+    if (apart && status == MD_OK)
+      status = md_field_create(context, dirac->geometry, &shape, p, &room[p]);
+  }
+  if (apart && status == MD_OK) md_source_random(room, SOURCE_SEED);
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_field_take(context, &fields[p], apart ? &room[p] : &s->b[p], 0, rhs_block(s));
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&room[p]);
+  return status;
+}
+
 /* Seconds of a plain Deo or Doe of this operator, in turn. Collective. */
 static md_status time_hop(solve *s, md_dirac *dirac, double *hop_s) {
   md_context *context = s->bench->context;
   md_field fields[MD_PARITIES] = {0};
   md_hop_work work = {dirac, fields, MD_HOP_BOTH, 1, NULL};
-  md_status status = MD_OK;
-  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
-    status = md_dirac_field(context, dirac, p, &fields[p]);
-    if (status == MD_OK) status = md_field_take(context, &fields[p], &s->b[p], 0, rhs_block(s));
-  }
-  status = md_agree(context, status);
+  md_status status = md_agree(context, fill(s, dirac, fields));
   if (status == MD_OK) status = time_one(context, dirac->shape.space, md_hop_pass, &work, hop_s);
   *hop_s *= 0.5;
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&fields[p]);
@@ -352,7 +369,7 @@ static md_status measure(solve *s) {
     f->timed_s = timed_s;
     f->rhs_block = rhs_block(s);
     const int parts = (s->c->request.n_rhs + f->rhs_block - 1) / f->rhs_block;
-    f->iteration_s = s->reported > 0 ? parts * (s->last_s - s->first_s) / s->reported : NAN;
+    f->iteration_s = s->reported > 0 ? parts * s->loop_s / s->reported : NAN;
     f->operator_share = in_hops_s / s->seconds;
     f->norm = s->exact.norm;
   }
@@ -466,13 +483,12 @@ static void skip(md_solver_bench *bench, const md_solver_case *c) {
 /* Puts what the rule chooses in the place of MD_INNER_AUTO. */
 static md_status choose_inner(solve *s, md_solver_case *c) {
   const md_solver_bench *bench = s->bench;
-  const bool by_table = c->kind < MD_BENCH_DEFLATED, deflates = c->kind == MD_BENCH_DEFLATED;
+  const bool by_table = c->kind < MD_BENCH_DEFLATED;
   if ((int)c->request.precision != MD_INNER_AUTO) return MD_OK;
   c->request.precision = MD_DOUBLE;
   const md_auto_inner facts = {.mass = c->mass,
                                .tolerance = bench->tolerance,
-                               .deflates = deflates,
-                               .modes = deflates ? &bench->modes : NULL,
+                               .deflates = c->kind == MD_BENCH_DEFLATED,
                                .solver = by_table ? md_solvers()[c->kind] : &md_solver_cg,
                                .n_rhs = c->request.n_rhs,
                                .sites = (double)bench->links->geometry->volume};
