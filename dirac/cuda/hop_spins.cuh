@@ -277,13 +277,13 @@ __global__ void __launch_bounds__(most_spin_threads<ONE>, least_spins<S, ONE>())
 template <class S, int R, bool ONE, bool STAGED, bool WALLS = false>
 static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue) {
   constexpr int site_bytes = STAGED ? 8 * R * (int)sizeof(S) : 0, most_bytes = 48 << 10;
-  const int share =
-      is_scaled<S> || WALLS || s->columns_of_block > a.columns ? a.columns : s->columns_of_block;
+  const bool whole = is_scaled<S> || WALLS || s->columns_of_block > a.columns;
+  a.shares = whole ? 1 : (a.columns + s->columns_of_block - 1) / s->columns_of_block;
+  const int share = (a.columns + a.shares - 1) / a.shares; /* as even as they go */
   int sites = share < spin_threads ? spin_threads / share : 1;
   while (sites > 1 && sites * site_bytes > most_bytes) sites /= 2;
   constexpr size_t number = WALLS ? half_stride<real_of<S>> * sizeof(real_of<S>) : sizeof(float);
   const size_t links = (size_t)sites * site_bytes, exchanged = (size_t)sites * share * number;
-  a.shares = (a.columns + share - 1) / share;
   const dim3 grid((unsigned)((a.count + sites - 1) / sites * a.shares));
   if (a.count > 0)
     md_launch_early_on(queue, hop_spins<S, R, ONE, STAGED, WALLS>, grid, dim3(share, sites),
