@@ -96,8 +96,9 @@ def hash_of(result):
 def add(name, report, job):
     with open(report, encoding="utf-8") as file, open(job, encoding="utf-8") as script:
         result = {"report": json.load(file), "job": script.read()}
-    if not result["report"].get("figure_of_merit"):
-        sys.exit(f"{report} has no figure_of_merit; give a report of a whole `bench suite`")
+    for key in ("figure_of_merit", "devices"):
+        if not result["report"].get(key):
+            sys.exit(f"{report} has no {key}; give a report of a whole `bench suite` of this version")
     result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
     result["sha256"] = hash_of(result)
     with open(os.path.join(TOP, "results", name + ".json"), "w", encoding="utf-8") as file:

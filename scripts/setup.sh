@@ -14,7 +14,8 @@ fi
 cd "$(dirname "$0")/.."
 
 packages=(gcc g++ cmake ninja-build pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev
-  librandom123-dev libcjson-dev libinih-dev libdeflate-dev zlib1g-dev libcmocka-dev libopenblas-dev python3)
+  librandom123-dev libcjson-dev libinih-dev libdeflate-dev zlib1g-dev libcmocka-dev libopenblas-dev python3
+  python3-matplotlib python3-h5py)
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")

@@ -9,6 +9,10 @@ enum { SPINOR_REALS = 24 };
 void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to) {
   static const md_wall_kernels *const kernels[MD_PRECISIONS][MD_ISAS] =
       MD_EVERY_PRECISION(&md_wall_host);
+  if (MINIDIRAC_HAVE_CUDA && in->space == MD_DEVICE) {
+    for (int k = 0; k < count; k++) md_wall_apply_device(to[k].m, &to[k].way, in, to[k].out);
+    return;
+  }
   kernels[in->precision][md_isa_best()]->apply(in, count, to);
 }
 

@@ -1,7 +1,7 @@
-#include "lattice/fields/field.h"
 #include "base/device.h"
 #include "base/memory.h"
 #include "base/memory_need.h"
+#include "lattice/fields/columns.h"
 #include "lattice/fields/reals.h"
 #include "lattice/fields/spaces.h"
 
@@ -276,20 +276,26 @@ md_status md_field_restore(md_context *context, md_field *out, const md_field *i
   return MD_OK;
 }
 
+/* n right-hand sides of a field on the host, both MD_DOUBLE. */
+static void copy_rhs(md_field *out, int to, const md_field *in, int from, int n) {
+  double *const there = out->data;
+  const double *const here = in->data;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i++)
+    for (int c = 0; c < in->components; c++)
+      for (int r = 0; r < n; r++)
+        there[md_field_at(out, i, c, to + r)] = here[md_field_at(in, i, c, from + r)];
+}
+
 /* The first right-hand sides that both have, and zeros in those that `out` has beyond; MD_DOUBLE,
  * in one space. */
 static md_status resize(md_context *context, md_field *out, const md_field *in) {
   const int n = out->n_rhs < in->n_rhs ? out->n_rhs : in->n_rhs;
-  double *const to = out->data;
-  const double *const from = in->data;
   if (md_counts(context)) return MD_OK;
   if (out->n_rhs > n) md_linear_zero(out);
   if (MINIDIRAC_HAVE_CUDA && out->space == MD_DEVICE)
     return md_device_convert(context, out, NULL, in);
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < in->sites; i++)
-    for (int c = 0; c < in->components; c++)
-      for (int r = 0; r < n; r++) to[md_field_at(out, i, c, r)] = from[md_field_at(in, i, c, r)];
+  copy_rhs(out, 0, in, 0, n);
   return MD_OK;
 }
 
@@ -328,11 +334,45 @@ md_status md_field_narrow(md_context *context, md_field *out, const md_field *in
 }
 
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < in->sites; i++)
-    for (int c = 0; c < in->components; c++)
-      ((double *)out->data)[md_field_at(out, i, c, to)] =
-          ((const double *)in->data)[md_field_at(in, i, c, from)];
+  copy_rhs(out, to, in, from, 1);
+}
+
+/* All right-hand sides of `part` from or, if `puts`, to those of `all` from `first` on. */
+static md_status move_rhs(md_context *context, md_field *part, md_field *all, int first,
+                          bool puts) {
+  const size_t bytes = 2 * sizeof(double) * (size_t)part->n_rhs;
+  const size_t pitch = 2 * sizeof(double) * (size_t)all->n_rhs;
+  const md_device_rows rows = {(size_t)part->sites * (size_t)part->components / 2, bytes,
+                               puts ? pitch : bytes, puts ? bytes : pitch};
+  double *from = (double *)all->data + 2 * (int64_t)first;
+  if (md_counts(context)) return MD_OK;
+  if (MINIDIRAC_HAVE_CUDA && part->space == MD_DEVICE)
+    return puts ? md_device_download_rows(context, from, part->data, &rows)
+                : md_device_upload_rows(context, part->data, from, &rows);
+  copy_rhs(puts ? all : part, puts ? first : 0, puts ? part : all, puts ? 0 : first, part->n_rhs);
+  return MD_OK;
+}
+
+md_status md_field_take(md_context *context, md_field *out, const md_field *in, int first,
+                        int count) {
+  md_field part = {0}, all = *in;
+  if (count == in->n_rhs) return md_field_widen(context, out, in);
+  md_status status = create_beside(context, out, count, &part);
+  if (status == MD_OK) status = move_rhs(context, &part, &all, first, false);
+  if (status == MD_OK) status = md_field_widen(context, out, &part);
+  md_field_destroy(&part);
+  return status;
+}
+
+md_status md_field_put(md_context *context, md_field *out, int first, int count,
+                       const md_field *in) {
+  md_field part = {0};
+  if (count == out->n_rhs) return md_field_narrow(context, out, in);
+  md_status status = create_beside(context, in, count, &part);
+  if (status == MD_OK) status = md_field_narrow(context, &part, in);
+  if (status == MD_OK) status = move_rhs(context, &part, out, first, true);
+  md_field_destroy(&part);
+  return status;
 }
 
 /* Host; what md_columns_join and md_columns_split do. */

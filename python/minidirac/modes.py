@@ -49,6 +49,9 @@ class Eigenmodes:
         """Unit vectors of the modes, fetched one by one."""
         return Vectors(self)
 
+    def __repr__(self) -> str:
+        return f"<minidirac.Eigenmodes {self.links.action} {len(self.values)} modes>"
+
     def save(self, path: Any, store: str = "double", replace: bool = False) -> None:
         """A file as of `minidirac eigen`; store is "double", "single", "half" or "fixed8"."""
         self.links.context.call("md_eigen_write", self._handle, encode(path), store.encode(), replace)

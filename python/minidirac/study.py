@@ -2,10 +2,11 @@
 need h5py. libminidirac is needed by `measure` alone."""
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from ctypes import c_char_p
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -21,9 +22,17 @@ def _h5py() -> Any:
     return h5py
 
 
+@contextlib.contextmanager
+def _reading(path: Any) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as fault:
+        raise InputError(f"{path} cannot be read: {fault}") from None
+
+
 def read_report(path: Any) -> Dict[str, Any]:
     """A report of --json as a dictionary; numbers that JSON has no word for become NaN."""
-    with open(path, encoding="utf-8") as file:
+    with _reading(path), open(path, encoding="utf-8") as file:
         report = json.load(file)
     if report.get("schema_version") != 1:
         raise InputError(f"{path} is no report of schema version 1")
@@ -52,7 +61,7 @@ def _values(dataset: Any) -> np.ndarray:
 
 
 def _read(path: Any, dataset: str, attributes_of: str) -> Tuple[np.ndarray, Dict[str, Any]]:
-    with _h5py().File(path, "r") as file:
+    with _reading(path), _h5py().File(path, "r") as file:
         if dataset not in file:
             raise InputError(f"{path} has no {dataset}")
         return _values(file[dataset]), _attributes(file[attributes_of])
@@ -101,7 +110,7 @@ class Study:
     """A file of `measure`. Arrays are over lattices first; `attributes` says who made the file."""
 
     def __init__(self, path: Any):
-        with _h5py().File(path, "r") as file:
+        with _reading(path), _h5py().File(path, "r") as file:
             if "study" not in file:
                 raise InputError(f"{path} is no study")
             group = file["study"]

@@ -96,6 +96,16 @@ install(EXPORT minidirac FILE minidirac-config.cmake NAMESPACE minidirac::
 install(FILES ${PROJECT_BINARY_DIR}/minidirac-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/minidirac)
 
-# For readers: the pages with their example and pictures, decks and lattices, job scripts and recipes.
+# For readers: the pages with their example and pictures, decks and lattices, job scripts and recipes; the Python package, which
+# finds the library of this prefix by a link, and the scripts that read reports and studies with it.
+set(md_data ${CMAKE_INSTALL_DATADIR}/minidirac)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/inputs ${PROJECT_SOURCE_DIR}/scripts/cluster DESTINATION ${CMAKE_INSTALL_DATADIR}/minidirac)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/inputs ${PROJECT_SOURCE_DIR}/scripts/cluster ${PROJECT_SOURCE_DIR}/python
+        DESTINATION ${md_data} PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/ DESTINATION ${md_data}/scripts USE_SOURCE_PERMISSIONS FILES_MATCHING PATTERN *.py
+        PATTERN performance.py EXCLUDE REGEX /scripts/[a-z_]*$ EXCLUDE)
+set(md_soname libminidirac.so.${PROJECT_VERSION_MAJOR})
+file(RELATIVE_PATH md_to_library ${CMAKE_INSTALL_FULL_DATADIR}/minidirac/python/minidirac ${CMAKE_INSTALL_FULL_LIBDIR}/${md_soname})
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/python)
+file(CREATE_LINK ${md_to_library} ${PROJECT_BINARY_DIR}/python/${md_soname} SYMBOLIC)
+install(FILES ${PROJECT_BINARY_DIR}/python/${md_soname} DESTINATION ${md_data}/python/minidirac)

@@ -41,19 +41,27 @@ static void say_value(const md_context *context, cJSON *object, const cJSON *ite
   free(value);
 }
 
-static md_status describe_report(md_context *context, const char *path, const char *text,
-                                 md_report *report) {
+/* A report, or the choices of --tune, which have a list of that name. */
+static md_status describe_json(md_context *context, const char *path, const char *text,
+                               md_report *report) {
   cJSON *found = cJSON_Parse(text);
   const char *command = cJSON_GetStringValue(cJSON_GetObjectItem(found, "command"));
+  const cJSON *choices = cJSON_GetObjectItem(found, "choices");
   char name[32];
-  if (!found || !command) {
+  if (!found || (!command && !cJSON_IsArray(choices))) {
     cJSON_Delete(found);
     return md_fail(context, MD_INPUT, "%s begins like a report of miniDirac and is none: %s", path,
                    found ? "it names no command" : "its JSON is cut short or damaged");
   }
-  md_printable(command, false, name, sizeof name);
-  md_report_add(report->root, "format=%s content=%s of=%s", "json", "report", name);
-  md_say(context, "format               json\ncontent              report of %s\n", name);
+  if (command) {
+    md_printable(command, false, name, sizeof name);
+    md_report_add(report->root, "format=%s content=%s of=%s", "json", "report", name);
+    md_say(context, "format               json\ncontent              report of %s\n", name);
+  } else {
+    md_report_add(report->root, "format=%s content=%s", "json", "choices");
+    md_say(context, "format               json\ncontent              choices of --tune, %d\n",
+           cJSON_GetArraySize(choices));
+  }
   cJSON *object = cJSON_AddObjectToObject(report->root, "texts");
   for (const cJSON *item = found->child; item; item = item->next)
     if (!cJSON_IsArray(item) && !cJSON_IsObject(item)) say_value(context, object, item);
@@ -82,7 +90,7 @@ md_status md_info_text_file(md_context *context, const char *path, md_report *re
   if (!*known) return MD_OK;
   if (text) md_say(context, "file                 %s\n", path);
   if (text && *text == '{')
-    status = describe_report(context, path, text, report);
+    status = describe_json(context, path, text, report);
   else if (text)
     describe_table(context, text, report);
   free(text);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install.sh BUILD [SOURCE]: installs the build into a fresh prefix, with its reference, pages and inputs. The public headers stand alone in C
-# and C++, and the shared library exports the functions of minidirac.h and nothing else; the example
+# install.sh BUILD [SOURCE]: installs the build into a fresh prefix, with its reference, pages, inputs and Python
+# readers, which find the library there. The public headers stand alone in C and C++, and the shared library exports the functions of minidirac.h and nothing else; the example
 # builds against the prefix by pkg-config and by the CMake package, shared and static, as C and as C++,
 # and with SOURCE also as a project that takes miniDirac in by add_subdirectory; all give the
 # correlator that the installed program gives.
@@ -8,8 +8,7 @@ set -euo pipefail
 build=$(cd "$1" && pwd)
 example=$(cd "$(dirname "$0")/../../docs/example" && pwd)
 inputs=$(cd "$(dirname "$0")/../../inputs" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/common.sh" "" ""
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
 fail() { echo "install: $*" && exit 1; }
 
@@ -21,9 +20,16 @@ export PKG_CONFIG_PATH=$libdir/pkgconfig
 "$prefix/bin/minidirac" --version
 
 for file in man/man1/minidirac.1 bash-completion/completions/minidirac doc/minidirac/tutorial.md doc/minidirac/example/study.c \
-  minidirac/inputs/beta6.0_8x8x8x8.h5 minidirac/cluster/cpu.slurm; do
+  minidirac/inputs/beta6.0_8x8x8x8.h5 minidirac/cluster/cpu.slurm minidirac/scripts/plotting.py; do
   [ -s "$prefix/share/$file" ] || fail "no share/$file"
 done
+python_with numpy h5py matplotlib || fail "no python3 with numpy, h5py and matplotlib"
+for reader in "$prefix"/share/minidirac/scripts/*.py; do
+  python3 "$reader" --help >/dev/null || fail "$reader --help"
+done
+[ "$(PYTHONPATH=$prefix/share/minidirac/python python3 -c 'import sys, minidirac as md
+print(f"{md.load(sys.argv[1]).plaquette:.12f}", md.library.find().startswith(sys.argv[2]))' \
+  "$inputs/beta5.7_4x4x4x8.lime" "$prefix")" = "0.571834509795 True" ] || fail "the Python package with the library of the prefix"
 
 # Two headers, which include MPI's and those of the C library.
 [ "$(cd "$prefix/include" && find . -type f | sort | tr '\n' ' ')" = \

@@ -11,6 +11,23 @@ for script in "$source_dir"/scripts/*.sh "$source_dir"/scripts/[!p]*.py "$source
 done
 
 "$source_dir/scripts/performance.py" --check || complain "PERFORMANCE.md: exit $?"
+# A machine more in results/, as if that report were of a GPU; a part of the suite, or what was changed by hand, is none.
+mkdir tree && cp -r "$source_dir"/{scripts,bench,results,PERFORMANCE.md} tree
+python3 - "$source_dir"/results/*.json <<'P'
+import json, sys
+report = json.load(open(sys.argv[1]))["report"]
+report["machine"]["gpu"] = [{"name": "abacus"}]
+report.update(devices=1, devices_are="GPUs")
+json.dump(report, open("gpu.json", "w"))
+json.dump({**report, "figure_of_merit": None}, open("part.json", "w"))
+P
+add() { tree/scripts/performance.py --add "$1" "$2" tree/scripts/cluster/gpu.slurm 2>err; }
+add abacus gpu.json && tree/scripts/performance.py --check || complain "--add: $(tail -1 err)"
+grep -qF '| [abacus](results/abacus.json) | 1 GPU |' tree/PERFORMANCE.md || complain "--add has no line of the machine"
+add part part.json && complain "a part of the suite is a result"
+sed -i 's/"devices": 1/"devices": 2/' tree/results/abacus.json
+tree/scripts/performance.py >out 2>err && complain "a result that was changed stands"
+grep -q 'abacus.json must have the sha256' err || complain "changed result: $(tail -1 err)"
 
 # A matplotlib that cannot be imported, before all others.
 mkdir none

@@ -4,12 +4,13 @@
 cd "$work" || exit 1
 python_with matplotlib
 ln -s "$source_dir/inputs" "$source_dir/scripts" .
-mkdir bin && ln -s "$(realpath "$minidirac")" bin/minidirac
-export PATH="$work/bin:$PATH" OMP_NUM_THREADS=2
+mkdir -p build/src && ln -s "$(realpath "$minidirac")" build/src/minidirac
+unset "${!OMPI_@}" # what MPI needs to be told is on the page
 sed -n '/^```sh$/,/^```$/{/^```/!p}' "$source_dir/docs/tutorial.md" >commands
 [ "$(wc -l <commands)" -ge 8 ] || complain "only $(wc -l <commands) commands were found"
 while IFS= read -r line; do
   case $line in
+  export*) eval "$line" && continue ;;
   *plot_*) python3 -c 'import matplotlib' 2>/dev/null || continue ;;
   esac
   timeout 120 bash -c "$line" >out 2>err </dev/null || complain "'$line': exit $?: $(tail -1 err)"

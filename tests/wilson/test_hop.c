@@ -1,10 +1,13 @@
 /* H of every backend that serves it against the oracle's: precisions, links of 18 and 12 reals, one
  * and many right-hand sides and slices, boundaries, twists, ends; halos along every direction. */
+#include "base/device.h"
 #include "lattice/fields/linear.h"
 #include "lattice/halo/halo.h"
 #include "support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* H in, or 0.3 x - 0.7 H in, in double on the host. */
 static void hop_of(md_context *context, const md_gauge *gauge, const char *backend,
@@ -39,9 +42,10 @@ static void compare(md_context *context, const md_gauge *gauge, const md_backend
                                 request->n_rhs, true,    false};
   md_field in, x, expected, got;
   char name[128];
-  snprintf(name, sizeof name, "%s %s %s, %d slices, %d rhs%s", b->name,
-           md_precision_name(request->precision), md_reconstruct_name(request->reconstruct),
-           md_request_slices(request), request->n_rhs, ends ? ", end" : "");
+  snprintf(name, sizeof name, "%s %s %s %s, %d slices, %d rhs%s", b->name,
+           md_packing_name(request->packing), md_precision_name(request->precision),
+           md_reconstruct_name(request->reconstruct), md_request_slices(request), request->n_rhs,
+           ends ? ", end" : "");
   md_test_random_shape(context, gauge->geometry, &shape, parity, 3, &in);
   md_test_random_shape(context, gauge->geometry, &shape, 1 - parity, 4, &x);
   hop_of(context, gauge, "cpu_ref", &exact, &in, ends ? &x : NULL, &expected);
@@ -52,31 +56,45 @@ static void compare(md_context *context, const md_gauge *gauge, const md_backend
   for (int i = 0; i < 4; i++) md_field_destroy(all[i]);
 }
 
+/* The one that serves quarks with spin. */
+static md_packing packing_of(const md_backend *b) {
+  return b->packings & 1u << MD_PACKING_NONE ? MD_PACKING_NONE : MD_PACKING_STACKED;
+}
+
+/* Backends of a device only where they are asked for: gpu_wilson_hop. */
+static bool is_wanted(const md_backend *b) {
+  const char *only = getenv("MINIDIRAC_TEST_BACKEND");
+  return only ? strcmp(b->name, only) == 0 : b->space == MD_HOST;
+}
+
 static void every_backend_is_the_oracle(void **state) {
   md_context *context = *state;
-  static const int counts[] = {1, 3, 12};
+  static const int counts[] = {1, 3, 12}, slices[] = {3, 2, 5, 8, 12, 16};
+  const bool on_device = getenv("MINIDIRAC_TEST_BACKEND");
+  if (on_device && md_agree(context, md_device_open(context)) != MD_OK) skip();
   md_geometry *g = md_test_geometry(context, 4, 6, 4, 8, true);
   md_gauge gauge;
   int ran = 0;
   md_test_random_gauge(context, g, 7, &gauge);
   for (const md_backend *const *b = md_backends(); *b; b++)
-    for (int k = 0; k < MD_PRECISIONS * MD_RECONSTRUCTS * 3 * 2; k++) {
+    for (int k = 0; is_wanted(*b) && k < MD_PRECISIONS * MD_RECONSTRUCTS * 3 * 2; k++) {
       const bool walls = k % 2;
+      const int more = on_device ? k / 6 % (int)(sizeof slices / sizeof *slices) : 0;
       md_backend_request request = {.n_rhs = counts[k / 2 % 3],
+                                    .packing = packing_of(*b),
                                     .reconstruct = (md_reconstruct)(k / 6 % MD_RECONSTRUCTS),
                                     .precision = (md_precision)(k / 6 / MD_RECONSTRUCTS),
                                     .antiperiodic = k % 4 != 3,
                                     .action = walls ? MD_ACTION_MOBIUS : MD_ACTION_WILSON,
-                                    .walls = {walls ? 3 : 0, 1.8, 1.5, 0.5}};
+                                    .walls = {walls ? slices[more] : 0, 1.8, 1.5, 0.5}};
       const md_backend *found;
       if (request.reconstruct == MD_RECONSTRUCT_18 && k / 2 % 3 != 1)
         request.twist = (md_twist){0.3, 2};
-      if ((*b)->space != MD_HOST || md_backend_find(context, (*b)->name, &request, &found) != MD_OK)
-        continue;
+      if (md_backend_find(context, (*b)->name, &request, &found) != MD_OK) continue;
       compare(context, &gauge, *b, &request, k / 4 % 2, walls);
       ran++;
     }
-  assert_true(ran >= 6 + 60);
+  assert_true(ran >= (on_device ? 72 : 6 + 60 + 18));
   md_gauge_destroy(&gauge);
   md_geometry_destroy(g);
 }
