@@ -19,59 +19,84 @@ INLINED VECTOR arith_at(const ARITH *p) {
   return v;
 }
 
-/* y += i^q x of one spin, with parts apart, and in rows. */
+/* What follows is written without loops: gcc keeps sums in registers, and what does not depend on
+ * data out of the kernel, only where it sees that before it unrolls any. */
+
+/* y += i^q x of one spin, with parts apart; y + i^q x in rows. */
+INLINED void add_turned_pair(int q, const VECTOR *x, VECTOR *y) {
+  y[0] += q == 0 ? x[0] : q == 1 ? -x[1] : q == 2 ? -x[0] : x[1];
+  y[1] += q == 0 ? x[1] : q == 1 ? x[0] : q == 2 ? -x[1] : -x[0];
+}
 INLINED void add_turned(int q, const VECTOR x[6], VECTOR y[6]) {
-  for (int c = 0; c < 6; c += 2) {
-    const VECTOR re = q == 0 ? x[c] : q == 1 ? -x[c + 1] : q == 2 ? -x[c] : x[c + 1];
-    const VECTOR im = q == 0 ? x[c + 1] : q == 1 ? x[c] : q == 2 ? -x[c + 1] : -x[c];
-    y[c] += re;
-    y[c + 1] += im;
-  }
+  add_turned_pair(q, x, y);
+  add_turned_pair(q, x + 2, y + 2);
+  add_turned_pair(q, x + 4, y + 4);
 }
 INLINED VECTOR plus_turned(VECTOR y, int q, VECTOR x) {
   const VECTOR turned = q % 2 ? times_i(x) : x;
   return q < 2 ? y + turned : y - turned;
 }
 
-/* sum += (1 -+ gamma_mu) u psi, u[real * LANES ..]. */
-INLINED void add_leg(const VECTOR psi[SPINOR], const ARITH *u, int d, VECTOR sum[SPINOR]) {
-  for (int k = 0; k < 2; k++) {
-    const int q = md_half_spinors[d].q[k], other = HALF + 6 * (k ^ md_half_spinors[d].swap);
-    VECTOR v[6], g[6];
-    for (int c = 0; c < 6; c++) v[c] = psi[6 * k + c];
-    add_turned(q, psi + other, v);
-    for (int row = 0; row < 3; row++) {
-      VECTOR re = {0}, im = {0}, a[6];
-      for (int c = 0; c < 6; c++) a[c] = arith_at(u + (6 * row + c) * LANES);
-      ADD_ROW(row, a, re, im);
-      g[2 * row] = re;
-      g[2 * row + 1] = im;
-    }
-    add_turned(0, g, sum + 6 * k);
-    add_turned((4 - q) % 4, g, sum + other);
-  }
+/* g = a row of a link, u[real * LANES ..], times v. */
+INLINED void multiply_row(const ARITH *u, const VECTOR v[6], VECTOR g[2]) {
+  const VECTOR a[6] = {arith_at(u),
+                       arith_at(u + LANES),
+                       arith_at(u + 2 * LANES),
+                       arith_at(u + 3 * LANES),
+                       arith_at(u + 4 * LANES),
+                       arith_at(u + 5 * LANES)};
+  VECTOR re = {0}, im = {0};
+  ADD_ROW(0, a, re, im);
+  g[0] = re;
+  g[1] = im;
+}
+
+/* sum += (1 -+ gamma_mu) u psi as far as spin k of the half spinor and what follows from it. */
+INLINED void add_spin(const VECTOR psi[SPINOR], const ARITH *u, int k, int other, int q,
+                      VECTOR sum[SPINOR]) {
+  VECTOR v[6] = {psi[6 * k],     psi[6 * k + 1], psi[6 * k + 2],
+                 psi[6 * k + 3], psi[6 * k + 4], psi[6 * k + 5]};
+  VECTOR g[6];
+  add_turned(q, psi + 6 * other, v);
+  multiply_row(u, v, g);
+  multiply_row(u + 6 * LANES, v, g + 2);
+  multiply_row(u + 12 * LANES, v, g + 4);
+  add_turned(0, g, sum + 6 * k);
+  add_turned((4 - q) % 4, g, sum + 6 * other);
+}
+INLINED void add_leg(const VECTOR psi[SPINOR], const ARITH *u, bool swap, int q_0, int q_1,
+                     VECTOR sum[SPINOR]) {
+  add_spin(psi, u, 0, 2 + swap, q_0, sum);
+  add_spin(psi, u, 1, 3 - swap, q_1, sum);
 }
 
 /* The same of LANES reals of rows that are `row` apart. */
-INLINED void add_leg_of_rows(const STORED *psi, int row, const site_links u, int d,
-                             VECTOR sum[HALF]) {
-  for (int k = 0; k < 2; k++) {
-    const int q = md_half_spinors[d].q[k], other = 6 + 3 * (k ^ md_half_spinors[d].swap);
-    VECTOR v[3], w[3];
-    for (int c = 0; c < 3; c++) {
-      v[c] = plus_turned(LOAD(psi + (3 * k + c) * row), q, LOAD(psi + (other + c) * row));
-      w[c] = times_i(v[c]);
-    }
-    for (int i = 0; i < 3; i++) {
-      VECTOR g = {0};
-      for (int c = 0; c < 3; c++) {
-        g += u[6 * i + 2 * c][d] * v[c];
-        g += u[6 * i + 2 * c + 1][d] * w[c];
-      }
-      sum[3 * k + i] += g;
-      sum[other + i] = plus_turned(sum[other + i], (4 - q) % 4, g);
-    }
-  }
+INLINED VECTOR row_times(const site_links u, int i, int d, const VECTOR v[3], const VECTOR w[3]) {
+  VECTOR g = u[6 * i][d] * v[0];
+  g += u[6 * i + 1][d] * w[0];
+  g += u[6 * i + 2][d] * v[1];
+  g += u[6 * i + 3][d] * w[1];
+  g += u[6 * i + 4][d] * v[2];
+  g += u[6 * i + 5][d] * w[2];
+  return g;
+}
+INLINED VECTOR half_of(const STORED *upper, int q, const STORED *lower) {
+  return plus_turned(LOAD(upper), q, LOAD(lower));
+}
+INLINED void add_colour(int q, VECTOR g, VECTOR *upper, VECTOR *lower) {
+  *upper += g;
+  *lower = plus_turned(*lower, (4 - q) % 4, g);
+}
+INLINED void add_spin_of_rows(const STORED *psi, int row, const site_links u, int d, int k,
+                              int other, int q, VECTOR sum[HALF]) {
+  const STORED *upper = psi + 3 * k * row, *lower = psi + 3 * other * row;
+  const VECTOR v[3] = {half_of(upper, q, lower), half_of(upper + row, q, lower + row),
+                       half_of(upper + 2 * row, q, lower + 2 * row)};
+  const VECTOR w[3] = {times_i(v[0]), times_i(v[1]), times_i(v[2])};
+  VECTOR *to = sum + 3 * k, *also = sum + 3 * other;
+  add_colour(q, row_times(u, 0, d, v, w), to, also);
+  add_colour(q, row_times(u, 1, d, v, w), to + 1, also + 1);
+  add_colour(q, row_times(u, 2, d, v, w), to + 2, also + 2);
 }
 
 /* The links of a block in the arithmetic type, with the scales of the neighbours in them: room, or
@@ -112,6 +137,16 @@ INLINED void end_spinor(const md_simd_call *call, int64_t site, int slice, int c
   for (int c = 0; c < SPINOR; c++) sum[c] += a * load_part(x + c * call->x_stride, count);
 }
 
+/* The neighbours of entry e in a slice. */
+INLINED void load_spinor(const md_simd_plan *plan, int64_t e, const STORED *in, int64_t stride,
+                         VECTOR psi[SPINOR]) {
+  if (e % MD_DIMS >= MD_Z) fetch_neighbours(plan, e + TERMS, in, stride, SPINOR);
+  neighbours(plan, e, in, stride, psi);
+  neighbours(plan, e, in + 6 * stride, stride, psi + 6);
+  neighbours(plan, e, in + 12 * stride, stride, psi + 12);
+  neighbours(plan, e, in + 18 * stride, stride, psi + 18);
+}
+
 INLINED void spins_of_block(const md_simd_call *call, int64_t block, int reals) {
   const md_simd_plan *plan = call->plan;
   const int64_t site = plan->site[block];
@@ -124,15 +159,12 @@ INLINED void spins_of_block(const md_simd_call *call, int64_t block, int reals) 
     const STORED *in = (const STORED *)call->in + slice * SPINOR * call->in_stride;
     STORED *out = (STORED *)call->out + site + (SCALED ? 0 : slice * SPINOR * call->out_stride);
     VECTOR sum[SPINOR] = {{0}};
-#pragma GCC unroll 8
-    for (int d = 0; d < TERMS; d++) {
-      const int64_t e = block * TERMS + d;
-      VECTOR psi[SPINOR];
-      if (d % MD_DIMS >= MD_Z) fetch_neighbours(plan, e + TERMS, in, call->in_stride, SPINOR);
-      for (int k = 0; k < 4; k++)
-        neighbours(plan, e, in + 6 * k * call->in_stride, call->in_stride, psi + 6 * k);
-      add_leg(psi, u + d * MD_LINK_REALS * LANES, d, sum);
-    }
+#define ADD_LEG(d, swap, q_0, q_1)                                                                 \
+  load_spinor(plan, block *TERMS + d, in, call->in_stride, psi);                                   \
+  add_leg(psi, u + d * MD_LINK_REALS * LANES, swap, q_0, q_1, sum);
+    VECTOR psi[SPINOR];
+    MD_EACH_HALF_SPINOR(ADD_LEG)
+#undef ADD_LEG
     end_spinor(call, site, slice, count, sum);
     memcpy(waiting + (SCALED ? slice * SPINOR : 0), sum, sizeof sum);
     if (SCALED && slice + 1 < call->slices) continue;
@@ -158,11 +190,15 @@ INLINED void sum_rows(const md_simd_call *call, int64_t block, int slice, const 
   const int row = 2 * call->n_rhs;
   for (int from = 0; from < row; from += LANES) {
     VECTOR sum[HALF] = {{0}};
-#pragma GCC unroll 8
-    for (int d = 0; d < TERMS; d++) {
-      const int64_t at = (int64_t)call->plan->first[block * TERMS + d] * call->slices + slice;
-      add_leg_of_rows((const STORED *)call->in + at * HALF * row + from, row, u, d, sum);
-    }
+#define ADD_LEG(d, swap, q_0, q_1)                                                                 \
+  at = (int64_t)call->plan->first[block * TERMS + d] * call->slices + slice;                       \
+  psi = (const STORED *)call->in + at * HALF * row + from;                                         \
+  add_spin_of_rows(psi, row, u, d, 0, 2 + swap, q_0, sum);                                         \
+  add_spin_of_rows(psi, row, u, d, 1, 3 - swap, q_1, sum);
+    int64_t at;
+    const STORED *psi;
+    MD_EACH_HALF_SPINOR(ADD_LEG)
+#undef ADD_LEG
     for (int c = 0; c < HALF; c++) memcpy(sums + c * padded + from, &sum[c], sizeof sum[c]);
   }
 }
