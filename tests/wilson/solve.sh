@@ -69,7 +69,7 @@ ways mobius --Ls 4 <<'WAYS'
 --solver block --inner half
 --inner bf16
 WAYS
-for way in "" "--solver bicgstab"; do # half of the stencils for each step of it
+for way in "" "--solver bicgstab"; do # of as many stencils each step
   # shellcheck disable=SC2086
   solved light$way 1 --action wilson --mass -0.5 $way
 done
