@@ -74,11 +74,12 @@ enum {
   LONG_WARPS = 8,      /* that compute with two link fields, whose links take more registers */
   LONG_PASSES = 2,     /* most, over the sites of a time slice */
   MARCH_WARPS = 16,    /* most that compute */
+  SPIN_WARPS = 8,      /* the same with two tiles of columns in half, which take more registers */
   MARCH_FEEDERS = 4,   /* that feed */
   MARCH_RING = 4,      /* most steps under way */
   MARCH_X = 8,         /* most sites of a tile along x */
   MARCH_TILES = 7,     /* that are asked for */
-  MARCH_SLICES = 16,   /* most of quarks with spin */
+  MARCH_COLUMNS = 16,  /* most of quarks with spin: slices times right-hand sides */
   MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };
 /* A ring of slots in shared memory, each of which holds the rows of one step: the bytes of the
@@ -108,8 +109,8 @@ typedef struct md_march_plan {
  * request, and a block for each multiprocessor of the GPU; the first is the one to take unless a
  * trial finds a faster one. Their number: 0 when no tile fits, when the lattice is too small to
  * fill the GPU, for code before compute capability 9.0, whose copy engine feeds the march, or
- * unless md_march_serves the request: with 8 or 16 right-hand sides; with spin one in 16 bits, of
- * slices that are a multiple of four and MARCH_SLICES at most. */
+ * unless md_march_serves the request: with 8 or 16 right-hand sides; with spin in 16 bits,
+ * when slices times right-hand sides are a multiple of four and MARCH_COLUMNS at most. */
 bool md_march_serves(const md_backend_request *request);
 int md_march_plans(const md_backend_request *request, const int local[MD_DIMS],
                    const md_device_facts *gpu, md_march_plan plan[MARCH_TILES]);

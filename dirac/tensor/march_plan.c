@@ -60,13 +60,13 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
   return plan->shared_bytes <= most;
 }
 
-/* Which sites of a tile a warp takes, at least so many of a row. */
-static bool share_out(int least, md_march_plan *plan) {
+/* Which sites of a tile a warp takes, at least so many of a row, with so many warps at most. */
+static bool share_out(int least, int warps, md_march_plan *plan) {
   const int sites = plan->x * plan->y * plan->z;
   plan->passes = plan->steps;
   if (plan->fields == 1) {
     plan->warp_sites = least;
-    while (sites > MARCH_WARPS * plan->warp_sites || plan->x % plan->warp_sites)
+    while (sites > warps * plan->warp_sites || plan->x % plan->warp_sites)
       if ((plan->warp_sites += least) > plan->x) return false;
     plan->warps = sites / plan->warp_sites;
     return plan->warps >= WARPS_LEAST;
@@ -82,14 +82,18 @@ static bool share_out(int least, md_march_plan *plan) {
   return false;
 }
 
+static int columns_of(const md_backend_request *r) {
+  return md_request_slices(r) * r->n_rhs;
+}
+
 /* Bytes of a source site, 0 where no march takes it. */
 static int site_bytes_of(const md_backend_request *r) {
-  const int bytes = md_request_reals(r) * r->n_rhs * (int)md_precision_bytes(r->precision);
-  const int slices = md_request_slices(r);
-  if (md_action_get(r->action)->spins == 1) return r->n_rhs == 8 || r->n_rhs == 16 ? bytes : 0;
-  return r->n_rhs == 1 && r->precision != MD_DOUBLE && slices <= MARCH_SLICES && slices % 4 == 0
-             ? bytes
-             : 0;
+  const bool spin = md_action_get(r->action)->spins > 1;
+  const int columns = columns_of(r);
+  const bool taken = spin
+                         ? r->precision != MD_DOUBLE && columns <= MARCH_COLUMNS && columns % 4 == 0
+                         : r->n_rhs == 8 || r->n_rhs == 16;
+  return taken ? md_request_reals(r) * r->n_rhs * (int)md_precision_bytes(r->precision) : 0;
 }
 
 bool md_march_serves(const md_backend_request *request) {
@@ -121,7 +125,10 @@ static bool plan_tile(const md_backend_request *request, const int local[MD_DIMS
   /* What lies three sites before and beyond a column is found going round the lattice once. */
   for (int d = 1; d < MD_DIMS && fields == 2; d++)
     if (local[d] < 2 * MARCH_REACH) return false;
-  if (!share_out(spin || precision == MD_DOUBLE ? 1 : 4, plan)) return false;
+  const bool two_tiles = spin && precision == MD_HALF && columns_of(request) > MD_SPIN_TILE;
+  if (!share_out(spin || precision == MD_DOUBLE ? 1 : 4, two_tiles ? SPIN_WARPS : MARCH_WARPS,
+                 plan))
+    return false;
   plan->site_bytes = site_bytes;
   plan->band = band_of(plan);
   find_divisors(plan);

@@ -4,15 +4,15 @@
  * a group of eight output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g. */
 namespace stacked {
 
-enum { SPIN_WARPS = 4, SPIN_GROUP = 8 };
+enum { GATHER_WARPS = 4, SPIN_GROUP = 8 };
 
 template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS>
-__global__ void __launch_bounds__(32 * SPIN_WARPS, storage<T>::adjacent ? 4 : 3)
+__global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 3)
     gather_spins(const __grid_constant__ md_tensor_call call) {
   spin_worker<T, ONE, TILES, PASSES, ENDS> work(call);
   md_release_successor();
   const int64_t group =
-      (static_cast<int64_t>(blockIdx.x) * SPIN_WARPS + threadIdx.x / 32) * SPIN_GROUP;
+      (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * SPIN_GROUP;
   if (group >= call.count) return;
   const lane &at = work.at;
   const int64_t entry = min(group + at.g, call.count - 1);
@@ -45,13 +45,13 @@ __global__ void __launch_bounds__(32 * SPIN_WARPS, storage<T>::adjacent ? 4 : 3)
 
 template <typename T, bool ONE, int TILES, bool PASSES = false>
 cudaError_t launch_spins(const md_tensor_call *call) {
-  const int64_t sites_per_block = SPIN_WARPS * SPIN_GROUP;
+  const int64_t sites_per_block = GATHER_WARPS * SPIN_GROUP;
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
   const auto kernel = call->x ? gather_spins<T, ONE, TILES, PASSES, true>
                               : gather_spins<T, ONE, TILES, PASSES, false>;
-  md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * SPIN_WARPS), 0, *call);
+  md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
 }
 

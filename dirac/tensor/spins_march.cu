@@ -1,14 +1,14 @@
 #include "dirac/tensor/march_one.cuh"
 #include "dirac/tensor/spins.cuh"
 
-/* Packing `stacked` of quarks with four spins as a march along t, with one right-hand side in 16
- * bits: a site has 48 bytes for each slice. */
+/* Packing `stacked` of quarks with four spins as a march along t, in 16 bits: a site has 48 bytes
+ * for each slice and right-hand side. */
 namespace stacked {
 
 /* What a computing warp does, a site at a time. */
-template <typename T, int TILES, ending END>
-struct spin_marcher : spin_worker<T, true, TILES, false, END == ending::combined> {
-  using base = spin_worker<T, true, TILES, false, END == ending::combined>;
+template <typename T, bool ONE, int TILES, ending END>
+struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined> {
+  using base = spin_worker<T, ONE, TILES, false, END == ending::combined>;
   static constexpr int sites = 1;
   __device__ explicit spin_marcher(const md_tensor_call &c) : base(c) {}
   __device__ void begin() const {}
@@ -29,31 +29,40 @@ struct spin_marcher : spin_worker<T, true, TILES, false, END == ending::combined
   }
 };
 
-struct with_spin {
-  static constexpr int warps = MARCH_WARPS;
+template <bool ONE, int WARPS> struct with_spin {
+  static constexpr int warps = WARPS;
   static constexpr bool waits = false;
   using stage = stacked::stage;
-  template <typename T, ending END, coverage COVER> using registers = register_shares<64, 104>;
+  template <typename T, ending END, coverage COVER>
+  using registers =
+      std::conditional_t<WARPS == MARCH_WARPS, register_shares<64, 104>, register_shares<0, 0>>;
   template <typename T, coverage COVER, bool NARROW>
   using feeder = stacked::feeder<storage<T>::scaled, COVER, NARROW>;
   template <typename T, int TILES, ending END, coverage COVER>
-  using computer = stacked::computer<T, spin_marcher<T, TILES, END>, COVER>;
+  using computer = stacked::computer<T, spin_marcher<T, ONE, TILES, END>, COVER>;
 };
 
-template <typename T, int TILES>
+template <typename T, bool ONE, int TILES>
+cudaError_t march_tiles(const md_tensor_call *call, const md_march_plan *plan) {
+  using parts = with_spin<ONE, TILES == 2 && storage<T>::scaled ? SPIN_WARPS : MARCH_WARPS>;
+  return call->x ? launch_march<T, TILES, ending::combined, parts>(call, plan)
+                 : launch_march<T, TILES, ending::plain, parts>(call, plan);
+}
+
+template <typename T>
 cudaError_t march_spins(const md_tensor_call *call, const md_march_plan *plan) {
-  return call->x ? launch_march<T, TILES, ending::combined, with_spin>(call, plan)
-                 : launch_march<T, TILES, ending::plain, with_spin>(call, plan);
+  const bool one = call->n_rhs == 1;
+  if (call->slices * call->n_rhs <= MD_SPIN_TILE)
+    return one ? march_tiles<T, true, 1>(call, plan) : march_tiles<T, false, 1>(call, plan);
+  return one ? march_tiles<T, true, 2>(call, plan) : march_tiles<T, false, 2>(call, plan);
 }
 
 } // namespace stacked
 
 md_status md_tensor_march_spins(md_context *context, const md_tensor_call *call,
                                 const md_march_plan *plan) {
-  const auto launch = [&](auto number) {
-    return call->slices <= MD_SPIN_TILE ? stacked::march_spins<decltype(number), 1>(call, plan)
-                                        : stacked::march_spins<decltype(number), 2>(call, plan);
-  };
-  const cudaError_t error = call->precision == MD_HALF ? launch(__half()) : launch(__nv_bfloat16());
+  const cudaError_t error = call->precision == MD_HALF
+                                ? stacked::march_spins<__half>(call, plan)
+                                : stacked::march_spins<__nv_bfloat16>(call, plan);
   return md_cuda_status(context, error, "stacked kernel");
 }

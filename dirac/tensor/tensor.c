@@ -286,7 +286,7 @@ static int speed_of(const md_context *context, const md_backend_request *request
   if (md_action_get(request->action)->spins > 1) {
     *reason = "with spin stacked is faster with one right-hand side in 16 bits of 4, 8, 12 or 16 "
               "slices, where tiles divide the lattice of a rank";
-    if (!md_march_serves(request)) return among_packings;
+    if (!md_march_serves(request) || n > 1) return among_packings;
     if (local && md_march_plans(request, local, &context->gpu, plan) == 0) return among_packings;
     *reason = "slices fill the tiles of stacked";
     return FASTER;

@@ -203,19 +203,22 @@ void tensor_marches(md_context *context, const char *backend, md_action action) 
 }
 
 void tensor_marches_with_spin(md_context *context, const char *backend) {
-  static const int slices[] = {8, 12, 16};
-  for (int n = 0; n < 3; n++) {
-    const trial t = {.dims = {16, 8, 16, 32},
+  static const struct { int slices, n_rhs; } of[] = {{8, 1}, {12, 1}, {16, 1}, {0, 8}, {4, 3}};
+  const int all = context->gpu.multiprocessors;
+  context->gpu.multiprocessors = 4; /* which a small lattice fills */
+  for (int n = 0; n < 5; n++) {
+    const trial t = {.dims = {8, 4, 8, 16},
                      .self_halo = n > 0,
                      .precision = n % 2 ? MD_BF16 : MD_HALF,
                      .packing = MD_PACKING_STACKED,
-                     .n_rhs = 1,
+                     .n_rhs = of[n].n_rhs,
                      .norm = 1.0,
                      .decay = n == 0 ? 1e-8 : 1.0,
-                     .action = MD_ACTION_MOBIUS,
-                     .slices = slices[n]};
+                     .action = of[n].slices ? MD_ACTION_MOBIUS : MD_ACTION_WILSON,
+                     .slices = of[n].slices};
     check(context, backend, &t);
   }
+  context->gpu.multiprocessors = all;
 }
 
 void tensor_serves_spins(md_context *context, const char *backend) {
@@ -243,7 +246,7 @@ void tensor_serves_spins(md_context *context, const char *backend) {
 
 /* All numbers of a site round to the largest of half, of which two have a sum beyond it. */
 void tensor_adds_largest_spins(md_context *context, const char *backend) {
-  const trial t = {.dims = {2, 2, 2, 2},
+  const trial t = {.dims = {2, 2, 2, 4},
                    .precision = MD_HALF,
                    .packing = MD_PACKING_STACKED,
                    .n_rhs = 1,
@@ -251,7 +254,7 @@ void tensor_adds_largest_spins(md_context *context, const char *backend) {
                    .slices = 8};
   trial exactly = t;
   exactly.precision = MD_DOUBLE, exactly.packing = MD_PACKING_NONE;
-  md_geometry *g = md_test_geometry(context, 2, 2, 2, 2, false);
+  md_geometry *g = md_test_geometry(context, 2, 2, 2, 4, false);
   md_gauge gauge;
   md_test_random_gauge(context, g, 3, &gauge);
   md_dirac dirac = operator_of(context, &gauge, backend, &t);

@@ -15,7 +15,7 @@ void tensor_marches(md_context *context, const char *backend, md_action action);
 void tensor_serves_spins(md_context *context, const char *backend);
 /* Sums of the largest numbers of half. */
 void tensor_adds_largest_spins(md_context *context, const char *backend);
-/* A lattice large enough for their march. */
+/* A lattice large enough for their march on few multiprocessors. */
 void tensor_marches_with_spin(md_context *context, const char *backend);
 /* Half at norms 1e-20 and 1e+20 and on a field that decays by 1e-8 along t: every site keeps its
  * relative accuracy. */

@@ -174,7 +174,7 @@ static void plans_suit_other_gpus(void **state) {
 }
 
 /* With spin a site has as many bytes as slices; a slice count that leaves sites unaligned, double
- * and more right-hand sides are gathered. */
+ * and more than 16 columns are gathered. */
 static void spins_have_tiles(void **state) {
   (void)state;
   static const struct {
@@ -182,7 +182,8 @@ static void spins_have_tiles(void **state) {
     md_precision precision;
   } of[] = {{8, 1, {4, 4, 4}, MD_HALF},  {8, 1, {4, 4, 4}, MD_BF16}, {12, 1, {4, 4, 2}, MD_HALF},
             {16, 1, {4, 4, 2}, MD_HALF}, {4, 1, {4, 4, 4}, MD_HALF}, {10, 1, {0}, MD_HALF},
-            {20, 1, {0}, MD_BF16},       {8, 2, {0}, MD_HALF},       {8, 1, {0}, MD_DOUBLE}};
+            {20, 1, {0}, MD_BF16},       {8, 2, {4, 4, 2}, MD_HALF}, {4, 3, {4, 4, 2}, MD_HALF},
+            {8, 3, {0}, MD_HALF},        {8, 1, {0}, MD_DOUBLE}};
   static const int local[MD_DIMS] = {32, 32, 32, 64};
   const md_device_facts gpu = h200();
   for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
